@@ -1,0 +1,1 @@
+"""The NumPy-facing verbs."""

@@ -1,0 +1,1 @@
+"""From replicates, or closed forms, to bounds."""
