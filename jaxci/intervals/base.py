@@ -67,6 +67,8 @@ class Evidence:
         Bootstrap replicates.
     replicate_errors : (B,) array
         Standard error at each replicate (studentized bootstrap).
+    distribution : object
+        Exact bootstrap distribution (see :mod:`jaxci.resampling.exact`).
     auc : object
         Counts and placement values of a ROC curve (see :mod:`jaxci.intervals.auc`).
     curvature : object
@@ -83,6 +85,7 @@ class Evidence:
     acceleration: float | None = None
     replicates: np.ndarray | None = None
     replicate_errors: np.ndarray | None = None
+    distribution: Any = None
     auc: Any = None
     curvature: Any = None
 

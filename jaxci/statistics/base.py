@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import functools
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import jax
@@ -16,6 +18,20 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record, static
+
+SMALL_TABLE = 16
+"""Tables of at most so many cells keep them all; larger ones keep the observed."""
+
+
+def padded(n: int) -> int:
+    """Return the padded size for ``n``: eight sizes an octave, at most one eighth more.
+
+    Arrays of data have padded sizes, so data of similar size share one compiled program.
+    """
+    if n <= 16:
+        return n
+    step = 1 << ((n - 1).bit_length() - 4)
+    return -(-n // step) * step
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -30,30 +46,56 @@ class Sample:
         In a binary problem code 1 is the positive class.
     y_pred : like ``y_true``, or None
     y_score : (n,) float64 scores of the positive class, (n, K) class scores, or None
+    columns : tuple of arrays (n, ...)
+        Data of a user's own statistic.
     n_classes : int
         K; 0 where there are no classes.
+    other : Sample or None
+        The same observations with the predictions of a second model.
+    padding : int
+        Number of trailing rows that only fill up a padded shape: copies of the last row
+        that always have zero weight.
     """
 
     values: np.ndarray | None = None
     y_true: np.ndarray | None = None
     y_pred: np.ndarray | None = None
     y_score: np.ndarray | None = None
+    columns: tuple[np.ndarray, ...] = ()
     n_classes: int = 0
+    padding: int = 0
+    other: Sample | None = None
 
     @property
     def n(self) -> int:
-        """Number of observations."""
-        first = self.values if self.values is not None else self.y_true
-        assert first is not None
-        return len(first)
+        """Number of observations, without padding."""
+        fields = (self.values, self.y_true, *self.columns)
+        return len(next(x for x in fields if x is not None)) - self.padding
 
     def take(self, rows: np.ndarray) -> Sample:
         """Return the sample with its rows selected (or permuted) by ``rows``."""
-        pick = {
-            name: None if getattr(self, name) is None else getattr(self, name)[rows]
-            for name in ("values", "y_true", "y_pred", "y_score")
-        }
-        return Sample(**pick, n_classes=self.n_classes)
+        return self._map(lambda x: x[rows])
+
+    def padded(self) -> Sample:
+        """Return the sample with rows up to the padded size."""
+        extra = padded(self.n) - self.n
+        filled = self._map(lambda x: np.concatenate([x, np.repeat(x[-1:], extra, axis=0)]))
+        other = None if filled.other is None else dataclasses.replace(filled.other, padding=extra)
+        return dataclasses.replace(filled, padding=extra, other=other)
+
+    def _map(self, change: Callable[[np.ndarray], np.ndarray]) -> Sample:
+        names = ("values", "y_true", "y_pred", "y_score")
+        changed = {name: change(x) for name in names if (x := getattr(self, name)) is not None}
+        other = None if self.other is None else self.other._map(change)
+        return dataclasses.replace(self, **changed, columns=tuple(map(change, self.columns)), other=other)
+
+    @functools.cached_property
+    def confusion(self) -> Cells:
+        """Membership of every row in the (K, K) table of true against predicted class."""
+        k = self.n_classes
+        assert self.y_true is not None
+        assert self.y_pred is not None
+        return Cells.observed(self.y_true.astype(np.int64) * k + self.y_pred, (k, k))
 
 
 class Statistic(abc.ABC):
@@ -65,7 +107,9 @@ class Statistic(abc.ABC):
     - ``inputs``: the :class:`Sample` fields it reads;
     - ``road``: how resamples reach it, ``"moments"``, ``"cells"``, ``"order"``, ``"ranked"`` or ``"any"``;
     - ``smooth``: whether the value is differentiable in the weights;
-    - ``bounds``: the range of the estimand.
+    - ``bounds``: the range of the estimand;
+    - ``loss``: whether smaller is better;
+    - ``needs_probabilities``: whether ``y_score`` must hold probabilities.
     """
 
     task: ClassVar[str]
@@ -73,6 +117,8 @@ class Statistic(abc.ABC):
     road: ClassVar[str]
     smooth: ClassVar[bool] = True
     bounds: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
+    loss: ClassVar[bool] = False
+    needs_probabilities: ClassVar[bool] = False
 
     @abc.abstractmethod
     def prepare(self, sample: Sample) -> Any:
@@ -128,7 +174,7 @@ class Features:
     constants: Any = ()
 
     def sums(self, weights: jax.Array) -> jax.Array:
-        """Weighted sums (..., k) for ``weights`` (..., n)."""
+        """Weighted sums (k,) for ``weights`` (n,)."""
         return weights @ self.design
 
     @property
@@ -136,13 +182,18 @@ class Features:
         """k, the number of features."""
         return self.design.shape[1]
 
+    def without_rows(self) -> Features:
+        """Keep only what ``from_sums`` reads."""
+        return Features(None, self.constants)
+
 
 @record
 class Cells:
     """Cell membership of each observation in a finite table.
 
     ``codes`` (n,) int32 index into ``cells`` (C,) int32, the observed cells of the flattened
-    table of shape ``shape``. Sums are weights per observed cell; :meth:`table` spreads them.
+    table of shape ``shape`` (padded, so that tables of similar size share one program; a
+    padding cell lies outside the table). Sums are weights per cell; :meth:`table` spreads them.
     """
 
     codes: Any
@@ -151,27 +202,30 @@ class Cells:
 
     @classmethod
     def observed(cls, flat: np.ndarray, shape: tuple[int, ...]) -> Cells:
-        """Build from the flat table index (n,) of every observation."""
-        cells, codes = np.unique(flat, return_inverse=True)
-        return cls(codes.astype(np.int32), cells.astype(np.int32), shape)
+        """Build from the flat table index (n,) of every observation; O(n + table)."""
+        whole = int(np.prod(shape))
+        if whole <= SMALL_TABLE:
+            return cls(flat.astype(np.int32), np.arange(whole, dtype=np.int32), shape)
+        cells = np.flatnonzero(np.bincount(flat, minlength=whole))
+        place = np.zeros(whole, np.int32)
+        place[cells] = np.arange(len(cells), dtype=np.int32)
+        padding = padded(len(cells)) - len(cells)
+        return cls(place[flat], np.pad(cells, (0, padding), constant_values=whole).astype(np.int32), shape)
 
     @property
     def size(self) -> int:
-        """C, the number of observed cells."""
+        """C, the number of cells, padding included."""
         return self.cells.shape[0]
 
-    @property
-    def design(self) -> jax.Array:
-        """Membership as an indicator matrix (n, C)."""
-        return jax.nn.one_hot(self.codes, self.size, dtype=float)
+    def without_rows(self) -> Cells:
+        """Keep only what :meth:`table` reads."""
+        return Cells(None, self.cells, self.shape)
 
     def sums(self, weights: jax.Array) -> jax.Array:
-        """Weight per observed cell (..., C) for ``weights`` (..., n)."""
-        if weights.ndim == 1:
-            return jax.ops.segment_sum(weights, self.codes, self.size)
-        return weights @ self.design.astype(weights.dtype)
+        """Weight per cell (C,) for ``weights`` (n,)."""
+        return jax.ops.segment_sum(weights, self.codes, self.size)
 
     def table(self, sums: jax.Array) -> jax.Array:
         """Spread sums (C,) over the whole table."""
-        flat = jnp.zeros(int(np.prod(self.shape)), sums.dtype).at[self.cells].set(sums)
+        flat = jnp.zeros(int(np.prod(self.shape)), sums.dtype).at[self.cells].set(sums, mode="drop")
         return flat.reshape(self.shape)

@@ -1,0 +1,326 @@
+"""Paired comparison of two models on the same observations."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from scipy import special
+
+from jaxci.api.choice import SMALL_MEAN
+from jaxci.api.data import (
+    check_sample,
+    classification_sample,
+    configured,
+    name_of,
+    regression_sample,
+    statistic_by_name,
+    values_sample,
+)
+from jaxci.api.estimation import Request, Settings, intervals
+from jaxci.api.evaluate import announce, check_resampling, layout_remarks, make_settings
+from jaxci.api.randomness import randomness
+from jaxci.api.validation import check_lengths, check_n, make_layout, nearest
+from jaxci.intervals.auc import delong_difference
+from jaxci.intervals.parametric import is_mean
+from jaxci.intervals.proportion import mcnemar_pvalue
+from jaxci.intervals.proportion import paired_difference as newcombe_paired
+from jaxci.resampling.engine import Layout
+from jaxci.resampling.exact_mean import mean_distribution
+from jaxci.results import ComparisonResult, ConfidenceInterval, IntervalResult
+from jaxci.statistics.base import Sample, Statistic
+from jaxci.statistics.classification import Accuracy
+from jaxci.statistics.paired import paired_difference
+from jaxci.statistics.ranking import RocAuc
+
+BOOTSTRAP_METHODS = ("percentile", "basic", "normal", "bc", "bca", "studentized")
+METHODS = ("newcombe", "delong", "t", "z", "delta", "exact", "abc", *BOOTSTRAP_METHODS)
+
+
+def _paired_sample(
+    statistic: Statistic, name: str, y_true: Any, a: Any, b: Any, labels: Sequence[Any] | None, pos_label: Any
+) -> tuple[Sample, tuple[str, ...]]:
+    if statistic.task == "values":
+        if y_true is not None:
+            raise TypeError(f"y_true must be None for {name}, which compares per-case values; got an array")
+        first, second = values_sample("prediction_a", a), values_sample("prediction_b", b)
+        check_lengths(prediction_a=first.values, prediction_b=second.values)
+        return dataclasses.replace(first, other=second), ()
+    if statistic.task == "regression":
+        first, second = regression_sample(y_true, a), regression_sample(y_true, b)
+        return dataclasses.replace(first, other=second), ()
+    scored = "y_score" in statistic.inputs
+    if labels is None and not scored:
+        labels = np.unique(np.concatenate([np.unique(np.asarray(x)) for x in (y_true, a, b)]))
+        labels = None if len(labels) < 2 else labels
+    samples = []
+    remarks: tuple[str, ...] = ()
+    for prediction in (a, b):
+        given = (None, prediction) if scored else (prediction, None)
+        found = classification_sample(y_true, *given, labels=labels, pos_label=pos_label, derive=False)
+        check_sample(name, statistic, found.sample)
+        samples.append(found.sample)
+        remarks = found.remarks
+    return dataclasses.replace(samples[0], other=samples[1]), remarks
+
+
+def _auto(statistic: Statistic, layout: Layout) -> tuple[str, str, dict[str, Any]]:
+    if layout.plain and isinstance(statistic, Accuracy):
+        return "newcombe", "paired proportions: Newcombe's hybrid score interval", {}
+    if layout.plain and isinstance(statistic, RocAuc) and statistic.max_fpr is None:
+        return "delong", "correlated AUCs of independent rows: DeLong", {}
+    if layout.plain and is_mean(statistic):
+        if layout.n < SMALL_MEAN:
+            return "t", f"a mean of paired differences with n < {SMALL_MEAN}", {}
+        return (
+            "exact",
+            "a mean of paired differences: BCa endpoints of its exact bootstrap",
+            {"endpoints": "bca"},
+        )
+    kind = "rows" if layout.plain else "units"
+    return "percentile", f"no formula for this difference: the paired percentile bootstrap over {kind}", {}
+
+
+def _one_sided(below: float, above: float, alternative: str) -> float:
+    """P-value from the mass of the estimate's law at or below and at or above zero."""
+    if alternative == "greater":
+        return min(1.0, below)
+    if alternative == "less":
+        return min(1.0, above)
+    return min(1.0, 2 * min(below, above))
+
+
+def _pvalue(
+    result: IntervalResult, sample: Sample, statistic: Statistic, alternative: str
+) -> tuple[float, str]:
+    """P-value that matches the interval's method."""
+    estimate, error = result.estimate, result.standard_error
+    if result.bootstrap_distribution is not None:
+        values = result.bootstrap_distribution
+        values = values[~np.isnan(values)]
+        below = (np.sum(values <= 0) + 1) / (values.size + 1)
+        above = (np.sum(values >= 0) + 1) / (values.size + 1)
+        return _one_sided(float(below), float(above), alternative), "bootstrap: share of replicates beyond 0"
+    if result.method == "exact":
+        law = mean_distribution(statistic.row_values(sample))  # type: ignore[attr-defined]
+        below = float(law.cdf(0.0))
+        return _one_sided(below, 1 - below, alternative), "exact bootstrap: mass beyond 0"
+    if not error > 0:
+        return (1.0 if estimate == 0 else 0.0), "no variation"
+    if result.method == "t":
+        below = float(special.stdtr(result.n - 1, -estimate / _mean_error(statistic, sample)))
+        return _one_sided(below, 1 - below, alternative), "paired t"
+    below = float(special.ndtr(-estimate / error))
+    return _one_sided(below, 1 - below, alternative), "normal"
+
+
+def _mean_error(statistic: Statistic, sample: Sample) -> float:
+    values = statistic.row_values(sample)  # type: ignore[attr-defined]
+    return float(np.std(values, ddof=1)) / math.sqrt(len(values))
+
+
+def _newcombe(sample: Sample, settings: Settings) -> tuple[ConfidenceInterval, float, str, float]:
+    assert sample.other is not None
+    right_a = sample.y_pred == sample.y_true
+    right_b = sample.other.y_pred == sample.y_true
+    only_a, only_b = int(np.sum(right_a & ~right_b)), int(np.sum(right_b & ~right_a))
+    both, neither = int(np.sum(right_a & right_b)), int(np.sum(~right_a & ~right_b))
+    low, high = newcombe_paired(both, only_a, only_b, neither, settings.tails)
+    n = sample.n
+    error = math.sqrt(max(only_a + only_b - (only_a - only_b) ** 2 / n, 0.0)) / n
+    if settings.alternative == "two-sided":
+        pvalue = float(mcnemar_pvalue(only_a, only_b))
+    else:
+        more = only_a if settings.alternative == "greater" else only_b
+        total = only_a + only_b
+        pvalue = float(special.bdtrc(more - 1, total, 0.5)) if more > 0 else 1.0
+    return ConfidenceInterval(float(low), float(high)), pvalue, "exact McNemar", error
+
+
+def _conclusion(result: IntervalResult, loss: bool, margin: float | None) -> str:
+    """Say in words what the interval supports."""
+    low, high = result.confidence_interval
+    better_low, better_high = (-high, -low) if loss else (low, high)
+    if better_low > 0:
+        text = "a is better than b"
+    elif better_high < 0:
+        text = "b is better than a"
+    else:
+        text = "no difference shown"
+    if margin is not None:
+        shown = "is" if better_low > -margin else "is not shown to be"
+        text += f"; a {shown} non-inferior to b within the margin {margin:g}"
+    return text
+
+
+def compare(
+    statistic: Any,
+    y_true: Any,
+    prediction_a: Any,
+    prediction_b: Any,
+    *,
+    method: str = "auto",
+    confidence_level: float = 0.95,
+    alternative: str = "two-sided",
+    n_resamples: int = 9999,
+    margin: float | None = None,
+    groups: Any = None,
+    strata: Any = None,
+    sample_weight: Any = None,
+    labels: Sequence[Any] | None = None,
+    pos_label: Any = 1,
+    rng: Any = None,
+    memory_limit: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> ComparisonResult:
+    """Paired difference ``a - b`` of one metric between two models on the same observations.
+
+    Parameters
+    ----------
+    statistic : str or Statistic
+        The metric. For a summary such as "mean" of per-case values (Dice scores, say), pass
+        ``y_true=None`` and the values of both models.
+    y_true : (n,) array_like or None
+        Labels or targets.
+    prediction_a, prediction_b : array_like
+        Predicted labels or values, or scores for metrics of scores: (n,) or (n, K).
+    method : str
+        "auto", "newcombe" (accuracy), "delong" (ROC AUC), "t" or "z" (means), "exact"
+        (means), "delta", "abc", or a bootstrap method.
+    confidence_level, alternative, n_resamples, groups, strata, sample_weight, labels, pos_label, rng
+        As in :func:`jaxci.evaluate`. Every resample takes the same rows for both models.
+    margin : float, optional
+        Non-inferiority margin, positive, in units of the metric.
+    memory_limit, progress
+        As in :func:`jaxci.evaluate`.
+    **options
+        Fields of the statistic or of the method.
+
+    Returns
+    -------
+    ComparisonResult
+        The interval of the difference, both estimates, a p-value with the name of its test,
+        and what the interval says of superiority and non-inferiority.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument breaks its rule; the message names the argument, the rule and the value.
+
+    Warns
+    -----
+    JaxciWarning
+        Once for each remark that the result also holds.
+
+    Examples
+    --------
+    >>> import numpy as np, jaxci
+    >>> y = np.arange(100) % 2
+    >>> a = np.where(np.arange(100) % 10 == 0, 1 - y, y)
+    >>> b = np.where(np.arange(100) % 4 == 0, 1 - y, y)
+    >>> result = jaxci.compare("accuracy", y, a, b)
+    >>> round(result.estimate, 2), result.conclusion
+    (0.15, 'a is better than b')
+    """
+    settings = make_settings(
+        confidence_level, alternative, n_resamples, memory_limit=memory_limit, progress=progress
+    )
+    if margin is not None and not margin > 0:
+        raise ValueError(f"margin must be positive; got {margin}")
+    name = name_of(statistic)
+    base = statistic_by_name(statistic)
+    fields = {f.name for f in dataclasses.fields(base)}  # type: ignore[arg-type]
+    base = configured(base, **{key: options.pop(key) for key in list(options) if key in fields})
+    sample, remarks = _paired_sample(base, name, y_true, prediction_a, prediction_b, labels, pos_label)
+    check_n(sample)
+    layout = make_layout(sample.n, groups, strata, sample_weight)
+    check_resampling(settings, layout)
+    source = randomness(rng)
+    reason = "asked for"
+    if method == "auto":
+        method, reason, options = _auto(base, layout)
+    if method not in METHODS:
+        raise ValueError(
+            f"method must be 'auto' or one of {', '.join(METHODS)}; got {method!r}: {nearest(method, METHODS)}"
+        )
+    difference = paired_difference(base)
+    with jax.enable_x64(True):
+        estimates = [
+            float(
+                base.value(
+                    base.prepare(x), np.ones(sample.n) if layout.row_weights is None else layout.row_weights
+                )
+            )
+            for x in (sample, sample.other)
+            if x is not None
+        ]
+    if method in ("newcombe", "delong"):
+        result, pvalue, test = _closed_form(method, base, sample, layout, settings, name)
+    else:
+        request = Request(name, difference, method, options)
+        result = intervals([request], sample, layout, settings, source)[0]
+        pvalue, test = _pvalue(result, sample, difference, settings.alternative)
+    warned = (*remarks, *layout_remarks(layout), *result.warnings)
+    if result.estimate == 0 and result.standard_error == 0:
+        warned = (*warned, "all paired differences are zero: the models cannot be told apart on these data")
+    announce(warned)
+    parts = {f.name: getattr(result, f.name) for f in dataclasses.fields(IntervalResult)}
+    parts |= {"reason": reason, "warnings": warned}
+    return ComparisonResult(
+        **parts,
+        estimate_a=estimates[0],
+        estimate_b=estimates[1],
+        pvalue=pvalue,
+        test=test,
+        margin=margin,
+        conclusion=_conclusion(result, base.loss, margin),
+    )
+
+
+def _closed_form(
+    method: str, base: Statistic, sample: Sample, layout: Layout, settings: Settings, name: str
+) -> tuple[IntervalResult, float, str]:
+    """Newcombe's interval for paired accuracies, DeLong's for correlated AUCs."""
+    wanted = Accuracy if method == "newcombe" else RocAuc
+    if not isinstance(base, wanted) or getattr(base, "max_fpr", None) is not None:
+        raise ValueError(f"method {method!r} compares {wanted.__name__} only; got {name!r}; use 'percentile'")
+    if not layout.plain:
+        raise ValueError(
+            f"method {method!r} assumes independent rows of equal weight and cannot use groups, strata or "
+            "sample_weight; use 'percentile'"
+        )
+    assert sample.other is not None
+    remarks: tuple[str, ...] = ()
+    if method == "newcombe":
+        bounds, pvalue, test, error = _newcombe(sample, settings)
+        right = (sample.y_pred == sample.y_true).mean() - (sample.other.y_pred == sample.y_true).mean()
+        estimate = float(right)
+    else:
+        found = delong_difference(sample.y_true, sample.y_score, sample.other.y_score, settings.tails)
+        bounds = ConfidenceInterval(float(found.bounds.low), float(found.bounds.high))
+        estimate, remarks, test = float(found.difference), tuple(found.bounds.remarks), "DeLong"
+        pvalue = float(found.pvalue)
+        z = special.ndtri(settings.tails.lower or settings.tails.upper)
+        width = bounds.high - estimate if settings.tails.upper > 0 else estimate - bounds.low
+        error = abs(width / z)
+        if settings.alternative != "two-sided" and error > 0:
+            below = float(special.ndtr(-estimate / error))
+            pvalue = _one_sided(below, 1 - below, settings.alternative)
+    result = IntervalResult(
+        statistic=name,
+        estimate=estimate,
+        confidence_interval=bounds,
+        standard_error=error,
+        method=method,
+        reason="",
+        confidence_level=settings.confidence_level,
+        alternative=settings.alternative,
+        n=layout.n,
+        warnings=remarks,
+    )
+    return result, pvalue, test

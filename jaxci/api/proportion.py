@@ -1,0 +1,122 @@
+"""Interval for a proportion from counts."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from jaxci.api.validation import check_alternative, check_confidence_level, nearest
+from jaxci.intervals.base import tails
+from jaxci.intervals.proportion import PROPORTION_METHODS
+from jaxci.results import ConfidenceInterval, JaxciWarning
+
+_METHODS = {cls.name: cls() for cls in PROPORTION_METHODS}
+
+
+def proportion_interval(
+    count: ArrayLike,
+    nobs: ArrayLike,
+    *,
+    method: str = "wilson",
+    confidence_level: float = 0.95,
+    alternative: str = "two-sided",
+) -> ConfidenceInterval:
+    """Confidence interval for a proportion, such as an accuracy, from counts.
+
+    The estimand is the probability p of success, ``count ~ Binomial(nobs, p)``.
+
+    Parameters
+    ----------
+    count : int or array_like of int
+        Successes.
+    nobs : int or array_like of int
+        Trials; broadcast against ``count``.
+    method : str
+        "wilson" (the default: good at every n), "wilson_cc" (with continuity correction),
+        "clopper_pearson" (exact: never below the level, hence wide), "jeffreys", "mid_p",
+        "agresti_coull" or "wald" (poor near 0 and 1). Formulas and sources are in
+        :mod:`jaxci.intervals.proportion`.
+    confidence_level : float
+        Between 0 and 1.
+    alternative : {"two-sided", "less", "greater"}
+        "less" gives an upper bound only (low is 0), "greater" a lower bound only (high is 1).
+
+    Returns
+    -------
+    ConfidenceInterval
+        Named tuple (low, high) of floats, or of arrays of the broadcast shape, within [0, 1].
+
+    Raises
+    ------
+    ValueError
+        If an argument breaks its rule; the message names the argument, the rule and the value.
+    TypeError
+        If ``confidence_level`` is no number.
+
+    Warns
+    -----
+    JaxciWarning
+        If a "wald" or "agresti_coull" bound had to be clipped to [0, 1], or an interval has no
+        width.
+
+    Notes
+    -----
+    Independent trials with one probability of success. "clopper_pearson" holds at every n; the
+    others are asymptotic or hold on average.
+
+    Examples
+    --------
+    >>> from jaxci.api.proportion import proportion_interval
+    >>> low, high = proportion_interval(22, 23)
+    >>> print(f"{low:.4f} {high:.4f}")
+    0.7901 0.9923
+    >>> proportion_interval([0, 5, 10], 10, method="clopper_pearson", alternative="less").high.round(4)
+    array([0.2589, 0.7776, 1.    ])
+    """
+    if method not in _METHODS:
+        hint = nearest(str(method), _METHODS)
+        raise ValueError(f"method must be one of those for proportions; got {method!r}: {hint}")
+    chosen = tails(check_confidence_level(confidence_level), check_alternative(alternative))
+    x, n = _counts(count, nobs)
+    low, high = _METHODS[method].interval(x, n, chosen)
+    clipped = np.clip((low, high), 0, 1)
+    if np.any(clipped != (low, high)):
+        warnings.warn(
+            f"the {method!r} interval left [0, 1] and was clipped; method='wilson' never leaves it",
+            JaxciWarning,
+            stacklevel=2,
+        )
+        low, high = clipped
+    if np.any(low == high):
+        hint = "" if method == "wilson" else "; method='wilson' has"
+        warnings.warn(
+            f"the {method!r} interval has no width at 0 or nobs successes{hint}", JaxciWarning, stacklevel=2
+        )
+    return ConfidenceInterval(low, high) if np.ndim(low) else ConfidenceInterval(float(low), float(high))
+
+
+def _counts(count: ArrayLike, nobs: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Convert to float arrays of one shape, or say what is wrong with the first offender."""
+    arrays = []
+    for name, value in (("count", count), ("nobs", nobs)):
+        try:
+            arrays.append(np.asarray(value, dtype=float))
+        except (TypeError, ValueError):
+            raise ValueError(f"{name} must be an integer or an array of integers; got {value!r}") from None
+    try:
+        x, n = np.broadcast_arrays(*arrays)
+    except ValueError:
+        raise ValueError(
+            f"count and nobs must broadcast together; got shapes {arrays[0].shape} and {arrays[1].shape}"
+        ) from None
+    wrong = ~((n >= 1) & (n == np.floor(n)) & np.isfinite(n))
+    if wrong.any():
+        raise ValueError(f"nobs must be an integer of at least 1; got {n[wrong][0]:g}")
+    wrong = ~((x >= 0) & (x <= n) & (x == np.floor(x)))
+    if wrong.any():
+        raise ValueError(
+            f"count must be an integer between 0 and nobs; got {x[wrong][0]:g} with nobs = {n[wrong][0]:g}"
+        )
+    return x, n

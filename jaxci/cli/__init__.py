@@ -1,0 +1,78 @@
+"""The command ``jaxci``: intervals for files of predictions."""
+
+from __future__ import annotations
+
+import dis
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments after the program's name; those of the process by default.
+
+    Returns
+    -------
+    int
+        0, or 2 after an error of usage or data, or 1 after a bug, with a word on stderr.
+    """
+    try:
+        import rich
+        import typer
+    except ImportError as error:
+        return _fail(f"the command line needs {error.name}: install jaxci[cli]")
+    del rich, typer
+    from jaxci.cli.app import app
+
+    try:
+        return app(args=argv, prog_name="jaxci", standalone_mode=False) or 0
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        if hasattr(error, "format_message"):  # what the parser of the command line raises
+            return _fail(error.format_message() or type(error).__name__)
+        if isinstance(error, OSError | ImportError) or _deliberate(error):
+            return _fail(str(error.args[0]) if isinstance(error, KeyError) else str(error))
+        place = _innermost(error.__traceback__, inside=True)
+        where = f" ({place.tb_frame.f_code.co_filename}:{place.tb_lineno})" if place else ""
+        print(traceback.format_exception_only(error)[-1].strip(), file=sys.stderr)
+        print(f"this is a bug in jaxci{where}: please report it with the command", file=sys.stderr)
+        return 1
+
+
+def _fail(message: str) -> int:
+    print(f"error: {' '.join(message.split())}", file=sys.stderr)
+    return 2
+
+
+def _innermost(trace: TracebackType | None, *, inside: bool = False) -> TracebackType | None:
+    """Return the frame an error came from: the last of all, or the last in this package."""
+    package = str(Path(__file__).parent.parent)
+    found = None
+    while trace is not None:
+        if not inside or trace.tb_frame.f_code.co_filename.startswith(package):
+            found = trace
+        trace = trace.tb_next
+    return found
+
+
+def _deliberate(error: Exception) -> bool:
+    """Whether a ``raise`` statement of this package made the error, as a check on input does.
+
+    A TypeError or ValueError that arises in a library, or by a wrong call, is a bug instead.
+    """
+    last = _innermost(error.__traceback__)
+    if not isinstance(error, ValueError | TypeError | KeyError) or last is None:
+        return False
+    if last is not _innermost(error.__traceback__, inside=True):
+        return False
+    return dis.opname[last.tb_frame.f_code.co_code[last.tb_lasti]] == "RAISE_VARARGS"

@@ -1,0 +1,299 @@
+"""The commands: ``evaluate``, ``compare``, ``demo``, ``metrics`` and ``methods``.
+
+Numerical libraries are imported inside the commands, so that help and version come at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from jaxci.cli.progress import progress
+
+if TYPE_CHECKING:
+    import numpy as np
+
+app = typer.Typer(
+    name="jaxci",
+    help="Confidence intervals for the metrics of a model, from a file of its predictions.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+DEMO_SEED = 0
+
+File = Annotated[Path, typer.Argument(help="CSV or Parquet file, one row per case.", show_default=False)]
+Target = Annotated[str, typer.Option(metavar="COL", help="Column of the true labels or values.")]
+Method = Annotated[str, typer.Option(help="Interval method; see 'jaxci methods'.")]
+Level = Annotated[float, typer.Option(help="Confidence level, between 0 and 1.")]
+Alternative = Annotated[str, typer.Option(help="two-sided, less (upper bound) or greater (lower bound).")]
+Groups = Annotated[
+    str | None, typer.Option(metavar="COL", help="Column that names the cluster (patient, user) of a row.")
+]
+Strata = Annotated[str | None, typer.Option(metavar="COL", help="Column that names the stratum of a row.")]
+Weights = Annotated[str | None, typer.Option(metavar="COL", help="Column of case weights.")]
+PosLabel = Annotated[str | None, typer.Option(metavar="LABEL", help="The positive one of two labels.")]
+Labels = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LABEL,...", help="All labels in the order of the scores, if not those of the target."
+    ),
+]
+Resamples = Annotated[int, typer.Option(metavar="N", help="Number of bootstrap resamples.")]
+Seed = Annotated[int | None, typer.Option(metavar="N", help="Repeats a run; drawn and shown if not given.")]
+Json = Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Also write the result as JSON.")]
+
+
+def _split(text: str | None) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()] if text else []
+
+
+@contextlib.contextmanager
+def _working(label: str) -> Iterator[Callable[[int, int], None]]:
+    """Show progress, and leave remarks to the result, which holds them all."""
+    from jaxci.results import JaxciWarning
+
+    with warnings.catch_warnings(), progress(label) as advance:
+        warnings.simplefilter("ignore", JaxciWarning)
+        yield advance
+
+
+def _label_options(target: np.ndarray | None, pos_label: str | None, labels: str | None) -> dict[str, Any]:
+    from jaxci.cli.tables import as_label
+
+    options: dict[str, Any] = {}
+    if target is None:
+        if pos_label is not None or labels is not None:
+            raise ValueError("--pos-label and --labels need --target")
+        return options
+    if pos_label is not None:
+        options["pos_label"] = as_label(pos_label, target)
+    if labels is not None:
+        options["labels"] = [as_label(text, target) for text in _split(labels)]
+    return options
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        import jaxci
+
+        typer.echo(f"jaxci {jaxci.__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _start(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command()
+def evaluate(
+    file: File,
+    target: Target,
+    pred: Annotated[str | None, typer.Option(metavar="COL", help="Column of predictions.")] = None,
+    score: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COL,...", help="Score of the positive class, or one column per class in sorted order."
+        ),
+    ] = None,
+    metrics: Annotated[
+        str | None, typer.Option(metavar="NAME,...", help="See 'jaxci metrics'; a sensible set by default.")
+    ] = None,
+    method: Method = "auto",
+    level: Level = 0.95,
+    alternative: Alternative = "two-sided",
+    groups: Groups = None,
+    strata: Strata = None,
+    weights: Weights = None,
+    pos_label: PosLabel = None,
+    labels: Labels = None,
+    resamples: Resamples = 9999,
+    seed: Seed = None,
+    json: Json = None,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", metavar="OUT", help="Also write the table as CSV.")
+    ] = None,
+) -> None:
+    """Intervals for the metrics of one model."""
+    scores = _split(score)
+    if pred is None and not scores:
+        raise ValueError("evaluate needs --pred, --score, or both")
+    with _working("evaluating") as advance:
+        import jaxci
+        from jaxci.cli.tables import as_scores, read_columns, write_csv, write_json
+
+        extra = [name for name in (pred, groups, strata, weights) if name is not None]
+        columns = read_columns(file, [target, *extra, *scores])
+        table = jaxci.evaluate(
+            columns[target],
+            None if pred is None else columns[pred],
+            as_scores(columns, scores) if scores else None,
+            metrics=_split(metrics) or None,
+            method=method,
+            confidence_level=level,
+            n_resamples=resamples,
+            alternative=alternative,
+            groups=None if groups is None else columns[groups],
+            strata=None if strata is None else columns[strata],
+            sample_weight=None if weights is None else columns[weights],
+            rng=seed,
+            progress=advance,
+            **_label_options(columns[target], pos_label, labels),
+        )
+    from jaxci.cli.display import page, show
+
+    show(page(), table)
+    if json is not None:
+        write_json(json, table.to_dict())
+    if csv is not None:
+        write_csv(csv, [row.to_dict() for row in table])
+
+
+@app.command()
+def compare(
+    file: File,
+    metric: Annotated[str, typer.Option(metavar="NAME", help="One metric; see 'jaxci metrics'.")],
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="COL", help="Column of the true labels or values; none for a mean of values."),
+    ] = None,
+    pred_a: Annotated[str | None, typer.Option(metavar="COL", help="Predictions of model a.")] = None,
+    pred_b: Annotated[str | None, typer.Option(metavar="COL", help="Predictions of model b.")] = None,
+    score_a: Annotated[str | None, typer.Option(metavar="COL,...", help="Scores of model a.")] = None,
+    score_b: Annotated[str | None, typer.Option(metavar="COL,...", help="Scores of model b.")] = None,
+    margin: Annotated[float | None, typer.Option(help="Margin of non-inferiority.")] = None,
+    method: Method = "auto",
+    level: Level = 0.95,
+    alternative: Alternative = "two-sided",
+    groups: Groups = None,
+    strata: Strata = None,
+    weights: Weights = None,
+    pos_label: PosLabel = None,
+    labels: Labels = None,
+    resamples: Resamples = 9999,
+    seed: Seed = None,
+    json: Json = None,
+) -> None:
+    """Paired difference a - b of one metric of two models on the same cases."""
+    scores_a, scores_b = _split(score_a), _split(score_b)
+    by_pred = pred_a is not None and pred_b is not None and not scores_a and not scores_b
+    by_score = pred_a is None and pred_b is None and bool(scores_a) and bool(scores_b)
+    if not by_pred and not by_score:
+        raise ValueError("compare needs either --pred-a and --pred-b, or --score-a and --score-b")
+    with _working("comparing") as advance:
+        import jaxci
+        from jaxci.cli.tables import as_scores, read_columns, write_json
+
+        extra = [name for name in (target, pred_a, pred_b, groups, strata, weights) if name is not None]
+        columns = read_columns(file, [*extra, *scores_a, *scores_b])
+        truth = None if target is None else columns[target]
+        if by_score:
+            a, b = as_scores(columns, scores_a), as_scores(columns, scores_b)
+        else:
+            a, b = columns[str(pred_a)], columns[str(pred_b)]
+        options = _label_options(truth, pos_label, labels)
+        if margin is not None:
+            options["margin"] = margin
+        result = jaxci.compare(
+            metric,
+            truth,
+            a,
+            b,
+            method=method,
+            confidence_level=level,
+            n_resamples=resamples,
+            alternative=alternative,
+            groups=None if groups is None else columns[groups],
+            strata=None if strata is None else columns[strata],
+            sample_weight=None if weights is None else columns[weights],
+            rng=seed,
+            progress=advance,
+            **options,
+        )
+    from jaxci.cli.display import page, show
+
+    show(page(), result)
+    if json is not None:
+        write_json(json, result.to_dict())
+
+
+@app.command()
+def demo(
+    metric: Annotated[
+        str, typer.Option(metavar="NAME", help="The metric to show every method for.")
+    ] = "accuracy",
+) -> None:
+    """Intervals for real predictions that come with the package, by every method."""
+    with _working("evaluating") as advance:
+        import jaxci
+        from jaxci.data import load_demo
+
+        data = load_demo()
+        table = jaxci.evaluate(
+            data["target"], data["prediction"], data["score"], rng=DEMO_SEED, progress=advance
+        )
+    from jaxci.cli.display import grid, page, show
+    from jaxci.results import number
+
+    console = page()
+    console.print("A classifier of handwritten digits, 1,000 test images it has not seen.\n")
+    show(console, table)
+    rows = []
+    with _working("comparing methods") as advance:
+        for method in jaxci.list_methods(metric):
+            try:
+                result = jaxci.interval(
+                    metric,
+                    data["target"],
+                    data["prediction"],
+                    method=method,
+                    rng=DEMO_SEED,
+                    progress=advance,
+                )
+            except ValueError as error:
+                rows.append([method, "", "", "", f"not here: {error}"])
+                continue
+            low, high = result.confidence_interval
+            rows.append([method, number(low), number(high), number(high - low), ""])
+    console.print()
+    console.print(grid(["method", "low", "high", "width", ""], rows, title=f"{metric}, by every method"))
+    console.print("Your own predictions: jaxci evaluate FILE --target COL --pred COL --score COL,...")
+
+
+@app.command()
+def metrics() -> None:
+    """List the metrics by name."""
+    import jaxci
+
+    for name in jaxci.list_metrics():
+        typer.echo(name)
+
+
+@app.command()
+def methods(
+    statistic: Annotated[
+        str | None, typer.Argument(help="Only those that apply to this metric.", show_default=False)
+    ] = None,
+) -> None:
+    """List the interval methods by name, each with a line that says what it is."""
+    import jaxci
+    from jaxci.api.methods import METHODS
+    from jaxci.cli.display import grid, page
+
+    names = list(METHODS) if statistic is None else jaxci.list_methods(statistic)
+    page().print(
+        grid(["method", ""], [[name, (METHODS[name].__doc__ or "").split("\n")[0]] for name in names])
+    )

@@ -1,0 +1,45 @@
+"""Results as tables on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from jaxci.results import _COLUMNS, EvaluationTable, IntervalResult, _header
+
+NARROWEST = 110
+"""Width of the page where the output is no terminal."""
+
+
+def page() -> Console:
+    """Return the console of stdout, of a fixed width where stdout is a file or a pipe."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=NARROWEST)
+
+
+def grid(header: Sequence[str], rows: Sequence[Sequence[str]], *, title: str | None = None) -> Table:
+    """Lay out a table: the first and last columns are text, those between are numbers."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for place, name in enumerate(header):
+        text = place in (0, len(header) - 1)
+        table.add_column(name, justify="left" if text else "right", no_wrap=place < len(header) - 1)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return table
+
+
+def show(console: Console, result: EvaluationTable | IntervalResult) -> None:
+    """Print a table of metrics, an interval or a comparison, with reasons and warnings below."""
+    rows = list(result) if isinstance(result, EvaluationTable) else [result]
+    title = f"{_header(rows[0])}, n = {result.n}"
+    console.print(grid(_COLUMNS, [row._cells() for row in rows], title=title))
+    for note in result._notes():
+        if note:
+            console.print(Text(note, style="yellow" if note.startswith("warning") else "dim"))
+    drawn = max(row.n_resamples for row in rows)
+    if drawn and result.rng is not None:
+        console.print(Text(f"{drawn} resamples; repeat with --seed {result.rng}", style="dim"))

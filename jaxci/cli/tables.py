@@ -1,0 +1,185 @@
+"""Files in and out: columns of predictions, and results as JSON or CSV."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
+"""What a missing value looks like in a CSV file."""
+
+TRUTH = {"true": True, "false": False}
+
+
+def read_columns(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
+    """Read columns of a Parquet (``.parquet``, ``.pq``) or CSV (any other name) file.
+
+    Parameters
+    ----------
+    path : Path
+        The file; a CSV file has one header line and commas between values.
+    names : iterable of str
+        The columns wanted.
+
+    Returns
+    -------
+    dict of str to (n,) array
+        Numbers and booleans where all values that are present are such, otherwise strings as
+        objects. Missing values are NaN or None.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read as what its name says.
+    KeyError
+        If a column is not there, naming the nearest one, or if its name occurs twice.
+    """
+    wanted = list(dict.fromkeys(names))
+    if path.suffix in (".parquet", ".pq"):
+        return _read_parquet(path, wanted)
+    return _read_csv(path, wanted)
+
+
+def _places(path: Path, header: Sequence[str], wanted: Sequence[str]) -> list[int]:
+    from jaxci.api.validation import nearest
+
+    for name in wanted:
+        if name not in header:
+            raise KeyError(f"{path} has no column {name!r}; {nearest(name, header)}")
+        if header.count(name) > 1:
+            raise KeyError(f"{path} has {header.count(name)} columns with the name {name!r}")
+    return [header.index(name) for name in wanted]
+
+
+def _read_parquet(path: Path, wanted: list[str]) -> dict[str, np.ndarray]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise ImportError("reading Parquet needs pyarrow: install jaxci[data]") from error
+    with path.open("rb") as file:
+        try:
+            _places(path, pq.read_schema(file).names, wanted)
+            table = pq.read_table(file, columns=wanted)
+        except pa.ArrowException as error:
+            raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
+    columns = {}
+    for name in wanted:
+        column = table.column(name).combine_chunks()
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        columns[name] = column.to_numpy(zero_copy_only=False)
+    return columns
+
+
+def _read_csv(path: Path, wanted: list[str]) -> dict[str, np.ndarray]:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = csv.reader(file, skipinitialspace=True)
+            places = _places(path, next(rows, []), wanted)
+            try:
+                import pandas as pd
+            except ImportError:
+                texts = zip(*_cells(rows, places), strict=True)
+                return {name: _typed(text) for name, text in zip(wanted, texts, strict=True)}
+        frame = pd.read_csv(
+            path,
+            usecols=places,
+            index_col=False,
+            encoding="utf-8-sig",
+            skipinitialspace=True,
+            keep_default_na=False,
+            na_values=list(MISSING),
+            low_memory=False,
+        )
+        order = np.argsort(places)
+        return {wanted[i]: frame.iloc[:, j].to_numpy() for j, i in enumerate(order)}
+    except (ValueError, csv.Error) as error:  # of decoding and of pandas' parser, too
+        raise ValueError(f"{path} cannot be read as CSV: {error}") from error
+
+
+def _cells(rows: Iterator[list[str]], places: Sequence[int]) -> Iterator[list[str]]:
+    empty = True
+    for row in rows:
+        if row:
+            empty = False
+            yield [row[j] if j < len(row) else "" for j in places]
+    if empty:
+        raise ValueError("there are no rows below the header")
+
+
+def _typed(texts: Sequence[str]) -> np.ndarray:
+    """Turn the texts of one column into integers, floats, booleans or strings."""
+    present = [text for text in texts if text not in MISSING]
+    whole = len(present) == len(texts)
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            numbers = iter([kind(text) for text in present])
+            return np.array([math.nan if text in MISSING else next(numbers) for text in texts])
+    if all(text.lower() in TRUTH for text in present):
+        truths = [None if text in MISSING else TRUTH[text.lower()] for text in texts]
+        return np.array(truths, bool if whole else object)
+    return np.array([None if text in MISSING else text for text in texts], object)
+
+
+def as_scores(columns: dict[str, np.ndarray], names: Sequence[str]) -> np.ndarray:
+    """Return score columns as (n,), or (n, K) where there are several."""
+    for name in names:
+        if columns[name].dtype.kind not in "biuf":
+            for row, value in enumerate(columns[name]):
+                if isinstance(value, str | bytes):
+                    raise ValueError(f"column {name!r} must hold numbers; got {value!r} in row {row}")
+    scores = np.column_stack([columns[name].astype(np.float64) for name in names])
+    return scores[:, 0] if len(names) == 1 else scores
+
+
+def as_label(text: str, target: np.ndarray) -> Any:
+    """Return the label that ``text`` writes, of the type of the labels in ``target``."""
+    kind = target.dtype.kind
+    if kind in "iuf":
+        try:
+            value = float(text)
+        except ValueError:
+            raise ValueError(f"labels of the target are numbers; got {text!r}") from None
+        return value if kind == "f" else int(value) if value.is_integer() else value
+    if kind == "b":
+        if text.lower() not in TRUTH:
+            raise ValueError(f"labels of the target are booleans; got {text!r}")
+        return TRUTH[text.lower()]
+    return text
+
+
+def _finite(value: Any) -> Any:
+    """Replace NaN and infinities, which JSON lacks, by None."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write a result's ``to_dict()``; undefined and unbounded values become ``null``."""
+    path.write_text(json.dumps(_finite(content), indent=2, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Write one line per result of ``to_dict()`` form, the interval in columns ``low`` and ``high``."""
+    flat = []
+    for row in rows:
+        bounds = row["confidence_interval"]
+        line = {key: value for key, value in row.items() if key not in ("confidence_interval", "warnings")}
+        flat.append(
+            {**line, "low": bounds["low"], "high": bounds["high"], "warnings": "; ".join(row["warnings"])}
+        )
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(flat[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(flat)

@@ -1,0 +1,227 @@
+"""Banks of resamples: rows of counts (or weights) over the units that are resampled.
+
+A scheme draws ``counts(keys)``, one row a key, over a padded number of units; units beyond
+the real number always get zero. The key of a replicate is folded from its global number
+(:func:`replicate_keys`), so neither chunk size nor padding changes a draw.
+"""
+
+from __future__ import annotations
+
+import abc
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxci.records import record, static
+from jaxci.resampling.multinomial import multinomial
+from jaxci.statistics.base import padded
+
+
+def replicate_keys(key: jax.Array, ids: jax.Array) -> jax.Array:
+    """Fold the global replicate numbers ``ids`` (B,) into ``key``."""
+    return jax.vmap(lambda i: jax.random.fold_in(key, i))(ids)
+
+
+def scaled_words(words: jax.Array, n: jax.Array) -> jax.Array:
+    """Map 32-bit words to ``0..n-1``: the high half of the product ``words * n``.
+
+    Integer arithmetic only, so the result does not depend on the 64-bit switch. An index's
+    probability differs from 1/n by less than 2**-32.
+    """
+    n = n.astype(jnp.uint32)
+    low, high = words & 0xFFFF, words >> 16
+    n_low, n_high = n & 0xFFFF, n >> 16
+    ll, lh, hl, hh = low * n_low, low * n_high, high * n_low, high * n_high
+    middle = (ll >> 16) + (lh & 0xFFFF) + (hl & 0xFFFF)
+    return (hh + (lh >> 16) + (hl >> 16) + (middle >> 16)).astype(jnp.int32)
+
+
+def histogram(index: jax.Array, size: int, increment: jax.Array | float = 1.0) -> jax.Array:
+    """Count each row's indices (B, m) into (B, size)."""
+    rows = index.shape[0]
+    flat = index + (jnp.arange(rows, dtype=jnp.int32) * size)[:, None]
+    amount = jnp.broadcast_to(jnp.asarray(increment, float), index.shape)
+    counts = jnp.zeros(rows * size, amount.dtype)
+    counts = counts.at[flat.reshape(-1)].add(amount.reshape(-1), mode="promise_in_bounds")
+    return counts.reshape(rows, size)
+
+
+class Scheme(abc.ABC):
+    """How rows of a bank are drawn. Leaves are :func:`~jaxci.records.record` dataclasses.
+
+    ``block`` is the number of consecutive replicates that are drawn together (1: each on
+    its own); an engine starts and ends its chunks at multiples of it.
+    """
+
+    block: ClassVar[int] = 1
+
+    @property
+    @abc.abstractmethod
+    def n_units(self) -> int:
+        """Padded number of units U."""
+
+    @abc.abstractmethod
+    def counts(self, key: jax.Array, ids: jax.Array) -> jax.Array:
+        """Return rows (B, U) for the replicates numbered ``ids`` (B,)."""
+
+
+@record
+class Bootstrap(Scheme):
+    """``size`` draws with replacement from ``n`` units (``size = n``, or m-out-of-n)."""
+
+    n: Any
+    size: Any
+    capacity: int = static()
+    draws: int = static()
+
+    @classmethod
+    def of(cls, n: int, size: int | None = None) -> Bootstrap:
+        """Build for ``n`` units and ``size`` draws (default n)."""
+        size = n if size is None else size
+        return cls(np.int32(n), np.int32(size), padded(n), padded(size))
+
+    @property
+    def n_units(self) -> int:
+        """Padded number of units."""
+        return self.capacity
+
+    def counts(self, key: jax.Array, ids: jax.Array) -> jax.Array:
+        """Return rows of counts (B, U)."""
+        keys = replicate_keys(key, ids)
+        words = jax.vmap(lambda k: jax.random.bits(k, (self.draws,), jnp.uint32))(keys)
+        index = scaled_words(words, jnp.asarray(self.n))
+        if self.draws <= 16:  # small sizes are not padded
+            return histogram(index, self.capacity)
+        drawn = jnp.arange(self.draws, dtype=jnp.int32) < self.size
+        return histogram(index, self.capacity, jnp.where(drawn, 1.0, 0.0)[None, :])
+
+
+@record
+class StratifiedBootstrap(Scheme):
+    """Draws with replacement within strata, as many as the stratum has units.
+
+    Position p of the bank draws from ``members[start[p] : start[p] + size[p]]``.
+    """
+
+    members: Any
+    start: Any
+    size: Any
+    n: Any
+
+    @classmethod
+    def of(cls, strata: np.ndarray) -> StratifiedBootstrap:
+        """Build from the stratum code (n,) of every unit."""
+        n = len(strata)
+        members = np.argsort(strata, kind="stable").astype(np.int32)
+        _, first, counts = np.unique(strata[members], return_index=True, return_counts=True)
+        pad = padded(n) - n
+
+        def extend(x: np.ndarray) -> np.ndarray:
+            return np.pad(x.astype(np.int32), (0, pad), mode="edge")
+
+        return cls(
+            extend(members), extend(np.repeat(first, counts)), extend(np.repeat(counts, counts)), np.int32(n)
+        )
+
+    @property
+    def n_units(self) -> int:
+        """Padded number of units."""
+        return self.members.shape[0]
+
+    def counts(self, key: jax.Array, ids: jax.Array) -> jax.Array:
+        """Return rows of counts (B, U)."""
+        units = self.n_units
+        keys = replicate_keys(key, ids)
+        words = jax.vmap(lambda k: jax.random.bits(k, (units,), jnp.uint32))(keys)
+        place = self.start + scaled_words(words, jnp.asarray(self.size))
+        drawn = jnp.arange(units, dtype=jnp.int32) < self.n
+        return histogram(jnp.asarray(self.members)[place], units, jnp.where(drawn, 1.0, 0.0)[None, :])
+
+
+@record
+class BalancedBootstrap(Scheme):
+    """Every unit appears equally often over each block of 100 replicates.
+
+    A random permutation of 100 copies of the units is cut into 100 rows. Blocks are
+    independent; replicates of one block are not.
+    """
+
+    block: ClassVar[int] = 100
+
+    n: int = static()
+
+    @property
+    def n_units(self) -> int:
+        """Padded number of units."""
+        return padded(self.n)
+
+    def counts(self, key: jax.Array, ids: jax.Array) -> jax.Array:
+        """Return rows of counts (B, U); ``ids`` are whole consecutive blocks."""
+        keys = replicate_keys(key, ids[:: self.block] // self.block)
+        copies = jnp.tile(jnp.arange(self.n, dtype=jnp.int32), self.block)
+        shuffled = jax.lax.map(lambda k: jax.random.permutation(k, copies), keys)
+        return histogram(shuffled.reshape(-1, self.n), self.n_units)
+
+
+@record
+class BayesianBootstrap(Scheme):
+    """Dirichlet(1, ..., 1) weights scaled to sum to n (Rubin 1981)."""
+
+    n: Any
+    capacity: int = static()
+
+    @classmethod
+    def of(cls, n: int) -> BayesianBootstrap:
+        """Build for ``n`` units."""
+        return cls(np.int32(n), padded(n))
+
+    @property
+    def n_units(self) -> int:
+        """Padded number of units."""
+        return self.capacity
+
+    def counts(self, key: jax.Array, ids: jax.Array) -> jax.Array:
+        """Return rows of weights (B, U)."""
+        keys = replicate_keys(key, ids)
+        gaps = jax.vmap(lambda k: jax.random.exponential(k, (self.capacity,), float))(keys)
+        gaps = jnp.where(jnp.arange(self.capacity) < self.n, gaps, 0.0)
+        return gaps * (self.n / jnp.sum(gaps, axis=1, keepdims=True))
+
+
+@record
+class CellBootstrap(Scheme):
+    """The i.i.d. bootstrap seen through a finite table: counts per cell, at a cost free of n.
+
+    Units are cells that hold ``counts`` observations each. Rows of ``counts`` are strata
+    (S, U), resampled independently; a plain bootstrap has one.
+    """
+
+    observed: Any
+
+    @property
+    def n_units(self) -> int:
+        """Number of cells over all strata."""
+        return self.observed.shape[0] * self.observed.shape[1]
+
+    def counts(self, key: jax.Array, ids: jax.Array) -> jax.Array:
+        """Return rows of counts (B, S U)."""
+        keys = replicate_keys(key, ids)
+        observed = jnp.asarray(self.observed)
+        strata = observed.shape[0]
+
+        def stratum(row: jax.Array, number: jax.Array) -> jax.Array:
+            trials = jnp.sum(row)
+            own = keys if strata == 1 else replicate_keys_of(keys, number)
+            return multinomial(own, trials, row / trials)
+
+        if strata == 1:
+            return stratum(observed[0], jnp.int32(0))
+        drawn = jax.lax.map(lambda pair: stratum(*pair), (observed, jnp.arange(strata, dtype=jnp.int32)))
+        return jnp.swapaxes(drawn, 0, 1).reshape(len(ids), -1)
+
+
+def replicate_keys_of(keys: jax.Array, number: jax.Array) -> jax.Array:
+    """Fold one ``number`` (a stratum, a purpose) into every key of ``keys`` (B,)."""
+    return jax.vmap(lambda k: jax.random.fold_in(k, number))(keys)

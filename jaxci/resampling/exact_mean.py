@@ -1,0 +1,303 @@
+"""The bootstrap distribution of a mean without resampling (B -> infinity).
+
+The mean of n draws from the empirical law of ``x_1 .. x_n`` has the n-th power of the
+empirical characteristic function as its own. With deviations ``d_i = x_i - mean``, one
+non-uniform Fourier transform (values spread on an oversampled grid by a compact kernel, one
+FFT, division by the kernel's transform) gives ``phi(t_j) = sum_i exp(-i t_j d_i) / n`` at
+``t_j = 2 pi j / W``; ``phi ** n`` is taken in polar form, and one inverse FFT returns the
+distribution function of the sum on G points of a window of width W that holds all but
+``2e-9`` of the mass.
+
+Two cases are told apart by looking at every frequency up to the grid's own:
+
+- *smooth*: ``|phi| ** n`` has died out. The law is band-limited and nothing is filtered.
+- *atomic*: it has not, as with lattice data (0/1, integers, rounded values), where ``|phi|``
+  comes back to one, or with few observations. The law is then convolved with a Kaiser-Bessel
+  density that vanishes beyond ``RADIUS`` grid steps, which moves no mass farther than that.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from numpy.typing import ArrayLike
+
+GRID = 1 << 17
+"""Points of the distribution function in the window (G)."""
+BAND = 1 << 11
+"""Frequencies kept when the law is smooth."""
+RADIUS = 4.0
+"""Half width in grid steps of the density that smooths an atomic law."""
+TAIL = 1e-9
+"""Mass allowed outside the window on each side."""
+PROBABILITY_ERROR = 1e-6
+"""Bound on the error in probability (window, filter and arithmetic together)."""
+
+_OVERSAMPLED = 2 * GRID
+_WIDTH = 14  # grid cells under the spreading kernel: relative error about 1e-13
+_STEEPNESS = 2.3 * _WIDTH
+_CHUNKS = (1 << 10, 1 << 13, 1 << 16)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class MeanDistribution:
+    r"""Bootstrap distribution of a mean; of a sum after multiplication by n.
+
+    What is promised: for every p there is a ``p'`` with ``|p' - p| <= probability_error``
+    such that ``quantile(p)`` is within ``error_bound * standard_error`` of a
+    :math:`p'`-quantile of the exact law, and likewise for :meth:`cdf` with the roles
+    exchanged. At an atom the exact quantile function is a step, so a p within
+    ``probability_error`` of a step may return either of its sides or a value between.
+
+    Attributes
+    ----------
+    mean, standard_error : float
+        Exact moments of the law: the sample mean and ``sqrt(sum (x_i - mean)^2) / n``.
+    error_bound : float
+        Bound on the quantile error in standard errors: ``RADIUS + 1`` grid steps for an
+        atomic law; 3 steps for a smooth one (the cell of 2 steps that is interpolated, and 1
+        for structure finer than the grid, which no finite set of frequencies can exclude;
+        where there is none the error is below 1e-6).
+    probability_error : float
+        Bound on the error in probability.
+    low, high : float
+        Smallest and largest value of the mean of a resample.
+    step : float
+        Distance of the grid points, in units of the mean; 0 for a point mass.
+    origin : int
+        Index of the grid point that lies at the mean.
+    cumulative : (G,) array
+        Distribution function at the grid points, non-decreasing, half of an atom's mass
+        counted at the atom.
+    """
+
+    mean: float
+    standard_error: float
+    error_bound: float
+    probability_error: float
+    low: float
+    high: float
+    step: float
+    origin: int
+    cumulative: np.ndarray
+
+    def cdf(self, x: ArrayLike) -> np.ndarray:
+        """Return ``P(mean* < x) + P(mean* = x) / 2``, the mid-distribution function.
+
+        Interpolated by a cubic between grid points; exact to ``probability_error`` at the
+        mean, which is a grid point, and within 0.5% of an atom's mass at an atom elsewhere.
+        """
+        x = np.asarray(x, dtype=np.float64)
+        if self.step == 0.0:
+            return np.asarray((x > self.mean) + 0.5 * (x == self.mean))[()]
+        last = len(self.cumulative) - 1
+        position = np.clip((x - self.mean) / self.step + self.origin, 0.0, last)
+        cell = np.clip(np.floor(position).astype(np.int64), 1, last - 2)
+        t = position - cell
+        before, left, right, after = (self.cumulative[cell + k] for k in (-1, 0, 1, 2))
+        value = (
+            left * (1 + t) * (1 - t) * (2 - t) / 2
+            + right * t * (1 + t) * (2 - t) / 2
+            - before * t * (1 - t) * (2 - t) / 6
+            - after * t * (1 + t) * (1 - t) / 6
+        )
+        value = np.where(x < self.low, 0.0, np.where(x > self.high, 1.0, np.clip(value, 0.0, 1.0)))
+        return np.where(np.isnan(x), np.nan, value)[()]
+
+    def quantile(self, p: ArrayLike) -> np.ndarray:
+        """Return the p-quantile for p in [0, 1], linear between grid points.
+
+        Raises
+        ------
+        ValueError
+            If a p is outside [0, 1] or not a number.
+        """
+        p = np.asarray(p, dtype=np.float64)
+        if not np.all((p >= 0.0) & (p <= 1.0)):
+            raise ValueError(f"p must be within [0, 1]; got {p}")
+        if self.step == 0.0:
+            return np.full(p.shape, self.mean)[()]
+        right = np.clip(np.searchsorted(self.cumulative, p), 1, len(self.cumulative) - 1)
+        below, above = self.cumulative[right - 1], self.cumulative[right]
+        part = np.clip((p - below) / np.where(above > below, above - below, 1.0), 0.0, 1.0)
+        x = self.mean + (right - 1 + part - self.origin) * self.step
+        x = np.where(p == 0.0, self.low, np.where(p == 1.0, self.high, x))
+        return np.clip(x, self.low, self.high)[()]
+
+
+def mean_distribution(values: ArrayLike) -> MeanDistribution:
+    r"""Return the exact bootstrap distribution of the mean of ``values``.
+
+    The law of :math:`\bar X^* = \frac1n \sum_{i=1}^n X^*_i` with :math:`X^*_i` drawn
+    independently and uniformly from the n values: characteristic function of the sum's
+    deviation :math:`\varphi(t)^n`, :math:`\varphi(t) = \frac1n \sum_i e^{it(x_i - \bar x)}`.
+
+    Parameters
+    ----------
+    values : (n,) array_like
+        Finite real values, n >= 1. Computed in float64.
+
+    Returns
+    -------
+    MeanDistribution
+        Error below 1e-3 standard errors for any data, heavy tails and ties included: the
+        window is at most 22 standard errors wide and the grid has 131,072 points. A single
+        or constant value gives a point mass.
+
+    Raises
+    ------
+    ValueError
+        If ``values`` is not one-dimensional, is empty or has a value that is not finite.
+
+    Notes
+    -----
+    Cost O(n + G log G), memory 8 (n + 6 G) bytes. The half widths of the window solve
+    Bennett's inequality ``P(S >= x) <= exp(-n v / b^2 * h(b x / (n v)))``,
+    ``h(u) = (1 + u) log(1 + u) - u``, for a tail of 1e-9, with v the variance and b the
+    largest deviation on that side (Boucheron, Lugosi & Massart, *Concentration
+    Inequalities*, 2013, theorem 2.9). Spreading kernel: ``exp(beta (sqrt(1 - x^2) - 1))``
+    (Barnett, Magland & af Klinteberg, SIAM J. Sci. Comput. 41, 2019). A law that agrees with
+    a smooth one on all frequencies below T differs from it by at most ``pi / T`` times the
+    density nearby, that is by one grid step (Vaaler, Bull. Amer. Math. Soc. 12, 1985).
+
+    Examples
+    --------
+    >>> law = mean_distribution([0.0, 1.0, 1.0, 1.0])
+    >>> round(float(law.cdf(0.9)), 4)  # 1 - (3/4)**4
+    0.6836
+    """
+    x = np.asarray(values, dtype=np.float64)
+    if x.ndim != 1 or x.size == 0:
+        raise ValueError(f"values must be one-dimensional and not empty; got shape {x.shape}")
+    n = x.size
+    low, high = float(x.min()), float(x.max())
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise ValueError("values must be finite; got a NaN or an infinity")
+    if low == high:
+        return MeanDistribution(low, 0.0, 0.0, 0.0, low, high, 0.0, 0, np.array([0.5]))
+    # A power of two scales without rounding. Centre twice: the mean that is left in the
+    # deviations turns the phase n-fold.
+    scale = 2.0 ** max(math.frexp(high / 2 - low / 2)[1], -1000)
+    d = x / scale
+    centre = float(d.mean())
+    d -= centre
+    residue = float(d.mean())
+    d -= residue
+    variance = float(np.dot(d, d)) / n
+    below = _half_width(n, variance, -float(d.min()))
+    above = _half_width(n, variance, float(d.max()))
+    window = (below + above) * (1.0 + 32.0 / GRID)
+    step = window / GRID  # of the sum, in units of scale
+    origin = math.ceil(below / step) + 8
+    with jax.enable_x64(True):
+        phi, modulus, rest = _spectrum(_spread(d, window), float(n))
+        smooth = float(rest) < 0.01 * PROBABILITY_ERROR
+        periodic = np.asarray(_invert(phi, modulus, float(n), smooth=smooth))
+    stride = GRID // periodic.size
+    origin = -(-origin // stride)
+    cumulative = np.concatenate((periodic[-origin:], periodic[:-origin]))
+    cumulative += np.arange(cumulative.size) / cumulative.size - cumulative[0]
+    np.clip(cumulative, 0.0, 1.0, out=cumulative)
+    np.maximum.accumulate(cumulative, out=cumulative)
+    deviation = math.sqrt(n * variance)
+    return MeanDistribution(
+        mean=(centre + residue) * scale,
+        standard_error=math.sqrt(variance / n) * scale,
+        error_bound=(1.0 + stride if smooth else RADIUS + 1.0) * step / deviation,
+        probability_error=PROBABILITY_ERROR,
+        low=low,
+        high=high,
+        step=step * stride * scale / n,
+        origin=origin,
+        cumulative=cumulative,
+    )
+
+
+def _half_width(n: int, variance: float, largest: float) -> float:
+    """Return x with ``P(S >= x) <= TAIL`` by Bennett's inequality, never beyond ``n * largest``."""
+    rate = -math.log(TAIL) * largest * largest / (n * variance)
+    u = math.sqrt(2.0 * rate) + rate / 3.0  # from below; h is convex, so Newton ends above the root
+    for _ in range(20):
+        u = u + (rate - ((1.0 + u) * math.log1p(u) - u)) / math.log1p(u)
+    return min(u * n * variance / largest, n * largest)
+
+
+@functools.lru_cache(maxsize=1)
+def _deconvolution() -> np.ndarray:
+    """Return ``(-1)^j / psi(j)``, psi the transform of the spreading kernel centred mid-grid."""
+    node, weight = np.polynomial.legendre.leggauss(56)
+    half = _WIDTH / 2
+    kernel = weight * half * np.exp(_STEEPNESS * (np.sqrt(1.0 - node * node) - 1.0))
+    turn = 2.0 * np.pi * half / _OVERSAMPLED
+    j = np.arange(GRID // 2 + 1)
+    transform = np.zeros(j.size)
+    for x, k in zip(node[28:], kernel[28:], strict=True):
+        transform += 2.0 * k * np.cos(turn * x * j)
+    return (1.0 - 2.0 * (j % 2)) / transform
+
+
+@functools.lru_cache(maxsize=1)
+def _smoothing() -> np.ndarray:
+    """Return the transform of the Kaiser-Bessel density on ``[-RADIUS, RADIUS]`` grid steps.
+
+    Its main lobe ends at the last frequency of the grid; what is cut off changes the
+    distribution function by at most 7e-7 of an atom's mass.
+    """
+    beta = np.pi * RADIUS
+    root = beta * np.sqrt(1.0 - (np.arange(GRID // 2 + 1) / (GRID // 2)) ** 2)
+    ratio = np.divide(np.sinh(root), root, out=np.ones_like(root), where=root > 0)
+    return ratio * beta / np.sinh(beta)
+
+
+def _spread(d: np.ndarray, window: float) -> jax.Array:
+    """Spread the values on the oversampled grid, in chunks of few fixed shapes."""
+    size = next((c for c in _CHUNKS if c >= d.size), _CHUNKS[-1])
+    grid = jnp.zeros(_OVERSAMPLED)
+    for start in range(0, d.size, size):
+        chunk = d[start : start + size]
+        if chunk.size < size:
+            chunk = np.concatenate((chunk, np.zeros(size - chunk.size)))
+        grid = _add(grid, chunk, min(size, d.size - start), _OVERSAMPLED / window)
+    return grid
+
+
+@functools.partial(jax.jit, donate_argnums=0)
+def _add(grid: jax.Array, d: jax.Array, count: jax.Array, cells: jax.Array) -> jax.Array:
+    """Add the first ``count`` values of a chunk; the others are padding and weigh nothing."""
+    position = d * cells + _OVERSAMPLED // 2
+    first = jnp.ceil(position - _WIDTH / 2).astype(jnp.int32)
+    x = (first[:, None] + jnp.arange(_WIDTH) - position[:, None]) * (2.0 / _WIDTH)
+    kernel = jnp.exp(_STEEPNESS * (jnp.sqrt(jnp.maximum(1.0 - x * x, 0.0)) - 1.0))
+    kernel = jnp.where(jnp.arange(d.shape[0])[:, None] < count, kernel, 0.0)
+    rows = lax.ScatterDimensionNumbers(
+        update_window_dims=(1,), inserted_window_dims=(), scatter_dims_to_operand_dims=(0,)
+    )
+    return lax.scatter_add(grid, first[:, None], kernel, rows, mode="promise_in_bounds")
+
+
+@jax.jit
+def _spectrum(grid: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Return phi and ``|phi^n| / (pi j)`` at j >= 1, and the sum of the latter above BAND."""
+    z = jnp.fft.rfft(grid)[: GRID // 2 + 1] * _deconvolution()
+    z = z[1:] / z[0].real
+    modulus = jnp.exp(0.5 * n * jnp.log(jnp.maximum(z.real**2 + z.imag**2, 1e-300)))
+    modulus = modulus / (np.pi * jnp.arange(1, GRID // 2 + 1))
+    return z, modulus, jnp.sum(modulus[BAND:])
+
+
+@functools.partial(jax.jit, static_argnames="smooth")
+def _invert(z: jax.Array, modulus: jax.Array, n: jax.Array, *, smooth: bool) -> jax.Array:
+    """Return the distribution function of the sum less a ramp, from its mean onwards, cyclically."""
+    last, size = (BAND, GRID // 2) if smooth else (GRID // 2, GRID)
+    z, modulus = z[:last], modulus[:last] * (0.5 * size)
+    if not smooth:
+        modulus = modulus * _smoothing()[1:]
+    angle = n * jnp.arctan2(z.imag, z.real)
+    integral = lax.complex(modulus * jnp.sin(angle), -modulus * jnp.cos(angle))  # phi^n / (2 pi i j)
+    return jnp.fft.irfft(jnp.concatenate((jnp.zeros(1, integral.dtype), integral)), size)

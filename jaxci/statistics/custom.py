@@ -1,0 +1,114 @@
+"""Users' own statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxci.records import record, static
+from jaxci.statistics.base import Sample, Statistic
+
+
+@record
+class Columns:
+    """Data of a user's statistic: padded arrays (N, ...) and the real number of rows."""
+
+    arrays: tuple[Any, ...]
+    n: int = static()
+
+
+@record
+class WeightedFunction(Statistic):
+    """A user's JAX function ``f(*data, weights)``: the fast road, with influence values.
+
+    ``weights`` (N,) are non-negative and sum to the number of observations; N may exceed the
+    number of rows, the surplus having zero weight. ``f`` must return a scalar, must not
+    depend on the scale of the weights, and must be differentiable in them unless
+    ``differentiable`` is False.
+    """
+
+    function: Callable[..., Any] = static()
+    differentiable: bool = static(True)
+
+    task = "custom"
+    inputs = ("columns",)
+    road = "any"
+
+    @property
+    def smooth(self) -> bool:  # type: ignore[override]
+        """Whether the user declares the function differentiable."""
+        return self.differentiable
+
+    def prepare(self, sample: Sample) -> Columns:
+        """Keep the columns."""
+        return Columns(sample.columns, sample.n)
+
+    def value(self, prepared: Columns, weights: jax.Array) -> jax.Array:
+        """Return ``f(*data, weights)``."""
+        return jnp.asarray(self.function(*prepared.arrays, weights), float)
+
+
+@record
+class SampleFunction(Statistic):
+    """A user's JAX function ``f(*sample)`` of resampled data: rows are gathered, counts only."""
+
+    function: Callable[..., Any] = static()
+
+    task = "custom"
+    inputs = ("columns",)
+    road = "any"
+    smooth = False
+
+    def prepare(self, sample: Sample) -> Columns:
+        """Keep the columns."""
+        return Columns(sample.columns, sample.n)
+
+    def value(self, prepared: Columns, weights: jax.Array) -> jax.Array:
+        """Return ``f`` of the rows repeated by their counts."""
+        rows = jnp.repeat(
+            jnp.arange(weights.shape[0]), weights.astype(jnp.int32), total_repeat_length=prepared.n
+        )
+        return jnp.asarray(self.function(*(jnp.asarray(x)[rows] for x in prepared.arrays)), float)
+
+
+@record
+class HostFunction(Statistic):
+    """A user's NumPy function ``f(*sample)``, called once a resample on the host."""
+
+    function: Callable[..., Any] = static()
+
+    task = "custom"
+    inputs = ("columns",)
+    road = "host"
+    smooth = False
+
+    def prepare(self, sample: Sample) -> Columns:
+        """Keep the columns, without padding."""
+        return Columns(tuple(x[: sample.n] for x in sample.columns), sample.n)
+
+    def value(self, prepared: Columns, weights: Any) -> Any:
+        """Return ``f`` of the rows repeated by their counts (host arrays)."""
+        rows = np.repeat(np.arange(prepared.n), np.asarray(weights[: prepared.n]).astype(np.int64))
+        return float(self.function(*(x[rows] for x in prepared.arrays)))
+
+
+HOST_REMARK = (
+    "the statistic cannot be traced by JAX and was called on the host once a resample; for the fast road write it "
+    "with jax.numpy, best as jaxci.statistics.WeightedFunction(f) with f(*data, weights)"
+)
+
+
+def from_callable(function: Callable[..., Any], columns: tuple[np.ndarray, ...]) -> Statistic:
+    """Wrap ``function(*sample) -> scalar``, on the device if JAX can trace it, else on the host."""
+    shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in columns]
+    try:
+        traced = jax.eval_shape(function, *shapes)
+    except Exception:
+        return HostFunction(function)
+    if getattr(traced, "shape", None) == ():
+        return SampleFunction(function)
+    return HostFunction(function)

@@ -1,0 +1,150 @@
+"""Statistics of predicted probabilities: log loss, Brier score, calibration error.
+
+``y_score`` holds the probability of class 1 (n,), or one probability per class (n, K). Weights are
+``w_i``, ``N = sum_i w_i``; the value is NaN where N = 0.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxci.records import record, static
+from jaxci.statistics.base import Features, LinearStatistic, Sample, Statistic
+from jaxci.statistics.summary import MeanStatistic
+
+
+def _probabilities(sample: Sample) -> tuple[np.ndarray, np.ndarray]:
+    """Return class codes (n,) and the probability of every class (n, K)."""
+    assert sample.y_true is not None
+    assert sample.y_score is not None
+    p = sample.y_score
+    return sample.y_true, np.stack([1 - p, p], axis=1) if p.ndim == 1 else p
+
+
+@record
+class LogLoss(MeanStatistic):
+    """Mean negative log-likelihood, ``-sum_i w_i log(p_i[y_i]) / N``, natural logarithm.
+
+    ``p_i[k]`` is the probability given to class k in row i, clipped to [eps, 1 - eps] with the
+    double-precision machine epsilon (2.2e-16). Rows are used as given, also where they do not
+    sum to one (scikit-learn from 1.5 on does the same). From 0 to 36.05, 0 for certain and
+    correct predictions.
+
+    References
+    ----------
+    Good (1952), Rational decisions.
+    """
+
+    task = "multiclass"
+    inputs = ("y_true", "y_score")
+    bounds = (0.0, np.inf)
+    loss = True
+    needs_probabilities = True
+
+    def row_values(self, sample: Sample) -> np.ndarray:
+        """Return the negative log probability of every row's class (n,)."""
+        codes, p = _probabilities(sample)
+        eps = np.finfo(np.float64).eps
+        return -np.log(np.clip(p[np.arange(len(codes)), codes], eps, 1 - eps))
+
+
+@record
+class BrierScoreLoss(MeanStatistic):
+    """Brier score, ``sum_i w_i sum_k (1[y_i = k] - p_i[k])**2 / N``, halved for two classes.
+
+    Halved it lies between 0 and 1 and is the mean of ``(y - p)**2`` for binary y; the sum over
+    classes lies between 0 and 2.
+
+    Parameters
+    ----------
+    scale_by_half : {"auto", True, False}
+        Whether to halve the sum over classes; "auto" does for two classes.
+
+    References
+    ----------
+    Brier (1950), Verification of forecasts expressed in terms of probability.
+    """
+
+    task = "multiclass"
+    inputs = ("y_true", "y_score")
+    loss = True
+    needs_probabilities = True
+
+    scale_by_half: bool | str = static("auto")
+
+    @property
+    def bounds(self) -> tuple[float, float]:  # type: ignore[override]
+        """Range of the score whatever the number of classes."""
+        return (0.0, 1.0) if self.scale_by_half is True else (0.0, 2.0)
+
+    def row_values(self, sample: Sample) -> np.ndarray:
+        """Return the squared distance of every row's probabilities from its class (n,)."""
+        codes, p = _probabilities(sample)
+        outcome = codes[:, None] == np.arange(p.shape[1])
+        distance = np.sum((outcome - p) ** 2, axis=1)
+        halve = p.shape[1] < 3 if self.scale_by_half == "auto" else self.scale_by_half
+        return 0.5 * distance if halve else distance
+
+
+@record
+class CalibrationError(LinearStatistic):
+    """Expected calibration error, ``sum_b |sum_{i in b} w_i (hit_i - confidence_i)| / N``.
+
+    Rows fall into equal-width bins b of their confidence, each open below and closed above. Two
+    classes: confidence is the probability of class 1, a hit is class 1. More classes: confidence
+    is the largest probability, a hit is a row whose class has it (the first, where several do).
+    From 0 to 1.
+
+    The absolute values make the estimate biased upwards, the more so the more bins, the fewer
+    rows and the better the calibration: that of a perfectly calibrated model is positive, of
+    order ``sqrt(n_bins / N)``, and a resample is biased again. For the same reason derivatives,
+    and intervals that rest on them, mean little where a bin's gap is near 0; the value is
+    differentiable for almost all weights only.
+
+    Parameters
+    ----------
+    n_bins : int
+        Number of bins.
+
+    References
+    ----------
+    Naeini, Cooper & Hauskrecht (2015), Obtaining well calibrated probabilities using Bayesian
+    binning; Guo et al. (2017), On calibration of modern neural networks, eq. 3.
+    """
+
+    task = "multiclass"
+    inputs = ("y_true", "y_score")
+    road = "moments"
+    bounds = (0.0, 1.0)
+    loss = True
+    needs_probabilities = True
+
+    n_bins: int = static(15)
+
+    def prepare(self, sample: Sample) -> Features:
+        """Return one and, in the column of the row's bin, hit less confidence."""
+        codes, p = _probabilities(sample)
+        if p.shape[1] == 2:
+            confidence, hit = p[:, 1], codes == 1
+        else:
+            top = np.argmax(p, axis=1)
+            confidence, hit = p[np.arange(len(codes)), top], codes == top
+        edges = np.arange(1, self.n_bins) / self.n_bins
+        design = np.zeros((len(codes), 1 + self.n_bins))
+        design[:, 0] = 1
+        design[np.arange(len(codes)), 1 + np.searchsorted(edges, confidence)] = hit - confidence
+        return Features(design)
+
+    def from_sums(self, prepared: Features, sums: jax.Array) -> jax.Array:
+        """Return the error from the sums (1 + n_bins,) of weights and of gaps by bin."""
+        return jnp.sum(jnp.abs(sums[1:])) / sums[0]
+
+
+METRICS: dict[str, Statistic] = {
+    "log_loss": LogLoss(),
+    "brier_score_loss": BrierScoreLoss(),
+    "expected_calibration_error": CalibrationError(),
+}
+"""Statistics by name, with default settings."""

@@ -1,0 +1,403 @@
+"""Statistics of how well scores rank the classes: areas under ROC curves, average precision.
+
+A resample reaches them as weights ``w_i`` in the order of the scores ``s_i``: data are sorted once
+and every value costs O(n) in cumulative sums. Rows of equal score are treated together, as one
+threshold. ``N_k`` is the weight of class k, N the total.
+
+Statistics of more than two classes score each class k against others by column k of ``y_score``.
+A class of the full sample may be left without weight by a resample; the field ``absent_class``
+says what then happens:
+
+============= ========================================= ======================== =====================
+value         one versus rest                           one versus one           average precision
+============= ========================================= ======================== =====================
+``"sklearn"`` macro: NaN; weighted: left out            pairs of classes present macro: 0 for the class
+``"zero"``    0 for the class, the divisor is unchanged 0 for the class's pairs  0 for the class
+``"skip"``    left out                                  pairs of classes present left out
+============= ========================================= ======================== =====================
+
+``"sklearn"`` is what scikit-learn returns when ``labels`` is fixed to all classes. Weighted
+averages never count an absent class of weight 0. A class that takes all the weight has no area
+against the rest either and is handled in the same way (NaN under ``"sklearn"``). Micro averages
+pool all classes and need no rule.
+"""
+
+from __future__ import annotations
+
+import abc
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxci.records import record, static
+from jaxci.statistics.base import Sample, Statistic
+from jaxci.statistics.cumulative import Ordering
+
+SCHEMES = ("ovr", "ovo", "micro")
+AVERAGES = ("macro", "weighted")
+PRECISION_AVERAGES = ("macro", "weighted", "micro")
+ABSENT_CLASS = ("sklearn", "zero", "skip")
+
+
+@record
+class Ranking:
+    """Rows by ascending score: ``labels`` (n,) int32, the class codes in that order."""
+
+    labels: Any
+    ordering: Ordering
+
+    @classmethod
+    def of(cls, labels: np.ndarray, scores: np.ndarray, n: int) -> Ranking:
+        """Rank rows (N,), of which the first ``n`` are observations and the rest padding."""
+        ordering = Ordering.of(scores, n)
+        return cls(labels if ordering.order is None else labels[ordering.order], ordering)
+
+    def split(self, weights: jax.Array, target: int | jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Return the sorted weights (n,) of class ``target`` and those of all others."""
+        in_order = self.ordering.arrange(weights)
+        member = jnp.asarray(self.labels) == target
+        return jnp.where(member, in_order, 0), jnp.where(member, 0, in_order)
+
+
+def _ratio(numerator: jax.Array, denominator: jax.Array, otherwise: float = jnp.nan) -> jax.Array:
+    """Divide; ``otherwise`` where the denominator is not positive, with a zero gradient there."""
+    defined = denominator > 0
+    return jnp.where(defined, numerator / jnp.where(defined, denominator, 1), otherwise)
+
+
+def area(ranking: Ranking, weights: jax.Array, target: int | jax.Array = 1) -> jax.Array:
+    """Area under the ROC curve of class ``target`` against all others."""
+    positive, negative = ranking.split(weights, target)
+    wins = jnp.sum(positive * ranking.ordering.below(negative))
+    return _ratio(wins, jnp.sum(positive) * jnp.sum(negative))
+
+
+def partial_area(ranking: Ranking, weights: jax.Array, max_fpr: float) -> jax.Array:
+    """Area under the ROC curve of class 1 over false-positive rates from 0 to ``max_fpr``.
+
+    Along the curve negatives are passed in order of descending score; within a group of ties
+    the true-positive weight is linear in the false-positive weight.
+    """
+    positive, negative = ranking.split(weights, 1)
+    ordering = ranking.ordering
+    passed = jnp.sum(negative)
+    start = Ordering(None, None, None).above(negative)
+    limit = max_fpr * passed
+    low, high = jnp.minimum(start, limit), jnp.minimum(start + negative, limit)
+    height = ordering.above(positive)
+    if ordering.first is not None:
+        before = ordering.above(negative)
+        share = _ratio((low + high) / 2 - before, ordering.upward(negative) - before, 0.0)
+        height = height + share * (ordering.upward(positive) - height)
+    return _ratio(jnp.sum((high - low) * height), jnp.sum(positive) * passed)
+
+
+def average_precision(ranking: Ranking, weights: jax.Array, target: int | jax.Array = 1) -> jax.Array:
+    """Average precision of class ``target`` against all others."""
+    positive, negative = ranking.split(weights, target)
+    found = ranking.ordering.upward(positive)
+    precision = _ratio(found, found + ranking.ordering.upward(negative), 0.0)
+    return _ratio(jnp.sum(positive * precision), jnp.sum(positive))
+
+
+class BinaryRanking(Statistic):
+    """A statistic of the scores of class 1 in a problem of two classes."""
+
+    task = "binary"
+    inputs = ("y_true", "y_score")
+    road = "ranked"
+    bounds = (0.0, 1.0)
+
+    def prepare(self, sample: Sample) -> Ranking:
+        """Sort by score."""
+        assert sample.y_true is not None
+        assert sample.y_score is not None
+        return Ranking.of(sample.y_true, sample.y_score, sample.n)
+
+    def absent(self, prepared: Ranking, weights: jax.Array) -> jax.Array:
+        """Whether one of the classes has no weight."""
+        positive, negative = prepared.split(weights, 1)
+        return (jnp.sum(positive) == 0) | (jnp.sum(negative) == 0)
+
+    def sort_keys(self, sample: Sample) -> np.ndarray | None:
+        """Return the scores (n,)."""
+        return sample.y_score
+
+
+@record
+class RocAuc(BinaryRanking):
+    """Area under the ROC curve, ``P(s_i > s_j) + P(s_i = s_j) / 2``, i positive, j negative.
+
+    ``sum_{i: y=1} sum_{j: y=0} w_i w_j (1[s_i > s_j] + 1[s_i = s_j] / 2) / (N_1 N_0)``, from 0 to
+    1; NaN where a class has no weight. With ``max_fpr`` the area over false-positive rates up to
+    that, a, which lies between 0 and a; with ``mcclish`` standardized besides,
+    ``(1 + (area - a**2 / 2) / (a - a**2 / 2)) / 2``: 1/2 for scores that do not discriminate, 1
+    for perfect ones.
+
+    Parameters
+    ----------
+    max_fpr : float or None
+        Largest false-positive rate, in (0, 1]; None for the whole area.
+    mcclish : bool
+        Whether to standardize the partial area (what scikit-learn does with ``max_fpr``).
+
+    References
+    ----------
+    Hanley & McNeil (1982), The meaning and use of the area under a ROC curve; McClish (1989),
+    Analyzing a portion of the ROC curve.
+    """
+
+    max_fpr: float | None = static(None)
+    mcclish: bool = static(False)
+
+    def __post_init__(self) -> None:
+        if self.max_fpr is not None and not 0 < self.max_fpr <= 1:
+            raise ValueError(f"max_fpr must lie in (0, 1] or be None; got {self.max_fpr!r}")
+
+    def value(self, prepared: Ranking, weights: jax.Array) -> jax.Array:
+        """Return the area under ``weights`` (n,)."""
+        if self.max_fpr is None:
+            return area(prepared, weights)
+        part = partial_area(prepared, weights, self.max_fpr)
+        if not self.mcclish:
+            return part
+        chance = self.max_fpr**2 / 2
+        return 0.5 * (1 + (part - chance) / (self.max_fpr - chance))
+
+
+@record
+class AveragePrecision(BinaryRanking):
+    """Average precision, ``sum_t (R_t - R_{t-1}) P_t`` over thresholds t from the highest score down.
+
+    ``R_t`` and ``P_t`` are recall and precision of calling positive all rows that score at least
+    t. Not interpolated. From 0 to 1; NaN where class 1 has no weight, 1 where class 0 has none.
+
+    References
+    ----------
+    Manning, Raghavan & Schuetze (2008), Introduction to information retrieval, section 8.4.
+    """
+
+    def value(self, prepared: Ranking, weights: jax.Array) -> jax.Array:
+        """Return the average precision under ``weights`` (n,)."""
+        return average_precision(prepared, weights)
+
+
+@record
+class ClassRankings:
+    """Data of a statistic of K classes.
+
+    Attributes
+    ----------
+    codes : (n,) int32
+        Class of every row.
+    counts : (K,) int32
+        Observations of every class in the full sample.
+    ranking : Ranking
+        Rows by the score of each class, with fields (n, K); or, for a micro average, all pairs of
+        a row and a class by score, (n * K,), with label 1 where the class is the row's.
+    """
+
+    codes: Any
+    counts: Any
+    ranking: Ranking
+
+    @classmethod
+    def by_class(cls, sample: Sample) -> ClassRankings:
+        """Rank rows by every column of scores; those of class 0 are ``-s`` if only s is given."""
+        codes, counts, scores = _class_scores(sample, 0.0)
+        ordering = Ordering.of_columns(scores, sample.n)
+        return cls(codes, counts, Ranking(codes[ordering.order], ordering))
+
+    @classmethod
+    def pooled(cls, sample: Sample) -> ClassRankings:
+        """Rank all pairs of a row and a class; scores of class 0 are ``1 - s`` if only s is given."""
+        codes, counts, scores = _class_scores(sample, 1.0)
+        ordering, entries = Ordering.of_entries(scores, sample.n)
+        member = codes[:, None] == np.arange(scores.shape[1])
+        return cls(codes, counts, Ranking(member.ravel()[entries].astype(np.int32), ordering))
+
+    def class_weights(self, weights: jax.Array) -> jax.Array:
+        """Weight of every class (K,)."""
+        classes = jnp.arange(self.counts.shape[0])
+        return jnp.sum(jnp.where(jnp.asarray(self.codes) == classes[:, None], weights, 0), axis=1)
+
+    def over_classes(self, function: Any) -> jax.Array:
+        """Stack ``function(ranking by class k, k)`` over the classes, one after the other."""
+        columns = jax.tree.map(jnp.transpose, self.ranking)
+        classes = jnp.arange(self.counts.shape[0])
+        return jax.lax.map(lambda pair: function(*pair), (columns, classes))
+
+
+def _class_scores(sample: Sample, whole: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return codes (n,), counts (K,) and scores (n, K), class 0 of two scoring ``whole - s``."""
+    assert sample.y_true is not None
+    assert sample.y_score is not None
+    s = sample.y_score
+    scores = np.stack([whole - s, s], axis=1) if s.ndim == 1 else s
+    counts = np.bincount(sample.y_true[: sample.n], minlength=scores.shape[1])
+    return sample.y_true, counts.astype(np.int32), scores
+
+
+def _average(scores: jax.Array, shares: jax.Array, defined: jax.Array, absent_class: str) -> jax.Array:
+    """Average ``scores`` by ``shares``, some of them not ``defined``."""
+    if absent_class == "skip":
+        shares = jnp.where(defined, shares, 0)
+    mean = _ratio(jnp.sum(shares * jnp.where(defined, scores, 0)), jnp.sum(shares))
+    if absent_class == "sklearn":
+        mean = jnp.where(jnp.any(~defined & (shares > 0)), jnp.nan, mean)
+    return mean
+
+
+class MulticlassRanking(Statistic):
+    """A statistic of the scores of K classes."""
+
+    task = "multiclass"
+    inputs = ("y_true", "y_score")
+    road = "ranked"
+    bounds = (0.0, 1.0)
+
+    @property
+    @abc.abstractmethod
+    def micro(self) -> bool:
+        """Whether all classes are pooled."""
+
+    def prepare(self, sample: Sample) -> ClassRankings:
+        """Sort by the score of every class, or by all scores at once."""
+        return ClassRankings.pooled(sample) if self.micro else ClassRankings.by_class(sample)
+
+    def absent(self, prepared: ClassRankings, weights: jax.Array) -> jax.Array:
+        """Whether a class of the full sample has no weight."""
+        return jnp.any((jnp.asarray(prepared.counts) > 0) & (prepared.class_weights(weights) == 0))
+
+
+def _check(**choices: tuple[str, tuple[str, ...]]) -> None:
+    for name, (value, known) in choices.items():
+        if value not in known:
+            raise ValueError(f"{name} must be one of {', '.join(known)}; got {value!r}")
+
+
+@record
+class RocAucMulticlass(MulticlassRanking):
+    """Area under the ROC curve of K classes.
+
+    - ``"ovr"``: mean over k of the area of class k against the rest by column k;
+    - ``"ovo"``: mean over pairs a < b of ``(A(a|b) + A(b|a)) / 2``, with ``A(a|b)`` the area of
+      class a against b alone by column a;
+    - ``"micro"``: area of the n K pairs of a row and a class, positive where the class is the
+      row's.
+
+    From 0 to 1. Weighted means use ``N_k`` (one versus rest) or ``N_a + N_b`` (one versus one).
+
+    Parameters
+    ----------
+    scheme : {"ovr", "ovo", "micro"}
+        What is averaged.
+    average : {"macro", "weighted"}
+        How; of no effect for "micro".
+    absent_class : {"sklearn", "zero", "skip"}
+        Rule for a class without weight (see the module).
+
+    References
+    ----------
+    Hand & Till (2001), A simple generalisation of the area under the ROC curve for multiple class
+    classification problems, eq. 7 (one versus one); Provost & Domingos (2001), Well-trained PETs
+    (one versus rest, weighted).
+    """
+
+    scheme: str = static("ovr")
+    average: str = static("macro")
+    absent_class: str = static("sklearn")
+
+    def __post_init__(self) -> None:
+        _check(
+            scheme=(self.scheme, SCHEMES),
+            average=(self.average, AVERAGES),
+            absent_class=(self.absent_class, ABSENT_CLASS),
+        )
+
+    @property
+    def micro(self) -> bool:
+        """Whether all classes are pooled."""
+        return self.scheme == "micro"
+
+    def value(self, prepared: ClassRankings, weights: jax.Array) -> jax.Array:
+        """Return the area under ``weights`` (n,)."""
+        if self.micro:
+            return area(prepared.ranking, weights)
+        sizes = prepared.class_weights(weights)
+        if self.scheme == "ovo":
+            return self._one_versus_one(prepared, weights, sizes)
+        areas = prepared.over_classes(lambda ranking, k: area(ranking, weights, k))
+        shares = sizes if self.average == "weighted" else jnp.ones_like(sizes)
+        others = jnp.sum(jnp.where(np.eye(len(sizes), dtype=bool), 0, sizes), axis=1)
+        return _average(areas, shares, (sizes > 0) & (others > 0), self.absent_class)
+
+    def _one_versus_one(self, prepared: ClassRankings, weights: jax.Array, sizes: jax.Array) -> jax.Array:
+        classes = jnp.arange(len(sizes))
+
+        def wins(ranking: Ranking, k: jax.Array) -> jax.Array:
+            """Weight of pairs, of class k and of each class (K,), in which class k scores higher."""
+            member, others = ranking.split(weights, k)
+            outranked = others * (jnp.sum(member) - ranking.ordering.below(member))
+            return jnp.sum(jnp.where(ranking.labels == classes[:, None], outranked, 0), axis=1)
+
+        a, b = np.triu_indices(len(sizes), 1)
+        table = prepared.over_classes(wins)
+        scores = _ratio((table[a, b] + table[b, a]) / 2, sizes[a] * sizes[b])
+        shares = sizes[a] + sizes[b] if self.average == "weighted" else jnp.ones(len(a), sizes.dtype)
+        rule = "skip" if self.absent_class == "sklearn" else self.absent_class
+        return _average(scores, shares, (sizes[a] > 0) & (sizes[b] > 0), rule)
+
+
+@record
+class AveragePrecisionMulticlass(MulticlassRanking):
+    """Average precision of K classes: a mean over classes, each against the rest by its column.
+
+    ``"micro"`` is the average precision of the n K pairs of a row and a class, positive where the
+    class is the row's. From 0 to 1. A weighted mean uses ``N_k``.
+
+    Parameters
+    ----------
+    average : {"macro", "weighted", "micro"}
+        How the classes are averaged.
+    absent_class : {"sklearn", "zero", "skip"}
+        Rule for a class without weight (see the module).
+    """
+
+    average: str = static("macro")
+    absent_class: str = static("sklearn")
+
+    def __post_init__(self) -> None:
+        _check(average=(self.average, PRECISION_AVERAGES), absent_class=(self.absent_class, ABSENT_CLASS))
+
+    @property
+    def micro(self) -> bool:
+        """Whether all classes are pooled."""
+        return self.average == "micro"
+
+    def value(self, prepared: ClassRankings, weights: jax.Array) -> jax.Array:
+        """Return the average precision under ``weights`` (n,)."""
+        if self.micro:
+            return average_precision(prepared.ranking, weights)
+        sizes = prepared.class_weights(weights)
+        scores = prepared.over_classes(lambda ranking, k: average_precision(ranking, weights, k))
+        shares = sizes if self.average == "weighted" else jnp.ones_like(sizes)
+        rule = "zero" if self.absent_class == "sklearn" else self.absent_class
+        defined = sizes > 0
+        return jnp.where(jnp.any(defined), _average(scores, shares, defined, rule), jnp.nan)
+
+
+METRICS: dict[str, Statistic] = {
+    "roc_auc": RocAuc(),
+    "roc_auc_ovr": RocAucMulticlass(),
+    "roc_auc_ovr_weighted": RocAucMulticlass(average="weighted"),
+    "roc_auc_ovo": RocAucMulticlass(scheme="ovo"),
+    "roc_auc_ovo_weighted": RocAucMulticlass(scheme="ovo", average="weighted"),
+    "roc_auc_micro": RocAucMulticlass(scheme="micro"),
+    "average_precision": AveragePrecision(),
+    "average_precision_macro": AveragePrecisionMulticlass(),
+    "average_precision_micro": AveragePrecisionMulticlass(average="micro"),
+}
+"""Statistics by name, with default settings."""

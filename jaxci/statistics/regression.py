@@ -1,0 +1,302 @@
+"""Statistics of real-valued predictions ``p_i`` (``y_pred``) of targets ``y_i`` (``y_true``).
+
+Weights are ``w_i``, ``N = sum_i w_i``; E and V are the weighted mean and variance (divisor N). The
+value is NaN where N = 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxci.records import record, static
+from jaxci.statistics.base import Features, LinearStatistic, Sample, Statistic
+from jaxci.statistics.cumulative import Ordering
+from jaxci.statistics.summary import (
+    MeanStatistic,
+    OrderStatistic,
+    centre,
+    median_profile,
+    square_root,
+    variance_from_sums,
+)
+
+
+def _pair(sample: Sample) -> tuple[np.ndarray, np.ndarray]:
+    """Return targets and predictions (n,), float64."""
+    return np.asarray(sample.y_true, np.float64), np.asarray(sample.y_pred, np.float64)
+
+
+class MeanError(MeanStatistic):
+    """A mean of one error per row, 0 at best."""
+
+    task = "regression"
+    inputs = ("y_true", "y_pred")
+    bounds = (0.0, np.inf)
+    loss = True
+
+
+@record
+class MeanSquaredError(MeanError):
+    """Mean squared error, ``E[(y - p)**2]``."""
+
+    def row_values(self, sample: Sample) -> np.ndarray:
+        """Return squared errors (n,)."""
+        y, p = _pair(sample)
+        return (y - p) ** 2
+
+
+@record
+class RootMeanSquaredError(MeanError):
+    """Root mean squared error, ``sqrt(E[(y - p)**2])``.
+
+    Where it is 0 its derivatives are given as 0.
+    """
+
+    link: ClassVar[str] = "sqrt"
+
+    def row_values(self, sample: Sample) -> np.ndarray:
+        """Return squared errors (n,)."""
+        y, p = _pair(sample)
+        return (y - p) ** 2
+
+
+@record
+class MeanAbsoluteError(MeanError):
+    """Mean absolute error, ``E|y - p|``."""
+
+    def row_values(self, sample: Sample) -> np.ndarray:
+        """Return absolute errors (n,)."""
+        y, p = _pair(sample)
+        return np.abs(y - p)
+
+
+@record
+class MeanAbsolutePercentageError(MeanError):
+    """Mean absolute error relative to the target, ``E[|y - p| / max(|y|, eps)]``.
+
+    A fraction, not a percentage; ``eps`` is the double-precision machine epsilon (2.2e-16), so a
+    target of 0 makes the value enormous rather than undefined, as in scikit-learn.
+    """
+
+    def row_values(self, sample: Sample) -> np.ndarray:
+        """Return relative absolute errors (n,)."""
+        y, p = _pair(sample)
+        return np.abs(y - p) / np.maximum(np.abs(y), np.finfo(np.float64).eps)
+
+
+@record
+class MedianAbsoluteError(OrderStatistic):
+    """Median of the absolute errors ``|y - p|``, the two middle ones averaged where N is even."""
+
+    task = "regression"
+    inputs = ("y_true", "y_pred")
+    bounds = (0.0, np.inf)
+    loss = True
+
+    @property
+    def q(self) -> float:
+        """Probability of the quantile, 1/2."""
+        return 0.5
+
+    def ordered_values(self, sample: Sample) -> np.ndarray:
+        """Return absolute errors (n,)."""
+        y, p = _pair(sample)
+        return np.abs(y - p)
+
+    def profile(self, cumulative: jax.Array, total: jax.Array) -> jax.Array:
+        """Return the cumulated coefficient at ``cumulative`` (n,) weights out of ``total``."""
+        return median_profile(cumulative, total)
+
+
+def _explained(residual: jax.Array, spread: jax.Array, force_finite: bool) -> jax.Array:
+    """Return ``1 - residual / spread``, with a rule for targets that do not vary."""
+    constant = spread <= 0
+    score = 1 - residual / jnp.where(constant, 1.0, spread)
+    substitute = jnp.where(residual == 0, 1.0, 0.0) if force_finite else jnp.nan
+    return jnp.where(constant, substitute, score)
+
+
+@record
+class R2(LinearStatistic):
+    """Coefficient of determination, ``1 - E[(y - p)**2] / V[y]``, at most 1.
+
+    A variance of the targets within rounding of 0 is 0. NaN for one observation.
+
+    Parameters
+    ----------
+    force_finite : bool
+        What to return where the targets do not vary: 1 for exact predictions and 0 for others
+        if true (as scikit-learn does), NaN if false.
+    """
+
+    task = "regression"
+    inputs = ("y_true", "y_pred")
+    road = "moments"
+    bounds = (-np.inf, 1.0)
+
+    force_finite: bool = static(True)
+
+    def prepare(self, sample: Sample) -> Features:
+        """Return one, the centred target, its square, and the squared error."""
+        y, p = _pair(sample)
+        d = y - (centre(y, sample.n) if sample.n > 1 else np.nan)
+        return Features(np.stack([np.ones_like(d), d, d * d, (y - p) ** 2], axis=1))
+
+    def from_sums(self, prepared: Features, sums: jax.Array) -> jax.Array:
+        """Return R2 from the sums (4,) of the features."""
+        spread = variance_from_sums(sums[0], sums[1], sums[2])
+        return _explained(sums[3] / sums[0], spread, self.force_finite)
+
+
+@record
+class ExplainedVariance(LinearStatistic):
+    """Share of the variance explained, ``1 - V[y - p] / V[y]``, at most 1.
+
+    Unlike :class:`R2` it ignores a constant error. Variances within rounding of 0 are 0.
+
+    Parameters
+    ----------
+    force_finite : bool
+        What to return where the targets do not vary: 1 for errors that do not vary either and
+        0 for others if true (as scikit-learn does), NaN if false.
+    """
+
+    task = "regression"
+    inputs = ("y_true", "y_pred")
+    road = "moments"
+    bounds = (-np.inf, 1.0)
+
+    force_finite: bool = static(True)
+
+    def prepare(self, sample: Sample) -> Features:
+        """Return one, the centred target and its square, the centred error and its square."""
+        y, p = _pair(sample)
+        d, e = y - centre(y, sample.n), (y - p) - centre(y - p, sample.n)
+        return Features(np.stack([np.ones_like(d), d, d * d, e, e * e], axis=1))
+
+    def from_sums(self, prepared: Features, sums: jax.Array) -> jax.Array:
+        """Return the share from the sums (5,) of the features."""
+        spread = variance_from_sums(sums[0], sums[1], sums[2])
+        return _explained(variance_from_sums(sums[0], sums[3], sums[4]), spread, self.force_finite)
+
+
+def _correlation(covariance: jax.Array, first: jax.Array, second: jax.Array) -> jax.Array:
+    """Return a correlation in [-1, 1] from a covariance and two variances; NaN if one is 0."""
+    constant = (first <= 0) | (second <= 0)
+    scale = square_root(jnp.where(constant, 1.0, first)) * square_root(jnp.where(constant, 1.0, second))
+    return jnp.where(constant, jnp.nan, jnp.clip(covariance / scale, -1, 1))
+
+
+@record
+class PearsonR(LinearStatistic):
+    """Pearson's correlation of targets and predictions, ``Cov[y, p] / sqrt(V[y] V[p])``.
+
+    From -1 to 1; NaN where either does not vary (has a variance within rounding of 0).
+    """
+
+    task = "regression"
+    inputs = ("y_true", "y_pred")
+    road = "moments"
+    bounds = (-1.0, 1.0)
+
+    def prepare(self, sample: Sample) -> Features:
+        """Return one and the products, of degree up to two, of both columns, standardized."""
+        a, b = (_standardized(x, sample.n) for x in _pair(sample))
+        return Features(np.stack([np.ones_like(a), a, b, a * a, b * b, a * b], axis=1))
+
+    def from_sums(self, prepared: Features, sums: jax.Array) -> jax.Array:
+        """Return the correlation from the sums (6,) of the features."""
+        n, a, b, aa, bb, ab = sums
+        covariance = ab / n - (a / n) * (b / n)
+        return _correlation(covariance, variance_from_sums(n, a, aa), variance_from_sums(n, b, bb))
+
+
+def _standardized(x: np.ndarray, n: int) -> np.ndarray:
+    """Return ``x`` (N,) centred and scaled to a mean square of 1 over its first ``n`` entries."""
+    d = x - centre(x, n)
+    scale = np.sqrt(np.mean(d[:n] ** 2))
+    return d / scale if scale > 0 else d
+
+
+@record
+class Ranks:
+    """Data of a column's ranks: its order, and the sorted ``position`` (n,) int32 of every row.
+
+    ``position`` is None if the rows come in ascending order.
+    """
+
+    ordering: Ordering
+    position: Any
+
+    @classmethod
+    def of(cls, keys: np.ndarray, n: int) -> Ranks:
+        """Rank ``keys`` (N,), of which the first ``n`` are of observations and the rest padding."""
+        ordering = Ordering.of(keys, n)
+        if ordering.order is None:
+            return cls(ordering, None)
+        position = np.empty(len(keys), np.int32)
+        position[ordering.order] = np.arange(len(keys), dtype=np.int32)
+        return cls(ordering, position)
+
+    def shares(self, weights: jax.Array) -> jax.Array:
+        """Share of ``weights`` (n,) below every row, ties counting one half, less 1/2.
+
+        The weighted mean of these shares is 0.
+        """
+        below = self.ordering.below(self.ordering.arrange(weights))
+        by_row = below if self.position is None else below[self.position]
+        return by_row / jnp.sum(weights) - 0.5
+
+
+@record
+class SpearmanR(Statistic):
+    """Spearman's rank correlation: Pearson's correlation of the mid-ranks of ``y`` and ``p``.
+
+    The weighted mid-rank of row i is ``sum_j w_j (1[x_j < x_i] + 1[x_j = x_i] / 2)``; for integer
+    weights this gives the correlation of the data repeated by weight. From -1 to 1; NaN where
+    either column does not vary. Cost: O(n) for each vector of weights, after two sorts.
+
+    References
+    ----------
+    Spearman (1904), The proof and measurement of association between two things.
+    """
+
+    task = "regression"
+    inputs = ("y_true", "y_pred")
+    road = "ranked"
+    bounds = (-1.0, 1.0)
+
+    def prepare(self, sample: Sample) -> tuple[Ranks, Ranks]:
+        """Sort both columns."""
+        y, p = _pair(sample)
+        return Ranks.of(y, sample.n), Ranks.of(p, sample.n)
+
+    def value(self, prepared: tuple[Ranks, Ranks], weights: jax.Array) -> jax.Array:
+        """Return the rank correlation under ``weights`` (n,)."""
+        a, b = (ranks.shares(weights) for ranks in prepared)
+        share = weights / jnp.sum(weights)
+        noise = (64 * jnp.finfo(share.dtype).eps) ** 2
+        spreads = (jnp.sum(share * x * x) for x in (a, b))
+        return _correlation(jnp.sum(share * a * b), *(jnp.where(v <= noise, 0.0, v) for v in spreads))
+
+    def sort_keys(self, sample: Sample) -> np.ndarray:
+        """Return the targets (n,)."""
+        return _pair(sample)[0]
+
+
+METRICS: dict[str, Statistic] = {
+    "mean_squared_error": MeanSquaredError(),
+    "root_mean_squared_error": RootMeanSquaredError(),
+    "mean_absolute_error": MeanAbsoluteError(),
+    "median_absolute_error": MedianAbsoluteError(),
+    "r2": R2(),
+    "mean_absolute_percentage_error": MeanAbsolutePercentageError(),
+    "explained_variance": ExplainedVariance(),
+    "pearsonr": PearsonR(),
+    "spearmanr": SpearmanR(),
+}
+"""Statistics by name, with default settings."""

@@ -1,0 +1,401 @@
+"""The command line: files in, tables out, exit codes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+
+import jaxci
+from jaxci import cli
+from jaxci.cli import main, tables
+from jaxci.cli.progress import progress
+from jaxci.data import load_demo
+
+QUICK = ["--resamples", "400", "--seed", "1"]
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a binary problem with string labels, scores, clusters and strata; one score is missing."""
+    rng = np.random.default_rng(0)
+    path = tmp_path_factory.mktemp("cli") / "predictions.csv"
+    lines = ["truth,guess,p,q,holed,patient,site,value"]
+    for row in range(120):
+        positive = rng.random() < 0.5
+        p = np.clip(0.5 + (0.2 if positive else -0.2) + rng.normal(0, 0.2), 0.01, 0.99)
+        q = np.clip(p + rng.normal(0, 0.1), 0.01, 0.99)
+        guess = "yes" if p > 0.5 else "no"
+        hole = "" if row == 7 else f"{p:.4f}"
+        truth = "yes" if positive else "no"
+        lines.append(f"{truth},{guess},{p:.4f},{q:.4f},{hole},P{row // 4},{row // 60},{rng.normal():.4f}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    code = main([str(argument) for argument in arguments])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """Return the one line on stderr that comes with exit code 2."""
+    code, out, err = run(capsys, *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    return err
+
+
+class TestEvaluate:
+    ARGUMENTS = ("--target", "truth", "--pred", "guess", "--score", "p", "--pos-label", "yes")
+
+    def test_agrees_with_the_library(self, capsys, file, tmp_path):
+        out_json, out_csv = tmp_path / "out.json", tmp_path / "out.csv"
+        arguments = ["evaluate", file, *self.ARGUMENTS, *QUICK, "--metrics", "accuracy,f1,roc_auc"]
+        code, out, err = run(capsys, *arguments, "--json", out_json, "--csv", out_csv)
+        assert (code, err) == (0, "")
+        columns = tables.read_columns(file, ["truth", "guess", "p"])
+        table = jaxci.evaluate(
+            columns["truth"],
+            columns["guess"],
+            columns["p"],
+            metrics=["accuracy", "f1", "roc_auc"],
+            pos_label="yes",
+            n_resamples=400,
+            rng=1,
+        )
+        content = json.loads(out_json.read_text())
+        lines = list(csv.DictReader(io.StringIO(out_csv.read_text())))
+        assert content["n"] == 120
+        for row, record, line in zip(table, content["rows"], lines, strict=True):
+            assert row.statistic == record["statistic"] == line["statistic"]
+            assert record["confidence_interval"] == {
+                "low": row.confidence_interval.low,
+                "high": row.confidence_interval.high,
+            }
+            assert float(line["low"]) == row.confidence_interval.low
+            assert f"{row.estimate:.4f}" in out
+            assert row.statistic in out
+        assert "--seed 1" in out
+
+    def test_options_reach_the_library(self, capsys, file, tmp_path):
+        out_json = tmp_path / "out.json"
+        options = [
+            "--method",
+            "percentile",
+            "--level",
+            "0.9",
+            "--alternative",
+            "greater",
+            "--metrics",
+            "accuracy",
+        ]
+        options += ["--groups", "patient", "--strata", "site"]
+        code, _, err = run(capsys, "evaluate", file, *self.ARGUMENTS, *QUICK, *options, "--json", out_json)
+        assert (code, err) == (0, "")
+        row = json.loads(out_json.read_text())["rows"][0]
+        assert (row["method"], row["confidence_level"], row["alternative"]) == ("percentile", 0.9, "greater")
+        assert (row["n"], row["n_resamples"]) == (30, 400)
+
+    def test_several_scores_are_class_scores(self, capsys, tmp_path):
+        demo = load_demo()
+        names = [f"s{k}" for k in range(10)]
+        path, out_json = tmp_path / "digits.csv", tmp_path / "out.json"
+        table = np.column_stack([demo["target"], demo["score"]])[:300]
+        np.savetxt(path, table, delimiter=",", header=",".join(["target", *names]), comments="", fmt="%.4f")
+        arguments = ["evaluate", path, "--target", "target", "--score", ",".join(names), *QUICK]
+        code, _, err = run(capsys, *arguments, "--metrics", "log_loss", "--json", out_json)
+        assert (code, err) == (0, "")
+        likelihood = demo["score"][np.arange(300), demo["target"][:300]]
+        estimate = json.loads(out_json.read_text())["rows"][0]["estimate"]
+        assert estimate == pytest.approx(-np.log(likelihood).mean(), rel=1e-9)
+
+    def test_unbounded_side_is_null_in_json(self, capsys, file, tmp_path):
+        out_json = tmp_path / "out.json"
+        arguments = ["compare", file, "--metric", "mean", "--pred-a", "value", "--pred-b", "p"]
+        code, _, err = run(capsys, *arguments, "--method", "t", "--alternative", "less", "--json", out_json)
+        assert (code, err) == (0, "")
+        assert (
+            json.loads(out_json.read_text(), parse_constant=pytest.fail)["confidence_interval"]["low"] is None
+        )
+
+
+class TestCompare:
+    def test_scores(self, capsys, file, tmp_path):
+        out_json = tmp_path / "out.json"
+        arguments = ["compare", file, "--target", "truth", "--metric", "roc_auc", "--pos-label", "yes"]
+        arguments += ["--score-a", "p", "--score-b", "q", "--margin", "0.1"]
+        code, out, err = run(capsys, *arguments, "--json", out_json)
+        assert (code, err) == (0, "")
+        content = json.loads(out_json.read_text())
+        assert content["estimate"] == pytest.approx(content["estimate_a"] - content["estimate_b"])
+        assert content["conclusion"] in out
+        assert content["margin"] == 0.1
+
+    def test_predictions(self, capsys, file):
+        arguments = ["--target", "truth", "--metric", "accuracy", "--pred-a", "guess", "--pred-b", "truth"]
+        code, out, err = run(capsys, "compare", file, *arguments)
+        assert (code, err) == (0, "")
+        assert "b is better than a" in " ".join(out.split())
+
+    def test_one_kind_of_prediction(self, capsys, file):
+        arguments = ["compare", file, "--target", "truth", "--metric", "accuracy"]
+        assert "--pred-a and --pred-b" in refusal(capsys, *arguments, "--pred-a", "guess")
+        assert "--score-a" in refusal(capsys, *arguments, "--pred-a", "guess", "--score-b", "p")
+
+
+class TestRefusals:
+    def test_missing_file(self, capsys, tmp_path):
+        arguments = ["evaluate", tmp_path / "nowhere.csv", "--target", "a", "--pred", "b"]
+        assert "nowhere.csv" in refusal(capsys, *arguments)
+
+    def test_unknown_column_names_the_nearest(self, capsys, file):
+        arguments = ["evaluate", file, "--target", "trut", "--pred", "guess"]
+        assert "no column 'trut'; did you mean 'truth'?" in refusal(capsys, *arguments)
+
+    def test_missing_score(self, capsys, file):
+        arguments = ["evaluate", file, "--target", "truth", "--score", "holed", "--pos-label", "yes"]
+        message = refusal(capsys, *arguments)
+        assert "1 of 120" in message
+        assert "row 7" in message
+
+    def test_text_as_score(self, capsys, file):
+        arguments = ["evaluate", file, "--target", "truth", "--score", "guess"]
+        assert "column 'guess' must hold numbers" in refusal(capsys, *arguments)
+
+    def test_nothing_to_evaluate(self, capsys, file):
+        assert "--pred" in refusal(capsys, "evaluate", file, "--target", "truth")
+
+    @pytest.mark.parametrize(
+        ("option", "value", "word"),
+        [
+            ("--metrics", "acuracy", "accuracy"),
+            ("--method", "wilsonn", "wilson"),
+            ("--level", "95", "0.95"),
+            ("--alternative", "both", "two-sided"),
+            ("--pos-label", "maybe", "maybe"),
+            ("--resamples", "many", "--resamples"),
+        ],
+    )
+    def test_bad_option(self, capsys, file, option, value, word):
+        assert word in refusal(
+            capsys, "evaluate", file, "--target", "truth", "--pred", "guess", option, value
+        )
+
+    def test_usage(self, capsys):
+        assert "evaluat" in refusal(capsys, "evaluat")
+        assert "--target" in refusal(capsys, "evaluate", "file.csv")
+
+    def test_unwritable_output(self, capsys, file, tmp_path):
+        arguments = ["evaluate", file, "--target", "truth", "--pred", "guess", "--metrics", "accuracy"]
+        code, _, err = run(capsys, *arguments, "--json", tmp_path / "no" / "out.json")
+        assert code == 2
+        assert err.startswith("error: ")
+
+    def test_missing_extra(self, capsys, monkeypatch):
+        monkeypatch.setitem(sys.modules, "typer", None)
+        assert "install jaxci[cli]" in refusal(capsys, "--help")
+
+    def test_missing_pyarrow(self, capsys, monkeypatch, tmp_path):
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+        arguments = ["evaluate", tmp_path / "x.parquet", "--target", "a", "--pred", "b"]
+        assert "install jaxci[data]" in refusal(capsys, *arguments)
+
+
+class TestBugs:
+    """An error that no ``raise`` of ours made is a bug, whatever its type."""
+
+    @pytest.mark.parametrize(
+        "call", [lambda: {}["x"], lambda: int("x"), lambda: len(3), lambda: np.ones(2) @ np.ones(3)]
+    )
+    def test_exit_code_1(self, capsys, file, monkeypatch, call):
+        monkeypatch.setattr(jaxci, "evaluate", lambda *args, **options: call())
+        code, _, err = run(capsys, "evaluate", file, "--target", "truth", "--pred", "guess")
+        assert code == 1
+        assert "this is a bug in jaxci" in err
+        assert "Error" in err.splitlines()[0]
+
+    def test_our_own_raise_is_no_bug(self):
+        with pytest.raises(ValueError, match="confidence_level") as caught:
+            jaxci.evaluate([0, 1, 1], [0, 1, 0], confidence_level=2000)
+        assert cli._deliberate(caught.value)
+
+
+class TestReading:
+    TEXT = '\ufeffwhole, part,truth,word,"a,b",gap\n1,1.5,True,x,0,1\n2,,false,NA,1,\n\n3,2e-3,TRUE,"y z",0\n'
+
+    @pytest.fixture(params=["pandas", "plain"])
+    def reader(self, request, monkeypatch):
+        if request.param == "plain":
+            monkeypatch.setitem(sys.modules, "pandas", None)
+        else:
+            pytest.importorskip("pandas")
+        return tables.read_columns
+
+    def test_types(self, reader, tmp_path):
+        path = tmp_path / "x.csv"
+        path.write_text(self.TEXT, encoding="utf-8")
+        found = reader(path, ["gap", "truth", "word", "part", "whole", "a,b"])
+        assert list(found) == ["gap", "truth", "word", "part", "whole", "a,b"]
+        assert found["whole"].dtype.kind == found["a,b"].dtype.kind == "i"
+        np.testing.assert_array_equal(found["whole"], [1, 2, 3])
+        np.testing.assert_array_equal(found["part"], [1.5, np.nan, 2e-3])
+        np.testing.assert_array_equal(found["gap"], [1, np.nan, np.nan])
+        np.testing.assert_array_equal(found["truth"], [True, False, True])
+        assert found["truth"].dtype == bool
+        assert found["word"][0] == "x"
+        assert found["word"][2] == "y z"
+        assert not isinstance(found["word"][1], str)
+
+    @pytest.mark.parametrize("text", ["", "a,b\n", "a,b\n1,2\n1,2,3\n"])
+    def test_broken(self, reader, tmp_path, text):
+        path = tmp_path / "x.csv"
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises((ValueError, KeyError), match=r"x\.csv|rows"):
+            reader(path, ["a", "b"])
+
+    def test_not_text(self, reader, tmp_path):
+        path = tmp_path / "x.csv"
+        path.write_bytes(b"a,b\n\xff\xfe,2\n")
+        with pytest.raises(ValueError, match="cannot be read as CSV"):
+            reader(path, ["a"])
+
+    def test_twice_the_same_name(self, reader, tmp_path):
+        path = tmp_path / "x.csv"
+        path.write_text("a,a\n1,2\n", encoding="utf-8")
+        with pytest.raises(KeyError, match="2 columns"):
+            reader(path, ["a"])
+
+    def test_parquet(self, tmp_path):
+        pa = pytest.importorskip("pyarrow")
+        pq = pytest.importorskip("pyarrow.parquet")
+        path = tmp_path / "x.parquet"
+        columns = {
+            "n": pa.array([1, 2, 3]),
+            "x": pa.array([0.5, None, 1.5]),
+            "b": pa.array([True, False, True]),
+            "s": pa.array(["u", "v", None]).dictionary_encode(),
+        }
+        pq.write_table(pa.table(columns), path)
+        found = tables.read_columns(path, ["s", "n", "x", "b"])
+        assert found["n"].dtype.kind == "i"
+        assert found["b"].dtype == bool
+        np.testing.assert_array_equal(found["x"], [0.5, np.nan, 1.5])
+        assert list(found["s"]) == ["u", "v", None]
+        with pytest.raises(KeyError, match="no column 'z'"):
+            tables.read_columns(path, ["z"])
+        path.write_text("a,b\n1,2\n", encoding="utf-8")
+        with pytest.raises(ValueError, match="cannot be read as Parquet"):
+            tables.read_columns(path, ["a"])
+
+    def test_parquet_gives_what_csv_gives(self, capsys, file, tmp_path):
+        pd = pytest.importorskip("pandas")
+        pytest.importorskip("pyarrow")
+        path = tmp_path / "x.parquet"
+        pd.read_csv(file).to_parquet(path)
+        arguments = ["--target", "truth", "--pred", "guess", "--metrics", "accuracy,f1_macro", *QUICK]
+        results = [run(capsys, "evaluate", source, *arguments) for source in (file, path)]
+        assert results[0] == results[1]
+        assert results[0][0] == 0
+
+    @pytest.mark.parametrize(
+        ("text", "target", "label"),
+        [
+            ("1", np.array([0, 1]), 1),
+            ("2", np.array([0.0, 2.0]), 2.0),
+            ("TRUE", np.array([True]), True),
+            ("1", np.array(["1"]), "1"),
+        ],
+    )
+    def test_label_has_the_type_of_the_target(self, text, target, label):
+        found = tables.as_label(text, target)
+        assert found == label
+        assert type(found) is type(label)
+
+
+def test_lists(capsys):
+    code, out, _ = run(capsys, "metrics")
+    assert code == 0
+    assert out.split() == jaxci.list_metrics()
+    code, out, _ = run(capsys, "methods")
+    assert code == 0
+    assert "clopper_pearson" in out
+    code, out, _ = run(capsys, "methods", "roc_auc")
+    assert code == 0
+    assert "delong" in out
+    assert "clopper_pearson" not in out
+    assert "roc_auc" in refusal(capsys, "methods", "roc_au")
+
+
+def test_demo(capsys):
+    code, out, err = run(capsys, "demo")
+    assert (code, err) == (0, "")
+    for name in ("accuracy", "log_loss", *jaxci.list_methods("accuracy")):
+        assert name in out
+
+
+def test_demo_predictions():
+    demo = load_demo()
+    for score, prediction in (("score", "prediction"), ("score_b", "prediction_b")):
+        assert demo[score].shape == (1000, 10)
+        np.testing.assert_allclose(demo[score].sum(axis=1), 1, atol=1e-12)
+        np.testing.assert_array_equal(demo[score].argmax(axis=1), demo[prediction])
+        assert demo[score].min() > 0
+    assert 0.87 < np.mean(demo["target"] == demo["prediction"]) < 0.91
+    assert np.mean(demo["prediction"] != demo["prediction_b"]) > 0.05
+
+
+def test_process():
+    """Start the program once as a user would."""
+    found = subprocess.run(
+        [sys.executable, "-c", "import sys; from jaxci.cli import main; sys.exit(main())", "--version"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (found.returncode, found.stdout, found.stderr) == (0, f"jaxci {jaxci.__version__}\n", "")
+
+
+class TestProgress:
+    @staticmethod
+    def screen() -> object:
+        from rich.console import Console
+
+        return Console(file=io.StringIO(), force_terminal=True, width=80)
+
+    def test_silent_when_quick(self):
+        console = self.screen()
+        with progress("work", console=console) as advance:
+            advance(1, 2)
+        assert console.file.getvalue() == ""
+
+    def test_shows_when_slow(self):
+        console = self.screen()
+        with progress("work", delay=0.05, console=console) as advance:
+            advance(1, 4)
+            time.sleep(0.3)
+            advance(2, 4)
+            time.sleep(0.3)
+        assert "work" in console.file.getvalue()
+        assert "left" in console.file.getvalue()
+
+    def test_silent_where_there_is_no_terminal(self):
+        from rich.console import Console
+
+        console = Console(file=io.StringIO())
+        with progress("work", delay=0, console=console) as advance:
+            advance(1, 2)
+            time.sleep(0.1)
+        assert console.file.getvalue() == ""

@@ -1,0 +1,253 @@
+"""Exact bootstrap laws against the enumeration of all n^n resamples, edges and equivariance."""
+
+import itertools
+
+import jax
+import numpy as np
+import pytest
+from scipy import stats
+
+from jaxci.resampling import exact, exact_mean, exact_order
+from jaxci.resampling.exact import (
+    DiscreteDistribution,
+    ExactDistribution,
+    mean_distribution,
+    median_distribution,
+    order_statistic_distribution,
+    quantile_distribution,
+)
+
+LEVELS = np.concatenate(([1e-4, 0.001, 0.01, 0.025], np.linspace(0.05, 0.95, 37), [0.975, 0.99, 0.999, 0.9999]))
+SMALL = {
+    "one": [1.7],
+    "two": [0.3, 2.0],
+    "tied pair": [1.0, 1.0, 4.0],
+    "distinct": [-1.3, 0.2, 0.9, 2.4, 7.1],
+    "six": [0.11, 0.52, 1.94, 2.3, 3.51, 40.0],
+    "ties": [0.1, 0.1, 0.2, 0.2, 0.2, 0.7],
+    "binary": [0.0, 0.0, 0.0, 0.0, 0.0, 1.0],
+    "offset": [1e9, 1e9 + 1, 1e9 + 2, 1e9 + 5],
+}
+
+
+def resamples(values):
+    x = np.asarray(values, dtype=float)
+    return x[np.array(list(itertools.product(range(x.size), repeat=x.size)))]
+
+
+def atoms(replicates):
+    """Distinct replicate values, merged within rounding, and their probabilities."""
+    x = np.sort(replicates)
+    first = np.flatnonzero(np.concatenate(([True], np.diff(x) > 1e-13 * np.abs(x).max())))
+    return x[first], np.diff(np.append(first, x.size)) / x.size
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_mean_keeps_its_promise_under_enumeration(name):
+    replicates = np.sort(resamples(SMALL[name]).mean(axis=1))
+    law = mean_distribution(SMALL[name])
+    assert law.mean == pytest.approx(replicates.mean(), rel=1e-14)
+    assert law.standard_error == pytest.approx(replicates.std(), rel=1e-7, abs=1e-300)
+    assert law.low == replicates[0]
+    assert law.high == replicates[-1]
+    slack = law.error_bound * law.standard_error + 4e-16 * abs(law.mean)
+    assert slack <= 1e-3 * law.standard_error + 4e-16 * abs(law.mean)
+    q = law.quantile(LEVELS)
+    for shift, sign in ((-1e-6, -1), (1e-6, 1)):
+        index = np.clip(np.ceil((LEVELS + shift) * replicates.size).astype(int) - 1, 0, replicates.size - 1)
+        assert np.all(sign * (replicates[index] - q) >= -slack)
+    x = np.linspace(replicates[0] - 0.1, replicates[-1] + 0.1, 997)
+    below = np.searchsorted(replicates, x - slack, side="left") / replicates.size
+    through = np.searchsorted(replicates, x + slack, side="right") / replicates.size
+    assert np.all(law.cdf(x) >= below - 1e-6)
+    assert np.all(law.cdf(x) <= through + 1e-6)
+
+
+@pytest.mark.parametrize("name", ["two", "tied pair", "distinct", "ties", "binary"])
+def test_mean_counts_half_of_an_atom(name):
+    support, mass = atoms(resamples(SMALL[name]).mean(axis=1))
+    law = mean_distribution(SMALL[name])
+    lonely = np.diff(np.concatenate(([-np.inf], support, [np.inf])))
+    lonely = np.minimum(lonely[1:], lonely[:-1]) > 2 * law.error_bound * law.standard_error
+    middle = np.cumsum(mass) - mass / 2
+    assert lonely.sum() >= 3
+    assert np.all(np.abs(law.cdf(support) - middle)[lonely] <= 5e-3 * mass[lonely] + 1e-6)
+
+
+def test_mid_distribution_at_the_mean_is_exact():
+    law = mean_distribution([0.0] * 7 + [1.0] * 3)
+    expected = stats.binom.cdf(3, 10, 0.3) - stats.binom.pmf(3, 10, 0.3) / 2
+    assert law.cdf(0.3) == pytest.approx(expected, abs=1e-6)
+    assert law.cdf(law.mean) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_order_statistics_under_enumeration(name):
+    drawn = np.sort(resamples(SMALL[name]), axis=1)
+    x = np.sort(SMALL[name])
+    for k in range(1, x.size + 1):
+        law = order_statistic_distribution(x, k)
+        support, mass = atoms(drawn[:, k - 1])
+        np.testing.assert_array_equal(law.support, support)
+        np.testing.assert_allclose(law.probabilities, mass, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("q", [0.0, 0.1, 0.25, 0.5, 0.61, 0.9, 1.0])
+def test_quantiles_under_enumeration(name, q):
+    x = np.sort(SMALL[name])
+    replicates = np.quantile(resamples(x), q, axis=1)
+    law = quantile_distribution(x, q)
+    support, mass = atoms(replicates)
+    np.testing.assert_allclose(law.support, support, rtol=1e-14)
+    np.testing.assert_allclose(law.probabilities, mass, rtol=1e-9, atol=1e-12)
+    assert law.mean == pytest.approx(replicates.mean(), rel=1e-12)
+    assert law.standard_error == pytest.approx(replicates.std(), rel=1e-6, abs=1e-12)
+    np.testing.assert_allclose(law.cdf(support), np.cumsum(mass) - mass / 2, atol=1e-12)
+    p = LEVELS[np.min(np.abs(LEVELS[:, None] - np.cumsum(mass)), axis=1) > 1e-9]
+    np.testing.assert_allclose(law.quantile(p), support[np.searchsorted(np.cumsum(mass), p)], rtol=1e-14)
+
+
+def test_median_of_an_even_sample_follows_the_joint_law():
+    x = np.sort(np.random.default_rng(3).normal(size=12))
+    law = median_distribution(x)
+    n, m = 12, 6
+    # The joint survival function, differenced twice, over all pairs.
+    joint = np.zeros((n + 2, n + 2))
+    for i in range(1, n + 1):
+        for j in range(i + 1, n + 2):
+            joint[i, j] = (i / n) ** m * ((n - j + 1) / n) ** (n - m)
+    joint *= stats.binom.pmf(m, n, 0.5) * 2**n
+    values, mass = [], []
+    for i in range(1, n + 1):
+        row = 0.0
+        for j in range(i + 1, n + 1):
+            p = joint[i, j] - joint[i, j + 1] - joint[i - 1, j] + joint[i - 1, j + 1]
+            values.append((x[i - 1] + x[j - 1]) / 2)
+            mass.append(p)
+            row += p
+        alone = stats.binom.sf(m - 1, n, i / n) - stats.binom.sf(m - 1, n, (i - 1) / n)
+        values.append(x[i - 1])
+        mass.append(alone - row)
+    order = np.argsort(values)
+    np.testing.assert_allclose(law.support, np.array(values)[order], rtol=1e-13)
+    np.testing.assert_allclose(law.probabilities, np.array(mass)[order], atol=1e-14)
+
+
+@pytest.mark.parametrize(("n", "q"), [(7, 0.3), (500, 0.5), (10**6, 0.5), (10**6, 0.99), (10**6, 1e-6), (10**7, 0.5)])
+def test_window_of_pairs_loses_no_mass(n, q, monkeypatch):
+    totals = []
+    monkeypatch.setattr(exact_order, "_discrete", lambda x, mass: totals.append(mass.sum()))
+    quantile_distribution(np.arange(n, dtype=float), q)
+    assert totals[0] == pytest.approx(1.0, abs=1e-12)
+
+
+def test_median_of_a_large_sample_is_asymptotically_normal():
+    n = 10**6
+    law = median_distribution(stats.norm.ppf((np.arange(n) + 0.5) / n))
+    error = np.sqrt(np.pi / 2 / n)
+    assert law.standard_error == pytest.approx(error, rel=1e-4)
+    np.testing.assert_allclose(law.quantile([0.025, 0.975]) / error, [-1.959964, 1.959964], atol=2e-3)
+
+
+def test_atoms_that_differ_by_rounding_are_one():
+    # (0.1 + 0.3) / 2 and 0.2 are the same median.
+    law = median_distribution([0.1, 0.1, 0.2, 0.3, 0.3, 0.3])
+    assert law.support.size == 5
+    below = law.probabilities[law.support < 0.19].sum()
+    at = law.probabilities[np.abs(law.support - 0.2) < 1e-9].sum()
+    for x in (0.2, (0.1 + 0.3) / 2, 0.1 + 0.5 * (0.3 - 0.1)):
+        assert law.cdf(x) == pytest.approx(below + at / 2, abs=1e-14)
+
+
+@pytest.mark.parametrize("scale", [2.5, 1e-200, 1e200])
+def test_mean_is_equivariant(scale):
+    x = np.random.default_rng(0).gamma(0.5, size=200)
+    law, moved = mean_distribution(x), mean_distribution(scale * x)
+    np.testing.assert_allclose(moved.quantile(LEVELS), scale * law.quantile(LEVELS), rtol=1e-9)
+    assert moved.error_bound == pytest.approx(law.error_bound, rel=1e-9)
+    mirrored = mean_distribution(-x)
+    np.testing.assert_allclose(mirrored.quantile(LEVELS), -law.quantile(1 - LEVELS), atol=1e-7 * law.standard_error)
+
+
+def test_mean_survives_a_large_offset():
+    x = np.random.default_rng(0).integers(0, 1000, size=300) / 1024
+    law, moved = mean_distribution(x), mean_distribution(x + 2.0**30)
+    error = law.standard_error
+    assert moved.standard_error == pytest.approx(error, rel=1e-9)
+    np.testing.assert_allclose(moved.quantile(LEVELS) - 2.0**30, law.quantile(LEVELS), atol=1e-5 * error)
+
+
+def test_order_statistics_are_equivariant_under_monotone_maps():
+    x = np.sort(np.random.default_rng(0).normal(size=400))
+    law, moved = order_statistic_distribution(x, 100), order_statistic_distribution(np.exp(x), 100)
+    np.testing.assert_array_equal(moved.quantile(LEVELS), np.exp(law.quantile(LEVELS)))
+
+
+def test_constant_data_are_a_point_mass():
+    for law in (mean_distribution([2.5] * 9), median_distribution([2.5] * 9), mean_distribution([2.5])):
+        np.testing.assert_array_equal(law.quantile([0.0, 0.3, 1.0]), 2.5)
+        np.testing.assert_array_equal(law.cdf([2.0, 2.5, 3.0]), [0.0, 0.5, 1.0])
+        assert law.standard_error == 0.0
+        assert law.mean == 2.5
+
+
+@pytest.mark.parametrize("make", [mean_distribution, median_distribution])
+def test_laws_share_an_interface(make):
+    law = make(np.arange(30.0))
+    assert isinstance(law, ExactDistribution)
+    q = law.quantile(LEVELS)
+    assert q.shape == LEVELS.shape
+    assert q.dtype == np.float64
+    assert np.all(np.diff(q) >= 0)
+    assert np.isscalar(law.quantile(0.5))
+    assert np.isscalar(law.cdf(0.5))
+    assert law.quantile(0.0) == pytest.approx(0.0, abs=5)
+    np.testing.assert_array_equal(law.cdf([-1.0, 31.0]), [0.0, 1.0])
+    assert np.isnan(law.cdf(np.nan))
+    for p in (-0.1, 1.1, np.nan):
+        with pytest.raises(ValueError, match="p must be within"):
+            law.quantile(p)
+
+
+@pytest.mark.parametrize("bad", [[], [[1.0, 2.0]], [1.0, np.nan], [1.0, np.inf]])
+def test_values_are_checked(bad):
+    for make in (mean_distribution, median_distribution):
+        with pytest.raises(ValueError, match="values"):
+            make(bad)
+
+
+def test_ranks_orders_and_sorting_are_checked():
+    with pytest.raises(ValueError, match="non-decreasing"):
+        median_distribution([2.0, 1.0])
+    for k in (0, 4):
+        with pytest.raises(ValueError, match="k must be a rank"):
+            order_statistic_distribution([1.0, 2.0, 3.0], k)
+    for q in (-0.1, 1.1, np.nan):
+        with pytest.raises(ValueError, match="q must be within"):
+            quantile_distribution([1.0, 2.0], q)
+
+
+def test_discrete_distribution_alone():
+    law = DiscreteDistribution(np.array([1.0, 2.0]), np.array([0.25, 0.75]))
+    assert law.mean == 1.75
+    assert law.standard_error == pytest.approx(np.sqrt(3) / 4)
+    np.testing.assert_array_equal(law.quantile([0.25, 0.26]), [1.0, 2.0])
+
+
+def test_only_numpy_leaves_and_sizes_do_not_recompile():
+    rng = np.random.default_rng(0)
+    law = mean_distribution(rng.normal(size=900))
+    mean_distribution(rng.integers(0, 2, size=900))
+    before = [f._cache_size() for f in (exact_mean._add, exact_mean._spectrum, exact_mean._invert)]
+    for n in (300, 901, 1000):
+        mean_distribution(rng.normal(size=n))
+        mean_distribution(rng.integers(0, 3, size=n))
+    assert before == [f._cache_size() for f in (exact_mean._add, exact_mean._spectrum, exact_mean._invert)]
+    assert type(law.cumulative) is np.ndarray
+    assert type(law.mean) is float
+    assert not jax.config.jax_enable_x64
+
+
+def test_public_names():
+    assert all(hasattr(exact, name) for name in exact.__all__)
