@@ -118,20 +118,14 @@ def _samples(data: Any, axis: int, paired: bool) -> list[np.ndarray]:
     out = []
     for i, x in enumerate(given):
         if x.ndim == 0:
-            raise ValueError(
-                f"data must be a sequence of samples, such as (x,); data[{i}] is the scalar {x!r}"
-            )
+            raise ValueError(f"data must be a sequence of samples, such as (x,); data[{i}] is the scalar {x!r}")
         if x.dtype.kind not in "biuf":
             raise TypeError(f"data[{i}] must hold numbers; got dtype {x.dtype}")
         if not isinstance(axis, int | np.integer) or not -x.ndim <= axis < x.ndim:
-            raise ValueError(
-                f"axis must be an axis of every sample; got {axis} for data[{i}] of shape {x.shape}"
-            )
+            raise ValueError(f"axis must be an axis of every sample; got {axis} for data[{i}] of shape {x.shape}")
         x = np.moveaxis(x, axis, -1)
         if x.shape[-1] < 2:
-            raise ValueError(
-                f"each sample must hold at least 2 observations along axis; data[{i}] has {x.shape[-1]}"
-            )
+            raise ValueError(f"each sample must hold at least 2 observations along axis; data[{i}] has {x.shape[-1]}")
         out.append(x if x.dtype.kind == "f" else x.astype(np.float64))
     if paired and len({x.shape[-1] for x in out}) > 1:
         raise ValueError(f"paired samples must have one length along axis; got {[x.shape[-1] for x in out]}")
@@ -154,8 +148,7 @@ def _drawer(function: _Function, sizes: Sequence[int], paired: bool, chunk: int)
     def chunk_of(key: jax.Array, start: jax.Array, samples: Sequence[jax.Array]) -> jax.Array:
         drawn = indices(key, start)
         moved = [
-            jnp.moveaxis(x.at[..., i].get(mode="promise_in_bounds"), -2, 0)
-            for x, i in zip(samples, drawn, strict=True)
+            jnp.moveaxis(x.at[..., i].get(mode="promise_in_bounds"), -2, 0) for x, i in zip(samples, drawn, strict=True)
         ]
         if function.vectorized:
             return function.on_device(*moved)
@@ -186,19 +179,12 @@ def _replicates(
         drawn = [np.asarray(i)[: n_resamples - start] for i in draw(key, jnp.int32(start))]
         if function.vectorized:
             parts.append(
-                function.on_host(
-                    *(np.moveaxis(x[..., i], -2, 0) for x, i in zip(samples, drawn, strict=True))
-                )
+                function.on_host(*(np.moveaxis(x[..., i], -2, 0) for x, i in zip(samples, drawn, strict=True)))
             )
         else:
             rows = zip(*drawn, strict=True)
             parts.append(
-                np.stack(
-                    [
-                        function.on_host(*(x[..., i] for x, i in zip(samples, row, strict=True)))
-                        for row in rows
-                    ]
-                )
+                np.stack([function.on_host(*(x[..., i] for x, i in zip(samples, row, strict=True))) for row in rows])
             )
     whole = np.concatenate([np.asarray(part) for part in parts])[:n_resamples]
     return np.moveaxis(whole, 0, -1)
@@ -222,9 +208,7 @@ def _left_out(function: _Function, samples: Sequence[np.ndarray], which: int) ->
 
     if function.traceable:
         program = jax.jit(
-            lambda ids, arrays: jax.lax.map(
-                lambda i: one(i, arrays), ids, batch_size=max(1, CHUNK_ELEMENTS // x.size)
-            )
+            lambda ids, arrays: jax.lax.map(lambda i: one(i, arrays), ids, batch_size=max(1, CHUNK_ELEMENTS // x.size))
         )
         return np.moveaxis(
             np.asarray(program(jnp.arange(n, dtype=jnp.int32), [jnp.asarray(s) for s in samples])), 0, -1
@@ -244,9 +228,7 @@ def _bca_probabilities(
     alpha: float,
 ) -> tuple[np.ndarray, np.ndarray]:
     """BCa probabilities of both ends; acceleration by the jackknife over all samples (Efron 1987, sec. 7)."""
-    below = np.mean(replicates < theta[..., None], axis=-1) + 0.5 * np.mean(
-        replicates == theta[..., None], axis=-1
-    )
+    below = np.mean(replicates < theta[..., None], axis=-1) + 0.5 * np.mean(replicates == theta[..., None], axis=-1)
     z0 = special.ndtri(below)
     cubes, squares = np.zeros(theta.shape), np.zeros(theta.shape)
     for i, x in enumerate(samples):
@@ -266,9 +248,7 @@ def _bca_probabilities(
 def _quantiles(replicates: np.ndarray, p: np.ndarray) -> np.ndarray:
     """Linear quantile of each row (..., B) at its own probability (...)."""
     if np.ndim(p) == 0:
-        return (
-            np.quantile(replicates, p, axis=-1) if np.isfinite(p) else np.full(replicates.shape[:-1], np.nan)
-        )
+        return np.quantile(replicates, p, axis=-1) if np.isfinite(p) else np.full(replicates.shape[:-1], np.nan)
     out = np.full(replicates.shape[:-1], np.nan)
     for at in np.ndindex(out.shape):
         if np.isfinite(p[at]):
@@ -355,14 +335,10 @@ def bootstrap(
     if batch is not None:
         batch = check_count("batch", batch, 1)
     if not callable(statistic):
-        raise TypeError(
-            f"statistic must be callable (jaxci.interval takes metrics by name); got {statistic!r}"
-        )
+        raise TypeError(f"statistic must be callable (jaxci.interval takes metrics by name); got {statistic!r}")
     kind = str(method).lower()
     if kind not in METHODS:
-        raise ValueError(
-            f"method must be 'percentile', 'basic' or 'BCa'; got {method!r}: {nearest(kind, METHODS)}"
-        )
+        raise ValueError(f"method must be 'percentile', 'basic' or 'BCa'; got {method!r}: {nearest(kind, METHODS)}")
     if n_resamples == 0 and bootstrap_result is None:
         raise ValueError("n_resamples must be at least 1 without bootstrap_result; got 0")
     source = randomness(rng)

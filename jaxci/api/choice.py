@@ -39,7 +39,7 @@ def _averaged(statistic: Statistic) -> bool:
     return getattr(statistic, "average", "binary") in ("macro", "weighted", "micro")
 
 
-def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, estimate: float) -> Choice:
+def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails) -> Choice:
     """Choose the interval method for ``statistic`` from the data's layout and size."""
     if not layout.plain:
         return _choose_dependent(statistic, layout, n_resamples)
@@ -47,9 +47,7 @@ def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails,
     if is_proportion(statistic):
         return Choice(Wilson(), "a proportion of independent rows: Wilson keeps its level at every n")
     if DeLongLogit().refusal(statistic) is None:
-        return Choice(
-            DeLongLogit(), "a ROC AUC of independent rows: DeLong on the logit scale stays in [0, 1]"
-        )
+        return Choice(DeLongLogit(), "a ROC AUC of independent rows: DeLong on the logit scale stays in [0, 1]")
     if is_mean(statistic) and n < SMALL_MEAN:
         return Choice(T(), f"a mean with n < {SMALL_MEAN}")
     if hasattr(statistic, "row_values"):
@@ -73,9 +71,7 @@ def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails,
         return _delta(statistic, n)
     name = type(statistic).__name__
     if name == "AveragePrecisionMulticlass":
-        return Choice(
-            Basic(), "macro-averaged average precision: percentile and BCa undercover, basic does better"
-        )
+        return Choice(Basic(), "macro-averaged average precision: percentile and BCa undercover, basic does better")
     if _averaged(statistic):
         return Choice(Percentile(), "an averaged metric: the percentile bootstrap")
     return Choice(Percentile(), "no formula for this statistic: the percentile bootstrap")
@@ -84,9 +80,7 @@ def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails,
 def _delta(statistic: Statistic, n: int) -> Choice:
     scale = _scale(statistic)
     on = "" if scale == "natural" else f" on the {scale} scale"
-    return Choice(
-        Delta(scale=scale), f"n = {n} is large enough for the delta method{on}, and too large to resample"
-    )
+    return Choice(Delta(scale=scale), f"n = {n} is large enough for the delta method{on}, and too large to resample")
 
 
 def _choose_dependent(statistic: Statistic, layout: Layout, n_resamples: int) -> Choice:

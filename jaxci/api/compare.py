@@ -94,9 +94,7 @@ def _one_sided(below: float, above: float, alternative: str) -> float:
     return min(1.0, 2 * min(below, above))
 
 
-def _pvalue(
-    result: IntervalResult, sample: Sample, statistic: Statistic, alternative: str
-) -> tuple[float, str]:
+def _pvalue(result: IntervalResult, sample: Sample, statistic: Statistic, alternative: str) -> tuple[float, str]:
     """P-value that matches the interval's method."""
     estimate, error = result.estimate, result.standard_error
     if result.bootstrap_distribution is not None:
@@ -227,9 +225,7 @@ def compare(
     >>> round(result.estimate, 2), result.conclusion
     (0.15, 'a is better than b')
     """
-    settings = make_settings(
-        confidence_level, alternative, n_resamples, memory_limit=memory_limit, progress=progress
-    )
+    settings = make_settings(confidence_level, alternative, n_resamples, memory_limit=memory_limit, progress=progress)
     if margin is not None and not margin > 0:
         raise ValueError(f"margin must be positive; got {margin}")
     name = name_of(statistic)
@@ -251,11 +247,7 @@ def compare(
     difference = paired_difference(base)
     with jax.enable_x64(True):
         estimates = [
-            float(
-                base.value(
-                    base.prepare(x), np.ones(sample.n) if layout.row_weights is None else layout.row_weights
-                )
-            )
+            float(base.value(base.prepare(x), np.ones(sample.n) if layout.row_weights is None else layout.row_weights))
             for x in (sample, sample.other)
             if x is not None
         ]

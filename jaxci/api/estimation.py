@@ -26,7 +26,7 @@ from jaxci.resampling.bank import Scheme
 from jaxci.resampling.engine import Influence, Item, Layout, Program, Replicates
 from jaxci.resampling.exact_mean import mean_distribution
 from jaxci.resampling.exact_order import quantile_distribution
-from jaxci.resampling.jackknife import acceleration, deleted_values, quantile_left_out
+from jaxci.resampling.jackknife import acceleration, deleted_values, mean_acceleration, quantile_left_out
 from jaxci.resampling.proportion_law import ProportionDistribution
 from jaxci.results import ConfidenceInterval, IntervalResult
 from jaxci.statistics.base import Sample, Statistic
@@ -34,8 +34,8 @@ from jaxci.statistics.custom import HOST_REMARK, HostFunction
 
 PURPOSE_UNITS, PURPOSE_CELLS = 0, 1
 
-CELL_COST, DRAW_COST, PRODUCT_COST = 110.0, 8.0, 0.3
-"""Nanoseconds a cell, a draw and a multiply-add cost: they choose how cells are resampled."""
+CELL_COST, DRAW_COST, PRODUCT_COST, PROGRAM_COST = 110.0, 8.0, 0.3, 3e8
+"""Nanoseconds a cell, a draw, a multiply-add and one more program cost: they choose how cells are resampled."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,11 +79,9 @@ class _Entry:
     item: Item
     estimate: float = math.nan
     standard_error: float = math.nan
-    slope_acceleration: float = math.nan
+    acceleration: float = math.nan
     method: Method | None = None
     reason: str = "asked for"
-    program: Program | None = None
-    position: int = 0
     replicates: np.ndarray | None = None
     errors: np.ndarray | None = None
     absent: int = 0
@@ -101,6 +99,19 @@ class _Entry:
             needs = needs | {"acceleration"}
         return needs
 
+    @property
+    def needs_slopes(self) -> bool:
+        """Whether derivatives in the weights are wanted."""
+        if "standard_error" in self.needs:
+            return True
+        if isinstance(self.method, Exact) or not self.statistic.smooth:
+            return False
+        return "acceleration" in self.needs and not _by_jackknife(self.method)
+
+
+def _by_jackknife(method: Method | None) -> bool:
+    return isinstance(method, BCa) and method.acceleration == "jackknife"
+
 
 def is_cells(item: Item) -> bool:
     """Whether the item lives in a finite table."""
@@ -117,10 +128,10 @@ def intervals(
             sample, layout = sample.take(order), layout.take(order)
         items = engine.prepare([request.statistic for request in requests], sample)
         entries = [_Entry(request, item) for request, item in zip(requests, items, strict=True)]
-        _estimate(entries, layout, settings)
         for entry in entries:
             _settle_method(entry, sample, layout, settings)
         _replicate(entries, layout, settings, rng)
+        _estimate(entries, layout)
         return [_finish(entry, sample, layout, settings, rng) for entry in entries]
 
 
@@ -133,42 +144,42 @@ def _row_order(requests: Sequence[Request], sample: Sample) -> np.ndarray | None
     return None
 
 
-def _estimate(entries: Sequence[_Entry], layout: Layout, settings: Settings) -> None:
-    """Fill in estimates and, where statistics are smooth, standard errors and accelerations."""
-    hosted = [entry for entry in entries if isinstance(entry.statistic, HostFunction)]
-    for entry in hosted:
-        entry.estimate = entry.statistic.value(entry.item.prepared, np.ones(layout.n))
-        entry.remarks.append(HOST_REMARK)
-    cells = [
-        entry
-        for entry in entries
-        if is_cells(entry.item) and layout.units is None and layout.row_weights is None
-    ]
-    rest = [entry for entry in entries if entry not in cells and entry not in hosted]
-    for group in (
-        *_by_table(cells),
-        [e for e in rest if e.statistic.smooth],
-        [e for e in rest if not e.statistic.smooth],
-    ):
-        if not group:
-            continue
-        members = [entry.item for entry in group]
-        if group[0] in cells:
-            program = engine.cell_program(members, layout)
-        else:
-            program = engine.unit_program(members, layout, engine.make_scheme(layout))
-        ordered = _program_order(group, program)
-        if group[0].statistic.smooth:
-            found: Influence = engine.influence(program)
-            values, errors, accelerations = found.estimates, found.standard_errors, found.accelerations
-        else:
-            values = engine.estimates(program)
-            errors = accelerations = np.full(len(values), math.nan)
-        for position, entry in enumerate(ordered):
-            entry.program, entry.position = program, position
-            entry.estimate = float(values[position])
-            entry.standard_error = float(errors[position])
-            entry.slope_acceleration = float(accelerations[position])
+def _estimate(entries: Sequence[_Entry], layout: Layout) -> None:
+    """Fill in the estimates that no bank has given, and derivatives where a method reads them."""
+    for entry in entries:
+        if isinstance(entry.statistic, HostFunction):
+            entry.estimate = entry.statistic.value(entry.item.prepared, np.ones(layout.n))
+            entry.remarks.append(HOST_REMARK)
+    devices = [entry for entry in entries if not isinstance(entry.statistic, HostFunction)]
+    differentiated = [entry for entry in devices if entry.needs_slopes]
+    plain = [entry for entry in devices if not entry.needs_slopes and math.isnan(entry.estimate)]
+    for group, slopes in ((differentiated, True), (plain, False)):
+        for program, members in _programs(group, layout):
+            if slopes:
+                found: Influence = engine.influence(program)
+                for position, entry in enumerate(members):
+                    entry.standard_error = float(found.standard_errors[position])
+                    entry.acceleration = float(found.accelerations[position])
+                    entry.estimate = float(found.estimates[position])
+            else:
+                for entry, value in zip(members, engine.estimates(program), strict=True):
+                    entry.estimate = float(value)
+
+
+def _programs(entries: Sequence[_Entry], layout: Layout) -> list[tuple[Program, list[_Entry]]]:
+    """Programs that evaluate ``entries`` without resampling: tables by their cells, the rest by units."""
+    tables = [entry for entry in entries if by_table(entry, layout)]
+    rest = [entry for entry in entries if not by_table(entry, layout)]
+    found = [(engine.cell_program([e.item for e in group], layout), group) for group in _by_table(tables)]
+    if rest:
+        program = engine.unit_program([entry.item for entry in rest], layout, engine.make_scheme(layout))
+        found.append((program, _program_order(rest, program)))
+    return found
+
+
+def by_table(entry: _Entry, layout: Layout) -> bool:
+    """Whether counts per cell are all that the statistic needs of the data."""
+    return is_cells(entry.item) and layout.units is None and layout.row_weights is None
 
 
 def _by_table(entries: Sequence[_Entry]) -> list[list[_Entry]]:
@@ -197,9 +208,7 @@ def _settle_method(entry: _Entry, sample: Sample, layout: Layout, settings: Sett
                 f"options {', '.join(request.options)} belong to a method; name the method instead of 'auto'"
             )
         if settings.plain:
-            entry.method, entry.reason = choose(
-                statistic, layout, settings.n_resamples, settings.tails, entry.estimate
-            )
+            entry.method, entry.reason = choose(statistic, layout, settings.n_resamples, settings.tails)
         else:
             entry.method, entry.reason = (
                 method_by_name("percentile"),
@@ -213,9 +222,7 @@ def _settle_method(entry: _Entry, sample: Sample, layout: Layout, settings: Sett
     refusal = method.refusal(statistic)
     if refusal is not None:
         names = ", ".join(applicable_methods(statistic))
-        raise ValueError(
-            f"method {method.name!r} cannot serve {request.name!r}: {refusal}. Methods that can: {names}"
-        )
+        raise ValueError(f"method {method.name!r} cannot serve {request.name!r}: {refusal}. Methods that can: {names}")
     if method.assumes_iid and not layout.plain:
         given = [
             name
@@ -270,24 +277,21 @@ def _split_cells(
     entries: Sequence[_Entry], layout: Layout, settings: Settings, scheme: Scheme
 ) -> tuple[list[_Entry], list[_Entry]]:
     """Decide which statistics resample their table and which read the bank of units."""
-    able = [
-        entry
-        for entry in entries
-        if is_cells(entry.item) and layout.units is None and layout.row_weights is None and settings.plain
-    ]
+    able = [entry for entry in entries if by_table(entry, layout) and settings.plain]
     if not able:
         return [], list(entries)
     rest = [entry for entry in entries if entry not in able]
     strata = 1 if layout.strata is None else int(layout.strata.max()) + 1
     width = sum(group[0].item.prepared.size for group in _by_table(able))
-    by_cells = CELL_COST * width * strata
-    by_units = layout.n * (PRODUCT_COST * width + (0.0 if rest else DRAW_COST))
-    return (able, rest) if by_cells <= by_units else ([], list(entries))
+    by_cells = CELL_COST * width * strata * settings.n_resamples
+    product = PRODUCT_COST * layout.n * width * settings.n_resamples
+    if rest:  # the bank is drawn anyway: joining it saves a program
+        return (able, rest) if by_cells + PROGRAM_COST < product else ([], list(entries))
+    by_units = product + DRAW_COST * layout.n * settings.n_resamples
+    return (able, rest) if by_cells < by_units else ([], list(entries))
 
 
-def _draw(
-    entries: Sequence[_Entry], program: Program, purpose: int, settings: Settings, rng: Randomness
-) -> None:
+def _draw(entries: Sequence[_Entry], program: Program, purpose: int, settings: Settings, rng: Randomness) -> None:
     errors = any("replicate_errors" in entry.needs for entry in entries)
     found: Replicates = engine.replicate(
         program,
@@ -298,14 +302,13 @@ def _draw(
         progress=settings.progress,
     )
     for position, entry in enumerate(entries):
+        entry.estimate = float(found.estimates[position])
         entry.replicates = found.values[position]
         entry.errors = None if found.errors is None else found.errors[position]
         entry.absent = int(found.absent[position].sum())
 
 
-def host_replicates(
-    entry: _Entry, layout: Layout, scheme: Scheme, settings: Settings, rng: Randomness
-) -> np.ndarray:
+def host_replicates(entry: _Entry, layout: Layout, scheme: Scheme, settings: Settings, rng: Randomness) -> np.ndarray:
     """Evaluate a host function on every resample, drawing counts in chunks."""
     key = jax.random.fold_in(rng.key, PURPOSE_UNITS)
     block = max(1, min(settings.n_resamples, 2**20 // scheme.n_units) // scheme.block) * scheme.block
@@ -323,9 +326,10 @@ def host_replicates(
 
 def _acceleration(entry: _Entry, sample: Sample, layout: Layout) -> float:
     """BCa acceleration: from derivatives, or from leave-one-out values."""
-    by_jackknife = isinstance(entry.method, BCa) and entry.method.acceleration == "jackknife"
-    if entry.statistic.smooth and not by_jackknife:
-        return entry.slope_acceleration
+    if entry.needs_slopes:
+        return entry.acceleration
+    if hasattr(entry.statistic, "row_values") and layout.plain and not _by_jackknife(entry.method):
+        return mean_acceleration(_row_values(entry.statistic, sample))
     if isinstance(entry.statistic, HostFunction):
         ones = np.ones(layout.n)
         values = []
@@ -333,16 +337,14 @@ def _acceleration(entry: _Entry, sample: Sample, layout: Layout) -> float:
             weights = ones.copy()
             weights[unit if layout.units is None else layout.units == unit] = 0
             values.append(entry.statistic.value(entry.item.prepared, weights))
-        left_out = np.array(values)
-        return acceleration(left_out, np.ones(len(left_out)))
+        return acceleration(np.array(values), np.ones(len(values)))
     if layout.plain and entry.statistic.road == "order" and hasattr(entry.statistic, "q"):
         values_sorted = np.sort(_ordered_values(entry, sample))
         return acceleration(*quantile_left_out(values_sorted, float(entry.statistic.q)))
-    assert entry.program is not None
-    multiplicity = np.asarray(entry.program.multiplicity)
+    ((program, _),) = _programs([entry], layout)
+    multiplicity = np.asarray(program.multiplicity)
     units = np.flatnonzero(multiplicity > 0)
-    left = deleted_values(entry.program, entry.position, units[:, None])
-    return acceleration(left, multiplicity[units])
+    return acceleration(deleted_values(program, 0, units[:, None]), multiplicity[units])
 
 
 def _ordered_values(entry: _Entry, sample: Sample) -> np.ndarray:
@@ -358,17 +360,15 @@ def _evidence(entry: _Entry, sample: Sample, layout: Layout) -> Evidence:
         parts["count"], parts["nobs"] = _successes(entry, layout)
     if "values" in needs:
         parts["values"] = (
-            _row_values(statistic, sample)
-            if hasattr(statistic, "row_values")
-            else _ordered_values(entry, sample)
+            _row_values(statistic, sample) if hasattr(statistic, "row_values") else _ordered_values(entry, sample)
         )
     if "distribution" in needs:
         parts["distribution"] = _distribution(entry, sample, parts)
     if "auc" in needs:
         parts["auc"] = auc_evidence(sample.y_true, sample.y_score)
     if "curvature" in needs:
-        assert entry.program is not None
-        parts["curvature"] = curvature(entry.program, entry.position)
+        ((program, _),) = _programs([entry], layout)
+        parts["curvature"] = curvature(program, 0)
     if "acceleration" in needs:
         parts["acceleration"] = _acceleration(entry, sample, layout)
     return Evidence(
@@ -394,7 +394,7 @@ def _successes(entry: _Entry, layout: Layout) -> tuple[float, float]:
 
 def _distribution(entry: _Entry, sample: Sample, parts: dict[str, Any]) -> Any:
     statistic = entry.statistic
-    if is_proportion(statistic):
+    if getattr(statistic, "has_fixed_trials", False):
         return ProportionDistribution(parts["count"], parts["nobs"])
     if hasattr(statistic, "row_values"):
         return mean_distribution(_row_values(statistic, sample))
@@ -404,15 +404,11 @@ def _distribution(entry: _Entry, sample: Sample, parts: dict[str, Any]) -> Any:
 def _undefined(entry: _Entry) -> str:
     task = entry.statistic.task
     if task in ("binary", "multiclass"):
-        return (
-            f"{entry.request.name} is undefined on these data (a class may be absent); there is no interval"
-        )
+        return f"{entry.request.name} is undefined on these data (a class may be absent); there is no interval"
     return f"{entry.request.name} is undefined on these data; there is no interval"
 
 
-def _finish(
-    entry: _Entry, sample: Sample, layout: Layout, settings: Settings, rng: Randomness
-) -> IntervalResult:
+def _finish(entry: _Entry, sample: Sample, layout: Layout, settings: Settings, rng: Randomness) -> IntervalResult:
     """Compute bounds, clip them, and say what a reader should know."""
     method = entry.method
     assert method is not None
@@ -430,9 +426,7 @@ def _finish(
     bottom, top = entry.statistic.bounds
     if low < bottom or high > top:
         low, high = max(low, bottom), min(high, top)
-        remarks.append(
-            f"the {method.name} interval left the range [{bottom:g}, {top:g}] and was clipped to it"
-        )
+        remarks.append(f"the {method.name} interval left the range [{bottom:g}, {top:g}] and was clipped to it")
     if low == high and not any("width" in r for r in remarks):
         remarks.append("the interval has zero width: the data show no variation in this statistic")
     drawn = entry.replicates is not None
@@ -456,16 +450,24 @@ def _finish(
 
 
 def _standard_error(entry: _Entry, evidence: Evidence) -> float:
-    """Standard error that goes with the interval."""
-    if evidence.auc is not None:
-        return math.sqrt(evidence.auc.variance) if evidence.auc.variance >= 0 else math.nan
+    """Return the standard error that goes with the interval; NaN where there is none."""
     if not math.isnan(entry.standard_error):
         return entry.standard_error
-    if evidence.distribution is not None:
-        return float(evidence.distribution.standard_error)
-    if entry.replicates is not None:
-        values = entry.replicates[~np.isnan(entry.replicates)]
+    if evidence.auc is not None:
+        return math.sqrt(evidence.auc.variance) if evidence.auc.variance >= 0 else math.nan
+    if evidence.curvature is not None:
+        return float(evidence.curvature.standard_error)
+    if evidence.replicates is not None:
+        values = evidence.replicates[~np.isnan(evidence.replicates)]
         return float(np.std(values, ddof=1)) if values.size > 1 else math.nan
+    if evidence.distribution is not None:
+        error = float(evidence.distribution.standard_error)
+        root = getattr(entry.statistic, "link", "identity") == "sqrt"
+        return error / (2 * entry.estimate) if root and entry.estimate > 0 else error
+    if evidence.count is not None and evidence.nobs:
+        return math.sqrt(entry.estimate * (1 - entry.estimate) / evidence.nobs)
+    if evidence.values is not None and is_mean(entry.statistic):
+        return float(np.std(evidence.values, ddof=1)) / math.sqrt(len(evidence.values))
     return math.nan
 
 

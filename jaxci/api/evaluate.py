@@ -94,9 +94,7 @@ def _per_class(name: str, n_classes: int, classes: np.ndarray) -> list[tuple[str
     base = name.removesuffix(PER_CLASS)
     if base not in METRICS or not hasattr(METRICS[base], "class_index"):
         known = [m for m, s in METRICS.items() if getattr(s, "average", None) == "binary"]
-        raise ValueError(
-            f"unknown metric {name!r}: per-class metrics are {', '.join(m + PER_CLASS for m in known)}"
-        )
+        raise ValueError(f"unknown metric {name!r}: per-class metrics are {', '.join(m + PER_CLASS for m in known)}")
     return [
         (f"{base}[{classes[k]}]", dataclasses.replace(METRICS[base], average="class", class_index=k))  # type: ignore[type-var]
         for k in range(n_classes)
@@ -169,9 +167,7 @@ def layout_remarks(layout: Layout) -> list[str]:
     lonely = singleton_strata(layout)
     if not lonely:
         return []
-    return [
-        f"{lonely} strata hold a single unit each, which adds nothing to the variance: intervals are too narrow"
-    ]
+    return [f"{lonely} strata hold a single unit each, which adds nothing to the variance: intervals are too narrow"]
 
 
 def evaluate(
@@ -268,18 +264,14 @@ def evaluate(
     0.855
     """
     found = None if metrics is None else _requested(metrics)
-    settings = make_settings(
-        confidence_level, alternative, n_resamples, memory_limit=memory_limit, progress=progress
-    )
+    settings = make_settings(confidence_level, alternative, n_resamples, memory_limit=memory_limit, progress=progress)
     tasks = set() if found is None else {s.task for _, s in found if s is not None}
     regression = tasks == {"regression"} or (not tasks and found is None and not is_classification(y_true))
     if y_pred is None and y_score is None:
         raise TypeError("y_pred or y_score must be given; both are None")
     if found is not None and not regression and (tasks & {"regression", "values"}):
         wrong = [name for name, s in found if s is not None and s.task in ("regression", "values")]
-        raise ValueError(
-            f"metrics must all be for one kind of target; {', '.join(wrong)} are not for class labels"
-        )
+        raise ValueError(f"metrics must all be for one kind of target; {', '.join(wrong)} are not for class labels")
     remarks: list[str] = []
     classes = np.array([])
     if regression:
@@ -408,7 +400,7 @@ def interval(
 
 
 def _check_gathering(statistic: Statistic, settings: Settings, sample_weight: Any) -> None:
-    """A function of a sample can only be resampled by whole counts that sum to n."""
+    """Refuse what a function of a sample cannot take: it is resampled by counts that sum to n."""
     if sample_weight is not None:
         raise ValueError(
             "sample_weight needs a statistic that takes weights: pass jaxci.statistics.WeightedFunction(f)"

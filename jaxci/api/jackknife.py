@@ -76,15 +76,11 @@ def jackknife(data: Any, statistic: Any, *, delete: int = 1) -> JackknifeResult:
     left_out = subsets(n, delete)
     if function is not None:
         estimate = float(function(*sample.columns))
-        values = np.array(
-            [float(function(*(np.delete(x, s, axis=0) for x in sample.columns))) for s in left_out]
-        )
+        values = np.array([float(function(*(np.delete(x, s, axis=0) for x in sample.columns))) for s in left_out])
     else:
         with jax.enable_x64(True):
             layout = engine.Layout(n)
-            program = engine.unit_program(
-                engine.prepare([resolved], sample), layout, engine.make_scheme(layout)
-            )
+            program = engine.unit_program(engine.prepare([resolved], sample), layout, engine.make_scheme(layout))
             estimate = float(engine.estimates(program)[0])
             values = deleted_values(program, 0, left_out)
         if not resolved.smooth and delete == 1:

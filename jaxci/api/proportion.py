@@ -91,9 +91,7 @@ def proportion_interval(
         low, high = clipped
     if np.any(low == high):
         hint = "" if method == "wilson" else "; method='wilson' has"
-        warnings.warn(
-            f"the {method!r} interval has no width at 0 or nobs successes{hint}", JaxciWarning, stacklevel=2
-        )
+        warnings.warn(f"the {method!r} interval has no width at 0 or nobs successes{hint}", JaxciWarning, stacklevel=2)
     return ConfidenceInterval(low, high) if np.ndim(low) else ConfidenceInterval(float(low), float(high))
 
 

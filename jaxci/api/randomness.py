@@ -39,8 +39,7 @@ def randomness(rng: Any) -> Randomness:
         return Randomness(jax.random.wrap_key_data(jnp.asarray(rng)), rng)
     else:
         raise TypeError(
-            "rng must be an int, a numpy.random.Generator, a JAX key or None; "
-            f"got {type(rng).__name__} ({rng!r})"
+            f"rng must be an int, a numpy.random.Generator, a JAX key or None; got {type(rng).__name__} ({rng!r})"
         )
     words = jnp.asarray([seed >> 32, seed & 0xFFFFFFFF], jnp.uint32)
     return Randomness(jax.random.wrap_key_data(words, impl="threefry2x32"), seed)

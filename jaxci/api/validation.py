@@ -27,9 +27,7 @@ def check_confidence_level(level: Any) -> float:
     except (TypeError, ValueError):
         raise TypeError(f"confidence_level must be a number in (0, 1); got {level!r}") from None
     if 1 < value <= 100:
-        raise ValueError(
-            f"confidence_level must lie in (0, 1); got {level}: for {level}% pass {value / 100:g}"
-        )
+        raise ValueError(f"confidence_level must lie in (0, 1); got {level}: for {level}% pass {value / 100:g}")
     if not 0 < value < 1:
         raise ValueError(f"confidence_level must lie in (0, 1); got {level}")
     return value
@@ -109,7 +107,8 @@ def check_missing_labels(name: str, array: np.ndarray) -> None:
     if bad.any():
         first = int(np.argwhere(bad)[0][0])
         raise ValueError(
-            f"{name} must have no missing labels; {int(bad.sum())} of {array.size} are missing, the first in row {first}"
+            f"{name} must have no missing labels; {int(bad.sum())} of {array.size} are missing, "
+            f"the first in row {first}"
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,9 +42,7 @@ Weights = Annotated[str | None, typer.Option(metavar="COL", help="Column of case
 PosLabel = Annotated[str | None, typer.Option(metavar="LABEL", help="The positive one of two labels.")]
 Labels = Annotated[
     str | None,
-    typer.Option(
-        metavar="LABEL,...", help="All labels in the order of the scores, if not those of the target."
-    ),
+    typer.Option(metavar="LABEL,...", help="All labels in the order of the scores, if not those of the target."),
 ]
 Resamples = Annotated[int, typer.Option(metavar="N", help="Number of bootstrap resamples.")]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Repeats a run; drawn and shown if not given.")]
@@ -105,9 +104,7 @@ def evaluate(
     pred: Annotated[str | None, typer.Option(metavar="COL", help="Column of predictions.")] = None,
     score: Annotated[
         str | None,
-        typer.Option(
-            metavar="COL,...", help="Score of the positive class, or one column per class in sorted order."
-        ),
+        typer.Option(metavar="COL,...", help="Score of the positive class, or one column per class in sorted order."),
     ] = None,
     metrics: Annotated[
         str | None, typer.Option(metavar="NAME,...", help="See 'jaxci metrics'; a sensible set by default.")
@@ -123,9 +120,7 @@ def evaluate(
     resamples: Resamples = 9999,
     seed: Seed = None,
     json: Json = None,
-    csv: Annotated[
-        Path | None, typer.Option("--csv", metavar="OUT", help="Also write the table as CSV.")
-    ] = None,
+    csv: Annotated[Path | None, typer.Option("--csv", metavar="OUT", help="Also write the table as CSV.")] = None,
 ) -> None:
     """Intervals for the metrics of one model."""
     scores = _split(score)
@@ -230,44 +225,44 @@ def compare(
         write_json(json, result.to_dict())
 
 
+def _every_method(metric: str, data: dict[str, np.ndarray]) -> list[list[str]]:
+    """Return name, bounds and width of every interval for ``metric``, or why there is none."""
+    import jaxci
+    from jaxci.api.data import statistic_by_name
+    from jaxci.results import number
+
+    second = "score" if "y_score" in statistic_by_name(metric).inputs else "prediction"
+    rows = []
+    for method in jaxci.list_methods(metric):
+        try:
+            result = jaxci.interval(metric, data["target"], data[second], method=method, rng=DEMO_SEED)
+        except ValueError as error:
+            rows.append([method, "", "", "", f"not here: {error}"])
+            continue
+        low, high = result.confidence_interval
+        rows.append([method, number(low), number(high), number(high - low), ""])
+    return rows
+
+
 @app.command()
 def demo(
-    metric: Annotated[
-        str, typer.Option(metavar="NAME", help="The metric to show every method for.")
-    ] = "accuracy",
+    metric: Annotated[str, typer.Option(metavar="NAME", help="The metric to show every method for.")] = "accuracy",
 ) -> None:
     """Intervals for real predictions that come with the package, by every method."""
-    with _working("evaluating") as advance:
+    with _working("evaluating") as advance, ThreadPoolExecutor(1) as pool:
         import jaxci
         from jaxci.data import load_demo
 
         data = load_demo()
-        table = jaxci.evaluate(
-            data["target"], data["prediction"], data["score"], rng=DEMO_SEED, progress=advance
-        )
+        # Both at once: a fresh process mostly waits for compilers, which run side by side.
+        later = pool.submit(_every_method, metric, data)
+        table = jaxci.evaluate(data["target"], data["prediction"], data["score"], rng=DEMO_SEED, progress=advance)
+        rows = later.result()
     from jaxci.cli.display import grid, page, show
-    from jaxci.results import number
 
     console = page()
     console.print("A classifier of handwritten digits, 1,000 test images it has not seen.\n")
     show(console, table)
-    rows = []
-    with _working("comparing methods") as advance:
-        for method in jaxci.list_methods(metric):
-            try:
-                result = jaxci.interval(
-                    metric,
-                    data["target"],
-                    data["prediction"],
-                    method=method,
-                    rng=DEMO_SEED,
-                    progress=advance,
-                )
-            except ValueError as error:
-                rows.append([method, "", "", "", f"not here: {error}"])
-                continue
-            low, high = result.confidence_interval
-            rows.append([method, number(low), number(high), number(high - low), ""])
     console.print()
     console.print(grid(["method", "low", "high", "width", ""], rows, title=f"{metric}, by every method"))
     console.print("Your own predictions: jaxci evaluate FILE --target COL --pred COL --score COL,...")
@@ -294,6 +289,4 @@ def methods(
     from jaxci.cli.display import grid, page
 
     names = list(METHODS) if statistic is None else jaxci.list_methods(statistic)
-    page().print(
-        grid(["method", ""], [[name, (METHODS[name].__doc__ or "").split("\n")[0]] for name in names])
-    )
+    page().print(grid(["method", ""], [[name, (METHODS[name].__doc__ or "").split("\n")[0]] for name in names]))

@@ -12,9 +12,7 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def progress(
-    label: str, *, delay: float = 2.0, console: Console | None = None
-) -> Iterator[Callable[[int, int], None]]:
+def progress(label: str, *, delay: float = 2.0, console: Console | None = None) -> Iterator[Callable[[int, int], None]]:
     """Show a bar with the time left on stderr once the block has run for ``delay`` seconds.
 
     Parameters

@@ -6,6 +6,7 @@ import contextlib
 import csv
 import json
 import math
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -83,36 +84,45 @@ def _read_csv(path: Path, wanted: list[str]) -> dict[str, np.ndarray]:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = csv.reader(file, skipinitialspace=True)
-            places = _places(path, next(rows, []), wanted)
+            header = next(rows, [])
+            places = _places(path, header, wanted)
             try:
                 import pandas as pd
             except ImportError:
-                texts = zip(*_cells(rows, places), strict=True)
-                return {name: _typed(text) for name, text in zip(wanted, texts, strict=True)}
-        frame = pd.read_csv(
-            path,
-            usecols=places,
-            index_col=False,
-            encoding="utf-8-sig",
-            skipinitialspace=True,
-            keep_default_na=False,
-            na_values=list(MISSING),
-            low_memory=False,
-        )
-        order = np.argsort(places)
-        return {wanted[i]: frame.iloc[:, j].to_numpy() for j, i in enumerate(order)}
+                columns = [_typed(text) for text in zip(*_cells(rows, len(header), places), strict=True)]
+            else:
+                frame = _frame(pd, path)
+                columns = [frame.iloc[:, place].to_numpy() for place in places]
     except (ValueError, csv.Error) as error:  # of decoding and of pandas' parser, too
         raise ValueError(f"{path} cannot be read as CSV: {error}") from error
+    if not columns or not len(columns[0]):
+        raise ValueError(f"{path} has no rows below its header")
+    return dict(zip(wanted, columns, strict=True))
 
 
-def _cells(rows: Iterator[list[str]], places: Sequence[int]) -> Iterator[list[str]]:
-    empty = True
-    for row in rows:
+def _frame(pd: Any, path: Path) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header
+        try:
+            return pd.read_csv(
+                path,
+                index_col=False,
+                encoding="utf-8-sig",
+                skipinitialspace=True,
+                keep_default_na=False,
+                na_values=list(MISSING),
+                low_memory=False,
+            )
+        except pd.errors.ParserWarning as warning:
+            raise ValueError(str(warning)) from warning
+
+
+def _cells(rows: Iterator[list[str]], width: int, places: Sequence[int]) -> Iterator[list[str]]:
+    for number, row in enumerate(rows):
+        if len(row) > width:
+            raise ValueError(f"row {number} has {len(row)} values, the header has {width}")
         if row:
-            empty = False
-            yield [row[j] if j < len(row) else "" for j in places]
-    if empty:
-        raise ValueError("there are no rows below the header")
+            yield [row[place] if place < len(row) else "" for place in places]
 
 
 def _typed(texts: Sequence[str]) -> np.ndarray:
@@ -176,9 +186,7 @@ def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     for row in rows:
         bounds = row["confidence_interval"]
         line = {key: value for key, value in row.items() if key not in ("confidence_interval", "warnings")}
-        flat.append(
-            {**line, "low": bounds["low"], "high": bounds["high"], "warnings": "; ".join(row["warnings"])}
-        )
+        flat.append({**line, "low": bounds["low"], "high": bounds["high"], "warnings": "; ".join(row["warnings"])})
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(flat[0]), lineterminator="\n")
         writer.writeheader()

@@ -21,7 +21,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special, stats
+from scipy import special
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails
 from jaxci.intervals.parametric import delta_interval, within_range
@@ -73,6 +73,8 @@ def _placements(y_true: ArrayLike, scores: ArrayLike) -> tuple[np.ndarray, np.nd
     n = positive.size - m
     if m == 0 or n == 0:
         raise ValueError(f"y_true must hold both classes, 0 and 1; got {m} positives and {n} negatives")
+    from scipy import stats  # heavy, and needed here only
+
     ranks = stats.rankdata(score, axis=1)
     below = ranks[:, positive] - stats.rankdata(score[:, positive], axis=1)
     above = m - (ranks[:, ~positive] - stats.rankdata(score[:, ~positive], axis=1))

@@ -157,8 +157,8 @@ class BCa(BootstrapMethod):
     name = "bca"
     needs = frozenset({"replicates", "acceleration"})
 
-    acceleration: str = static("influence")
-    degenerate: str = static("bc")
+    acceleration: str = static(default="influence")
+    degenerate: str = static(default="bc")
 
     def bounds(self, evidence: Evidence, tails: Tails) -> Bounds:
         """Return replicate quantiles at BCa probabilities."""

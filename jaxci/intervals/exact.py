@@ -16,7 +16,7 @@ def has_exact_law(statistic: Statistic) -> bool:
     """Whether the bootstrap distribution of ``statistic`` can be computed: means, proportions, quantiles."""
     return (
         hasattr(statistic, "row_values")
-        or getattr(statistic, "is_proportion", False)
+        or getattr(statistic, "has_fixed_trials", False)
         or (statistic.road == "order" and hasattr(statistic, "q"))
     )
 
@@ -34,7 +34,7 @@ class Exact(Method):
     needs = frozenset({"distribution"})
     assumes_iid = True
 
-    endpoints: str = static("percentile")
+    endpoints: str = static(default="percentile")
 
     def refusal(self, statistic: Statistic) -> str | None:
         """Refuse statistics whose bootstrap distribution has no closed form here."""

@@ -291,7 +291,7 @@ class Delta(Method):
         one of (-1, 1); they never leave it.
     """
 
-    scale: str = static("natural")
+    scale: str = static(default="natural")
 
     name: ClassVar[str] = "delta"
     needs: ClassVar[frozenset[str]] = frozenset({"standard_error"})

@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
-from scipy.optimize import elementwise
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails
 from jaxci.records import record
@@ -262,6 +261,8 @@ def _mid_p_root(x: np.ndarray, n: np.ndarray, tail: float, cdf: Any, quantile: A
 
     def excess(p: np.ndarray, x: np.ndarray, n: np.ndarray) -> np.ndarray:
         return (cdf(x, n - x + 1, p) + cdf(x + 1, n - x, p)) / 2 - tail
+
+    from scipy.optimize import elementwise  # heavy, and needed here only
 
     below, above = quantile(x, n - x + 1, tail), quantile(x + 1, n - x, tail)
     root = elementwise.find_root(excess, (below, above), args=(x, n))

@@ -121,9 +121,7 @@ class StratifiedBootstrap(Scheme):
         def extend(x: np.ndarray) -> np.ndarray:
             return np.pad(x.astype(np.int32), (0, pad), mode="edge")
 
-        return cls(
-            extend(members), extend(np.repeat(first, counts)), extend(np.repeat(counts, counts)), np.int32(n)
-        )
+        return cls(extend(members), extend(np.repeat(first, counts)), extend(np.repeat(counts, counts)), np.int32(n))
 
     @property
     def n_units(self) -> int:

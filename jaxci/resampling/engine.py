@@ -92,8 +92,8 @@ class Program:
     row_units: Any
     row_weights: Any
     strata: Any
-    n_strata: int = static(0)
-    spans: tuple[tuple[int, int], ...] = static(())
+    n_strata: int = static(default=0)
+    spans: tuple[tuple[int, int], ...] = static(default=())
 
     def row_weight(self, weights: jax.Array) -> jax.Array:
         """Weights of rows (..., N) from weights of units (..., U)."""
@@ -110,10 +110,7 @@ class Program:
             return item.statistic.value(item.prepared, self.row_weight(w))
 
         return [
-            *(
-                functools.partial(linear, item, span)
-                for item, span in zip(self.linear, self.spans, strict=True)
-            ),
+            *(functools.partial(linear, item, span) for item, span in zip(self.linear, self.spans, strict=True)),
             *(functools.partial(general, item) for item in self.general),
         ]
 
@@ -234,6 +231,8 @@ def make_scheme(layout: Layout, resampling: str = "bootstrap", resample_size: in
 class Replicates(NamedTuple):
     """Bootstrap replicates of S statistics (host arrays; NaN where undefined)."""
 
+    estimates: np.ndarray
+    """(S,) values on the data"""
     values: np.ndarray
     """(S, B)"""
     errors: np.ndarray | None
@@ -247,7 +246,10 @@ def _chunk(
     program: Program, key: jax.Array, start: jax.Array, *, size: int, errors: bool
 ) -> tuple[jax.Array, jax.Array | None, jax.Array]:
     ids = start + jnp.arange(size, dtype=jnp.int32)
-    weights = program.scheme.counts(key, ids)
+    # The data themselves ride along as a last row, so that estimates need no program of their own.
+    whole = jnp.asarray(program.multiplicity)[None, :]
+    weights = jnp.concatenate([program.scheme.counts(key, ids), whole])
+    size = size + 1
     values, absent, spread = [], [], []
     if program.linear:
         sums = weights @ program.design
@@ -329,12 +331,12 @@ def replicate(
         if progress is not None:
             progress(min(start + size, n_resamples), n_resamples)
     values, spread, absent = (
-        None if part[0] is None else np.concatenate([np.asarray(x) for x in part], axis=1)[:, :n_resamples]
+        None if part[0] is None else np.concatenate([np.asarray(x)[:, :-1] for x in part], axis=1)[:, :n_resamples]
         for part in zip(*parts, strict=True)
     )
     assert values is not None
     assert absent is not None
-    return Replicates(values, spread, absent)
+    return Replicates(np.asarray(parts[0][0])[:, -1], values, spread, absent)
 
 
 @jax.jit

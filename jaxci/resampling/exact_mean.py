@@ -90,14 +90,14 @@ class MeanDistribution:
     def cdf(self, x: ArrayLike) -> np.ndarray:
         """Return ``P(mean* < x) + P(mean* = x) / 2``, the mid-distribution function.
 
-        Interpolated by a cubic between grid points; exact to ``probability_error`` at the
+        Interpolated by a cubic, kept between the values at the ends of the cell; exact to ``probability_error`` at the
         mean, which is a grid point, and within 0.5% of an atom's mass at an atom elsewhere.
         """
         x = np.asarray(x, dtype=np.float64)
         if self.step == 0.0:
             return np.asarray((x > self.mean) + 0.5 * (x == self.mean))[()]
         last = len(self.cumulative) - 1
-        position = np.clip((x - self.mean) / self.step + self.origin, 0.0, last)
+        position = np.fmin(np.fmax((x - self.mean) / self.step + self.origin, 0.0), last)
         cell = np.clip(np.floor(position).astype(np.int64), 1, last - 2)
         t = position - cell
         before, left, right, after = (self.cumulative[cell + k] for k in (-1, 0, 1, 2))
@@ -107,7 +107,8 @@ class MeanDistribution:
             - before * t * (1 - t) * (2 - t) / 6
             - after * t * (1 + t) * (1 - t) / 6
         )
-        value = np.where(x < self.low, 0.0, np.where(x > self.high, 1.0, np.clip(value, 0.0, 1.0)))
+        value = np.clip(value, left, right)
+        value = np.where(position <= 0.0, 0.0, np.where(position >= last, 1.0, value))
         return np.where(np.isnan(x), np.nan, value)[()]
 
     def quantile(self, p: ArrayLike) -> np.ndarray:
@@ -181,9 +182,9 @@ def mean_distribution(values: ArrayLike) -> MeanDistribution:
         raise ValueError("values must be finite; got a NaN or an infinity")
     if low == high:
         return MeanDistribution(low, 0.0, 0.0, 0.0, low, high, 0.0, 0, np.array([0.5]))
-    # A power of two scales without rounding. Centre twice: the mean that is left in the
-    # deviations turns the phase n-fold.
-    scale = 2.0 ** max(math.frexp(high / 2 - low / 2)[1], -1000)
+    # A power of two scales without rounding. Centre twice, as the first mean is only as
+    # precise as the values: where they differ in the last digit it is one of them.
+    scale = 2.0 ** min(math.frexp(max(high / 2 - low / 2, 1e-300))[1], 1000)
     d = x / scale
     centre = float(d.mean())
     d -= centre

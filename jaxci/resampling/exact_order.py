@@ -166,7 +166,7 @@ def quantile_distribution(values_sorted: ArrayLike, q: float) -> DiscreteDistrib
     Examples
     --------
     >>> law = quantile_distribution([0.0, 1.0], 0.5)
-    >>> law.support.tolist(), law.probabilities.tolist()
+    >>> law.support.tolist(), law.probabilities.round(12).tolist()
     ([0.0, 0.5, 1.0], [0.25, 0.5, 0.25])
     """
     x = _checked(values_sorted)

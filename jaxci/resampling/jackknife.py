@@ -42,8 +42,7 @@ def deleted_values(program: Program, which: int, deleted: np.ndarray) -> np.ndar
     size = max(1, min(len(deleted), default_budget() // bytes_per_replicate(program)))
     program = jax.device_put(program)
     parts = [
-        np.asarray(_without(program, units, which))[:kept]
-        for units, kept in _batches(deleted.astype(np.int32), size)
+        np.asarray(_without(program, units, which))[:kept] for units, kept in _batches(deleted.astype(np.int32), size)
     ]
     return np.concatenate(parts)
 
@@ -55,7 +54,7 @@ def quantile_left_out(values: np.ndarray, q: float) -> tuple[np.ndarray, np.ndar
     """
     n = len(values)
     h = (n - 2) * q
-    lo = min(int(math.floor(h + 1e-9)), max(n - 3, 0))
+    lo = min(math.floor(h + 1e-9), max(n - 3, 0))
     f = h - lo
     x = values[lo : lo + 3]
     if len(x) < 3:
@@ -73,6 +72,14 @@ def acceleration(left_out: np.ndarray, multiplicity: np.ndarray) -> float:
     if not spread > total * (1e-14 * scale) ** 2:
         return math.nan
     return float(np.sum(multiplicity * centred**3) / (6 * spread**1.5))
+
+
+def mean_acceleration(values: np.ndarray) -> float:
+    """Return the BCa acceleration of the mean of ``values`` (n,): skewness over ``6 sqrt(n)``; NaN if constant."""
+    centred = values - np.mean(values)
+    squares = centred * centred
+    spread = np.sum(squares)
+    return float(np.sum(squares * centred) / (6 * spread**1.5)) if spread > 0 else math.nan
 
 
 def subsets(n: int, delete: int) -> np.ndarray:

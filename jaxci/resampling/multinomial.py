@@ -117,9 +117,7 @@ def _uniforms(bits: jax.Array) -> jax.Array:
     return ((bits >> 11).astype(jnp.float64) + 0.5) * 2.0**-53
 
 
-def _binomial(
-    keys: jax.Array, node: jax.Array, bits: jax.Array, trials: jax.Array, p: jax.Array
-) -> jax.Array:
+def _binomial(keys: jax.Array, node: jax.Array, bits: jax.Array, trials: jax.Array, p: jax.Array) -> jax.Array:
     """Draw Binomial(trials, p) for each lane; ``bits`` (lanes, 2) feed the first attempt."""
     flip = p > 0.5
     law = _Binomial(trials, jnp.where(flip, 1 - p, p))

@@ -1,1 +1,76 @@
-"""What is estimated."""
+"""What is estimated: metrics and summaries as functions of observation weights."""
+
+from jaxci.statistics.base import Cells, Features, LinearStatistic, Sample, Statistic
+from jaxci.statistics.classification import (
+    Accuracy,
+    BalancedAccuracy,
+    CohenKappa,
+    ErrorRate,
+    F1,
+    FBeta,
+    Jaccard,
+    MatthewsCorrcoef,
+    NegativePredictiveValue,
+    Precision,
+    Recall,
+    Specificity,
+)
+from jaxci.statistics.custom import WeightedFunction
+from jaxci.statistics.probability import BrierScoreLoss, CalibrationError, LogLoss
+from jaxci.statistics.ranking import AveragePrecision, AveragePrecisionMulticlass, RocAuc, RocAucMulticlass
+from jaxci.statistics.regression import (
+    ExplainedVariance,
+    MeanAbsoluteError,
+    MeanAbsolutePercentageError,
+    MeanSquaredError,
+    MedianAbsoluteError,
+    PearsonR,
+    R2,
+    RootMeanSquaredError,
+    SpearmanR,
+)
+from jaxci.statistics.summary import IQR, Mean, Median, Quantile, Std, TrimmedMean, Variance
+
+__all__ = [
+    "IQR",
+    "R2",
+    "Accuracy",
+    "AveragePrecision",
+    "AveragePrecisionMulticlass",
+    "BalancedAccuracy",
+    "BrierScoreLoss",
+    "CalibrationError",
+    "Cells",
+    "CohenKappa",
+    "ErrorRate",
+    "ExplainedVariance",
+    "F1",
+    "FBeta",
+    "Features",
+    "Jaccard",
+    "LinearStatistic",
+    "LogLoss",
+    "MatthewsCorrcoef",
+    "Mean",
+    "MeanAbsoluteError",
+    "MeanAbsolutePercentageError",
+    "MeanSquaredError",
+    "Median",
+    "MedianAbsoluteError",
+    "NegativePredictiveValue",
+    "PearsonR",
+    "Precision",
+    "Quantile",
+    "Recall",
+    "RocAuc",
+    "RocAucMulticlass",
+    "RootMeanSquaredError",
+    "Sample",
+    "SpearmanR",
+    "Specificity",
+    "Statistic",
+    "Std",
+    "TrimmedMean",
+    "Variance",
+    "WeightedFunction",
+]

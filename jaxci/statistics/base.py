@@ -205,7 +205,9 @@ class Cells:
         """Build from the flat table index (n,) of every observation; O(n + table)."""
         whole = int(np.prod(shape))
         if whole <= SMALL_TABLE:
-            return cls(flat.astype(np.int32), np.arange(whole, dtype=np.int32), shape)
+            present = np.bincount(flat, minlength=whole) > 0
+            cells = np.where(present, np.arange(whole), whole)
+            return cls(flat.astype(np.int32), cells.astype(np.int32), shape)
         cells = np.flatnonzero(np.bincount(flat, minlength=whole))
         place = np.zeros(whole, np.int32)
         place[cells] = np.arange(len(cells), dtype=np.int32)

@@ -111,6 +111,11 @@ class ConfusionStatistic(LinearStatistic):
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     @property
+    def has_fixed_trials(self) -> bool:
+        """Whether the trials of the proportion are all rows, so that a resample cannot change them."""
+        return self.is_proportion and getattr(self, "average", "micro") not in ("binary", "class")
+
+    @property
     def is_proportion(self) -> bool:
         """Whether the statistic is a proportion of independent rows: :meth:`successes` counts them."""
         return False

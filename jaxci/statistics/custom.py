@@ -32,7 +32,7 @@ class WeightedFunction(Statistic):
     """
 
     function: Callable[..., Any] = static()
-    differentiable: bool = static(True)
+    differentiable: bool = static(default=True)
 
     task = "custom"
     inputs = ("columns",)

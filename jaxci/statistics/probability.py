@@ -72,7 +72,7 @@ class BrierScoreLoss(MeanStatistic):
     loss = True
     needs_probabilities = True
 
-    scale_by_half: bool | str = static("auto")
+    scale_by_half: bool | str = static(default="auto")
 
     @property
     def bounds(self) -> tuple[float, float]:  # type: ignore[override]
@@ -121,7 +121,7 @@ class CalibrationError(LinearStatistic):
     loss = True
     needs_probabilities = True
 
-    n_bins: int = static(15)
+    n_bins: int = static(default=15)
 
     def prepare(self, sample: Sample) -> Features:
         """Return one and, in the column of the row's bin, hit less confidence."""

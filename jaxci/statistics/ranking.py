@@ -18,8 +18,8 @@ value         one versus rest                           one versus one          
 
 ``"sklearn"`` is what scikit-learn returns when ``labels`` is fixed to all classes. Weighted
 averages never count an absent class of weight 0. A class that takes all the weight has no area
-against the rest either and is handled in the same way (NaN under ``"sklearn"``). Micro averages
-pool all classes and need no rule.
+against the rest either and is handled in the same way (NaN under ``"sklearn"``). Where no class or pair
+has a score the value is NaN. Micro averages pool all classes and need no rule.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ import numpy as np
 
 from jaxci.records import record, static
 from jaxci.statistics.base import Sample, Statistic
-from jaxci.statistics.cumulative import Ordering
+from jaxci.statistics.cumulative import Ordering, cumulative_sum
 
 SCHEMES = ("ovr", "ovo", "micro")
 AVERAGES = ("macro", "weighted")
@@ -83,7 +83,7 @@ def partial_area(ranking: Ranking, weights: jax.Array, max_fpr: float) -> jax.Ar
     positive, negative = ranking.split(weights, 1)
     ordering = ranking.ordering
     passed = jnp.sum(negative)
-    start = Ordering(None, None, None).above(negative)
+    start = cumulative_sum(negative, reverse=True) - negative
     limit = max_fpr * passed
     low, high = jnp.minimum(start, limit), jnp.minimum(start + negative, limit)
     height = ordering.above(positive)
@@ -149,8 +149,8 @@ class RocAuc(BinaryRanking):
     Analyzing a portion of the ROC curve.
     """
 
-    max_fpr: float | None = static(None)
-    mcclish: bool = static(False)
+    max_fpr: float | None = static(default=None)
+    mcclish: bool = static(default=False)
 
     def __post_init__(self) -> None:
         if self.max_fpr is not None and not 0 < self.max_fpr <= 1:
@@ -241,13 +241,14 @@ def _class_scores(sample: Sample, whole: float) -> tuple[np.ndarray, np.ndarray,
 
 
 def _average(scores: jax.Array, shares: jax.Array, defined: jax.Array, absent_class: str) -> jax.Array:
-    """Average ``scores`` by ``shares``, some of them not ``defined``."""
+    """Average ``scores`` by ``shares``, some of them not ``defined``; NaN if none is."""
     if absent_class == "skip":
         shares = jnp.where(defined, shares, 0)
     mean = _ratio(jnp.sum(shares * jnp.where(defined, scores, 0)), jnp.sum(shares))
+    undefined = ~jnp.any(defined)
     if absent_class == "sklearn":
-        mean = jnp.where(jnp.any(~defined & (shares > 0)), jnp.nan, mean)
-    return mean
+        undefined |= jnp.any(~defined & (shares > 0))
+    return jnp.where(undefined, jnp.nan, mean)
 
 
 class MulticlassRanking(Statistic):
@@ -306,9 +307,9 @@ class RocAucMulticlass(MulticlassRanking):
     (one versus rest, weighted).
     """
 
-    scheme: str = static("ovr")
-    average: str = static("macro")
-    absent_class: str = static("sklearn")
+    scheme: str = static(default="ovr")
+    average: str = static(default="macro")
+    absent_class: str = static(default="sklearn")
 
     def __post_init__(self) -> None:
         _check(
@@ -366,8 +367,8 @@ class AveragePrecisionMulticlass(MulticlassRanking):
         Rule for a class without weight (see the module).
     """
 
-    average: str = static("macro")
-    absent_class: str = static("sklearn")
+    average: str = static(default="macro")
+    absent_class: str = static(default="sklearn")
 
     def __post_init__(self) -> None:
         _check(average=(self.average, PRECISION_AVERAGES), absent_class=(self.absent_class, ABSENT_CLASS))
@@ -385,8 +386,7 @@ class AveragePrecisionMulticlass(MulticlassRanking):
         scores = prepared.over_classes(lambda ranking, k: average_precision(ranking, weights, k))
         shares = sizes if self.average == "weighted" else jnp.ones_like(sizes)
         rule = "zero" if self.absent_class == "sklearn" else self.absent_class
-        defined = sizes > 0
-        return jnp.where(jnp.any(defined), _average(scores, shares, defined, rule), jnp.nan)
+        return _average(scores, shares, sizes > 0, rule)
 
 
 METRICS: dict[str, Statistic] = {

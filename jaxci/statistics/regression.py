@@ -138,7 +138,7 @@ class R2(LinearStatistic):
     road = "moments"
     bounds = (-np.inf, 1.0)
 
-    force_finite: bool = static(True)
+    force_finite: bool = static(default=True)
 
     def prepare(self, sample: Sample) -> Features:
         """Return one, the centred target, its square, and the squared error."""
@@ -170,7 +170,7 @@ class ExplainedVariance(LinearStatistic):
     road = "moments"
     bounds = (-np.inf, 1.0)
 
-    force_finite: bool = static(True)
+    force_finite: bool = static(default=True)
 
     def prepare(self, sample: Sample) -> Features:
         """Return one, the centred target and its square, the centred error and its square."""

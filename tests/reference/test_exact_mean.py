@@ -144,7 +144,7 @@ def assert_within_band(law, replicates):
     replicates = np.sort(replicates)
     size = replicates.size
     band = np.sqrt(np.log(2 / 1e-9) / (2 * size)) + DELTA
-    slack = law.error_bound * law.standard_error * (1 + 1e-9)
+    slack = (law.error_bound + 1e-12) * law.standard_error  # the second part for rounding
     q = law.quantile(P)
     assert np.all(np.searchsorted(replicates, q + slack, side="right") / size >= P - band)
     assert np.all(np.searchsorted(replicates, q - slack, side="left") / size <= P + band)
@@ -174,5 +174,5 @@ def test_quantiles_agree_with_drawn_resamples(shape):
     rng = np.random.default_rng(31)
     x = np.sort(make(shape, 40, rng))
     drawn = np.concatenate([np.sort(rng.choice(x, size=(100_000, 40)), axis=1)[:, [7, 8, 19, 20]] for _ in range(10)])
-    assert_within_band(median_distribution(x), 1e-15 + (drawn[:, 2] + drawn[:, 3]) / 2)
+    assert_within_band(median_distribution(x), (drawn[:, 2] + drawn[:, 3]) / 2)
     assert_within_band(quantile_distribution(x, 0.2), drawn[:, 0] + 0.8 * (drawn[:, 1] - drawn[:, 0]))
