@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import warnings
 from collections.abc import Callable, Sequence
@@ -60,35 +61,49 @@ class BootstrapResult:
     rng: Any = None
 
 
+@dataclasses.dataclass(frozen=True)
 class _Function:
-    """A statistic of samples whose last axis runs over observations, on the device or the host."""
+    """A statistic of samples whose last axis runs over observations; hashable, so programs are compiled once."""
 
-    def __init__(self, statistic: Callable[..., Any], vectorized: bool | None, samples: Sequence[np.ndarray]):
-        original = statistic
-        statistic = _TWINS.get(statistic, statistic)
+    host: Callable[..., Any]
+    vectorized: bool
+
+    @classmethod
+    def of(cls, statistic: Callable[..., Any], vectorized: bool | None) -> _Function:
+        """Settle whether ``statistic`` is vectorized."""
         if vectorized is None:
-            vectorized = statistic is not original or _takes_axis(statistic)
-        self.vectorized = vectorized
-        self.device = statistic
-        self.host = original
-        self.is_mean = original is np.mean or original is jnp.mean
-        shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in samples]
-        try:
-            jax.eval_shape(self.on_device, *shapes)
-            self.traceable = True
-        except Exception:
-            self.traceable = False
+            vectorized = _twin(statistic) is not None or _takes_axis(statistic)
+        return cls(statistic, vectorized)
 
-    def on_device(self, *samples: jax.Array) -> jax.Array:
+    @property
+    def device(self) -> Callable[..., Any]:
+        """The function to trace."""
+        return _twin(self.host) or self.host
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether it is the mean, whose leave-one-out values have a formula."""
+        return self.device is jnp.mean
+
+    def traceable(self, samples: Sequence[np.ndarray]) -> bool:
+        """Whether JAX can trace the function on such samples."""
+        try:
+            jax.eval_shape(self.on_device, *(jax.ShapeDtypeStruct(x.shape, x.dtype) for x in samples))
+        except Exception:
+            return False
+        return True
+
+    def on_device(self, *samples: Any) -> jax.Array:
+        """Value (...) of samples (..., n)."""
         if self.vectorized:
             return jnp.asarray(self.device(*samples, axis=-1), float)
-        lead = samples[0].ndim - 1
         function = self.device
-        for _ in range(lead):
+        for _ in range(samples[0].ndim - 1):
             function = jax.vmap(function)
         return jnp.asarray(function(*samples), float)
 
     def on_host(self, *samples: np.ndarray) -> np.ndarray:
+        """Value (...) of samples (..., n)."""
         if self.vectorized:
             return np.asarray(self.host(*samples, axis=-1), float)
         lead = samples[0].shape[:-1]
@@ -98,6 +113,13 @@ class _Function:
         for at in np.ndindex(lead):
             out[at] = self.host(*(x[at] for x in samples))
         return out
+
+
+def _twin(statistic: Callable[..., Any]) -> Callable[..., Any] | None:
+    try:
+        return _TWINS.get(statistic)
+    except TypeError:  # unhashable
+        return None
 
 
 def _takes_axis(statistic: Callable[..., Any]) -> bool:
@@ -133,88 +155,84 @@ def _samples(data: Any, axis: int, paired: bool) -> list[np.ndarray]:
     return [np.ascontiguousarray(np.broadcast_to(x, (*lead, x.shape[-1]))) for x in out]
 
 
-def _drawer(function: _Function, sizes: Sequence[int], paired: bool, chunk: int) -> Any:
-    """Compile the program of one chunk: (key, start, samples) -> replicates (chunk, ...) or indices."""
+def _indices(key: jax.Array, start: jax.Array, sizes: Sequence[int], paired: bool, chunk: int) -> list[jax.Array]:
+    """Row numbers (chunk, n) for each sample: one set for paired samples."""
+    ids = start + jnp.arange(chunk, dtype=jnp.int32)
+    out = []
+    for i, n in enumerate(sizes[:1] if paired else sizes):
+        keys = replicate_keys(jax.random.fold_in(key, i), ids)
+        words = jax.vmap(lambda k, n=n: jax.random.bits(k, (padded(n),), jnp.uint32))(keys)
+        out.append(scaled_words(words, jnp.uint32(n))[:, :n])
+    return out * len(sizes) if paired else out
 
-    def indices(key: jax.Array, start: jax.Array) -> list[jax.Array]:
-        ids = start + jnp.arange(chunk, dtype=jnp.int32)
-        out = []
-        for i, n in enumerate(sizes[:1] if paired else sizes):
-            keys = replicate_keys(jax.random.fold_in(key, i), ids)
-            words = jax.vmap(lambda k, n=n: jax.random.bits(k, (padded(n),), jnp.uint32))(keys)
-            out.append(scaled_words(words, jnp.uint32(n))[:, :n])
-        return out * len(sizes) if paired else out
 
-    def chunk_of(key: jax.Array, start: jax.Array, samples: Sequence[jax.Array]) -> jax.Array:
-        drawn = indices(key, start)
-        moved = [
-            jnp.moveaxis(x.at[..., i].get(mode="promise_in_bounds"), -2, 0) for x, i in zip(samples, drawn, strict=True)
-        ]
-        if function.vectorized:
-            return function.on_device(*moved)
-        return jax.vmap(function.on_device)(*moved)
+_host_indices = jax.jit(_indices, static_argnames=("sizes", "paired", "chunk"))
 
-    return jax.jit(chunk_of if function.traceable else indices)
+
+@functools.partial(jax.jit, static_argnames=("function", "paired", "chunk"))
+def _device_chunk(
+    function: _Function, key: jax.Array, start: jax.Array, samples: Sequence[jax.Array], paired: bool, chunk: int
+) -> jax.Array:
+    drawn = _indices(key, start, [x.shape[-1] for x in samples], paired, chunk)
+    moved = [
+        jnp.moveaxis(x.at[..., i].get(mode="promise_in_bounds"), -2, 0) for x, i in zip(samples, drawn, strict=True)
+    ]
+    return function.on_device(*moved) if function.vectorized else jax.vmap(function.on_device)(*moved)
+
+
+def _host_chunk(function: _Function, samples: Sequence[np.ndarray], drawn: Sequence[np.ndarray]) -> np.ndarray:
+    if function.vectorized:
+        moved = (np.moveaxis(x[..., i], -2, 0) for x, i in zip(samples, drawn, strict=True))
+        return function.on_host(*moved)
+    rows = zip(*drawn, strict=True)
+    return np.stack([function.on_host(*(x[..., i] for x, i in zip(samples, row, strict=True))) for row in rows])
 
 
 def _replicates(
-    function: _Function,
-    samples: Sequence[np.ndarray],
-    paired: bool,
-    n_resamples: int,
-    batch: int | None,
-    key: Any,
+    function: _Function, samples: Sequence[np.ndarray], paired: bool, n_resamples: int, batch: int | None, key: Any
 ) -> np.ndarray:
     """Replicates of shape (..., B)."""
     per = sum(x.size for x in samples)
     chunk = max(1, min(n_resamples, batch or max(1, CHUNK_ELEMENTS // per)))
     chunk = -(-n_resamples // -(-n_resamples // chunk))
-    draw = _drawer(function, [x.shape[-1] for x in samples], paired, chunk)
-    moved = [jnp.asarray(x) for x in samples]
-    parts = []
+    parts: list[Any] = []
+    on_device = function.traceable(samples)
+    moved = [jnp.asarray(x) for x in samples] if on_device else []
+    sizes = tuple(x.shape[-1] for x in samples)
     for start in range(0, n_resamples, chunk):
-        if function.traceable:
-            parts.append(draw(key, jnp.int32(start), moved))
+        if on_device:
+            parts.append(_device_chunk(function, key, jnp.int32(start), moved, paired, chunk))
             continue
-        drawn = [np.asarray(i)[: n_resamples - start] for i in draw(key, jnp.int32(start))]
-        if function.vectorized:
-            parts.append(
-                function.on_host(*(np.moveaxis(x[..., i], -2, 0) for x, i in zip(samples, drawn, strict=True)))
-            )
-        else:
-            rows = zip(*drawn, strict=True)
-            parts.append(
-                np.stack([function.on_host(*(x[..., i] for x, i in zip(samples, row, strict=True))) for row in rows])
-            )
+        drawn = _host_indices(key, jnp.int32(start), sizes, paired, chunk)
+        parts.append(_host_chunk(function, samples, [np.asarray(i)[: n_resamples - start] for i in drawn]))
     whole = np.concatenate([np.asarray(part) for part in parts])[:n_resamples]
     return np.moveaxis(whole, 0, -1)
+
+
+@functools.partial(jax.jit, static_argnames=("function", "which"))
+def _device_left_out(function: _Function, samples: Sequence[jax.Array], which: int) -> jax.Array:
+    n = samples[which].shape[-1]
+
+    def one(i: jax.Array) -> jax.Array:
+        kept = jnp.arange(n - 1, dtype=jnp.int32)
+        arrays = list(samples)
+        arrays[which] = arrays[which][..., kept + (kept >= i)]
+        return function.on_device(*arrays)
+
+    batch = max(1, CHUNK_ELEMENTS // samples[which].size)
+    return jax.lax.map(one, jnp.arange(n, dtype=jnp.int32), batch_size=batch)
 
 
 def _left_out(function: _Function, samples: Sequence[np.ndarray], which: int) -> np.ndarray:
     """Statistic with each observation of one sample left out: (..., n)."""
     x = samples[which]
-    n = x.shape[-1]
     if function.is_mean and len(samples) == 1:
-        return (x.sum(axis=-1, keepdims=True) - x) / (n - 1)
+        return (x.sum(axis=-1, keepdims=True) - x) / (x.shape[-1] - 1)
+    if function.traceable(samples):
+        return np.moveaxis(np.asarray(_device_left_out(function, [jnp.asarray(s) for s in samples], which)), 0, -1)
     rest = list(samples)
-
-    def keep(i: Any) -> Any:
-        return jnp.arange(n - 1, dtype=jnp.int32) + (jnp.arange(n - 1, dtype=jnp.int32) >= i)
-
-    def one(i: jax.Array, arrays: Sequence[jax.Array]) -> jax.Array:
-        arrays = list(arrays)
-        arrays[which] = arrays[which][..., keep(i)]
-        return function.on_device(*arrays)
-
-    if function.traceable:
-        program = jax.jit(
-            lambda ids, arrays: jax.lax.map(lambda i: one(i, arrays), ids, batch_size=max(1, CHUNK_ELEMENTS // x.size))
-        )
-        return np.moveaxis(
-            np.asarray(program(jnp.arange(n, dtype=jnp.int32), [jnp.asarray(s) for s in samples])), 0, -1
-        )
     found = []
-    for i in range(n):
+    for i in range(x.shape[-1]):
         rest[which] = np.delete(x, i, axis=-1)
         found.append(function.on_host(*rest))
     return np.stack(found, axis=-1)
@@ -343,10 +361,11 @@ def bootstrap(
         raise ValueError("n_resamples must be at least 1 without bootstrap_result; got 0")
     source = randomness(rng)
     with jax.enable_x64(True):
-        function = _Function(statistic, vectorized, samples)
-        if not function.traceable:
+        function = _Function.of(statistic, vectorized)
+        traceable = function.traceable(samples)
+        if not traceable:
             warnings.warn(SLOW, JaxciWarning, stacklevel=2)
-        theta = np.asarray((function.on_device if function.traceable else function.on_host)(*samples))
+        theta = np.asarray((function.on_device if traceable else function.on_host)(*samples))
         parts = [] if bootstrap_result is None else [np.asarray(bootstrap_result.bootstrap_distribution)]
         if n_resamples:
             parts.append(_replicates(function, samples, paired, n_resamples, batch, source.key))

@@ -31,8 +31,7 @@ class Choice(NamedTuple):
 
 
 def _scale(statistic: Statistic) -> str:
-    bounds = tuple(statistic.bounds)
-    return {(0.0, 1.0): "logit", (-1.0, 1.0): "fisher"}.get(bounds, "natural")
+    return {(0.0, 1.0): "logit", (-1.0, 1.0): "fisher"}.get(statistic.bounds, "natural")
 
 
 def _averaged(statistic: Statistic) -> bool:

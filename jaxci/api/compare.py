@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
@@ -55,8 +56,8 @@ def _paired_sample(
         return dataclasses.replace(first, other=second), ()
     scored = "y_score" in statistic.inputs
     if labels is None and not scored:
-        labels = np.unique(np.concatenate([np.unique(np.asarray(x)) for x in (y_true, a, b)]))
-        labels = None if len(labels) < 2 else labels
+        seen = np.unique(np.concatenate([np.unique(np.asarray(x)) for x in (y_true, a, b)]))
+        labels = None if len(seen) < 2 else list(seen)
     samples = []
     remarks: tuple[str, ...] = ()
     for prediction in (a, b):
@@ -245,11 +246,10 @@ def compare(
             f"method must be 'auto' or one of {', '.join(METHODS)}; got {method!r}: {nearest(method, METHODS)}"
         )
     difference = paired_difference(base)
+    weights = np.ones(sample.n) if layout.row_weights is None else layout.row_weights
     with jax.enable_x64(True):
         estimates = [
-            float(base.value(base.prepare(x), np.ones(sample.n) if layout.row_weights is None else layout.row_weights))
-            for x in (sample, sample.other)
-            if x is not None
+            float(base.value(base.prepare(x), jnp.asarray(weights))) for x in (sample, sample.other) if x is not None
         ]
     if method in ("newcombe", "delong"):
         result, pvalue, test = _closed_form(method, base, sample, layout, settings, name)
@@ -290,8 +290,8 @@ def _closed_form(
     remarks: tuple[str, ...] = ()
     if method == "newcombe":
         bounds, pvalue, test, error = _newcombe(sample, settings)
-        right = (sample.y_pred == sample.y_true).mean() - (sample.other.y_pred == sample.y_true).mean()
-        estimate = float(right)
+        right = [float(np.mean(x.y_pred == x.y_true)) for x in (sample, sample.other)]
+        estimate = right[0] - right[1]
     else:
         found = delong_difference(sample.y_true, sample.y_score, sample.other.y_score, settings.tails)
         bounds = ConfidenceInterval(float(found.bounds.low), float(found.bounds.high))

@@ -318,7 +318,7 @@ def host_replicates(entry: _Entry, layout: Layout, scheme: Scheme, settings: Set
         units = np.asarray(draw(jnp.int32(start)))
         rows = units[:, : layout.n] if layout.units is None else units[:, layout.units]
         for weights in rows[: settings.n_resamples - start]:
-            found.append(entry.statistic.value(entry.item.prepared, weights))
+            found.append(float(entry.statistic.value(entry.item.prepared, weights)))
         if settings.progress is not None:
             settings.progress(len(found), settings.n_resamples)
     return np.array(found)
@@ -332,12 +332,12 @@ def _acceleration(entry: _Entry, sample: Sample, layout: Layout) -> float:
         return mean_acceleration(_row_values(entry.statistic, sample))
     if isinstance(entry.statistic, HostFunction):
         ones = np.ones(layout.n)
-        values = []
+        found: list[float] = []
         for unit in range(layout.n_units):
             weights = ones.copy()
             weights[unit if layout.units is None else layout.units == unit] = 0
-            values.append(entry.statistic.value(entry.item.prepared, weights))
-        return acceleration(np.array(values), np.ones(len(values)))
+            found.append(float(entry.statistic.value(entry.item.prepared, weights)))
+        return acceleration(np.array(found), np.ones(len(found)))
     if layout.plain and entry.statistic.road == "order" and hasattr(entry.statistic, "q"):
         values_sorted = np.sort(_ordered_values(entry, sample))
         return acceleration(*quantile_left_out(values_sorted, float(entry.statistic.q)))

@@ -377,7 +377,8 @@ def interval(
         memory_limit=memory_limit,
         progress=progress,
     )
-    name, remarks = name_of(statistic), ()
+    name = name_of(statistic)
+    remarks: tuple[str, ...] = ()
     if callable(statistic) and not isinstance(statistic, Statistic):
         sample = columns_sample(data)
         with jax.enable_x64(True):

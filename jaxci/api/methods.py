@@ -17,30 +17,28 @@ from jaxci.intervals.proportion import PROPORTION_METHODS
 from jaxci.intervals.quantile import OrderStatistic
 from jaxci.statistics.base import Statistic
 
-METHODS: dict[str, type[Method]] = {
-    cls.name: cls
-    for cls in (
-        Z,
-        T,
-        *PROPORTION_METHODS,
-        DeLong,
-        DeLongLogit,
-        HanleyMcNeil,
-        Delta,
-        Percentile,
-        Basic,
-        Normal,
-        BC,
-        BCa,
-        Studentized,
-        ABC,
-        Exact,
-        OrderStatistic,
-        Hoeffding,
-        EmpiricalBernstein,
-        Betting,
-    )
-}
+_ALL: tuple[type[Method], ...] = (
+    Z,
+    T,
+    *PROPORTION_METHODS,
+    DeLong,
+    DeLongLogit,
+    HanleyMcNeil,
+    Delta,
+    Percentile,
+    Basic,
+    Normal,
+    BC,
+    BCa,
+    Studentized,
+    ABC,
+    Exact,
+    OrderStatistic,
+    Hoeffding,
+    EmpiricalBernstein,
+    Betting,
+)
+METHODS: dict[str, type[Method]] = {cls.name: cls for cls in _ALL}
 
 
 def method_by_name(name: Any, options: dict[str, Any] | None = None) -> Method:

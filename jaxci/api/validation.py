@@ -132,6 +132,35 @@ def _label_values(name: str, data: Any) -> np.ndarray:
     return array
 
 
+def distinct(array: np.ndarray) -> np.ndarray:
+    """Return the sorted distinct values: in O(n) for integers of a small range, by sorting otherwise."""
+    if array.dtype.kind == "b":
+        return np.array([value for value in (False, True) if (array == value).any()])
+    if array.dtype.kind in "iu":
+        low, high = int(array.min()), int(array.max())
+        if high - low <= SMALL_RANGE:
+            return (np.flatnonzero(np.bincount((array - low).astype(np.intp))) + low).astype(array.dtype)
+    return np.unique(array)
+
+
+def positions(classes: np.ndarray, array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the position in ``classes`` of every value (n,), and which values are not there (n,)."""
+    if classes.dtype.kind in "iub" and array.dtype.kind in "iub":
+        low, high = int(classes.min()), int(classes.max())
+        if high - low <= SMALL_RANGE:
+            table = np.full(high - low + 3, -1, np.int32)
+            table[classes.astype(np.int64) - low + 1] = np.arange(len(classes), dtype=np.int32)
+            place = table[np.clip(array, low - 1, high + 1).astype(np.int64) - low + 1]
+            return place, place < 0
+    order = np.argsort(classes, kind="stable")
+    place = np.minimum(np.searchsorted(classes[order], array), len(classes) - 1)
+    return order[place].astype(np.int32), classes[order][place] != array
+
+
+SMALL_RANGE = 10_000
+"""Integer labels within such a range are encoded by a table, not by sorting."""
+
+
 def is_classification(y_true: Any) -> bool:
     """Whether targets look like class labels: not floats with fractions, and few of them."""
     array = np.asarray(y_true)
@@ -146,7 +175,7 @@ def is_classification(y_true: Any) -> bool:
 
 
 def encode_labels(
-    columns: dict[str, Any], labels: Sequence[Any] | None, pos_label: Any, *, explicit: bool = False
+    columns: dict[str, Any], labels: Sequence[Any] | None, pos_label: Any
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """Encode label columns as codes ``0..K-1`` in the order of ``labels``.
 
@@ -158,7 +187,7 @@ def encode_labels(
         kinds = ", ".join(f"{name} has dtype {a.dtype}" for name, a in arrays.items())
         raise TypeError(f"labels must be of one type; {kinds}")
     if labels is None:
-        classes = np.unique(np.concatenate([np.unique(a) for a in arrays.values()]))
+        classes = np.unique(np.concatenate([distinct(a) for a in arrays.values()]))
     else:
         classes = as_array("labels", labels)
         if len(np.unique(classes)) != len(classes):
@@ -168,19 +197,16 @@ def encode_labels(
             classes = np.array([c for c in classes if c != pos_label] + [pos_label], classes.dtype)
         elif pos_label != 1:
             raise ValueError(f"pos_label must be one of the labels {classes.tolist()}; got {pos_label!r}")
-    order = np.argsort(classes, kind="stable")
     codes = {}
     for name, array in arrays.items():
-        place = np.searchsorted(classes[order], array)
-        place = np.minimum(place, len(classes) - 1)
-        unknown = classes[order][place] != array
+        place, unknown = positions(classes, array)
         if unknown.any():
             first = int(np.argmax(unknown))
             raise ValueError(
                 f"{name} must only hold values in labels {classes.tolist()}; {int(unknown.sum())} do not, "
-                f"the first is {array[first]!r} in row {first}"
+                f"the first is {array[first].item()!r} in row {first}"
             )
-        codes[name] = order[place].astype(np.int32)
+        codes[name] = place
     return codes, classes
 
 

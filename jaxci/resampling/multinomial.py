@@ -100,7 +100,7 @@ def _accept_exactly(law: _Binomial, hat: _Hat, room: jax.Array, k: jax.Array, v:
 def _invert(law: _Binomial, u: jax.Array, active: jax.Array) -> jax.Array:
     """Invert the distribution function lane by lane where ``active``."""
     mass = jnp.exp(law.trials * jnp.log1p(-law.q))
-    state = (jnp.zeros_like(u), mass, u - mass, active & (u > mass))
+    state: tuple[jax.Array, ...] = (jnp.zeros_like(u), mass, u - mass, active & (u > mass))
 
     def step(state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
         k, mass, rest, going = state
@@ -156,7 +156,7 @@ def _binomial(keys: jax.Array, node: jax.Array, bits: jax.Array, trials: jax.Arr
         attempt = attempt.at[chosen].add(1, mode="drop")
         return k, attempt, pending
 
-    state = (k, jnp.zeros(lanes, jnp.int32), rejection & ~accepted)
+    state: tuple[jax.Array, ...] = (k, jnp.zeros(lanes, jnp.int32), rejection & ~accepted)
     k = jax.lax.while_loop(lambda s: jnp.any(s[2]), retry, state)[0]
     return jnp.where(flip, trials - k, k)
 

@@ -57,10 +57,10 @@ class Sample:
         that always have zero weight.
     """
 
-    values: np.ndarray | None = None
-    y_true: np.ndarray | None = None
-    y_pred: np.ndarray | None = None
-    y_score: np.ndarray | None = None
+    values: Any = None
+    y_true: Any = None
+    y_pred: Any = None
+    y_score: Any = None
     columns: tuple[np.ndarray, ...] = ()
     n_classes: int = 0
     padding: int = 0
@@ -85,7 +85,7 @@ class Sample:
 
     def _map(self, change: Callable[[np.ndarray], np.ndarray]) -> Sample:
         names = ("values", "y_true", "y_pred", "y_score")
-        changed = {name: change(x) for name in names if (x := getattr(self, name)) is not None}
+        changed: dict[str, Any] = {name: change(x) for name in names if (x := getattr(self, name)) is not None}
         other = None if self.other is None else self.other._map(change)
         return dataclasses.replace(self, **changed, columns=tuple(map(change, self.columns)), other=other)
 
@@ -93,8 +93,6 @@ class Sample:
     def confusion(self) -> Cells:
         """Membership of every row in the (K, K) table of true against predicted class."""
         k = self.n_classes
-        assert self.y_true is not None
-        assert self.y_pred is not None
         return Cells.observed(self.y_true.astype(np.int64) * k + self.y_pred, (k, k))
 
 

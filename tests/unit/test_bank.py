@@ -1,0 +1,236 @@
+"""Banks of resamples: sums, padding, and rows that belong to their replicate alone."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxci.resampling.bank import (
+    BalancedBootstrap,
+    BayesianBootstrap,
+    Bootstrap,
+    CellBootstrap,
+    StratifiedBootstrap,
+    histogram,
+    replicate_keys,
+    scaled_words,
+)
+from jaxci.statistics.base import padded
+
+SIZES = (2, 5, 16, 17, 37, 100)
+STRATA = np.array([2, 0, 1, 0, 2, 2, 0, 3, 2, 0, 0, 1, 2, 2, 0, 1, 2, 0, 2, 1, 2, 2, 0])
+WORDS = np.concatenate(
+    [
+        np.array([0, 1, 2, 0xFFFF, 0x10000, 0x10001, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE, 0xFFFFFFFF]),
+        np.random.default_rng(1).integers(0, 2**32, 2000),
+    ]
+).astype(np.uint32)
+
+_counts = jax.jit(lambda scheme, key, ids: scheme.counts(key, ids))
+
+
+def draw(scheme, ids, seed=7, x64=True):
+    with jax.enable_x64(x64):
+        ids = jnp.asarray(np.asarray(ids), jnp.int32)
+        return np.asarray(_counts(scheme, jax.random.key(seed), ids))
+
+
+def schemes():
+    observed = np.array([[7.0, 0.0, 60.0, 1.0, 0.0, 22.0]])
+    stratified = np.array([[7.0, 0.0, 60.0], [1.0, 4.0, 0.0], [0.0, 30.0, 900.0]])
+    return {
+        "bootstrap": Bootstrap.of(37),
+        "bootstrap of 12": Bootstrap.of(12),
+        "m out of n": Bootstrap.of(37, 21),
+        "stratified": StratifiedBootstrap.of(STRATA),
+        "balanced": BalancedBootstrap(23),
+        "bayesian": BayesianBootstrap.of(23),
+        "cells": CellBootstrap(observed),
+        "cells in strata": CellBootstrap(stratified),
+    }
+
+
+SCHEMES = schemes()
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_bootstrap_rows_are_counts_of_n_draws_and_padding_gets_none(n):
+    scheme = Bootstrap.of(n)
+    rows = draw(scheme, range(200))
+    assert rows.shape == (200, padded(n))
+    assert scheme.n_units == padded(n)
+    assert np.all(rows == np.round(rows))
+    assert np.all(rows >= 0)
+    assert np.all(rows.sum(axis=1) == n)
+    assert np.all(rows[:, n:] == 0)
+    assert np.all(rows[:, :n].sum(axis=0) > 0)
+
+
+@pytest.mark.parametrize(("n", "size"), [(37, 1), (37, 12), (37, 36), (10, 45), (5, 200), (200, 16), (200, 17)])
+def test_m_out_of_n_rows_sum_to_m(n, size):
+    rows = draw(Bootstrap.of(n, size), range(150))
+    assert rows.shape == (150, padded(n))
+    assert np.all(rows.sum(axis=1) == size)
+    assert np.all(rows[:, n:] == 0)
+    assert np.all(rows >= 0)
+
+
+def test_bootstrap_of_whole_blocks_of_one_unit():
+    assert np.all(draw(Bootstrap.of(1), range(20)) == 1)
+
+
+@pytest.mark.parametrize("strata", [STRATA, np.zeros(9, int), np.arange(20), np.arange(40) % 3 * 5])
+def test_stratified_rows_keep_the_size_of_every_stratum(strata):
+    n = len(strata)
+    rows = draw(StratifiedBootstrap.of(strata), range(200))
+    assert rows.shape == (200, padded(n))
+    assert np.all(rows[:, n:] == 0)
+    for stratum in np.unique(strata):
+        inside = rows[:, :n][:, strata == stratum]
+        assert np.all(inside.sum(axis=1) == inside.shape[1])
+    crowded = np.isin(strata, np.flatnonzero(np.bincount(strata) > 1))
+    assert np.all((rows[:, :n].std(axis=0) > 0) == crowded)
+
+
+def test_balanced_blocks_hold_every_unit_a_hundred_times():
+    n = 23
+    rows = draw(BalancedBootstrap(n), range(500))
+    assert rows.shape == (500, padded(n))
+    assert np.all(rows[:, n:] == 0)
+    assert np.all(rows.sum(axis=1) == n)
+    blocks = rows.reshape(5, 100, padded(n))
+    assert np.all(blocks.sum(axis=1)[:, :n] == 100)
+    assert len({block.tobytes() for block in blocks}) == 5
+    assert not np.all(blocks[0] == blocks[0][0])
+
+
+def test_bayesian_weights_are_a_scaled_dirichlet():
+    n, count = 23, 20_000
+    rows = draw(BayesianBootstrap.of(n), range(count))
+    assert rows.shape == (count, padded(n))
+    assert np.all(rows[:, n:] == 0)
+    assert np.all(rows[:, :n] > 0)
+    np.testing.assert_allclose(rows.sum(axis=1), n, rtol=1e-13)
+    # n Beta(1, n - 1) has mean 1, variance (n - 1) / (n + 1); pairs have correlation -1 / (n - 1).
+    weights, variance = rows[:, :n], (n - 1) / (n + 1)
+    assert np.all(np.abs(weights.mean(axis=0) - 1) < 6 * np.sqrt(variance / count))
+    np.testing.assert_allclose(weights.var(axis=0), variance, rtol=0.15)
+    correlation = np.corrcoef(weights.T)[~np.eye(n, dtype=bool)]
+    assert np.abs(correlation + 1 / (n - 1)).max() < 6 / np.sqrt(count)
+
+
+@pytest.mark.parametrize("name", ["cells", "cells in strata"])
+def test_cell_rows_keep_every_stratum_and_leave_empty_cells_empty(name):
+    scheme = SCHEMES[name]
+    observed = np.asarray(scheme.observed)
+    rows = draw(scheme, range(300))
+    assert rows.shape == (300, observed.size)
+    assert scheme.n_units == observed.size
+    assert np.all(rows == np.round(rows))
+    assert np.all(rows >= 0)
+    table = rows.reshape(300, *observed.shape)
+    assert np.all(table.sum(axis=2) == observed.sum(axis=1))
+    assert np.all(table[:, observed == 0] == 0)
+    assert np.all(table[:, observed > 1].std(axis=0) > 0)
+
+
+def test_strata_of_cells_are_drawn_independently():
+    observed = np.full((2, 2), 50.0)
+    rows = draw(CellBootstrap(observed), range(4000))
+    assert abs(np.corrcoef(rows[:, 0], rows[:, 2])[0, 1]) < 6 / np.sqrt(4000)
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_row_belongs_to_its_replicate_not_to_its_chunk(name):
+    scheme = SCHEMES[name]
+    block = scheme.block
+    whole = draw(scheme, range(6 * block))
+    for pieces in ([1] * 6, [4, 2], [5, 1]):
+        start, parts = 0, []
+        for piece in pieces:
+            parts.append(draw(scheme, range(start * block, (start + piece) * block)))
+            start += piece
+        np.testing.assert_array_equal(np.concatenate(parts), whole)
+    far = draw(scheme, range(2**20 * block, 2**20 * block + block))
+    assert not np.array_equal(far, whole[:block])
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_rows_differ_by_replicate_and_by_key_and_repeat_for_the_same_key(name):
+    scheme = SCHEMES[name]
+    rows = draw(scheme, range(100))
+    assert len({row.tobytes() for row in rows}) > 90
+    np.testing.assert_array_equal(rows, draw(scheme, range(100)))
+    assert not np.array_equal(rows, draw(scheme, range(100), seed=8))
+
+
+def _stretched(scheme, extra):
+    """Return the scheme with ``extra`` more units of padding."""
+    if isinstance(scheme, Bootstrap):
+        return dataclasses.replace(scheme, capacity=scheme.capacity + extra, draws=scheme.draws + 2 * extra)
+    if isinstance(scheme, BayesianBootstrap):
+        return dataclasses.replace(scheme, capacity=scheme.capacity + extra)
+    if isinstance(scheme, CellBootstrap):
+        return CellBootstrap(np.pad(scheme.observed, ((0, 0), (0, extra))))
+    fields = {name: np.pad(getattr(scheme, name), (0, extra), mode="edge") for name in ("members", "start", "size")}
+    return dataclasses.replace(scheme, **fields)
+
+
+@pytest.mark.parametrize("name", ["bootstrap", "bootstrap of 12", "m out of n", "stratified", "bayesian", "cells"])
+@pytest.mark.parametrize("extra", [1, 30])
+def test_rows_do_not_depend_on_the_padded_capacity(name, extra):
+    scheme = SCHEMES[name]
+    rows, stretched = draw(scheme, range(60)), draw(_stretched(scheme, extra), range(60))
+    if name == "bayesian":  # a sum of more terms may round differently
+        np.testing.assert_allclose(stretched[:, : rows.shape[1]], rows, rtol=1e-14)
+    else:
+        np.testing.assert_array_equal(stretched[:, : rows.shape[1]], rows)
+    assert np.all(stretched[:, rows.shape[1] :] == 0)
+
+
+def test_strata_of_cells_do_not_depend_on_the_padded_number_of_cells():
+    scheme = SCHEMES["cells in strata"]
+    rows = draw(scheme, range(60)).reshape(60, 3, 3)
+    stretched = draw(_stretched(scheme, 2), range(60)).reshape(60, 3, 5)
+    np.testing.assert_array_equal(stretched[:, :, :3], rows)
+
+
+@pytest.mark.parametrize("name", ["bootstrap", "bootstrap of 12", "m out of n", "stratified", "balanced"])
+def test_counts_are_the_same_with_and_without_64_bit_types(name):
+    ids = range(2 * SCHEMES[name].block)
+    narrow, wide = draw(SCHEMES[name], ids, x64=False), draw(SCHEMES[name], ids)
+    assert narrow.dtype == np.float32
+    assert wide.dtype == np.float64
+    np.testing.assert_array_equal(narrow, wide)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 250, 65_535, 65_536, 65_537, 10_000_000, 2**31 - 1])
+@pytest.mark.parametrize("x64", [True, False])
+def test_scaled_words_are_the_high_half_of_the_product(n, x64):
+    with jax.enable_x64(x64):
+        got = np.asarray(scaled_words(jnp.asarray(WORDS), jnp.asarray(n, jnp.int32)))
+    assert got.dtype == np.int32
+    assert got.tolist() == [(int(word) * n) >> 32 for word in WORDS]
+
+
+def test_scaled_words_take_one_size_a_word():
+    sizes = np.resize(np.array([1, 5, 65_537, 2**31 - 1], np.int32), len(WORDS))
+    got = np.asarray(scaled_words(jnp.asarray(WORDS), jnp.asarray(sizes)))
+    assert got.tolist() == [(int(word) * int(n)) >> 32 for word, n in zip(WORDS, sizes, strict=True)]
+
+
+def test_histogram_counts_rows_apart():
+    index = jnp.asarray([[0, 2, 2], [1, 1, 1]], jnp.int32)
+    np.testing.assert_array_equal(histogram(index, 4), [[1, 0, 2, 0], [0, 3, 0, 0]])
+    np.testing.assert_array_equal(
+        histogram(index, 4, jnp.asarray([[1.0, 1.0, 0.0]])), [[1, 0, 1, 0], [0, 2, 0, 0]]
+    )
+
+
+def test_replicate_keys_are_folded_from_the_global_number():
+    key = jax.random.key(3)
+    keys = replicate_keys(key, jnp.asarray([5, 0, 9], jnp.int32))
+    expected = [jax.random.key_data(jax.random.fold_in(key, i)) for i in (5, 0, 9)]
+    np.testing.assert_array_equal(jax.random.key_data(keys), expected)
