@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import secrets
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 
-class Randomness(NamedTuple):
-    """A key, and what to pass as ``rng`` to get it again."""
+@dataclasses.dataclass(frozen=True)
+class Randomness:
+    """What to pass as ``rng`` to repeat a call, and the key it stands for."""
 
-    key: jax.Array
     record: Any
+
+    @functools.cached_property
+    def key(self) -> jax.Array:
+        """The JAX key."""
+        if not isinstance(self.record, int):
+            return self.record if _is_typed(self.record) else jax.random.wrap_key_data(jnp.asarray(self.record))
+        words = jnp.asarray([self.record >> 32, self.record & 0xFFFFFFFF], jnp.uint32)
+        return jax.random.wrap_key_data(words, impl="threefry2x32")
+
+
+def _is_typed(rng: Any) -> bool:
+    return isinstance(rng, jax.Array) and jnp.issubdtype(rng.dtype, jax.dtypes.prng_key)
 
 
 def randomness(rng: Any) -> Randomness:
-    """Turn ``rng`` (int, NumPy Generator, JAX key, or None for OS entropy) into a key.
+    """Turn ``rng`` (int, NumPy Generator, JAX key, or None for OS entropy) into a source of randomness.
 
     Raises
     ------
@@ -33,13 +47,10 @@ def randomness(rng: Any) -> Randomness:
         seed = int(rng)
         if not 0 <= seed < 2**64:
             raise ValueError(f"rng must be an integer in [0, 2**64); got {seed}")
-    elif isinstance(rng, jax.Array) and jnp.issubdtype(rng.dtype, jax.dtypes.prng_key):
-        return Randomness(rng, rng)
-    elif isinstance(rng, jax.Array | np.ndarray) and rng.shape == (2,) and rng.dtype == np.uint32:
-        return Randomness(jax.random.wrap_key_data(jnp.asarray(rng)), rng)
+    elif _is_typed(rng) or (isinstance(rng, jax.Array | np.ndarray) and rng.shape == (2,) and rng.dtype == np.uint32):
+        return Randomness(rng)
     else:
         raise TypeError(
             f"rng must be an int, a numpy.random.Generator, a JAX key or None; got {type(rng).__name__} ({rng!r})"
         )
-    words = jnp.asarray([seed >> 32, seed & 0xFFFFFFFF], jnp.uint32)
-    return Randomness(jax.random.wrap_key_data(words, impl="threefry2x32"), seed)
+    return Randomness(seed)

@@ -138,6 +138,8 @@ def distinct(array: np.ndarray) -> np.ndarray:
         return np.array([value for value in (False, True) if (array == value).any()])
     if array.dtype.kind in "iu":
         low, high = int(array.min()), int(array.max())
+        if high - low <= 1:
+            return np.arange(low, high + 1, dtype=array.dtype)
         if high - low <= SMALL_RANGE:
             return (np.flatnonzero(np.bincount((array - low).astype(np.intp))) + low).astype(array.dtype)
     return np.unique(array)
@@ -150,7 +152,10 @@ def positions(classes: np.ndarray, array: np.ndarray) -> tuple[np.ndarray, np.nd
         if high - low <= SMALL_RANGE:
             table = np.full(high - low + 3, -1, np.int32)
             table[classes.astype(np.int64) - low + 1] = np.arange(len(classes), dtype=np.int32)
-            place = table[np.clip(array, low - 1, high + 1).astype(np.int64) - low + 1]
+            array = array.astype(np.intp)
+            if array.min() < low or array.max() > high:
+                array = np.clip(array, low - 1, high + 1)
+            place = table[array - (low - 1)]
             return place, place < 0
     order = np.argsort(classes, kind="stable")
     place = np.minimum(np.searchsorted(classes[order], array), len(classes) - 1)

@@ -6,6 +6,7 @@ Numerical libraries are imported inside the commands, so that help and version c
 from __future__ import annotations
 
 import contextlib
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -288,5 +289,8 @@ def methods(
     from jaxci.api.methods import METHODS
     from jaxci.cli.display import grid, page
 
-    names = list(METHODS) if statistic is None else jaxci.list_methods(statistic)
-    page().print(grid(["method", ""], [[name, (METHODS[name].__doc__ or "").split("\n")[0]] for name in names]))
+    rows = []
+    for name in METHODS if statistic is None else jaxci.list_methods(statistic):
+        summary = (METHODS[name].__doc__ or "").split("\n")[0]
+        rows.append([name, re.sub(r"; see :func:`\w+`", "", summary).replace("``", "")])
+    page().print(grid(["method", ""], rows))

@@ -27,7 +27,7 @@ def defined(replicates: np.ndarray) -> np.ndarray:
 
 
 def _ends(evidence: Evidence, tails: Tails) -> tuple[float, float]:
-    """Ends of the estimand's range, for sides with no tail."""
+    """Return the ends of the estimand's range, for sides with no tail."""
     return evidence.statistic.bounds
 
 

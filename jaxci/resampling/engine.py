@@ -152,9 +152,11 @@ def _cell_sums(cells: Cells, layout: Layout, capacity: int) -> np.ndarray:
 def cell_program(items: Sequence[Item], layout: Layout) -> Program:
     """Build a program over the cells that all ``items`` share; its cost is free of n."""
     cells: Cells = items[0].prepared
-    strata = np.zeros(layout.n, np.int32) if layout.strata is None else layout.strata
-    groups = int(strata.max()) + 1
-    flat = strata.astype(np.int64) * cells.size + cells.codes[: layout.n]
+    flat = cells.codes[: layout.n]
+    groups = 1
+    if layout.strata is not None:
+        groups = int(layout.strata.max()) + 1
+        flat = layout.strata.astype(np.int64) * cells.size + flat
     observed = np.bincount(flat, minlength=groups * cells.size).astype(np.float64).reshape(groups, cells.size)
     return Program(
         scheme=CellBootstrap(observed),

@@ -30,6 +30,10 @@ from numpy.typing import ArrayLike
 
 GRID = 1 << 17
 """Points of the distribution function in the window (G)."""
+COARSE = GRID // 4
+"""Points tried first: enough for a smooth law in a window of ordinary width."""
+GOAL = 1e-3
+"""Largest error bound, in standard errors, at which the coarse grid is accepted."""
 BAND = 1 << 11
 """Frequencies kept when the law is smooth."""
 RADIUS = 4.0
@@ -39,7 +43,6 @@ TAIL = 1e-9
 PROBABILITY_ERROR = 1e-6
 """Bound on the error in probability (window, filter and arithmetic together)."""
 
-_OVERSAMPLED = 2 * GRID
 _WIDTH = 14  # grid cells under the spreading kernel: relative error about 1e-13
 _STEEPNESS = 2.3 * _WIDTH
 _CHUNKS = (1 << 10, 1 << 13, 1 << 16)
@@ -148,8 +151,8 @@ def mean_distribution(values: ArrayLike) -> MeanDistribution:
     -------
     MeanDistribution
         Error below 1e-3 standard errors for any data, heavy tails and ties included: the
-        window is at most 22 standard errors wide and the grid has 131,072 points. A single
-        or constant value gives a point mass.
+        window is at most 22 standard errors wide and the grid has 131,072 points, or 32,768
+        where these suffice for a smooth law. A single or constant value gives a point mass.
 
     Raises
     ------
@@ -193,28 +196,32 @@ def mean_distribution(values: ArrayLike) -> MeanDistribution:
     variance = float(np.dot(d, d)) / n
     below = _half_width(n, variance, -float(d.min()))
     above = _half_width(n, variance, float(d.max()))
-    window = (below + above) * (1.0 + 32.0 / GRID)
-    step = window / GRID  # of the sum, in units of scale
-    origin = math.ceil(below / step) + 8
+    window = (below + above) * (1.0 + 32.0 / COARSE)
+    deviation = math.sqrt(n * variance)
     with jax.enable_x64(True):
-        phi, modulus, rest = _spectrum(_spread(d, window), float(n))
-        smooth = float(rest) < 0.01 * PROBABILITY_ERROR
-        periodic = np.asarray(_invert(phi, modulus, float(n), smooth=smooth))
-    stride = GRID // periodic.size
-    origin = -(-origin // stride)
+        for points in (COARSE, GRID):
+            step = window / points  # of the sum, in units of scale
+            error_bound = 2.0 * step / deviation  # of a smooth law
+            if points < GRID and error_bound > GOAL:
+                continue
+            phi, modulus, rest = _spectrum(_spread(d, window, points), float(n), points=points)
+            smooth = float(rest) < 0.01 * PROBABILITY_ERROR
+            if smooth:
+                break
+        periodic = np.asarray(_invert(phi, modulus, float(n), points=points, smooth=smooth))
+    origin = math.ceil(below / step) + 8
     cumulative = np.concatenate((periodic[-origin:], periodic[:-origin]))
     cumulative += np.arange(cumulative.size) / cumulative.size - cumulative[0]
     np.clip(cumulative, 0.0, 1.0, out=cumulative)
     np.maximum.accumulate(cumulative, out=cumulative)
-    deviation = math.sqrt(n * variance)
     return MeanDistribution(
         mean=(centre + residue) * scale,
         standard_error=math.sqrt(variance / n) * scale,
-        error_bound=(1.0 + stride if smooth else RADIUS + 1.0) * step / deviation,
+        error_bound=error_bound if smooth else (RADIUS + 1.0) * step / deviation,
         probability_error=PROBABILITY_ERROR,
         low=low,
         high=high,
-        step=step * stride * scale / n,
+        step=step * scale / n,
         origin=origin,
         cumulative=cumulative,
     )
@@ -229,14 +236,14 @@ def _half_width(n: int, variance: float, largest: float) -> float:
     return min(u * n * variance / largest, n * largest)
 
 
-@functools.lru_cache(maxsize=1)
-def _deconvolution() -> np.ndarray:
+@functools.lru_cache(maxsize=2)
+def _deconvolution(points: int) -> np.ndarray:
     """Return ``(-1)^j / psi(j)``, psi the transform of the spreading kernel centred mid-grid."""
     node, weight = np.polynomial.legendre.leggauss(56)
     half = _WIDTH / 2
     kernel = weight * half * np.exp(_STEEPNESS * (np.sqrt(1.0 - node * node) - 1.0))
-    turn = 2.0 * np.pi * half / _OVERSAMPLED
-    j = np.arange(GRID // 2 + 1)
+    turn = np.pi * half / points
+    j = np.arange(points // 2 + 1)
     transform = np.zeros(j.size)
     for x, k in zip(node[28:], kernel[28:], strict=True):
         transform += 2.0 * k * np.cos(turn * x * j)
@@ -256,22 +263,22 @@ def _smoothing() -> np.ndarray:
     return ratio * beta / np.sinh(beta)
 
 
-def _spread(d: np.ndarray, window: float) -> jax.Array:
+def _spread(d: np.ndarray, window: float, points: int) -> jax.Array:
     """Spread the values on the oversampled grid, in chunks of few fixed shapes."""
     size = next((c for c in _CHUNKS if c >= d.size), _CHUNKS[-1])
-    grid = jnp.zeros(_OVERSAMPLED)
+    grid = jnp.zeros(2 * points)
     for start in range(0, d.size, size):
         chunk = d[start : start + size]
         if chunk.size < size:
             chunk = np.concatenate((chunk, np.zeros(size - chunk.size)))
-        grid = _add(grid, chunk, min(size, d.size - start), _OVERSAMPLED / window)
+        grid = _add(grid, chunk, min(size, d.size - start), 2 * points / window)
     return grid
 
 
 @functools.partial(jax.jit, donate_argnums=0)
 def _add(grid: jax.Array, d: jax.Array, count: jax.Array, cells: jax.Array) -> jax.Array:
     """Add the first ``count`` values of a chunk; the others are padding and weigh nothing."""
-    position = d * cells + _OVERSAMPLED // 2
+    position = d * cells + grid.shape[0] // 2
     first = jnp.ceil(position - _WIDTH / 2).astype(jnp.int32)
     x = (first[:, None] + jnp.arange(_WIDTH) - position[:, None]) * (2.0 / _WIDTH)
     kernel = jnp.exp(_STEEPNESS * (jnp.sqrt(jnp.maximum(1.0 - x * x, 0.0)) - 1.0))
@@ -282,23 +289,23 @@ def _add(grid: jax.Array, d: jax.Array, count: jax.Array, cells: jax.Array) -> j
     return lax.scatter_add(grid, first[:, None], kernel, rows, mode="promise_in_bounds")
 
 
-@jax.jit
-def _spectrum(grid: jax.Array, n: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+@functools.partial(jax.jit, static_argnames="points")
+def _spectrum(grid: jax.Array, n: jax.Array, *, points: int) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Return phi and ``|phi^n| / (pi j)`` at j >= 1, and the sum of the latter above BAND."""
-    z = jnp.fft.rfft(grid)[: GRID // 2 + 1] * _deconvolution()
+    z = jnp.fft.rfft(grid)[: points // 2 + 1] * _deconvolution(points)
     z = z[1:] / z[0].real
     modulus = jnp.exp(0.5 * n * jnp.log(jnp.maximum(z.real**2 + z.imag**2, 1e-300)))
-    modulus = modulus / (np.pi * jnp.arange(1, GRID // 2 + 1))
+    modulus = modulus / (np.pi * jnp.arange(1, points // 2 + 1))
     return z, modulus, jnp.sum(modulus[BAND:])
 
 
-@functools.partial(jax.jit, static_argnames="smooth")
-def _invert(z: jax.Array, modulus: jax.Array, n: jax.Array, *, smooth: bool) -> jax.Array:
+@functools.partial(jax.jit, static_argnames=("points", "smooth"))
+def _invert(z: jax.Array, modulus: jax.Array, n: jax.Array, *, points: int, smooth: bool) -> jax.Array:
     """Return the distribution function of the sum less a ramp, from its mean onwards, cyclically."""
-    last, size = (BAND, GRID // 2) if smooth else (GRID // 2, GRID)
-    z, modulus = z[:last], modulus[:last] * (0.5 * size)
+    last = BAND if smooth else points // 2
+    z, modulus = z[:last], modulus[:last] * (0.5 * points)
     if not smooth:
         modulus = modulus * _smoothing()[1:]
     angle = n * jnp.arctan2(z.imag, z.real)
     integral = lax.complex(modulus * jnp.sin(angle), -modulus * jnp.cos(angle))  # phi^n / (2 pi i j)
-    return jnp.fft.irfft(jnp.concatenate((jnp.zeros(1, integral.dtype), integral)), size)
+    return jnp.fft.irfft(jnp.concatenate((jnp.zeros(1, integral.dtype), integral)), points)

@@ -2,11 +2,11 @@
 
 from jaxci.statistics.base import Cells, Features, LinearStatistic, Sample, Statistic
 from jaxci.statistics.classification import (
+    F1,
     Accuracy,
     BalancedAccuracy,
     CohenKappa,
     ErrorRate,
-    F1,
     FBeta,
     Jaccard,
     MatthewsCorrcoef,
@@ -19,19 +19,20 @@ from jaxci.statistics.custom import WeightedFunction
 from jaxci.statistics.probability import BrierScoreLoss, CalibrationError, LogLoss
 from jaxci.statistics.ranking import AveragePrecision, AveragePrecisionMulticlass, RocAuc, RocAucMulticlass
 from jaxci.statistics.regression import (
+    R2,
     ExplainedVariance,
     MeanAbsoluteError,
     MeanAbsolutePercentageError,
     MeanSquaredError,
     MedianAbsoluteError,
     PearsonR,
-    R2,
     RootMeanSquaredError,
     SpearmanR,
 )
 from jaxci.statistics.summary import IQR, Mean, Median, Quantile, Std, TrimmedMean, Variance
 
 __all__ = [
+    "F1",
     "IQR",
     "R2",
     "Accuracy",
@@ -44,7 +45,6 @@ __all__ = [
     "CohenKappa",
     "ErrorRate",
     "ExplainedVariance",
-    "F1",
     "FBeta",
     "Features",
     "Jaccard",

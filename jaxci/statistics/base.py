@@ -93,7 +93,7 @@ class Sample:
     def confusion(self) -> Cells:
         """Membership of every row in the (K, K) table of true against predicted class."""
         k = self.n_classes
-        return Cells.observed(self.y_true.astype(np.int64) * k + self.y_pred, (k, k))
+        return Cells.observed(self.y_true * np.int64(k) + self.y_pred, (k, k))
 
 
 class Statistic(abc.ABC):

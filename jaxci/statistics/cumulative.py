@@ -46,6 +46,15 @@ def cumulative_sum(x: jax.Array, reverse: bool = False) -> jax.Array:
     return (within + outside[..., None]).reshape(padded.shape)[..., :n]
 
 
+def gather(x: jax.Array, index: Any) -> jax.Array:
+    """Return ``x[index]`` for ``index`` within bounds.
+
+    The barrier keeps a batch of rows in row order; without it XLA lays the result out by column
+    on a CPU, and what follows runs four times slower.
+    """
+    return jax.lax.optimization_barrier(jnp.asarray(x).at[index].get(mode="promise_in_bounds"))
+
+
 def sorting_order(keys: np.ndarray) -> np.ndarray | None:
     """Return the stable ascending order (n,) int32 of ``keys`` (n,), None if they are in order."""
     if np.all(keys[1:] >= keys[:-1]):
@@ -98,7 +107,7 @@ class Ordering:
 
     def arrange(self, x: jax.Array) -> jax.Array:
         """Return ``x`` (n,), given by row, in sorted order."""
-        return x if self.order is None else _take(x, self.order)
+        return x if self.order is None else gather(x, self.order)
 
     def below(self, x: jax.Array) -> jax.Array:
         """Sum of ``x`` (n,), sorted, below each position, plus half the sum over its tie group.
@@ -109,19 +118,19 @@ class Ordering:
         if self.first is None:
             return sums - 0.5 * x
         starts = jnp.pad(sums, (1, 0))
-        return 0.5 * (_take(starts, self.first) + _take(sums, self.last))
+        return 0.5 * (gather(starts, self.first) + gather(sums, self.last))
 
     def upward(self, x: jax.Array) -> jax.Array:
         """Sum of ``x`` (n,), sorted, over each position's tie group and all above it."""
         sums = cumulative_sum(x, reverse=True)
-        return sums if self.first is None else _take(sums, self.first)
+        return sums if self.first is None else gather(sums, self.first)
 
     def above(self, x: jax.Array) -> jax.Array:
         """Sum of ``x`` (n,), sorted, over all positions above each position's tie group."""
         sums = cumulative_sum(x, reverse=True)
         if self.first is None:
             return sums - x
-        return _take(jnp.pad(sums, (0, 1)), self.last + 1)
+        return gather(jnp.pad(sums, (0, 1)), self.last + 1)
 
 
 def _distinct(keys: np.ndarray) -> bool:
@@ -138,8 +147,3 @@ def _ties(keys: np.ndarray, distinct: bool) -> tuple[np.ndarray, np.ndarray] | t
     sizes = np.diff(np.append(starts, len(keys)))
     first = np.repeat(starts, sizes).astype(np.int32)
     return first, np.repeat(starts + sizes - 1, sizes).astype(np.int32)
-
-
-def _take(x: jax.Array, index: Any) -> jax.Array:
-    """Gather by indices known to be within bounds."""
-    return jnp.asarray(x).at[index].get(mode="promise_in_bounds")

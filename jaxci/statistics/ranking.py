@@ -33,7 +33,7 @@ import numpy as np
 
 from jaxci.records import record, static
 from jaxci.statistics.base import Sample, Statistic
-from jaxci.statistics.cumulative import Ordering, cumulative_sum
+from jaxci.statistics.cumulative import Ordering
 
 SCHEMES = ("ovr", "ovo", "micro")
 AVERAGES = ("macro", "weighted")
@@ -61,7 +61,7 @@ class Ranking:
         return jnp.where(member, in_order, 0), jnp.where(member, 0, in_order)
 
 
-def _ratio(numerator: jax.Array, denominator: jax.Array, otherwise: float = jnp.nan) -> jax.Array:
+def _ratio(numerator: jax.Array, denominator: jax.Array, otherwise: float | jax.Array = jnp.nan) -> jax.Array:
     """Divide; ``otherwise`` where the denominator is not positive, with a zero gradient there."""
     defined = denominator > 0
     return jnp.where(defined, numerator / jnp.where(defined, denominator, 1), otherwise)
@@ -77,21 +77,20 @@ def area(ranking: Ranking, weights: jax.Array, target: int | jax.Array = 1) -> j
 def partial_area(ranking: Ranking, weights: jax.Array, max_fpr: float) -> jax.Array:
     """Area under the ROC curve of class 1 over false-positive rates from 0 to ``max_fpr``.
 
-    Along the curve negatives are passed in order of descending score; within a group of ties
-    the true-positive weight is linear in the false-positive weight.
+    With f the weight of negatives above a positive and l the limit on it, the positive adds
+    ``max(l - f, 0)``, averaged over the group of ties that f runs through.
     """
     positive, negative = ranking.split(weights, 1)
-    ordering = ranking.ordering
-    passed = jnp.sum(negative)
-    start = cumulative_sum(negative, reverse=True) - negative
-    limit = max_fpr * passed
-    low, high = jnp.minimum(start, limit), jnp.minimum(start + negative, limit)
-    height = ordering.above(positive)
-    if ordering.first is not None:
-        before = ordering.above(negative)
-        share = _ratio((low + high) / 2 - before, ordering.upward(negative) - before, 0.0)
-        height = height + share * (ordering.upward(positive) - height)
-    return _ratio(jnp.sum((high - low) * height), jnp.sum(positive) * passed)
+    total = jnp.sum(negative)
+    limit = max_fpr * total
+    above = ranking.ordering.above(negative)
+    start = jnp.minimum(above, limit)
+    gain = limit - start
+    if ranking.ordering.first is not None:
+        through = ranking.ordering.upward(negative)
+        end = jnp.minimum(through, limit)
+        gain = _ratio((end - start) * (limit - (start + end) / 2), through - above, gain)
+    return _ratio(jnp.sum(positive * gain), jnp.sum(positive) * total)
 
 
 def average_precision(ranking: Ranking, weights: jax.Array, target: int | jax.Array = 1) -> jax.Array:

@@ -14,7 +14,7 @@ import numpy as np
 
 from jaxci.records import record, static
 from jaxci.statistics.base import Features, LinearStatistic, Sample, Statistic
-from jaxci.statistics.cumulative import Ordering
+from jaxci.statistics.cumulative import Ordering, gather
 from jaxci.statistics.summary import (
     MeanStatistic,
     OrderStatistic,
@@ -248,7 +248,7 @@ class Ranks:
         The weighted mean of these shares is 0.
         """
         below = self.ordering.below(self.ordering.arrange(weights))
-        by_row = below if self.position is None else below[self.position]
+        by_row = below if self.position is None else gather(below, self.position)
         return by_row / jnp.sum(weights) - 0.5
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from jaxci.records import record
 from jaxci.statistics.base import Features, LinearStatistic, Sample, Statistic
-from jaxci.statistics.cumulative import cumulative_sum, sorting_order
+from jaxci.statistics.cumulative import cumulative_sum, gather, sorting_order
 
 _ROUNDING = 16.0
 """Multiples of the machine epsilon within which a difference of sums counts as zero."""
@@ -173,7 +173,7 @@ class OrderStatistic(Statistic):
 
     def value(self, prepared: Ordered, weights: jax.Array) -> jax.Array:
         """Return ``coefficients @ values`` under ``weights`` (n,)."""
-        in_order = weights if prepared.order is None else weights[prepared.order]
+        in_order = weights if prepared.order is None else gather(weights, prepared.order)
         return jnp.dot(self.coefficients(in_order), prepared.values, precision=jax.lax.Precision.HIGHEST)
 
     def sort_keys(self, sample: Sample) -> np.ndarray:
