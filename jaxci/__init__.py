@@ -1,19 +1,23 @@
 """Trustworthy uncertainty for machine-learning results, computed on accelerators."""
 
-from jaxci import statistics
-from jaxci.api.bootstrap import BootstrapResult, bootstrap
-from jaxci.api.compare import compare
-from jaxci.api.evaluate import evaluate, interval, list_methods, list_metrics
-from jaxci.api.jackknife import jackknife
-from jaxci.api.proportion import proportion_interval
-from jaxci.results import (
-    ComparisonResult,
-    ConfidenceInterval,
-    EvaluationTable,
-    IntervalResult,
-    JackknifeResult,
-    JaxciWarning,
-)
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jaxci import statistics
+    from jaxci.api.bootstrap import BootstrapResult, bootstrap
+    from jaxci.api.compare import compare
+    from jaxci.api.evaluate import evaluate, interval, list_methods, list_metrics
+    from jaxci.api.jackknife import jackknife
+    from jaxci.api.proportion import proportion_interval
+    from jaxci.results import (
+        ComparisonResult,
+        ConfidenceInterval,
+        EvaluationTable,
+        IntervalResult,
+        JackknifeResult,
+        JaxciWarning,
+    )
 
 __version__ = "0.1.0"
 
@@ -35,3 +39,35 @@ __all__ = [
     "proportion_interval",
     "statistics",
 ]
+
+_HOMES = {
+    "api.bootstrap": ("BootstrapResult", "bootstrap"),
+    "api.compare": ("compare",),
+    "api.evaluate": ("evaluate", "interval", "list_methods", "list_metrics"),
+    "api.jackknife": ("jackknife",),
+    "api.proportion": ("proportion_interval",),
+    "results": (
+        "ComparisonResult",
+        "ConfidenceInterval",
+        "EvaluationTable",
+        "IntervalResult",
+        "JackknifeResult",
+        "JaxciWarning",
+    ),
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Names load their module on first use, so that importing the package costs little more than importing JAX.
+    for home, names in _HOMES.items():
+        if name in names:
+            found = getattr(importlib.import_module(f"jaxci.{home}"), name)
+            globals()[name] = found
+            return found
+    if name == "statistics":
+        return importlib.import_module("jaxci.statistics")
+    raise AttributeError(f"module 'jaxci' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

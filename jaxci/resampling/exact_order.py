@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special, stats
+from scipy import special
 
 OUTSIDE = 1e-13
 """Mass of the order statistic left out beyond each end of the window of indices."""
@@ -228,6 +228,8 @@ def _interpolated(x: np.ndarray, k: int, fraction: float) -> DiscreteDistributio
     """Return the law of ``(1 - fraction) X*(k) + fraction X*(k+1)``, 1 <= k < n."""
     n = x.size
     index, mass = _rank_law(n, k)
+    from scipy import stats  # heavy, and needed here only
+
     apart = stats.binom.pmf(k, n, index / n)  # P(exactly k draws on x_1 .. x_i)
     with np.errstate(divide="ignore", invalid="ignore"):
         apart *= -np.expm1(k * np.log1p(-1.0 / index))  # and x_i drawn: X*(k) = x_i < X*(k+1)

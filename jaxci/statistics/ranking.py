@@ -219,8 +219,7 @@ class ClassRankings:
 
     def class_weights(self, weights: jax.Array) -> jax.Array:
         """Weight of every class (K,)."""
-        classes = jnp.arange(self.counts.shape[0])
-        return jnp.sum(jnp.where(jnp.asarray(self.codes) == classes[:, None], weights, 0), axis=1)
+        return jax.ops.segment_sum(weights, self.codes, self.counts.shape[0])
 
     def over_classes(self, function: Any) -> jax.Array:
         """Stack ``function(ranking by class k, k)`` over the classes, one after the other."""
@@ -335,13 +334,11 @@ class RocAucMulticlass(MulticlassRanking):
         return _average(areas, shares, (sizes > 0) & (others > 0), self.absent_class)
 
     def _one_versus_one(self, prepared: ClassRankings, weights: jax.Array, sizes: jax.Array) -> jax.Array:
-        classes = jnp.arange(len(sizes))
-
         def wins(ranking: Ranking, k: jax.Array) -> jax.Array:
             """Weight of pairs, of class k and of each class (K,), in which class k scores higher."""
             member, others = ranking.split(weights, k)
             outranked = others * (jnp.sum(member) - ranking.ordering.below(member))
-            return jnp.sum(jnp.where(ranking.labels == classes[:, None], outranked, 0), axis=1)
+            return jax.ops.segment_sum(outranked, ranking.labels, len(sizes))
 
         a, b = np.triu_indices(len(sizes), 1)
         table = prepared.over_classes(wins)

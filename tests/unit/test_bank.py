@@ -1,6 +1,7 @@
 """Banks of resamples: sums, padding, and rows that belong to their replicate alone."""
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -149,9 +150,12 @@ def test_row_belongs_to_its_replicate_not_to_its_chunk(name):
     scheme = SCHEMES[name]
     whole = draw(scheme, range(COUNT))
     halves = [draw(scheme, range(100)), draw(scheme, range(100, 200))]
-    np.testing.assert_array_equal(np.concatenate(halves), whole)
+    same = np.testing.assert_array_equal
+    if name == "bayesian":  # real weights: the same random words, whose sum may round differently
+        same = functools.partial(np.testing.assert_allclose, rtol=1e-14)
+    same(np.concatenate(halves), whole)
     if scheme.block == 1:
-        np.testing.assert_array_equal(draw(scheme, [150, 3, 77]), whole[[150, 3, 77]])
+        same(draw(scheme, [150, 3, 77]), whole[[150, 3, 77]])
     assert not np.array_equal(draw(scheme, range(100 * 2**20, 100 * 2**20 + 100)), whole[:100])
 
 
