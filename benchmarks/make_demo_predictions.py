@@ -53,15 +53,11 @@ def short(units: int) -> str:
 def main() -> None:
     """Fit both models and write the file."""
     pixels, digits = load_digits(return_X_y=True)
-    train, test = train_test_split(
-        np.arange(len(digits)), test_size=TEST_ROWS, stratify=digits, random_state=SEED
+    train, test = train_test_split(np.arange(len(digits)), test_size=TEST_ROWS, stratify=digits, random_state=SEED)
+    model_a = make_pipeline(PCA(8, random_state=SEED), StandardScaler(), LogisticRegression(max_iter=2000)).fit(
+        pixels[train], digits[train]
     )
-    model_a = make_pipeline(
-        PCA(8, random_state=SEED), StandardScaler(), LogisticRegression(max_iter=2000)
-    ).fit(pixels[train], digits[train])
-    model_b = RandomForestClassifier(25, max_depth=6, random_state=SEED).fit(
-        pixels[train[:200]], digits[train[:200]]
-    )
+    model_b = RandomForestClassifier(25, max_depth=6, random_state=SEED).fit(pixels[train[:200]], digits[train[:200]])
     scores_a, scores_b = (whole_units(m.predict_proba(pixels[test])) for m in (model_a, model_b))
     header = ["target", "prediction", *(f"score_{k}" for k in range(10))]
     header += ["prediction_b", *(f"score_b_{k}" for k in range(10))]

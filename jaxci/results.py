@@ -6,7 +6,7 @@ import dataclasses
 import html
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -82,6 +82,9 @@ def _frame(records: list[dict[str, Any]]) -> Any:
     return pd.DataFrame.from_records(records)
 
 
+_COLUMNS = ("metric", "estimate", "low", "high", "std. error", "method")
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class IntervalResult:
     """An estimate and its confidence interval.
@@ -129,6 +132,9 @@ class IntervalResult:
     warnings: tuple[str, ...] = ()
     dtype: str = "float64"
 
+    _heading: ClassVar[tuple[str, ...]] = _COLUMNS
+    _subject: ClassVar[str] = "confidence intervals"
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values, ready for JSON (without the replicates)."""
         out = {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
@@ -161,20 +167,17 @@ class IntervalResult:
         return [f"{self.statistic}: {self.method}: {self.reason}", *(f"warning: {w}" for w in self.warnings)]
 
     def __str__(self) -> str:
-        head = f"{_header(self)}\n{aligned(_COLUMNS, [self._cells()])}\n"
+        head = f"{_header(self)}\n{aligned(self._heading, [self._cells()])}\n"
         return head + "\n".join(self._notes())
 
     def _repr_html_(self) -> str:
         notes = "".join(f"<div>{html.escape(note)}</div>" for note in self._notes())
-        return f"<div>{html.escape(_header(self))}</div>{html_table(_COLUMNS, [self._cells()])}{notes}"
-
-
-_COLUMNS = ("metric", "estimate", "low", "high", "std. error", "method")
+        return f"<div>{html.escape(_header(self))}</div>{html_table(self._heading, [self._cells()])}{notes}"
 
 
 def _header(result: IntervalResult) -> str:
     side = "" if result.alternative == "two-sided" else f", one-sided ({result.alternative})"
-    return f"{100 * result.confidence_level:g}% confidence intervals{side}"
+    return f"{100 * result.confidence_level:g}% {result._subject}{side}"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -261,8 +264,11 @@ class ComparisonResult(IntervalResult):
     margin: float | None = None
     conclusion: str = ""
 
+    _heading = ("metric", "a - b", *_COLUMNS[2:])
+    _subject = "confidence intervals of the difference a - b"
+
     def _notes(self) -> list[str]:
-        both = f"a = {number(self.estimate_a)}, b = {number(self.estimate_b)}; difference a - b above"
+        both = f"a = {number(self.estimate_a)}, b = {number(self.estimate_b)}"
         return [both, f"p = {number(self.pvalue)} ({self.test})", self.conclusion, *super()._notes()]
 
 

@@ -35,7 +35,7 @@ from jaxci.statistics.custom import HOST_REMARK, HostFunction
 PURPOSE_UNITS, PURPOSE_CELLS = 0, 1
 
 CELL_COST, DRAW_COST, PRODUCT_COST, PROGRAM_COST = 110.0, 8.0, 0.3, 3e8
-"""Nanoseconds a cell, a draw, a multiply-add and one more program cost: they choose how cells are resampled."""
+"""Nanoseconds a cell, a draw, a multiply-add and compiling the sampler of cells cost: they choose the road."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -283,11 +283,10 @@ def _split_cells(
     rest = [entry for entry in entries if entry not in able]
     strata = 1 if layout.strata is None else int(layout.strata.max()) + 1
     width = sum(group[0].item.prepared.size for group in _by_table(able))
-    by_cells = CELL_COST * width * strata * settings.n_resamples
-    product = PRODUCT_COST * layout.n * width * settings.n_resamples
-    if rest:  # the bank is drawn anyway: joining it saves a program
-        return (able, rest) if by_cells + PROGRAM_COST < product else ([], list(entries))
-    by_units = product + DRAW_COST * layout.n * settings.n_resamples
+    by_cells = CELL_COST * width * strata * settings.n_resamples + PROGRAM_COST
+    by_units = PRODUCT_COST * layout.n * width * settings.n_resamples
+    if not rest:  # otherwise the bank of units is drawn anyway
+        by_units += DRAW_COST * layout.n * settings.n_resamples
     return (able, rest) if by_cells < by_units else ([], list(entries))
 
 

@@ -56,7 +56,7 @@ class Ranking:
 
     def split(self, weights: jax.Array, target: int | jax.Array) -> tuple[jax.Array, jax.Array]:
         """Return the sorted weights (n,) of class ``target`` and those of all others."""
-        in_order = self.ordering.arrange(weights)
+        in_order = 1.0 * self.ordering.arrange(weights)
         member = jnp.asarray(self.labels) == target
         return jnp.where(member, in_order, 0), jnp.where(member, 0, in_order)
 
@@ -325,7 +325,7 @@ class RocAucMulticlass(MulticlassRanking):
         """Return the area under ``weights`` (n,)."""
         if self.micro:
             return area(prepared.ranking, weights)
-        sizes = prepared.class_weights(weights)
+        sizes = 1.0 * prepared.class_weights(weights)
         if self.scheme == "ovo":
             return self._one_versus_one(prepared, weights, sizes)
         areas = prepared.over_classes(lambda ranking, k: area(ranking, weights, k))
@@ -378,7 +378,7 @@ class AveragePrecisionMulticlass(MulticlassRanking):
         """Return the average precision under ``weights`` (n,)."""
         if self.micro:
             return average_precision(prepared.ranking, weights)
-        sizes = prepared.class_weights(weights)
+        sizes = 1.0 * prepared.class_weights(weights)
         scores = prepared.over_classes(lambda ranking, k: average_precision(ranking, weights, k))
         shares = sizes if self.average == "weighted" else jnp.ones_like(sizes)
         rule = "zero" if self.absent_class == "sklearn" else self.absent_class

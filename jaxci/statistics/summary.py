@@ -166,7 +166,7 @@ class OrderStatistic(Statistic):
 
     def coefficients(self, weights_sorted: jax.Array) -> jax.Array:
         """Return the coefficient (n,) of every sorted value from the weights (n,) in that order."""
-        cumulative = cumulative_sum(weights_sorted)
+        cumulative = 1.0 * cumulative_sum(weights_sorted)
         total = cumulative[-1]
         steps = jnp.diff(self.profile(cumulative, total), prepend=0.0)
         return jnp.where(total > 0, steps, jnp.nan)

@@ -127,9 +127,7 @@ class TestEvaluate:
         arguments = ["compare", file, "--metric", "mean", "--pred-a", "value", "--pred-b", "p"]
         code, _, err = run(capsys, *arguments, "--method", "t", "--alternative", "less", "--json", out_json)
         assert (code, err) == (0, "")
-        assert (
-            json.loads(out_json.read_text(), parse_constant=pytest.fail)["confidence_interval"]["low"] is None
-        )
+        assert json.loads(out_json.read_text(), parse_constant=pytest.fail)["confidence_interval"]["low"] is None
 
 
 class TestCompare:
@@ -190,9 +188,7 @@ class TestRefusals:
         ],
     )
     def test_bad_option(self, capsys, file, option, value, word):
-        assert word in refusal(
-            capsys, "evaluate", file, "--target", "truth", "--pred", "guess", option, value
-        )
+        assert word in refusal(capsys, "evaluate", file, "--target", "truth", "--pred", "guess", option, value)
 
     def test_usage(self, capsys):
         assert "evaluat" in refusal(capsys, "evaluat")
