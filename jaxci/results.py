@@ -68,9 +68,7 @@ def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Render a small HTML table."""
     head = "".join(f"<th>{html.escape(str(cell))}</th>" for cell in header)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows
-    )
+    body = "".join("<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
@@ -82,7 +80,7 @@ def _frame(records: list[dict[str, Any]]) -> Any:
     return pd.DataFrame.from_records(records)
 
 
-_COLUMNS = ("metric", "estimate", "low", "high", "std. error", "method")
+COLUMNS = ("metric", "estimate", "low", "high", "std. error", "method")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -132,7 +130,7 @@ class IntervalResult:
     warnings: tuple[str, ...] = ()
     dtype: str = "float64"
 
-    _heading: ClassVar[tuple[str, ...]] = _COLUMNS
+    _heading: ClassVar[tuple[str, ...]] = COLUMNS
     _subject: ClassVar[str] = "confidence intervals"
 
     def to_dict(self) -> dict[str, Any]:
@@ -143,16 +141,18 @@ class IntervalResult:
 
     def to_frame(self) -> Any:
         """Return a pandas frame of one row."""
-        return _frame([self._record()])
+        return _frame([self.record()])
 
-    def _record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, Any]:
+        """Return one flat row for a frame."""
         out = self.to_dict()
         interval = out.pop("confidence_interval")
         out["low"], out["high"] = interval["low"], interval["high"]
         out["warnings"] = "; ".join(out["warnings"])
         return out
 
-    def _cells(self) -> list[str]:
+    def cells(self) -> list[str]:
+        """Return the cells of the row of a table."""
         low, high = self.confidence_interval
         return [
             self.statistic,
@@ -163,21 +163,23 @@ class IntervalResult:
             self.method,
         ]
 
-    def _notes(self) -> list[str]:
+    def notes(self) -> list[str]:
+        """Return the lines below the table: reasons and warnings."""
         return [f"{self.statistic}: {self.method}: {self.reason}", *(f"warning: {w}" for w in self.warnings)]
 
     def __str__(self) -> str:
-        head = f"{_header(self)}\n{aligned(self._heading, [self._cells()])}\n"
-        return head + "\n".join(self._notes())
+        head = f"{headline(self)}\n{aligned(self._heading, [self.cells()])}\n"
+        return head + "\n".join(self.notes())
 
     def _repr_html_(self) -> str:
-        notes = "".join(f"<div>{html.escape(note)}</div>" for note in self._notes())
-        return f"<div>{html.escape(_header(self))}</div>{html_table(self._heading, [self._cells()])}{notes}"
+        notes = "".join(f"<div>{html.escape(note)}</div>" for note in self.notes())
+        return f"<div>{html.escape(headline(self))}</div>{html_table(self._heading, [self.cells()])}{notes}"
 
 
-def _header(result: IntervalResult) -> str:
+def headline(result: IntervalResult) -> str:
+    """Return the line above a table."""
     side = "" if result.alternative == "two-sided" else f", one-sided ({result.alternative})"
-    return f"{100 * result.confidence_level:g}% {result._subject}{side}"
+    return f"{100 * result.confidence_level:g}% {result._subject}{side}, n = {result.n}"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -216,9 +218,10 @@ class EvaluationTable:
 
     def to_frame(self) -> Any:
         """Return a pandas frame, one row a metric."""
-        return _frame([row._record() for row in self.rows])
+        return _frame([row.record() for row in self.rows])
 
-    def _notes(self) -> list[str]:
+    def notes(self) -> list[str]:
+        """Return the lines below the table: reasons and warnings."""
         reasons: dict[tuple[str, str], list[str]] = {}
         for row in self.rows:
             reasons.setdefault((row.method, row.reason), []).append(row.statistic)
@@ -231,14 +234,14 @@ class EvaluationTable:
         return notes + [f"warning ({', '.join(names)}): {text}" for text, names in remarks.items()]
 
     def __str__(self) -> str:
-        head = f"{_header(self.rows[0])}, n = {self.n}" if self.rows else "no metrics"
-        table = aligned(_COLUMNS, [row._cells() for row in self.rows])
-        return "\n".join([head, table, *self._notes()])
+        head = headline(self.rows[0]) if self.rows else "no metrics"
+        table = aligned(COLUMNS, [row.cells() for row in self.rows])
+        return "\n".join([head, table, *self.notes()])
 
     def _repr_html_(self) -> str:
-        notes = "".join(f"<div>{html.escape(note)}</div>" for note in self._notes())
-        head = html.escape(f"{_header(self.rows[0])}, n = {self.n}") if self.rows else ""
-        return f"<div>{head}</div>{html_table(_COLUMNS, [row._cells() for row in self.rows])}{notes}"
+        notes = "".join(f"<div>{html.escape(note)}</div>" for note in self.notes())
+        head = html.escape(headline(self.rows[0])) if self.rows else ""
+        return f"<div>{head}</div>{html_table(COLUMNS, [row.cells() for row in self.rows])}{notes}"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -264,12 +267,13 @@ class ComparisonResult(IntervalResult):
     margin: float | None = None
     conclusion: str = ""
 
-    _heading = ("metric", "a - b", *_COLUMNS[2:])
+    _heading = ("metric", "a - b", *COLUMNS[2:])
     _subject = "confidence intervals of the difference a - b"
 
-    def _notes(self) -> list[str]:
+    def notes(self) -> list[str]:
+        """Return the lines below the table: reasons and warnings."""
         both = f"a = {number(self.estimate_a)}, b = {number(self.estimate_b)}"
-        return [both, f"p = {number(self.pvalue)} ({self.test})", self.conclusion, *super()._notes()]
+        return [both, f"p = {number(self.pvalue)} ({self.test})", self.conclusion, *super().notes()]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

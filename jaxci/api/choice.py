@@ -15,6 +15,8 @@ from jaxci.intervals.proportion import Wilson, is_proportion
 from jaxci.intervals.quantile import OrderStatistic, smallest_n
 from jaxci.resampling.engine import Layout
 from jaxci.statistics.base import Sample, Statistic
+from jaxci.statistics.classification import Accuracy, BalancedAccuracy, ErrorRate
+from jaxci.statistics.ranking import AveragePrecision, AveragePrecisionMulticlass, RocAuc, RocAucMulticlass
 
 MOST_DRAWS = 4e9
 """Above so many draws (units times resamples) a smooth statistic gets the delta interval."""
@@ -68,8 +70,7 @@ def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails)
         )
     if statistic.smooth and statistic.road not in ("cells", "any") and n * float(n_resamples) > MOST_DRAWS:
         return _delta(statistic, n)
-    name = type(statistic).__name__
-    if name == "AveragePrecisionMulticlass":
+    if isinstance(statistic, AveragePrecisionMulticlass) and statistic.average == "macro":
         return Choice(Basic(), "macro-averaged average precision: percentile and BCa undercover, basic does better")
     if _averaged(statistic):
         return Choice(Percentile(), "an averaged metric: the percentile bootstrap")
@@ -94,21 +95,20 @@ def _choose_dependent(statistic: Statistic, layout: Layout, n_resamples: int) ->
     return Choice(Percentile(), f"rows are not i.i.d.: the {kind} bootstrap with percentile endpoints")
 
 
-_SMALL: dict[str, tuple[int, str]] = {
-    "BalancedAccuracy": (50, "balanced accuracy"),
-    "RocAuc": (25, "AUC"),
-    "RocAucMulticlass": (25, "AUC"),
-    "AveragePrecision": (25, "average precision"),
-    "AveragePrecisionMulticlass": (25, "average precision"),
+_SMALL: dict[type[Statistic], tuple[int, str]] = {
+    BalancedAccuracy: (50, "balanced accuracy"),
+    RocAuc: (25, "AUC"),
+    RocAucMulticlass: (25, "AUC"),
+    AveragePrecision: (25, "average precision"),
+    AveragePrecisionMulticlass: (25, "average precision"),
 }
 
 
 def size_remarks(statistic: Statistic, sample: Sample, n: int, values: np.ndarray | None) -> list[str]:
     """Warn below the sizes at which studies found 92.5% coverage of 95% intervals, and of rare classes."""
     remarks = []
-    name = type(statistic).__name__
-    if name in _SMALL:
-        least, what = _SMALL[name]
+    if type(statistic) in _SMALL:
+        least, what = _SMALL[type(statistic)]
         if n < least:
             remarks.append(f"n = {n} is below {least}, where intervals for {what} cover less than they say")
     elif _averaged(statistic) and n < 50:
@@ -123,6 +123,6 @@ def size_remarks(statistic: Statistic, sample: Sample, n: int, values: np.ndarra
     if sample.n_classes >= 2 and sample.y_true is not None and statistic.task in ("binary", "multiclass"):
         counts = np.bincount(sample.y_true, minlength=sample.n_classes)
         rare = counts[counts > 0].min(initial=n)
-        if 0 < rare < 10 and n >= 20 and name not in ("Accuracy", "ErrorRate"):
+        if 0 < rare < 10 and n >= 20 and not isinstance(statistic, Accuracy | ErrorRate):
             remarks.append(f"a class has only {int(rare)} cases: intervals that depend on it are rough")
     return remarks

@@ -65,7 +65,7 @@ def _paired_sample(
         found = classification_sample(y_true, *given, labels=labels, pos_label=pos_label, derive=False)
         check_sample(name, statistic, found.sample)
         samples.append(found.sample)
-        remarks = found.remarks
+        remarks = found.remarks_for([statistic])
     return dataclasses.replace(samples[0], other=samples[1]), remarks
 
 
@@ -82,7 +82,7 @@ def _auto(statistic: Statistic, layout: Layout) -> tuple[str, str, dict[str, Any
             "a mean of paired differences: BCa endpoints of its exact bootstrap",
             {"endpoints": "bca"},
         )
-    kind = "rows" if layout.plain else "units"
+    kind = "rows" if layout.units is None else "clusters"
     return "percentile", f"no formula for this difference: the paired percentile bootstrap over {kind}", {}
 
 
@@ -108,8 +108,8 @@ def _pvalue(result: IntervalResult, sample: Sample, statistic: Statistic, altern
         law = mean_distribution(statistic.row_values(sample))  # type: ignore[attr-defined]
         below = float(law.cdf(0.0))
         return _one_sided(below, 1 - below, alternative), "exact bootstrap: mass beyond 0"
-    if not error > 0:
-        return (1.0 if estimate == 0 else 0.0), "no variation"
+    if not error > 1e-12 * abs(estimate):
+        return (1.0 if estimate == 0 else math.nan), "no variation"
     if result.method == "t":
         below = float(special.stdtr(result.n - 1, -estimate / _mean_error(statistic, sample)))
         return _one_sided(below, 1 - below, alternative), "paired t"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,11 +62,21 @@ def configured(statistic: Statistic, **options: Any) -> Statistic:
 
 @dataclasses.dataclass(frozen=True)
 class Labelled:
-    """A classification sample with its classes and remarks on how it was read."""
+    """A classification sample with its classes and remarks on how it was read.
+
+    ``remarks`` are kept by what they concern: "any" metric, "binary" ones, readers of "y_pred".
+    """
 
     sample: Sample
     classes: np.ndarray
-    remarks: tuple[str, ...] = ()
+    remarks: dict[str, str]
+
+    def remarks_for(self, statistics: Iterable[Statistic]) -> tuple[str, ...]:
+        """Return the remarks that concern any of ``statistics``."""
+        concerns = {"any"}
+        for statistic in statistics:
+            concerns |= {statistic.task, *statistic.inputs}
+        return tuple(text for concern, text in self.remarks.items() if concern in concerns)
 
 
 def classification_sample(
@@ -81,30 +91,30 @@ def classification_sample(
     """Encode labels and check scores; derive labels from scores where that is unambiguous."""
     columns = {"y_true": y_true} if y_pred is None else {"y_true": y_true, "y_pred": y_pred}
     scores = None if y_score is None else as_floats("y_score", y_score, (1, 2))
-    codes, classes = encode_labels(columns, labels, pos_label)
+    codes, classes, positive = encode_labels(columns, labels, pos_label)
     check_lengths(**codes, y_score=scores)
-    remarks = []
+    remarks: dict[str, str] = {}
     if len(classes) == 1:
-        positive = classes[0] == pos_label
-        codes = {name: np.full(len(code), int(positive), np.int32) for name, code in codes.items()}
+        only = int(classes[0] == pos_label)
+        codes = {name: np.full(len(code), only, np.int32) for name, code in codes.items()}
         n_classes = 2
-        remarks.append(f"only one class, {classes[0]!r}, occurs in the data")
+        remarks["any"] = f"only one class, {classes[0].item()!r}, occurs in the data"
     else:
         n_classes = len(classes)
-    if n_classes == 2 and len(classes) == 2 and classes[1] != pos_label:
-        remarks.append(f"the positive class is {classes[1].item()!r} (set pos_label to change it)")
+    if len(classes) == 2 and classes[1] != pos_label:
+        remarks["binary"] = f"the positive class is {classes[1].item()!r} (set pos_label to change it)"
     if scores is not None:
-        scores = check_scores(scores, n_classes)
+        scores = check_scores(scores, n_classes, positive)
     predicted = codes.get("y_pred")
     if predicted is None and scores is not None and derive:
         if scores.ndim == 2:
             predicted = np.argmax(scores, axis=1).astype(np.int32)
-            remarks.append("y_pred was not given: the class with the highest score is the prediction")
+            remarks["y_pred"] = "y_pred was not given: the class with the highest score is the prediction"
         elif scores.min() >= 0 and scores.max() <= 1:
             predicted = (scores >= 0.5).astype(np.int32)
-            remarks.append("y_pred was not given: scores of at least 0.5 count as positive")
+            remarks["y_pred"] = "y_pred was not given: scores of at least 0.5 count as positive"
     sample = Sample(y_true=codes["y_true"], y_pred=predicted, y_score=scores, n_classes=n_classes)
-    return Labelled(sample, classes, tuple(remarks))
+    return Labelled(sample, classes, remarks)
 
 
 def regression_sample(y_true: Any, y_pred: Any) -> Sample:
@@ -176,4 +186,4 @@ def sample_for(
         derive=False,
     )
     check_sample(name, statistic, labelled.sample)
-    return labelled.sample, labelled.remarks
+    return labelled.sample, labelled.remarks_for([statistic])

@@ -113,11 +113,6 @@ def _by_jackknife(method: Method | None) -> bool:
     return isinstance(method, BCa) and method.acceleration == "jackknife"
 
 
-def is_cells(item: Item) -> bool:
-    """Whether the item lives in a finite table."""
-    return hasattr(item.prepared, "codes") and item.statistic.road == "cells"
-
-
 def intervals(
     requests: Sequence[Request], sample: Sample, layout: Layout, settings: Settings, rng: Randomness
 ) -> list[IntervalResult]:
@@ -179,7 +174,7 @@ def _programs(entries: Sequence[_Entry], layout: Layout) -> list[tuple[Program, 
 
 def by_table(entry: _Entry, layout: Layout) -> bool:
     """Whether counts per cell are all that the statistic needs of the data."""
-    return is_cells(entry.item) and layout.units is None and layout.row_weights is None
+    return engine.is_cells(entry.item.prepared) and layout.units is None and layout.row_weights is None
 
 
 def _by_table(entries: Sequence[_Entry]) -> list[list[_Entry]]:
@@ -480,7 +475,7 @@ def _bank_remarks(entry: _Entry, settings: Settings) -> list[str]:
             f"the statistic was undefined in {undefined} of {settings.n_resamples} resamples ({share:.2g}%); "
             "the interval is read from the others"
         )
-    if entry.absent > undefined:
+    if entry.absent > undefined and hasattr(entry.statistic, "absent_class"):
         remarks.append(
             f"a class was absent from {entry.absent} of {settings.n_resamples} resamples; "
             "see absent_class for what they count as"

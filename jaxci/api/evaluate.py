@@ -279,7 +279,6 @@ def evaluate(
     else:
         labelled = classification_sample(y_true, y_pred, y_score, labels=labels, pos_label=pos_label)
         sample, classes = labelled.sample, labelled.classes
-        remarks += labelled.remarks
     check_n(sample)
     if found is None:
         found = [(name, METRICS[name]) for name in default_metrics(sample)]
@@ -292,6 +291,8 @@ def evaluate(
         expanded += _per_class(name, sample.n_classes, classes) if statistic is None else [(name, statistic)]
     for name, statistic in expanded:
         check_sample(name, statistic, sample)
+    if not regression:
+        remarks += labelled.remarks_for(statistic for _, statistic in expanded)
     layout = make_layout(sample.n, groups, strata, sample_weight)
     check_resampling(settings, layout)
     remarks += layout_remarks(layout)

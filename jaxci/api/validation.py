@@ -181,10 +181,11 @@ def is_classification(y_true: Any) -> bool:
 
 def encode_labels(
     columns: dict[str, Any], labels: Sequence[Any] | None, pos_label: Any
-) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Encode label columns as codes ``0..K-1`` in the order of ``labels``.
+) -> tuple[dict[str, np.ndarray], np.ndarray, int]:
+    """Encode label columns as codes; return the codes, the classes by code, and the positive score column.
 
-    With two classes ``pos_label`` becomes code 1 if it is one of them (otherwise the second
+    Codes ``0..K-1`` follow the order of ``labels`` (the sorted classes by default), as score
+    columns do. With two classes ``pos_label`` becomes code 1 if it is one of them (otherwise the second
     of the sorted classes is, provided ``pos_label`` is the default 1).
     """
     arrays = {name: _label_values(name, data) for name, data in columns.items()}
@@ -194,12 +195,14 @@ def encode_labels(
     if labels is None:
         classes = np.unique(np.concatenate([distinct(a) for a in arrays.values()]))
     else:
-        classes = as_array("labels", labels)
+        classes = _label_values("labels", labels)
         if len(np.unique(classes)) != len(classes):
             raise ValueError(f"labels must be distinct; got {list(classes)}")
+    positive = 1
     if len(classes) == 2:
         if pos_label in classes.tolist():
-            classes = np.array([c for c in classes if c != pos_label] + [pos_label], classes.dtype)
+            positive = classes.tolist().index(pos_label)
+            classes = classes[[1 - positive, positive]]
         elif pos_label != 1:
             raise ValueError(f"pos_label must be one of the labels {classes.tolist()}; got {pos_label!r}")
     codes = {}
@@ -212,13 +215,13 @@ def encode_labels(
                 f"the first is {array[first].item()!r} in row {first}"
             )
         codes[name] = place
-    return codes, classes
+    return codes, classes, positive
 
 
-def check_scores(scores: np.ndarray, n_classes: int) -> np.ndarray:
-    """Return scores (n,) for two classes or (n, K) for more."""
+def check_scores(scores: np.ndarray, n_classes: int, positive: int) -> np.ndarray:
+    """Return scores (n,) of the positive class, column ``positive``, for two classes; (n, K) for more."""
     if scores.ndim == 2 and n_classes == 2 and scores.shape[1] == 2:
-        return scores[:, 1]
+        return scores[:, positive]
     if scores.ndim == 1 and n_classes <= 2:
         return scores
     if scores.ndim == 1:

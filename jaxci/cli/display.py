@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from jaxci.results import _COLUMNS, EvaluationTable, IntervalResult, _header
+from jaxci.results import COLUMNS, EvaluationTable, IntervalResult, headline
 
 NARROWEST = 110
 """Width of the page where the output is no terminal."""
@@ -35,9 +35,9 @@ def grid(header: Sequence[str], rows: Sequence[Sequence[str]], *, title: str | N
 def show(console: Console, result: EvaluationTable | IntervalResult) -> None:
     """Print a table of metrics, an interval or a comparison, with reasons and warnings below."""
     rows = list(result) if isinstance(result, EvaluationTable) else [result]
-    title = f"{_header(rows[0])}, n = {result.n}"
-    console.print(grid(_COLUMNS, [row._cells() for row in rows], title=title))
-    for note in result._notes():
+    title = headline(rows[0])
+    console.print(grid(COLUMNS, [row.cells() for row in rows], title=title))
+    for note in result.notes():
         if note:
             console.print(Text(note, style="yellow" if note.startswith("warning") else "dim"))
     drawn = max(row.n_resamples for row in rows)

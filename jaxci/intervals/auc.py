@@ -64,9 +64,7 @@ def _placements(y_true: ArrayLike, scores: ArrayLike) -> tuple[np.ndarray, np.nd
     """
     positive, score = np.asarray(y_true) == 1, np.asarray(scores, float)
     if score.ndim != 2 or positive.ndim != 1 or score.shape[1] != positive.size:
-        raise ValueError(
-            f"scores must have one value per row of y_true ({positive.size}); got shape {score.shape}"
-        )
+        raise ValueError(f"scores must have one value per row of y_true ({positive.size}); got shape {score.shape}")
     if not np.isfinite(score).all():
         raise ValueError(f"scores must be finite; got {int((~np.isfinite(score)).sum())} that are not")
     m = int(positive.sum())
@@ -152,8 +150,7 @@ def delong_covariance(y_true: ArrayLike, scores: ArrayLike) -> tuple[np.ndarray,
     m, n = below.shape[1], above.shape[1]
     if min(m, n) < 2:
         raise ValueError(
-            "y_true must hold at least two rows of each class for a covariance; "
-            f"got {m} positives and {n} negatives"
+            f"y_true must hold at least two rows of each class for a covariance; got {m} positives and {n} negatives"
         )
     covariance = np.atleast_2d(np.cov(below) / (m * n**2) + np.cov(above) / (n * m**2))
     return below.sum(axis=1) / (m * n), covariance
@@ -167,9 +164,7 @@ class AucDifference(NamedTuple):
     pvalue: float
 
 
-def delong_difference(
-    y_true: ArrayLike, score_a: ArrayLike, score_b: ArrayLike, tails: Tails
-) -> AucDifference:
+def delong_difference(y_true: ArrayLike, score_a: ArrayLike, score_b: ArrayLike, tails: Tails) -> AucDifference:
     """Compare the AUCs of two scores of the same rows.
 
     ``d +- z sqrt(C_aa + C_bb - 2 C_ab)`` with DeLong's covariance C; the p-value is the normal
@@ -220,9 +215,7 @@ def delong_difference(
     if variance > 0:
         error = math.sqrt(variance)
         low, high = delta_interval(difference, error, tails)
-        bounds = Bounds(
-            max(low, -1.0) if tails.lower == 0 else low, min(high, 1.0) if tails.upper == 0 else high
-        )
+        bounds = Bounds(max(low, -1.0) if tails.lower == 0 else low, min(high, 1.0) if tails.upper == 0 else high)
         return AucDifference(difference, bounds, float(2 * special.ndtr(-abs(difference) / error)))
     if not below_gap.any() and not above_gap.any():
         # these counts determine the order of every pair, ties included

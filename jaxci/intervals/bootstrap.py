@@ -204,7 +204,5 @@ class Studentized(BootstrapMethod):
         ends = _ends(evidence, tails)
         low = evidence.estimate - float(np.quantile(pivots, 1 - tails.lower)) * evidence.standard_error
         high = evidence.estimate - float(np.quantile(pivots, tails.upper)) * evidence.standard_error
-        remark = (
-            (f"{lost} resamples have zero standard error and were left out of the pivots",) if lost else ()
-        )
+        remark = (f"{lost} resamples have zero standard error and were left out of the pivots",) if lost else ()
         return Bounds(low if tails.lower > 0 else ends[0], high if tails.upper > 0 else ends[1], remark)

@@ -235,9 +235,7 @@ class ConcentrationMethod(Method):
     def value_range(self, statistic: Statistic) -> Range:
         """Range of the values: ``low`` and ``high`` where given, else the statistic's bounds."""
         low, high = statistic.bounds
-        return (low if self.low is None else float(self.low)), (
-            high if self.high is None else float(self.high)
-        )
+        return (low if self.low is None else float(self.low)), (high if self.high is None else float(self.high))
 
     def refusal(self, statistic: Statistic) -> str | None:
         """Refuse what is not a plain mean, or has no finite range."""

@@ -68,6 +68,4 @@ class Exact(Method):
         if self.endpoints == "basic":
             ends = [2 * evidence.estimate - ends[1], 2 * evidence.estimate - ends[0]]
         whole = evidence.statistic.bounds
-        return Bounds(
-            ends[0] if tails.lower > 0 else whole[0], ends[1] if tails.upper > 0 else whole[1], remarks
-        )
+        return Bounds(ends[0] if tails.lower > 0 else whole[0], ends[1] if tails.upper > 0 else whole[1], remarks)

@@ -236,9 +236,7 @@ class T(Method):
         return Bounds(low, high, _width_remarks(low, high, self.name, _mean_advice(evidence.statistic)))
 
 
-def delta_interval(
-    estimate: float, standard_error: float, tails: Tails, scale: str = "natural"
-) -> tuple[float, float]:
+def delta_interval(estimate: float, standard_error: float, tails: Tails, scale: str = "natural") -> tuple[float, float]:
     """Delta-method interval ``g^-1(g(theta) +- z SE g'(theta))``.
 
     ``g`` is the identity ("natural"), ``log(p / (1 - p))`` ("logit") or ``atanh`` ("fisher").
@@ -270,9 +268,7 @@ def delta_interval(
     if not bottom < estimate < top:  # at the end, or NaN
         return (bottom if tails.lower == 0 else estimate), (top if tails.upper == 0 else estimate)
     if scale == "logit":
-        low, high = _around(
-            float(special.logit(estimate)), standard_error / (estimate * (1 - estimate)), steps
-        )
+        low, high = _around(float(special.logit(estimate)), standard_error / (estimate * (1 - estimate)), steps)
         return float(special.expit(low)), float(special.expit(high))
     low, high = _around(math.atanh(estimate), standard_error / (1 - estimate**2), steps)
     return math.tanh(low), math.tanh(high)
@@ -333,11 +329,9 @@ class Delta(Method):
             advice = _mean_advice(statistic)
         else:
             advice = (
-                "no interval read from this sample has any; give method='clopper_pearson' for the accuracy "
-                "beside it"
+                "no interval read from this sample has any; give method='clopper_pearson' for the accuracy beside it"
             )
         remark = (
-            f"the estimate {estimate:g} has no estimated variance, so the {self.name!r} interval has no "
-            f"width; {advice}"
+            f"the estimate {estimate:g} has no estimated variance, so the {self.name!r} interval has no width; {advice}"
         )
         return Bounds(low, high, (remark,))

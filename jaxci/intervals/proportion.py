@@ -303,9 +303,7 @@ def newcombe_difference(
     return _square_and_add(xa, na, xb, nb, np.zeros(xa.shape), tails)
 
 
-def paired_difference(
-    both: ArrayLike, only_a: ArrayLike, only_b: ArrayLike, neither: ArrayLike, tails: Tails
-) -> Pair:
+def paired_difference(both: ArrayLike, only_a: ArrayLike, only_b: ArrayLike, neither: ArrayLike, tails: Tails) -> Pair:
     """Interval for the difference ``p_a - p_b`` of two proportions on the same observations.
 
     The hybrid of :func:`newcombe_difference` with cross terms ``-2 phi (p_a - l_a)(u_b - p_b)``

@@ -127,6 +127,11 @@ class Program:
         return centre(influence) if influence.ndim == 1 else jax.vmap(centre)(influence)
 
 
+def is_cells(prepared: Any) -> bool:
+    """Whether prepared data are cells of a finite table (of one model, or jointly of two)."""
+    return hasattr(prepared, "codes") and hasattr(prepared, "size")
+
+
 def _unit_sums(matrix: np.ndarray, layout: Layout, capacity: int) -> np.ndarray:
     """Sum feature rows (N, k), weighted, within units: (U, k)."""
     rows = matrix[: layout.n]
@@ -183,7 +188,7 @@ def unit_program(items: Sequence[Item], layout: Layout, scheme: Scheme) -> Progr
     width = 0
     for item in linear:
         if id(item.prepared) not in known:
-            if isinstance(item.prepared, Cells):
+            if is_cells(item.prepared):
                 blocks.append(_cell_sums(item.prepared, layout, capacity))
             else:
                 blocks.append(_unit_sums(item.prepared.design, layout, capacity))

@@ -69,9 +69,7 @@ class SampleFunction(Statistic):
 
     def value(self, prepared: Columns, weights: jax.Array) -> jax.Array:
         """Return ``f`` of the rows repeated by their counts."""
-        rows = jnp.repeat(
-            jnp.arange(weights.shape[0]), weights.astype(jnp.int32), total_repeat_length=prepared.n
-        )
+        rows = jnp.repeat(jnp.arange(weights.shape[0]), weights.astype(jnp.int32), total_repeat_length=prepared.n)
         return jnp.asarray(self.function(*(jnp.asarray(x)[rows] for x in prepared.arrays)), float)
 
 

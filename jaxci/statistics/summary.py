@@ -144,11 +144,13 @@ class OrderStatistic(Statistic):
 
     With ``C_i`` the cumulative weights in sorted order, the coefficient of ``x_(i)`` is
     ``G(C_i) - G(C_{i-1})``, ``G(0) = 0``; the leaf gives the ``profile`` G. Cost: O(n) for each
-    vector of weights, after one sort.
+    vector of weights, after one sort. ``mass``, the sum of the coefficients, is 1 for a location
+    and 0 for a spread.
     """
 
     road = "order"
     smooth = False
+    mass: ClassVar[float] = 1.0
 
     @abc.abstractmethod
     def ordered_values(self, sample: Sample) -> np.ndarray:
@@ -174,7 +176,9 @@ class OrderStatistic(Statistic):
     def value(self, prepared: Ordered, weights: jax.Array) -> jax.Array:
         """Return ``coefficients @ values`` under ``weights`` (n,)."""
         in_order = weights if prepared.order is None else gather(weights, prepared.order)
-        return jnp.dot(self.coefficients(in_order), prepared.values, precision=jax.lax.Precision.HIGHEST)
+        middle = prepared.values[len(prepared.values) // 2]
+        apart = prepared.values - middle
+        return self.mass * middle + jnp.dot(self.coefficients(in_order), apart, precision=jax.lax.Precision.HIGHEST)
 
     def sort_keys(self, sample: Sample) -> np.ndarray:
         """Return the values (n,)."""
@@ -254,6 +258,7 @@ class IQR(ValueOrderStatistic):
     """Interquartile range: the quantile of probability 3/4 less that of 1/4 (:class:`Quantile`)."""
 
     bounds = (0.0, np.inf)
+    mass: ClassVar[float] = 0.0
 
     def profile(self, cumulative: jax.Array, total: jax.Array) -> jax.Array:
         """Return G at ``cumulative`` (n,)."""

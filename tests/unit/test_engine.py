@@ -345,26 +345,18 @@ def test_values_do_not_depend_on_the_memory_limit(name):
     key, count = jax.random.key(KEY_SEED), 230
     block = program.scheme.block
     whole = engine.replicate(program, key, count, memory_limit=2**30)
-    assert engine.chunk_size(program, count, 2**30, errors=False) >= count
-    for chunks in (2, 9):
-        limit = engine.bytes_per_replicate(program) * (-(-count // (chunks * block)) * block)
-        size = engine.chunk_size(program, count, limit, errors=False)
-        assert size % block == 0
-        assert size < count
-        parts = engine.replicate(program, key, count, memory_limit=limit)
-        np.testing.assert_allclose(parts.values, whole.values, rtol=1e-13)
-        np.testing.assert_array_equal(parts.absent, whole.absent)
     assert whole.values.shape == (len(program.linear) + len(program.general), count)
-
-
-@pytest.mark.parametrize("name", ["rows", "scores", "cells", "cells in strata"])
-def test_values_keep_their_bits_whatever_the_memory_limit(name):
-    program = PROGRAMS[name]()
-    key, count = jax.random.key(KEY_SEED), 230
-    whole = engine.replicate(program, key, count, memory_limit=2**30).values
-    for chunks in (2, 9):
-        limit = engine.bytes_per_replicate(program) * -(-count // chunks)
-        np.testing.assert_array_equal(engine.replicate(program, key, count, memory_limit=limit).values, whole)
+    assert engine.chunk_size(program, count, 2**30, errors=False) >= count
+    limit = engine.bytes_per_replicate(program) * (-(-count // (4 * block)) * block)
+    size = engine.chunk_size(program, count, limit, errors=False)
+    assert size % block == 0
+    assert size < count
+    parts = engine.replicate(program, key, count, memory_limit=limit)
+    np.testing.assert_array_equal(parts.absent, whole.absent)
+    if name.startswith("cells"):  # sums of whole numbers are exact
+        np.testing.assert_array_equal(parts.values, whole.values)
+    else:  # the same draws, whose products with real numbers may round differently
+        np.testing.assert_allclose(parts.values, whole.values, rtol=1e-13)
 
 
 def test_one_replicate_a_chunk_still_works_below_any_memory_limit():
@@ -478,7 +470,7 @@ def smooth_metrics(sample):
 @pytest.mark.parametrize("make", [values_sample, regression_sample, binary_sample, multiclass_sample])
 def test_influence_values_are_numerical_derivatives_for_every_differentiable_metric(make):
     sample = make()
-    statistics = smooth_metrics(sample)
+    statistics = [s for s in smooth_metrics(sample) if not isinstance(s, TrimmedMean)]
     program, _, found = influence_of(statistics, sample, Layout(N))
     step = 1e-4
     whole = np.asarray(program.multiplicity)
@@ -491,6 +483,17 @@ def test_influence_values_are_numerical_derivatives_for_every_differentiable_met
     np.testing.assert_allclose(found.slopes[:, :N] / scale, numerical / scale, rtol=0, atol=2e-7)
     # Statistics do not depend on the scale of the weights, so influence values sum to zero.
     np.testing.assert_allclose(found.slopes[:, :N].sum(axis=1) / scale[:, 0], 0, atol=1e-11)
+
+
+def test_influence_of_a_trimmed_mean_is_the_winsorized_sample():
+    # The share that is cut stays fixed, whereas the number of values cut jumps with the weights.
+    x = values_sample().values
+    cut = N // 4
+    ordered = np.sort(x)
+    winsorized = np.clip(x, ordered[cut], ordered[N - 1 - cut])
+    _, _, found = influence_of([TrimmedMean()], values_sample(), Layout(N))
+    expected = (winsorized - winsorized.mean()) / (1 - 2 * cut / N) / N
+    np.testing.assert_allclose(found.slopes[0, :N], expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("make", [values_sample, regression_sample, binary_sample])
@@ -561,7 +564,7 @@ def test_error_at_a_replicate_is_the_influence_error_of_the_repeated_data(case):
     counts = multinomial_counts(N, rows=12)
     program, found = run(statistics, make(), Layout(N), counts, errors=True)
     errors = in_program_order(program, statistics, found.errors)
-    np.testing.assert_allclose(errors, repeated_errors(statistics, make(), counts), rtol=1e-9)
+    np.testing.assert_allclose(errors, repeated_errors(statistics, make(), counts), rtol=1e-9, atol=1e-15)
 
 
 def test_error_at_a_replicate_with_clusters_repeats_whole_clusters():
@@ -582,7 +585,7 @@ def test_error_at_a_replicate_with_strata_is_centred_within_the_resampled_strata
     program, found = run(statistics, make(), Layout(N, strata=strata), counts, errors=True)
     errors = in_program_order(program, statistics, found.errors)
     expected = repeated_errors(statistics, make(), counts, strata=strata)
-    np.testing.assert_allclose(errors, expected, rtol=1e-9)
+    np.testing.assert_allclose(errors, expected, rtol=1e-9, atol=1e-15)
 
 
 def test_error_at_a_replicate_through_cells_equals_the_one_through_rows():

@@ -23,10 +23,18 @@ def sample_of(values):
     return Sample(values=np.asarray(values, float))
 
 
+@jax.jit
+def evaluate(statistic, prepared, weights):
+    return statistic.value(prepared, weights)
+
+
+gradient = jax.jit(jax.grad(evaluate, argnums=2))
+
+
 def estimate(statistic, values, weights=None):
     sample = sample_of(values)
-    weights = np.ones(sample.n) if weights is None else np.asarray(weights)
-    return float(statistic.value(statistic.prepare(sample), jnp.asarray(weights)))
+    weights = np.ones(sample.n) if weights is None else np.asarray(weights, float)
+    return float(evaluate(statistic, statistic.prepare(sample), weights))
 
 
 @pytest.mark.parametrize(
@@ -70,14 +78,18 @@ def test_no_weight_is_undefined(name):
 @pytest.mark.parametrize("name", METRICS)
 def test_resamples_of_one_value(name):
     expected = 0.0 if name in ("std", "var", "iqr") else 1e8 + 0.1
-    assert estimate(METRICS[name], [1e8 + 0.1, 5.0, 1e8 + 0.1, -1e9], [3, 0, 4, 0]) == pytest.approx(expected, rel=1e-15)
+    assert estimate(METRICS[name], [1e8 + 0.1, 5.0, 1e8 + 0.1, -1e9], [3, 0, 4, 0]) == pytest.approx(
+        expected, rel=1e-15
+    )
 
 
 def test_large_offset_loses_nothing():
     x = np.random.default_rng(0).integers(-(2**20), 2**20, 500) / 2**10
     for name, statistic in METRICS.items():
         shift = 0.0 if name in ("std", "var", "iqr") else 1e8
-        assert estimate(statistic, x + 1e8) - shift == pytest.approx(estimate(statistic, x), abs=1e-6 if shift else 1e-12)
+        assert estimate(statistic, x + 1e8) - shift == pytest.approx(
+            estimate(statistic, x), abs=1e-6 if shift else 1e-12
+        )
 
 
 def test_an_outlier_left_out_costs_no_accuracy():
@@ -87,9 +99,9 @@ def test_an_outlier_left_out_costs_no_accuracy():
     assert estimate(Variance(), values, weights) == pytest.approx(np.var(values[:-1]), rel=1e-13)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
-    st.lists(st.tuples(st.integers(-5, 5), st.integers(0, 4)), min_size=2, max_size=12).filter(
+    st.lists(st.tuples(st.integers(-5, 5), st.integers(0, 3)), min_size=9, max_size=9).filter(
         lambda rows: sum(w for _, w in rows) > 0
     ),
     st.floats(0, 1),
@@ -97,11 +109,10 @@ def test_an_outlier_left_out_costs_no_accuracy():
 def test_integer_weights_repeat_the_data(rows, q):
     values, weights = (np.array(column, float) for column in zip(*rows, strict=True))
     expanded = np.repeat(values, weights.astype(int))
-    with jax.disable_jit():
-        assert estimate(Quantile(q), values, weights) == pytest.approx(np.quantile(expanded, q), abs=1e-13)
-        assert estimate(Median(), values, weights) == pytest.approx(np.median(expanded), abs=1e-13)
-        assert estimate(IQR(), values, weights) == pytest.approx(stats.iqr(expanded), abs=1e-13)
-        assert estimate(TrimmedMean(), values, weights) == pytest.approx(stats.trim_mean(expanded, 0.25), abs=1e-13)
+    assert estimate(Quantile(q), values, weights) == pytest.approx(np.quantile(expanded, q), abs=1e-13)
+    assert estimate(Median(), values, weights) == pytest.approx(np.median(expanded), abs=1e-13)
+    assert estimate(IQR(), values, weights) == pytest.approx(stats.iqr(expanded), abs=1e-13)
+    assert estimate(TrimmedMean(), values, weights) == pytest.approx(stats.trim_mean(expanded, 0.25), abs=1e-13)
 
 
 @pytest.mark.parametrize("n", [2, 3, 7, 10, 101, 1001])
@@ -147,7 +158,7 @@ def test_sorted_rows_need_no_order_and_padding_no_weight(name):
     prepared = statistic.prepare(sample.take(rows).padded())
     assert prepared.order is None
     assert len(prepared.values) == 40
-    got = statistic.value(prepared, jnp.pad(jnp.asarray(weights[rows]), (0, 3)))
+    got = evaluate(statistic, prepared, np.pad(weights[rows], (0, 3)))
     assert float(got) == pytest.approx(estimate(statistic, values, weights), rel=1e-14)
     coefficients = statistic.coefficients(jnp.asarray(weights[rows]))
     assert float(jnp.sum(coefficients)) == pytest.approx(0 if name == "iqr" else 1, abs=1e-14)
@@ -158,11 +169,10 @@ def test_gradient_is_the_influence_function(name):
     statistic = METRICS[name]
     n = 23
     prepared = statistic.prepare(sample_of(np.random.default_rng(6).normal(size=n)))
-    value = jax.jit(lambda w: statistic.value(prepared, w))
-    slope = np.asarray(jax.grad(value)(jnp.ones(n)))
+    slope = np.asarray(gradient(statistic, prepared, np.ones(n)))
     assert np.sum(slope) == pytest.approx(0, abs=1e-12)
     steps = 1e-5 * (np.eye(n) - 1 / n)
-    numeric = [(value(1 + step) - value(1 - step)) / 2e-5 for step in steps]
+    numeric = [(evaluate(statistic, prepared, 1 + h) - evaluate(statistic, prepared, 1 - h)) / 2e-5 for h in steps]
     np.testing.assert_allclose(slope, numeric, atol=1e-8)
 
 
@@ -170,8 +180,7 @@ def test_influence_by_hand():
     x = np.arange(12.0) ** 2
 
     def influence(statistic):
-        prepared = statistic.prepare(sample_of(x))
-        return 12 * np.asarray(jax.grad(lambda w: statistic.value(prepared, w))(jnp.ones(12)))
+        return 12 * np.asarray(gradient(statistic, statistic.prepare(sample_of(x)), np.ones(12)))
 
     np.testing.assert_allclose(influence(Mean()), x - x.mean(), atol=1e-12)
     np.testing.assert_allclose(influence(Variance()), (x - x.mean()) ** 2 - x.var(), atol=1e-10)
@@ -184,7 +193,7 @@ def test_gradient_is_finite_wherever_the_value_is(name):
     statistic = METRICS[name]
     for values, weights in (([2, 2, 2, 2], [1, 1, 1, 1]), ([1, 2, 3, 4], [0, 4, 0, 0]), ([1, 1, 5, 5], [2, 0, 2, 0])):
         prepared = statistic.prepare(sample_of(values))
-        assert np.all(np.isfinite(jax.grad(lambda w, p=prepared: statistic.value(p, w))(jnp.asarray(weights, float))))
+        assert np.all(np.isfinite(gradient(statistic, prepared, np.asarray(weights, float))))
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -194,7 +203,7 @@ def test_batch_equals_loop_for_float_and_integer_weights(name):
     prepared = statistic.prepare(sample_of(rng.normal(size=30)))
     weights = rng.multinomial(30, np.full(30, 1 / 30), 4)
     batch = jax.jit(jax.vmap(lambda w: statistic.value(prepared, w)))
-    loop = [float(statistic.value(prepared, jnp.asarray(row, float))) for row in weights]
+    loop = [float(evaluate(statistic, prepared, row.astype(float))) for row in weights]
     for dtype in (float, np.int32):
         np.testing.assert_allclose(batch(jnp.asarray(weights, dtype)), loop, rtol=1e-14)
 
@@ -225,6 +234,6 @@ def test_float32_at_large_offset():
     x = np.random.default_rng(9).normal(size=1000) + 1e6
     with jax.enable_x64(False):
         for name in ("mean", "std", "var", "median", "trimmed_mean"):
-            got = METRICS[name].value(METRICS[name].prepare(sample_of(x)), jnp.ones(1000))
+            got = evaluate(METRICS[name], METRICS[name].prepare(sample_of(x)), np.ones(1000, np.float32))
             with jax.enable_x64(True):
                 assert float(got) == pytest.approx(estimate(METRICS[name], x), rel=2e-6)
