@@ -130,8 +130,8 @@ class IntervalResult:
     warnings: tuple[str, ...] = ()
     dtype: str = "float64"
 
-    _heading: ClassVar[tuple[str, ...]] = COLUMNS
-    _subject: ClassVar[str] = "confidence intervals"
+    heading: ClassVar[tuple[str, ...]] = COLUMNS
+    subject: ClassVar[str] = "confidence intervals"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values, ready for JSON (without the replicates)."""
@@ -168,18 +168,18 @@ class IntervalResult:
         return [f"{self.statistic}: {self.method}: {self.reason}", *(f"warning: {w}" for w in self.warnings)]
 
     def __str__(self) -> str:
-        head = f"{headline(self)}\n{aligned(self._heading, [self.cells()])}\n"
+        head = f"{headline(self)}\n{aligned(self.heading, [self.cells()])}\n"
         return head + "\n".join(self.notes())
 
     def _repr_html_(self) -> str:
         notes = "".join(f"<div>{html.escape(note)}</div>" for note in self.notes())
-        return f"<div>{html.escape(headline(self))}</div>{html_table(self._heading, [self.cells()])}{notes}"
+        return f"<div>{html.escape(headline(self))}</div>{html_table(self.heading, [self.cells()])}{notes}"
 
 
 def headline(result: IntervalResult) -> str:
     """Return the line above a table."""
     side = "" if result.alternative == "two-sided" else f", one-sided ({result.alternative})"
-    return f"{100 * result.confidence_level:g}% {result._subject}{side}, n = {result.n}"
+    return f"{100 * result.confidence_level:g}% {result.subject}{side}, n = {result.n}"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -267,8 +267,8 @@ class ComparisonResult(IntervalResult):
     margin: float | None = None
     conclusion: str = ""
 
-    _heading = ("metric", "a - b", *COLUMNS[2:])
-    _subject = "confidence intervals of the difference a - b"
+    heading = ("metric", "a - b", *COLUMNS[2:])
+    subject = "confidence intervals of the difference a - b"
 
     def notes(self) -> list[str]:
         """Return the lines below the table: reasons and warnings."""

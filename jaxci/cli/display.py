@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from jaxci.results import COLUMNS, EvaluationTable, IntervalResult, headline
+from jaxci.results import EvaluationTable, IntervalResult, headline
 
 NARROWEST = 110
 """Width of the page where the output is no terminal."""
@@ -36,7 +36,7 @@ def show(console: Console, result: EvaluationTable | IntervalResult) -> None:
     """Print a table of metrics, an interval or a comparison, with reasons and warnings below."""
     rows = list(result) if isinstance(result, EvaluationTable) else [result]
     title = headline(rows[0])
-    console.print(grid(COLUMNS, [row.cells() for row in rows], title=title))
+    console.print(grid(rows[0].heading, [row.cells() for row in rows], title=title))
     for note in result.notes():
         if note:
             console.print(Text(note, style="yellow" if note.startswith("warning") else "dim"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import functools
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -47,6 +48,9 @@ class Bounds(NamedTuple):
 class Evidence:
     """Everything an interval may be read from. A method declares the fields it needs.
 
+    Shapes are those of one data set; bootstrap methods, z, t and the proportion methods also
+    take stacks of data sets, with leading axes (...) on every array.
+
     Attributes
     ----------
     statistic : Statistic
@@ -76,18 +80,24 @@ class Evidence:
     """
 
     statistic: Statistic
-    estimate: float
+    estimate: Any
     n: int
-    count: float | None = None
-    nobs: float | None = None
+    count: Any = None
+    nobs: Any = None
     values: np.ndarray | None = None
-    standard_error: float | None = None
-    acceleration: float | None = None
+    standard_error: Any = None
+    acceleration: Any = None
     replicates: np.ndarray | None = None
     replicate_errors: np.ndarray | None = None
     distribution: Any = None
     auc: Any = None
     curvature: Any = None
+
+    @functools.cached_property
+    def ordered(self) -> np.ndarray:
+        """The replicates sorted along the last axis, NaN last."""
+        assert self.replicates is not None
+        return np.sort(self.replicates, axis=-1)
 
 
 class Method(abc.ABC):

@@ -1,14 +1,17 @@
 """Bootstrap intervals: every one is read from the same replicates.
 
 ``Evidence.replicates`` may hold NaN (undefined resamples); bounds use the defined ones and
-the caller reports how many were not. Replicate quantiles are linear (NumPy's default).
+the caller reports how many were not. Replicate quantiles are linear (NumPy's default). All
+methods work on stacks of data sets: replicates (..., B) and estimates (...).
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails
@@ -21,47 +24,55 @@ def smallest_bank(tails: Tails) -> int:
     return max(math.ceil(1 / tail - 1 - 1e-9) for tail in tails if tail > 0)
 
 
-def defined(replicates: np.ndarray) -> np.ndarray:
-    """Return the replicates that are not NaN."""
-    return replicates[~np.isnan(replicates)]
+def row_quantile(ordered: np.ndarray, p: ArrayLike) -> np.ndarray:
+    """Return the linear quantile at ``p`` (...) of each row of ``ordered`` (..., B).
+
+    Rows are sorted with NaN last, which count for nothing; NaN where p is NaN or a row is all NaN.
+    """
+    count = ordered.shape[-1] - np.sum(np.isnan(ordered), axis=-1)
+    position = np.clip(p, 0.0, 1.0) * np.maximum(count - 1, 0)
+    known = ~np.isnan(position) & (count > 0)
+    position = np.where(known, position, 0.0)
+    below = np.floor(position).astype(np.intp)
+    above = np.minimum(below + 1, np.maximum(count - 1, 0))
+    left = np.take_along_axis(ordered, below[..., None], axis=-1)[..., 0]
+    right = np.take_along_axis(ordered, above[..., None], axis=-1)[..., 0]
+    return np.where(known, left + (position - below) * (right - left), np.nan)
 
 
-def _ends(evidence: Evidence, tails: Tails) -> tuple[float, float]:
-    """Return the ends of the estimand's range, for sides with no tail."""
-    return evidence.statistic.bounds
+def share_below(ordered: np.ndarray, value: ArrayLike) -> np.ndarray:
+    """Return the share of each row of ``ordered`` (..., B) below ``value`` (...), ties counting one half."""
+    value = np.asarray(value)[..., None]
+    count = ordered.shape[-1] - np.sum(np.isnan(ordered), axis=-1)
+    hits = np.sum(ordered < value, axis=-1) + 0.5 * np.sum(ordered == value, axis=-1)
+    return np.where(count > 0, hits / np.maximum(count, 1), np.nan)
 
 
-def _at(evidence: Evidence, tails: Tails, low: float, high: float) -> Bounds:
-    """Read replicate quantiles at the probabilities ``low`` and ``high``."""
-    assert evidence.replicates is not None
-    values = defined(evidence.replicates)
-    ends = _ends(evidence, tails)
-    if values.size == 0 or (math.isnan(low) or math.isnan(high)):
-        return Bounds(math.nan, math.nan)
-    quantiles = np.quantile(values, [np.clip(low, 0, 1), np.clip(high, 0, 1)])
-    return Bounds(
-        float(quantiles[0]) if tails.lower > 0 else ends[0],
-        float(quantiles[1]) if tails.upper > 0 else ends[1],
-    )
+def open_ends(low: ArrayLike, high: ArrayLike, evidence: Evidence, tails: Tails) -> Bounds:
+    """Return bounds with the end of the estimand's range on a side that has no tail."""
+    bottom, top = evidence.statistic.bounds
+    low = np.asarray(low) if tails.lower > 0 else np.full_like(high, bottom)
+    high = np.asarray(high) if tails.upper > 0 else np.full_like(low, top)
+    return Bounds(low[()], high[()])
 
 
-def median_bias(replicates: np.ndarray, estimate: float) -> float:
+def median_bias(evidence: Evidence) -> np.ndarray:
     """Return z0: the normal quantile of the share of replicates below the estimate, ties half."""
-    values = defined(replicates)
-    below = np.mean(values < estimate) + 0.5 * np.mean(values == estimate)
-    return float(special.ndtri(below))
+    return special.ndtri(share_below(evidence.ordered, evidence.estimate))
 
 
-def adjusted_probability(p: float, z0: float, acceleration: float) -> float:
-    """Return the BCa-adjusted probability of a tail quantile (Efron 1987, eq. 2.3)."""
+def adjusted_probability(p: float, z0: ArrayLike, acceleration: ArrayLike) -> np.ndarray:
+    """Return the BCa-adjusted probability of a tail quantile (Efron 1987, eq. 2.3); 0 and 1 stay."""
+    if p in (0.0, 1.0):
+        return np.full(np.shape(z0), p)
     shifted = z0 + special.ndtri(p)
-    return float(special.ndtr(z0 + shifted / (1 - acceleration * shifted)))
+    return special.ndtr(z0 + shifted / (1 - acceleration * shifted))
 
 
-def _probabilities(tails: Tails, z0: float, acceleration: float) -> tuple[float, float]:
-    low = adjusted_probability(tails.lower, z0, acceleration) if tails.lower > 0 else 0.0
-    high = adjusted_probability(1 - tails.upper, z0, acceleration) if tails.upper > 0 else 1.0
-    return low, high
+def _quantiles(evidence: Evidence, tails: Tails, z0: ArrayLike = 0.0, acceleration: ArrayLike = 0.0) -> Bounds:
+    """Read replicate quantiles at the tails, adjusted for bias and acceleration."""
+    low, high = (adjusted_probability(p, z0, acceleration) for p in (tails.lower, 1 - tails.upper))
+    return open_ends(row_quantile(evidence.ordered, low), row_quantile(evidence.ordered, high), evidence, tails)
 
 
 class BootstrapMethod(Method):
@@ -82,7 +93,8 @@ class Percentile(BootstrapMethod):
 
     def bounds(self, evidence: Evidence, tails: Tails) -> Bounds:
         """Return the replicate quantiles at the tails."""
-        return _at(evidence, tails, tails.lower, 1 - tails.upper)
+        low, high = (row_quantile(evidence.ordered, p) for p in (tails.lower, 1 - tails.upper))
+        return open_ends(low, high, evidence, tails)
 
 
 @record
@@ -94,11 +106,8 @@ class Basic(BootstrapMethod):
 
     def bounds(self, evidence: Evidence, tails: Tails) -> Bounds:
         """Return ``2 estimate - quantile`` at the opposite tails."""
-        mirrored = _at(evidence, Tails(tails.upper, tails.lower), tails.upper, 1 - tails.lower)
-        ends = _ends(evidence, tails)
-        low = 2 * evidence.estimate - mirrored.high if tails.lower > 0 else ends[0]
-        high = 2 * evidence.estimate - mirrored.low if tails.upper > 0 else ends[1]
-        return Bounds(low, high)
+        low, high = (row_quantile(evidence.ordered, p) for p in (1 - tails.lower, tails.upper))
+        return open_ends(2 * evidence.estimate - low, 2 * evidence.estimate - high, evidence, tails)
 
 
 @record
@@ -110,20 +119,12 @@ class Normal(BootstrapMethod):
 
     def bounds(self, evidence: Evidence, tails: Tails) -> Bounds:
         """Return ``estimate - bias +- z sd``; bias is the mean replicate minus the estimate."""
-        assert evidence.replicates is not None
-        values = defined(evidence.replicates)
-        if values.size < 2:
-            return Bounds(math.nan, math.nan)
-        centre = 2 * evidence.estimate - float(np.mean(values))
-        return symmetric(centre, float(np.std(values, ddof=1)), evidence, tails)
-
-
-def symmetric(centre: float, error: float, evidence: Evidence, tails: Tails) -> Bounds:
-    """Return ``centre -+ z error`` with open sides at the end of the range."""
-    ends = _ends(evidence, tails)
-    low = centre + float(special.ndtri(tails.lower)) * error if tails.lower > 0 else ends[0]
-    high = centre - float(special.ndtri(tails.upper)) * error if tails.upper > 0 else ends[1]
-    return Bounds(low, high)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # rows that are all NaN stay NaN
+            centre = 2 * evidence.estimate - np.nanmean(evidence.ordered, axis=-1)
+            error = np.nanstd(evidence.ordered, axis=-1, ddof=1)
+        low = centre + special.ndtri(tails.lower or 0.5) * error
+        return open_ends(low, centre - special.ndtri(tails.upper or 0.5) * error, evidence, tails)
 
 
 @record
@@ -134,9 +135,7 @@ class BC(BootstrapMethod):
 
     def bounds(self, evidence: Evidence, tails: Tails) -> Bounds:
         """Return replicate quantiles at bias-corrected probabilities."""
-        assert evidence.replicates is not None
-        z0 = median_bias(evidence.replicates, evidence.estimate)
-        return _at(evidence, tails, *_probabilities(tails, z0, 0.0))
+        return _quantiles(evidence, tails, median_bias(evidence))
 
 
 DEGENERATE = (
@@ -162,14 +161,14 @@ class BCa(BootstrapMethod):
 
     def bounds(self, evidence: Evidence, tails: Tails) -> Bounds:
         """Return replicate quantiles at BCa probabilities."""
-        assert evidence.replicates is not None
         assert evidence.acceleration is not None
-        acceleration, remarks = evidence.acceleration, ()
-        if math.isnan(acceleration) and self.degenerate == "bc":
-            acceleration, remarks = 0.0, (DEGENERATE,)  # type: ignore[assignment]
-        z0 = median_bias(evidence.replicates, evidence.estimate)
-        found = _at(evidence, tails, *_probabilities(tails, z0, acceleration))
-        return found._replace(remarks=remarks)
+        acceleration = np.asarray(evidence.acceleration)
+        degenerate = np.isnan(acceleration)
+        remarks: tuple[str, ...] = ()
+        if self.degenerate == "bc" and degenerate.any():
+            acceleration = np.where(degenerate, 0.0, acceleration)
+            remarks = (DEGENERATE,)
+        return _quantiles(evidence, tails, median_bias(evidence), acceleration)._replace(remarks=remarks)
 
 
 @record
@@ -194,15 +193,18 @@ class Studentized(BootstrapMethod):
         assert evidence.replicates is not None
         assert evidence.replicate_errors is not None
         assert evidence.standard_error is not None
+        estimate, error = np.asarray(evidence.estimate)[..., None], np.asarray(evidence.standard_error)
+        least = 1e-12 * np.maximum(error, np.finfo(float).tiny)[..., None]
+        flat = ~np.isnan(evidence.replicates) & ~(evidence.replicate_errors > least)
         with np.errstate(invalid="ignore", divide="ignore"):
-            pivots = (evidence.replicates - evidence.estimate) / evidence.replicate_errors
-        usable = evidence.replicate_errors > 1e-12 * max(evidence.standard_error, np.finfo(float).tiny)
-        lost = int(np.sum(~usable & ~np.isnan(evidence.replicates)))
-        pivots = pivots[usable & np.isfinite(pivots)]
-        if pivots.size == 0:
-            return Bounds(math.nan, math.nan, ("every resample has zero standard error; use 'percentile'",))
-        ends = _ends(evidence, tails)
-        low = evidence.estimate - float(np.quantile(pivots, 1 - tails.lower)) * evidence.standard_error
-        high = evidence.estimate - float(np.quantile(pivots, tails.upper)) * evidence.standard_error
-        remark = (f"{lost} resamples have zero standard error and were left out of the pivots",) if lost else ()
-        return Bounds(low if tails.lower > 0 else ends[0], high if tails.upper > 0 else ends[1], remark)
+            pivots = np.where(flat, np.nan, (evidence.replicates - estimate) / evidence.replicate_errors)
+        ordered = np.sort(pivots, axis=-1)
+        low = evidence.estimate - row_quantile(ordered, 1 - tails.lower) * error
+        high = evidence.estimate - row_quantile(ordered, tails.upper) * error
+        lost = int(np.sum(flat))
+        remarks: tuple[str, ...] = ()
+        if lost == flat.size:
+            remarks = ("every resample has zero standard error; use 'percentile'",)
+        elif lost:
+            remarks = (f"{lost} resamples have zero standard error and were left out of the pivots",)
+        return open_ends(low, high, evidence, tails)._replace(remarks=remarks)

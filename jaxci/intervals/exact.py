@@ -58,8 +58,7 @@ class Exact(Method):
             if math.isnan(acceleration):
                 acceleration, remarks = 0.0, (DEGENERATE,)
             z0 = float(special.ndtri(law.cdf(centre)))
-            low = adjusted_probability(low, z0, acceleration) if low > 0 else 0.0
-            high = adjusted_probability(high, z0, acceleration) if high < 1 else 1.0
+            low, high = (float(adjusted_probability(p, z0, acceleration)) for p in (low, high))
         elif self.endpoints == "basic":
             low, high = tails.upper, 1 - tails.lower
         ends = [float(law.quantile(low)), float(law.quantile(high))]

@@ -36,7 +36,7 @@ def mean_refusal(name: str, statistic: Statistic) -> str | None:
     )
 
 
-def _around(centre: float, error: float, steps: tuple[float, float]) -> tuple[float, float]:
+def _around(centre: Any, error: Any, steps: tuple[float, float]) -> tuple[Any, Any]:
     """Step down and up from ``centre``; a step of infinity goes there whatever the error."""
     down, up = (step if math.isinf(step) else step * error for step in steps)
     return centre - down, centre + up
@@ -51,20 +51,21 @@ def _student_steps(df: float, tails: Tails) -> tuple[float, float]:
     return lower, upper
 
 
-def _moments(values: ArrayLike, least: int = 2) -> tuple[float, float, int]:
-    """Mean, standard deviation (ddof 1) and size of one sample."""
+def _moments(values: ArrayLike, least: int = 2) -> tuple[Any, Any, int]:
+    """Mean, standard deviation (ddof 1) and size of samples along the last axis."""
     x = np.asarray(values, float)
-    if x.ndim != 1 or x.size < least:
-        raise ValueError(f"values must be one row of at least {least} numbers; got shape {x.shape}")
-    return float(x.mean()), float(x.std(ddof=1)) if x.size > 1 else math.nan, x.size
+    if x.ndim == 0 or x.shape[-1] < least:
+        raise ValueError(f"values must be rows of at least {least} numbers; got shape {x.shape}")
+    n = x.shape[-1]
+    return x.mean(axis=-1), x.std(axis=-1, ddof=1) if n > 1 else math.nan, n
 
 
-def z_interval(values: ArrayLike, tails: Tails, sigma: float | None = None) -> tuple[float, float]:
+def z_interval(values: ArrayLike, tails: Tails, sigma: float | None = None) -> tuple[Any, Any]:
     """Gaussian interval for a mean, ``xbar +- z s / sqrt(n)``.
 
     Parameters
     ----------
-    values : (n,) array_like
+    values : (..., n) array_like
         Observations, n >= 2 (n >= 1 with ``sigma``).
     tails : Tails
         Error probability of each side.
@@ -90,12 +91,12 @@ def z_interval(values: ArrayLike, tails: Tails, sigma: float | None = None) -> t
     return _around(mean, (sd if sigma is None else float(sigma)) / math.sqrt(n), _normal_steps(tails))
 
 
-def t_interval(values: ArrayLike, tails: Tails) -> tuple[float, float]:
+def t_interval(values: ArrayLike, tails: Tails) -> tuple[Any, Any]:
     """Student interval for a mean, ``xbar +- t_{n-1} s / sqrt(n)``.
 
     Parameters
     ----------
-    values : (n,) array_like
+    values : (..., n) array_like
         Observations, n >= 2.
     tails : Tails
         Error probability of each side.
@@ -167,14 +168,14 @@ def welch(a: ArrayLike, b: ArrayLike, tails: Tails) -> tuple[float, float]:
     return _around(mean_a - mean_b, error, _student_steps(df, tails))
 
 
-def within_range(low: float, high: float, statistic: Statistic) -> tuple[float, float]:
+def within_range(low: Any, high: Any, statistic: Statistic) -> tuple[Any, Any]:
     """Put the end of the estimand's range where a bound is infinite."""
     bottom, top = statistic.bounds
-    return (bottom if low == -math.inf else low), (top if high == math.inf else high)
+    return np.where(low == -math.inf, bottom, low)[()], np.where(high == math.inf, top, high)[()]
 
 
-def _width_remarks(low: float, high: float, name: str, advice: str) -> tuple[str, ...]:
-    if low != high:
+def _width_remarks(low: Any, high: Any, name: str, advice: str) -> tuple[str, ...]:
+    if np.all(low != high):
         return ()
     return (f"the values do not vary, so the {name!r} interval has no width; {advice}",)
 

@@ -486,11 +486,13 @@ def test_influence_values_are_numerical_derivatives_for_every_differentiable_met
 
 
 def test_influence_of_a_trimmed_mean_is_the_winsorized_sample():
-    # The share that is cut stays fixed, whereas the number of values cut jumps with the weights.
+    # The share that is cut stays fixed, whereas the number of values cut jumps with the weights. Whole counts cut
+    # between two values: the mean of both one-sided derivatives winsorizes half way.
     x = values_sample().values
     cut = N // 4
     ordered = np.sort(x)
-    winsorized = np.clip(x, ordered[cut], ordered[N - 1 - cut])
+    low, high = ordered[[cut - 1, cut]].mean(), ordered[[N - 1 - cut, N - cut]].mean()
+    winsorized = np.clip(x, low, high)
     _, _, found = influence_of([TrimmedMean()], values_sample(), Layout(N))
     expected = (winsorized - winsorized.mean()) / (1 - 2 * cut / N) / N
     np.testing.assert_allclose(found.slopes[0, :N], expected, atol=1e-12)

@@ -1,0 +1,139 @@
+"""Log loss, Brier score and calibration error: hand-computed values, edges, influence, batching."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxci.statistics.base import Sample
+from jaxci.statistics.probability import METRICS, BrierScoreLoss, CalibrationError, LogLoss
+
+pytestmark = pytest.mark.usefixtures("float64")
+
+
+def sample_of(y_true, y_score):
+    y_score = np.asarray(y_score, float)
+    classes = 2 if y_score.ndim == 1 else y_score.shape[1]
+    return Sample(y_true=np.asarray(y_true, np.int32), y_score=y_score, n_classes=classes)
+
+
+@jax.jit
+def evaluate(statistic, prepared, weights):
+    return statistic.value(prepared, weights)
+
+
+gradient = jax.jit(jax.grad(evaluate, argnums=2))
+
+
+def estimate(statistic, y_true, y_score, weights=None):
+    sample = sample_of(y_true, y_score)
+    weights = np.ones(sample.n) if weights is None else np.asarray(weights, float)
+    return float(evaluate(statistic, statistic.prepare(sample), weights))
+
+
+def draw(n, k, seed=0):
+    rng = np.random.default_rng(seed)
+    scores = rng.dirichlet(np.ones(k), n)
+    return rng.integers(0, k, n), scores[:, 1] if k == 2 else scores
+
+
+def test_values_by_hand():
+    y, p = [1, 0, 1], [0.5, 0.25, 0.9]
+    assert estimate(LogLoss(), y, p) == pytest.approx(-math.log(0.5 * 0.75 * 0.9) / 3, rel=1e-14)
+    assert estimate(BrierScoreLoss(), y, p) == pytest.approx((0.25 + 0.0625 + 0.01) / 3, rel=1e-14)
+    assert estimate(BrierScoreLoss(scale_by_half=False), y, p) == pytest.approx(2 * 0.3225 / 3, rel=1e-14)
+    y, p = [2, 0], [[0.1, 0.2, 0.7], [0.3, 0.6, 0.1]]
+    assert estimate(LogLoss(), y, p) == pytest.approx(-math.log(0.7 * 0.3) / 2, rel=1e-14)
+    assert estimate(BrierScoreLoss(), y, p) == pytest.approx((0.01 + 0.04 + 0.09 + 0.49 + 0.36 + 0.01) / 2, rel=1e-14)
+    assert estimate(BrierScoreLoss(scale_by_half=True), y, p) == pytest.approx(0.25, rel=1e-14)
+
+
+def test_calibration_error_by_hand():
+    y, p = [1, 0, 1, 1], [0.05, 0.05, 0.8, 0.9]
+    # bins of width 1/2: |1 - 0.1| and |2 - 1.7|
+    assert estimate(CalibrationError(n_bins=2), y, p) == pytest.approx((0.9 + 0.3) / 4, rel=1e-14)
+    assert estimate(CalibrationError(n_bins=2), y, p, [2, 0, 1, 1]) == pytest.approx((1.9 + 0.3) / 4, rel=1e-14)
+    # confidences 0.7 (hit) and 0.6 (miss) fall into one bin of width 1/2
+    scores = [[0.1, 0.2, 0.7], [0.3, 0.6, 0.1]]
+    assert estimate(CalibrationError(n_bins=2), [2, 0], scores) == pytest.approx(abs(1 - 1.3) / 2, rel=1e-14)
+    assert estimate(CalibrationError(), [2, 0], scores) == pytest.approx((0.3 + 0.6) / 2, rel=1e-14)
+
+
+def test_bins_are_closed_above():
+    edges = np.arange(16) / 15
+    design = CalibrationError().prepare(sample_of(np.ones(16), edges)).design
+    bins = [0, *range(15)]
+    np.testing.assert_array_equal(np.flatnonzero(design[:-1, 1:].ravel()) % 15, bins[:-1])
+    assert np.all(design[-1, 1:] == 0)
+
+
+def test_two_columns_are_the_binary_case():
+    y, p = draw(50, 2)
+    for statistic in METRICS.values():
+        both = estimate(statistic, y, np.stack([1 - p, p], axis=1))
+        assert both == pytest.approx(estimate(statistic, y, p), rel=1e-14)
+
+
+def test_certain_predictions():
+    eps = np.finfo(float).eps
+    assert estimate(LogLoss(), [1, 0], [1.0, 0.0]) == pytest.approx(eps, rel=1e-12)
+    assert estimate(LogLoss(), [0, 1], [1.0, 0.0]) == pytest.approx(-math.log(eps), rel=1e-14)
+    assert estimate(BrierScoreLoss(), [1, 0], [1.0, 0.0]) == 0
+    assert estimate(BrierScoreLoss(), [0, 1], [1.0, 0.0]) == 1
+    assert estimate(BrierScoreLoss(), [0, 1], [[0, 0, 1.0], [1.0, 0, 0]]) == 2
+    assert estimate(CalibrationError(), [0, 1], [1.0, 0.0]) == 1
+
+
+def test_declarations():
+    assert list(METRICS) == ["log_loss", "brier_score_loss", "expected_calibration_error"]
+    for statistic in METRICS.values():
+        assert statistic.needs_probabilities
+        assert statistic.loss
+        assert statistic.task == "multiclass"
+    assert BrierScoreLoss().bounds == (0, 2)
+    assert BrierScoreLoss(scale_by_half=True).bounds == (0, 1)
+
+
+def test_a_calibrated_model_has_a_positive_calibration_error():
+    rng = np.random.default_rng(1)
+    p = rng.random(400)
+    assert 0.02 < estimate(CalibrationError(), rng.random(400) < p, p) < 0.12
+
+
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("name", METRICS)
+def test_weights(name, k):
+    statistic = METRICS[name]
+    y, scores = draw(37, k)
+    weights = np.random.default_rng(2).integers(0, 3, 37)
+    expected = estimate(statistic, np.repeat(y, weights), np.repeat(scores, weights, axis=0))
+    assert estimate(statistic, y, scores, weights) == pytest.approx(expected, rel=1e-13)
+    prepared = statistic.prepare(sample_of(y, scores).padded())
+    assert float(evaluate(statistic, prepared, np.pad(weights, (0, 3)).astype(float))) == pytest.approx(expected)
+    assert math.isnan(estimate(statistic, y, scores, np.zeros(37)))
+
+
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("name", METRICS)
+def test_gradient_is_the_influence_function(name, k):
+    n = 19
+    statistic = METRICS[name]
+    prepared = statistic.prepare(sample_of(*draw(n, k)))
+    slope = np.asarray(gradient(statistic, prepared, np.ones(n)))
+    assert np.sum(slope) == pytest.approx(0, abs=1e-12)
+    steps = 1e-5 * (np.eye(n) - 1 / n)
+    numeric = [(evaluate(statistic, prepared, 1 + h) - evaluate(statistic, prepared, 1 - h)) / 2e-5 for h in steps]
+    np.testing.assert_allclose(slope, numeric, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_batch_equals_loop_for_float_and_integer_weights(name):
+    statistic = METRICS[name]
+    prepared = statistic.prepare(sample_of(*draw(30, 3)))
+    weights = np.random.default_rng(3).multinomial(30, np.full(30, 1 / 30), 4)
+    batch = jax.jit(jax.vmap(lambda w: statistic.value(prepared, w)))
+    loop = [float(evaluate(statistic, prepared, row.astype(float))) for row in weights]
+    for dtype in (float, np.int32):
+        np.testing.assert_allclose(batch(jnp.asarray(weights, dtype)), loop, rtol=1e-12)

@@ -1,0 +1,308 @@
+"""Ranking statistics: hand-computed values, edges, absent classes, influence, batching."""
+
+import itertools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxci.statistics.base import Sample
+from jaxci.statistics.cumulative import Ordering
+from jaxci.statistics.ranking import (
+    METRICS,
+    AveragePrecision,
+    AveragePrecisionMulticlass,
+    RocAuc,
+    RocAucMulticlass,
+)
+
+pytestmark = pytest.mark.usefixtures("float64")
+BINARY = (RocAuc(), RocAuc(max_fpr=0.3), RocAuc(max_fpr=0.3, mcclish=True), AveragePrecision())
+MULTICLASS = tuple(
+    RocAucMulticlass(scheme=scheme, average=average)
+    for scheme, average in [("ovr", "macro"), ("ovr", "weighted"), ("ovo", "macro"), ("ovo", "weighted"), ("micro", "macro")]
+) + tuple(AveragePrecisionMulticlass(average=average) for average in ("macro", "weighted", "micro"))
+RULES = ("sklearn", "zero", "skip")
+
+
+def sample_of(y_true, y_score):
+    y_score = np.asarray(y_score, float)
+    classes = 2 if y_score.ndim == 1 else y_score.shape[1]
+    return Sample(y_true=np.asarray(y_true, np.int32), y_score=y_score, n_classes=classes)
+
+
+@jax.jit
+def evaluate(statistic, prepared, weights):
+    return statistic.value(prepared, weights)
+
+
+gradient = jax.jit(jax.grad(evaluate, argnums=2))
+
+
+def estimate(statistic, y_true, y_score, weights=None):
+    sample = sample_of(y_true, y_score)
+    weights = np.ones(sample.n) if weights is None else np.asarray(weights, float)
+    return float(evaluate(statistic, statistic.prepare(sample), weights))
+
+
+def draw(n, k, decimals=8, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.arange(n) % k)
+    scores = np.round(rng.dirichlet(np.ones(k), n) + 0.3 * np.eye(k)[y], decimals)
+    return y, scores[:, 1] if k == 2 else scores
+
+
+def drawn_for(statistic, n, decimals):
+    return sample_of(*draw(n, 2 if statistic.task == "binary" else 3, decimals))
+
+
+def test_areas_by_hand():
+    y, s = [0, 1, 0, 1, 1], [1, 2, 3, 4, 3]
+    # pairs won: the positive at 2 beats one negative, that at 4 two, that at 3 one and a half
+    assert estimate(RocAuc(), y, s) == pytest.approx(4.5 / 6, rel=1e-15)
+    assert estimate(RocAuc(), y, s, [1, 1, 2, 1, 0]) == pytest.approx((1 + 3) / 6, rel=1e-15)
+    # curve through (0, 1/3), (1/2, 2/3), (1/2, 1), (1, 1)
+    assert estimate(RocAuc(max_fpr=0.25), y, s) == pytest.approx(0.25 * (1 / 3 + 1 / 2) / 2, rel=1e-14)
+    assert estimate(RocAuc(max_fpr=0.75), y, s) == pytest.approx(0.5 * 0.5 + 0.25, rel=1e-14)
+    part = (0.5 * 0.5 + 0.25 - 0.75**2 / 2) / (0.75 - 0.75**2 / 2)
+    assert estimate(RocAuc(max_fpr=0.75, mcclish=True), y, s) == pytest.approx(0.5 + part / 2, rel=1e-14)
+
+
+def test_average_precision_by_hand():
+    y, s = [0, 1, 0, 1, 1], [1, 2, 3, 4, 3]
+    assert estimate(AveragePrecision(), y, s) == pytest.approx((1 + 2 / 3 + 3 / 4) / 3, rel=1e-15)
+    assert estimate(AveragePrecision(), y, s, [1, 2, 1, 0, 1]) == pytest.approx((1 / 2 + 2 * 3 / 4) / 3, rel=1e-15)
+
+
+def test_areas_of_three_classes_by_hand():
+    y, scores = [0, 1, 2], [[3, 1, 2], [1, 2, 3], [2, 3, 1]]
+    # class 0 beats both others by its column, class 1 one of them, class 2 none
+    for scheme, average in itertools.product(("ovr", "ovo"), ("macro", "weighted")):
+        assert estimate(RocAucMulticlass(scheme=scheme, average=average), y, scores) == pytest.approx(0.5, rel=1e-15)
+    assert estimate(RocAucMulticlass(average="weighted"), y, scores, [2, 1, 1]) == pytest.approx((2 + 2 / 3) / 4)
+    # A(0|1) = A(0|2) = A(1|0) = 1, the others 0
+    assert estimate(RocAucMulticlass(scheme="ovo", average="weighted"), y, scores, [2, 1, 1]) == pytest.approx(
+        (3 * 1 + 3 * 0.5 + 2 * 0) / 8, rel=1e-15
+    )
+    # own scores 3 2 1 against others' 1 2 1 3 2 3
+    assert estimate(RocAucMulticlass(scheme="micro"), y, scores) == pytest.approx((5 + 3 + 1) / 18, rel=1e-15)
+
+
+def test_registered_names_and_tasks():
+    assert list(METRICS) == [
+        "roc_auc",
+        "roc_auc_ovr",
+        "roc_auc_ovr_weighted",
+        "roc_auc_ovo",
+        "roc_auc_ovo_weighted",
+        "roc_auc_micro",
+        "average_precision",
+        "average_precision_macro",
+        "average_precision_micro",
+    ]
+    assert [name for name in METRICS if METRICS[name].task == "binary"] == ["roc_auc", "average_precision"]
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: RocAuc(max_fpr=0.0), "max_fpr"),
+        (lambda: RocAuc(max_fpr=1.5), "max_fpr"),
+        (lambda: RocAucMulticlass(scheme="one"), "scheme"),
+        (lambda: RocAucMulticlass(average="micro"), "average"),
+        (lambda: RocAucMulticlass(absent_class="nan"), "absent_class"),
+        (lambda: AveragePrecisionMulticlass(average="samples"), "average"),
+    ],
+)
+def test_unknown_settings_are_refused(build, message):
+    with pytest.raises(ValueError, match=message):
+        build()
+
+
+def test_perfect_separation_and_useless_scores():
+    y = np.array([0, 0, 0, 1, 1])
+    for sign, auc in ((1, 1.0), (-1, 0.0)):
+        assert estimate(RocAuc(), y, sign * np.arange(5)) == auc
+    assert estimate(RocAuc(), y, np.zeros(5)) == 0.5
+    assert estimate(RocAuc(max_fpr=0.2), y, np.arange(5)) == pytest.approx(0.2, rel=1e-15)
+    assert estimate(RocAuc(max_fpr=0.2, mcclish=True), y, np.arange(5)) == pytest.approx(1, rel=1e-15)
+    assert estimate(RocAuc(max_fpr=0.2, mcclish=True), y, np.zeros(5)) == pytest.approx(0.5, rel=1e-14)
+    assert estimate(AveragePrecision(), y, np.arange(5)) == 1
+    assert estimate(AveragePrecision(), y, np.zeros(5)) == pytest.approx(2 / 5, rel=1e-15)
+    assert estimate(RocAuc(), [0, 1], [0.2, 0.1]) == 0
+
+
+def test_whole_partial_area_is_the_area():
+    for decimals in (1, 8):
+        y, s = draw(40, 2, decimals)
+        assert estimate(RocAuc(max_fpr=1.0), y, s) == pytest.approx(estimate(RocAuc(), y, s), rel=1e-14)
+
+
+def test_one_class_only():
+    for statistic in BINARY:
+        prepared = statistic.prepare(sample_of([0, 1, 0], [1, 2, 3]))
+        for weights, one_class in (([1, 0, 2], True), ([0, 1, 0], True), ([1, 1, 0], False), ([0, 0, 0], True)):
+            weights = np.asarray(weights, float)
+            assert bool(statistic.absent(prepared, weights)) == one_class
+            defined = not one_class or (isinstance(statistic, AveragePrecision) and weights[1] > 0)
+            assert bool(np.isfinite(evaluate(statistic, prepared, weights))) == defined
+
+
+@pytest.mark.parametrize(
+    ("statistic", "sklearn", "zero", "skip"),
+    [
+        (RocAucMulticlass, math.nan, 1.5 / 3, 1.5 / 2),
+        (lambda **rule: RocAucMulticlass(average="weighted", **rule), 1.5 / 2, 1.5 / 2, 1.5 / 2),
+        (lambda **rule: RocAucMulticlass(scheme="ovo", **rule), 0.75, 0.75 / 3, 0.75),
+        (AveragePrecisionMulticlass, 1.75 / 3, 1.75 / 3, 1.75 / 2),
+        (lambda **rule: AveragePrecisionMulticlass(average="weighted", **rule), 1.75 / 2, 1.75 / 2, 1.75 / 2),
+    ],
+)
+def test_absent_class(statistic, sklearn, zero, skip):
+    # by column 0 both of class 0 outrank both of class 1; by column 1 the order is 1 0 1 0 or tied
+    y = [0, 0, 1, 1, 2]
+    scores = np.array([[0.9, 0.3, 0], [0.8, 0.1, 0], [0.5, 0.4, 0], [0.4, 0.2, 0], [0.1, 0.1, 1]])
+    scores[:, 1] = [0.35, 0.1, 0.4, 0.2, 0.1]
+    weights = [1, 1, 1, 1, 0]
+    ovr = {"sklearn": sklearn, "zero": zero, "skip": skip}
+    pairs = 3 / 4  # class 1 by column 1 wins three of four
+    for rule, expected in ovr.items():
+        got = estimate(statistic(absent_class=rule), y, scores, weights)
+        if not math.isnan(expected):
+            precision = (1 + (1 + 2 / 3) / 2) / 1.75
+            area = (1 + pairs) / 1.5
+            pair = (1 + pairs) / 2 / 0.75
+            name = type(statistic(absent_class=rule)).__name__
+            scheme = getattr(statistic(absent_class=rule), "scheme", "")
+            expected *= precision if name.startswith("Average") else pair if scheme == "ovo" else area
+        assert got == pytest.approx(expected, rel=1e-14, nan_ok=True)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_all_weight_on_one_class_or_none(rule):
+    y, scores = draw(9, 3)
+    for statistic in (RocAucMulticlass(absent_class=rule), RocAucMulticlass(scheme="ovo", absent_class=rule)):
+        assert math.isnan(estimate(statistic, y, scores, y == 1))
+        assert math.isnan(estimate(statistic, y, scores, np.zeros(9)))
+    precision = AveragePrecisionMulticlass(absent_class=rule)
+    assert estimate(precision, y, scores, y == 1) == pytest.approx(1.0 if rule == "skip" else 1 / 3)
+    assert math.isnan(estimate(precision, y, scores, np.zeros(9)))
+
+
+@pytest.mark.parametrize("statistic", MULTICLASS, ids=str)
+def test_absent_class_is_reported(statistic):
+    y, scores = draw(9, 3)
+    scores = np.pad(scores, ((0, 0), (0, 1)))  # a fourth class that the sample lacks
+    prepared = statistic.prepare(sample_of(y, scores))
+    assert not statistic.absent(prepared, np.ones(9))
+    assert statistic.absent(prepared, (y != 2).astype(float))
+
+
+@pytest.mark.parametrize("statistic", MULTICLASS, ids=str)
+def test_two_classes_by_one_score(statistic):
+    y, s = draw(30, 2)
+    both = np.stack([1 - s, s], axis=1)
+    assert estimate(statistic, y, s) == pytest.approx(estimate(statistic, y, both), rel=1e-14)
+    if isinstance(statistic, RocAucMulticlass) and not statistic.micro:
+        assert estimate(statistic, y, s) == pytest.approx(estimate(RocAuc(), y, s), rel=1e-14)
+
+
+@pytest.mark.parametrize("decimals", [1, 8])
+@pytest.mark.parametrize("statistic", BINARY + MULTICLASS, ids=str)
+def test_integer_weights_repeat_the_data(statistic, decimals):
+    sample = drawn_for(statistic, 24, decimals)
+    weights = np.random.default_rng(1).integers(1, 4, 24)
+    repeated = sample.take(np.repeat(np.arange(24), weights))
+    expected = float(evaluate(statistic, statistic.prepare(repeated), np.ones(weights.sum())))
+    got = evaluate(statistic, statistic.prepare(sample), weights.astype(float))
+    assert float(got) == pytest.approx(expected, rel=1e-13)
+
+
+@pytest.mark.parametrize("statistic", BINARY + MULTICLASS, ids=str)
+def test_padding_has_no_effect_and_makes_no_ties(statistic):
+    sample = drawn_for(statistic, 37, 8)
+    weights = np.random.default_rng(2).integers(0, 4, 37).astype(float)
+    keys = statistic.sort_keys(sample)
+    rows = np.arange(37) if keys is None else np.argsort(keys)
+    prepared = statistic.prepare(sample.take(rows).padded())
+    ordering = prepared.ordering if keys is not None else prepared.ranking.ordering
+    assert (ordering.order is None) == (keys is not None)
+    if not getattr(statistic, "micro", False):
+        assert ordering.first is ordering.last is None
+    got = evaluate(statistic, prepared, np.pad(weights[rows], (0, 3)))
+    assert float(got) == pytest.approx(float(evaluate(statistic, statistic.prepare(sample), weights)), rel=1e-13)
+
+
+@pytest.mark.parametrize("decimals", [1, 8])
+@pytest.mark.parametrize("statistic", BINARY + MULTICLASS, ids=str)
+def test_gradient_is_the_influence_function(statistic, decimals):
+    n = 18
+    prepared = statistic.prepare(drawn_for(statistic, n, decimals))
+    weights = np.random.default_rng(3).uniform(0.5, 1.5, n)
+    slope = np.asarray(gradient(statistic, prepared, weights))
+    assert np.sum(slope * weights) == pytest.approx(0, abs=1e-12)
+    value = jax.jit(jax.vmap(lambda w: statistic.value(prepared, w)))
+    steps = 1e-6 * np.eye(n)
+    np.testing.assert_allclose(slope, (value(weights + steps) - value(weights - steps)) / 2e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("decimals", [1, 8])
+def test_influence_gives_the_delong_variance(decimals):
+    n = 60
+    y, s = draw(n, 2, decimals)
+    wins = (s[y == 1][:, None] > s[y == 0]) + (s[y == 1][:, None] == s[y == 0]) / 2
+    delong = np.var(wins.mean(1), ddof=1) / (y == 1).sum() + np.var(wins.mean(0), ddof=1) / (y == 0).sum()
+    influence = n * np.asarray(gradient(RocAuc(), RocAuc().prepare(sample_of(y, s)), np.ones(n)))
+    scaled = sum((influence[y == k] ** 2).sum() * (y == k).sum() / ((y == k).sum() - 1) for k in (0, 1))
+    assert scaled / n**2 == pytest.approx(delong, rel=1e-12)
+
+
+@pytest.mark.parametrize("statistic", BINARY + MULTICLASS, ids=str)
+def test_gradient_is_finite_wherever_the_value_is(statistic):
+    rules = RULES if hasattr(statistic, "absent_class") else (None,)
+    for decimals, rule in itertools.product((0, 8), rules):
+        chosen = statistic if rule is None else type(statistic)(**{**vars(statistic), "absent_class": rule})
+        sample = drawn_for(statistic, 12, decimals)
+        prepared = chosen.prepare(sample)
+        for weights in (np.ones(12), sample.y_true == 1, sample.y_true != 0, np.arange(12) % 2):
+            weights = np.asarray(weights, float)
+            defined = np.isfinite(evaluate(chosen, prepared, weights))
+            assert np.all(np.isfinite(gradient(chosen, prepared, weights))) or not defined
+
+
+@pytest.mark.parametrize("statistic", BINARY + MULTICLASS, ids=str)
+def test_batch_equals_loop_for_float_and_integer_weights(statistic):
+    prepared = statistic.prepare(drawn_for(statistic, 30, 8))
+    weights = np.random.default_rng(4).multinomial(30, np.full(30, 1 / 30), 4)
+    batch = jax.jit(jax.vmap(lambda w: statistic.value(prepared, w)))
+    loop = [float(evaluate(statistic, prepared, row.astype(float))) for row in weights]
+    for dtype in (float, np.int32):
+        np.testing.assert_allclose(batch(jnp.asarray(weights, dtype)), loop, rtol=1e-12)
+
+
+def test_area_of_a_million_rows_takes_a_handful_of_arrays():
+    n = 1_000_000
+    rng = np.random.default_rng(5)
+    y = rng.random(n) < 0.1
+    s = np.sort(rng.normal(size=n))
+    for statistic in (RocAuc(), AveragePrecision()):
+        prepared = jax.device_put(statistic.prepare(sample_of(y, s)))
+        compiled = evaluate.lower(statistic, prepared, jnp.ones(n)).compile()
+        memory = compiled.memory_analysis()
+        if memory is not None:
+            assert memory.temp_size_in_bytes < 8 * 8 * n
+
+
+def test_ordering():
+    x = jnp.array([1.0, 2.0, 4.0, 8.0])
+    tied = Ordering.of(np.array([3.0, 1.0, 3.0, 2.0]), 4)
+    np.testing.assert_array_equal(tied.arrange(x), [2, 8, 1, 4])
+    np.testing.assert_array_equal(tied.below(tied.arrange(x)), [1, 6, 12.5, 12.5])
+    np.testing.assert_array_equal(tied.upward(tied.arrange(x)), [15, 13, 5, 5])
+    np.testing.assert_array_equal(tied.above(tied.arrange(x)), [13, 5, 0, 0])
+    plain = Ordering.of(np.arange(4.0), 4)
+    assert jax.tree.leaves(plain) == []
+    np.testing.assert_array_equal(plain.below(x), [0.5, 2, 5, 11])
+    np.testing.assert_array_equal(plain.above(x), [14, 12, 8, 0])
