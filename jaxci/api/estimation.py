@@ -126,7 +126,7 @@ def intervals(
         for entry in entries:
             _settle_method(entry, sample, layout, settings)
         _replicate(entries, layout, settings, rng)
-        _estimate(entries, layout)
+        _estimate(entries, sample, layout)
         return [_finish(entry, sample, layout, settings, rng) for entry in entries]
 
 
@@ -139,12 +139,15 @@ def _row_order(requests: Sequence[Request], sample: Sample) -> np.ndarray | None
     return None
 
 
-def _estimate(entries: Sequence[_Entry], layout: Layout) -> None:
+def _estimate(entries: Sequence[_Entry], sample: Sample, layout: Layout) -> None:
     """Fill in the estimates that no bank has given, and derivatives where a method reads them."""
     for entry in entries:
         if isinstance(entry.statistic, HostFunction):
             entry.estimate = entry.statistic.value(entry.item.prepared, np.ones(layout.n))
             entry.remarks.append(HOST_REMARK)
+        elif layout.plain and hasattr(entry.statistic, "row_values") and math.isnan(entry.estimate):
+            mean = float(np.mean(_row_values(entry.statistic, sample)))
+            entry.estimate = math.sqrt(mean) if getattr(entry.statistic, "link", "") == "sqrt" else mean
     devices = [entry for entry in entries if not isinstance(entry.statistic, HostFunction)]
     differentiated = [entry for entry in devices if entry.needs_slopes]
     plain = [entry for entry in devices if not entry.needs_slopes and math.isnan(entry.estimate)]

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from jaxci.intervals.replicates import Drawn, Rows
 from jaxci.statistics.base import Statistic
 
 ALTERNATIVES = ("two-sided", "less", "greater")
@@ -75,6 +76,8 @@ class Evidence:
         Exact bootstrap distribution (see :mod:`jaxci.resampling.exact`).
     auc : object
         Counts and placement values of a ROC curve (see :mod:`jaxci.intervals.auc`).
+    law : Rows
+        Bootstrap distributions that are known already, in place of ``replicates``.
     curvature : object
         Second-order terms of the ABC interval.
     """
@@ -93,11 +96,15 @@ class Evidence:
     auc: Any = None
     curvature: Any = None
 
+    law: Rows | None = None
+
     @functools.cached_property
-    def ordered(self) -> np.ndarray:
-        """The replicates sorted along the last axis, NaN last."""
+    def rows(self) -> Rows:
+        """The bootstrap distributions: ``law`` where it is known, else the sorted replicates."""
+        if self.law is not None:
+            return self.law
         assert self.replicates is not None
-        return np.sort(self.replicates, axis=-1)
+        return Drawn.of(self.replicates)
 
 
 class Method(abc.ABC):

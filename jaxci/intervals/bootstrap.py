@@ -8,13 +8,13 @@ methods work on stacks of data sets: replicates (..., B) and estimates (...).
 from __future__ import annotations
 
 import math
-import warnings
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails
+from jaxci.intervals.replicates import Drawn
 from jaxci.records import record, static
 from jaxci.statistics.base import Statistic
 
@@ -22,30 +22,6 @@ from jaxci.statistics.base import Statistic
 def smallest_bank(tails: Tails) -> int:
     """Return the smallest B whose extreme replicates still lie beyond the tails: ``1/tail - 1``."""
     return max(math.ceil(1 / tail - 1 - 1e-9) for tail in tails if tail > 0)
-
-
-def row_quantile(ordered: np.ndarray, p: ArrayLike) -> np.ndarray:
-    """Return the linear quantile at ``p`` (...) of each row of ``ordered`` (..., B).
-
-    Rows are sorted with NaN last, which count for nothing; NaN where p is NaN or a row is all NaN.
-    """
-    count = ordered.shape[-1] - np.sum(np.isnan(ordered), axis=-1)
-    position = np.clip(p, 0.0, 1.0) * np.maximum(count - 1, 0)
-    known = ~np.isnan(position) & (count > 0)
-    position = np.where(known, position, 0.0)
-    below = np.floor(position).astype(np.intp)
-    above = np.minimum(below + 1, np.maximum(count - 1, 0))
-    left = np.take_along_axis(ordered, below[..., None], axis=-1)[..., 0]
-    right = np.take_along_axis(ordered, above[..., None], axis=-1)[..., 0]
-    return np.where(known, left + (position - below) * (right - left), np.nan)
-
-
-def share_below(ordered: np.ndarray, value: ArrayLike) -> np.ndarray:
-    """Return the share of each row of ``ordered`` (..., B) below ``value`` (...), ties counting one half."""
-    value = np.asarray(value)[..., None]
-    count = ordered.shape[-1] - np.sum(np.isnan(ordered), axis=-1)
-    hits = np.sum(ordered < value, axis=-1) + 0.5 * np.sum(ordered == value, axis=-1)
-    return np.where(count > 0, hits / np.maximum(count, 1), np.nan)
 
 
 def open_ends(low: ArrayLike, high: ArrayLike, evidence: Evidence, tails: Tails) -> Bounds:
@@ -58,7 +34,7 @@ def open_ends(low: ArrayLike, high: ArrayLike, evidence: Evidence, tails: Tails)
 
 def median_bias(evidence: Evidence) -> np.ndarray:
     """Return z0: the normal quantile of the share of replicates below the estimate, ties half."""
-    return special.ndtri(share_below(evidence.ordered, evidence.estimate))
+    return special.ndtri(evidence.rows.share_below(evidence.estimate))
 
 
 def adjusted_probability(p: float, z0: ArrayLike, acceleration: ArrayLike) -> np.ndarray:
@@ -72,7 +48,7 @@ def adjusted_probability(p: float, z0: ArrayLike, acceleration: ArrayLike) -> np
 def _quantiles(evidence: Evidence, tails: Tails, z0: ArrayLike = 0.0, acceleration: ArrayLike = 0.0) -> Bounds:
     """Read replicate quantiles at the tails, adjusted for bias and acceleration."""
     low, high = (adjusted_probability(p, z0, acceleration) for p in (tails.lower, 1 - tails.upper))
-    return open_ends(row_quantile(evidence.ordered, low), row_quantile(evidence.ordered, high), evidence, tails)
+    return open_ends(evidence.rows.quantile(low), evidence.rows.quantile(high), evidence, tails)
 
 
 class BootstrapMethod(Method):
@@ -93,7 +69,7 @@ class Percentile(BootstrapMethod):
 
     def bounds(self, evidence: Evidence, tails: Tails) -> Bounds:
         """Return the replicate quantiles at the tails."""
-        low, high = (row_quantile(evidence.ordered, p) for p in (tails.lower, 1 - tails.upper))
+        low, high = (evidence.rows.quantile(p) for p in (tails.lower, 1 - tails.upper))
         return open_ends(low, high, evidence, tails)
 
 
@@ -106,7 +82,7 @@ class Basic(BootstrapMethod):
 
     def bounds(self, evidence: Evidence, tails: Tails) -> Bounds:
         """Return ``2 estimate - quantile`` at the opposite tails."""
-        low, high = (row_quantile(evidence.ordered, p) for p in (1 - tails.lower, tails.upper))
+        low, high = (evidence.rows.quantile(p) for p in (1 - tails.lower, tails.upper))
         return open_ends(2 * evidence.estimate - low, 2 * evidence.estimate - high, evidence, tails)
 
 
@@ -119,10 +95,8 @@ class Normal(BootstrapMethod):
 
     def bounds(self, evidence: Evidence, tails: Tails) -> Bounds:
         """Return ``estimate - bias +- z sd``; bias is the mean replicate minus the estimate."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # rows that are all NaN stay NaN
-            centre = 2 * evidence.estimate - np.nanmean(evidence.ordered, axis=-1)
-            error = np.nanstd(evidence.ordered, axis=-1, ddof=1)
+        centre = 2 * evidence.estimate - evidence.rows.mean
+        error = evidence.rows.deviation
         low = centre + special.ndtri(tails.lower or 0.5) * error
         return open_ends(low, centre - special.ndtri(tails.upper or 0.5) * error, evidence, tails)
 
@@ -198,9 +172,9 @@ class Studentized(BootstrapMethod):
         flat = ~np.isnan(evidence.replicates) & ~(evidence.replicate_errors > least)
         with np.errstate(invalid="ignore", divide="ignore"):
             pivots = np.where(flat, np.nan, (evidence.replicates - estimate) / evidence.replicate_errors)
-        ordered = np.sort(pivots, axis=-1)
-        low = evidence.estimate - row_quantile(ordered, 1 - tails.lower) * error
-        high = evidence.estimate - row_quantile(ordered, tails.upper) * error
+        rows = Drawn.of(pivots)
+        low = evidence.estimate - rows.quantile(1 - tails.lower) * error
+        high = evidence.estimate - rows.quantile(tails.upper) * error
         lost = int(np.sum(flat))
         remarks: tuple[str, ...] = ()
         if lost == flat.size:

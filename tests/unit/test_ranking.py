@@ -22,9 +22,23 @@ pytestmark = pytest.mark.usefixtures("float64")
 BINARY = (RocAuc(), RocAuc(max_fpr=0.3), RocAuc(max_fpr=0.3, mcclish=True), AveragePrecision())
 MULTICLASS = tuple(
     RocAucMulticlass(scheme=scheme, average=average)
-    for scheme, average in [("ovr", "macro"), ("ovr", "weighted"), ("ovo", "macro"), ("ovo", "weighted"), ("micro", "macro")]
+    for scheme, average in [
+        ("ovr", "macro"),
+        ("ovr", "weighted"),
+        ("ovo", "macro"),
+        ("ovo", "weighted"),
+        ("micro", "macro"),
+    ]
 ) + tuple(AveragePrecisionMulticlass(average=average) for average in ("macro", "weighted", "micro"))
 RULES = ("sklearn", "zero", "skip")
+OTHER_RULES = tuple(
+    cls(absent_class=rule) for cls in (RocAucMulticlass, AveragePrecisionMulticlass) for rule in ("zero", "skip")
+)
+N = 24
+TIED, UNTIED = 1, 8  # decimals of the scores
+CASES = [(statistic, TIED) for statistic in BINARY + MULTICLASS] + [
+    (statistic, UNTIED) for statistic in (*BINARY, RocAucMulticlass(scheme="ovo"), AveragePrecisionMulticlass())
+]
 
 
 def sample_of(y_true, y_score):
@@ -135,7 +149,7 @@ def test_perfect_separation_and_useless_scores():
 
 
 def test_whole_partial_area_is_the_area():
-    for decimals in (1, 8):
+    for decimals in (TIED, UNTIED):
         y, s = draw(40, 2, decimals)
         assert estimate(RocAuc(max_fpr=1.0), y, s) == pytest.approx(estimate(RocAuc(), y, s), rel=1e-14)
 
@@ -151,32 +165,21 @@ def test_one_class_only():
 
 
 @pytest.mark.parametrize(
-    ("statistic", "sklearn", "zero", "skip"),
+    ("cls", "options", "sklearn", "zero", "skip"),
     [
-        (RocAucMulticlass, math.nan, 1.5 / 3, 1.5 / 2),
-        (lambda **rule: RocAucMulticlass(average="weighted", **rule), 1.5 / 2, 1.5 / 2, 1.5 / 2),
-        (lambda **rule: RocAucMulticlass(scheme="ovo", **rule), 0.75, 0.75 / 3, 0.75),
-        (AveragePrecisionMulticlass, 1.75 / 3, 1.75 / 3, 1.75 / 2),
-        (lambda **rule: AveragePrecisionMulticlass(average="weighted", **rule), 1.75 / 2, 1.75 / 2, 1.75 / 2),
+        (RocAucMulticlass, {}, math.nan, 7 / 12, 7 / 8),
+        (RocAucMulticlass, {"average": "weighted"}, 7 / 8, 7 / 8, 7 / 8),
+        (RocAucMulticlass, {"scheme": "ovo"}, 7 / 8, 7 / 24, 7 / 8),
+        (AveragePrecisionMulticlass, {}, 11 / 18, 11 / 18, 11 / 12),
+        (AveragePrecisionMulticlass, {"average": "weighted"}, 11 / 12, 11 / 12, 11 / 12),
     ],
 )
-def test_absent_class(statistic, sklearn, zero, skip):
-    # by column 0 both of class 0 outrank both of class 1; by column 1 the order is 1 0 1 0 or tied
-    y = [0, 0, 1, 1, 2]
-    scores = np.array([[0.9, 0.3, 0], [0.8, 0.1, 0], [0.5, 0.4, 0], [0.4, 0.2, 0], [0.1, 0.1, 1]])
-    scores[:, 1] = [0.35, 0.1, 0.4, 0.2, 0.1]
-    weights = [1, 1, 1, 1, 0]
-    ovr = {"sklearn": sklearn, "zero": zero, "skip": skip}
-    pairs = 3 / 4  # class 1 by column 1 wins three of four
-    for rule, expected in ovr.items():
-        got = estimate(statistic(absent_class=rule), y, scores, weights)
-        if not math.isnan(expected):
-            precision = (1 + (1 + 2 / 3) / 2) / 1.75
-            area = (1 + pairs) / 1.5
-            pair = (1 + pairs) / 2 / 0.75
-            name = type(statistic(absent_class=rule)).__name__
-            scheme = getattr(statistic(absent_class=rule), "scheme", "")
-            expected *= precision if name.startswith("Average") else pair if scheme == "ovo" else area
+def test_absent_class(cls, options, sklearn, zero, skip):
+    # class 0 has area and precision 1 by column 0, class 1 has 3/4 and 5/6 by column 1, class 2 no weight
+    scores = [[0.9, 0.35, 0], [0.8, 0.1, 0], [0.5, 0.4, 0], [0.4, 0.2, 0], [0.1, 0.1, 1]]
+    for rule, expected in zip(RULES, (sklearn, zero, skip), strict=True):
+        statistic = cls(absent_class=rule, **options)
+        got = estimate(statistic, [0, 0, 1, 1, 2], scores, [1, 1, 1, 1, 0])
         assert got == pytest.approx(expected, rel=1e-14, nan_ok=True)
 
 
@@ -209,77 +212,74 @@ def test_two_classes_by_one_score(statistic):
         assert estimate(statistic, y, s) == pytest.approx(estimate(RocAuc(), y, s), rel=1e-14)
 
 
-@pytest.mark.parametrize("decimals", [1, 8])
-@pytest.mark.parametrize("statistic", BINARY + MULTICLASS, ids=str)
+@pytest.mark.parametrize(("statistic", "decimals"), CASES, ids=str)
 def test_integer_weights_repeat_the_data(statistic, decimals):
-    sample = drawn_for(statistic, 24, decimals)
-    weights = np.random.default_rng(1).integers(1, 4, 24)
-    repeated = sample.take(np.repeat(np.arange(24), weights))
-    expected = float(evaluate(statistic, statistic.prepare(repeated), np.ones(weights.sum())))
-    got = evaluate(statistic, statistic.prepare(sample), weights.astype(float))
-    assert float(got) == pytest.approx(expected, rel=1e-13)
+    sample = drawn_for(statistic, N, decimals)
+    weights = np.random.default_rng(1).multinomial(N, np.full(N, 1 / N))
+    repeated = sample.take(np.repeat(np.arange(N), weights))
+    expected = float(evaluate(statistic, statistic.prepare(repeated), np.ones(N)))
+    prepared = statistic.prepare(sample)
+    assert float(evaluate(statistic, prepared, weights.astype(float))) == pytest.approx(expected, rel=1e-13)
 
 
-@pytest.mark.parametrize("statistic", BINARY + MULTICLASS, ids=str)
+@pytest.mark.parametrize("statistic", [RocAuc(), AveragePrecision(), RocAucMulticlass()], ids=str)
+def test_weights_may_be_integers(statistic):
+    prepared = statistic.prepare(drawn_for(statistic, N, UNTIED))
+    weights = np.random.default_rng(2).integers(0, 4, N)
+    expected = float(evaluate(statistic, prepared, weights.astype(float)))
+    assert float(evaluate(statistic, prepared, weights.astype(np.int32))) == expected
+
+
+@pytest.mark.parametrize("statistic", [*BINARY, *MULTICLASS[::2]], ids=str)
 def test_padding_has_no_effect_and_makes_no_ties(statistic):
-    sample = drawn_for(statistic, 37, 8)
-    weights = np.random.default_rng(2).integers(0, 4, 37).astype(float)
+    sample = drawn_for(statistic, N - 1, UNTIED)
+    weights = np.random.default_rng(3).integers(0, 4, N - 1).astype(float)
     keys = statistic.sort_keys(sample)
-    rows = np.arange(37) if keys is None else np.argsort(keys)
-    prepared = statistic.prepare(sample.take(rows).padded())
+    rows = np.arange(N - 1) if keys is None else np.argsort(keys)
+    padded = sample.take(rows).padded()
+    assert padded.padding == 1
+    prepared = statistic.prepare(padded)
     ordering = prepared.ordering if keys is not None else prepared.ranking.ordering
     assert (ordering.order is None) == (keys is not None)
     if not getattr(statistic, "micro", False):
         assert ordering.first is ordering.last is None
-    got = evaluate(statistic, prepared, np.pad(weights[rows], (0, 3)))
+    got = evaluate(statistic, prepared, np.append(weights[rows], 0))
     assert float(got) == pytest.approx(float(evaluate(statistic, statistic.prepare(sample), weights)), rel=1e-13)
 
 
-@pytest.mark.parametrize("decimals", [1, 8])
-@pytest.mark.parametrize("statistic", BINARY + MULTICLASS, ids=str)
-def test_gradient_is_the_influence_function(statistic, decimals):
-    n = 18
-    prepared = statistic.prepare(drawn_for(statistic, n, decimals))
-    weights = np.random.default_rng(3).uniform(0.5, 1.5, n)
+@pytest.mark.parametrize(("statistic", "decimals"), CASES, ids=str)
+def test_gradient_is_the_influence_function_and_batch_equals_loop(statistic, decimals):
+    prepared = statistic.prepare(drawn_for(statistic, N, decimals))
+    weights = np.random.default_rng(4).uniform(0.5, 1.5, N)
     slope = np.asarray(gradient(statistic, prepared, weights))
     assert np.sum(slope * weights) == pytest.approx(0, abs=1e-12)
-    value = jax.jit(jax.vmap(lambda w: statistic.value(prepared, w)))
-    steps = 1e-6 * np.eye(n)
-    np.testing.assert_allclose(slope, (value(weights + steps) - value(weights - steps)) / 2e-6, atol=1e-8)
-
-
-@pytest.mark.parametrize("decimals", [1, 8])
-def test_influence_gives_the_delong_variance(decimals):
-    n = 60
-    y, s = draw(n, 2, decimals)
-    wins = (s[y == 1][:, None] > s[y == 0]) + (s[y == 1][:, None] == s[y == 0]) / 2
-    delong = np.var(wins.mean(1), ddof=1) / (y == 1).sum() + np.var(wins.mean(0), ddof=1) / (y == 0).sum()
-    influence = n * np.asarray(gradient(RocAuc(), RocAuc().prepare(sample_of(y, s)), np.ones(n)))
-    scaled = sum((influence[y == k] ** 2).sum() * (y == k).sum() / ((y == k).sum() - 1) for k in (0, 1))
-    assert scaled / n**2 == pytest.approx(delong, rel=1e-12)
-
-
-@pytest.mark.parametrize("statistic", BINARY + MULTICLASS, ids=str)
-def test_gradient_is_finite_wherever_the_value_is(statistic):
-    rules = RULES if hasattr(statistic, "absent_class") else (None,)
-    for decimals, rule in itertools.product((0, 8), rules):
-        chosen = statistic if rule is None else type(statistic)(**{**vars(statistic), "absent_class": rule})
-        sample = drawn_for(statistic, 12, decimals)
-        prepared = chosen.prepare(sample)
-        for weights in (np.ones(12), sample.y_true == 1, sample.y_true != 0, np.arange(12) % 2):
-            weights = np.asarray(weights, float)
-            defined = np.isfinite(evaluate(chosen, prepared, weights))
-            assert np.all(np.isfinite(gradient(chosen, prepared, weights))) or not defined
-
-
-@pytest.mark.parametrize("statistic", BINARY + MULTICLASS, ids=str)
-def test_batch_equals_loop_for_float_and_integer_weights(statistic):
-    prepared = statistic.prepare(drawn_for(statistic, 30, 8))
-    weights = np.random.default_rng(4).multinomial(30, np.full(30, 1 / 30), 4)
+    steps = 1e-6 * np.eye(N)
     batch = jax.jit(jax.vmap(lambda w: statistic.value(prepared, w)))
-    loop = [float(evaluate(statistic, prepared, row.astype(float))) for row in weights]
-    for dtype in (float, np.int32):
-        np.testing.assert_allclose(batch(jnp.asarray(weights, dtype)), loop, rtol=1e-12)
+    above, below = batch(weights + steps), batch(weights - steps)
+    np.testing.assert_allclose(slope, (above - below) / 2e-6, atol=1e-8)
+    loop = [float(evaluate(statistic, prepared, row)) for row in weights + steps]
+    np.testing.assert_allclose(above, loop, rtol=1e-13)
+
+
+@pytest.mark.parametrize("decimals", [TIED, UNTIED])
+def test_influence_gives_the_delong_variance(decimals):
+    y, s = draw(N, 2, decimals)
+    wins = (s[y == 1][:, None] > s[y == 0]) + (s[y == 1][:, None] == s[y == 0]) / 2
+    sizes = [np.sum(y == k) for k in (0, 1)]
+    delong = np.var(wins.mean(0), ddof=1) / sizes[0] + np.var(wins.mean(1), ddof=1) / sizes[1]
+    influence = N * np.asarray(gradient(RocAuc(), RocAuc().prepare(sample_of(y, s)), np.ones(N)))
+    scaled = sum(np.sum(influence[y == k] ** 2) * sizes[k] / (sizes[k] - 1) for k in (0, 1))
+    assert scaled / N**2 == pytest.approx(delong, rel=1e-12)
+
+
+@pytest.mark.parametrize("statistic", [*BINARY, *MULTICLASS, *OTHER_RULES], ids=str)
+def test_gradient_is_finite_wherever_the_value_is(statistic):
+    sample = drawn_for(statistic, N, TIED)
+    prepared = statistic.prepare(sample)
+    for weights in (np.ones(N), sample.y_true == 1, sample.y_true != 0, np.arange(N) % 2):
+        weights = np.asarray(weights, float)
+        defined = np.isfinite(evaluate(statistic, prepared, weights))
+        assert np.all(np.isfinite(gradient(statistic, prepared, weights))) or not defined
 
 
 def test_area_of_a_million_rows_takes_a_handful_of_arrays():

@@ -1,0 +1,445 @@
+"""What every metric, every interval method and every pair of them promises."""
+
+import dataclasses
+import functools
+import math
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxci
+from jaxci.api.methods import METHODS, applicable_methods, method_by_name
+from jaxci.records import settings
+from jaxci.resampling import engine
+from jaxci.statistics import F1, Quantile, WeightedFunction
+from jaxci.statistics.base import Sample
+from jaxci.statistics.paired import paired_difference
+from jaxci.statistics.registry import METRICS
+
+pytestmark = pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+
+N = 40
+RESAMPLES = 199
+TASKS = ("binary", "multiclass", "regression", "values")
+RANGE = {"low": 0.0, "high": 100.0}
+"""Known range of the values, for the methods that need one."""
+
+
+@functools.cache
+def sample_of(task):
+    rng = np.random.default_rng([N, TASKS.index(task)])
+    if task == "values":
+        return Sample(values=rng.gamma(2.0, 3.0, N))
+    if task == "regression":
+        y = rng.normal(5, 2, N)
+        return Sample(y_true=y, y_pred=y + rng.normal(0.3, 1, N))
+    classes = 2 if task == "binary" else 3
+    y = np.concatenate([np.arange(classes), rng.integers(0, classes, N - classes)]).astype(np.int32)
+    logits = rng.normal(size=(N, classes)) + 1.5 * np.eye(classes)[y]
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    guess = np.argmax(p, axis=1).astype(np.int32)
+    return Sample(y_true=y, y_pred=guess, y_score=p[:, 1] if classes == 2 else p, n_classes=classes)
+
+
+BOTH = ("accuracy", "balanced_accuracy", "cohen_kappa_score", "log_loss", "brier_score_loss")
+"""Metrics of any number of classes that are walked with two classes as well."""
+
+
+def metrics_of(task):
+    also = BOTH if task == "binary" else ()
+    return [name for name, statistic in METRICS.items() if statistic.task == task or name in also]
+
+
+def served_by(method, task, **options):
+    chosen = METHODS[method](**options)
+    return [name for name in metrics_of(task) if chosen.refusal(METRICS[name]) is None]
+
+
+def rows_of(task, names, **arguments):
+    """One result a metric, from as few programs as the verbs allow."""
+    sample, arguments = sample_of(task), {"n_resamples": RESAMPLES, "rng": 0, **arguments}
+    if task == "values":
+        return [jaxci.interval(name, sample.values, **arguments) for name in names]
+    return list(jaxci.evaluate(sample.y_true, sample.y_pred, sample.y_score, metrics=names, **arguments))
+
+
+def check(row, method, level=0.95):
+    statistic = METRICS[row.statistic]
+    low, high = row.confidence_interval
+    bottom, top = statistic.bounds
+    where = f"{row.statistic} by {method}: {row}"
+    assert row.method == method
+    assert row.confidence_level == level
+    assert math.isfinite(row.estimate), where
+    if math.isnan(low) or math.isnan(high):
+        assert row.warnings, where
+    else:
+        assert low <= high, where
+        assert bottom <= low, where
+        assert high <= top, where
+        assert low < high or row.warnings, where
+    assert math.isnan(row.standard_error) or row.standard_error >= 0, where
+    draws = "replicates" in METHODS[method].needs
+    assert row.n_resamples == (RESAMPLES if draws else 0)
+    assert (row.bootstrap_distribution is not None) == draws
+    assert row.statistic in str(row)
+    assert row.to_dict()["method"] == method
+
+
+# Every metric by every method
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("method", METHODS)
+def test_every_pair_that_is_served_gives_an_interval(method, task):
+    names = served_by(method, task)
+    if not names:
+        pytest.skip("serves no metric of this kind")
+    rows = rows_of(task, names, method=method)
+    assert [row.statistic for row in rows] == names
+    for row in rows:
+        check(row, method)
+
+
+@pytest.mark.parametrize("method", ["hoeffding", "empirical_bernstein", "betting"])
+def test_methods_that_need_a_range_serve_any_mean_once_they_are_told_it(method):
+    assert "mean" not in served_by(method, "values")
+    assert "mean" in served_by(method, "values", **RANGE)
+    sample = sample_of("values")
+    row = jaxci.interval("mean", sample.values, method=method, **RANGE)
+    check(row, method)
+    assert row.confidence_interval.low < row.estimate < row.confidence_interval.high
+    assert "range" in METHODS[method]().refusal(METRICS["mean"])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_refusals_are_reasons(method):
+    for name, statistic in METRICS.items():
+        reason = METHODS[method]().refusal(statistic)
+        assert reason is None or len(reason) > 30
+        assert (method in jaxci.list_methods(name)) == (reason is None)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("method", METHODS)
+def test_every_pair_that_is_refused_says_why(method, task):
+    refused = [name for name in metrics_of(task) if name not in served_by(method, task)]
+    if not refused:
+        pytest.skip("serves every metric of this kind")
+    for name in refused[:1]:
+        reason = METHODS[method]().refusal(METRICS[name])
+        with pytest.raises(ValueError, match="cannot serve") as error:
+            rows_of(task, [name], method=method)
+        assert reason in str(error.value)
+        assert repr(name) in str(error.value)
+        for other in applicable_methods(METRICS[name]):
+            assert other in str(error.value)
+
+
+def test_every_metric_is_served_by_the_bootstrap_and_smooth_ones_by_the_delta_method():
+    for name, statistic in METRICS.items():
+        served = set(applicable_methods(statistic))
+        assert {"percentile", "basic", "normal", "bc", "bca"} <= served, name
+        assert ({"delta", "studentized", "abc"} <= served) == bool(statistic.smooth), name
+
+
+LAYOUTS = {
+    "groups": {"groups": np.arange(N) % 13},
+    "strata": {"strata": np.arange(N) % 3},
+    "sample_weight": {"sample_weight": 0.5 + np.arange(N) % 4},
+}
+DEPENDENT = [name for name, cls in METHODS.items() if not cls.assumes_iid]
+INDEPENDENT = [name for name, cls in METHODS.items() if cls.assumes_iid]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("method", DEPENDENT)
+def test_methods_that_allow_a_design_serve_it(method, layout):
+    names = ["accuracy", "f1", "roc_auc", "log_loss", "brier_score_loss"]
+    for row in rows_of("binary", names, method=method, **LAYOUTS[layout]):
+        check(row, method)
+        assert row.n == (13 if layout == "groups" else N)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("method", INDEPENDENT)
+def test_methods_that_assume_independent_rows_refuse_a_design(method, layout):
+    task, name = next((task, served_by(method, task)[0]) for task in TASKS if served_by(method, task))
+    with pytest.raises(ValueError, match=f"assumes independent rows of equal weight and cannot use {layout}"):
+        rows_of(task, [name], method=method, **LAYOUTS[layout])
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_auto_serves_every_metric_and_says_why(task):
+    names = metrics_of(task)
+    for row in rows_of(task, names):
+        check(row, row.method)
+        assert METHODS[row.method]().refusal(METRICS[row.statistic]) is None
+        assert len(row.reason) > 10
+
+
+BOOTSTRAP = [name for name, cls in METHODS.items() if "replicates" in cls.needs]
+
+
+@pytest.mark.parametrize("method", BOOTSTRAP)
+def test_bounds_are_in_order_where_every_replicate_lies_on_one_side_of_the_estimate(method):
+    # A resample of well calibrated predictions is worse calibrated than the sample.
+    p = np.sort(np.random.default_rng(1).random(200))
+    y = np.diff(np.floor(np.cumsum(p) + 0.5), prepend=0.0).astype(int)
+    row = jaxci.interval("expected_calibration_error", y, p, method=method, n_resamples=RESAMPLES, rng=0)
+    assert row.bootstrap_distribution.min() > row.estimate
+    check(row, method)
+
+
+# Levels and sides
+
+
+TYPICAL = {
+    **dict.fromkeys(("z", "t"), ("values", "mean", {})),
+    **dict.fromkeys(("hoeffding", "empirical_bernstein", "betting"), ("values", "mean", RANGE)),
+    **dict.fromkeys(("delong", "delong_logit", "hanley_mcneil"), ("binary", "roc_auc", {})),
+    **dict.fromkeys(("exact", "order_statistic"), ("values", "median", {})),
+    **dict.fromkeys(
+        ("delta", "percentile", "basic", "normal", "bc", "bca", "studentized", "abc"), ("values", "std", {})
+    ),
+}
+
+
+def typical(method, **arguments):
+    task, name, options = TYPICAL.get(method, ("binary", "accuracy", {}))
+    sample = sample_of(task)
+    data = {
+        "values": (sample.values,),
+        "accuracy": (sample.y_true, sample.y_pred),
+        "roc_auc": (sample.y_true, sample.y_score),
+    }["values" if task == "values" else name]
+    return jaxci.interval(name, *data, method=method, n_resamples=399, rng=1, **options, **arguments)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_higher_level_contains_a_lower_one(method):
+    for alternative in ("two-sided", "less", "greater"):
+        inner, middle, outer = (
+            typical(method, confidence_level=level, alternative=alternative).confidence_interval
+            for level in (0.8, 0.9, 0.95)
+        )
+        assert outer.low <= middle.low <= inner.low
+        assert inner.high <= middle.high <= outer.high
+        if alternative == "two-sided":
+            assert outer.high - outer.low > inner.high - inner.low
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "order_statistic"])
+def test_one_sided_bounds_are_those_of_the_two_sided_interval_with_both_tails(method):
+    # Order-statistic intervals are the shortest with the level, not those with equal tails.
+    both = typical(method, confidence_level=0.9).confidence_interval
+    lower = typical(method, confidence_level=0.95, alternative="greater")
+    upper = typical(method, confidence_level=0.95, alternative="less")
+    assert lower.confidence_interval.low == pytest.approx(both.low, rel=1e-9)
+    assert upper.confidence_interval.high == pytest.approx(both.high, rel=1e-9)
+    ends = METRICS[lower.statistic].bounds
+    if method not in ("hoeffding", "empirical_bernstein", "betting"):
+        assert lower.confidence_interval.high == ends[1]
+        assert upper.confidence_interval.low == ends[0]
+
+
+def test_neither_level_nor_method_nor_seed_compiles_another_chunk():
+    sample = sample_of("binary")
+    names = ["f1", "roc_auc"]
+
+    def table(**arguments):
+        return rows_of("binary", names, **{"method": "percentile", **arguments})
+
+    table()
+    before = engine._chunk._cache_size()
+    for changed in (
+        {"confidence_level": 0.9},
+        {"alternative": "less"},
+        {"method": "basic"},
+        {"method": "bca"},
+        {"rng": 7},
+    ):
+        table(**changed)
+    assert engine._chunk._cache_size() == before
+    assert sample.n == N
+
+
+# Equivariance
+
+
+SHIFTED = ("mean", "median", "trimmed_mean", "quantile")
+SCALED = ("std", "iqr")
+
+
+@pytest.mark.parametrize("method", ["percentile", "t", "bca", "exact", "delta", "order_statistic", "studentized"])
+def test_summaries_move_with_location_and_scale(method):
+    x = sample_of("values").values
+    a, b = -70.0, 4.0
+    for name in (*SHIFTED, *SCALED, "var"):
+        if METHODS[method]().refusal(METRICS[name]) is not None:
+            continue
+        plain = jaxci.interval(name, x, method=method, n_resamples=RESAMPLES, rng=3)
+        moved = jaxci.interval(name, a + b * x, method=method, n_resamples=RESAMPLES, rng=3)
+        shift, scale = (a, b) if name in SHIFTED else (0.0, b * b if name == "var" else b)
+        expected = shift + scale * np.array([plain.estimate, *plain.confidence_interval])
+        got = np.array([moved.estimate, *moved.confidence_interval])
+        np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-9, err_msg=name)
+        assert moved.standard_error == pytest.approx(scale * plain.standard_error, rel=1e-8, nan_ok=True)
+
+
+def test_a_mirrored_mean_has_a_mirrored_interval():
+    x = sample_of("values").values
+    for method in ("percentile", "t", "bca", "studentized", "basic", "normal"):
+        plain = jaxci.interval("mean", x, method=method, n_resamples=RESAMPLES, rng=3).confidence_interval
+        mirrored = jaxci.interval("mean", -x, method=method, n_resamples=RESAMPLES, rng=3).confidence_interval
+        np.testing.assert_allclose([mirrored.low, mirrored.high], [-plain.high, -plain.low], rtol=1e-9)
+
+
+def test_complementary_metrics_have_complementary_intervals():
+    for method in ("wilson", "clopper_pearson", "exact", "percentile", "delta", "bca"):
+        accuracy, error = rows_of("binary", ["accuracy", "error_rate"], method=method)
+        low, high = error.confidence_interval
+        np.testing.assert_allclose([1 - high, 1 - low], accuracy.confidence_interval, rtol=1e-9, atol=1e-12)
+
+
+# Programs
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_value_is_the_same_compiled_batched_and_neither(task):
+    sample = sample_of(task)
+    names = metrics_of(task)
+    rng = np.random.default_rng(5)
+    bank = np.stack([np.ones(N), rng.exponential(size=N), rng.multinomial(N, np.full(N, 1 / N)).astype(float)])
+    with jax.enable_x64(True):
+        prepared = [METRICS[name].prepare(sample) for name in names]
+
+        def values(weights):
+            return jnp.stack([METRICS[name].value(p, weights) for name, p in zip(names, prepared, strict=True)])
+
+        weights = jnp.asarray(bank)
+        compiled = np.stack([np.asarray(jax.jit(values)(w)) for w in weights])
+        batched = np.asarray(jax.jit(jax.vmap(values))(weights))
+        plain = np.asarray(values(weights[1]))
+    assert compiled.dtype == np.float64
+    assert np.all(np.isfinite(compiled))
+    np.testing.assert_allclose(batched, compiled, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(plain, compiled[1], rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_prepared_data_may_be_arguments_of_a_program(task):
+    sample = sample_of(task)
+    statistics = [METRICS[name] for name in metrics_of(task)]
+    with jax.enable_x64(True):
+        prepared = [statistic.prepare(sample) for statistic in statistics]
+        found = jax.eval_shape(
+            lambda s, p, w: [x.value(y, w) for x, y in zip(s, p, strict=True)],
+            statistics,
+            prepared,
+            jax.ShapeDtypeStruct((N,), jnp.float64),
+        )
+    for statistic, value in zip(statistics, found, strict=True):
+        assert value.shape == (), statistic
+        assert value.dtype == jnp.float64, statistic
+
+
+def test_declarations_are_complete():
+    for name, statistic in METRICS.items():
+        assert statistic.task in TASKS, name
+        assert statistic.road in ("moments", "cells", "order", "ranked"), name
+        assert set(statistic.inputs) <= {"values", "y_true", "y_pred", "y_score"}, name
+        low, high = statistic.bounds
+        assert low < high, name
+        assert isinstance(statistic.smooth, bool), name
+        assert isinstance(statistic.loss, bool), name
+    for name, cls in METHODS.items():
+        assert cls.name == name
+        assert cls.needs
+
+
+# Records
+
+
+def _records():
+    found = {f"metric {name}": statistic for name, statistic in METRICS.items()}
+    found |= {f"method {name}": cls() for name, cls in METHODS.items()}
+    found["quantile with a probability"] = Quantile(q=0.3)
+    found["f1 of a class"] = F1(average="class", class_index=2, zero_division=math.nan)
+    found["weighted function"] = WeightedFunction(np.dot)
+    found["paired f1"] = paired_difference(F1())
+    return found
+
+
+RECORDS = _records()
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_records_survive_flattening_and_print(name):
+    whole = RECORDS[name]
+    leaves, structure = jax.tree.flatten(whole)
+    again = jax.tree.unflatten(structure, leaves)
+    assert type(again) is type(whole)
+    assert repr(settings(again)) == repr(settings(whole))
+    assert jax.tree.structure(again) == structure
+    assert hash(structure) == hash(jax.tree.structure(again))
+    assert repr(whole).startswith(type(whole).__name__ + "(")
+    for field in dataclasses.fields(whole):
+        assert field.name in repr(whole)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        whole.anything = 1
+    assert dataclasses.replace(whole) is not whole
+
+
+@pytest.mark.parametrize("name", [name for name in RECORDS if name.startswith(("metric", "method"))])
+def test_records_are_made_again_from_their_settings(name):
+    whole = RECORDS[name]
+    again = type(whole)(**settings(whole))
+    assert jax.tree.structure(again) == jax.tree.structure(whole)
+    assert repr(again) == repr(whole)
+
+
+# Unknown names and options
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_unknown_options_of_a_method_fail(method):
+    with pytest.raises(TypeError, match=f"method '{method}' has no option 'tightness'"):
+        method_by_name(method, {"tightness": 2})
+
+
+def test_unknown_options_fail_before_anything_is_drawn():
+    x = sample_of("values").values
+    for method in ("percentile", "bca", "t"):
+        with pytest.raises(TypeError, match="has no option 'tightness'"):
+            jaxci.interval("mean", x, method=method, tightness=2)
+    with pytest.raises(TypeError, match="name the method instead of 'auto'"):
+        jaxci.interval("mean", x, tightness=2)
+    with pytest.raises(TypeError, match="tightness"):
+        F1(tightness=2)
+
+
+@pytest.mark.parametrize(("given", "meant"), [("wilsn", "wilson"), ("BCa", "bca"), ("clopper-pearson", "clopper_pearson")])
+def test_an_unknown_method_names_the_nearest(given, meant):
+    with pytest.raises(ValueError, match=f"got '{given}': did you mean '{meant}'"):
+        method_by_name(given)
+
+
+def test_an_unknown_metric_names_the_nearest():
+    sample = sample_of("binary")
+    with pytest.raises(ValueError, match="did you mean 'accuracy'"):
+        jaxci.evaluate(sample.y_true, sample.y_pred, metrics=["acuracy"])
+
+
+def test_a_warning_is_given_once_for_each_remark():
+    sample = sample_of("binary")
+    right = sample.y_true
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        row = jaxci.evaluate(right, right, metrics=["accuracy"], method="wald")["accuracy"]
+    texts = [str(w.message) for w in caught if issubclass(w.category, jaxci.JaxciWarning)]
+    assert row.warnings
+    assert sorted(texts) == sorted({f"accuracy: {text}" for text in row.warnings})
