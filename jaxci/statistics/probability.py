@@ -29,8 +29,8 @@ class LogLoss(MeanStatistic):
 
     ``p_i[k]`` is the probability given to class k in row i, clipped to [eps, 1 - eps] with the
     double-precision machine epsilon (2.2e-16). Rows are used as given, also where they do not
-    sum to one (scikit-learn from 1.5 on does the same). From 0 to 36.05, 0 for certain and
-    correct predictions.
+    sum to one, as in scikit-learn 1.9. From 0 to 36.05, 0 (nearly) for certain and correct
+    predictions.
 
     References
     ----------
