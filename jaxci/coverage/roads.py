@@ -246,7 +246,7 @@ class OrderRoad(Road):
 
 @jax.jit
 def _bank_coefficients(statistic: OrderStatistic, bank: jax.Array) -> jax.Array:
-    return jax.vmap(statistic.coefficients)(bank)
+    return jax.lax.map(statistic.coefficients, bank, batch_size=max(1, 2**17 // bank.shape[1]))
 
 
 class CellRoad(Road):

@@ -102,15 +102,13 @@ def test_left_out_median_gives_scipys_bca():
     compare_finite_sides(got, scipy_interval(np.median, x, replicates, "BCa", 0.95, "two-sided"), "two-sided")
 
 
-@pytest.mark.parametrize("name", STATISTICS)
+@pytest.mark.parametrize("name", [*STATISTICS, "iqr"])
 def test_interval_equals_scipys_on_its_own_replicates(name):
-    _, function = STATISTICS[name]
+    function = stats.iqr if name == "iqr" else STATISTICS[name][1]
     x = sample(4)
     for method, options in (("percentile", {}), ("basic", {}), ("bca", {"acceleration": "jackknife"})):
         for alternative in ALTERNATIVES:
-            ours = jaxci.interval(
-                name, x, method=method, n_resamples=799, alternative=alternative, rng=3, **options
-            )
+            ours = jaxci.interval(name, x, method=method, n_resamples=799, alternative=alternative, rng=3, **options)
             theirs = {"percentile": "percentile", "basic": "basic", "bca": "BCa"}[method]
             expected = scipy_interval(function, x, ours.bootstrap_distribution, theirs, 0.95, alternative)
             compare_finite_sides(ours.confidence_interval, expected, alternative)
@@ -152,7 +150,11 @@ def test_degenerate_acceleration_is_bc_with_a_remark_or_scipys_nan():
     x = np.array([1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 3.0, 5.0])
     replicates = replicates_of(np.median, x)
     evidence = Evidence(
-        statistic=Median(), estimate=2.0, n=9, replicates=replicates, acceleration=acceleration(np.full(9, 2.0), np.ones(9))
+        statistic=Median(),
+        estimate=2.0,
+        n=9,
+        replicates=replicates,
+        acceleration=acceleration(np.full(9, 2.0), np.ones(9)),
     )
     got, bc = BCa().bounds(evidence, tails(0.95)), BC().bounds(evidence, tails(0.95))
     assert got[:2] == bc[:2]
@@ -203,7 +205,9 @@ def test_studentized_interval_of_a_mean_is_the_bootstrap_t():
     assert ours.standard_error == pytest.approx(error, rel=1e-12)
 
 
-@pytest.mark.parametrize(("level", "alternative", "least"), [(0.95, "two-sided", 39), (0.9, "less", 9), (0.99, "greater", 99)])
+@pytest.mark.parametrize(
+    ("level", "alternative", "least"), [(0.95, "two-sided", 39), (0.9, "less", 9), (0.99, "greater", 99)]
+)
 def test_smallest_bank_reaches_beyond_the_tails(level, alternative, least):
     assert smallest_bank(tails(level, alternative)) == least
 
@@ -290,9 +294,7 @@ def test_abc_equals_a_plain_implementation(name):
     assert terms.acceleration == pytest.approx(a, rel=1e-6)
     assert terms.bias == pytest.approx(bias, abs=1e-6 * error)
     assert terms.quadratic == pytest.approx(quadratic, abs=1e-6)
-    evidence = Evidence(
-        statistic=statistic, estimate=function(np.full(15, 1 / 15), *data), n=15, curvature=terms
-    )
+    evidence = Evidence(statistic=statistic, estimate=function(np.full(15, 1 / 15), *data), n=15, curvature=terms)
     two_sided = ABC().bounds(evidence, tails(0.95))
     np.testing.assert_allclose(two_sided[:2], ends[[0, 3]], rtol=1e-6)
     assert ABC().bounds(evidence, tails(0.95, "greater")).low == pytest.approx(ends[1], rel=1e-6)

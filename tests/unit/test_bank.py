@@ -224,9 +224,7 @@ def test_scaled_words_take_one_size_a_word():
 def test_histogram_counts_rows_apart():
     index = jnp.asarray([[0, 2, 2], [1, 1, 1]], jnp.int32)
     np.testing.assert_array_equal(histogram(index, 4), [[1, 0, 2, 0], [0, 3, 0, 0]])
-    np.testing.assert_array_equal(
-        histogram(index, 4, jnp.asarray([[1.0, 1.0, 0.0]])), [[1, 0, 1, 0], [0, 2, 0, 0]]
-    )
+    np.testing.assert_array_equal(histogram(index, 4, jnp.asarray([[1.0, 1.0, 0.0]])), [[1, 0, 1, 0], [0, 2, 0, 0]])
 
 
 def test_replicate_keys_are_folded_from_the_global_number():

@@ -457,11 +457,10 @@ def test_influence_through_cells_equals_influence_through_rows():
 
 
 def smooth_metrics(sample):
-    scored = {"values": ("values",), "regression": ("regression",)}
     if sample.values is not None:
-        tasks = scored["values"]
+        tasks = ("values",)
     elif sample.n_classes == 0:
-        tasks = scored["regression"]
+        tasks = ("regression",)
     else:
         tasks = ("binary", "multiclass") if sample.n_classes == 2 else ("multiclass",)
     return [s for s in METRICS.values() if s.task in tasks and s.smooth]
@@ -630,7 +629,8 @@ def test_weighted_function_is_resampled_by_weights():
     _, found = run([geometric], Sample(columns=(x,)), Layout(N), counts, errors=True)
     expected = expected_values([lambda i: stats.gmean(x[i])], counts)
     np.testing.assert_allclose(found.values, expected, **NEAR)
-    error = [g * np.std(np.log(np.repeat(x, c.astype(int)))) / np.sqrt(N) for g, c in zip(expected[0], counts)]
+    spreads = [np.std(np.log(np.repeat(x, row.astype(int)))) for row in counts]
+    error = expected[0] * np.array(spreads) / np.sqrt(N)
     np.testing.assert_allclose(found.errors[0], error, rtol=1e-10)
 
 
@@ -645,9 +645,7 @@ def _programs_of(n, seed):
     layout = Layout(n)
     scheme = engine.make_scheme(layout)
     return {
-        "values": engine.unit_program(
-            engine.prepare([Mean(), Std(), Median()], Sample(values=x)), layout, scheme
-        ),
+        "values": engine.unit_program(engine.prepare([Mean(), Std(), Median()], Sample(values=x)), layout, scheme),
         "scores": engine.unit_program(engine.prepare([RocAuc(), LogLoss()], scored), layout, scheme),
         "cells": engine.cell_program(engine.prepare([Accuracy(), F1()], scored), layout),
     }

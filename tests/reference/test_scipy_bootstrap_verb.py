@@ -1,0 +1,391 @@
+"""``jaxci.bootstrap`` against ``scipy.stats.bootstrap``, and the jackknife against plain NumPy."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.stats import DegenerateDataWarning
+
+import jaxci
+from jaxci import JaxciWarning
+
+RNG = np.random.default_rng(11)
+X = RNG.gamma(2.0, size=40)
+V = X + RNG.normal(0, 0.5, 40)
+W = RNG.normal(1.0, 2.0, 25)
+TABLE = RNG.gamma(2.0, size=(3, 4, 20))
+METHODS = ["percentile", "basic", "BCa"]
+SIDES = ["two-sided", "less", "greater"]
+
+
+# Statistics in the arithmetic that NumPy's and JAX's arrays share, so both verbs get the same function in float64.
+
+
+def std(x: Any, axis: int = -1) -> Any:
+    return ((x - x.mean(axis=axis, keepdims=True)) ** 2).mean(axis=axis) ** 0.5
+
+
+def std_alone(x: Any) -> Any:
+    return std(x)
+
+
+def correlation(x: Any, v: Any, axis: int = -1) -> Any:
+    dx, dv = (a - a.mean(axis=axis, keepdims=True) for a in (x, v))
+    return (dx * dv).sum(axis=axis) / ((dx**2).sum(axis=axis) * (dv**2).sum(axis=axis)) ** 0.5
+
+
+def correlation_alone(x: Any, v: Any) -> Any:
+    return correlation(x, v)
+
+
+def gap(x: Any, w: Any, axis: int = -1) -> Any:
+    return x.mean(axis=axis) - w.mean(axis=axis)
+
+
+def gap_alone(x: Any, w: Any) -> Any:
+    return x.mean() - w.mean()
+
+
+def host_mean(x: Any, axis: int = -1) -> Any:
+    return np.asarray(x).mean(axis=axis)
+
+
+CASES: dict[str, tuple[tuple[Any, ...], Callable[..., Any], dict[str, Any]]] = {
+    "one sample": ((X,), std, {}),
+    "one sample, NumPy's mean": ((X,), np.mean, {}),
+    "one sample, NumPy's median": ((X,), np.median, {}),
+    "one sample, not vectorized": ((X,), std_alone, {"vectorized": False}),
+    "one sample, on the host": ((X,), host_mean, {}),
+    "paired": ((X, V), correlation, {"paired": True}),
+    "paired, not vectorized": ((X, V), correlation_alone, {"paired": True, "vectorized": False}),
+    "two samples": ((X, W), gap, {}),
+    "two samples, not vectorized": ((X, W), gap_alone, {"vectorized": False}),
+    "three samples": ((X, V, W), lambda a, b, c, axis=-1: gap(a, b, axis) * c.mean(axis=axis), {}),
+    "last axis of a table": ((TABLE,), std, {"axis": -1}),
+    "first axis of a table": ((TABLE,), std, {"axis": 0}),
+    "middle axis of a table": ((TABLE,), np.mean, {"axis": 1}),
+    "table, not vectorized": ((TABLE[0],), std_alone, {"axis": 1, "vectorized": False}),
+    "paired tables": ((TABLE, TABLE[::-1] ** 2), correlation, {"axis": 2, "paired": True}),
+    "tables of unequal length": ((TABLE, TABLE[..., :15] + 1), gap, {"axis": -1}),
+    "integers": ((np.round(10 * X).astype(int),), std, {}),
+}
+
+
+def quiet(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return function(*args, **options)
+
+
+# --- the same replicates give the same result ------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("method", METHODS)
+def test_injected_replicates(case, method):
+    """With SciPy's replicates and none of our own, interval and standard error are SciPy's to 1e-10."""
+    data, statistic, options = CASES[case]
+    drawn = quiet(stats.bootstrap, data, statistic, n_resamples=199, method="percentile", rng=1, **options)
+    for side, level in zip(SIDES, (0.95, 0.9, 0.8), strict=True):
+        common = {"method": method, "alternative": side, "confidence_level": level, **options}
+        theirs = quiet(stats.bootstrap, data, statistic, n_resamples=0, bootstrap_result=drawn, **common)
+        ours = quiet(jaxci.bootstrap, data, statistic, n_resamples=0, bootstrap_result=drawn, **common)
+        for name in ("low", "high"):
+            a, b = (getattr(r.confidence_interval, name) for r in (ours, theirs))
+            assert np.shape(a) == np.shape(b)
+            np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+        assert np.shape(ours.standard_error) == np.shape(theirs.standard_error)
+        np.testing.assert_allclose(ours.standard_error, theirs.standard_error, rtol=1e-12)
+        np.testing.assert_array_equal(ours.bootstrap_distribution, drawn.bootstrap_distribution)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_ties_with_the_estimate_count_one_half(method):
+    x = np.array([1.0, 1, 2, 2, 2, 3, 4, 4, 5, 9])
+    drawn = quiet(stats.bootstrap, (x,), np.median, n_resamples=499, rng=3, method="percentile")
+    ours, theirs = (
+        quiet(f, (x,), np.median, n_resamples=0, bootstrap_result=drawn, method=method)
+        for f in (jaxci.bootstrap, stats.bootstrap)
+    )
+    np.testing.assert_allclose(ours.confidence_interval, theirs.confidence_interval, rtol=1e-10)
+
+
+def test_scipy_reads_our_result_and_we_read_scipys():
+    mine = jaxci.bootstrap((X,), np.mean, n_resamples=199, rng=0)
+    theirs = stats.bootstrap((X,), np.mean, n_resamples=0, bootstrap_result=mine)
+    np.testing.assert_allclose(theirs.confidence_interval, mine.confidence_interval, rtol=1e-10)
+    more = jaxci.bootstrap((X,), np.mean, n_resamples=100, bootstrap_result=mine, rng=1)
+    assert more.bootstrap_distribution.shape == (299,)
+    np.testing.assert_array_equal(more.bootstrap_distribution[:199], mine.bootstrap_distribution)
+    assert more.standard_error == pytest.approx(more.bootstrap_distribution.std(ddof=1), rel=1e-12)
+
+
+# --- the same face ---------------------------------------------------------------------------------
+
+
+def test_same_attributes_and_arguments():
+    mine = jaxci.bootstrap((X,), np.mean, n_resamples=99, rng=0)
+    theirs = stats.bootstrap((X,), np.mean, n_resamples=99, rng=0)
+    for name in ("confidence_interval", "bootstrap_distribution", "standard_error"):
+        assert np.shape(getattr(mine, name)) == np.shape(getattr(theirs, name))
+    assert (mine.confidence_interval.low, mine.confidence_interval.high) == tuple(mine.confidence_interval)
+    ours = inspect.signature(jaxci.bootstrap).parameters
+    for name, parameter in inspect.signature(stats.bootstrap).parameters.items():
+        if name not in ("random_state",):
+            assert name in ours, name
+            assert ours[name].default == parameter.default, name
+            assert ours[name].kind == parameter.kind, name
+
+
+@pytest.mark.parametrize("spelling", ["BCa", "bca", "BCA", "Percentile", "BASIC"])
+def test_spellings_of_methods(spelling):
+    assert np.isfinite(jaxci.bootstrap((X,), np.mean, n_resamples=99, method=spelling, rng=0).standard_error)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_shapes(case):
+    data, statistic, options = CASES[case]
+    ours, theirs = (
+        quiet(f, data, statistic, n_resamples=19, method="percentile", rng=0, **options)
+        for f in (jaxci.bootstrap, stats.bootstrap)
+    )
+    assert ours.bootstrap_distribution.shape == theirs.bootstrap_distribution.shape
+    assert np.shape(ours.confidence_interval.low) == np.shape(theirs.confidence_interval.low)
+    assert np.shape(ours.standard_error) == np.shape(theirs.standard_error)
+    np.testing.assert_allclose(ours.standard_error, ours.bootstrap_distribution.std(ddof=1, axis=-1), rtol=1e-12)
+
+
+def test_samples_broadcast_against_each_other():
+    data = (TABLE, TABLE[:1, :1, :12])
+    ours, theirs = (
+        f(data, gap, n_resamples=19, axis=-1, method="basic", rng=0) for f in (jaxci.bootstrap, stats.bootstrap)
+    )
+    assert ours.bootstrap_distribution.shape == theirs.bootstrap_distribution.shape == (3, 4, 19)
+
+
+# --- independent streams ---------------------------------------------------------------------------
+
+B = 3999
+
+
+@pytest.mark.parametrize("case", ["one sample", "paired", "two samples", "one sample, on the host"])
+def test_independent_streams_have_one_distribution(case):
+    """Kolmogorov-Smirnov's distance of the two sets of replicates stays below its 1e-6 point.
+
+    ``sqrt(ln(2 / 1e-6) / 2) sqrt(2 / B)`` = .0602 at B = 3,999 for each.
+    """
+    data, statistic, options = CASES[case]
+    ours, theirs = (
+        quiet(f, data, statistic, n_resamples=B, method="percentile", rng=5, **options)
+        for f in (jaxci.bootstrap, stats.bootstrap)
+    )
+    found = stats.ks_2samp(ours.bootstrap_distribution, theirs.bootstrap_distribution, method="asymp")
+    assert found.statistic < math.sqrt(math.log(2 / 1e-6) / 2) * math.sqrt(2 / B)
+    # relative error of a standard deviation from B draws: sqrt((kurtosis - 1) / 4 / B), at most .014 here; 5 sigma
+    assert ours.standard_error == pytest.approx(theirs.standard_error, rel=5 * math.sqrt(2) * 0.014)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("case", ["one sample", "paired", "two samples"])
+def test_independent_streams_give_close_intervals(case, method):
+    """Ends differ by less than five Monte-Carlo errors of a .025 quantile for each of the two sets.
+
+    That error is ``sqrt(p (1 - p) / B) / density``, with a normal density .043 standard errors at B = 3,999; BCa
+    moves the probability, for these data to no less than .01, where it is .06.
+    """
+    data, statistic, options = CASES[case]
+    ours, theirs = (
+        quiet(f, data, statistic, n_resamples=B, method=method, rng=6, **options)
+        for f in (jaxci.bootstrap, stats.bootstrap)
+    )
+    bound = 5 * math.sqrt(2) * (0.06 if method == "BCa" else 0.045) * theirs.standard_error
+    np.testing.assert_allclose(ours.confidence_interval, theirs.confidence_interval, rtol=0, atol=bound)
+
+
+def test_paired_samples_share_their_rows():
+    shifted = jaxci.bootstrap(
+        (X, X + 3),
+        lambda a, b, axis=-1: (b - a).mean(axis=axis),
+        n_resamples=99,
+        paired=True,
+        method="percentile",
+        rng=0,
+    )
+    np.testing.assert_allclose(shifted.bootstrap_distribution, 3, rtol=1e-12)
+    apart = jaxci.bootstrap((X, X + 3), gap, n_resamples=99, method="percentile", rng=0)
+    assert apart.bootstrap_distribution.std() > 0.1
+
+
+def test_batches_and_roads_do_not_change_a_draw():
+    """Device, host, vectorized or not, in whatever batches: one seed, one set of resamples."""
+    whole = jaxci.bootstrap((X,), std, n_resamples=99, method="percentile", rng=4).bootstrap_distribution
+    for statistic, options in (
+        (std, {"batch": 10}),
+        (std, {"batch": 1}),
+        (std_alone, {"vectorized": False}),
+        (np.std, {}),
+        (lambda x, axis=-1: np.asarray(x).std(axis=axis), {}),
+        (lambda x: float(np.asarray(x).std()), {}),
+    ):
+        found = quiet(jaxci.bootstrap, (X,), statistic, n_resamples=99, method="percentile", rng=4, **options)
+        np.testing.assert_allclose(found.bootstrap_distribution, whole, rtol=1e-12)
+
+
+# --- warnings --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data", [np.full(20, 2.5), np.r_[np.zeros(19), 1.0]])
+def test_degenerate_data(data):
+    """Where SciPy's BCa interval is NaN, ours is, with SciPy's warning class."""
+    drawn = quiet(stats.bootstrap, (data,), np.median, n_resamples=99, rng=0, method="percentile")
+    with pytest.warns(DegenerateDataWarning):
+        theirs = stats.bootstrap((data,), np.median, n_resamples=0, bootstrap_result=drawn)
+    with pytest.warns(DegenerateDataWarning, match="BCa"):
+        ours = jaxci.bootstrap((data,), np.median, n_resamples=0, bootstrap_result=drawn)
+    np.testing.assert_array_equal(np.isnan(ours.confidence_interval), np.isnan(theirs.confidence_interval))
+
+
+def test_degenerate_entries_of_a_table_leave_the_others_alone():
+    table = np.stack([X, np.full(40, 2.0)])
+    with pytest.warns(DegenerateDataWarning):
+        ours = jaxci.bootstrap((table,), np.mean, axis=1, n_resamples=199, rng=0)
+    assert np.isfinite([end[0] for end in ours.confidence_interval]).all()
+    assert np.isnan([end[1] for end in ours.confidence_interval]).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_nan_in_the_data_is_not_silent(method):
+    bad = X.copy()
+    bad[3] = np.nan
+    with pytest.warns(DegenerateDataWarning):
+        theirs = stats.bootstrap((bad,), np.mean, n_resamples=99, method=method, rng=0)
+    assert np.isnan(theirs.confidence_interval).all()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            ours = jaxci.bootstrap((bad,), np.mean, n_resamples=99, method=method, rng=0)
+            said = " ".join(str(w.message) for w in caught)
+            assert np.isnan(ours.confidence_interval).all()
+        except ValueError as error:
+            said = str(error)
+    assert "NaN" in said
+    assert "leave-one-out values do not vary" not in said
+
+
+def test_warns_once_where_the_statistic_runs_on_the_host():
+    with pytest.warns(JaxciWarning, match="host") as caught:
+        jaxci.bootstrap((X,), host_mean, n_resamples=99, rng=0)
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for statistic in (np.mean, np.std, np.var, np.median, np.min, np.max, std, lambda x: jnp.sort(x)[3]):
+            jaxci.bootstrap((X,), statistic, n_resamples=99, method="percentile", rng=0)
+
+
+def test_scipy_functions_work_on_the_host():
+    found = quiet(
+        jaxci.bootstrap, (X, V), lambda a, b: stats.spearmanr(a, b).statistic, n_resamples=99, paired=True, rng=0
+    )
+    theirs = stats.bootstrap(
+        (X, V),
+        lambda a, b: stats.spearmanr(a, b).statistic,
+        n_resamples=0,
+        paired=True,
+        vectorized=False,
+        bootstrap_result=found,
+    )
+    np.testing.assert_allclose(found.confidence_interval, theirs.confidence_interval, rtol=1e-10)
+
+
+# --- the other road to BCa -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["mean", "std", "var", "trimmed_mean"])
+def test_bca_of_interval_with_the_jackknife_acceleration_is_scipys(name):
+    """The replicates of :func:`jaxci.interval` in SciPy's hands give the same BCa interval."""
+    function = {
+        "mean": np.mean,
+        "std": np.std,
+        "var": np.var,
+        "trimmed_mean": lambda x, axis=-1: stats.trim_mean(x, 0.25, axis=axis),
+    }[name]
+    ours = jaxci.interval(name, X, method="bca", acceleration="jackknife", n_resamples=999, rng=0)
+    theirs = stats.bootstrap((X,), function, n_resamples=0, bootstrap_result=ours)
+    np.testing.assert_allclose(ours.confidence_interval, theirs.confidence_interval, rtol=1e-9)
+
+
+def test_bca_of_a_median_with_nan_where_scipy_has_it():
+    x = np.round(X, 0)
+    ours = quiet(
+        jaxci.interval, "median", x, method="bca", acceleration="jackknife", degenerate="nan", n_resamples=199, rng=0
+    )
+    theirs = quiet(stats.bootstrap, (x,), np.median, n_resamples=0, bootstrap_result=ours)
+    np.testing.assert_array_equal(np.isnan(ours.confidence_interval), np.isnan(theirs.confidence_interval))
+
+
+# --- jackknife -------------------------------------------------------------------------------------
+
+
+def by_hand(data: tuple[np.ndarray, ...], statistic: Callable[..., float], d: int) -> dict[str, Any]:
+    """Efron and Tibshirani (1993), eqs. 11.4 to 11.10, with Shao and Wu's factor (n - d) / d for d > 1."""
+    n = len(data[0])
+    whole = statistic(*data)
+    left = np.array([statistic(*(np.delete(x, s, axis=0) for x in data)) for s in itertools.combinations(range(n), d)])
+    factor = (n - d) / d
+    return {
+        "estimate": whole,
+        "bias": factor * (left.mean() - whole),
+        "bias_corrected": whole - factor * (left.mean() - whole),
+        "standard_error": math.sqrt(factor * np.mean((left - left.mean()) ** 2)),
+        "pseudo_values": (n * whole - (n - d) * left) / d,
+    }
+
+
+@pytest.mark.parametrize(
+    ("data", "named", "function"),
+    [
+        ((X[:12],), "mean", np.mean),
+        ((X[:12],), "std", np.std),
+        ((X[:12],), "var", np.var),
+        ((X[:12],), "median", np.median),
+        ((X[:12], V[:12]), "mean_squared_error", lambda a, b: np.mean((a - b) ** 2)),
+        ((X[:12], V[:12]), "pearsonr", lambda a, b: np.corrcoef(a, b)[0, 1]),
+    ],
+)
+@pytest.mark.parametrize("delete", [1, 2, 3])
+def test_jackknife_by_hand(data, named, function, delete):
+    expected = by_hand(data, function, delete)
+    for statistic in (named, function):
+        found = quiet(jaxci.jackknife, data if len(data) > 1 else data[0], statistic, delete=delete)
+        for name, value in expected.items():
+            np.testing.assert_allclose(getattr(found, name), value, rtol=1e-9, atol=1e-12, err_msg=name)
+        assert found.delete == delete
+
+
+def test_jackknife_by_hand_values():
+    """x = 1 2 4: leave-one-out means 3, 2.5, 1.5; s = sqrt(7/3); the pseudo-values of a mean are the data."""
+    found = jaxci.jackknife(np.array([1.0, 2.0, 4.0]), "mean")
+    assert found.estimate == pytest.approx(7 / 3, rel=1e-14)
+    assert found.bias == pytest.approx(0, abs=1e-14)
+    assert found.standard_error == pytest.approx(math.sqrt(7 / 3 / 3), rel=1e-14)
+    np.testing.assert_allclose(found.pseudo_values, [1, 2, 4], rtol=1e-14)
+    # variance with divisor n: leave-one-out 1, 9/4, 1/4, whole 14/9; bias 2 (7/6 - 14/9) = -7/9, corrected 7/3
+    found = jaxci.jackknife(np.array([1.0, 2.0, 4.0]), "var")
+    assert found.bias == pytest.approx(-7 / 9, rel=1e-12)
+    assert found.bias_corrected == pytest.approx(7 / 3, rel=1e-12)
+
+
+def test_jackknife_of_rows_of_a_table():
+    table = TABLE[0].T
+    found = jaxci.jackknife(table, lambda t: np.linalg.norm(np.mean(t, axis=0)))
+    expected = by_hand((table,), lambda t: np.linalg.norm(np.mean(t, axis=0)), 1)
+    np.testing.assert_allclose(found.pseudo_values, expected["pseudo_values"], rtol=1e-12)
