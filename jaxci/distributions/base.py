@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import functools
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -108,17 +109,13 @@ def observations(distribution: Distribution, draws: Mapping[str, Any]) -> Sample
     derived from scores (:func:`predictions`) where these are drawn without them and, for two
     classes, lie between 0 and 1.
     """
-    host = {name: np.asarray(x) for name, x in draws.items()}
+    host: dict[str, Any] = {name: np.asarray(x) for name, x in draws.items()}
     for name in ("values", "y_score"):
         if name in host:
             host[name] = host[name].astype(np.float64)
-    columns = tuple(host.values())
+    columns = tuple(host[name] for name in COLUMNS[distribution.kind])
     score = host.get("y_score")
-    if (
-        score is not None
-        and "y_pred" not in host
-        and (score.ndim == 2 or (np.all(score >= 0) and np.all(score <= 1)))
-    ):
+    if score is not None and "y_pred" not in host and (score.ndim == 2 or (np.all(score >= 0) and np.all(score <= 1))):
         host["y_pred"] = predictions(score)
     return Sample(**host, columns=columns, n_classes=distribution.n_classes)
 
@@ -221,8 +218,7 @@ def _tolerance(distribution: Distribution, statistic: Statistic) -> float:
 def _simulate(distribution: Distribution, statistic: Statistic, key: jax.Array, batch: int) -> tuple[float, float]:
     """Value of the statistic for all batches together, and its standard error."""
     with jax.enable_x64(True):
-        draw = jax.jit(lambda source, k: source.sample(k, batch))
-        parts = [jax.device_get(draw(distribution, k)) for k in jax.random.split(key, _BATCHES)]
+        parts = [jax.device_get(_draw(distribution, k, batch)) for k in jax.random.split(key, _BATCHES)]
         whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         value = _evaluate(statistic, observations(distribution, whole))
         by_batch = np.array([_evaluate(statistic, observations(distribution, part)) for part in parts])
@@ -231,6 +227,11 @@ def _simulate(distribution: Distribution, statistic: Statistic, key: jax.Array, 
         return value, math.nan
     bias = (by_batch.mean() - value) / (_BATCHES - 1)
     return value, math.hypot(by_batch.std(ddof=1) / math.sqrt(_BATCHES), bias)
+
+
+@functools.partial(jax.jit, static_argnums=2)
+def _draw(distribution: Distribution, key: jax.Array, n: int) -> dict[str, jax.Array]:
+    return distribution.sample(key, n)
 
 
 def _evaluate(statistic: Statistic, sample: Sample) -> float:

@@ -132,7 +132,7 @@ class MixtureLaw(Law):
 
     def cdf(self, x: Any) -> np.ndarray:
         """Return ``F(x)``."""
-        return sum(w * law.cdf(x) for w, law in zip(self.weights, self.laws, strict=True))  # type: ignore[return-value]
+        return sum(w * law.cdf(x) for w, law in zip(self.weights, self.laws, strict=True))
 
     def quantile(self, q: float) -> float:
         """Return ``inf{x: F(x) >= q}``, between the extreme quantiles of the components."""

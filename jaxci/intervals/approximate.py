@@ -36,7 +36,7 @@ class Curvature:
 
 def _direction(program: Program, function: Callable[[jax.Array], jax.Array]) -> tuple[jax.Array, ...]:
     whole = jnp.asarray(program.multiplicity)
-    slope = program.centred(jax.grad(function)(whole))
+    slope = program.centred(jax.grad(function)(whole), whole)
     return whole, slope, jnp.sqrt(jnp.sum(whole * slope * slope))
 
 

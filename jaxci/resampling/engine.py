@@ -114,17 +114,13 @@ class Program:
             *(functools.partial(general, item) for item in self.general),
         ]
 
-    def centred(self, influence: jax.Array) -> jax.Array:
-        """Centre influence values (..., U) within strata, where there are any."""
+    def centred(self, influence: jax.Array, weights: jax.Array) -> jax.Array:
+        """Centre influence values (U,) within strata, where there are any, under ``weights`` (U,)."""
         if self.strata is None:
             return influence
-
-        def centre(row: jax.Array) -> jax.Array:
-            total = jax.ops.segment_sum(row * self.multiplicity, self.strata, self.n_strata)
-            size = jax.ops.segment_sum(self.multiplicity, self.strata, self.n_strata)
-            return row - (total / jnp.maximum(size, 1.0))[self.strata]
-
-        return centre(influence) if influence.ndim == 1 else jax.vmap(centre)(influence)
+        total = jax.ops.segment_sum(influence * weights, self.strata, self.n_strata)
+        size = jax.ops.segment_sum(weights, self.strata, self.n_strata)
+        return influence - (total / jnp.where(size > 0, size, 1.0))[self.strata]
 
 
 def is_cells(prepared: Any) -> bool:
@@ -268,7 +264,7 @@ def _chunk(
             absent.append(jnp.broadcast_to(jax.vmap(gone)(part), (size,)))
             if errors:
                 slope = jax.vmap(jax.grad(from_sums))(part)
-                spread.append(program.centred(slope @ program.design[:, slice(*span)].T))
+                spread.append(jax.vmap(program.centred)(slope @ program.design[:, slice(*span)].T, weights))
     if program.general:
         rows = program.row_weight(weights)
         for item in program.general:
@@ -277,7 +273,7 @@ def _chunk(
             absent.append(jnp.broadcast_to(jax.vmap(gone)(rows), (size,)))
         if errors:
             for function in program.functions()[len(program.linear) :]:
-                spread.append(program.centred(jax.vmap(jax.grad(function))(weights)))
+                spread.append(jax.vmap(program.centred)(jax.vmap(jax.grad(function))(weights), weights))
     squared = [jnp.sum(weights * d * d, axis=1) for d in spread]
     return jnp.stack(values), jnp.sqrt(jnp.stack(squared)) if errors else None, jnp.stack(absent)
 
@@ -343,14 +339,27 @@ def replicate(
     )
     assert values is not None
     assert absent is not None
-    return Replicates(np.asarray(parts[0][0])[:, -1], values, spread, absent)
+    estimates = np.asarray(parts[0][0])[:, -1]
+    return Replicates(estimates, with_ties(values, estimates), spread, absent)
+
+
+def with_ties(values: np.ndarray, estimates: np.ndarray) -> np.ndarray:
+    """Return replicates (S, B) in which those equal to the estimate (S,) up to rounding are equal to it.
+
+    BCa counts ties one half, so how a sum happened to round must not decide on which side it falls.
+    """
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(values - estimates[:, None])
+        largest = np.max(np.where(np.isfinite(apart), apart, 0.0), axis=1, initial=0.0)
+        rounding = 1e-12 * largest + 16 * np.finfo(float).eps * np.abs(estimates)
+        return np.where(apart <= rounding[:, None], estimates[:, None], values)
 
 
 @jax.jit
 def _influence(program: Program) -> tuple[jax.Array, jax.Array]:
     whole = jnp.asarray(program.multiplicity)
     pairs = [jax.value_and_grad(function)(whole) for function in program.functions()]
-    return jnp.stack([p[0] for p in pairs]), jnp.stack([program.centred(p[1]) for p in pairs])
+    return jnp.stack([p[0] for p in pairs]), jnp.stack([program.centred(p[1], whole) for p in pairs])
 
 
 class Influence(NamedTuple):

@@ -43,13 +43,13 @@ class WeightedFunction(Statistic):
         """Whether the user declares the function differentiable."""
         return self.differentiable
 
-    def prepare(self, sample: Sample) -> Columns:
+    def prepare(self, sample: Sample) -> tuple[Any, ...]:
         """Keep the columns."""
-        return Columns(sample.columns, sample.n)
+        return sample.columns
 
-    def value(self, prepared: Columns, weights: jax.Array) -> jax.Array:
+    def value(self, prepared: tuple[Any, ...], weights: jax.Array) -> jax.Array:
         """Return ``f(*data, weights)``."""
-        return jnp.asarray(self.function(*prepared.arrays, weights), float)
+        return jnp.asarray(self.function(*prepared, weights), float)
 
 
 @record

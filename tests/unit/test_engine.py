@@ -331,7 +331,6 @@ def _bank_programs():
         "balanced": lambda: engine.unit_program(
             engine.prepare(statistics, sample), plain, engine.make_scheme(plain, "balanced")
         ),
-        "cells": lambda: engine.cell_program(engine.prepare(labels, labelled), plain),
         "cells in strata": lambda: engine.cell_program(engine.prepare(labels, labelled), strata),
     }
 
@@ -462,7 +461,7 @@ def smooth_metrics(sample):
     elif sample.n_classes == 0:
         tasks = ("regression",)
     else:
-        tasks = ("binary", "multiclass") if sample.n_classes == 2 else ("multiclass",)
+        tasks = ("binary",) if sample.n_classes == 2 else ("multiclass",)
     return [s for s in METRICS.values() if s.task in tasks and s.smooth]
 
 

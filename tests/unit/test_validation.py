@@ -524,11 +524,9 @@ def test_accuracy_of_all_or_nothing_by_every_method(method, right):
     ["balanced_accuracy", "f1_macro", "f1_weighted", "matthews_corrcoef", "cohen_kappa_score", "jaccard_macro"],
 )
 @pytest.mark.parametrize("method", ["auto", "delta", "bca", "studentized", "abc"])
-@pytest.mark.parametrize("n_classes", [3, 4])
-def test_perfect_predictions_never_have_zero_width_in_silence(metric, method, n_classes):
+def test_perfect_predictions_never_have_zero_width_in_silence(metric, method):
     """Influence values and replicates vary by rounding errors only, which must not pass for variation."""
-    truth = ROWS % n_classes
-    result, said = heard(lambda: interval(metric, truth, truth, method=method))
+    result, said = heard(lambda: interval(metric, Y3, Y3, method=method))
     low, high = result.confidence_interval
     assert result.estimate == pytest.approx(1, abs=1e-12)
     assert result.standard_error < 1e-12

@@ -1,0 +1,222 @@
+"""Distributions of observed rows and of tables: what was seen, drawn with replacement."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxci.distributions.base import COLUMNS, Distribution, observations, weighted_value
+from jaxci.distributions.laws import FiniteLaw, ValueDistribution
+from jaxci.distributions.tables import AliasTable, float_type
+from jaxci.records import record, static
+from jaxci.statistics.base import Sample, Statistic
+
+_HOST = (list, tuple, np.ndarray)
+
+
+def checked_floats(name: str, x: Any, dimensions: tuple[int, ...] = (1,)) -> np.ndarray:
+    """Return finite float64 numbers, at least one row; raise ``ValueError`` naming the argument."""
+    try:
+        array = np.asarray(x, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be an array of numbers; got {type(x).__name__}") from None
+    if array.ndim not in dimensions or array.size == 0:
+        shapes = " or ".join(str(d) for d in dimensions)
+        raise ValueError(f"{name} must have {shapes} dimension(s) and at least one row; got shape {array.shape}")
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{name} must be finite; got {array[~np.isfinite(array)][0]}")
+    return array
+
+
+def checked_codes(name: str, x: Any, n_classes: int, n: int) -> np.ndarray:
+    """Return n class codes int32; raise ``ValueError`` where they are not from 0 to K - 1."""
+    array = checked_floats(name, x)
+    if len(array) != n:
+        raise ValueError(f"{name} must have as many rows as the rest ({n}); got {len(array)}")
+    if np.any(array != np.round(array)) or array.min() < 0 or array.max() >= n_classes:
+        raise ValueError(
+            f"{name} must be class codes from 0 to {n_classes - 1}; got {array.min():g} to {array.max():g}"
+        )
+    return array.astype(np.int32)
+
+
+@record
+class Empirical(ValueDistribution):
+    """Observed values, drawn with replacement.
+
+    The standard deviation has divisor N. Where N q is whole the quantile of level q is the middle
+    of two observed values (see :func:`~jaxci.distributions.truth`).
+
+    Parameters
+    ----------
+    values : (N,) array
+        Finite values; their probabilities are 1/N each.
+    """
+
+    values: Any
+
+    def __post_init__(self) -> None:
+        if isinstance(self.values, _HOST):
+            object.__setattr__(self, "values", checked_floats("values", self.values))
+
+    @property
+    def label(self) -> str:
+        """Number of values."""
+        return f"empirical({len(self.values)} values)"
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Smallest and largest value."""
+        values = np.asarray(self.values)
+        return float(values.min()), float(values.max())
+
+    def law(self) -> FiniteLaw:
+        """Return the law, in double precision on the host."""
+        return FiniteLaw(self.values)
+
+    def draw(self, key: jax.Array, n: int) -> jax.Array:
+        """Draw ``n`` values (n,)."""
+        rows = jax.random.randint(key, (n,), 0, len(self.values), jnp.int32)
+        return jnp.asarray(self.values, float_type())[rows]
+
+
+@record
+class EmpiricalRows(Distribution):
+    """Observed rows of a classification, drawn with replacement.
+
+    The truth of a statistic of the table or of the ranks is its value on the rows themselves.
+
+    Parameters
+    ----------
+    y_true : (N,) int
+        Class codes 0..K-1.
+    y_pred : (N,) int, optional
+        Predicted class codes; one of ``y_pred`` and ``y_score`` must be given, not both.
+    y_score : (N,) or (N, K) float, optional
+        Scores of class 1 of two, or of every class.
+    n_classes : int, optional
+        K; by default the largest code plus one and at least 2, or the number of columns of scores.
+    """
+
+    y_true: Any
+    y_pred: Any = None
+    y_score: Any = None
+    n_classes: int = static(default=0)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.y_true, _HOST):
+            return
+        if (self.y_pred is None) == (self.y_score is None):
+            raise ValueError("give either y_pred or y_score")
+        n = len(checked_floats("y_true", self.y_true))
+        found = self.n_classes
+        if self.y_score is not None:
+            scores = checked_floats("y_score", self.y_score, (1, 2))
+            columns = 2 if scores.ndim == 1 else scores.shape[1]
+            if scores.ndim == 2 and columns == 2:
+                scores = scores[:, 1]
+            if len(scores) != n or (found and found != columns):
+                raise ValueError(f"y_score must be ({n},) or ({n}, {found or 'K'}); got shape {np.shape(self.y_score)}")
+            found = columns
+            object.__setattr__(self, "y_score", scores)
+        elif not found:
+            found = max(2, int(max(np.max(self.y_true), np.max(self.y_pred))) + 1)
+        object.__setattr__(self, "n_classes", found)
+        object.__setattr__(self, "y_true", checked_codes("y_true", self.y_true, found, n))
+        if self.y_pred is not None:
+            object.__setattr__(self, "y_pred", checked_codes("y_pred", self.y_pred, found, n))
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        """Whether labels or scores are drawn."""
+        return "labels" if self.y_score is None else "scores"
+
+    @property
+    def label(self) -> str:
+        """Number of rows."""
+        return f"empirical({len(self.y_true)} rows of {self.kind})"
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Range of the scores, or of the class codes."""
+        if self.y_score is None:
+            return 0.0, self.n_classes - 1.0
+        return float(np.min(self.y_score)), float(np.max(self.y_score))
+
+    def sample(self, key: jax.Array, n: int) -> dict[str, jax.Array]:
+        """Draw ``n`` rows."""
+        rows = jax.random.randint(key, (n,), 0, len(self.y_true), jnp.int32)
+        drawn = {"y_true": jnp.asarray(self.y_true, jnp.int32)[rows]}
+        if self.y_score is None:
+            return {**drawn, "y_pred": jnp.asarray(self.y_pred, jnp.int32)[rows]}
+        return {**drawn, "y_score": jnp.asarray(self.y_score, float_type())[rows]}
+
+    def analytic(self, statistic: Statistic) -> float | None:
+        """Return the statistic of the rows, each once, if it is a function of their distribution."""
+        names = COLUMNS[self.kind]
+        rows = observations(self, {name: getattr(self, name) for name in names})
+        return weighted_value(statistic, rows, np.ones(rows.n))
+
+
+@record
+class Cells(Distribution):
+    """Independent pairs of true and predicted class from a table of probabilities.
+
+    Parameters
+    ----------
+    table : (K, K) array
+        Probability of true class i and predicted class j, non-negative; divided by their sum.
+    """
+
+    table: Any
+    alias: Any = dataclasses.field(default=None, repr=False)
+
+    kind = "labels"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.table, _HOST):
+            return
+        table = checked_floats("table", self.table, (2,))
+        if table.shape[0] != table.shape[1] or len(table) < 2:
+            raise ValueError(f"table must be square, with at least 2 classes; got shape {table.shape}")
+        if table.min() < 0 or not table.sum() > 0:
+            raise ValueError(f"table must hold probabilities, not all 0; got a minimum of {table.min():g}")
+        object.__setattr__(self, "table", table / table.sum())
+        object.__setattr__(self, "alias", AliasTable.of(table.ravel()))
+
+    @classmethod
+    def fit(cls, y_true: Any, y_pred: Any, n_classes: int) -> Cells:
+        """Take the shares of the cells among observed class codes (n,)."""
+        n = len(y_true)
+        true, predicted = (checked_codes(name, x, n_classes, n) for name, x in (("y_true", y_true), ("y_pred", y_pred)))
+        return cls(np.bincount(true * n_classes + predicted, minlength=n_classes**2).reshape(n_classes, n_classes))
+
+    @property
+    def n_classes(self) -> int:  # type: ignore[override]
+        """K."""
+        return self.table.shape[0]
+
+    @property
+    def label(self) -> str:
+        """Size of the table."""
+        return f"cells({self.n_classes} x {self.n_classes})"
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Range of the class codes."""
+        return 0.0, self.n_classes - 1.0
+
+    def sample(self, key: jax.Array, n: int) -> dict[str, jax.Array]:
+        """Draw ``n`` pairs of classes: a cell each."""
+        cell = self.alias.draw(key, n)
+        return {"y_true": cell // self.n_classes, "y_pred": cell % self.n_classes}
+
+    def analytic(self, statistic: Statistic) -> float | None:
+        """Return the statistic of the table, if it is a function of it."""
+        true, predicted = np.divmod(np.arange(self.n_classes**2, dtype=np.int32), np.int32(self.n_classes))
+        cells = Sample(y_true=true, y_pred=predicted, columns=(true, predicted), n_classes=self.n_classes)
+        return weighted_value(statistic, cells, np.asarray(self.table, np.float64).ravel())

@@ -1,0 +1,136 @@
+"""Distributions as plain dictionaries (numbers, strings, lists), as a study file holds them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxci.distributions.base import Distribution
+from jaxci.distributions.empirical import Cells, Empirical, EmpiricalRows
+from jaxci.distributions.kde import AdaptiveKDE
+from jaxci.distributions.logit_kde import LogitKDE
+from jaxci.distributions.parametric import Mixture, Parametric
+
+
+class _Form(NamedTuple):
+    """How one class of distributions is written: its keys, those it needs first."""
+
+    cls: type[Distribution]
+    needs: tuple[str, ...]
+    allows: tuple[str, ...]
+    read: Callable[..., Distribution]
+    write: Callable[[Any], dict[str, Any]]
+
+
+def _listed(x: Any) -> Any:
+    return np.asarray(x).tolist()
+
+
+def _read_parametric(name: str, **parameters: Any) -> Distribution:
+    return Parametric(name, parameters)
+
+
+def _read_mixture(components: Any, weights: Any) -> Distribution:
+    return Mixture(tuple(distribution_from_dict(part) for part in components), weights)
+
+
+def _write_mixture(x: Mixture) -> dict[str, Any]:
+    return {"weights": _listed(x.weights), "components": [distribution_to_dict(part) for part in x.components]}
+
+
+def _write_rows(x: EmpiricalRows) -> dict[str, Any]:
+    second = "y_pred" if x.y_score is None else "y_score"
+    return {"y_true": _listed(x.y_true), second: _listed(getattr(x, second)), "n_classes": x.n_classes}
+
+
+def _write_kde(x: AdaptiveKDE) -> dict[str, Any]:
+    grid = {} if x.grid is None else {"grid": x.grid}
+    return {"values": _listed(x.values), "bounds": list(x.bounds), **grid}
+
+
+def _write_logits(x: LogitKDE) -> dict[str, Any]:
+    return {"logits": _listed(x.logits), "labels": _listed(x.labels), "variant": x.variant}
+
+
+_FORMS = {
+    "parametric": _Form(
+        Parametric, ("name",), (), _read_parametric, lambda x: {"name": x.name, **_numbers(x.parameters)}
+    ),
+    "mixture": _Form(Mixture, ("components", "weights"), (), _read_mixture, _write_mixture),
+    "empirical": _Form(Empirical, ("values",), (), Empirical, lambda x: {"values": _listed(x.values)}),
+    "rows": _Form(EmpiricalRows, ("y_true",), ("y_pred", "y_score", "n_classes"), EmpiricalRows, _write_rows),
+    "cells": _Form(Cells, ("table",), (), Cells, lambda x: {"table": _listed(x.table)}),
+    "kde": _Form(AdaptiveKDE, ("values",), ("bounds", "grid"), AdaptiveKDE.fit, _write_kde),
+    "logit_kde": _Form(LogitKDE, ("logits", "labels"), ("variant",), LogitKDE.fit, _write_logits),
+}
+
+
+def _numbers(parameters: Mapping[str, Any]) -> dict[str, float]:
+    return {name: float(value) for name, value in parameters.items()}
+
+
+def distribution_to_dict(distribution: Distribution) -> dict[str, Any]:
+    """Return a dictionary of plain numbers, strings and lists that describes the distribution.
+
+    Estimated densities are written as their data, from which they are estimated again.
+
+    Raises
+    ------
+    ValueError
+        If it is a user's own, which no file can hold.
+    """
+    for kind, form in _FORMS.items():
+        if isinstance(distribution, form.cls):
+            return {"kind": kind, **form.write(distribution)}
+    raise ValueError(f"{distribution.label} cannot be written to a file: it is a user's own object")
+
+
+def distribution_from_dict(description: Mapping[str, Any]) -> Distribution:
+    """Return the distribution that a dictionary describes.
+
+    Parameters
+    ----------
+    description : mapping
+        ``kind`` and what it asks for:
+
+        - "parametric": ``name`` and the parameters by name;
+        - "mixture": ``components`` (dictionaries) and ``weights``;
+        - "empirical": ``values``;
+        - "rows": ``y_true``, ``y_pred`` or ``y_score``, and ``n_classes`` if not read off them;
+        - "cells": ``table``;
+        - "kde": ``values``, ``bounds`` and ``grid`` if wanted;
+        - "logit_kde": ``logits``, ``labels``, and ``variant`` if wanted.
+
+    Raises
+    ------
+    ValueError
+        If the kind or a key is unknown or missing, or a value is not what the distribution takes.
+
+    Examples
+    --------
+    >>> distribution_from_dict({"kind": "parametric", "name": "beta", "a": 8, "b": 2}).label
+    'beta(a=8, b=2)'
+    """
+    if not isinstance(description, Mapping) or "kind" not in description:
+        raise ValueError(f"a distribution must be a table with a key 'kind'; got {description!r}")
+    given = {key: value for key, value in description.items() if key != "kind"}
+    kind = description["kind"]
+    if kind not in _FORMS:
+        raise ValueError(f"kind must be one of {', '.join(_FORMS)}; got {kind!r}{_hint(str(kind), _FORMS)}")
+    form = _FORMS[kind]
+    for key in form.needs:
+        if key not in given:
+            raise ValueError(f"a distribution of kind {kind!r} needs {key!r}; got {', '.join(given) or 'nothing'}")
+    known = (*form.needs, *form.allows)
+    unknown = [key for key in given if key not in known]
+    if unknown and kind != "parametric":
+        raise ValueError(f"a distribution of kind {kind!r} has no key {unknown[0]!r}{_hint(unknown[0], known)}")
+    return form.read(**given)
+
+
+def _hint(word: str, known: Any) -> str:
+    close = difflib.get_close_matches(word, list(known), 1, 0.5)
+    return f": did you mean {close[0]!r}?" if close else f"; known are {', '.join(known)}"
