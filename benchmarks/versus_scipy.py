@@ -88,8 +88,14 @@ def cell_rows(repeats: int) -> list[dict]:
     reference = min(
         median_time(
             lambda b=b: stats.bootstrap(
-                (y.astype(bool), p.astype(bool)), f1_numpy, paired=True, vectorized=True, n_resamples=B,
-                batch=b, method="percentile", rng=1,
+                (y.astype(bool), p.astype(bool)),
+                f1_numpy,
+                paired=True,
+                vectorized=True,
+                n_resamples=B,
+                batch=b,
+                method="percentile",
+                rng=1,
             ),
             1,
         )
@@ -98,7 +104,9 @@ def cell_rows(repeats: int) -> list[dict]:
     for n in (10_000, 1_000_000):
         y, p, _ = labels(n)
         ours = median_time(lambda y=y, p=p: jaxci.evaluate(y, p, metrics=SIX, method="percentile", rng=1), repeats)
-        rows.append(row(f"six cell metrics, n = {n:,}", ours, "SciPy F1 alone, n = 10,000, best batch", reference, ">= 50x"))
+        rows.append(
+            row(f"six cell metrics, n = {n:,}", ours, "SciPy F1 alone, n = 10,000, best batch", reference, ">= 50x")
+        )
     small, large = resampling_stage(10_000, repeats), resampling_stage(1_000_000, repeats)
     rows.append(row("cells, resampling stage, n = 10^6", large, "the same at n = 10^4", small, "<= 1.3x its time"))
     return rows
@@ -119,8 +127,14 @@ def auc_rows(repeats: int) -> list[dict]:
 
 
 def row(what: str, ours: float, than: str, reference: float, aim: str) -> dict:
-    return {"what": what, "seconds": ours, "reference": than, "reference_seconds": reference,
-            "ratio": reference / ours, "aim": aim}
+    return {
+        "what": what,
+        "seconds": ours,
+        "reference": than,
+        "reference_seconds": reference,
+        "ratio": reference / ours,
+        "aim": aim,
+    }
 
 
 def main() -> None:

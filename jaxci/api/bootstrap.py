@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import inspect
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,13 +13,15 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
+from jaxci.api.arrays import missing_values
+from jaxci.api.functions import Function
 from jaxci.api.randomness import randomness
-from jaxci.api.validation import check_alternative, check_confidence_level, check_count, nearest
+from jaxci.api.validation import check_alternative, check_choice, check_confidence_level, check_count, shown
 from jaxci.resampling.bank import replicate_keys, scaled_words
 from jaxci.results import ConfidenceInterval, JaxciWarning
 from jaxci.statistics.base import padded
 
-METHODS = ("percentile", "basic", "bca")
+METHODS = ("percentile", "basic", "BCa")
 CHUNK_ELEMENTS = 2**20
 
 _TWINS: dict[Any, Callable[..., Any]] = {
@@ -61,86 +62,18 @@ class BootstrapResult:
     rng: Any = None
 
 
-@dataclasses.dataclass(frozen=True)
-class _Function:
-    """A statistic of samples whose last axis runs over observations; hashable, so programs are compiled once."""
-
-    host: Callable[..., Any]
-    vectorized: bool
-
-    @classmethod
-    def of(cls, statistic: Callable[..., Any], vectorized: bool | None) -> _Function:
-        """Settle whether ``statistic`` is vectorized."""
-        if vectorized is None:
-            vectorized = _twin(statistic) is not None or _takes_axis(statistic)
-        return cls(statistic, vectorized)
-
-    @property
-    def device(self) -> Callable[..., Any]:
-        """The function to trace."""
-        return _twin(self.host) or self.host
-
-    @property
-    def is_mean(self) -> bool:
-        """Whether it is the mean, whose leave-one-out values have a formula."""
-        return self.device is jnp.mean
-
-    def traceable(self, samples: Sequence[np.ndarray]) -> bool:
-        """Whether JAX can trace the function on such samples."""
-        try:
-            jax.eval_shape(self.on_device, *(jax.ShapeDtypeStruct(x.shape, x.dtype) for x in samples))
-        except Exception:
-            return False
-        return True
-
-    def on_device(self, *samples: Any) -> jax.Array:
-        """Value (...) of samples (..., n)."""
-        if self.vectorized:
-            return jnp.asarray(self.device(*samples, axis=-1), float)
-        function = self.device
-        for _ in range(samples[0].ndim - 1):
-            function = jax.vmap(function)
-        return jnp.asarray(function(*samples), float)
-
-    def on_host(self, *samples: np.ndarray) -> np.ndarray:
-        """Value (...) of samples (..., n)."""
-        if self.vectorized:
-            return np.asarray(self.host(*samples, axis=-1), float)
-        lead = samples[0].shape[:-1]
-        if not lead:
-            return np.asarray(self.host(*samples), float)
-        out = np.empty(lead)
-        for at in np.ndindex(lead):
-            out[at] = self.host(*(x[at] for x in samples))
-        return out
-
-
-def _twin(statistic: Callable[..., Any]) -> Callable[..., Any] | None:
-    try:
-        return _TWINS.get(statistic)
-    except TypeError:  # unhashable
-        return None
-
-
-def _takes_axis(statistic: Callable[..., Any]) -> bool:
-    try:
-        return "axis" in inspect.signature(statistic).parameters
-    except (TypeError, ValueError):
-        return False
-
-
 def _samples(data: Any, axis: int, paired: bool) -> list[np.ndarray]:
     """Check samples and move the observations to the last axis."""
     try:
         given = [np.asarray(x) for x in data]
     except TypeError:
-        raise TypeError(f"data must be a sequence of samples; got {data!r}") from None
+        raise TypeError(f"data must be a sequence of samples; got {shown(data)}") from None
     if not given:
         raise ValueError("data must hold at least one sample; got none")
     out = []
     for i, x in enumerate(given):
         if x.ndim == 0:
-            raise ValueError(f"data must be a sequence of samples, such as (x,); data[{i}] is the scalar {x!r}")
+            raise ValueError(f"data must be a sequence of samples, such as (x,); data[{i}] is the scalar {shown(x)}")
         if x.dtype.kind not in "biuf":
             raise TypeError(f"data[{i}] must hold numbers; got dtype {x.dtype}")
         if not isinstance(axis, int | np.integer) or not -x.ndim <= axis < x.ndim:
@@ -171,7 +104,7 @@ _host_indices = jax.jit(_indices, static_argnames=("sizes", "paired", "chunk"))
 
 @functools.partial(jax.jit, static_argnames=("function", "paired", "chunk"))
 def _device_chunk(
-    function: _Function, key: jax.Array, start: jax.Array, samples: Sequence[jax.Array], paired: bool, chunk: int
+    function: Function, key: jax.Array, start: jax.Array, samples: Sequence[jax.Array], paired: bool, chunk: int
 ) -> jax.Array:
     drawn = _indices(key, start, [x.shape[-1] for x in samples], paired, chunk)
     moved = [
@@ -180,7 +113,7 @@ def _device_chunk(
     return function.on_device(*moved) if function.vectorized else jax.vmap(function.on_device)(*moved)
 
 
-def _host_chunk(function: _Function, samples: Sequence[np.ndarray], drawn: Sequence[np.ndarray]) -> np.ndarray:
+def _host_chunk(function: Function, samples: Sequence[np.ndarray], drawn: Sequence[np.ndarray]) -> np.ndarray:
     if function.vectorized:
         moved = (np.moveaxis(x[..., i], -2, 0) for x, i in zip(samples, drawn, strict=True))
         return function.on_host(*moved)
@@ -189,7 +122,7 @@ def _host_chunk(function: _Function, samples: Sequence[np.ndarray], drawn: Seque
 
 
 def _replicates(
-    function: _Function, samples: Sequence[np.ndarray], paired: bool, n_resamples: int, batch: int | None, key: Any
+    function: Function, samples: Sequence[np.ndarray], paired: bool, n_resamples: int, batch: int | None, key: Any
 ) -> np.ndarray:
     """Replicates of shape (..., B)."""
     per = sum(x.size for x in samples)
@@ -210,48 +143,51 @@ def _replicates(
 
 
 @functools.partial(jax.jit, static_argnames=("function", "which"))
-def _device_left_out(function: _Function, samples: Sequence[jax.Array], which: int) -> jax.Array:
-    n = samples[which].shape[-1]
+def _device_left_out(function: Function, samples: Sequence[jax.Array], which: tuple[int, ...]) -> jax.Array:
+    n = samples[which[0]].shape[-1]
 
     def one(i: jax.Array) -> jax.Array:
         kept = jnp.arange(n - 1, dtype=jnp.int32)
-        arrays = list(samples)
-        arrays[which] = arrays[which][..., kept + (kept >= i)]
-        return function.on_device(*arrays)
+        rows = kept + (kept >= i)
+        return function.on_device(*(x[..., rows] if j in which else x for j, x in enumerate(samples)))
 
-    batch = max(1, CHUNK_ELEMENTS // samples[which].size)
+    batch = max(1, CHUNK_ELEMENTS // sum(samples[j].size for j in which))
     return jax.lax.map(one, jnp.arange(n, dtype=jnp.int32), batch_size=batch)
 
 
-def _left_out(function: _Function, samples: Sequence[np.ndarray], which: int) -> np.ndarray:
-    """Statistic with each observation of one sample left out: (..., n)."""
-    x = samples[which]
+def _left_out(function: Function, samples: Sequence[np.ndarray], which: tuple[int, ...]) -> np.ndarray:
+    """Statistic with each observation left out of the samples ``which``, together: (..., n)."""
+    n = samples[which[0]].shape[-1]
     if function.is_mean and len(samples) == 1:
-        return (x.sum(axis=-1, keepdims=True) - x) / (x.shape[-1] - 1)
+        return (samples[0].sum(axis=-1, keepdims=True) - samples[0]) / (n - 1)
     if function.traceable(samples):
-        return np.moveaxis(np.asarray(_device_left_out(function, [jnp.asarray(s) for s in samples], which)), 0, -1)
-    rest = list(samples)
-    found = []
-    for i in range(x.shape[-1]):
-        rest[which] = np.delete(x, i, axis=-1)
-        found.append(function.on_host(*rest))
+        return np.moveaxis(np.asarray(_device_left_out(function, [jnp.asarray(x) for x in samples], which)), 0, -1)
+    found = [
+        function.on_host(*(np.delete(x, i, axis=-1) if j in which else x for j, x in enumerate(samples)))
+        for i in range(n)
+    ]
     return np.stack(found, axis=-1)
 
 
 def _bca_probabilities(
-    function: _Function,
+    function: Function,
     samples: Sequence[np.ndarray],
+    paired: bool,
     theta: np.ndarray,
     replicates: np.ndarray,
     alpha: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """BCa probabilities of both ends; acceleration by the jackknife over all samples (Efron 1987, sec. 7)."""
+    """BCa probabilities of both ends; acceleration by the jackknife over all samples (Efron 1987, sec. 7).
+
+    Paired samples are one sample of pairs, which are left out whole.
+    """
     below = np.mean(replicates < theta[..., None], axis=-1) + 0.5 * np.mean(replicates == theta[..., None], axis=-1)
     z0 = special.ndtri(below)
     cubes, squares = np.zeros(theta.shape), np.zeros(theta.shape)
-    for i, x in enumerate(samples):
-        n = x.shape[-1]
-        left = _left_out(function, samples, i)
+    each = range(len(samples))
+    for which in [tuple(each)] if paired else [(j,) for j in each]:
+        left = _left_out(function, samples, which)
+        n = left.shape[-1]
         u = (n - 1) * (left.mean(axis=-1, keepdims=True) - left)
         cubes += np.sum(u**3, axis=-1) / n**3
         squares += np.sum(u**2, axis=-1) / n**2
@@ -272,6 +208,21 @@ def _quantiles(replicates: np.ndarray, p: np.ndarray) -> np.ndarray:
         if np.isfinite(p[at]):
             out[at] = np.quantile(replicates[at], p[at])
     return out
+
+
+def _undefined(samples: Sequence[np.ndarray], replicates: np.ndarray) -> str:
+    """Say why an interval is NaN."""
+    lost = int(np.isnan(replicates).sum())
+    if not lost:
+        return (
+            "the BCa interval is undefined (NaN): the leave-one-out values do not vary, or the replicates lie all on "
+            "one side of the estimate; use method='percentile'"
+        )
+    data = "; ".join(f"data[{i}]: {text}" for i, x in enumerate(samples) if (text := missing_values(x)))
+    return (
+        f"the interval is undefined (NaN): the statistic is NaN in {lost} of {replicates.size} resamples"
+        f"{f' ({data})' if data else ''}"
+    )
 
 
 def bootstrap(
@@ -329,7 +280,8 @@ def bootstrap(
     Warns
     -----
     scipy.stats.DegenerateDataWarning
-        Where a BCa interval is undefined (all leave-one-out values equal).
+        Where an interval is undefined: the statistic of a resample is NaN, or, for BCa, all
+        leave-one-out values are equal.
     JaxciWarning
         Where the statistic runs on the host.
 
@@ -353,15 +305,20 @@ def bootstrap(
     if batch is not None:
         batch = check_count("batch", batch, 1)
     if not callable(statistic):
-        raise TypeError(f"statistic must be callable (jaxci.interval takes metrics by name); got {statistic!r}")
-    kind = str(method).lower()
-    if kind not in METHODS:
-        raise ValueError(f"method must be 'percentile', 'basic' or 'BCa'; got {method!r}: {nearest(kind, METHODS)}")
+        raise TypeError(f"statistic must be callable (jaxci.interval takes metrics by name); got {shown(statistic)}")
+    spelled = {known.lower(): known for known in METHODS}
+    kind = check_choice("method", spelled.get(str(method).lower(), method), METHODS)
+    if vectorized not in (True, False, None):
+        raise ValueError(f"vectorized must be True, False or None; got {shown(vectorized)}")
+    if paired not in (True, False):
+        raise ValueError(f"paired must be True or False; got {shown(paired)}")
+    if bootstrap_result is not None and not hasattr(bootstrap_result, "bootstrap_distribution"):
+        raise TypeError(f"bootstrap_result must be an earlier result of bootstrap; got {shown(bootstrap_result)}")
     if n_resamples == 0 and bootstrap_result is None:
         raise ValueError("n_resamples must be at least 1 without bootstrap_result; got 0")
     source = randomness(rng)
     with jax.enable_x64(True):
-        function = _Function.of(statistic, vectorized)
+        function = Function.of(statistic, vectorized)
         traceable = function.traceable(samples)
         if not traceable:
             warnings.warn(SLOW, JaxciWarning, stacklevel=2)
@@ -372,20 +329,15 @@ def bootstrap(
         replicates = np.concatenate(parts, axis=-1)
         alpha = (1 - level) / 2 if alternative == "two-sided" else 1 - level
         p_low, p_high = np.asarray(alpha), np.asarray(1 - alpha)
-        if kind == "bca":
-            p_low, p_high = _bca_probabilities(function, samples, theta, replicates, alpha)
+        if kind == "BCa":
+            p_low, p_high = _bca_probabilities(function, samples, paired, theta, replicates, alpha)
     low, high = _quantiles(replicates, p_low), _quantiles(replicates, p_high)
-    if kind == "basic":
-        low, high = 2 * theta - high, 2 * theta - low
-    if kind == "bca" and (np.isnan(low).any() or np.isnan(high).any()):
+    if np.isnan(low).any() or np.isnan(high).any():
         from scipy.stats import DegenerateDataWarning
 
-        warnings.warn(
-            "the BCa interval is undefined (NaN): the leave-one-out values do not vary, or the replicates lie all on "
-            "one side of the estimate; use method='percentile'",
-            DegenerateDataWarning,
-            stacklevel=2,
-        )
+        warnings.warn(_undefined(samples, replicates), DegenerateDataWarning, stacklevel=2)
+    if kind == "basic":
+        low, high = 2 * theta - high, 2 * theta - low
     if alternative == "less":
         low = np.full_like(low, -np.inf)
     elif alternative == "greater":

@@ -5,28 +5,26 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
+from jaxci.api.arrays import as_floats, check_lengths
 from jaxci.api.choice import SMALL_MEAN
-from jaxci.api.data import (
-    check_sample,
-    classification_sample,
-    configured,
-    name_of,
-    regression_sample,
-    statistic_by_name,
-    values_sample,
-)
-from jaxci.api.estimation import Request, Settings, intervals
-from jaxci.api.evaluate import announce, check_resampling, layout_remarks, make_settings
+from jaxci.api.data import Labelled, check_n, configured, name_of, regression_sample, statistic_by_name
+from jaxci.api.entries import Request
+from jaxci.api.estimation import intervals, undefined, within_range
+from jaxci.api.layout import make_layout
+from jaxci.api.methods import check_known
 from jaxci.api.randomness import randomness
-from jaxci.api.validation import check_lengths, check_n, make_layout, nearest
+from jaxci.api.remarks import announce, layout_remarks
+from jaxci.api.settings import Settings
+from jaxci.api.validation import check_choice, check_margin
 from jaxci.intervals.auc import delong_difference
+from jaxci.intervals.base import Bounds
 from jaxci.intervals.parametric import is_mean
 from jaxci.intervals.proportion import mcnemar_pvalue
 from jaxci.intervals.proportion import paired_difference as newcombe_paired
@@ -39,34 +37,34 @@ from jaxci.statistics.paired import paired_difference
 from jaxci.statistics.ranking import RocAuc
 
 BOOTSTRAP_METHODS = ("percentile", "basic", "normal", "bc", "bca", "studentized")
-METHODS = ("newcombe", "delong", "t", "z", "delta", "exact", "abc", *BOOTSTRAP_METHODS)
+CLOSED = ("newcombe", "delong")
+UNTESTED = "none: the difference is undefined"
+METHODS = (*CLOSED, "t", "z", "delta", "exact", "abc", *BOOTSTRAP_METHODS)
 
 
 def _paired_sample(
     statistic: Statistic, name: str, y_true: Any, a: Any, b: Any, labels: Sequence[Any] | None, pos_label: Any
-) -> tuple[Sample, tuple[str, ...]]:
+) -> tuple[Sample, Statistic, tuple[str, ...]]:
+    """Build the sample of both models; return it with the statistic settled for it, and remarks."""
+    predictions = {"prediction_a": a, "prediction_b": b}
+    if statistic.task == "custom":
+        raise TypeError(f"statistic must be a metric of predictions, or of values by case, to compare; got {name}")
     if statistic.task == "values":
         if y_true is not None:
             raise TypeError(f"y_true must be None for {name}, which compares per-case values; got an array")
-        first, second = values_sample("prediction_a", a), values_sample("prediction_b", b)
-        check_lengths(prediction_a=first.values, prediction_b=second.values)
-        return dataclasses.replace(first, other=second), ()
+        values = {called: as_floats(called, x) for called, x in predictions.items()}
+        check_lengths({called: len(x) for called, x in values.items()})
+        first, second = (Sample(values=x) for x in values.values())
+        return dataclasses.replace(first, other=second), statistic, ()
     if statistic.task == "regression":
-        first, second = regression_sample(y_true, a), regression_sample(y_true, b)
-        return dataclasses.replace(first, other=second), ()
+        first, second = (regression_sample(y_true, x, called) for called, x in predictions.items())
+        return dataclasses.replace(first, other=second), statistic, ()
     scored = "y_score" in statistic.inputs
-    if labels is None and not scored:
-        seen = np.unique(np.concatenate([np.unique(np.asarray(x)) for x in (y_true, a, b)]))
-        labels = None if len(seen) < 2 else list(seen)
-    samples = []
-    remarks: tuple[str, ...] = ()
-    for prediction in (a, b):
-        given = (None, prediction) if scored else (prediction, None)
-        found = classification_sample(y_true, *given, labels=labels, pos_label=pos_label, derive=False)
-        check_sample(name, statistic, found.sample)
-        samples.append(found.sample)
-        remarks = found.remarks_for([statistic])
-    return dataclasses.replace(samples[0], other=samples[1]), remarks
+    columns = {"y_true": y_true} if scored else {"y_true": y_true, **predictions}
+    labelled = Labelled.of(columns, predictions if scored else {}, labels=labels, pos_label=pos_label)
+    first, second = (labelled.sample(called, called) for called in predictions)
+    sample = dataclasses.replace(first, other=second)
+    return sample, labelled.accept(name, statistic), labelled.remarks_for([statistic])
 
 
 def _auto(statistic: Statistic, layout: Layout) -> tuple[str, str, dict[str, Any]]:
@@ -98,6 +96,8 @@ def _one_sided(below: float, above: float, alternative: str) -> float:
 def _pvalue(result: IntervalResult, sample: Sample, statistic: Statistic, alternative: str) -> tuple[float, str]:
     """P-value that matches the interval's method."""
     estimate, error = result.estimate, result.standard_error
+    if math.isnan(estimate):
+        return math.nan, UNTESTED
     if result.bootstrap_distribution is not None:
         values = result.bootstrap_distribution
         values = values[~np.isnan(values)]
@@ -122,7 +122,17 @@ def _mean_error(statistic: Statistic, sample: Sample) -> float:
     return float(np.std(values, ddof=1)) / math.sqrt(len(values))
 
 
-def _newcombe(sample: Sample, settings: Settings) -> tuple[ConfidenceInterval, float, str, float]:
+class _Closed(NamedTuple):
+    """What a closed form says of a difference."""
+
+    estimate: float
+    bounds: Bounds
+    standard_error: float
+    pvalue: float
+    test: str
+
+
+def _newcombe(sample: Sample, settings: Settings) -> _Closed:
     assert sample.other is not None
     right_a = sample.y_pred == sample.y_true
     right_b = sample.other.y_pred == sample.y_true
@@ -137,12 +147,30 @@ def _newcombe(sample: Sample, settings: Settings) -> tuple[ConfidenceInterval, f
         more = only_a if settings.alternative == "greater" else only_b
         total = only_a + only_b
         pvalue = float(special.bdtrc(more - 1, total, 0.5)) if more > 0 else 1.0
-    return ConfidenceInterval(float(low), float(high)), pvalue, "exact McNemar", error
+    return _Closed((only_a - only_b) / n, Bounds(low, high), error, pvalue, "exact McNemar")
+
+
+def _delong(sample: Sample, settings: Settings) -> _Closed:
+    assert sample.other is not None
+    if len(np.unique(sample.y_true)) < 2:
+        remark = undefined("the difference of two AUCs", "binary")
+        return _Closed(math.nan, Bounds(math.nan, math.nan, (remark,)), math.nan, math.nan, UNTESTED)
+    found = delong_difference(sample.y_true, sample.y_score, sample.other.y_score, settings.tails)
+    low, high = found.bounds[:2]
+    z = special.ndtri(settings.tails.lower or settings.tails.upper)
+    width = high - found.difference if settings.tails.upper > 0 else found.difference - low
+    error, pvalue = float(abs(width / z)), float(found.pvalue)
+    if settings.alternative != "two-sided" and error > 0:
+        below = float(special.ndtr(-found.difference / error))
+        pvalue = _one_sided(below, 1 - below, settings.alternative)
+    return _Closed(float(found.difference), found.bounds, error, pvalue, "DeLong")
 
 
 def _conclusion(result: IntervalResult, loss: bool, margin: float | None) -> str:
     """Say in words what the interval supports."""
     low, high = result.confidence_interval
+    if math.isnan(low) or math.isnan(high):
+        return "nothing can be said without an interval"
     better_low, better_high = (-high, -low) if loss else (low, high)
     if better_low > 0:
         text = "a is better than b"
@@ -226,32 +254,27 @@ def compare(
     >>> round(result.estimate, 2), result.conclusion
     (0.15, 'a is better than b')
     """
-    settings = make_settings(confidence_level, alternative, n_resamples, memory_limit=memory_limit, progress=progress)
-    if margin is not None and not margin > 0:
-        raise ValueError(f"margin must be positive; got {margin}")
+    settings = Settings.of(confidence_level, alternative, n_resamples, memory_limit=memory_limit, progress=progress)
+    check_choice("method", method, ("auto", *METHODS))
+    margin = None if margin is None else check_margin(margin)
     name = name_of(statistic)
-    base = statistic_by_name(statistic)
-    fields = {f.name for f in dataclasses.fields(base)}  # type: ignore[arg-type]
-    base = configured(base, **{key: options.pop(key) for key in list(options) if key in fields})
-    sample, remarks = _paired_sample(base, name, y_true, prediction_a, prediction_b, labels, pos_label)
+    base, options = configured(statistic_by_name(statistic), options)
+    sample, base, remarks = _paired_sample(base, name, y_true, prediction_a, prediction_b, labels, pos_label)
     check_n(sample)
     layout = make_layout(sample.n, groups, strata, sample_weight)
-    check_resampling(settings, layout)
     source = randomness(rng)
     reason = "asked for"
+    if method in ("auto", *CLOSED):
+        check_known(method, options)
     if method == "auto":
         method, reason, options = _auto(base, layout)
-    if method not in METHODS:
-        raise ValueError(
-            f"method must be 'auto' or one of {', '.join(METHODS)}; got {method!r}: {nearest(method, METHODS)}"
-        )
     difference = paired_difference(base)
     weights = np.ones(sample.n) if layout.row_weights is None else layout.row_weights
     with jax.enable_x64(True):
         estimates = [
             float(base.value(base.prepare(x), jnp.asarray(weights))) for x in (sample, sample.other) if x is not None
         ]
-    if method in ("newcombe", "delong"):
+    if method in CLOSED:
         result, pvalue, test = _closed_form(method, base, sample, layout, settings, name)
     else:
         request = Request(name, difference, method, options)
@@ -286,33 +309,18 @@ def _closed_form(
             f"method {method!r} assumes independent rows of equal weight and cannot use groups, strata or "
             "sample_weight; use 'percentile'"
         )
-    assert sample.other is not None
-    remarks: tuple[str, ...] = ()
-    if method == "newcombe":
-        bounds, pvalue, test, error = _newcombe(sample, settings)
-        right = [float(np.mean(x.y_pred == x.y_true)) for x in (sample, sample.other)]
-        estimate = right[0] - right[1]
-    else:
-        found = delong_difference(sample.y_true, sample.y_score, sample.other.y_score, settings.tails)
-        bounds = ConfidenceInterval(float(found.bounds.low), float(found.bounds.high))
-        estimate, remarks, test = float(found.difference), tuple(found.bounds.remarks), "DeLong"
-        pvalue = float(found.pvalue)
-        z = special.ndtri(settings.tails.lower or settings.tails.upper)
-        width = bounds.high - estimate if settings.tails.upper > 0 else estimate - bounds.low
-        error = abs(width / z)
-        if settings.alternative != "two-sided" and error > 0:
-            below = float(special.ndtr(-estimate / error))
-            pvalue = _one_sided(below, 1 - below, settings.alternative)
+    found = _newcombe(sample, settings) if method == "newcombe" else _delong(sample, settings)
+    bounds = within_range(found.bounds, *paired_difference(base).bounds, method)
     result = IntervalResult(
         statistic=name,
-        estimate=estimate,
-        confidence_interval=bounds,
-        standard_error=error,
+        estimate=found.estimate,
+        confidence_interval=ConfidenceInterval(bounds.low, bounds.high),
+        standard_error=found.standard_error,
         method=method,
         reason="",
         confidence_level=settings.confidence_level,
         alternative=settings.alternative,
         n=layout.n,
-        warnings=remarks,
+        warnings=bounds.remarks,
     )
-    return result, pvalue, test
+    return result, found.pvalue, found.test

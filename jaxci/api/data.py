@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from jaxci.api.validation import (
-    as_array,
-    as_floats,
-    check_lengths,
-    check_probabilities,
-    check_scores,
-    encode_labels,
-    nearest,
-)
+from jaxci.api.arrays import as_array, as_floats, check_lengths, missing_values
+from jaxci.api.labels import encode_labels
+from jaxci.api.validation import check_options, nearest, shown
 from jaxci.records import settings
 from jaxci.statistics.base import Sample, Statistic
 from jaxci.statistics.registry import METRICS
+
+PER_CLASS = "_per_class"
+
+
+def is_function(statistic: Any) -> bool:
+    """Whether ``statistic`` is a user's function of samples (a class of statistics is none)."""
+    return callable(statistic) and not isinstance(statistic, type | Statistic)
 
 
 def statistic_by_name(name: Any) -> Statistic:
@@ -31,10 +32,14 @@ def statistic_by_name(name: Any) -> Statistic:
         If the name is unknown; the nearest one is named.
     """
     if isinstance(name, Statistic):
+        check_options(settings(name))
         return name
     if not isinstance(name, str):
-        raise TypeError(f"a statistic must be a name or an object of jaxci.statistics; got {name!r}")
+        raise TypeError(f"a statistic must be a name or an object of jaxci.statistics; got {shown(name)}")
     if name not in METRICS:
+        base = name.removesuffix(PER_CLASS)
+        if base != name and base in METRICS:
+            raise ValueError(f"{name!r} stands for a row a class, in jaxci.evaluate only; one statistic is {base!r}")
         raise ValueError(f"unknown metric {name!r}: {nearest(name, METRICS)}")
     return METRICS[name]
 
@@ -53,23 +58,142 @@ def name_of(statistic: Any) -> str:
     return repr(statistic) if function is None else getattr(function, "__name__", "statistic")
 
 
-def configured(statistic: Statistic, **options: Any) -> Statistic:
-    """Return the statistic with those ``options`` set that it has."""
+def configured(statistic: Statistic, options: Mapping[str, Any]) -> tuple[Statistic, dict[str, Any]]:
+    """Return the statistic with those ``options`` set that it has, and the others."""
+    checked = check_options(options)
     fields = {f.name for f in dataclasses.fields(statistic)}  # type: ignore[arg-type]
-    chosen = {name: value for name, value in options.items() if name in fields}
-    return dataclasses.replace(statistic, **chosen) if chosen else statistic  # type: ignore[type-var]
+    own = {name: value for name, value in checked.items() if name in fields}
+    rest = {name: value for name, value in checked.items() if name not in fields}
+    return (dataclasses.replace(statistic, **own) if own else statistic), rest  # type: ignore[type-var]
+
+
+def not_probabilities(name: str, scores: np.ndarray) -> str:
+    """Say why scores (n,) or (n, K) are no probabilities, outside [0, 1] or with another sum; empty if they are."""
+    outside = (scores < 0) | (scores > 1)
+    if outside.any():
+        first = int(np.argwhere(outside)[0][0])
+        return (
+            f"{name} must hold probabilities in [0, 1] for this metric; {int(outside.sum())} values lie outside, "
+            f"the first in row {first}: {shown(scores[first])}"
+        )
+    total = scores.sum(axis=1) if scores.ndim == 2 else np.ones(len(scores))
+    off = np.abs(total - 1) > 1e-3
+    if off.any():
+        first = int(np.argmax(off))
+        return (
+            f"rows of {name} must sum to 1 for this metric; {int(off.sum())} do not, "
+            f"the first is row {first} with sum {total[first]:.6g}"
+        )
+    return ""
+
+
+def _positive_column(name: str, scores: np.ndarray, n_classes: int, positive: int) -> np.ndarray:
+    """Return scores (n,) of the positive class, column ``positive``, for two classes; (n, K) for more."""
+    if scores.ndim == 2 and n_classes == 2 and scores.shape[1] == 2:
+        return scores[:, positive]
+    if scores.ndim == 1 and n_classes <= 2:
+        return scores
+    if scores.ndim == 1:
+        raise ValueError(f"{name} must have shape (n, K) for K = {n_classes} classes; got {scores.shape}")
+    if scores.shape[1] != n_classes:
+        raise ValueError(
+            f"{name} must have one column per class, K = {n_classes} (pass labels to name classes that do not "
+            f"occur); got {scores.shape[1]} columns"
+        )
+    return scores
 
 
 @dataclasses.dataclass(frozen=True)
 class Labelled:
-    """A classification sample with its classes and remarks on how it was read.
+    """Classification data by the users' names of the arrays, and remarks on how they were read.
 
-    ``remarks`` are kept by what they concern: "any" metric, "binary" ones, readers of "y_pred".
+    Attributes
+    ----------
+    codes : dict of (n,) int32
+        Class codes of every column of labels.
+    given : dict of (n,) or (n, K)
+        Scores as they came.
+    scores : dict of (n,) or (n, K)
+        Scores as statistics read them.
+    classes : (K,) array
+        The labels by code.
+    remarks : dict of str
+        By what they concern: "any" metric, "binary" ones, readers of "y_pred".
     """
 
-    sample: Sample
+    codes: dict[str, np.ndarray]
+    given: dict[str, np.ndarray]
+    scores: dict[str, np.ndarray]
     classes: np.ndarray
     remarks: dict[str, str]
+
+    @classmethod
+    def of(
+        cls, columns: Mapping[str, Any], scores: Mapping[str, Any], *, labels: Sequence[Any] | None, pos_label: Any
+    ) -> Labelled:
+        """Encode columns of labels, "y_true" among them, and check the shape of scores."""
+        given = {name: as_floats(name, x, (1, 2)) for name, x in scores.items()}
+        codes, classes, positive = encode_labels(columns, labels, pos_label)
+        check_lengths({name: len(x) for name, x in {**codes, **given}.items()})
+        remarks: dict[str, str] = {}
+        if len(classes) == 1:
+            only = int(classes[0] == pos_label)
+            codes = {name: np.full(len(code), only, np.int32) for name, code in codes.items()}
+            remarks["any"] = f"only one class, {shown(classes[0])}, occurs in the data"
+        elif len(classes) == 2 and classes[1] != pos_label:
+            remarks["binary"] = f"the positive class is {shown(classes[1])} (set pos_label to change it)"
+        n_classes = max(len(classes), 2)
+        read = {name: _positive_column(name, x, n_classes, positive) for name, x in given.items()}
+        return cls(codes, given, read, classes, remarks)
+
+    @property
+    def n_classes(self) -> int:
+        """K, at least 2."""
+        return max(len(self.classes), 2)
+
+    def sample(self, prediction: str, score: str) -> Sample:
+        """Return the sample of one model from its labels and its scores, where there are any of that name."""
+        return Sample(
+            y_true=self.codes["y_true"],
+            y_pred=self.codes.get(prediction),
+            y_score=self.scores.get(score),
+            n_classes=self.n_classes,
+        )
+
+    def with_derived_labels(self) -> Labelled:
+        """Add the labels "y_pred" that follow from "y_score", where that is unambiguous."""
+        scores = self.scores["y_score"]
+        if scores.ndim == 2:
+            derived = np.argmax(scores, axis=1).astype(np.int32)
+            remark = "y_pred was not given: the class with the highest score is the prediction"
+        elif scores.min() >= 0 and scores.max() <= 1:
+            derived = (scores >= 0.5).astype(np.int32)
+            remark = "y_pred was not given: scores of at least 0.5 count as positive"
+        else:
+            return self
+        return dataclasses.replace(
+            self, codes={**self.codes, "y_pred": derived}, remarks={**self.remarks, "y_pred": remark}
+        )
+
+    def accept(self, name: str, statistic: Statistic) -> Statistic:
+        """Return the statistic called ``name`` with what it leaves to the number of classes settled.
+
+        Raises
+        ------
+        ValueError
+            If it is not meant for so many classes, or scores are no probabilities.
+        """
+        if statistic.task == "binary" and self.n_classes > 2:
+            averaged = [m for m in METRICS if m.startswith(name) and m != name]
+            hint = f"; for several classes use {', '.join(averaged)}" if averaged else ""
+            raise ValueError(f"{name} is a binary metric; y_true has {self.n_classes} classes{hint}")
+        if statistic.needs_probabilities:
+            for called, scores in self.given.items():
+                if fault := not_probabilities(called, scores):
+                    raise ValueError(fault)
+        if getattr(statistic, "scale_by_half", None) == "auto":
+            return dataclasses.replace(statistic, scale_by_half=self.n_classes == 2)  # type: ignore[type-var]
+        return statistic
 
     def remarks_for(self, statistics: Iterable[Statistic]) -> tuple[str, ...]:
         """Return the remarks that concern any of ``statistics``."""
@@ -79,111 +203,62 @@ class Labelled:
         return tuple(text for concern, text in self.remarks.items() if concern in concerns)
 
 
-def classification_sample(
-    y_true: Any,
-    y_pred: Any,
-    y_score: Any,
-    *,
-    labels: Sequence[Any] | None,
-    pos_label: Any,
-    derive: bool = True,
-) -> Labelled:
-    """Encode labels and check scores; derive labels from scores where that is unambiguous."""
-    columns = {"y_true": y_true} if y_pred is None else {"y_true": y_true, "y_pred": y_pred}
-    scores = None if y_score is None else as_floats("y_score", y_score, (1, 2))
-    codes, classes, positive = encode_labels(columns, labels, pos_label)
-    check_lengths(**codes, y_score=scores)
-    remarks: dict[str, str] = {}
-    if len(classes) == 1:
-        only = int(classes[0] == pos_label)
-        codes = {name: np.full(len(code), only, np.int32) for name, code in codes.items()}
-        n_classes = 2
-        remarks["any"] = f"only one class, {classes[0].item()!r}, occurs in the data"
-    else:
-        n_classes = len(classes)
-    if len(classes) == 2 and classes[1] != pos_label:
-        remarks["binary"] = f"the positive class is {classes[1].item()!r} (set pos_label to change it)"
-    if scores is not None:
-        scores = check_scores(scores, n_classes, positive)
-    predicted = codes.get("y_pred")
-    if predicted is None and scores is not None and derive:
-        if scores.ndim == 2:
-            predicted = np.argmax(scores, axis=1).astype(np.int32)
-            remarks["y_pred"] = "y_pred was not given: the class with the highest score is the prediction"
-        elif scores.min() >= 0 and scores.max() <= 1:
-            predicted = (scores >= 0.5).astype(np.int32)
-            remarks["y_pred"] = "y_pred was not given: scores of at least 0.5 count as positive"
-    sample = Sample(y_true=codes["y_true"], y_pred=predicted, y_score=scores, n_classes=n_classes)
-    return Labelled(sample, classes, remarks)
-
-
-def regression_sample(y_true: Any, y_pred: Any) -> Sample:
-    """Check regression targets and predictions."""
+def regression_sample(y_true: Any, y_pred: Any, called: str = "y_pred") -> Sample:
+    """Check regression targets and predictions, the argument ``called``."""
     if y_pred is None:
-        raise TypeError("y_pred must be given for regression metrics; got None")
-    true, predicted = as_floats("y_true", y_true), as_floats("y_pred", y_pred)
-    check_lengths(y_true=true, y_pred=predicted)
+        raise TypeError(f"{called} must be given for regression metrics; got None")
+    true, predicted = as_floats("y_true", y_true), as_floats(called, y_pred)
+    check_lengths({"y_true": len(true), called: len(predicted)})
     return Sample(y_true=true, y_pred=predicted)
 
 
-def values_sample(name: str, values: Any) -> Sample:
-    """Check per-case values."""
-    return Sample(values=as_floats(name, values))
-
-
-def columns_sample(data: Sequence[Any]) -> Sample:
-    """Check the data of a user's own statistic: arrays of one length."""
-    arrays = tuple(as_array(f"data[{i}]", x) for i, x in enumerate(data))
-    check_lengths(**{f"data[{i}]": x for i, x in enumerate(arrays)})
-    return Sample(columns=arrays)
-
-
-def check_sample(name: str, statistic: Statistic, sample: Sample) -> None:
-    """Check that ``sample`` is what the statistic is for.
-
-    Raises
-    ------
-    ValueError
-        If an input is missing, the number of classes is wrong, or scores are no probabilities.
-    """
-    for field in statistic.inputs:
-        if getattr(sample, field) is None:
-            raise ValueError(f"{name} needs {field}, which was not given")
-    if statistic.task == "binary" and sample.n_classes > 2:
-        averaged = [m for m in METRICS if m.startswith(name) and m != name]
-        hint = f"; for several classes use {', '.join(averaged)}" if averaged else ""
-        raise ValueError(f"{name} is a binary metric; y_true has {sample.n_classes} classes{hint}")
-    if statistic.needs_probabilities and sample.y_score is not None:
-        check_probabilities(sample.y_score)
+def columns_sample(data: Sequence[Any]) -> tuple[Sample, tuple[str, ...]]:
+    """Check the data of a user's own statistic: arrays of one length; remark on missing values."""
+    if not data:
+        raise TypeError("data must be at least one array; got none")
+    arrays = {f"data[{i}]": as_array(f"data[{i}]", x) for i, x in enumerate(data)}
+    check_lengths({name: len(x) for name, x in arrays.items()})
+    lost = {name: missing_values(x) for name, x in arrays.items()}
+    remarks = tuple(f"{name}: {text}; the function sees them as they are" for name, text in lost.items() if text)
+    return Sample(columns=tuple(arrays.values())), remarks
 
 
 def sample_for(
     statistic: Statistic, name: str, data: Sequence[Any], *, labels: Sequence[Any] | None, pos_label: Any
-) -> tuple[Sample, tuple[str, ...]]:
-    """Build the sample one statistic reads from positional ``data``."""
-    wanted = {
-        "values": ("values",),
-        "regression": ("y_true", "y_pred"),
-        "custom": None,
-    }.get(statistic.task, statistic.inputs)
-    if wanted is None:
-        if not data:
-            raise TypeError("data must be at least one array; got none")
-        return columns_sample(data), ()
+) -> tuple[Sample, Statistic, tuple[str, ...]]:
+    """Build the sample one statistic reads from positional ``data``.
+
+    Returns
+    -------
+    sample : Sample
+    statistic : Statistic
+        Settled for the number of classes.
+    remarks : tuple of str
+        How the data were read.
+    """
+    if statistic.task == "custom":
+        sample, remarks = columns_sample(data)
+        return sample, statistic, remarks
+    wanted = statistic.inputs
     if len(data) != len(wanted):
-        raise TypeError(f"{name} takes {len(wanted)} array(s) ({', '.join(wanted)}); got {len(data)}")
+        arrays = "array" if len(wanted) == 1 else "arrays"
+        raise TypeError(f"{name} takes {len(wanted)} {arrays} ({', '.join(wanted)}); got {len(data)}")
     given = dict(zip(wanted, data, strict=True))
     if statistic.task == "values":
-        return values_sample("values", given["values"]), ()
+        return Sample(values=as_floats("values", given["values"])), statistic, ()
     if statistic.task == "regression":
-        return regression_sample(given["y_true"], given["y_pred"]), ()
-    labelled = classification_sample(
-        given["y_true"],
-        given.get("y_pred"),
-        given.get("y_score"),
-        labels=labels,
-        pos_label=pos_label,
-        derive=False,
+        return regression_sample(given["y_true"], given["y_pred"]), statistic, ()
+    scores = {called: x for called, x in given.items() if called == "y_score"}
+    columns = {called: x for called, x in given.items() if called != "y_score"}
+    labelled = Labelled.of(columns, scores, labels=labels, pos_label=pos_label)
+    return (
+        labelled.sample("y_pred", "y_score"),
+        labelled.accept(name, statistic),
+        labelled.remarks_for([statistic]),
     )
-    check_sample(name, statistic, labelled.sample)
-    return labelled.sample, labelled.remarks_for([statistic])
+
+
+def check_n(sample: Sample) -> None:
+    """Refuse a single observation."""
+    if sample.n < 2:
+        raise ValueError("at least 2 observations are needed for an interval; got n = 1")

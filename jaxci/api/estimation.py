@@ -2,115 +2,37 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.api.choice import choose, size_remarks
-from jaxci.api.methods import applicable_methods, method_by_name
+from jaxci.api.choice import choose
+from jaxci.api.entries import Entry, Request, by_shared_table, by_table, program_order, programs
+from jaxci.api.evidence import gather, lacks_trials, row_values_of, standard_error
+from jaxci.api.methods import applicable_methods, check_known, method_by_name
 from jaxci.api.randomness import Randomness
-from jaxci.intervals.approximate import curvature
-from jaxci.intervals.auc import auc_evidence
-from jaxci.intervals.base import Bounds, Evidence, Method, Tails, tails
-from jaxci.intervals.bootstrap import BCa, smallest_bank
-from jaxci.intervals.exact import Exact
+from jaxci.api.remarks import size_remarks
+from jaxci.api.settings import Settings
+from jaxci.intervals.base import Bounds
+from jaxci.intervals.bootstrap import smallest_bank
 from jaxci.intervals.parametric import is_mean
-from jaxci.intervals.proportion import is_proportion
 from jaxci.resampling import engine
 from jaxci.resampling.bank import Scheme
-from jaxci.resampling.engine import Influence, Item, Layout, Program, Replicates
-from jaxci.resampling.exact_mean import mean_distribution
-from jaxci.resampling.exact_order import quantile_distribution
-from jaxci.resampling.jackknife import acceleration, deleted_values, mean_acceleration, quantile_left_out
-from jaxci.resampling.proportion_law import ProportionDistribution
+from jaxci.resampling.engine import Influence, Layout, Program, Replicates
 from jaxci.results import ConfidenceInterval, IntervalResult
-from jaxci.statistics.base import Sample, Statistic
-from jaxci.statistics.custom import HOST_REMARK, HostFunction
+from jaxci.statistics.base import Sample
+from jaxci.statistics.custom import HostFunction
 
 PURPOSE_UNITS, PURPOSE_CELLS = 0, 1
 
 CELL_COST, DRAW_COST, PRODUCT_COST, PROGRAM_COST = 110.0, 8.0, 0.3, 3e8
 """Nanoseconds a cell, a draw, a multiply-add and compiling the sampler of cells cost: they choose the road."""
 
-
-@dataclasses.dataclass(frozen=True)
-class Request:
-    """A statistic under the name it is reported by, and the interval method asked for."""
-
-    name: str
-    statistic: Statistic
-    method: str | Method = "auto"
-    options: dict[str, Any] = dataclasses.field(default_factory=dict)
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings:
-    """What holds for all statistics of one call."""
-
-    confidence_level: float = 0.95
-    alternative: str = "two-sided"
-    n_resamples: int = 9999
-    resampling: str = "bootstrap"
-    resample_size: int | None = None
-    memory_limit: int | None = None
-    progress: Callable[[int, int], None] | None = None
-
-    @property
-    def tails(self) -> Tails:
-        """Error probabilities of both sides."""
-        return tails(self.confidence_level, self.alternative)
-
-    @property
-    def plain(self) -> bool:
-        """Whether resampling is the ordinary bootstrap."""
-        return self.resampling == "bootstrap" and self.resample_size is None
-
-
-@dataclasses.dataclass
-class _Entry:
-    """Working state of one request."""
-
-    request: Request
-    item: Item
-    estimate: float = math.nan
-    standard_error: float = math.nan
-    acceleration: float = math.nan
-    method: Method | None = None
-    reason: str = "asked for"
-    replicates: np.ndarray | None = None
-    errors: np.ndarray | None = None
-    absent: int = 0
-    remarks: list[str] = dataclasses.field(default_factory=list)
-
-    @property
-    def statistic(self) -> Statistic:
-        return self.request.statistic
-
-    @property
-    def needs(self) -> frozenset[str]:
-        assert self.method is not None
-        needs = self.method.needs
-        if isinstance(self.method, Exact) and self.method.endpoints == "bca":
-            needs = needs | {"acceleration"}
-        return needs
-
-    @property
-    def needs_slopes(self) -> bool:
-        """Whether derivatives in the weights are wanted."""
-        if "standard_error" in self.needs:
-            return True
-        if isinstance(self.method, Exact) or not self.statistic.smooth:
-            return False
-        return "acceleration" in self.needs and not _by_jackknife(self.method)
-
-
-def _by_jackknife(method: Method | None) -> bool:
-    return isinstance(method, BCa) and method.acceleration == "jackknife"
+ROUNDING = 64 * float(np.finfo(float).eps)
+"""Differences of this share of the bounds are rounding errors."""
 
 
 def intervals(
@@ -122,7 +44,7 @@ def intervals(
         if order is not None:
             sample, layout = sample.take(order), layout.take(order)
         items = engine.prepare([request.statistic for request in requests], sample)
-        entries = [_Entry(request, item) for request, item in zip(requests, items, strict=True)]
+        entries = [Entry(request, item) for request, item in zip(requests, items, strict=True)]
         for entry in entries:
             _settle_method(entry, sample, layout, settings)
         _replicate(entries, layout, settings, rng)
@@ -139,20 +61,19 @@ def _row_order(requests: Sequence[Request], sample: Sample) -> np.ndarray | None
     return None
 
 
-def _estimate(entries: Sequence[_Entry], sample: Sample, layout: Layout) -> None:
+def _estimate(entries: Sequence[Entry], sample: Sample, layout: Layout) -> None:
     """Fill in the estimates that no bank has given, and derivatives where a method reads them."""
     for entry in entries:
         if isinstance(entry.statistic, HostFunction):
             entry.estimate = entry.statistic.value(entry.item.prepared, np.ones(layout.n))
-            entry.remarks.append(HOST_REMARK)
         elif layout.plain and hasattr(entry.statistic, "row_values") and math.isnan(entry.estimate):
-            mean = float(np.mean(_row_values(entry.statistic, sample)))
+            mean = float(np.mean(row_values_of(entry.statistic, sample)))
             entry.estimate = math.sqrt(mean) if getattr(entry.statistic, "link", "") == "sqrt" else mean
     devices = [entry for entry in entries if not isinstance(entry.statistic, HostFunction)]
     differentiated = [entry for entry in devices if entry.needs_slopes]
     plain = [entry for entry in devices if not entry.needs_slopes and math.isnan(entry.estimate)]
     for group, slopes in ((differentiated, True), (plain, False)):
-        for program, members in _programs(group, layout):
+        for program, members in programs(group, layout):
             if slopes:
                 found: Influence = engine.influence(program)
                 for position, entry in enumerate(members):
@@ -164,47 +85,11 @@ def _estimate(entries: Sequence[_Entry], sample: Sample, layout: Layout) -> None
                     entry.estimate = float(value)
 
 
-def _programs(entries: Sequence[_Entry], layout: Layout) -> list[tuple[Program, list[_Entry]]]:
-    """Programs that evaluate ``entries`` without resampling: tables by their cells, the rest by units."""
-    tables = [entry for entry in entries if by_table(entry, layout)]
-    rest = [entry for entry in entries if not by_table(entry, layout)]
-    found = [(engine.cell_program([e.item for e in group], layout), group) for group in _by_table(tables)]
-    if rest:
-        program = engine.unit_program([entry.item for entry in rest], layout, engine.make_scheme(layout))
-        found.append((program, _program_order(rest, program)))
-    return found
-
-
-def by_table(entry: _Entry, layout: Layout) -> bool:
-    """Whether counts per cell are all that the statistic needs of the data."""
-    return engine.is_cells(entry.item.prepared) and layout.units is None and layout.row_weights is None
-
-
-def _by_table(entries: Sequence[_Entry]) -> list[list[_Entry]]:
-    """Group entries that share one table."""
-    groups: dict[int, list[_Entry]] = {}
-    for entry in entries:
-        groups.setdefault(id(entry.item.prepared), []).append(entry)
-    return list(groups.values())
-
-
-def _program_order(entries: Sequence[_Entry], program: Program) -> list[_Entry]:
-    """Entries in the order in which a program lists its statistics: linear ones first."""
-    if not program.general:
-        return list(entries)
-    general = {id(item.prepared) for item in program.general}
-    linear = [entry for entry in entries if id(entry.item.prepared) not in general]
-    return linear + [entry for entry in entries if id(entry.item.prepared) in general]
-
-
-def _settle_method(entry: _Entry, sample: Sample, layout: Layout, settings: Settings) -> None:
+def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Settings) -> None:
     """Choose the method or check the one asked for."""
     request, statistic = entry.request, entry.statistic
     if request.method == "auto":
-        if request.options:
-            raise TypeError(
-                f"options {', '.join(request.options)} belong to a method; name the method instead of 'auto'"
-            )
+        check_known("auto", request.options)
         if settings.plain:
             entry.method, entry.reason = choose(statistic, layout, settings.n_resamples, settings.tails)
         else:
@@ -212,7 +97,7 @@ def _settle_method(entry: _Entry, sample: Sample, layout: Layout, settings: Sett
                 method_by_name("percentile"),
                 f"asked for {settings.resampling} resampling",
             )
-        values = _row_values(statistic, sample) if is_mean(statistic) else None
+        values = row_values_of(statistic, sample) if is_mean(statistic) else None
         entry.remarks += size_remarks(statistic, sample, layout.n_units, values)
         return
     method = method_by_name(request.method, request.options)
@@ -221,6 +106,10 @@ def _settle_method(entry: _Entry, sample: Sample, layout: Layout, settings: Sett
     if refusal is not None:
         names = ", ".join(applicable_methods(statistic))
         raise ValueError(f"method {method.name!r} cannot serve {request.name!r}: {refusal}. Methods that can: {names}")
+    if not settings.plain and "replicates" not in method.needs:
+        raise ValueError(
+            f"{settings.scheme} go with methods that read resamples, such as 'percentile'; got {method.name!r}"
+        )
     if method.assumes_iid and not layout.plain:
         given = [
             name
@@ -237,11 +126,7 @@ def _settle_method(entry: _Entry, sample: Sample, layout: Layout, settings: Sett
         )
 
 
-def _row_values(statistic: Statistic, sample: Sample) -> np.ndarray:
-    return np.asarray(statistic.row_values(sample))  # type: ignore[attr-defined]
-
-
-def _check_bank(entry: _Entry, settings: Settings) -> None:
+def _check_bank(entry: Entry, settings: Settings) -> None:
     least = smallest_bank(settings.tails)
     if settings.n_resamples < least:
         raise ValueError(
@@ -250,7 +135,7 @@ def _check_bank(entry: _Entry, settings: Settings) -> None:
         )
 
 
-def _replicate(entries: Sequence[_Entry], layout: Layout, settings: Settings, rng: Randomness) -> None:
+def _replicate(entries: Sequence[Entry], layout: Layout, settings: Settings, rng: Randomness) -> None:
     """Draw one bank for every entry whose method reads replicates."""
     drawing = [entry for entry in entries if "replicates" in entry.needs]
     if not drawing:
@@ -261,26 +146,26 @@ def _replicate(entries: Sequence[_Entry], layout: Layout, settings: Settings, rn
     cells, rest = _split_cells(drawing, layout, settings, scheme)
     hosted = [entry for entry in rest if isinstance(entry.statistic, HostFunction)]
     rest = [entry for entry in rest if entry not in hosted]
-    for group in _by_table(cells):
+    for group in by_shared_table(cells):
         program = engine.cell_program([entry.item for entry in group], layout)
         _draw(group, program, PURPOSE_CELLS, settings, rng)
     if rest:
         program = engine.unit_program([entry.item for entry in rest], layout, scheme)
-        _draw(_program_order(rest, program), program, PURPOSE_UNITS, settings, rng)
+        _draw(program_order(rest, program), program, PURPOSE_UNITS, settings, rng)
     for entry in hosted:
         entry.replicates = host_replicates(entry, layout, scheme, settings, rng)
 
 
 def _split_cells(
-    entries: Sequence[_Entry], layout: Layout, settings: Settings, scheme: Scheme
-) -> tuple[list[_Entry], list[_Entry]]:
+    entries: Sequence[Entry], layout: Layout, settings: Settings, scheme: Scheme
+) -> tuple[list[Entry], list[Entry]]:
     """Decide which statistics resample their table and which read the bank of units."""
     able = [entry for entry in entries if by_table(entry, layout) and settings.plain]
     if not able:
         return [], list(entries)
     rest = [entry for entry in entries if entry not in able]
     strata = 1 if layout.strata is None else int(layout.strata.max()) + 1
-    width = sum(group[0].item.prepared.size for group in _by_table(able))
+    width = sum(group[0].item.prepared.size for group in by_shared_table(able))
     by_cells = CELL_COST * width * strata * settings.n_resamples + PROGRAM_COST
     by_units = PRODUCT_COST * layout.n * width * settings.n_resamples
     if not rest:  # otherwise the bank of units is drawn anyway
@@ -288,7 +173,7 @@ def _split_cells(
     return (able, rest) if by_cells < by_units else ([], list(entries))
 
 
-def _draw(entries: Sequence[_Entry], program: Program, purpose: int, settings: Settings, rng: Randomness) -> None:
+def _draw(entries: Sequence[Entry], program: Program, purpose: int, settings: Settings, rng: Randomness) -> None:
     errors = any("replicate_errors" in entry.needs for entry in entries)
     found: Replicates = engine.replicate(
         program,
@@ -305,7 +190,7 @@ def _draw(entries: Sequence[_Entry], program: Program, purpose: int, settings: S
         entry.absent = int(found.absent[position].sum())
 
 
-def host_replicates(entry: _Entry, layout: Layout, scheme: Scheme, settings: Settings, rng: Randomness) -> np.ndarray:
+def host_replicates(entry: Entry, layout: Layout, scheme: Scheme, settings: Settings, rng: Randomness) -> np.ndarray:
     """Evaluate a host function on every resample, drawing counts in chunks."""
     key = jax.random.fold_in(rng.key, PURPOSE_UNITS)
     block = max(1, min(settings.n_resamples, 2**20 // scheme.n_units) // scheme.block) * scheme.block
@@ -321,120 +206,54 @@ def host_replicates(entry: _Entry, layout: Layout, scheme: Scheme, settings: Set
     return np.array(found)
 
 
-def _acceleration(entry: _Entry, sample: Sample, layout: Layout) -> float:
-    """BCa acceleration: from derivatives, or from leave-one-out values."""
-    if entry.needs_slopes:
-        return entry.acceleration
-    if hasattr(entry.statistic, "row_values") and layout.plain and not _by_jackknife(entry.method):
-        return mean_acceleration(_row_values(entry.statistic, sample))
-    if isinstance(entry.statistic, HostFunction):
-        ones = np.ones(layout.n)
-        found: list[float] = []
-        for unit in range(layout.n_units):
-            weights = ones.copy()
-            weights[unit if layout.units is None else layout.units == unit] = 0
-            found.append(float(entry.statistic.value(entry.item.prepared, weights)))
-        return acceleration(np.array(found), np.ones(len(found)))
-    if layout.plain and entry.statistic.road == "order" and hasattr(entry.statistic, "q"):
-        values_sorted = np.sort(_ordered_values(entry, sample))
-        return acceleration(*quantile_left_out(values_sorted, float(entry.statistic.q)))
-    ((program, _),) = _programs([entry], layout)
-    multiplicity = np.asarray(program.multiplicity)
-    units = np.flatnonzero(multiplicity > 0)
-    return acceleration(deleted_values(program, 0, units[:, None]), multiplicity[units])
+def undefined(name: str, task: str) -> str:
+    """Say that a statistic has no value on the data."""
+    why = " (a class may be absent)" if task in ("binary", "multiclass") else ""
+    return f"{name} is undefined on these data{why}; there is no interval"
 
 
-def _ordered_values(entry: _Entry, sample: Sample) -> np.ndarray:
-    """Values whose order statistics the statistic reads (n,)."""
-    return np.asarray(entry.statistic.prepare(sample).values)
+def within_range(found: Bounds, bottom: float, top: float, method: str) -> Bounds:
+    """Clip bounds to the range of the estimand, and say so, and where nothing is left between them."""
+    low, high = (min(max(float(end), bottom), top) for end in found[:2])
+    slack = ROUNDING * max((abs(end) for end in (low, high, bottom, top) if math.isfinite(end)), default=0.0)
+    remarks = found.remarks
+    clipped = found.low < bottom - slack or found.high > top + slack
+    if clipped:
+        remarks += (f"the {method} interval left the range [{bottom:g}, {top:g}] and was clipped to it",)
+    if high - low <= slack and not any("width" in remark for remark in remarks):
+        why = "nothing of it lies within the range" if clipped else "the data show no variation in this statistic"
+        remarks += (f"the interval has zero width: {why}",)
+    return Bounds(low, high, remarks)
 
 
-def _evidence(entry: _Entry, sample: Sample, layout: Layout) -> Evidence:
-    """Gather what the method needs."""
-    statistic, needs = entry.statistic, entry.needs
-    parts: dict[str, Any] = {}
-    if is_proportion(statistic) and ({"count", "distribution"} & needs):
-        parts["count"], parts["nobs"] = _successes(entry, layout)
-    if "values" in needs:
-        parts["values"] = (
-            _row_values(statistic, sample) if hasattr(statistic, "row_values") else _ordered_values(entry, sample)
-        )
-    if "distribution" in needs:
-        parts["distribution"] = _distribution(entry, sample, parts)
-    if "auc" in needs:
-        parts["auc"] = auc_evidence(sample.y_true, sample.y_score)
-    if "curvature" in needs:
-        ((program, _),) = _programs([entry], layout)
-        parts["curvature"] = curvature(program, 0)
-    if "acceleration" in needs:
-        parts["acceleration"] = _acceleration(entry, sample, layout)
-    return Evidence(
-        statistic=statistic,
-        estimate=entry.estimate,
-        n=layout.n_units,
-        standard_error=entry.standard_error,
-        replicates=entry.replicates,
-        replicate_errors=entry.errors,
-        **parts,
-    )
-
-
-def _successes(entry: _Entry, layout: Layout) -> tuple[float, float]:
-    prepared = entry.item.prepared
-    counts = np.bincount(prepared.codes[: layout.n], minlength=prepared.size).astype(float)
-    table = np.zeros(prepared.shape).reshape(-1)
-    inside = prepared.cells < table.size
-    table[prepared.cells[inside]] = counts[inside]
-    found = entry.statistic.successes(jnp.asarray(table.reshape(prepared.shape)))  # type: ignore[attr-defined]
-    return float(found[0]), float(found[1])
-
-
-def _distribution(entry: _Entry, sample: Sample, parts: dict[str, Any]) -> Any:
-    statistic = entry.statistic
-    if getattr(statistic, "has_fixed_trials", False):
-        return ProportionDistribution(parts["count"], parts["nobs"])
-    if hasattr(statistic, "row_values"):
-        return mean_distribution(_row_values(statistic, sample))
-    return quantile_distribution(np.sort(_ordered_values(entry, sample)), float(statistic.q))  # type: ignore[attr-defined]
-
-
-def _undefined(entry: _Entry) -> str:
-    task = entry.statistic.task
-    if task in ("binary", "multiclass"):
-        return f"{entry.request.name} is undefined on these data (a class may be absent); there is no interval"
-    return f"{entry.request.name} is undefined on these data; there is no interval"
-
-
-def _finish(entry: _Entry, sample: Sample, layout: Layout, settings: Settings, rng: Randomness) -> IntervalResult:
-    """Compute bounds, clip them, and say what a reader should know."""
-    method = entry.method
+def _bounds(entry: Entry, sample: Sample, layout: Layout, settings: Settings) -> tuple[Bounds, float]:
+    """Return the bounds, with all that a reader should know of them, and the standard error beside them."""
+    method, ends = entry.method, entry.statistic.bounds
     assert method is not None
-    remarks = list(entry.remarks)
-    error = entry.standard_error
     if math.isnan(entry.estimate):
-        bounds = Bounds(math.nan, math.nan)
-        remarks = [_undefined(entry)]
-    else:
-        evidence = _evidence(entry, sample, layout)
-        bounds = method.bounds(evidence, settings.tails)
-        remarks += bounds.remarks
-        error = _standard_error(entry, evidence)
-    low, high = float(bounds.low), float(bounds.high)
-    bottom, top = entry.statistic.bounds
-    if low < bottom or high > top:
-        low, high = max(low, bottom), min(high, top)
-        remarks.append(f"the {method.name} interval left the range [{bottom:g}, {top:g}] and was clipped to it")
-    if low == high and not any("width" in r for r in remarks):
-        remarks.append("the interval has zero width: the data show no variation in this statistic")
+        return Bounds(math.nan, math.nan, (undefined(entry.request.name, entry.statistic.task),)), math.nan
+    if lacks_trials(entry, layout):
+        remark = "it is a share of no rows at all (0/0): the estimate is what zero_division says, and could be anything"
+        return Bounds(*ends, (*entry.remarks, remark)), math.nan
+    evidence = gather(entry, sample, layout)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = within_range(method.bounds(evidence, settings.tails), *ends, method.name)
+    seen = [] if entry.replicates is None else _bank_remarks(entry, settings)
+    return found._replace(remarks=(*entry.remarks, *found.remarks, *seen)), standard_error(entry, evidence)
+
+
+def _finish(entry: Entry, sample: Sample, layout: Layout, settings: Settings, rng: Randomness) -> IntervalResult:
+    """Compute bounds, and say what a reader should know."""
+    assert entry.method is not None
+    bounds, error = _bounds(entry, sample, layout, settings)
+    remarks = [entry.statistic.remark] if isinstance(entry.statistic, HostFunction) else []
     drawn = entry.replicates is not None
-    if drawn:
-        remarks += _bank_remarks(entry, settings)
     return IntervalResult(
         statistic=entry.request.name,
         estimate=entry.estimate,
-        confidence_interval=ConfidenceInterval(low, high),
+        confidence_interval=ConfidenceInterval(bounds.low, bounds.high),
         standard_error=error,
-        method=method.name,
+        method=entry.method.name,
         reason=entry.reason,
         confidence_level=settings.confidence_level,
         alternative=settings.alternative,
@@ -442,43 +261,23 @@ def _finish(entry: _Entry, sample: Sample, layout: Layout, settings: Settings, r
         n_resamples=settings.n_resamples if drawn else 0,
         bootstrap_distribution=entry.replicates,
         rng=rng.record if drawn else None,
-        warnings=tuple(dict.fromkeys(remarks)),
+        warnings=tuple(dict.fromkeys([*remarks, *bounds.remarks])),
     )
 
 
-def _standard_error(entry: _Entry, evidence: Evidence) -> float:
-    """Return the standard error that goes with the interval; NaN where there is none."""
-    if not math.isnan(entry.standard_error):
-        return entry.standard_error
-    if evidence.auc is not None:
-        return math.sqrt(evidence.auc.variance) if evidence.auc.variance >= 0 else math.nan
-    if evidence.curvature is not None:
-        return float(evidence.curvature.standard_error)
-    if evidence.replicates is not None:
-        values = evidence.replicates[~np.isnan(evidence.replicates)]
-        return float(np.std(values, ddof=1)) if values.size > 1 else math.nan
-    if evidence.distribution is not None:
-        error = float(evidence.distribution.standard_error)
-        root = getattr(entry.statistic, "link", "identity") == "sqrt"
-        return error / (2 * entry.estimate) if root and entry.estimate > 0 else error
-    if evidence.count is not None and evidence.nobs:
-        return math.sqrt(entry.estimate * (1 - entry.estimate) / evidence.nobs)
-    if evidence.values is not None and is_mean(entry.statistic):
-        return float(np.std(evidence.values, ddof=1)) / math.sqrt(len(evidence.values))
-    return math.nan
-
-
-def _bank_remarks(entry: _Entry, settings: Settings) -> list[str]:
+def _bank_remarks(entry: Entry, settings: Settings) -> list[str]:
+    """Say in how many resamples the statistic was undefined, or a class absent."""
     assert entry.replicates is not None
+    undefined_in = int(np.isnan(entry.replicates).sum())
+    if undefined_in == settings.n_resamples:
+        return [f"the statistic was undefined in all of {settings.n_resamples} resamples; there is no interval"]
     remarks = []
-    undefined = int(np.isnan(entry.replicates).sum())
-    if undefined:
-        share = 100 * undefined / settings.n_resamples
+    if undefined_in:
         remarks.append(
-            f"the statistic was undefined in {undefined} of {settings.n_resamples} resamples ({share:.2g}%); "
-            "the interval is read from the others"
+            f"the statistic was undefined in {undefined_in} of {settings.n_resamples} resamples "
+            f"({100 * undefined_in / settings.n_resamples:.3g}%); the interval is read from the others"
         )
-    if entry.absent > undefined and hasattr(entry.statistic, "absent_class"):
+    if entry.absent > undefined_in and hasattr(entry.statistic, "absent_class"):
         remarks.append(
             f"a class was absent from {entry.absent} of {settings.n_resamples} resamples; "
             "see absent_class for what they count as"

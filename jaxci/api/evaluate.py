@@ -3,171 +3,35 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import jax
-import numpy as np
 
 from jaxci.api.data import (
-    check_sample,
-    classification_sample,
+    Labelled,
+    check_n,
     columns_sample,
     configured,
+    is_function,
     name_of,
     regression_sample,
     sample_for,
     statistic_by_name,
 )
-from jaxci.api.estimation import Request, Settings, intervals
+from jaxci.api.entries import Request
+from jaxci.api.estimation import intervals
+from jaxci.api.labels import is_classification
+from jaxci.api.layout import make_layout, one_length
+from jaxci.api.methods import applicable_methods
 from jaxci.api.randomness import randomness
-from jaxci.api.validation import (
-    check_alternative,
-    check_confidence_level,
-    check_count,
-    check_n,
-    is_classification,
-    make_layout,
-    singleton_strata,
-)
-from jaxci.resampling.engine import Layout
-from jaxci.results import EvaluationTable, IntervalResult, JaxciWarning
-from jaxci.statistics.base import Sample, Statistic
+from jaxci.api.remarks import announce, layout_remarks
+from jaxci.api.selection import chosen_metrics, is_regression, named_metrics
+from jaxci.api.settings import Settings
+from jaxci.api.validation import check_options
+from jaxci.results import EvaluationTable, IntervalResult
 from jaxci.statistics.custom import from_callable
 from jaxci.statistics.registry import METRICS
-
-_BINARY_LABELS = (
-    "accuracy",
-    "balanced_accuracy",
-    "f1",
-    "precision",
-    "recall",
-    "specificity",
-    "matthews_corrcoef",
-)
-_BINARY_SCORES = ("roc_auc", "average_precision")
-_BINARY_PROBABILITIES = ("log_loss", "brier_score_loss")
-_CLASS_LABELS = (
-    "accuracy",
-    "balanced_accuracy",
-    "f1_macro",
-    "f1_weighted",
-    "matthews_corrcoef",
-    "cohen_kappa_score",
-)
-_CLASS_SCORES = ("roc_auc_ovr", "average_precision_macro")
-_CLASS_PROBABILITIES = ("log_loss",)
-_REGRESSION = (
-    "mean_squared_error",
-    "root_mean_squared_error",
-    "mean_absolute_error",
-    "median_absolute_error",
-    "r2",
-)
-PER_CLASS = "_per_class"
-RESAMPLING = ("bootstrap", "balanced", "bayesian")
-
-
-def _are_probabilities(scores: np.ndarray | None) -> bool:
-    if scores is None or scores.min() < 0 or scores.max() > 1:
-        return False
-    return scores.ndim == 1 or bool(np.all(np.abs(scores.sum(axis=1) - 1) <= 1e-3))
-
-
-def default_metrics(sample: Sample) -> list[str]:
-    """Return a sensible set of metrics for what was given."""
-    if sample.n_classes == 0:
-        return list(_REGRESSION)
-    binary = sample.n_classes == 2
-    names: list[str] = []
-    if sample.y_pred is not None:
-        names += _BINARY_LABELS if binary else _CLASS_LABELS
-    if sample.y_score is not None:
-        names += _BINARY_SCORES if binary else _CLASS_SCORES
-    if _are_probabilities(sample.y_score):
-        names += _BINARY_PROBABILITIES if binary else _CLASS_PROBABILITIES
-    return names
-
-
-def _per_class(name: str, n_classes: int, classes: np.ndarray) -> list[tuple[str, Statistic]]:
-    base = name.removesuffix(PER_CLASS)
-    if base not in METRICS or not hasattr(METRICS[base], "class_index"):
-        known = [m for m, s in METRICS.items() if getattr(s, "average", None) == "binary"]
-        raise ValueError(f"unknown metric {name!r}: per-class metrics are {', '.join(m + PER_CLASS for m in known)}")
-    return [
-        (f"{base}[{classes[k]}]", dataclasses.replace(METRICS[base], average="class", class_index=k))  # type: ignore[type-var]
-        for k in range(n_classes)
-    ]
-
-
-def _requested(metrics: Iterable[Any]) -> list[tuple[str, Any]]:
-    if isinstance(metrics, str | Statistic):
-        metrics = [metrics]
-    found: list[tuple[str, Any]] = []
-    for metric in metrics:
-        if isinstance(metric, str) and metric.endswith(PER_CLASS):
-            found.append((metric, None))
-        else:
-            found.append((name_of(metric), statistic_by_name(metric)))
-    if not found:
-        raise ValueError("metrics must name at least one metric; got none")
-    names = [name for name, _ in found]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"metrics must be distinct; {name!r} is given {names.count(name)} times")
-    return found
-
-
-def make_settings(
-    confidence_level: Any,
-    alternative: Any,
-    n_resamples: Any,
-    *,
-    resampling: Any = "bootstrap",
-    resample_size: Any = None,
-    memory_limit: Any = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> Settings:
-    """Check the arguments that all verbs share."""
-    if resampling not in RESAMPLING:
-        raise ValueError(f"resampling must be one of {', '.join(RESAMPLING)}; got {resampling!r}")
-    if resample_size is not None:
-        resample_size = check_count("resample_size", resample_size, 2)
-        if resampling != "bootstrap":
-            raise ValueError(f"resample_size goes with resampling='bootstrap' only; got {resampling!r}")
-    return Settings(
-        confidence_level=check_confidence_level(confidence_level),
-        alternative=check_alternative(alternative),
-        n_resamples=check_count("n_resamples", n_resamples, 1),
-        resampling=resampling,
-        resample_size=resample_size,
-        memory_limit=None if memory_limit is None else check_count("memory_limit", memory_limit, 1),
-        progress=progress,
-    )
-
-
-def check_resampling(settings: Settings, layout: Layout) -> None:
-    """Refuse schemes that cannot honour strata."""
-    if layout.strata is not None and not settings.plain:
-        raise ValueError(
-            "strata go with resampling='bootstrap' and no resample_size only; "
-            f"got resampling={settings.resampling!r}, resample_size={settings.resample_size}"
-        )
-
-
-def announce(remarks: Iterable[str]) -> None:
-    """Emit each remark once as a warning that points at the caller's line."""
-    for remark in dict.fromkeys(remarks):
-        warnings.warn(remark, JaxciWarning, stacklevel=3)
-
-
-def layout_remarks(layout: Layout) -> list[str]:
-    """Remarks on the design of the data."""
-    lonely = singleton_strata(layout)
-    if not lonely:
-        return []
-    return [f"{lonely} strata hold a single unit each, which adds nothing to the variance: intervals are too narrow"]
 
 
 def evaluate(
@@ -263,45 +127,36 @@ def evaluate(
     >>> round(table["accuracy"].estimate, 3)
     0.855
     """
-    found = None if metrics is None else _requested(metrics)
-    settings = make_settings(confidence_level, alternative, n_resamples, memory_limit=memory_limit, progress=progress)
-    tasks = set() if found is None else {s.task for _, s in found if s is not None}
-    regression = tasks == {"regression"} or (not tasks and found is None and not is_classification(y_true))
+    named = None if metrics is None else named_metrics(metrics)
+    settings = Settings.of(confidence_level, alternative, n_resamples, memory_limit=memory_limit, progress=progress)
+    conventions = check_options({"zero_division": zero_division, "absent_class": absent_class})
     if y_pred is None and y_score is None:
         raise TypeError("y_pred or y_score must be given; both are None")
-    if found is not None and not regression and (tasks & {"regression", "values"}):
-        wrong = [name for name, s in found if s is not None and s.task in ("regression", "values")]
-        raise ValueError(f"metrics must all be for one kind of target; {', '.join(wrong)} are not for class labels")
-    remarks: list[str] = []
-    classes = np.array([])
+    if named is None:
+        regression = y_score is None and labels is None and not is_classification(y_true)
+    else:
+        regression = is_regression(named)
+    labelled = None
     if regression:
         sample = regression_sample(y_true, y_pred)
     else:
-        labelled = classification_sample(y_true, y_pred, y_score, labels=labels, pos_label=pos_label)
-        sample, classes = labelled.sample, labelled.classes
+        columns = {"y_true": y_true} if y_pred is None else {"y_true": y_true, "y_pred": y_pred}
+        scores = {} if y_score is None else {"y_score": y_score}
+        labelled = Labelled.of(columns, scores, labels=labels, pos_label=pos_label)
+        if y_pred is None:
+            labelled = labelled.with_derived_labels()
+        sample = labelled.sample("y_pred", "y_score")
     check_n(sample)
-    if found is None:
-        found = [(name, METRICS[name]) for name in default_metrics(sample)]
-        if not found:
-            raise ValueError(
-                "metrics must be named: y_score alone, outside [0, 1], allows 'roc_auc' and 'average_precision'"
-            )
-    expanded: list[tuple[str, Statistic]] = []
-    for name, statistic in found:
-        expanded += _per_class(name, sample.n_classes, classes) if statistic is None else [(name, statistic)]
-    for name, statistic in expanded:
-        check_sample(name, statistic, sample)
-    if not regression:
-        remarks += labelled.remarks_for(statistic for _, statistic in expanded)
+    chosen = chosen_metrics(named, sample, labelled)
     layout = make_layout(sample.n, groups, strata, sample_weight)
-    check_resampling(settings, layout)
-    remarks += layout_remarks(layout)
-    options = {"zero_division": float(zero_division), "absent_class": absent_class}
-    requests = [Request(name, configured(statistic, **options), method) for name, statistic in expanded]
+    settings.check_layout(layout)
+    read = () if labelled is None else labelled.remarks_for(statistic for _, statistic in chosen)
+    remarks = (*read, *layout_remarks(layout))
+    requests = [Request(name, configured(statistic, conventions)[0], method) for name, statistic in chosen]
     source = randomness(rng)
     rows = intervals(requests, sample, layout, settings, source)
     announce([*remarks, *(f"{row.statistic}: {text}" for row in rows for text in row.warnings)])
-    return EvaluationTable(tuple(rows), sample.n, source.record, tuple(remarks))
+    return EvaluationTable(tuple(rows), sample.n, source.record, remarks)
 
 
 def interval(
@@ -369,7 +224,7 @@ def interval(
     >>> round(result.confidence_interval.low, 4), round(result.confidence_interval.high, 4)
     (0.2388, 0.436)
     """
-    settings = make_settings(
+    settings = Settings.of(
         confidence_level,
         alternative,
         n_resamples,
@@ -379,21 +234,18 @@ def interval(
         progress=progress,
     )
     name = name_of(statistic)
-    remarks: tuple[str, ...] = ()
-    if callable(statistic) and not isinstance(statistic, Statistic):
-        sample = columns_sample(data)
-        with jax.enable_x64(True):
-            resolved = from_callable(statistic, sample.columns)
-        _check_gathering(resolved, settings, sample_weight)
+    if is_function(statistic):
+        sample, remarks = columns_sample(data)
     else:
-        resolved = statistic_by_name(statistic)
-        fields = {f.name for f in dataclasses.fields(resolved)}  # type: ignore[arg-type]
-        own = {key: options.pop(key) for key in list(options) if key in fields}
-        resolved = configured(resolved, **own)
-        sample, remarks = sample_for(resolved, name, data, labels=labels, pos_label=pos_label)
+        resolved, options = configured(statistic_by_name(statistic), options)
+        sample, resolved, remarks = sample_for(resolved, name, data, labels=labels, pos_label=pos_label)
     check_n(sample)
     layout = make_layout(sample.n, groups, strata, sample_weight)
-    check_resampling(settings, layout)
+    settings.check_layout(layout)
+    if is_function(statistic):
+        _check_gathering(settings, sample_weight)
+        with jax.enable_x64(True):
+            resolved = from_callable(statistic, sample.columns, one_length=one_length(layout))
     request = Request(name, resolved, method, options)
     result = intervals([request], sample, layout, settings, randomness(rng))[0]
     result = dataclasses.replace(result, warnings=(*remarks, *layout_remarks(layout), *result.warnings))
@@ -401,7 +253,7 @@ def interval(
     return result
 
 
-def _check_gathering(statistic: Statistic, settings: Settings, sample_weight: Any) -> None:
+def _check_gathering(settings: Settings, sample_weight: Any) -> None:
     """Refuse what a function of a sample cannot take: it is resampled by counts that sum to n."""
     if sample_weight is not None:
         raise ValueError(
@@ -410,8 +262,7 @@ def _check_gathering(statistic: Statistic, settings: Settings, sample_weight: An
     if not settings.plain and settings.resampling != "balanced":
         raise ValueError(
             "a function of a sample can only be resampled by counts that sum to n; pass "
-            f"jaxci.statistics.WeightedFunction(f) for resampling={settings.resampling!r}, "
-            f"resample_size={settings.resample_size}"
+            f"jaxci.statistics.WeightedFunction(f) for {settings.scheme}"
         )
 
 
@@ -436,6 +287,4 @@ def list_methods(statistic: Any) -> list[str]:
     >>> jaxci.list_methods("roc_auc")[:3]
     ['delong', 'delong_logit', 'hanley_mcneil']
     """
-    from jaxci.api.methods import applicable_methods
-
     return applicable_methods(statistic_by_name(statistic))

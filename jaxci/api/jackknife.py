@@ -8,13 +8,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxci.api.data import columns_sample, name_of, sample_for, statistic_by_name
-from jaxci.api.evaluate import announce
+from jaxci.api.data import columns_sample, is_function, name_of, sample_for, statistic_by_name
+from jaxci.api.remarks import announce
 from jaxci.api.validation import check_count
 from jaxci.resampling import engine
 from jaxci.resampling.jackknife import deleted_values, subsets
 from jaxci.results import JackknifeResult
-from jaxci.statistics.base import Statistic
+from jaxci.statistics.custom import as_scalar
 
 
 def jackknife(data: Any, statistic: Any, *, delete: int = 1) -> JackknifeResult:
@@ -44,7 +44,8 @@ def jackknife(data: Any, statistic: Any, *, delete: int = 1) -> JackknifeResult:
     Warns
     -----
     JaxciWarning
-        If the statistic is not smooth and one observation is left out at a time: the
+        If the statistic is undefined on the data or without some observations, or a function is
+        given missing values; or if the statistic is not smooth and one observation is left out at a time: the
         standard error is then inconsistent (Efron 1979).
 
     Notes
@@ -62,21 +63,18 @@ def jackknife(data: Any, statistic: Any, *, delete: int = 1) -> JackknifeResult:
     """
     arrays = tuple(data) if isinstance(data, tuple) else (data,)
     delete = check_count("delete", delete, 1)
-    remarks: tuple[str, ...] = ()
-    function = None
-    if callable(statistic) and not isinstance(statistic, Statistic):
-        function = statistic
-        sample = columns_sample(arrays)
+    if is_function(statistic):
+        sample, remarks = columns_sample(arrays)
     else:
         resolved = statistic_by_name(statistic)
-        sample, remarks = sample_for(resolved, name_of(statistic), arrays, labels=None, pos_label=1)
+        sample, resolved, remarks = sample_for(resolved, name_of(statistic), arrays, labels=None, pos_label=1)
     n = sample.n
     if n - delete < 1:
         raise ValueError(f"delete must be less than the number of observations, n = {n}; got {delete}")
     left_out = subsets(n, delete)
-    if function is not None:
-        estimate = float(function(*sample.columns))
-        values = np.array([float(function(*(np.delete(x, s, axis=0) for x in sample.columns))) for s in left_out])
+    if is_function(statistic):
+        estimate = as_scalar(statistic(*sample.columns))
+        values = np.array([as_scalar(statistic(*(np.delete(x, s, axis=0) for x in sample.columns))) for s in left_out])
     else:
         with jax.enable_x64(True):
             layout = engine.Layout(n)
@@ -88,6 +86,9 @@ def jackknife(data: Any, statistic: Any, *, delete: int = 1) -> JackknifeResult:
                 "the statistic is not smooth: the delete-1 jackknife standard error is inconsistent; "
                 "use the bootstrap, or delete more than sqrt(n) observations",
             )
+    undefined = int(np.isnan(values).sum()) + math.isnan(estimate)
+    if undefined:
+        remarks += (f"the statistic is undefined (NaN) in {undefined} of {len(values) + 1} evaluations",)
     announce(remarks)
     factor = (n - delete) / delete
     mean = float(np.mean(values))

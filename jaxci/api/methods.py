@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from jaxci.api.validation import nearest
+from jaxci.api.validation import check_choice, check_options
 from jaxci.intervals.approximate import ABC
 from jaxci.intervals.auc import DeLong, DeLongLogit, HanleyMcNeil
 from jaxci.intervals.base import Method
@@ -15,6 +16,7 @@ from jaxci.intervals.exact import Exact
 from jaxci.intervals.parametric import Delta, T, Z
 from jaxci.intervals.proportion import PROPORTION_METHODS
 from jaxci.intervals.quantile import OrderStatistic
+from jaxci.records import settings
 from jaxci.statistics.base import Statistic
 
 _ALL: tuple[type[Method], ...] = (
@@ -41,30 +43,30 @@ _ALL: tuple[type[Method], ...] = (
 METHODS: dict[str, type[Method]] = {cls.name: cls for cls in _ALL}
 
 
-def method_by_name(name: Any, options: dict[str, Any] | None = None) -> Method:
-    """Return the method called ``name`` with its ``options`` set.
+def check_known(method: str, options: Mapping[str, Any], known: Collection[str] = ()) -> None:
+    """Refuse ``options`` that the method does not have."""
+    for option in options:
+        if option not in known:
+            has = f"its options are {', '.join(known)}" if known else "it has no options"
+            raise TypeError(f"method {method!r} has no option {option!r}; {has}")
+
+
+def method_by_name(name: Any, options: Mapping[str, Any] | None = None) -> Method:
+    """Return the method called ``name``, or ``name`` itself if it is a method, with ``options`` set.
 
     Raises
     ------
     ValueError
-        If the name is unknown; the nearest one is named.
+        If the name is unknown (the nearest one is named), or an option has no such value.
     TypeError
         If the method has no such option.
     """
-    if isinstance(name, Method):
-        return name
-    if name not in METHODS:
-        raise ValueError(
-            f"method must be 'auto' or one of jaxci's methods; got {name!r}: {nearest(str(name), METHODS)}"
-        )
-    cls = METHODS[name]
+    chosen = name if isinstance(name, Method) else METHODS[check_choice("method", name, METHODS)]()
     options = options or {}
-    known = [f.name for f in dataclasses.fields(cls)]  # type: ignore[arg-type]
-    for option in options:
-        if option not in known:
-            has = f"its options are {', '.join(known)}" if known else "it has no options"
-            raise TypeError(f"method {name!r} has no option {option!r}; {has}")
-    return cls(**options)
+    check_known(chosen.name, options, list(settings(chosen)))
+    chosen = dataclasses.replace(chosen, **options) if options else chosen  # type: ignore[type-var]
+    check_options(settings(chosen))
+    return chosen
 
 
 def applicable_methods(statistic: Statistic) -> list[str]:

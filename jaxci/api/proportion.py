@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jaxci.api.validation import check_alternative, check_confidence_level, nearest
+from jaxci.api.validation import check_alternative, check_choice, check_confidence_level, shown
 from jaxci.intervals.base import tails
 from jaxci.intervals.proportion import PROPORTION_METHODS
 from jaxci.results import ConfidenceInterval, JaxciWarning
@@ -75,9 +75,7 @@ def proportion_interval(
     >>> proportion_interval([0, 5, 10], 10, method="clopper_pearson", alternative="less").high.round(4)
     array([0.2589, 0.7776, 1.    ])
     """
-    if method not in _METHODS:
-        hint = nearest(str(method), _METHODS)
-        raise ValueError(f"method must be one of those for proportions; got {method!r}: {hint}")
+    check_choice("method", method, _METHODS)
     chosen = tails(check_confidence_level(confidence_level), check_alternative(alternative))
     x, n = _counts(count, nobs)
     low, high = _METHODS[method].interval(x, n, chosen)
@@ -102,7 +100,7 @@ def _counts(count: ArrayLike, nobs: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         try:
             arrays.append(np.asarray(value, dtype=float))
         except (TypeError, ValueError):
-            raise ValueError(f"{name} must be an integer or an array of integers; got {value!r}") from None
+            raise ValueError(f"{name} must be an integer or an array of integers; got {shown(value)}") from None
     try:
         x, n = np.broadcast_arrays(*arrays)
     except ValueError:

@@ -11,6 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxci.api.validation import shown
+
 
 @dataclasses.dataclass(frozen=True)
 class Randomness:
@@ -31,6 +33,13 @@ def _is_typed(rng: Any) -> bool:
     return isinstance(rng, jax.Array) and jnp.issubdtype(rng.dtype, jax.dtypes.prng_key)
 
 
+def _is_key(rng: Any) -> bool:
+    """Whether ``rng`` is one JAX key, typed or not."""
+    if _is_typed(rng):
+        return rng.shape == ()
+    return isinstance(rng, jax.Array | np.ndarray) and rng.shape == (2,) and rng.dtype == np.uint32
+
+
 def randomness(rng: Any) -> Randomness:
     """Turn ``rng`` (int, NumPy Generator, JAX key, or None for OS entropy) into a source of randomness.
 
@@ -47,10 +56,10 @@ def randomness(rng: Any) -> Randomness:
         seed = int(rng)
         if not 0 <= seed < 2**64:
             raise ValueError(f"rng must be an integer in [0, 2**64); got {seed}")
-    elif _is_typed(rng) or (isinstance(rng, jax.Array | np.ndarray) and rng.shape == (2,) and rng.dtype == np.uint32):
+    elif _is_key(rng):
         return Randomness(rng)
     else:
         raise TypeError(
-            f"rng must be an int, a numpy.random.Generator, a JAX key or None; got {type(rng).__name__} ({rng!r})"
+            f"rng must be an int, a numpy.random.Generator, a JAX key or None; got {type(rng).__name__} ({shown(rng)})"
         )
     return Randomness(seed)

@@ -56,7 +56,7 @@ class Cell:
         return {name: method for name, method in found.items() if method.refusal(statistic) is None}
 
     def group_sizes(self) -> list[int]:
-        """Number of data sets in each group; groups may be ragged by one."""
+        """Return the number of data sets in each group; groups may be ragged by one."""
         groups = min(self.n_groups, self.n_replications)
         return [len(part) for part in np.array_split(np.arange(self.n_replications), groups)]
 
@@ -124,7 +124,11 @@ class CellResult:
         """Return one flat row a judgement, with its statistic's behaviour."""
         by_name = {b.statistic: dataclasses.asdict(b) for b in self.behaviours}
         return [
-            {"n": self.n, **dataclasses.asdict(j), **{k: v for k, v in by_name[j.statistic].items() if k != "statistic"}}
+            {
+                "n": self.n,
+                **dataclasses.asdict(j),
+                **{k: v for k, v in by_name[j.statistic].items() if k != "statistic"},
+            }
             for j in self.judgements
         ]
 
@@ -170,7 +174,7 @@ class _Tally:
 
 
 def group_error(covered: np.ndarray, sizes: np.ndarray) -> float:
-    """Standard error of a coverage from the variance between groups (G,) of ``sizes`` data sets.
+    """Return the standard error of a coverage from the variance between groups (G,) of ``sizes`` data sets.
 
     With one group there is none; then the binomial error, a lower bound, is returned.
     """
@@ -249,7 +253,11 @@ _bank = jax.jit(_bank_core, static_argnames=("n", "n_resamples"))
 
 
 def run_cell(
-    cell: Cell, key: jax.Array, *, truths: dict[str, Truth] | None = None, progress: Callable[[int, int], None] | None = None
+    cell: Cell,
+    key: jax.Array,
+    *,
+    truths: dict[str, Truth] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> CellResult:
     """Simulate one cell.
 
@@ -291,9 +299,7 @@ def run_cell(
         defined = found[~np.isnan(found)]
         interdecile = float(np.subtract(*np.quantile(defined, [0.9, 0.1]))) if defined.size else math.nan
         mine = [
-            tally.judge(name, method, level, interdecile)
-            for (s, method, level), tally in tallies.items()
-            if s == name
+            tally.judge(name, method, level, interdecile) for (s, method, level), tally in tallies.items() if s == name
         ]
         judgements += mine
         behaviours.append(_behaviour(name, truths[name], found, defined, mine))

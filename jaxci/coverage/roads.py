@@ -10,7 +10,6 @@ ranks, the AUC is a bilinear form, everything else is evaluated data set by data
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -95,7 +94,7 @@ class MeanRoad(Road):
         if isinstance(self.statistic, Mean):
             return draws["values"]
         shape = draws["y_true"].shape
-        flat = {k: v.reshape(-1, *v.shape[2:]) for k, v in draws.items()}
+        flat: dict[str, Any] = {k: v.reshape(-1, *v.shape[2:]) for k, v in draws.items()}
         classes = int(flat["y_true"].max()) + 1 if flat["y_true"].dtype.kind == "i" else 0
         sample = Sample(**flat, n_classes=max(classes, 2) if classes else 0)
         return np.asarray(self.statistic.row_values(sample)).reshape(shape)  # type: ignore[attr-defined]
@@ -271,9 +270,9 @@ class CellRoad(Road):
         if bank is not None:
             replicates = _table_replicates(self.statistic, self.table, jnp.asarray(codes, jnp.int32), bank)
             estimate, law = tied_replicates(replicates)
-        successes = getattr(self.statistic, "successes", lambda table: None)
         count = nobs = None
         if getattr(self.statistic, "is_proportion", False):
+            successes: Any = self.statistic.successes  # type: ignore[attr-defined]
             with jax.enable_x64(True):
                 tables = jnp.asarray(counts.reshape(-1, self.n_classes, self.n_classes))
                 count, nobs = (np.asarray(x) for x in jax.vmap(successes)(tables))

@@ -16,6 +16,7 @@ from jaxci.records import record, static
 from jaxci.statistics.base import Sample, Statistic
 from jaxci.statistics.custom import HostFunction, WeightedFunction
 from jaxci.statistics.ranking import MulticlassRanking
+from jaxci.statistics.summary import Quantile
 
 COLUMNS = {"values": ("values",), "labels": ("y_true", "y_pred"), "scores": ("y_true", "y_score")}
 """Names of the columns that a distribution of each kind draws."""
@@ -135,6 +136,11 @@ def check_readable(distribution: Distribution, statistic: Statistic) -> None:
         )
     if statistic.task == "binary" and distribution.n_classes != 2:
         raise ValueError(f"{name} is for 2 classes; {distribution.label} has {distribution.n_classes}")
+    derives = "y_pred" in needed and distribution.n_classes == 2
+    if distribution.kind == "scores" and (statistic.needs_probabilities or derives):
+        low, high = distribution.bounds
+        if low < 0 or high > 1:
+            raise ValueError(f"{name} needs probabilities; bounds of {distribution.label} are [{low:g}, {high:g}]")
 
 
 def weighted_value(statistic: Statistic, sample: Sample, weights: np.ndarray) -> float | None:
@@ -207,8 +213,6 @@ def truth(distribution: Distribution, statistic: Statistic, key: jax.Array, size
 
 def _tolerance(distribution: Distribution, statistic: Statistic) -> float:
     """Error of an analytic value."""
-    from jaxci.statistics.summary import Quantile
-
     if statistic.road != "order":
         return 0.0
     low, high = (distribution.analytic(Quantile(q)) for q in (0.1, 0.9))

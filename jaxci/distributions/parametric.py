@@ -93,11 +93,10 @@ def _table(name: str, shapes: tuple[tuple[str, float], ...]) -> Table | None:
     law = _checked(name, shapes)
     if not _is_discrete(law.dist):
         return QuantileTable.of(law, name)
-    low, high = law.ppf(TAIL), law.isf(TAIL)
-    start, end = law.support()
-    low, high = max(low, start), min(high, end)
-    if not high - low < _WIDEST_LATTICE:
-        raise ValueError(f"{name} cannot be drawn from: its values from {low:g} to {high:g} are too many to list")
+    low = max(law.ppf(TAIL), law.support()[0])
+    if not law.sf(low + _WIDEST_LATTICE) <= 10 * TAIL:
+        raise ValueError(f"{name} cannot be drawn from: its values from {low:g} on are too many to list")
+    high = min(law.isf(TAIL), law.support()[1], low + _WIDEST_LATTICE)
     return Lattice(float(low), AliasTable.of(law.pmf(np.arange(low, high + 1))))
 
 

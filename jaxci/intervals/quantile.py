@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 
 import numpy as np
@@ -12,18 +13,27 @@ from jaxci.records import record
 from jaxci.statistics.base import Statistic
 
 
-def smallest_n(q: float, tails: Tails) -> int:
-    """Return the smallest n at which some pair of order statistics reaches the level.
+def smallest_n(q: float, tails: Tails) -> int | None:
+    """Return the smallest n at which some pair of order statistics reaches the level; None where none does.
 
-    Two-sided: ``q**n + (1 - q)**n <= alpha``; one-sided, the one term that applies.
+    Two-sided: ``q**n + (1 - q)**n <= alpha``; one-sided, the one term that applies. The sum lies
+    between its greater term and twice that, which brackets n.
     """
     if tails.lower > 0 and tails.upper > 0:
-        n = 2
-        while q**n + (1 - q) ** n > tails.lower + tails.upper:
-            n += 1
-        return n
+        alpha, greater = tails.lower + tails.upper, max(q, 1 - q)
+        if greater == 1:
+            return None
+        low, high = (max(2, math.ceil(math.log(share) / math.log(greater) - 1e-12)) for share in (alpha, alpha / 2))
+        return low + bisect.bisect_left(range(low, high), True, key=lambda n: q**n + (1 - q) ** n <= alpha)
     base = 1 - q if tails.lower > 0 else q
+    if base in (0, 1):
+        return None if base else 1
     return max(1, math.ceil(math.log(max(tails)) / math.log(base) - 1e-12))
+
+
+def needs_rows(n: int | None) -> str:
+    """Say what :func:`smallest_n` found, after "the interval"."""
+    return "exists at no n" if n is None else f"needs n >= {n}"
 
 
 def order_statistic_ranks(n: int, q: float, tails: Tails) -> tuple[int, int] | None:
@@ -89,7 +99,7 @@ class OrderStatistic(Method):
         ranks = order_statistic_ranks(n, q, tails)
         if ranks is None:
             raise ValueError(
-                f"method 'order_statistic' for q = {q:g} needs n >= {smallest_n(q, tails)} at this level; "
+                f"method 'order_statistic' for q = {q:g} {needs_rows(smallest_n(q, tails))} at this level; "
                 f"got n = {n}; use 'exact' or 'percentile'"
             )
         k, l = ranks

@@ -52,9 +52,21 @@ class WeightedFunction(Statistic):
         return jnp.asarray(self.function(*prepared, weights), float)
 
 
+def as_scalar(value: Any) -> float:
+    """Return what a user's function gave as a float, if it is one number."""
+    found = np.asarray(value)
+    if found.ndim or found.dtype.kind not in "biuf":
+        what = f"shape {found.shape}" if found.ndim else type(value).__name__
+        raise TypeError(f"the statistic must return a scalar number; got {what}")
+    return float(found)
+
+
 @record
 class SampleFunction(Statistic):
-    """A user's JAX function ``f(*sample)`` of resampled data: rows are gathered, counts only."""
+    """A user's JAX function ``f(*sample)`` of resampled data: rows are gathered, counts only.
+
+    Weights must sum to the prepared number of rows.
+    """
 
     function: Callable[..., Any] = static()
 
@@ -75,14 +87,23 @@ class SampleFunction(Statistic):
 
 @record
 class HostFunction(Statistic):
-    """A user's NumPy function ``f(*sample)``, called once a resample on the host."""
+    """A user's NumPy function ``f(*sample)``, called once a resample on the host; ``reason`` says why."""
 
     function: Callable[..., Any] = static()
+    reason: str = static(default="the statistic cannot be traced by JAX")
 
     task = "custom"
     inputs = ("columns",)
     road = "host"
     smooth = False
+
+    @property
+    def remark(self) -> str:
+        """What a user should know of the road, and how to take the fast one."""
+        return (
+            f"{self.reason} and was called on the host once a resample; for the fast road write it with jax.numpy, "
+            "best as jaxci.statistics.WeightedFunction(f) with f(*data, weights)"
+        )
 
     def prepare(self, sample: Sample) -> Columns:
         """Keep the columns, without padding."""
@@ -91,22 +112,28 @@ class HostFunction(Statistic):
     def value(self, prepared: Columns, weights: Any) -> Any:
         """Return ``f`` of the rows repeated by their counts (host arrays)."""
         rows = np.repeat(np.arange(prepared.n), np.asarray(weights[: prepared.n]).astype(np.int64))
-        return float(self.function(*(x[rows] for x in prepared.arrays)))
+        return as_scalar(self.function(*(x[rows] for x in prepared.arrays)))
 
 
-HOST_REMARK = (
-    "the statistic cannot be traced by JAX and was called on the host once a resample; for the fast road write it "
-    "with jax.numpy, best as jaxci.statistics.WeightedFunction(f) with f(*data, weights)"
-)
+def from_callable(function: Callable[..., Any], columns: tuple[np.ndarray, ...], *, one_length: bool) -> Statistic:
+    """Wrap ``function(*sample) -> scalar``: on the device if JAX can trace it, else on the host.
 
+    ``one_length`` says whether all resamples have as many rows as the data, as compiled programs need.
 
-def from_callable(function: Callable[..., Any], columns: tuple[np.ndarray, ...]) -> Statistic:
-    """Wrap ``function(*sample) -> scalar``, on the device if JAX can trace it, else on the host."""
+    Raises
+    ------
+    TypeError
+        If the function can be traced and returns no scalar.
+    """
     shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in columns]
     try:
         traced = jax.eval_shape(function, *shapes)
     except Exception:
         return HostFunction(function)
-    if getattr(traced, "shape", None) == ():
-        return SampleFunction(function)
-    return HostFunction(function)
+    shape = getattr(traced, "shape", None)
+    if shape != ():
+        what = type(traced).__name__ if shape is None else f"shape {shape}"
+        raise TypeError(f"the statistic must return a scalar number; got {what}")
+    if not one_length:
+        return HostFunction(function, "clusters differ in size, and so do resamples: the statistic was not compiled")
+    return SampleFunction(function)

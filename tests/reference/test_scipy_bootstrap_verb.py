@@ -55,6 +55,10 @@ def gap_alone(x: Any, w: Any) -> Any:
     return x.mean() - w.mean()
 
 
+def ratio(x: Any, v: Any, axis: int = -1) -> Any:
+    return x.mean(axis=axis) / (1 + v.mean(axis=axis) ** 2)
+
+
 def host_mean(x: Any, axis: int = -1) -> Any:
     return np.asarray(x).mean(axis=axis)
 
@@ -67,6 +71,7 @@ CASES: dict[str, tuple[tuple[Any, ...], Callable[..., Any], dict[str, Any]]] = {
     "one sample, on the host": ((X,), host_mean, {}),
     "paired": ((X, V), correlation, {"paired": True}),
     "paired, not vectorized": ((X, V), correlation_alone, {"paired": True, "vectorized": False}),
+    "paired, of two means": ((X, V), ratio, {"paired": True}),
     "two samples": ((X, W), gap, {}),
     "two samples, not vectorized": ((X, W), gap_alone, {"vectorized": False}),
     "three samples": ((X, V, W), lambda a, b, c, axis=-1: gap(a, b, axis) * c.mean(axis=axis), {}),

@@ -77,9 +77,7 @@ def test_coverage_by_enumeration(name, n, p, expected):
 
 
 def test_published_wald_intervals():
-    np.testing.assert_allclose(
-        proportion.wald(22, 23, TWO), (0.873179017733963, 1.0398644605269067), rtol=1e-15
-    )
+    np.testing.assert_allclose(proportion.wald(22, 23, TWO), (0.873179017733963, 1.0398644605269067), rtol=1e-15)
     np.testing.assert_allclose(proportion.wald(17, 20, TWO), (0.6935, 1.0065), atol=5e-5)
 
 
@@ -173,14 +171,10 @@ def test_agresti_coull_contains_wilson_and_mid_p_lies_within_clopper_pearson():
 
 def test_published_differences():
     # Newcombe (1998), independent proportions, table II (a), method 10
-    np.testing.assert_allclose(
-        proportion.newcombe_difference(56, 70, 48, 80, TWO), (0.0524, 0.3339), atol=5e-5
-    )
+    np.testing.assert_allclose(proportion.newcombe_difference(56, 70, 48, 80, TWO), (0.0524, 0.3339), atol=5e-5)
     # paired data: Newcombe (1998), and a study in Fagerland, Lydersen & Laake (2017), chapter 8
     np.testing.assert_allclose(proportion.paired_difference(36, 12, 2, 0, TWO), (0.0569, 0.3404), atol=5e-5)
-    np.testing.assert_allclose(
-        proportion.paired_difference(59, 6, 16, 80, TWO), (-0.1186, -0.0046), atol=5e-5
-    )
+    np.testing.assert_allclose(proportion.paired_difference(59, 6, 16, 80, TWO), (-0.1186, -0.0046), atol=5e-5)
 
 
 def test_differences_are_antisymmetric_and_sided():
@@ -280,9 +274,7 @@ def evidence_for(method):
         found = auc.auc_evidence(y, y + rng.normal(size=60))
         return Evidence(AUC, found.auc, 60, auc=found)
     values = (rng.random(40) < 0.8).astype(float)
-    return Evidence(
-        ACCURACY, values.mean(), 40, count=values.sum(), nobs=40, values=values, standard_error=0.06
-    )
+    return Evidence(ACCURACY, values.mean(), 40, count=values.sum(), nobs=40, values=values, standard_error=0.06)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
@@ -359,9 +351,7 @@ def test_a_large_offset_does_not_matter():
     np.testing.assert_allclose(moved, parametric.t_interval(x, TWO), atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("statistic", "word"), [(ACCURACY, "wilson"), (UNIT_MEAN, "betting"), (MEAN, "betting")]
-)
+@pytest.mark.parametrize(("statistic", "word"), [(ACCURACY, "wilson"), (UNIT_MEAN, "betting"), (MEAN, "betting")])
 @pytest.mark.parametrize("method", [parametric.T(), parametric.Z(), parametric.Delta()], ids=lambda m: m.name)
 def test_no_width_is_remarked(method, statistic, word):
     evidence = Evidence(statistic, 1.0, 5, values=np.ones(5), standard_error=0.0)
@@ -426,9 +416,7 @@ def test_concentration_by_hand():
     half = 5 * math.sqrt(math.log(40) / 8)
     np.testing.assert_allclose(concentration.hoeffding(x, (0, 5), TWO), (2 - half, 2 + half), rtol=1e-14)
     half = math.sqrt(8 / 3 * 2 * math.log(80) / 4) + 7 * 5 * math.log(80) / 9
-    np.testing.assert_allclose(
-        concentration.empirical_bernstein(x, (0, 5), TWO), (2 - half, 2 + half), rtol=1e-14
-    )
+    np.testing.assert_allclose(concentration.empirical_bernstein(x, (0, 5), TWO), (2 - half, 2 + half), rtol=1e-14)
     one = concentration.hoeffding(x, (0, 5), tails(0.95, "greater"))
     assert one == (pytest.approx(2 - 5 * math.sqrt(math.log(20) / 8)), 5)
 

@@ -170,8 +170,14 @@ def test_a_function_of_data_with_nan_is_not_silent():
     result, said = heard(lambda: interval(lambda x: jnp.mean(x), holed(SCORE, (3, np.nan))))
     assert np.isnan(result.estimate)
     assert "undefined" in said
-    with pytest.warns(UserWarning, match="undefined|NaN|finite"):
-        jaxci.jackknife(holed(SCORE, (3, np.nan)), np.mean)
+
+
+def test_the_jackknife_of_a_function_of_data_with_nan_is_not_silent():
+    try:
+        _, said = heard(lambda: jaxci.jackknife(holed(SCORE, (3, np.nan)), np.mean))
+    except ValueError as error:
+        said = str(error)
+    assert re.search("undefined|NaN|finite", said)
 
 
 # --- empty, and a single observation ---------------------------------------------------------------
@@ -424,7 +430,7 @@ def test_auc_of_one_class_is_undefined(method, truth):
     assert np.isnan(result.estimate)
     assert np.isnan(result.confidence_interval).all()
     assert "undefined" in said
-    assert f"only one class, {truth[0]}," in said.replace(f"np.int64({truth[0]})", str(truth[0]))
+    assert f"only one class, {truth[0]}," in said
     assert any("undefined" in text for text in result.warnings)
     assert "read from the others" not in said, "there are no others"
     assert "e+" not in said, "a share of 100% is printed as such"
@@ -631,10 +637,13 @@ def test_one_cluster(groups):
     refusal(lambda: compare("accuracy", Y, PRED, Y, groups=groups), *parts, error=ValueError)
 
 
-def test_two_clusters_are_not_taken_for_enough():
+def test_few_clusters_are_not_taken_for_enough():
     result, said = heard(lambda: interval("mean", SCORE, groups=ROWS % 2))
     assert result.n == 2
     assert "2 is below" in said or "2 clusters" in said
+    result, said = heard(lambda: interval("f1", Y, PRED, groups=ROWS // 14))
+    assert result.n == 3
+    assert "3 is below" in said or "3 clusters" in said
 
 
 def test_clusters_across_strata():
@@ -1098,7 +1107,7 @@ def test_scores_of_a_wrong_type():
 def test_compare_says_what_its_data_are():
     refusal(lambda: compare("mean", Y, SCORE, SCORE), "y_true must be None for mean", error=TypeError)
     weighted = jaxci.statistics.WeightedFunction(lambda x, w: (x * w).sum() / w.sum())
-    refusal(lambda: compare(weighted, None, SCORE, SCORE**2), "statistic", error=TypeError)
+    refusal(lambda: compare(weighted, None, SCORE, SCORE**2), "statistic")
     refusal(lambda: compare(lambda a, b: 0.0, Y, PRED, Y), "statistic must be a name or an object", error=TypeError)
 
 

@@ -1,0 +1,86 @@
+"""Users' arrays (NumPy, pandas, JAX, lists) as NumPy arrays: types, shapes, lengths and missing values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from jaxci.api.validation import shown
+
+
+def as_array(name: str, data: Any) -> np.ndarray:
+    """Return ``data`` as a non-empty NumPy array."""
+    if data is None:
+        raise TypeError(f"{name} must be an array; got None")
+    if np.ma.is_masked(data):
+        raise ValueError(f"{name} must hold no masked values; {_counted(np.ma.getmaskarray(data), 'masked')}")
+    try:
+        array = np.asarray(data)
+    except ValueError:
+        raise ValueError(f"{name} must be an array with rows of one length; got {shown(data)}") from None
+    if array.ndim == 0:
+        raise ValueError(f"{name} must be an array of observations; got the scalar {shown(data)}")
+    if len(array) == 0:
+        raise ValueError(f"{name} must not be empty; it has 0 observations")
+    return array
+
+
+def _counted(bad: np.ndarray, what: str) -> str:
+    """Say how many entries are bad and where the first is."""
+    return f"{int(bad.sum())} of {bad.size} values are {what}, the first in row {int(np.argwhere(bad)[0][0])}"
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:  # pandas.NA has no truth value
+        return True
+
+
+def _missing(array: np.ndarray) -> np.ndarray:
+    """Return which entries are NaN, infinite, None, NaT or pandas.NA."""
+    if array.dtype.kind in "fc":
+        return ~np.isfinite(array)
+    if array.dtype.kind in "mM":
+        return np.isnat(array)
+    if array.dtype.kind == "O":
+        return np.array([_is_missing(x) for x in array.flat], bool).reshape(array.shape)
+    return np.zeros(array.shape, bool)
+
+
+def missing_values(array: np.ndarray) -> str:
+    """Say how many values are missing and where the first is; empty where none is."""
+    bad = _missing(array)
+    return _counted(bad, "missing, NaN or infinite") if bad.any() else ""
+
+
+def as_floats(name: str, data: Any, ndim: tuple[int, ...] = (1,)) -> np.ndarray:
+    """Return ``data`` as finite float64 of one of the dimensions ``ndim``."""
+    array = as_array(name, data)
+    if array.dtype.kind not in "biufOSU":
+        raise TypeError(f"{name} must hold numbers; got dtype {array.dtype}")
+    try:
+        array = (np.where(_missing(array), np.nan, array) if array.dtype.kind == "O" else array).astype(np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{name} must hold numbers; got dtype {array.dtype}, first value {shown(array.flat[0])}"
+        ) from None
+    if array.ndim == 2 and array.shape[1] == 1 and 1 in ndim:
+        array = array[:, 0]
+    if array.ndim not in ndim:
+        shape = " or ".join({1: "(n,)", 2: "(n, K)"}[d] for d in ndim)
+        raise ValueError(f"{name} must have shape {shape}; got {array.shape}")
+    if lost := missing_values(array):
+        raise ValueError(f"{name} must be finite; {lost}")
+    return array
+
+
+def check_lengths(lengths: Mapping[str, int]) -> None:
+    """Refuse arrays that differ in length."""
+    if len(set(lengths.values())) > 1:
+        found = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise ValueError(f"all arrays must have one length (one entry per observation); {found}")

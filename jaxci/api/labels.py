@@ -1,0 +1,135 @@
+"""Class labels: which there are, and the code of every row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxci.api.arrays import as_array, missing_values
+from jaxci.api.validation import shown
+
+SMALL_RANGE = 10_000
+"""Integer labels within such a range are encoded by a table, not by sorting."""
+
+
+def label_values(name: str, data: Any) -> np.ndarray:
+    """Return labels (n,) of one type: numbers, strings or booleans, none missing."""
+    array = as_array(name, data)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(f"{name} must have shape (n,); got {array.shape}")
+    if lost := missing_values(array):
+        raise ValueError(f"{name} must have no missing labels; {lost}")
+    if array.dtype.kind == "O":
+        kinds = {type(x) for x in array}
+        if all(issubclass(k, str) for k in kinds):
+            array = array.astype(str)
+        elif all(issubclass(k, bool | np.bool_) for k in kinds):
+            array = array.astype(bool)
+        elif not all(issubclass(k, int | float | np.number) for k in kinds):
+            raise TypeError(f"{name} must hold labels of one type; got {sorted(k.__name__ for k in kinds)}")
+        else:
+            array = array.astype(np.float64)
+    return array
+
+
+def distinct(array: np.ndarray) -> np.ndarray:
+    """Return the sorted distinct values: in O(n) for integers of a small range, by sorting otherwise."""
+    if array.dtype.kind == "b":
+        return np.array([value for value in (False, True) if (array == value).any()])
+    if array.dtype.kind in "iu":
+        low, high = int(array.min()), int(array.max())
+        if high - low <= 1:
+            return np.arange(low, high + 1, dtype=array.dtype)
+        if high - low <= SMALL_RANGE:
+            return (np.flatnonzero(np.bincount((array - low).astype(np.intp))) + low).astype(array.dtype)
+    return np.unique(array)
+
+
+def positions(classes: np.ndarray, array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the position in ``classes`` of every value (n,), and which values are not there (n,)."""
+    if classes.dtype.kind in "iub" and array.dtype.kind in "iub":
+        low, high = int(classes.min()), int(classes.max())
+        if high - low <= SMALL_RANGE:
+            table = np.full(high - low + 3, -1, np.int32)
+            table[classes.astype(np.int64) - low + 1] = np.arange(len(classes), dtype=np.int32)
+            array = array.astype(np.intp)
+            if array.min() < low or array.max() > high:
+                array = np.clip(array, low - 1, high + 1)
+            place = table[array - (low - 1)]
+            return place, place < 0
+    order = np.argsort(classes, kind="stable")
+    place = np.minimum(np.searchsorted(classes[order], array), len(classes) - 1)
+    return order[place].astype(np.int32), classes[order][place] != array
+
+
+def is_classification(y_true: Any) -> bool:
+    """Whether targets look like class labels: not floats with fractions, and few of them."""
+    array = as_array("y_true", y_true)
+    if array.dtype.kind in "bOSUT":
+        return True
+    if array.dtype.kind == "f":
+        finite = array[np.isfinite(array)]
+        if np.any(finite != np.round(finite)):
+            return False
+    distinct = len(np.unique(array[:10_000]))
+    return distinct <= 2 or distinct <= max(20, min(len(array), 10_000) // 20)
+
+
+def _without_fractions(name: str, array: np.ndarray, truth: np.ndarray) -> None:
+    """Refuse predicted labels that must be scores: fractions that no true label is."""
+    if array.dtype.kind != "f":
+        return
+    strange = (array != np.round(array)) & ~np.isin(array, truth)
+    if strange.any():
+        first = int(np.argmax(strange))
+        raise ValueError(
+            f"{name} must hold class labels; {int(strange.sum())} of {array.size} values are fractions that y_true "
+            f"never holds, the first is {shown(array[first])} in row {first} (scores belong in y_score and in metrics "
+            "that read it; labels names classes that do not occur)"
+        )
+
+
+def encode_labels(
+    columns: Mapping[str, Any], labels: Sequence[Any] | None, pos_label: Any
+) -> tuple[dict[str, np.ndarray], np.ndarray, int]:
+    """Encode label columns as codes; return the codes, the classes by code, and the positive score column.
+
+    Codes ``0..K-1`` follow the order of ``labels`` (the sorted classes by default), as score
+    columns do. With two classes ``pos_label`` becomes code 1 if it is one of them (otherwise the second
+    of the sorted classes is, provided ``pos_label`` is the default 1).
+    """
+    arrays = {name: label_values(name, data) for name, data in columns.items()}
+    given = arrays if labels is None else {**arrays, "labels": label_values("labels", labels)}
+    if len({a.dtype.kind in "US" for a in given.values()}) > 1:
+        kinds = ", ".join(f"{name} has dtype {a.dtype}" for name, a in given.items())
+        raise TypeError(f"labels must be of one type; {kinds}")
+    if labels is None:
+        for name, array in arrays.items():
+            _without_fractions(name, array, arrays["y_true"])
+        classes = np.unique(np.concatenate([distinct(a) for a in arrays.values()]))
+    else:
+        classes = given["labels"]
+        if len(np.unique(classes)) != len(classes):
+            raise ValueError(f"labels must be distinct; got {shown(classes)}")
+    positive = 1
+    if len(classes) == 2:
+        if pos_label in classes.tolist():
+            positive = classes.tolist().index(pos_label)
+            classes = classes[[1 - positive, positive]]
+        elif pos_label != 1:
+            raise ValueError(f"pos_label must be one of the labels {classes.tolist()}; got {shown(pos_label)}")
+    codes = {}
+    for name, array in arrays.items():
+        place, unknown = positions(classes, array)
+        if unknown.any():
+            first = int(np.argmax(unknown))
+            raise ValueError(
+                f"{name} must only hold values in labels {classes.tolist()}; {int(unknown.sum())} do not, "
+                f"the first is {shown(array[first])} in row {first}"
+            )
+        codes[name] = place
+    return codes, classes, positive

@@ -1,0 +1,74 @@
+"""What a reader of a result should know of the data, and how it is said."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+
+import numpy as np
+
+from jaxci.api.choice import is_averaged
+from jaxci.intervals.parametric import is_mean
+from jaxci.resampling.engine import Layout
+from jaxci.results import JaxciWarning
+from jaxci.statistics.base import Sample, Statistic
+from jaxci.statistics.classification import Accuracy, BalancedAccuracy, ErrorRate
+from jaxci.statistics.ranking import AveragePrecision, AveragePrecisionMulticlass, RocAuc, RocAucMulticlass
+
+FEW_CLUSTERS = 10
+"""Below so many clusters every interval gets a remark."""
+
+
+def announce(remarks: Iterable[str]) -> None:
+    """Emit each remark once as a warning that points at the caller's line."""
+    for remark in dict.fromkeys(remarks):
+        warnings.warn(remark, JaxciWarning, stacklevel=3)
+
+
+def layout_remarks(layout: Layout) -> list[str]:
+    """Remarks on the design of the data."""
+    remarks = []
+    if layout.units is not None and layout.n_units < FEW_CLUSTERS:
+        remarks.append(
+            f"there are only {layout.n_units} clusters: their variation is hardly known, and intervals cover less "
+            "than they say"
+        )
+    lonely = 0 if layout.strata is None else int(np.sum(np.bincount(layout.strata) == 1))
+    if lonely:
+        remarks.append(
+            f"{lonely} strata hold a single unit each, which adds nothing to the variance: intervals are too narrow"
+        )
+    return remarks
+
+
+_SMALL: dict[type[Statistic], tuple[int, str]] = {
+    BalancedAccuracy: (50, "balanced accuracy"),
+    RocAuc: (25, "AUC"),
+    RocAucMulticlass: (25, "AUC"),
+    AveragePrecision: (25, "average precision"),
+    AveragePrecisionMulticlass: (25, "average precision"),
+}
+
+
+def size_remarks(statistic: Statistic, sample: Sample, n: int, values: np.ndarray | None) -> list[str]:
+    """Warn below the sizes at which studies found 92.5% coverage of 95% intervals, and of rare classes."""
+    remarks = []
+    if type(statistic) in _SMALL:
+        least, what = _SMALL[type(statistic)]
+        if n < least:
+            remarks.append(f"n = {n} is below {least}, where intervals for {what} cover less than they say")
+    elif is_averaged(statistic) and n < 50:
+        remarks.append(f"n = {n} is below 50, where intervals for averaged metrics cover less than they say")
+    elif is_mean(statistic) and values is not None and n >= 3:
+        sd = float(np.std(values))
+        skewness = float(np.mean((values - np.mean(values)) ** 3)) / sd**3 if sd > 0 else 0.0
+        least = 75 if abs(skewness) > 2 else 25
+        if n < least:
+            shape = "strongly skewed values" if least == 75 else "a mean"
+            remarks.append(f"n = {n} is below {least}, where intervals for {shape} cover less than they say")
+    if sample.n_classes >= 2 and sample.y_true is not None and statistic.task in ("binary", "multiclass"):
+        counts = np.bincount(sample.y_true, minlength=sample.n_classes)
+        rare = counts[counts > 0].min(initial=n)
+        if 0 < rare < 10 and n >= 20 and not isinstance(statistic, Accuracy | ErrorRate):
+            remarks.append(f"a class has only {int(rare)} cases: intervals that depend on it are rough")
+    return remarks

@@ -1,0 +1,74 @@
+"""What holds for all statistics of one call."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from jaxci.api.validation import check_alternative, check_choice, check_confidence_level, check_count
+from jaxci.intervals.base import Tails, tails
+from jaxci.resampling.engine import Layout
+
+RESAMPLING = ("bootstrap", "balanced", "bayesian")
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Checked arguments that the verbs share."""
+
+    confidence_level: float = 0.95
+    alternative: str = "two-sided"
+    n_resamples: int = 9999
+    resampling: str = "bootstrap"
+    resample_size: int | None = None
+    memory_limit: int | None = None
+    progress: Callable[[int, int], None] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        confidence_level: Any,
+        alternative: Any,
+        n_resamples: Any,
+        *,
+        resampling: Any = "bootstrap",
+        resample_size: Any = None,
+        memory_limit: Any = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Settings:
+        """Check the arguments."""
+        check_choice("resampling", resampling, RESAMPLING)
+        if resample_size is not None:
+            resample_size = check_count("resample_size", resample_size, 2)
+            if resampling != "bootstrap":
+                raise ValueError(f"resample_size goes with resampling='bootstrap' only; got {resampling!r}")
+        return cls(
+            confidence_level=check_confidence_level(confidence_level),
+            alternative=check_alternative(alternative),
+            n_resamples=check_count("n_resamples", n_resamples, 1),
+            resampling=resampling,
+            resample_size=resample_size,
+            memory_limit=None if memory_limit is None else check_count("memory_limit", memory_limit, 1),
+            progress=progress,
+        )
+
+    @property
+    def tails(self) -> Tails:
+        """Error probabilities of both sides."""
+        return tails(self.confidence_level, self.alternative)
+
+    @property
+    def plain(self) -> bool:
+        """Whether resampling is the ordinary bootstrap."""
+        return self.resampling == "bootstrap" and self.resample_size is None
+
+    @property
+    def scheme(self) -> str:
+        """How resamples are drawn, as it was asked for."""
+        return f"resampling={self.resampling!r}, resample_size={self.resample_size}"
+
+    def check_layout(self, layout: Layout) -> None:
+        """Refuse schemes that cannot honour strata."""
+        if layout.strata is not None and not self.plain:
+            raise ValueError(f"strata go with resampling='bootstrap' and no resample_size only; got {self.scheme}")

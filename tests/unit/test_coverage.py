@@ -1,0 +1,126 @@
+import jax
+import numpy as np
+import pytest
+from scipy import stats
+
+from jaxci.coverage import Cell, check, proportion_coverage, run_cell
+from jaxci.coverage.cell import group_error
+from jaxci.coverage.check import calibrated_level, fitted
+from jaxci.distributions import AdaptiveKDE, Cells, LogitKDE, Parametric, Truth
+from jaxci.intervals.replicates import Drawn, Lawful
+from jaxci.statistics import F1, Accuracy, Mean, Median, Sample
+
+
+@pytest.mark.parametrize(
+    ("p", "n", "method", "expected"),
+    [
+        (0.05, 10, "wald", 0.4002),
+        (0.05, 10, "wilson", 0.9139),
+        (0.05, 10, "clopper_pearson", 0.9885),
+        (0.106, 100, "wald", 0.9522),
+    ],
+)
+def test_published_coverage_of_proportion_intervals(p, n, method, expected):
+    assert proportion_coverage(p, n, method) == pytest.approx(expected, abs=5e-5)
+
+
+def test_percentile_coverage_of_a_proportion_is_that_of_binomial_quantiles():
+    n, p = 30, 0.8
+    k = np.arange(n + 1)
+    low, high = stats.binom.ppf(0.025, n, k / n) / n, stats.binom.ppf(0.975, n, k / n) / n
+    expected = stats.binom.pmf(k, n, p)[(low <= p) & (p <= high)].sum()
+    assert proportion_coverage(p, n, "percentile") == pytest.approx(expected, abs=1e-12)
+
+
+def test_quantiles_and_shares_of_drawn_rows_are_numpys():
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 30, (4, 101)) / 10
+    rows[2, :40] = np.nan
+    rows[3] = np.nan
+    found = Drawn.of(rows)
+    for r in range(3):
+        kept = rows[r][~np.isnan(rows[r])]
+        assert found.quantile(0.3)[r] == pytest.approx(np.quantile(kept, 0.3), rel=1e-14)
+        assert found.share_below(np.full(4, 1.5))[r] == pytest.approx(np.mean(kept < 1.5) + np.mean(kept == 1.5) / 2)
+        assert found.deviation[r] == pytest.approx(kept.std(ddof=1), rel=1e-12)
+    assert np.isnan(found.quantile(0.3)[3])
+    assert np.isnan(found.share_below(np.full(4, 1.5))[3])
+
+
+def test_quantiles_of_an_exact_law_are_its_steps():
+    law = Lawful(np.array([[1.0, 2.0, 4.0]]), np.array([0.2, 0.7, 1.0]))
+    assert [float(law.quantile(p)[0]) for p in (0.1, 0.2, 0.21, 0.7, 0.99)] == [1.0, 1.0, 2.0, 2.0, 4.0]
+    assert law.share_below(np.array([2.0]))[0] == pytest.approx(0.45)
+    assert law.mean[0] == pytest.approx(0.2 + 1.0 + 1.2)
+
+
+def test_group_error_is_the_between_group_standard_error():
+    covered, sizes = np.array([9, 8, 10, 9]), np.array([10, 10, 10, 10])
+    assert group_error(covered, sizes) == pytest.approx(np.std(covered / 10, ddof=1) / 2)
+
+
+def small_cell(**changes):
+    settings = {"n_replications": 60, "n_resamples": 199, "n_groups": 4}
+    arguments = {
+        "statistics": {"mean": Mean(), "median": Median()},
+        "methods": ["t", "percentile", "bca"],
+        "levels": (0.8, 0.95),
+    }
+    return Cell(Parametric("norm", {}), 11, **(arguments | settings | changes))
+
+
+def test_a_cell_judges_every_method_that_serves_and_counts_add_up():
+    truths = {"mean": Truth(0.0, 0.0, "known"), "median": Truth(0.0, 0.0, "known")}
+    result = run_cell(small_cell(), jax.random.key(0), truths=truths)
+    found = {(j.statistic, j.method, j.level): j for j in result.judgements}
+    assert len(found) == 2 * (3 + 2)  # t serves the mean only
+    for judgement in result.judgements:
+        assert judgement.coverage + judgement.below + judgement.above + judgement.invalid == pytest.approx(1)
+    for statistic, method in (("mean", "t"), ("mean", "bca"), ("median", "percentile")):
+        assert found[statistic, method, 0.8].mean_width < found[statistic, method, 0.95].mean_width
+    assert len(result.rows()) == len(result.judgements)
+
+
+def test_more_replications_keep_the_draws_of_the_first():
+    truths = {"mean": Truth(0.0, 0.0, "known")}
+    statistics = {"mean": Mean()}
+    few = run_cell(small_cell(statistics=statistics, n_groups=60), jax.random.key(1), truths=truths)
+    again = run_cell(small_cell(statistics=statistics, n_groups=60), jax.random.key(1), truths=truths)
+    assert few.judgements[0].mean_width == again.judgements[0].mean_width
+    assert few.behaviours[0].bias == again.behaviours[0].bias
+
+
+def test_the_fitted_distribution_suits_the_data():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 50).astype(np.int32)
+    labels = Sample(y_true=y, y_pred=y, n_classes=2)
+    assert isinstance(fitted(Accuracy(), labels), Cells)
+    assert isinstance(fitted(Mean(), Sample(values=rng.random(50))), AdaptiveKDE)
+    from jaxci.statistics import RocAuc
+
+    assert isinstance(fitted(RocAuc(), Sample(y_true=y, y_score=rng.random(50), n_classes=2)), LogitKDE)
+
+
+def test_check_of_an_accuracy_is_enumerated_and_recommends_one_that_reaches_its_level():
+    cells = Cells(np.array([[0.4, 0.1], [0.1, 0.4]]))
+    result = check(
+        Accuracy(), "accuracy", cells, 20, ["wald", "wilson", "percentile"], jax.random.key(0), calibrate=True
+    )
+    assert result["wald"].coverage == pytest.approx(float(proportion_coverage(0.8, 20, "wald")))
+    assert result["wald"].coverage_error == 0
+    assert result.recommended == "wilson"
+    assert result.calibrated_levels["wald"] > 0.95
+    assert "wilson" in str(result)
+    assert "wilson" in result._repr_html_()
+
+
+def test_check_simulates_what_cannot_be_enumerated():
+    cells = Cells(np.array([[0.4, 0.1], [0.1, 0.4]]))
+    result = check(F1(), "f1", cells, 20, ["percentile", "bca"], jax.random.key(0), n_replications=200, n_resamples=199)
+    assert 0.8 < result["percentile"].coverage <= 1
+    assert result["percentile"].coverage_error > 0
+
+
+def test_calibrated_level_is_interpolated():
+    assert calibrated_level({0.9: 0.85, 0.95: 0.91, 0.99: 0.97}, 0.94) == pytest.approx(0.97)
+    assert np.isnan(calibrated_level({0.9: 0.85}, 0.95))

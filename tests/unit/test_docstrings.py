@@ -1,0 +1,25 @@
+import doctest
+import importlib
+
+import pytest
+
+MODULES = [
+    "jaxci.api.bootstrap",
+    "jaxci.api.compare",
+    "jaxci.api.evaluate",
+    "jaxci.api.jackknife",
+    "jaxci.api.proportion",
+    "jaxci.coverage.enumeration",
+    "jaxci.data",
+    "jaxci.resampling.exact_mean",
+    "jaxci.resampling.exact_order",
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings_are_true(name):
+    module = importlib.import_module(name)
+    found = doctest.testmod(module)
+    assert found.failed == 0
+    assert found.attempted > 0
