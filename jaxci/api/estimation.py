@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxci.api.choice import choose
 from jaxci.api.entries import Entry, Request, by_shared_table, by_table, program_order, programs
-from jaxci.api.evidence import gather, lacks_trials, row_values_of, standard_error
+from jaxci.api.evidence import error_or_zero, gather, lacks_trials, rounding, row_values_of, standard_error
 from jaxci.api.methods import applicable_methods, check_known, method_by_name
 from jaxci.api.randomness import Randomness
 from jaxci.api.remarks import size_remarks
@@ -30,9 +30,6 @@ PURPOSE_UNITS, PURPOSE_CELLS = 0, 1
 
 CELL_COST, DRAW_COST, PRODUCT_COST, PROGRAM_COST = 110.0, 8.0, 0.3, 3e8
 """Nanoseconds a cell, a draw, a multiply-add and compiling the sampler of cells cost: they choose the road."""
-
-ROUNDING = 64 * float(np.finfo(float).eps)
-"""Differences of this share of the bounds are rounding errors."""
 
 
 def intervals(
@@ -77,9 +74,11 @@ def _estimate(entries: Sequence[Entry], sample: Sample, layout: Layout) -> None:
             if slopes:
                 found: Influence = engine.influence(program)
                 for position, entry in enumerate(members):
-                    entry.standard_error = float(found.standard_errors[position])
-                    entry.acceleration = float(found.accelerations[position])
-                    entry.estimate = float(found.estimates[position])
+                    if math.isnan(entry.estimate):
+                        entry.estimate = float(found.estimates[position])
+                    entry.standard_error = error_or_zero(float(found.standard_errors[position]), entry, layout)
+                    varies = entry.standard_error > 0
+                    entry.acceleration = float(found.accelerations[position]) if varies else math.nan
             else:
                 for entry, value in zip(members, engine.estimates(program), strict=True):
                     entry.estimate = float(value)
@@ -215,7 +214,7 @@ def undefined(name: str, task: str) -> str:
 def within_range(found: Bounds, bottom: float, top: float, method: str) -> Bounds:
     """Clip bounds to the range of the estimand, and say so, and where nothing is left between them."""
     low, high = (min(max(float(end), bottom), top) for end in found[:2])
-    slack = ROUNDING * max((abs(end) for end in (low, high, bottom, top) if math.isfinite(end)), default=0.0)
+    slack = rounding(low, high, bottom, top)
     remarks = found.remarks
     clipped = found.low < bottom - slack or found.high > top + slack
     if clipped:

@@ -222,7 +222,7 @@ def interval(
     >>> x = np.linspace(0, 1, 40) ** 2
     >>> result = jaxci.interval("mean", x, method="t")
     >>> round(result.confidence_interval.low, 4), round(result.confidence_interval.high, 4)
-    (0.2388, 0.436)
+    (0.2384, 0.4368)
     """
     settings = Settings.of(
         confidence_level,

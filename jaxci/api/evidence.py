@@ -24,6 +24,17 @@ from jaxci.statistics.base import Sample, Statistic
 from jaxci.statistics.custom import HostFunction, SampleFunction
 
 
+def rounding(*values: float) -> float:
+    """Return the difference that rounding errors may make between numbers as large as ``values``."""
+    return 16 * float(np.finfo(float).eps) * max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+
+
+def error_or_zero(error: float, entry: Entry, layout: Layout) -> float:
+    """Return a standard error from derivatives, 0 where these are rounding errors only."""
+    noise = rounding(entry.estimate, *entry.statistic.bounds) / math.sqrt(layout.n_units)
+    return 0.0 if error <= noise else error
+
+
 def row_values_of(statistic: Statistic, sample: Sample) -> np.ndarray:
     """Return the values (n,) whose mean the statistic is."""
     return np.asarray(statistic.row_values(sample))  # type: ignore[attr-defined]
@@ -84,7 +95,9 @@ def gather(entry: Entry, sample: Sample, layout: Layout) -> Evidence:
         parts["auc"] = auc_evidence(sample.y_true, sample.y_score)
     if "curvature" in needs:
         ((program, _),) = programs([entry], layout)
-        parts["curvature"] = curvature(program, 0)
+        terms = curvature(program, 0)
+        error = error_or_zero(terms.standard_error, entry, layout)
+        parts["curvature"] = dataclasses.replace(terms, standard_error=error)
     if "acceleration" in needs:
         parts["acceleration"] = _acceleration(entry, sample, layout)
     return Evidence(

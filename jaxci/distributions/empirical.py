@@ -108,7 +108,7 @@ class EmpiricalRows(Distribution):
     n_classes: int = static(default=0)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.y_true, _HOST):
+        if self.n_classes and not isinstance(self.y_true, _HOST):
             return
         if (self.y_pred is None) == (self.y_score is None):
             raise ValueError("give either y_pred or y_score")
@@ -178,7 +178,7 @@ class Cells(Distribution):
     kind = "labels"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.table, _HOST):
+        if self.alias is not None and not isinstance(self.table, _HOST):
             return
         table = checked_floats("table", self.table, (2,))
         if table.shape[0] != table.shape[1] or len(table) < 2:

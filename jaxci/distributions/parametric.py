@@ -199,7 +199,8 @@ class Parametric(ValueDistribution):
 
     def __post_init__(self) -> None:
         numbers = all(isinstance(value, int | float | np.number) for value in self.parameters.values())
-        if not numbers or (not self.parameters and self.table is not None):
+        new = self.table is None and self.name not in _DIRECT
+        if not new and not (numbers and self.parameters):
             return
         given = {str(key): float(value) for key, value in self.parameters.items()}
         _checked(self.name, tuple(given.items()))
@@ -283,8 +284,8 @@ class Mixture(ValueDistribution):
     def draw(self, key: jax.Array, n: int) -> jax.Array:
         """Draw ``n`` values (n,): from every component, one of which is kept."""
         which, *keys = jax.random.split(key, len(self.components) + 1)
-        edges = jnp.cumsum(jnp.asarray(self.weights, float_type()))[:-1]
-        u = jax.random.uniform(which, (n,), float_type())
-        index = jnp.sum(u[:, None] >= edges, axis=1)
+        edges = jnp.cumsum(jnp.asarray(self.weights, float_type()))
+        u = edges[-1] * jax.random.uniform(which, (n,), float_type())
+        index = jnp.sum(u[:, None] >= edges[:-1], axis=1)
         draws = [component.draw(k, n) for component, k in zip(self.components, keys, strict=True)]
         return jnp.select([index == i for i in range(len(draws))], draws)

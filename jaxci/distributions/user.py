@@ -42,7 +42,7 @@ class UserDistribution(Distribution):
             raise ValueError(f"a distribution must have a method sample(key, n); got {type(self.source).__name__}")
         if self.kind not in COLUMNS:
             raise ValueError(f"kind must be one of {', '.join(COLUMNS)}; got {self.kind!r}")
-        if (self.kind == "values") != (self.n_classes == 0) or self.n_classes in (1, -1):
+        if self.n_classes != 0 if self.kind == "values" else self.n_classes < 2:
             raise ValueError(
                 f"n_classes must be 0 for values and at least 2 for labels and scores; got {self.n_classes} "
                 f"for {self.kind}"

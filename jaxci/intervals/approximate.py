@@ -95,8 +95,9 @@ class ABC(Method):
         """Return the statistic at the ABC steps along the least favourable direction."""
         terms: Curvature = evidence.curvature
         ends = evidence.statistic.bounds
-        if not terms.standard_error > 0:
-            return Bounds(evidence.estimate, evidence.estimate, ("the influence values are all zero",))
+        if not terms.standard_error > 1e-12 * max(abs(evidence.estimate), np.finfo(float).tiny):
+            remark = "the influence values are all zero, so the 'abc' interval has no width"
+            return Bounds(evidence.estimate, evidence.estimate, (remark,))
         a = terms.acceleration
         gamma = terms.bias / terms.standard_error - terms.quadratic
         z0 = float(special.ndtri(2 * special.ndtr(a) * special.ndtr(-gamma)))
