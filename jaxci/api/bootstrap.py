@@ -17,23 +17,13 @@ from jaxci.api.arrays import missing_values
 from jaxci.api.functions import Function
 from jaxci.api.randomness import randomness
 from jaxci.api.validation import check_alternative, check_choice, check_confidence_level, check_count, shown
+from jaxci.intervals.base import ALTERNATIVES
 from jaxci.resampling.bank import replicate_keys, scaled_words
 from jaxci.results import ConfidenceInterval, JaxciWarning
 from jaxci.statistics.base import padded
 
 METHODS = ("percentile", "basic", "BCa")
 CHUNK_ELEMENTS = 2**20
-
-_TWINS: dict[Any, Callable[..., Any]] = {
-    np.mean: jnp.mean,
-    np.std: jnp.std,
-    np.var: jnp.var,
-    np.median: jnp.median,
-    np.sum: jnp.sum,
-    np.min: jnp.min,
-    np.max: jnp.max,
-}
-"""NumPy functions whose JAX twin is meant when they are passed."""
 
 SLOW = (
     "JAX cannot trace this statistic, so it was called on the host; for the fast road write it with jax.numpy, "
@@ -60,6 +50,11 @@ class BootstrapResult:
     bootstrap_distribution: np.ndarray = dataclasses.field(repr=False)
     standard_error: Any = None
     rng: Any = None
+
+
+def _respelled(name: Any, known: Sequence[str]) -> Any:
+    """Return the known name that differs in case only, or else ``name``: SciPy does not mind the case."""
+    return next((other for other in known if isinstance(name, str) and name.lower() == other.lower()), name)
 
 
 def _samples(data: Any, axis: int, paired: bool) -> list[np.ndarray]:
@@ -300,14 +295,13 @@ def bootstrap(
     """
     samples = _samples(data, axis, paired)
     level = check_confidence_level(confidence_level)
-    alternative = check_alternative(alternative)
+    alternative = check_alternative(_respelled(alternative, ALTERNATIVES))
     n_resamples = check_count("n_resamples", n_resamples, 0)
     if batch is not None:
         batch = check_count("batch", batch, 1)
     if not callable(statistic):
         raise TypeError(f"statistic must be callable (jaxci.interval takes metrics by name); got {shown(statistic)}")
-    spelled = {known.lower(): known for known in METHODS}
-    kind = check_choice("method", spelled.get(str(method).lower(), method), METHODS)
+    kind = check_choice("method", _respelled(method, METHODS), METHODS)
     if vectorized not in (True, False, None):
         raise ValueError(f"vectorized must be True, False or None; got {shown(vectorized)}")
     if paired not in (True, False):

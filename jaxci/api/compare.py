@@ -166,21 +166,23 @@ def _delong(sample: Sample, settings: Settings) -> _Closed:
     return _Closed(float(found.difference), found.bounds, error, pvalue, "DeLong")
 
 
-def _conclusion(result: IntervalResult, loss: bool, margin: float | None) -> str:
-    """Say in words what the interval supports."""
+def _conclusion(result: IntervalResult, statistic: Statistic, margin: float | None) -> str:
+    """Say in words what the interval supports; of values by case it is not known whether larger is better."""
     low, high = result.confidence_interval
     if math.isnan(low) or math.isnan(high):
         return "nothing can be said without an interval"
-    better_low, better_high = (-high, -low) if loss else (low, high)
-    if better_low > 0:
-        text = "a is better than b"
-    elif better_high < 0:
-        text = "b is better than a"
+    good_low, good_high = (-high, -low) if statistic.loss else (low, high)
+    values = statistic.task == "values"
+    if good_low > 0:
+        text = "a is larger than b" if values else "a is better than b"
+    elif good_high < 0:
+        text = "a is smaller than b" if values else "b is better than a"
     else:
         text = "no difference shown"
     if margin is not None:
-        shown = "is" if better_low > -margin else "is not shown to be"
-        text += f"; a {shown} non-inferior to b within the margin {margin:g}"
+        given = "if larger is better, " if values else ""
+        shown = "is" if good_low > -margin else "is not shown to be"
+        text += f"; {given}a {shown} non-inferior to b within the margin {margin:g}"
     return text
 
 
@@ -293,7 +295,7 @@ def compare(
         pvalue=pvalue,
         test=test,
         margin=margin,
-        conclusion=_conclusion(result, base.loss, margin),
+        conclusion=_conclusion(result, base, margin),
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxci.api.choice import choose
 from jaxci.api.entries import Entry, Request, by_shared_table, by_table, program_order, programs
-from jaxci.api.evidence import error_or_zero, gather, lacks_trials, rounding, row_values_of, standard_error
+from jaxci.api.evidence import error_or_zero, gather, rounding, row_values_of, standard_error, trials_of
 from jaxci.api.methods import applicable_methods, check_known, method_by_name
 from jaxci.api.randomness import Randomness
 from jaxci.api.remarks import size_remarks
@@ -212,7 +212,10 @@ def undefined(name: str, task: str) -> str:
 
 
 def within_range(found: Bounds, bottom: float, top: float, method: str) -> Bounds:
-    """Clip bounds to the range of the estimand, and say so, and where nothing is left between them."""
+    """Clip bounds to the range of the estimand; say so, and where nothing lies between them or they do not exist."""
+    if np.isnan(found.low) or np.isnan(found.high):
+        missing = f"the {method} interval does not exist on these data; use 'percentile'"
+        return Bounds(math.nan, math.nan, found.remarks or (missing,))
     low, high = (min(max(float(end), bottom), top) for end in found[:2])
     slack = rounding(low, high, bottom, top)
     remarks = found.remarks
@@ -231,10 +234,12 @@ def _bounds(entry: Entry, sample: Sample, layout: Layout, settings: Settings) ->
     assert method is not None
     if math.isnan(entry.estimate):
         return Bounds(math.nan, math.nan, (undefined(entry.request.name, entry.statistic.task),)), math.nan
-    if lacks_trials(entry, layout):
-        remark = "it is a share of no rows at all (0/0): the estimate is what zero_division says, and could be anything"
+    trials = trials_of(entry, layout)
+    if trials is not None and trials.nobs == 0:
+        name = entry.request.name
+        remark = f"{name} is a share of no rows at all (0/0): the estimate is zero_division, and could be anything"
         return Bounds(*ends, (*entry.remarks, remark)), math.nan
-    evidence = gather(entry, sample, layout)
+    evidence = gather(entry, sample, layout, trials)
     with np.errstate(invalid="ignore", divide="ignore"):
         found = within_range(method.bounds(evidence, settings.tails), *ends, method.name)
     seen = [] if entry.replicates is None else _bank_remarks(entry, settings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -22,6 +22,13 @@ from jaxci.resampling.jackknife import acceleration, deleted_values, mean_accele
 from jaxci.resampling.proportion_law import ProportionDistribution
 from jaxci.statistics.base import Sample, Statistic
 from jaxci.statistics.custom import HostFunction, SampleFunction
+
+
+class Trials(NamedTuple):
+    """Successes and trials of a proportion, weighted."""
+
+    successes: float
+    nobs: float
 
 
 def rounding(*values: float) -> float:
@@ -79,12 +86,10 @@ def _ordered_values(entry: Entry, sample: Sample) -> np.ndarray:
     return np.asarray(entry.statistic.prepare(sample).values)
 
 
-def gather(entry: Entry, sample: Sample, layout: Layout) -> Evidence:
+def gather(entry: Entry, sample: Sample, layout: Layout, trials: Trials | None) -> Evidence:
     """Gather what the method needs."""
     statistic, needs = entry.statistic, entry.needs
-    parts: dict[str, Any] = {}
-    if is_proportion(statistic) and ({"count", "distribution"} & needs):
-        parts["count"], parts["nobs"] = _successes(entry, layout)
+    parts: dict[str, Any] = {} if trials is None else {"count": trials.successes, "nobs": trials.nobs}
     if "values" in needs:
         parts["values"] = (
             row_values_of(statistic, sample) if hasattr(statistic, "row_values") else _ordered_values(entry, sample)
@@ -95,9 +100,7 @@ def gather(entry: Entry, sample: Sample, layout: Layout) -> Evidence:
         parts["auc"] = auc_evidence(sample.y_true, sample.y_score)
     if "curvature" in needs:
         ((program, _),) = programs([entry], layout)
-        terms = curvature(program, 0)
-        error = error_or_zero(terms.standard_error, entry, layout)
-        parts["curvature"] = dataclasses.replace(terms, standard_error=error)
+        parts["curvature"] = curvature(program, 0)
     if "acceleration" in needs:
         parts["acceleration"] = _acceleration(entry, sample, layout)
     return Evidence(
@@ -111,19 +114,17 @@ def gather(entry: Entry, sample: Sample, layout: Layout) -> Evidence:
     )
 
 
-def _successes(entry: Entry, layout: Layout) -> tuple[float, float]:
+def trials_of(entry: Entry, layout: Layout) -> Trials | None:
+    """Count the successes and trials of a proportion; None for other statistics."""
+    if not is_proportion(entry.statistic):
+        return None
     prepared = entry.item.prepared
     counts = np.bincount(prepared.codes[: layout.n], layout.row_weights, prepared.size).astype(float)
     table = np.zeros(prepared.shape).reshape(-1)
     inside = prepared.cells < table.size
     table[prepared.cells[inside]] = counts[inside]
     found = entry.statistic.successes(jnp.asarray(table.reshape(prepared.shape)))  # type: ignore[attr-defined]
-    return float(found[0]), float(found[1])
-
-
-def lacks_trials(entry: Entry, layout: Layout) -> bool:
-    """Whether the statistic is a proportion of no trials at all."""
-    return is_proportion(entry.statistic) and not _successes(entry, layout)[1] > 0
+    return Trials(float(found[0]), float(found[1]))
 
 
 def _distribution(entry: Entry, sample: Sample, parts: dict[str, Any]) -> Any:

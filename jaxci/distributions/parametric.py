@@ -170,7 +170,7 @@ class Parametric(ValueDistribution):
     """A law of scipy.stats, continuous or discrete, by name.
 
     Drawn by ``jax.random`` where that has a closed form, and through a table of the quantile
-    function otherwise (:mod:`~jaxci.distributions.tables`; an error in probability below 1e-6),
+    function otherwise (:mod:`~jaxci.distributions.tables`; error in probability 1e-7 mostly, at most 1e-4),
     which is built on the host, once for each set of shape parameters, so these cannot be traced.
     Beta, gamma, Student, Poisson and binomial laws come from tables too: much faster than by
     rejection, with tails that single precision does not cut at 1e-7.
