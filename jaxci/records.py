@@ -26,7 +26,26 @@ def record(cls: type[T]) -> type[T]:
     fields = dataclasses.fields(cls)  # type: ignore[arg-type]
     meta = [f.name for f in fields if f.metadata.get("static")]
     data = [f.name for f in fields if not f.metadata.get("static")]
-    jax.tree_util.register_dataclass(cls, data_fields=data, meta_fields=meta)
+
+    def children(record: T) -> tuple[Any, ...]:
+        return tuple(getattr(record, name) for name in data)
+
+    def flatten(record: T) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        return children(record), tuple(getattr(record, name) for name in meta)
+
+    def flatten_with_keys(record: T) -> tuple[Any, tuple[Any, ...]]:
+        leaves, static_values = flatten(record)
+        return tuple(zip(map(jax.tree_util.GetAttrKey, data), leaves, strict=True)), static_values
+
+    def unflatten(static_values: tuple[Any, ...], leaves: Any) -> T:
+        record = object.__new__(cls)
+        for name, value in (*zip(meta, static_values, strict=True), *zip(data, leaves, strict=True)):
+            object.__setattr__(record, name, value)
+        return record
+
+    # Not jax.tree_util.register_dataclass: structures of its nodes compare equal for different classes
+    # with equal fields (jax 0.10), so jit could serve the program of one statistic for another.
+    jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)
     return cls
 
 

@@ -95,7 +95,7 @@ class ABC(Method):
         """Return the statistic at the ABC steps along the least favourable direction."""
         terms: Curvature = evidence.curvature
         ends = evidence.statistic.bounds
-        if not terms.standard_error > 1e-12 * max(abs(evidence.estimate), np.finfo(float).tiny):
+        if not terms.standard_error > 16 * np.finfo(float).eps * abs(evidence.estimate):
             remark = "the influence values are all zero, so the 'abc' interval has no width"
             return Bounds(evidence.estimate, evidence.estimate, (remark,))
         a = terms.acceleration
