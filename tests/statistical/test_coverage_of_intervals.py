@@ -1,0 +1,76 @@
+"""Simulated coverage against theory, and against a plain NumPy simulation of the same design."""
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+from scipy import stats
+
+from jaxci.coverage import Cell, run_cell
+from jaxci.distributions import Parametric, Truth
+from jaxci.statistics import Mean, Median
+
+ZERO = Truth(0.0, 0.0, "known")
+
+
+@dataclasses.dataclass(frozen=True)
+class Band:
+    """Acceptance band of a coverage from ``replications`` independent intervals."""
+
+    replications: int
+    false_alarm: float
+
+    def holds(self, coverage, level):
+        hits = round(coverage * self.replications)
+        return stats.binomtest(hits, self.replications, level).pvalue > self.false_alarm
+
+
+def t_cell(levels):
+    return Cell(Parametric("norm", {}), 12, {"mean": Mean()}, ["t"], levels, n_replications=20_000, n_groups=20)
+
+
+def test_student_intervals_cover_normal_means_as_they_say(false_alarm):
+    result = run_cell(t_cell((0.9, 0.95)), jax.random.key(11), truths={"mean": ZERO})
+    band = Band(20_000, false_alarm)
+    for judgement in result.judgements:
+        assert band.holds(judgement.coverage, judgement.level)
+        assert judgement.coverage_error == pytest.approx(
+            np.sqrt(judgement.level * (1 - judgement.level) / 20_000), rel=0.6
+        )
+
+
+def test_a_ninety_percent_interval_called_ninety_five_is_caught(false_alarm):
+    result = run_cell(t_cell((0.9,)), jax.random.key(11), truths={"mean": ZERO})
+    assert not Band(20_000, false_alarm).holds(result.judgements[0].coverage, 0.95)
+
+
+def test_the_exact_law_of_a_median_covers_as_its_order_statistics_say(false_alarm):
+    n, replications = 21, 20_000
+    cell = Cell(Parametric("norm", {}), n, {"median": Median()}, ["percentile"], (0.95,), replications, 99, 20)
+    result = run_cell(cell, jax.random.key(12), truths={"median": ZERO})
+    ranks = np.arange(1, n + 1)
+    law = stats.binom.sf(10, n, ranks / n)  # P(X*(11) <= x_(i))
+    k, l = np.searchsorted(law, 0.025) + 1, np.searchsorted(law, 0.975) + 1
+    covered = stats.binom.cdf(l - 1, n, 0.5) - stats.binom.cdf(k - 1, n, 0.5)
+    assert Band(replications, false_alarm).holds(result.judgements[0].coverage, covered)
+
+
+def test_bootstrap_coverage_equals_a_plain_simulation(false_alarm):
+    n, replications, resamples = 15, 3_000, 399
+    cell = Cell(
+        Parametric("expon", {}), n, {"mean": Mean()}, ["percentile", "basic"], (0.9,), replications, resamples, 60
+    )
+    result = run_cell(cell, jax.random.key(13), truths={"mean": Truth(1.0, 0.0, "known")})
+    rng = np.random.default_rng(14)
+    x = rng.exponential(size=(replications, n))
+    hits = {"percentile": 0, "basic": 0}
+    for row in x:
+        means = row[rng.integers(0, n, (resamples, n))].mean(axis=1)
+        low, high = np.quantile(means, [0.05, 0.95])
+        hits["percentile"] += low <= 1 <= high
+        hits["basic"] += 2 * row.mean() - high <= 1 <= 2 * row.mean() - low
+    for judgement in result.judgements:
+        plain = hits[judgement.method] / replications
+        spread = np.hypot(judgement.coverage_error, np.sqrt(plain * (1 - plain) / replications))
+        assert abs(judgement.coverage - plain) < stats.norm.isf(false_alarm / 2) * spread
