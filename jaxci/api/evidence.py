@@ -6,6 +6,7 @@ import dataclasses
 import math
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -114,6 +115,11 @@ def gather(entry: Entry, sample: Sample, layout: Layout, trials: Trials | None) 
     )
 
 
+@jax.jit
+def _successes(statistic: Any, table: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return statistic.successes(table)
+
+
 def trials_of(entry: Entry, layout: Layout) -> Trials | None:
     """Count the successes and trials of a proportion; None for other statistics."""
     if not is_proportion(entry.statistic):
@@ -123,7 +129,7 @@ def trials_of(entry: Entry, layout: Layout) -> Trials | None:
     table = np.zeros(prepared.shape).reshape(-1)
     inside = prepared.cells < table.size
     table[prepared.cells[inside]] = counts[inside]
-    found = entry.statistic.successes(jnp.asarray(table.reshape(prepared.shape)))  # type: ignore[attr-defined]
+    found = _successes(entry.statistic, jnp.asarray(table.reshape(prepared.shape)))
     return Trials(float(found[0]), float(found[1]))
 
 
