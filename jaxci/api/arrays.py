@@ -54,6 +54,8 @@ def _missing(array: np.ndarray) -> np.ndarray:
 
 def missing_values(array: np.ndarray) -> str:
     """Say how many values are missing and where the first is; empty where none is."""
+    if array.dtype.kind in "biuUS":
+        return ""
     bad = _missing(array)
     return _counted(bad, "missing, NaN or infinite") if bad.any() else ""
 

@@ -125,7 +125,7 @@ def trials_of(entry: Entry, layout: Layout) -> Trials | None:
     if not is_proportion(entry.statistic):
         return None
     prepared = entry.item.prepared
-    counts = np.bincount(prepared.codes[: layout.n], layout.row_weights, prepared.size).astype(float)
+    counts = prepared.weights_of(layout.n, layout.row_weights)
     table = np.zeros(prepared.shape).reshape(-1)
     inside = prepared.cells < table.size
     table[prepared.cells[inside]] = counts[inside]

@@ -53,11 +53,15 @@ def positions(classes: np.ndarray, array: np.ndarray) -> tuple[np.ndarray, np.nd
     """Return the position in ``classes`` of every value (n,), and which values are not there (n,)."""
     if classes.dtype.kind in "iub" and array.dtype.kind in "iub":
         low, high = int(classes.min()), int(classes.max())
+        inside = array.min() >= low and array.max() <= high
+        if inside and np.array_equal(classes, np.arange(low, high + 1)):
+            place = np.subtract(array, low, dtype=np.int32, casting="unsafe")
+            return place, np.zeros(len(array), bool)
         if high - low <= SMALL_RANGE:
             table = np.full(high - low + 3, -1, np.int32)
             table[classes.astype(np.int64) - low + 1] = np.arange(len(classes), dtype=np.int32)
             array = array.astype(np.intp)
-            if array.min() < low or array.max() > high:
+            if not inside:
                 array = np.clip(array, low - 1, high + 1)
             place = table[array - (low - 1)]
             return place, place < 0

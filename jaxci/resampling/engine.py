@@ -153,12 +153,12 @@ def _cell_sums(cells: Cells, layout: Layout, capacity: int) -> np.ndarray:
 def cell_program(items: Sequence[Item], layout: Layout) -> Program:
     """Build a program over the cells that all ``items`` share; its cost is free of n."""
     cells: Cells = items[0].prepared
-    flat = cells.codes[: layout.n]
-    groups = 1
-    if layout.strata is not None:
+    if layout.strata is None:
+        groups, observed = 1, cells.weights_of(layout.n, None)[None]
+    else:
         groups = int(layout.strata.max()) + 1
-        flat = layout.strata.astype(np.int64) * cells.size + flat
-    observed = np.bincount(flat, minlength=groups * cells.size).astype(np.float64).reshape(groups, cells.size)
+        flat = layout.strata.astype(np.int64) * cells.size + cells.codes[: layout.n]
+        observed = np.bincount(flat, minlength=groups * cells.size).astype(np.float64).reshape(groups, cells.size)
     return Program(
         scheme=CellBootstrap(observed),
         multiplicity=observed.reshape(-1),
@@ -404,6 +404,6 @@ def estimates(program: Program) -> np.ndarray:
 
 
 def prepare(statistics: Sequence[Statistic], sample: Sample) -> list[Item]:
-    """Prepare statistics on a padded copy of ``sample``."""
-    whole = sample.padded()
+    """Prepare statistics on ``sample``, padded where a program reads its rows."""
+    whole = sample if all(statistic.road == "cells" for statistic in statistics) else sample.padded()
     return [Item(statistic, statistic.prepare(whole)) for statistic in statistics]

@@ -124,7 +124,7 @@ def _binomial(keys: jax.Array, node: jax.Array, bits: jax.Array, trials: jax.Arr
     first = _uniforms(bits)
     rejection = trials * law.q >= _SMALL_MEAN
     small = ~rejection & (trials > 0) & (law.q > 0)
-    k = _invert(law, first[:, 0], small)
+    k = jax.lax.cond(jnp.any(small), lambda: _invert(law, first[:, 0], small), lambda: jnp.zeros_like(trials))
 
     hat = _Hat.of(law)
     room, proposal = hat.propose(first[:, 0] - 0.5)
@@ -182,7 +182,7 @@ def multinomial(keys: jax.Array, trials: jax.Array, probabilities: jax.Array) ->
     Needs 64-bit types. O(B C) time, about 0.1 microseconds a cell on one CPU core.
     """
     count, cells = keys.shape[0], probabilities.shape[0]
-    bits = jax.vmap(lambda key: jax.random.bits(key, (cells, 2), jnp.uint64))(keys)
+    bits = jax.vmap(lambda key: jax.random.bits(key, (cells, 2), jnp.uint64))(keys)[:, :-1]
     tail = jnp.cumsum(probabilities[::-1])[::-1]
     share = jnp.where(tail > 0, probabilities / jnp.where(tail > 0, tail, 1.0), 0.0)
     is_last = jnp.concatenate([tail[1:] <= 0, jnp.ones(1, bool)])
@@ -194,6 +194,6 @@ def multinomial(keys: jax.Array, trials: jax.Array, probabilities: jax.Array) ->
         return left - drawn, drawn
 
     left = jnp.full(count, trials, jnp.float64)
-    nodes = jnp.arange(cells, dtype=jnp.int32)
-    _, counts = jax.lax.scan(cell, left, (nodes, jnp.swapaxes(bits, 0, 1), share))
-    return counts.T
+    nodes = jnp.arange(cells - 1, dtype=jnp.int32)
+    rest, counts = jax.lax.scan(cell, left, (nodes, jnp.swapaxes(bits, 0, 1), share[:-1]))
+    return jnp.concatenate([counts, rest[None]]).T

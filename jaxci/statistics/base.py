@@ -93,7 +93,9 @@ class Sample:
     def confusion(self) -> Cells:
         """Membership of every row in the (K, K) table of true against predicted class."""
         k = self.n_classes
-        return Cells.observed(self.y_true * np.int64(k) + self.y_pred, (k, k))
+        exact = np.uint8 if k * k <= 256 else np.int64
+        flat = np.multiply(self.y_true, k, dtype=exact, casting="unsafe")
+        return Cells.observed(np.add(flat, self.y_pred, out=flat, casting="unsafe"), (k, k))
 
 
 class Statistic(abc.ABC):
@@ -189,7 +191,7 @@ class Features:
 class Cells:
     """Cell membership of each observation in a finite table.
 
-    ``codes`` (n,) int32 index into ``cells`` (C,) int32, the observed cells of the flattened
+    ``codes`` (n,) integers index into ``cells`` (C,) int32, the observed cells of the flattened
     table of shape ``shape`` (padded, so that tables of similar size share one program; a
     padding cell lies outside the table). Sums are weights per cell; :meth:`table` spreads them.
     """
@@ -203,9 +205,9 @@ class Cells:
         """Build from the flat table index (n,) of every observation; O(n + table)."""
         whole = int(np.prod(shape))
         if whole <= SMALL_TABLE:
-            present = np.bincount(flat, minlength=whole) > 0
-            cells = np.where(present, np.arange(whole), whole)
-            return cls(flat.astype(np.int32), cells.astype(np.int32), shape)
+            built = cls(flat, np.arange(whole, dtype=np.int32), shape)
+            built.cells[built.counts == 0] = whole
+            return built
         cells = np.flatnonzero(np.bincount(flat, minlength=whole))
         place = np.zeros(whole, np.int32)
         place[cells] = np.arange(len(cells), dtype=np.int32)
@@ -217,6 +219,19 @@ class Cells:
         """C, the number of cells, padding included."""
         return self.cells.shape[0]
 
+    @functools.cached_property
+    def counts(self) -> np.ndarray:
+        """Rows per cell (C,)."""
+        if self.size <= SMALL_TABLE:
+            return np.array([np.count_nonzero(self.codes == cell) for cell in range(self.size)])
+        return np.bincount(self.codes, minlength=self.size)
+
+    def weights_of(self, n: int, row_weights: np.ndarray | None) -> np.ndarray:
+        """Weight per cell (C,) of the first ``n`` rows."""
+        if row_weights is None:
+            return self.counts - np.bincount(self.codes[n:], minlength=self.size).astype(np.float64)
+        return np.bincount(self.codes[:n], row_weights, self.size).astype(np.float64)
+
     def without_rows(self) -> Cells:
         """Keep only what :meth:`table` reads."""
         return Cells(None, self.cells, self.shape)
@@ -227,5 +242,7 @@ class Cells:
 
     def table(self, sums: jax.Array) -> jax.Array:
         """Spread sums (C,) over the whole table."""
-        flat = jnp.zeros(int(np.prod(self.shape)), sums.dtype).at[self.cells].set(sums, mode="drop")
-        return flat.reshape(self.shape)
+        whole = int(np.prod(self.shape))
+        if whole <= SMALL_TABLE:
+            return jnp.where(jnp.asarray(self.cells) < whole, sums, 0.0).reshape(self.shape)
+        return jnp.zeros(whole, sums.dtype).at[self.cells].set(sums, mode="drop").reshape(self.shape)

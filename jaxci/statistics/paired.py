@@ -61,6 +61,10 @@ class PairedCells:
         """Number of joint cells."""
         return self.joint.size
 
+    def weights_of(self, n: int, row_weights: np.ndarray | None) -> np.ndarray:
+        """Weight per joint cell of the first ``n`` rows."""
+        return self.joint.weights_of(n, row_weights)
+
     def without_rows(self) -> PairedCells:
         """Keep only what ``from_sums`` reads."""
         return PairedCells(self.joint.without_rows(), self.first, self.second)
