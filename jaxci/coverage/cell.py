@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import functools
 import math
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxci.api.methods import method_by_name
+from jaxci.coverage.enumeration import behaviour_of_proportion, enumerable, enumerated
 from jaxci.coverage.roads import Draws, Need, Road, road_for
-from jaxci.distributions.base import Distribution, Truth, truth
+from jaxci.coverage.sharding import Spread
+from jaxci.coverage.supplements import supplemented
+from jaxci.coverage.tally import Behaviour, CellResult, Judgement, Tally
+from jaxci.distributions.base import Distribution, Truth, predictions, predicts, truth
 from jaxci.intervals.base import Evidence, Method, Tails, tails
 from jaxci.resampling.bank import Bootstrap, replicate_keys
 from jaxci.statistics.base import Statistic
+from jaxci.statistics.summary import Variance
 
 PURPOSE_DATA, PURPOSE_BANK, PURPOSE_TRUTH = 0, 1, 2
 BLOCK = 2**17
@@ -55,201 +61,184 @@ class Cell:
         found = {name: method_by_name(name) for name in self.methods}
         return {name: method for name, method in found.items() if method.refusal(statistic) is None}
 
+    def simulated(self, statistic: Statistic) -> dict[str, Method]:
+        """Methods whose coverage for ``statistic`` is simulated: a share of all rows is enumerated instead."""
+        served = self.served(statistic)
+        if not getattr(statistic, "has_fixed_trials", False):
+            return served
+        return {name: method for name, method in served.items() if not enumerable(name)}
+
     def group_sizes(self) -> list[int]:
         """Return the number of data sets in each group; groups may be ragged by one."""
         groups = min(self.n_groups, self.n_replications)
         return [len(part) for part in np.array_split(np.arange(self.n_replications), groups)]
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Judgement:
-    """How one method did at one level in one cell.
-
-    Attributes
-    ----------
-    coverage, coverage_error : float
-        Share of closed intervals that hold the truth, and its Monte-Carlo standard error, from
-        the variance between groups.
-    below, above : float
-        Shares of intervals that lie wholly below, and wholly above, the truth.
-    invalid : float
-        Share of intervals that do not exist (NaN); they count as misses.
-    mean_width, median_width : float
-        Of the intervals that exist.
-    relative_width : float
-        Mean width over the interdecile range of the estimate.
-    """
-
-    statistic: str
-    method: str
-    level: float
-    coverage: float
-    coverage_error: float
-    below: float
-    above: float
-    invalid: float
-    mean_width: float
-    median_width: float
-    relative_width: float
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Behaviour:
-    """How the point estimator behaves in one cell.
-
-    ``truth_error`` is the standard error of a simulated truth (0 where it is known); ``flags``
-    name what a reader must know (a truth that is not known well enough, undefined samples).
-    """
-
-    statistic: str
-    truth: float
-    truth_error: float
-    bias: float
-    rmse: float
-    standard_error: float
-    undefined: float
-    flags: tuple[str, ...]
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class CellResult:
-    """Judgements and behaviours of one cell, with the seconds it took."""
-
-    n: int
-    judgements: tuple[Judgement, ...]
-    behaviours: tuple[Behaviour, ...]
-    seconds: float
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one flat row a judgement, with its statistic's behaviour."""
-        by_name = {b.statistic: dataclasses.asdict(b) for b in self.behaviours}
-        return [
-            {
-                "n": self.n,
-                **dataclasses.asdict(j),
-                **{k: v for k, v in by_name[j.statistic].items() if k != "statistic"},
-            }
-            for j in self.judgements
-        ]
-
-
-class _Tally:
-    """Counts and widths of one method at one level, group by group."""
-
-    def __init__(self) -> None:
-        self.covered: list[int] = []
-        self.sizes: list[int] = []
-        self.below = self.above = self.invalid = 0
-        self.widths: list[np.ndarray] = []
-
-    def add(self, low: np.ndarray, high: np.ndarray, target: float) -> None:
-        missing = np.isnan(low) | np.isnan(high)
-        below, above = high < target, low > target
-        self.covered.append(int(np.sum(~missing & ~below & ~above)))
-        self.sizes.append(low.size)
-        self.below += int(np.sum(below & ~missing))
-        self.above += int(np.sum(above & ~missing))
-        self.invalid += int(missing.sum())
-        self.widths.append((high - low)[~missing].astype(np.float32))
-
-    def judge(self, statistic: str, method: str, level: float, interdecile: float) -> Judgement:
-        total = sum(self.sizes)
-        coverage = sum(self.covered) / total
-        widths = np.concatenate(self.widths)
-        finite = widths[np.isfinite(widths)]
-        mean = float(finite.mean()) if finite.size else math.nan
-        return Judgement(
-            statistic,
-            method,
-            level,
-            coverage,
-            group_error(np.array(self.covered), np.array(self.sizes)),
-            self.below / total,
-            self.above / total,
-            self.invalid / total,
-            mean,
-            float(np.median(finite)) if finite.size else math.nan,
-            mean / interdecile if interdecile > 0 else math.nan,
-        )
-
-
-def group_error(covered: np.ndarray, sizes: np.ndarray) -> float:
-    """Return the standard error of a coverage from the variance between groups (G,) of ``sizes`` data sets.
-
-    With one group there is none; then the binomial error, a lower bound, is returned.
-    """
-    total = sizes.sum()
-    p = covered.sum() / total
-    if len(sizes) < 2:
-        return math.sqrt(p * (1 - p) / total)
-    squares = np.sum((covered - sizes * p) ** 2) * len(sizes) / (len(sizes) - 1)
-    return float(math.sqrt(squares) / total)
-
-
-def need_of(methods: Sequence[Method]) -> Need:
+def need_of(methods: Iterable[Method]) -> Need:
     """Return what ``methods`` read, together."""
-    needs = frozenset().union(*(method.needs for method in methods)) if methods else frozenset()
+    needs: frozenset[str] = frozenset().union(*(method.needs for method in methods))
     return Need("replicates" in needs, "acceleration" in needs, "standard_error" in needs)
 
 
 BATCHED = frozenset({"replicates", "acceleration", "values", "count", "nobs"})
 """Evidence that methods read for whole groups at once."""
+ALONE = frozenset({"auc", "distribution", "curvature", "replicate_errors"})
+"""Evidence that is computed data set by data set."""
 
 
-def group_bounds(method: Method, evidence: Evidence, sides: Tails) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds of every data set of a group, clipped to the estimand's range."""
-    size = len(evidence.estimate)
-    if method.needs <= BATCHED:
+def group_bounds(
+    method: Method, evidence: Evidence, sides: Tails, alone: Callable[[int], Evidence]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds of every data set of a group, clipped to the estimand's range; ``alone(r)`` is evidence of one."""
+    undefined = np.isnan(evidence.estimate)
+    if method.needs <= BATCHED and not method.one_by_one:
         found = method.bounds(evidence, sides)
         low, high = np.asarray(found.low, float), np.asarray(found.high, float)
     else:
-        low, high = np.full(size, np.nan), np.full(size, np.nan)
-        for r in range(size):
-            if np.isnan(evidence.estimate[r]):
-                continue
-            one = dataclasses.replace(
-                evidence,
-                estimate=float(evidence.estimate[r]),
-                standard_error=None if evidence.standard_error is None else float(evidence.standard_error[r]),
-                values=None if evidence.values is None else evidence.values[r],
-            )
-            low[r], high[r] = method.bounds(one, sides)[:2]
-    undefined = np.isnan(evidence.estimate)
+        low, high = np.full(undefined.shape, np.nan), np.full(undefined.shape, np.nan)
+        for r in np.flatnonzero(~undefined):
+            with contextlib.suppress(ValueError):  # there is no such interval for these data: NaN
+                low[r], high[r] = method.bounds(alone(int(r)), sides)[:2]
     bottom, top = evidence.statistic.bounds
     low, high = np.maximum(low, bottom), np.minimum(high, top)
     return np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
 
 
-def draw(distribution: Distribution, key: jax.Array, start: int, size: int, n: int) -> Draws:
-    """Draw ``size`` data sets of n observations, numbered from ``start``."""
-    return {k: np.asarray(v) for k, v in _draw(distribution, key, jnp.int32(start), size=size, n=n).items()}
+def draw(
+    distribution: Distribution, key: jax.Array, start: int, size: int, n: int, spread: Spread | None = None
+) -> Draws:
+    """Draw ``size`` data sets of n observations, numbered from ``start``; predicted classes follow from scores."""
+    ids = jnp.arange(start, start + size, dtype=jnp.int32)
+    found = (spread or Spread.over())(_drawn, ids, (distribution, key), n=n)
+    draws = {name: np.asarray(x) for name, x in found.items()}
+    if predicts(distribution):
+        scores = draws["y_score"]
+        flat = predictions(scores.reshape(-1, *scores.shape[2:]))
+        draws["y_pred"] = flat.reshape(scores.shape[:2])
+    return draws
 
 
-def _draw_core(
-    distribution: Distribution, key: jax.Array, start: jax.Array, *, size: int, n: int
-) -> dict[str, jax.Array]:
-    keys = replicate_keys(key, start + jnp.arange(size, dtype=jnp.int32))
-    return jax.vmap(lambda k: distribution.sample(k, n))(keys)
+def _drawn(ids: jax.Array, shared: tuple[Distribution, jax.Array], *, n: int) -> dict[str, jax.Array]:
+    distribution, key = shared
+    return jax.vmap(lambda k: distribution.sample(k, n))(replicate_keys(key, ids))
 
 
-_draw = jax.jit(_draw_core, static_argnames=("size", "n"))
-
-
-def _bank_core(key: jax.Array, group: jax.Array, *, n: int, n_resamples: int) -> jax.Array:
+def _bank(key: jax.Array, group: int, n: int, n_resamples: int, spread: Spread) -> jax.Array:
+    """Return the bank of a group (B + 1, n): counts of every resample, and a last row of ones."""
     own = jax.random.fold_in(key, group)
-    scheme = Bootstrap.of(n)
     rows = max(1, BLOCK // n)
-    blocks = -(-n_resamples // rows)
-    starts = jnp.arange(blocks, dtype=jnp.int32) * rows
+    starts = jnp.arange(-(-n_resamples // rows), dtype=jnp.int32) * rows
+    counts = spread(_counts, starts, (own, Bootstrap.of(n)), n=n, rows=rows)
+    return _closed(counts, n=n, n_resamples=n_resamples)
+
+
+def _counts(starts: jax.Array, shared: tuple[jax.Array, Bootstrap], *, n: int, rows: int) -> jax.Array:
+    key, scheme = shared
 
     def block(start: jax.Array) -> jax.Array:
-        return scheme.counts(own, start + jnp.arange(rows, dtype=jnp.int32))[:, :n]
+        return scheme.counts(key, start + jnp.arange(rows, dtype=jnp.int32))[:, :n]
 
-    counts = jax.lax.map(block, starts).reshape(-1, n)[:n_resamples]
+    return jax.lax.map(block, starts)
+
+
+def _closed_core(counts: jax.Array, *, n: int, n_resamples: int) -> jax.Array:
+    counts = counts.reshape(-1, n)[:n_resamples]
     return jnp.concatenate([counts, jnp.ones((1, n), counts.dtype)])
 
 
-_bank = jax.jit(_bank_core, static_argnames=("n", "n_resamples"))
+_closed = jax.jit(_closed_core, static_argnames=("n", "n_resamples"))
+
+
+def simulate(
+    cell: Cell,
+    key: jax.Array,
+    truths: dict[str, Truth],
+    *,
+    groups: Sequence[int] | None = None,
+    spread: Spread | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Tally:
+    """Simulate some groups of a cell, all by default; statistics without a known truth are left out.
+
+    Draws of data set r depend on ``key`` and r alone, the bank of group g on ``key`` and g.
+    Cost: G banks of B n draws, R B n multiply-adds a linear statistic, and sorting R rows of B.
+    """
+    spread = spread or Spread.over()
+    methods = {
+        name: cell.simulated(statistic)
+        for name, statistic in cell.statistics.items()
+        if math.isfinite(truths[name].value)
+    }
+    roads: dict[str, Road] = {
+        name: road_for(cell.statistics[name], cell.n, need_of(found.values()), cell.distribution.n_classes, spread)
+        for name, found in methods.items()
+        if found
+    }
+    tally = Tally()
+    if not roads:
+        return tally
+    banked = any(road.uses_bank for road in roads.values())
+    data_key, bank_key = jax.random.fold_in(key, PURPOSE_DATA), jax.random.fold_in(key, PURPOSE_BANK)
+    sizes = cell.group_sizes()
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    mine = range(len(sizes)) if groups is None else groups
+    classes = cell.distribution.n_classes
+    for done, group in enumerate(mine):
+        with jax.enable_x64(True):
+            draws = draw(cell.distribution, data_key, int(starts[group]), sizes[group], cell.n, spread)
+        bank = _bank(bank_key, group, cell.n, cell.n_resamples, spread) if banked else None
+        for name, road in roads.items():
+            evidence = road.evidence(draws, bank if road.uses_bank else None)
+            tally.estimated(name, group, np.asarray(evidence.estimate))
+            for method_name, method in methods[name].items():
+                needs = method.needs & ALONE
+                whole = functools.partial(supplemented, evidence, draws, classes, needs, bank, spread)
+                alone = functools.lru_cache(maxsize=None)(whole)
+                for level in cell.levels:
+                    low, high = group_bounds(method, evidence, tails(level), alone)
+                    tally.add((name, method_name, level), group, low, high, truths[name].value)
+        if progress is not None:
+            progress(done + 1, len(mine))
+    return tally
+
+
+def judge(cell: Cell, truths: dict[str, Truth], tally: Tally, seconds: float) -> CellResult:
+    """Return the result of a cell from the tally of all its groups, in the order of its statistics."""
+    judged, behaved = tally.judge(truths)
+    judgements: list[Judgement] = []
+    behaviours: list[Behaviour] = []
+    for name, statistic in cell.statistics.items():
+        target, served = truths[name], cell.served(statistic)
+        found = {(j.method, j.level): j for j in judged if j.statistic == name}
+        seen = [b for b in behaved if b.statistic == name]
+        if not math.isfinite(target.value):
+            found = {(m, level): _unknown(name, m, level) for m in served for level in cell.levels}
+            unknown = math.nan
+            seen = [Behaviour(name, unknown, unknown, unknown, unknown, unknown, unknown, (target.how,))]
+        elif getattr(statistic, "has_fixed_trials", False):
+            for method in served:
+                if enumerable(method):
+                    for level in cell.levels:
+                        found[method, level] = enumerated(name, method, target.value, cell.n, level)
+            seen = [behaviour_of_proportion(name, target, cell.n, list(found.values()))]
+        judgements += [found[m, level] for m in served for level in cell.levels]
+        extra = _remarks(cell.distribution, statistic) if served else ()
+        behaviours += [dataclasses.replace(b, flags=(*b.flags, *extra)) for b in seen]
+    return CellResult(cell.n, tuple(judgements), tuple(behaviours), seconds)
+
+
+def _unknown(statistic: str, method: str, level: float) -> Judgement:
+    return Judgement(statistic, method, level, *[math.nan] * 8)
+
+
+def _remarks(distribution: Distribution, statistic: Statistic) -> tuple[str, ...]:
+    """Return what the law itself says against trusting moments of a simulation."""
+    if distribution.kind != "values" or statistic.road != "moments":
+        return ()
+    variance = distribution.analytic(Variance())
+    if variance is None or math.isfinite(variance):
+        return ()
+    return ("the variance of the distribution is infinite: widths, bias and RMSE of a simulation do not settle",)
 
 
 def run_cell(
@@ -257,72 +246,23 @@ def run_cell(
     key: jax.Array,
     *,
     truths: dict[str, Truth] | None = None,
+    spread: Spread | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> CellResult:
-    """Simulate one cell.
-
-    Draws of data set r depend on ``key`` and r alone, the bank of group g on ``key`` and g.
-    Cost: G banks of B n draws, R B n multiply-adds a linear statistic, and sorting R rows of B.
-    """
+    """Simulate one cell and judge every method; see :func:`simulate` for the cost."""
     started = time.perf_counter()
-    truths = truths or cell_truths(cell, key)
-    served = {name: cell.served(statistic) for name, statistic in cell.statistics.items()}
-    classes = cell.distribution.n_classes
-    roads: dict[str, Road] = {
-        name: road_for(statistic, cell.n, need_of(list(served[name].values())), classes)
-        for name, statistic in cell.statistics.items()
-        if served[name]
-    }
-    tallies = {(s, m, level): _Tally() for s in roads for m in served[s] for level in cell.levels}
-    estimates: dict[str, list[np.ndarray]] = {name: [] for name in roads}
-    banked = any(road.uses_bank for road in roads.values())
-    data_key, bank_key = jax.random.fold_in(key, PURPOSE_DATA), jax.random.fold_in(key, PURPOSE_BANK)
-    sizes = cell.group_sizes()
-    start = 0
-    for group, size in enumerate(sizes):
-        with jax.enable_x64(True):
-            draws = draw(cell.distribution, data_key, start, size, cell.n)
-        bank = _bank(bank_key, jnp.int32(group), n=cell.n, n_resamples=cell.n_resamples) if banked else None
-        for name, road in roads.items():
-            evidence = road.evidence(draws, bank if road.uses_bank else None)
-            estimates[name].append(np.asarray(evidence.estimate))
-            for method_name, method in served[name].items():
-                for level in cell.levels:
-                    low, high = group_bounds(method, evidence, tails(level))
-                    tallies[name, method_name, level].add(low, high, truths[name].value)
-        start += size
-        if progress is not None:
-            progress(group + 1, len(sizes))
-    behaviours, judgements = [], []
-    for name in roads:
-        found = np.concatenate(estimates[name])
-        defined = found[~np.isnan(found)]
-        interdecile = float(np.subtract(*np.quantile(defined, [0.9, 0.1]))) if defined.size else math.nan
-        mine = [
-            tally.judge(name, method, level, interdecile) for (s, method, level), tally in tallies.items() if s == name
-        ]
-        judgements += mine
-        behaviours.append(_behaviour(name, truths[name], found, defined, mine))
-    return CellResult(cell.n, tuple(judgements), tuple(behaviours), time.perf_counter() - started)
+    truths = truths or cell_truths(cell.distribution, cell.statistics, key)
+    tally = simulate(cell, key, truths, spread=spread, progress=progress)
+    return judge(cell, truths, tally, time.perf_counter() - started)
 
 
-def cell_truths(cell: Cell, key: jax.Array) -> dict[str, Truth]:
-    """Return the true value of every statistic under the cell's distribution."""
+def cell_truths(distribution: Distribution, statistics: dict[str, Statistic], key: jax.Array) -> dict[str, Truth]:
+    """Return the true value of every statistic; NaN, with the reason in ``how``, where there is none."""
     own = jax.random.fold_in(key, PURPOSE_TRUTH)
-    return {name: truth(cell.distribution, statistic, own) for name, statistic in cell.statistics.items()}
-
-
-def _behaviour(
-    name: str, target: Truth, found: np.ndarray, defined: np.ndarray, judgements: Sequence[Judgement]
-) -> Behaviour:
-    flags = []
-    undefined = 1 - defined.size / found.size
-    if undefined > 0:
-        flags.append(f"the statistic was undefined in {100 * undefined:.2g}% of the samples; they count as misses")
-    widths = [j.mean_width for j in judgements if math.isfinite(j.mean_width)]
-    if widths and target.error > 0.02 * min(widths):
-        flags.append("the truth is simulated, and its error is not small against the width of the intervals")
-    bias = float(defined.mean()) - target.value if defined.size else math.nan
-    spread = float(defined.std(ddof=1)) if defined.size > 1 else math.nan
-    rmse = math.sqrt(float(np.mean((defined - target.value) ** 2))) if defined.size else math.nan
-    return Behaviour(name, target.value, target.error, bias, rmse, spread, undefined, tuple(flags))
+    found: dict[str, Truth] = {}
+    for name, statistic in statistics.items():
+        try:
+            found[name] = truth(distribution, statistic, own)
+        except ValueError as error:
+            found[name] = Truth(math.nan, math.nan, str(error))
+    return found

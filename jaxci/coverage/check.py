@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import jax
 import numpy as np
 
-from jaxci.coverage.cell import Cell, CellResult, Judgement, run_cell
-from jaxci.coverage.enumeration import ENDPOINTS, proportion_coverage
+from jaxci.coverage.cell import Cell, cell_truths, run_cell
+from jaxci.coverage.tally import Judgement
 from jaxci.distributions import AdaptiveKDE, Cells, Distribution, EmpiricalRows, LogitKDE
 from jaxci.results import aligned, html_table, number
 from jaxci.statistics.base import Sample, Statistic
@@ -124,23 +124,26 @@ def check(
     n_resamples: int = 1_999,
     calibrate: bool = False,
     rng: object = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> CoverageCheck:
     """Judge ``methods`` for ``statistic`` on samples of n from ``distribution``.
 
     A proportion of all rows is enumerated, without simulation; everything else is simulated
     with shared banks of resamples.
+
+    Raises
+    ------
+    ValueError
+        If the statistic has no true value under the distribution.
     """
     levels = sorted({confidence_level, *(NOMINAL if calibrate else ())})
-    if getattr(statistic, "has_fixed_trials", False):
-        with jax.enable_x64(True):
-            p = float(distribution.analytic(statistic))  # type: ignore[arg-type]
-        methods = [m for m in methods if _enumerable(m)]
-        judged = {level: tuple(_enumerated(name, m, p, n, level) for m in methods) for level in levels}
-    else:
-        groups = max(2, min(80, n_replications // 25))
-        cell = Cell(distribution, n, {name: statistic}, methods, levels, n_replications, n_resamples, groups)
-        result: CellResult = run_cell(cell, key)
-        judged = {level: tuple(j for j in result.judgements if j.level == level) for level in levels}
+    groups = max(2, min(80, n_replications // 25))
+    cell = Cell(distribution, n, {name: statistic}, methods, levels, n_replications, n_resamples, groups)
+    truths = cell_truths(distribution, cell.statistics, key)
+    if math.isnan(truths[name].value):
+        raise ValueError(truths[name].how)
+    result = run_cell(cell, key, truths=truths, progress=progress)
+    judged = {level: tuple(j for j in result.judgements if j.level == level) for level in levels}
     chosen = judged[confidence_level]
     reached = {
         method: calibrated_level({level: _of(judged[level], method).coverage for level in levels}, confidence_level)
@@ -153,41 +156,6 @@ def check(
 
 def _of(judgements: Sequence[Judgement], method: str) -> Judgement:
     return next(j for j in judgements if j.method == method)
-
-
-def _enumerable(method: str) -> bool:
-    from jaxci.api.methods import METHODS
-    from jaxci.intervals.proportion import ProportionMethod
-
-    return method in ENDPOINTS or issubclass(METHODS[method], ProportionMethod)
-
-
-def _enumerated(name: str, method: str, p: float, n: int, level: float) -> Judgement:
-    from scipy.stats import binom
-
-    from jaxci.coverage.enumeration import proportion_bounds
-    from jaxci.intervals.base import tails
-
-    low, high = proportion_bounds(method, n, tails(level))
-    mass = binom.pmf(np.arange(n + 1), n, p)
-    width = high - low
-    order = np.argsort(width)
-    median = width[order][np.searchsorted(np.cumsum(mass[order]), 0.5)]
-    spread = float(np.subtract(*binom.ppf([0.9, 0.1], n, p))) / n
-    mean = float(mass @ width)
-    return Judgement(
-        name,
-        method,
-        level,
-        float(proportion_coverage(p, n, method, level)),
-        0.0,
-        float(mass @ (high < p)),
-        float(mass @ (low > p)),
-        0.0,
-        mean,
-        float(median),
-        mean / spread if spread > 0 else math.nan,
-    )
 
 
 def recommended(judgements: Sequence[Judgement], level: float) -> str | None:

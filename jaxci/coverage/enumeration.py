@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import functools
+import math
+from collections.abc import Sequence
 
 import numpy as np
-from scipy import special
+from scipy import special, stats
 
-from jaxci.api.methods import method_by_name
+from jaxci.api.methods import METHODS, method_by_name
+from jaxci.coverage.tally import Behaviour, Judgement, flags_of
+from jaxci.distributions.base import Truth
 from jaxci.intervals.base import Evidence, Tails, tails
 from jaxci.intervals.exact import Exact
 from jaxci.intervals.proportion import ProportionMethod
@@ -89,3 +93,40 @@ def proportion_coverage(
     )
     inside = (low <= p[..., None]) & (p[..., None] <= high)
     return np.sum(mass * inside, axis=-1)[()]
+
+
+def enumerable(method: str) -> bool:
+    """Whether the coverage of ``method`` for a share of all rows is a finite sum."""
+    return method in ENDPOINTS or issubclass(METHODS[method], ProportionMethod)
+
+
+def enumerated(statistic: str, method: str, p: float, n: int, level: float) -> Judgement:
+    """Judge a method for a share of n rows with true value ``p``, without simulation."""
+    low, high = proportion_bounds(method, n, tails(level))
+    mass = stats.binom.pmf(np.arange(n + 1), n, p)
+    width = high - low
+    order = np.argsort(width)
+    median = width[order][np.searchsorted(np.cumsum(mass[order]), 0.5)]
+    spread = float(np.subtract(*stats.binom.ppf([0.9, 0.1], n, p))) / n
+    mean = float(mass @ width)
+    return Judgement(
+        statistic,
+        method,
+        level,
+        float(proportion_coverage(p, n, method, level)),
+        0.0,
+        float(mass @ (high < p)),
+        float(mass @ (low > p)),
+        0.0,
+        mean,
+        float(median),
+        mean / spread if spread > 0 else math.nan,
+    )
+
+
+def behaviour_of_proportion(statistic: str, target: Truth, n: int, judgements: Sequence[Judgement]) -> Behaviour:
+    """Behaviour of a share of n rows: binomial, so nothing is simulated but perhaps its truth."""
+    p = target.value
+    error = math.sqrt(p * (1 - p) / n)
+    flags = flags_of(target, 0.0, judgements, np.array([0.0, error]))
+    return Behaviour(statistic, p, target.error, 0.0, error, error, 0.0, flags)

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
+from jaxci.coverage.sharding import Spread
 from jaxci.intervals.base import Evidence
 from jaxci.intervals.replicates import Drawn, Lawful, Rows
 from jaxci.statistics.base import Cells, Features, LinearStatistic, Sample, Statistic
@@ -67,8 +68,8 @@ def tied_replicates(values: Any) -> tuple[np.ndarray, Drawn]:
 class Road:
     """Evidence for one statistic from groups of data sets of n observations."""
 
-    def __init__(self, statistic: Statistic, n: int, need: Need):
-        self.statistic, self.n, self.need = statistic, n, need
+    def __init__(self, statistic: Statistic, n: int, need: Need, spread: Spread):
+        self.statistic, self.n, self.need, self.spread = statistic, n, need, spread
 
     @property
     def uses_bank(self) -> bool:
@@ -80,7 +81,6 @@ class Road:
         raise NotImplementedError
 
 
-@jax.jit
 def _product(x: jax.Array, bank: jax.Array) -> jax.Array:
     """(Rg, n) by (B, n): weighted sums (Rg, B)."""
     return jnp.matmul(x, bank.T, precision=jax.lax.Precision.HIGHEST)
@@ -113,7 +113,7 @@ class MeanRoad(Road):
                 error = error / (2 * np.sqrt(centre))
         law: Rows | None = None
         if bank is not None:
-            sums = _product(jnp.asarray(apart / self.n, jnp.float32), bank)
+            sums = self.spread(_product, jnp.asarray(apart / self.n, jnp.float32), bank)
             law = replicates_around(centre, sums, np.max(np.abs(apart), axis=1))
             if root:
                 law = Drawn(np.sqrt(np.maximum(law.ordered, 0)))
@@ -147,7 +147,7 @@ class VarianceRoad(Road):
         law = None
         if bank is not None:
             unit = np.maximum(variance, 1e-300)
-            ratios = _variances(jnp.asarray(apart / np.sqrt(unit)[:, None], jnp.float32), bank)
+            ratios = self.spread(_variances, jnp.asarray(apart / np.sqrt(unit)[:, None], jnp.float32), bank)
             law = replicates_around(np.ones(len(values)), ratios, np.ones(len(values)))
             law = Drawn(np.maximum(law.ordered, 0) * variance[:, None])
             if is_root:
@@ -162,7 +162,6 @@ class VarianceRoad(Road):
         )
 
 
-@jax.jit
 def _variances(x: jax.Array, bank: jax.Array) -> jax.Array:
     n = x.shape[1]
     mean = _product(x, bank) / n
@@ -172,8 +171,8 @@ def _variances(x: jax.Array, bank: jax.Array) -> jax.Array:
 class OrderRoad(Road):
     """Linear functions of the sorted values: coefficients of the bank, one product."""
 
-    def __init__(self, statistic: OrderStatistic, n: int, need: Need):
-        super().__init__(statistic, n, need)
+    def __init__(self, statistic: OrderStatistic, n: int, need: Need, spread: Spread):
+        super().__init__(statistic, n, need, spread)
         with jax.enable_x64(True):
             ones = jnp.ones(n)
             self.whole = np.asarray(statistic.coefficients(ones))
@@ -229,8 +228,8 @@ class OrderRoad(Road):
         if self.need.replicates and self.rank is not None:
             law = Lawful(ordered, self._law_of_rank())
         elif bank is not None:
-            coefficients = _bank_coefficients(statistic, bank)
-            sums = _product(jnp.asarray(apart, jnp.float32), coefficients)
+            coefficients = self.spread(_bank_coefficients, bank, statistic)
+            sums = self.spread(_product, jnp.asarray(apart, jnp.float32), coefficients)
             law = replicates_around(estimate, sums, np.max(np.abs(apart), axis=1))
         return Evidence(
             statistic=statistic,
@@ -243,16 +242,15 @@ class OrderRoad(Road):
         )
 
 
-@jax.jit
-def _bank_coefficients(statistic: OrderStatistic, bank: jax.Array) -> jax.Array:
+def _bank_coefficients(bank: jax.Array, statistic: OrderStatistic) -> jax.Array:
     return jax.lax.map(statistic.coefficients, bank, batch_size=max(1, 2**17 // bank.shape[1]))
 
 
 class CellRoad(Road):
     """Functions of the confusion table: indicator products, then the statistic of every table."""
 
-    def __init__(self, statistic: LinearStatistic, n: int, need: Need, n_classes: int):
-        super().__init__(statistic, n, need)
+    def __init__(self, statistic: LinearStatistic, n: int, need: Need, n_classes: int, spread: Spread):
+        super().__init__(statistic, n, need, spread)
         self.n_classes = n_classes
         shape = (n_classes, n_classes)
         self.table = Cells(None, np.arange(n_classes**2, dtype=np.int32), shape)
@@ -262,13 +260,15 @@ class CellRoad(Road):
         codes = draws["y_true"].astype(np.int64) * self.n_classes + draws["y_pred"]
         counts = np.stack([np.bincount(row, minlength=self.n_classes**2) for row in codes]).astype(float)
         with jax.enable_x64(True):
-            estimate, slope = (np.asarray(x) for x in _table_slopes(self.statistic, self.table, jnp.asarray(counts)))
+            found = self.spread(_table_slopes, jnp.asarray(counts), (self.statistic, self.table))
+            estimate, slope = (np.asarray(x) for x in found)
         spread = np.sum(counts * slope**2, axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
             acceleration = np.sum(counts * slope**3, axis=1) / (6 * spread**1.5)
         law = None
         if bank is not None:
-            replicates = _table_replicates(self.statistic, self.table, jnp.asarray(codes, jnp.int32), bank)
+            shared = (self.statistic, self.table, bank)
+            replicates = self.spread(_table_replicates, jnp.asarray(codes, jnp.int32), shared)
             estimate, law = tied_replicates(replicates)
         count = nobs = None
         if getattr(self.statistic, "is_proportion", False):
@@ -288,13 +288,14 @@ class CellRoad(Road):
         )
 
 
-@jax.jit
-def _table_slopes(statistic: LinearStatistic, table: Cells, counts: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _table_slopes(counts: jax.Array, shared: tuple[LinearStatistic, Cells]) -> tuple[jax.Array, jax.Array]:
+    statistic, table = shared
     return jax.vmap(jax.value_and_grad(functools.partial(statistic.from_sums, table)))(counts)
 
 
-@jax.jit
-def _table_replicates(statistic: LinearStatistic, table: Cells, codes: jax.Array, bank: jax.Array) -> jax.Array:
+def _table_replicates(codes: jax.Array, shared: tuple[LinearStatistic, Cells, jax.Array]) -> jax.Array:
+    statistic, table, bank = shared
+
     def one(row: jax.Array) -> jax.Array:
         sums = bank @ jax.nn.one_hot(row, table.size, dtype=bank.dtype)
         return jax.vmap(functools.partial(statistic.from_sums, table))(sums)
@@ -316,14 +317,17 @@ class AucRoad(Road):
         half = self.n // 8 or 1
         most = min(self.n, -(-int(m.max()) // half) * half)
         least = max(0, int(m.min()) // half * half)
-        estimate, slope = (np.asarray(x) for x in _auc_slopes(jnp.asarray(score), jnp.asarray(m)))
+        with jax.enable_x64(True):
+            found = self.spread(_auc_influence, (jnp.asarray(score, jnp.float64), jnp.asarray(m)), None)
+            estimate, slope = (np.asarray(x) for x in found)
         spread = np.sum(slope**2, axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
             acceleration = np.sum(slope**3, axis=1) / (6 * spread**1.5)
         law = None
         if bank is not None:
             ranks = _dense_ranks(score)
-            replicates = _auc_replicates(jnp.asarray(ranks), jnp.asarray(m, jnp.int32), bank, most=most, least=least)
+            rows = (jnp.asarray(ranks), jnp.asarray(m, jnp.int32))
+            replicates = self.spread(_auc_replicates, rows, bank, most=most, least=least)
             estimate, law = tied_replicates(replicates)
         return Evidence(
             statistic=self.statistic,
@@ -349,8 +353,7 @@ def _comparisons(score: jax.Array, m: jax.Array, most: int, least: int, dtype: A
     return jnp.where(rows & columns, above, 0)
 
 
-@functools.partial(jax.jit, static_argnames=("most", "least"))
-def _auc_replicates(score: jax.Array, m: jax.Array, bank: jax.Array, *, most: int, least: int) -> jax.Array:
+def _auc_replicates(rows: tuple[jax.Array, jax.Array], bank: jax.Array, *, most: int, least: int) -> jax.Array:
     """AUC of every resample (Rg, B); counts and comparisons are small integers, so float32 sums are exact."""
 
     def one(row: tuple[jax.Array, jax.Array]) -> jax.Array:
@@ -362,18 +365,12 @@ def _auc_replicates(score: jax.Array, m: jax.Array, bank: jax.Array, *, most: in
         pairs = first * second
         return jnp.where(pairs > 0, wins / (2 * jnp.where(pairs > 0, pairs, 1)), jnp.nan)
 
-    return jax.lax.map(one, (score, m))
+    return jax.lax.map(one, rows)
 
 
-def _auc_slopes(score: jax.Array, m: jax.Array) -> tuple[jax.Array, jax.Array]:
-    with jax.enable_x64(True):
-        return _auc_influence(jnp.asarray(score, jnp.float64), m)
-
-
-@jax.jit
-def _auc_influence(score: jax.Array, m: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _auc_influence(rows: tuple[jax.Array, jax.Array], _: None) -> tuple[jax.Array, jax.Array]:
     """Estimate (Rg,) and derivatives in the weights (Rg, n) from placement values."""
-    n = score.shape[1]
+    n = rows[0].shape[1]
 
     def one(row: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         values, positives = row
@@ -387,14 +384,14 @@ def _auc_influence(score: jax.Array, m: jax.Array) -> tuple[jax.Array, jax.Array
         )
         return auc, slope
 
-    return jax.lax.map(one, (score, m))
+    return jax.lax.map(one, rows)
 
 
 class GeneralRoad(Road):
     """Any statistic: prepared on the host, then evaluated on the bank one data set at a time."""
 
-    def __init__(self, statistic: Statistic, n: int, need: Need, n_classes: int):
-        super().__init__(statistic, n, need)
+    def __init__(self, statistic: Statistic, n: int, need: Need, n_classes: int, spread: Spread):
+        super().__init__(statistic, n, need, spread)
         self.n_classes = n_classes
 
     def evidence(self, draws: Draws, bank: jax.Array | None) -> Evidence:
@@ -414,7 +411,7 @@ class GeneralRoad(Road):
                     estimate = _value(self.statistic, prepared, whole)
                 estimates.append(float(estimate))
                 if weights is not None:
-                    replicates.append(np.asarray(_values(self.statistic, prepared, weights)))
+                    replicates.append(np.asarray(self.spread(_values, weights, (self.statistic, prepared))))
         error = acceleration = None
         if slopes:
             slope = np.stack(slopes)
@@ -447,21 +444,21 @@ def _value_and_slope(statistic: Statistic, prepared: Any, weights: jax.Array) ->
     return jax.value_and_grad(lambda w: statistic.value(prepared, w))(weights)
 
 
-@jax.jit
-def _values(statistic: Statistic, prepared: Any, bank: jax.Array) -> jax.Array:
+def _values(bank: jax.Array, shared: tuple[Statistic, Any]) -> jax.Array:
+    statistic, prepared = shared
     return jax.lax.map(lambda w: statistic.value(prepared, w), bank, batch_size=256)
 
 
-def road_for(statistic: Statistic, n: int, need: Need, n_classes: int) -> Road:
+def road_for(statistic: Statistic, n: int, need: Need, n_classes: int, spread: Spread) -> Road:
     """Return the cheapest exact road for ``statistic``."""
     if isinstance(statistic, SecondMoment):
-        return VarianceRoad(statistic, n, need)
+        return VarianceRoad(statistic, n, need, spread)
     if isinstance(statistic, OrderStatistic):
-        return OrderRoad(statistic, n, need)
+        return OrderRoad(statistic, n, need, spread)
     if hasattr(statistic, "row_values"):
-        return MeanRoad(statistic, n, need)
+        return MeanRoad(statistic, n, need, spread)
     if isinstance(statistic, LinearStatistic) and statistic.road == "cells":
-        return CellRoad(statistic, n, need, n_classes)
+        return CellRoad(statistic, n, need, n_classes, spread)
     if isinstance(statistic, RocAuc) and statistic.max_fpr is None:
-        return AucRoad(statistic, n, need)
-    return GeneralRoad(statistic, n, need, n_classes)
+        return AucRoad(statistic, n, need, spread)
+    return GeneralRoad(statistic, n, need, n_classes, spread)

@@ -103,6 +103,12 @@ def predictions(y_score: Any) -> Any:
     return y_score.argmax(axis=1).astype(np.int32)
 
 
+def predicts(distribution: Distribution) -> bool:
+    """Whether predicted classes can be derived from what is drawn: scores of K classes, or probabilities."""
+    low, high = distribution.bounds
+    return distribution.kind == "scores" and (distribution.n_classes > 2 or (low >= 0 and high <= 1))
+
+
 def observations(distribution: Distribution, draws: Mapping[str, Any]) -> Sample:
     """Return drawn columns as a :class:`Sample` on the host, in double precision.
 
@@ -115,9 +121,8 @@ def observations(distribution: Distribution, draws: Mapping[str, Any]) -> Sample
         if name in host:
             host[name] = host[name].astype(np.float64)
     columns = tuple(host[name] for name in COLUMNS[distribution.kind])
-    score = host.get("y_score")
-    if score is not None and "y_pred" not in host and (score.ndim == 2 or (np.all(score >= 0) and np.all(score <= 1))):
-        host["y_pred"] = predictions(score)
+    if predicts(distribution):
+        host["y_pred"] = predictions(host["y_score"])
     return Sample(**host, columns=columns, n_classes=distribution.n_classes)
 
 

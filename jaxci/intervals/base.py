@@ -112,13 +112,15 @@ class Method(abc.ABC):
 
     Class attributes: ``name`` (the word users type), ``needs`` (fields of
     :class:`Evidence`), ``assumes_iid`` (refuses clusters, strata and weights),
-    ``leaves_range`` (bounds may fall outside the estimand's range and are then clipped).
+    ``leaves_range`` (bounds may fall outside the estimand's range and are then clipped),
+    ``one_by_one`` (reads the evidence of one data set only, not of a stack of them).
     """
 
     name: ClassVar[str]
     needs: ClassVar[frozenset[str]]
     assumes_iid: ClassVar[bool] = False
     leaves_range: ClassVar[bool] = False
+    one_by_one: ClassVar[bool] = False
 
     @abc.abstractmethod
     def refusal(self, statistic: Statistic) -> str | None:

@@ -226,6 +226,7 @@ class ConcentrationMethod(Method):
     high: Any
 
     needs: ClassVar[frozenset[str]] = frozenset({"values"})
+    one_by_one: ClassVar[bool] = True
     assumes_iid: ClassVar[bool] = True
 
     @abc.abstractmethod

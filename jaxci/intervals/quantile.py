@@ -82,6 +82,7 @@ class OrderStatistic(Method):
 
     name = "order_statistic"
     needs = frozenset({"values"})
+    one_by_one = True
     assumes_iid = True
 
     def refusal(self, statistic: Statistic) -> str | None:

@@ -4,8 +4,8 @@ import pytest
 from scipy import stats
 
 from jaxci.coverage import Cell, check, proportion_coverage, run_cell
-from jaxci.coverage.cell import group_error
 from jaxci.coverage.check import calibrated_level, fitted
+from jaxci.coverage.tally import group_error
 from jaxci.distributions import AdaptiveKDE, Cells, LogitKDE, Parametric, Truth
 from jaxci.intervals.replicates import Drawn, Lawful
 from jaxci.statistics import F1, Accuracy, Mean, Median, Sample

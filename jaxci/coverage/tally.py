@@ -1,0 +1,221 @@
+"""What is counted while a cell is simulated, and what is judged from it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxci.distributions.base import Truth
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Judgement:
+    """How one method did at one level in one cell.
+
+    Attributes
+    ----------
+    coverage, coverage_error : float
+        Share of closed intervals that hold the truth, and its Monte-Carlo standard error, from
+        the variance between groups.
+    below, above : float
+        Shares of intervals that lie wholly below, and wholly above, the truth.
+    invalid : float
+        Share of intervals that do not exist (NaN); they count as misses.
+    mean_width, median_width : float
+        Of the intervals that exist.
+    relative_width : float
+        Mean width over the interdecile range of the estimate.
+    """
+
+    statistic: str
+    method: str
+    level: float
+    coverage: float
+    coverage_error: float
+    below: float
+    above: float
+    invalid: float
+    mean_width: float
+    median_width: float
+    relative_width: float
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Behaviour:
+    """How the point estimator behaves in one cell.
+
+    ``truth_error`` is the standard error of a simulated truth (0 where it is known); ``flags``
+    name what a reader must know (a truth that is not known well enough, undefined samples).
+    """
+
+    statistic: str
+    truth: float
+    truth_error: float
+    bias: float
+    rmse: float
+    standard_error: float
+    undefined: float
+    flags: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class CellResult:
+    """Judgements and behaviours of one cell, with the seconds it took."""
+
+    n: int
+    judgements: tuple[Judgement, ...]
+    behaviours: tuple[Behaviour, ...]
+    seconds: float
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one flat row a judgement, with its statistic's behaviour."""
+        by_name = {b.statistic: dataclasses.asdict(b) for b in self.behaviours}
+        return [
+            {
+                "n": self.n,
+                **dataclasses.asdict(j),
+                **{k: v for k, v in by_name[j.statistic].items() if k != "statistic"},
+            }
+            for j in self.judgements
+        ]
+
+
+COUNTS = ("covered", "below", "above", "invalid")
+Series = tuple[str, str, float]
+"""Statistic, method and level."""
+
+
+class Tally:
+    """Counts, widths and estimates of some groups of a cell: parts add up to the whole.
+
+    ``counts`` (4,) per series and group are those of :data:`COUNTS`; ``widths`` are of the
+    intervals that exist; ``estimates`` per statistic and group.
+    """
+
+    def __init__(self) -> None:
+        self.counts: dict[Series, dict[int, np.ndarray]] = {}
+        self.widths: dict[Series, dict[int, np.ndarray]] = {}
+        self.estimates: dict[str, dict[int, np.ndarray]] = {}
+
+    def add(self, series: Series, group: int, low: np.ndarray, high: np.ndarray, target: float) -> None:
+        """Count the intervals of one group; bounds (Rg,), NaN where there is none."""
+        missing = np.isnan(low) | np.isnan(high)
+        below, above = ~missing & (high < target), ~missing & (low > target)
+        covered = ~missing & ~below & ~above
+        counts = np.array([np.sum(x) for x in (covered, below, above, missing)])
+        self.counts.setdefault(series, {})[group] = counts
+        self.widths.setdefault(series, {})[group] = (high - low)[~missing].astype(np.float32)
+
+    def estimated(self, statistic: str, group: int, estimates: np.ndarray) -> None:
+        """Keep the estimates (Rg,) of one group."""
+        self.estimates.setdefault(statistic, {})[group] = np.asarray(estimates, np.float64)
+
+    @classmethod
+    def merged(cls, parts: Iterable[Tally]) -> Tally:
+        """Return the tally of all groups of ``parts``."""
+        whole = cls()
+        for part in parts:
+            for series, groups in part.counts.items():
+                whole.counts.setdefault(series, {}).update(groups)
+            for series, groups in part.widths.items():
+                whole.widths.setdefault(series, {}).update(groups)
+            for name, groups in part.estimates.items():
+                whole.estimates.setdefault(name, {}).update(groups)
+        return whole
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return arrays by name, as a file holds them."""
+        return {
+            f"{kind}\t{group}\t" + "\t".join(map(str, key if isinstance(key, tuple) else (key,))): array
+            for kind, table in (("counts", self.counts), ("widths", self.widths), ("estimates", self.estimates))
+            for key, groups in table.items()
+            for group, array in groups.items()
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Tally:
+        """Return what :meth:`to_arrays` wrote."""
+        whole = cls()
+        for name, array in arrays.items():
+            kind, group, *key = name.split("\t")
+            if kind == "estimates":
+                whole.estimates.setdefault(key[0], {})[int(group)] = array
+            else:
+                table = whole.counts if kind == "counts" else whole.widths
+                table.setdefault((key[0], key[1], float(key[2])), {})[int(group)] = array
+        return whole
+
+    def judge(self, truths: dict[str, Truth]) -> tuple[tuple[Judgement, ...], tuple[Behaviour, ...]]:
+        """Return what the counts say, group by group in their order."""
+        judgements, behaviours = [], []
+        for name, groups in self.estimates.items():
+            found = np.concatenate([groups[g] for g in sorted(groups)])
+            defined = found[np.isfinite(found)]
+            interdecile = float(np.subtract(*np.quantile(defined, [0.9, 0.1]))) if defined.size else math.nan
+            mine = [self._judge(series, interdecile) for series in self.counts if series[0] == name]
+            judgements += mine
+            behaviours.append(_behaviour(name, truths[name], found, defined, mine))
+        return tuple(judgements), tuple(behaviours)
+
+    def _judge(self, series: Series, interdecile: float) -> Judgement:
+        groups = self.counts[series]
+        counts = np.stack([groups[g] for g in sorted(groups)])
+        widths = np.concatenate([self.widths[series][g] for g in sorted(groups)])
+        finite = widths[np.isfinite(widths)]
+        mean = float(np.mean(finite, dtype=np.float64)) if finite.size else math.nan
+        covered, below, above, invalid = counts.sum(axis=0) / counts.sum()
+        return Judgement(
+            *series,
+            float(covered),
+            group_error(counts[:, 0], counts.sum(axis=1)),
+            float(below),
+            float(above),
+            float(invalid),
+            mean,
+            float(np.median(finite)) if finite.size else math.nan,
+            mean / interdecile if interdecile > 0 else math.nan,
+        )
+
+
+def group_error(covered: np.ndarray, sizes: np.ndarray) -> float:
+    """Return the standard error of a coverage from the variance between groups (G,) of ``sizes`` data sets.
+
+    With one group there is none; then the binomial error, a lower bound, is returned.
+    """
+    total = sizes.sum()
+    p = covered.sum() / total
+    if len(sizes) < 2:
+        return math.sqrt(p * (1 - p) / total)
+    squares = np.sum((covered - sizes * p) ** 2) * len(sizes) / (len(sizes) - 1)
+    return float(math.sqrt(squares) / total)
+
+
+def flags_of(target: Truth, undefined: float, judgements: Sequence[Judgement], defined: np.ndarray) -> tuple[str, ...]:
+    """Return what a reader of the cell must know."""
+    flags = []
+    if undefined > 0:
+        flags.append(f"the statistic was undefined in {100 * undefined:.2g}% of the samples; they count as misses")
+    widths = [j.mean_width for j in judgements if math.isfinite(j.mean_width)]
+    if widths and target.error > 0.02 * min(widths):
+        flags.append("the truth is simulated, and its error is not small against the width of the intervals")
+    if any(j.invalid > undefined + 1e-12 for j in judgements):
+        worst = max(judgements, key=lambda j: j.invalid)
+        flags.append(f"{100 * worst.invalid:.2g}% of the {worst.method} intervals do not exist; they count as misses")
+    if defined.size > 1 and np.ptp(defined) == 0:
+        flags.append("the estimate is the same in all samples")
+    return tuple(flags)
+
+
+def _behaviour(
+    name: str, target: Truth, found: np.ndarray, defined: np.ndarray, judgements: Sequence[Judgement]
+) -> Behaviour:
+    undefined = 1 - defined.size / found.size
+    bias = float(defined.mean()) - target.value if defined.size else math.nan
+    spread = float(defined.std(ddof=1)) if defined.size > 1 else math.nan
+    rmse = math.sqrt(float(np.mean((defined - target.value) ** 2))) if defined.size else math.nan
+    flags = flags_of(target, undefined, judgements, defined)
+    return Behaviour(name, target.value, target.error, bias, rmse, spread, undefined, flags)
