@@ -4,8 +4,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jaxci import statistics
+    from jaxci import coverage, distributions, plots, statistics
     from jaxci.api.bootstrap import BootstrapResult, bootstrap
+    from jaxci.api.check import check_coverage
     from jaxci.api.compare import compare
     from jaxci.api.evaluate import evaluate, interval, list_methods, list_metrics
     from jaxci.api.jackknife import jackknife
@@ -30,18 +31,23 @@ __all__ = [
     "JackknifeResult",
     "JaxciWarning",
     "bootstrap",
+    "check_coverage",
     "compare",
+    "coverage",
+    "distributions",
     "evaluate",
     "interval",
     "jackknife",
     "list_methods",
     "list_metrics",
+    "plots",
     "proportion_interval",
     "statistics",
 ]
 
 _HOMES = {
     "api.bootstrap": ("BootstrapResult", "bootstrap"),
+    "api.check": ("check_coverage",),
     "api.compare": ("compare",),
     "api.evaluate": ("evaluate", "interval", "list_methods", "list_metrics"),
     "api.jackknife": ("jackknife",),
@@ -64,8 +70,8 @@ def __getattr__(name: str) -> Any:
             found = getattr(importlib.import_module(f"jaxci.{home}"), name)
             globals()[name] = found
             return found
-    if name == "statistics":
-        return importlib.import_module("jaxci.statistics")
+    if name in ("coverage", "distributions", "plots", "statistics"):
+        return importlib.import_module(f"jaxci.{name}")
     raise AttributeError(f"module 'jaxci' has no attribute {name!r}")
 
 

@@ -22,18 +22,18 @@ class ConfidenceInterval(NamedTuple):
     high: Any
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Turn NumPy and JAX values into what JSON holds; NaN and infinities stay floats."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, ConfidenceInterval):
-        return {"low": _plain(value.low), "high": _plain(value.high)}
+        return {"low": plain(value.low), "high": plain(value.high)}
     if isinstance(value, tuple | list):
-        return [_plain(v) for v in value]
+        return [plain(v) for v in value]
     if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
+        return {str(k): plain(v) for k, v in value.items()}
     if value is None or isinstance(value, str | int | float | bool):
         return value
     return str(value)
@@ -72,7 +72,8 @@ def html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _frame(records: list[dict[str, Any]]) -> Any:
+def frame(records: list[dict[str, Any]]) -> Any:
+    """Return a pandas frame of one row a record."""
     try:
         import pandas as pd
     except ImportError as error:
@@ -113,6 +114,9 @@ class IntervalResult:
     warnings : tuple of str
     dtype : str
         Floating type of the computation.
+    coverage, coverage_error : float
+        Coverage that the method reaches on data like these, with its Monte-Carlo standard error;
+        NaN where no check was asked for.
     """
 
     statistic: str
@@ -129,19 +133,21 @@ class IntervalResult:
     rng: Any = None
     warnings: tuple[str, ...] = ()
     dtype: str = "float64"
+    coverage: float = math.nan
+    coverage_error: float = math.nan
 
     heading: ClassVar[tuple[str, ...]] = COLUMNS
     subject: ClassVar[str] = "confidence intervals"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain Python values, ready for JSON (without the replicates)."""
-        out = {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
+        out = {f.name: plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
         del out["bootstrap_distribution"]
         return out
 
     def to_frame(self) -> Any:
         """Return a pandas frame of one row."""
-        return _frame([self.record()])
+        return frame([self.record()])
 
     def record(self) -> dict[str, Any]:
         """Return one flat row for a frame."""
@@ -211,14 +217,14 @@ class EvaluationTable:
         """Return plain Python values, ready for JSON."""
         return {
             "n": self.n,
-            "rng": _plain(self.rng),
+            "rng": plain(self.rng),
             "warnings": list(self.warnings),
             "rows": [row.to_dict() for row in self.rows],
         }
 
     def to_frame(self) -> Any:
         """Return a pandas frame, one row a metric."""
-        return _frame([row.record() for row in self.rows])
+        return frame([row.record() for row in self.rows])
 
     def notes(self) -> list[str]:
         """Return the lines below the table: reasons and warnings."""
@@ -233,15 +239,23 @@ class EvaluationTable:
         notes += [f"warning: {text}" for text in self.warnings]
         return notes + [f"warning ({', '.join(names)}): {text}" for text, names in remarks.items()]
 
+    def layout(self) -> tuple[list[str], list[list[str]]]:
+        """Return header and cells of the printed table; a column of coverage where it was measured."""
+        header, rows = list(COLUMNS), [row.cells() for row in self.rows]
+        if any(not math.isnan(row.coverage) for row in self.rows):
+            header.insert(-1, "coverage")
+            for row, cells in zip(self.rows, rows, strict=True):
+                cells.insert(-1, "" if math.isnan(row.coverage) else number(row.coverage))
+        return header, rows
+
     def __str__(self) -> str:
         head = headline(self.rows[0]) if self.rows else "no metrics"
-        table = aligned(COLUMNS, [row.cells() for row in self.rows])
-        return "\n".join([head, table, *self.notes()])
+        return "\n".join([head, aligned(*self.layout()), *self.notes()])
 
     def _repr_html_(self) -> str:
         notes = "".join(f"<div>{html.escape(note)}</div>" for note in self.notes())
         head = html.escape(headline(self.rows[0])) if self.rows else ""
-        return f"<div>{head}</div>{html_table(COLUMNS, [row.cells() for row in self.rows])}{notes}"
+        return f"<div>{head}</div>{html_table(*self.layout())}{notes}"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -54,6 +54,7 @@ def evaluate(
     rng: Any = None,
     memory_limit: int | None = None,
     progress: Callable[[int, int], None] | None = None,
+    check: bool = False,
 ) -> EvaluationTable:
     """Confidence intervals for several metrics of one model, all from one bank of resamples.
 
@@ -97,6 +98,10 @@ def evaluate(
         Bytes a chunk of resamples may use; by default chosen from the device.
     progress : callable, optional
         Called with (resamples done, resamples in all).
+    check : bool
+        Whether to measure the coverage of every row's method on data like these, as
+        :func:`jaxci.check_coverage` does (2,000 simulated data sets). For two-sided intervals of
+        independent rows without weights.
 
     Returns
     -------
@@ -155,6 +160,15 @@ def evaluate(
     requests = [Request(name, configured(statistic, conventions)[0], method) for name, statistic in chosen]
     source = randomness(rng)
     rows = intervals(requests, sample, layout, settings, source)
+    if check:
+        from jaxci.api.check import with_coverage
+
+        if not layout.plain or settings.alternative != "two-sided":
+            raise ValueError(
+                "check=True needs independent rows without weights and two-sided intervals; "
+                f"got alternative={settings.alternative!r}{'' if layout.plain else ' and groups, strata or weights'}"
+            )
+        rows = with_coverage(rows, {r.name: r.statistic for r in requests}, sample, source)
     announce([*remarks, *(f"{row.statistic}: {text}" for row in rows for text in row.warnings)])
     return EvaluationTable(tuple(rows), sample.n, source.record, remarks)
 

@@ -47,6 +47,7 @@ Labels = Annotated[
 ]
 Resamples = Annotated[int, typer.Option(metavar="N", help="Number of bootstrap resamples.")]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Repeats a run; drawn and shown if not given.")]
+Csv = Annotated[Path | None, typer.Option("--csv", metavar="OUT", help="Also write the table as CSV.")]
 Json = Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Also write the result as JSON.")]
 
 
@@ -120,8 +121,11 @@ def evaluate(
     labels: Labels = None,
     resamples: Resamples = 9999,
     seed: Seed = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Also measure the coverage of each interval on data like these.")
+    ] = False,
     json: Json = None,
-    csv: Annotated[Path | None, typer.Option("--csv", metavar="OUT", help="Also write the table as CSV.")] = None,
+    csv: Csv = None,
 ) -> None:
     """Intervals for the metrics of one model."""
     scores = _split(score)
@@ -147,6 +151,7 @@ def evaluate(
             sample_weight=None if weights is None else columns[weights],
             rng=seed,
             progress=advance,
+            check=check,
             **_label_options(columns[target], pos_label, labels),
         )
     from jaxci.cli.display import page, show
@@ -224,6 +229,56 @@ def compare(
     show(page(), result)
     if json is not None:
         write_json(json, result.to_dict())
+
+
+@app.command()
+def check(
+    file: File,
+    metric: Annotated[str, typer.Option(metavar="NAME", help="One metric; see 'jaxci metrics'.")],
+    target: Annotated[str | None, typer.Option(metavar="COL", help="Column of the true labels or values.")] = None,
+    pred: Annotated[str | None, typer.Option(metavar="COL", help="Predictions, or per-case values.")] = None,
+    score: Annotated[str | None, typer.Option(metavar="COL,...", help="Scores, one column per class.")] = None,
+    methods: Annotated[str | None, typer.Option(metavar="NAME,...", help="Interval methods; the quick ones.")] = None,
+    n: Annotated[int | None, typer.Option("--n", metavar="N", help="Sample size; that of the file.")] = None,
+    level: Level = 0.95,
+    replications: Annotated[int, typer.Option(metavar="N", help="Simulated data sets.")] = 2_000,
+    resamples: Resamples = 1_999,
+    calibrate: Annotated[bool, typer.Option("--calibrate", help="Find the level that gives --level.")] = False,
+    pos_label: PosLabel = None,
+    labels: Labels = None,
+    seed: Seed = None,
+    json: Json = None,
+    csv: Csv = None,
+) -> None:
+    """How often the intervals for one metric hold the truth, on data like these."""
+    scores = _split(score)
+    with _working("simulating") as advance:
+        import jaxci
+        from jaxci.cli.tables import as_scores, read_columns, write_csv, write_json
+
+        columns = read_columns(file, [name for name in (target, pred) if name is not None] + scores)
+        given = [None if target is None else columns[target], None if pred is None else columns[pred]]
+        data = [x for x in [*given, as_scores(columns, scores) if scores else None] if x is not None]
+        result = jaxci.check_coverage(
+            metric,
+            *data,
+            methods=_split(methods) or None,
+            n=n,
+            confidence_level=level,
+            n_replications=replications,
+            n_resamples=resamples,
+            calibrate=calibrate,
+            rng=seed,
+            progress=advance,
+            **_label_options(given[0], pos_label, labels),
+        )
+    from jaxci.cli.display import page, show_check
+
+    show_check(page(), result)
+    if json is not None:
+        write_json(json, result.to_dict())
+    if csv is not None:
+        write_csv(csv, result.records())
 
 
 def _every_method(metric: str, data: dict[str, np.ndarray]) -> list[list[str]]:

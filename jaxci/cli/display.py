@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from jaxci.coverage.check import CoverageCheck
 from jaxci.results import EvaluationTable, IntervalResult, headline
 
 NARROWEST = 110
@@ -36,10 +37,19 @@ def show(console: Console, result: EvaluationTable | IntervalResult) -> None:
     """Print a table of metrics, an interval or a comparison, with reasons and warnings below."""
     rows = list(result) if isinstance(result, EvaluationTable) else [result]
     title = headline(rows[0])
-    console.print(grid(rows[0].heading, [row.cells() for row in rows], title=title))
+    layout = result.layout() if isinstance(result, EvaluationTable) else (result.heading, [result.cells()])
+    console.print(grid(*layout, title=title))
     for note in result.notes():
         if note:
             console.print(Text(note, style="yellow" if note.startswith("warning") else "dim"))
     drawn = max(row.n_resamples for row in rows)
     if drawn and result.rng is not None:
         console.print(Text(f"{drawn} resamples; repeat with --seed {result.rng}", style="dim"))
+
+
+def show_check(console: Console, result: CoverageCheck) -> None:
+    """Print coverage and width of every method, and what follows from them."""
+    console.print(grid(*result.layout(), title=result.headline()))
+    for note in result.notes():
+        console.print(Text(note, style="yellow" if note.startswith("warning") else "dim"))
+    console.print(Text(f"repeat with --seed {result.rng}", style="dim"))

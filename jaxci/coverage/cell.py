@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -40,8 +40,9 @@ class Cell:
     n : int
         Sample size.
     statistics : dict of str to Statistic
-    methods : sequence of str
-        Method names; those that do not serve a statistic are left out for it.
+    methods : sequence of str, or dict of str to sequence of str
+        Method names, the same for all statistics or by the name of each; those that do not serve
+        a statistic are left out for it.
     levels : sequence of float
     n_replications, n_resamples, n_groups : int
         R simulated data sets in G groups, each group with its own bank of B resamples.
@@ -50,23 +51,24 @@ class Cell:
     distribution: Distribution
     n: int
     statistics: dict[str, Statistic]
-    methods: Sequence[str]
+    methods: Sequence[str] | Mapping[str, Sequence[str]]
     levels: Sequence[float] = (0.95,)
     n_replications: int = 10_000
     n_resamples: int = 9_999
     n_groups: int = 80
 
-    def served(self, statistic: Statistic) -> dict[str, Method]:
-        """Methods that serve ``statistic``, by name."""
-        found = {name: method_by_name(name) for name in self.methods}
-        return {name: method for name, method in found.items() if method.refusal(statistic) is None}
+    def served(self, name: str) -> dict[str, Method]:
+        """Methods that serve the statistic called ``name``, by name."""
+        wanted = self.methods[name] if isinstance(self.methods, Mapping) else self.methods
+        found = {method: method_by_name(method) for method in wanted}
+        return {m: method for m, method in found.items() if method.refusal(self.statistics[name]) is None}
 
-    def simulated(self, statistic: Statistic) -> dict[str, Method]:
-        """Methods whose coverage for ``statistic`` is simulated: a share of all rows is enumerated instead."""
-        served = self.served(statistic)
-        if not getattr(statistic, "has_fixed_trials", False):
+    def simulated(self, name: str) -> dict[str, Method]:
+        """Methods whose coverage is simulated: a share of all rows is enumerated instead."""
+        served = self.served(name)
+        if not getattr(self.statistics[name], "has_fixed_trials", False):
             return served
-        return {name: method for name, method in served.items() if not enumerable(name)}
+        return {method: found for method, found in served.items() if not enumerable(method)}
 
     def group_sizes(self) -> list[int]:
         """Return the number of data sets in each group; groups may be ragged by one."""
@@ -164,11 +166,7 @@ def simulate(
     Cost: G banks of B n draws, R B n multiply-adds a linear statistic, and sorting R rows of B.
     """
     spread = spread or Spread.over()
-    methods = {
-        name: cell.simulated(statistic)
-        for name, statistic in cell.statistics.items()
-        if math.isfinite(truths[name].value)
-    }
+    methods = {name: cell.simulated(name) for name in cell.statistics if math.isfinite(truths[name].value)}
     roads: dict[str, Road] = {
         name: road_for(cell.statistics[name], cell.n, need_of(found.values()), cell.distribution.n_classes, spread)
         for name, found in methods.items()
@@ -208,7 +206,7 @@ def judge(cell: Cell, truths: dict[str, Truth], tally: Tally, seconds: float) ->
     judgements: list[Judgement] = []
     behaviours: list[Behaviour] = []
     for name, statistic in cell.statistics.items():
-        target, served = truths[name], cell.served(statistic)
+        target, served = truths[name], cell.served(name)
         found = {(j.method, j.level): j for j in judged if j.statistic == name}
         seen = [b for b in behaved if b.statistic == name]
         if not math.isfinite(target.value):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax
 import numpy as np
 
-from jaxci.coverage.cell import Cell, cell_truths, run_cell
+from jaxci.api.methods import METHODS, applicable_methods
+from jaxci.coverage.cell import BATCHED, Cell, cell_truths, run_cell
+from jaxci.coverage.enumeration import enumerable
 from jaxci.coverage.tally import Judgement
-from jaxci.distributions import AdaptiveKDE, Cells, Distribution, EmpiricalRows, LogitKDE
-from jaxci.results import aligned, html_table, number
+from jaxci.distributions import AdaptiveKDE, Cells, Distribution, EmpiricalRows, EmpiricalTargets, LogitKDE
+from jaxci.results import IntervalResult, aligned, frame, html_table, number, plain
 from jaxci.statistics.base import Sample, Statistic
 
 SHORTFALL = 0.01
@@ -34,11 +38,16 @@ class CoverageCheck:
     judgements : tuple of Judgement
         One a method, in the order asked for; coverage by enumeration has no Monte-Carlo error.
     recommended : str or None
-        The method with the narrowest intervals among those that reach the level within one
-        percentage point and two standard errors; None if none does.
+        The method with the narrowest intervals among those whose coverage is no more than one
+        percentage point below the level; None if there is none.
     calibrated_levels : dict of str to float
         Nominal level at which each method reaches ``confidence_level`` (NaN where no level below
         0.999 does); empty unless asked for.
+    calibrated : IntervalResult or None
+        The interval for the user's own data at the calibrated level, by the recommended method or,
+        where none is, by the one whose level has to change least; None unless asked for.
+    rng : int, JAX key or None
+        Repeats the call when passed as ``rng``.
     """
 
     statistic: str
@@ -48,7 +57,9 @@ class CoverageCheck:
     judgements: tuple[Judgement, ...]
     recommended: str | None
     calibrated_levels: dict[str, float]
-    rng: object = None
+    flags: tuple[str, ...] = ()
+    calibrated: IntervalResult | None = None
+    rng: Any = None
 
     def __getitem__(self, method: str) -> Judgement:
         for judgement in self.judgements:
@@ -56,7 +67,8 @@ class CoverageCheck:
                 return judgement
         raise KeyError(f"no method {method!r} here; there are {[j.method for j in self.judgements]}")
 
-    def _table(self) -> tuple[list[str], list[list[str]]]:
+    def layout(self) -> tuple[list[str], list[list[str]]]:
+        """Return header and cells of the printed table."""
         header = ["method", "coverage", "std. error", "below", "above", "mean width"]
         rows = [
             [j.method, *(number(x) for x in (j.coverage, j.coverage_error, j.below, j.above, j.mean_width))]
@@ -68,23 +80,65 @@ class CoverageCheck:
                 row.append(number(self.calibrated_levels[row[0]]))
         return header, rows
 
-    def _headline(self) -> str:
+    def headline(self) -> str:
+        """Return the line above the table."""
         level = f"{100 * self.confidence_level:g}%"
         return (
             f"Coverage of {level} intervals for {self.statistic} at n = {self.n}, data drawn from {self.distribution}"
         )
 
-    def _advice(self) -> str:
-        if self.recommended is None:
-            return "no method reaches its level here: use calibrate=True, or more data"
-        return f"use method={self.recommended!r}: the narrowest that reaches its level"
+    def notes(self) -> list[str]:
+        """Return the lines below the table: what to use, the calibrated interval, and what to know."""
+        if self.recommended is not None:
+            lines = [f"use method={self.recommended!r}: the narrowest that reaches its level"]
+        elif self.calibrated is not None:
+            lines = ["no method reaches its level here; the calibrated interval is meant to"]
+        else:
+            lines = ["no method reaches its level here: use calibrate=True, or more data"]
+        if self.calibrated is not None:
+            low, high = self.calibrated.confidence_interval
+            nominal = self.calibrated.confidence_level
+            lines.append(
+                f"calibrated for these data: {number(self.calibrated.estimate)} [{number(low)}, {number(high)}], "
+                f"by {self.calibrated.method!r} at nominal level {number(nominal)}"
+            )
+        return lines + [f"warning: {text}" for text in self.flags]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one flat row a method."""
+        rows = []
+        for judgement in self.judgements:
+            row = {"n": self.n, **dataclasses.asdict(judgement)}
+            if self.calibrated_levels:
+                row["calibrated_level"] = self.calibrated_levels[judgement.method]
+            rows.append(row)
+        return rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain Python values, ready for JSON."""
+        return {
+            "statistic": self.statistic,
+            "distribution": self.distribution,
+            "n": self.n,
+            "confidence_level": self.confidence_level,
+            "recommended": self.recommended,
+            "calibrated": None if self.calibrated is None else self.calibrated.to_dict(),
+            "flags": list(self.flags),
+            "rng": plain(self.rng),
+            "methods": self.records(),
+        }
+
+    def to_frame(self) -> Any:
+        """Return a pandas frame, one row a method."""
+        return frame(self.records())
 
     def __str__(self) -> str:
-        header, rows = self._table()
-        return "\n".join([self._headline(), aligned(header, rows), self._advice()])
+        header, rows = self.layout()
+        return "\n".join([self.headline(), aligned(header, rows), *self.notes()])
 
     def _repr_html_(self) -> str:
-        return f"<div>{self._headline()}</div>{html_table(*self._table())}<div>{self._advice()}</div>"
+        notes = "".join(f"<div>{html.escape(note)}</div>" for note in self.notes())
+        return f"<div>{html.escape(self.headline())}</div>{html_table(*self.layout())}{notes}"
 
 
 def fitted(statistic: Statistic, sample: Sample) -> Distribution:
@@ -92,14 +146,13 @@ def fitted(statistic: Statistic, sample: Sample) -> Distribution:
 
     Labels: their table. Per-case values: an adaptive kernel estimate, within [0, 1] where all
     values are. Probabilities: a kernel estimate of their logits, with labels. Otherwise the rows.
+    Rows of a regression: themselves.
     """
     if sample.values is not None:
         inside = sample.values.min() >= 0 and sample.values.max() <= 1
         return AdaptiveKDE.fit(sample.values, (0.0, 1.0) if inside else (-np.inf, np.inf))
-    if sample.n_classes == 0:
-        raise ValueError(
-            "a coverage check needs per-case values or class labels; regression rows cannot be simulated yet"
-        )
+    if statistic.task == "regression":
+        return EmpiricalTargets(sample.y_true, sample.y_pred)
     if "y_score" not in statistic.inputs:
         return Cells.fit(sample.y_true, sample.y_pred, sample.n_classes)
     scores = sample.y_score
@@ -123,7 +176,6 @@ def check(
     n_replications: int = 2_000,
     n_resamples: int = 1_999,
     calibrate: bool = False,
-    rng: object = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> CoverageCheck:
     """Judge ``methods`` for ``statistic`` on samples of n from ``distribution``.
@@ -149,9 +201,18 @@ def check(
         method: calibrated_level({level: _of(judged[level], method).coverage for level in levels}, confidence_level)
         for method in ([j.method for j in chosen] if calibrate else [])
     }
-    return CoverageCheck(
-        name, distribution.label, n, confidence_level, chosen, recommended(chosen, confidence_level), reached, rng
-    )
+    flags = result.behaviours[0].flags if result.behaviours else ()
+    best = recommended(chosen, confidence_level)
+    return CoverageCheck(name, distribution.label, n, confidence_level, chosen, best, reached, flags)
+
+
+def quick_methods(statistic: Statistic) -> list[str]:
+    """Return the methods that a check of ``statistic`` tries by default: those read for many data sets at once."""
+    names = applicable_methods(statistic)
+    if getattr(statistic, "has_fixed_trials", False):
+        return [name for name in names if enumerable(name)]
+    at_once = BATCHED | {"standard_error", "auc"}
+    return [name for name in names if (method := METHODS[name]).needs <= at_once and not method.one_by_one]
 
 
 def _of(judgements: Sequence[Judgement], method: str) -> Judgement:
@@ -160,9 +221,7 @@ def _of(judgements: Sequence[Judgement], method: str) -> Judgement:
 
 def recommended(judgements: Sequence[Judgement], level: float) -> str | None:
     """Return the method with the narrowest intervals among those that reach ``level``."""
-    good = [
-        j for j in judgements if j.coverage + 2 * j.coverage_error >= level - SHORTFALL and not math.isnan(j.mean_width)
-    ]
+    good = [j for j in judgements if j.coverage >= level - SHORTFALL and not math.isnan(j.mean_width)]
     return min(good, key=lambda j: j.mean_width).method if good else None
 
 

@@ -5,7 +5,7 @@ a statistic under it.
 """
 
 from jaxci.distributions.base import Distribution, Truth, observations, predictions, truth
-from jaxci.distributions.empirical import Cells, Empirical, EmpiricalRows
+from jaxci.distributions.empirical import Cells, Empirical, EmpiricalRows, EmpiricalTargets
 from jaxci.distributions.files import distribution_from_dict, distribution_to_dict
 from jaxci.distributions.kde import AdaptiveKDE
 from jaxci.distributions.logit_kde import LogitKDE
@@ -18,6 +18,7 @@ __all__ = [
     "Distribution",
     "Empirical",
     "EmpiricalRows",
+    "EmpiricalTargets",
     "LogitKDE",
     "Mixture",
     "Parametric",

@@ -18,7 +18,12 @@ from jaxci.statistics.custom import HostFunction, WeightedFunction
 from jaxci.statistics.ranking import MulticlassRanking
 from jaxci.statistics.summary import Quantile
 
-COLUMNS = {"values": ("values",), "labels": ("y_true", "y_pred"), "scores": ("y_true", "y_score")}
+COLUMNS = {
+    "values": ("values",),
+    "labels": ("y_true", "y_pred"),
+    "scores": ("y_true", "y_score"),
+    "targets": ("y_true", "y_pred"),
+}
 """Names of the columns that a distribution of each kind draws."""
 
 TOLERANCE = 1e-8
@@ -34,8 +39,8 @@ class Distribution(abc.ABC):
 
     Leaves are frozen :func:`~jaxci.records.record` dataclasses. Attributes:
 
-    - ``kind``: ``"values"`` (one value a row), ``"labels"`` (true and predicted class) or
-      ``"scores"`` (true class and scores);
+    - ``kind``: ``"values"`` (one value a row), ``"labels"`` (true and predicted class),
+      ``"scores"`` (true class and scores) or ``"targets"`` (true and predicted value);
     - ``n_classes``: K, 0 where there are no classes;
     - ``bounds``: an interval that no draw leaves;
     - ``label``: a short description.
@@ -53,7 +58,8 @@ class Distribution(abc.ABC):
         dict
             Kind "values": ``values`` (n,). Kind "labels": ``y_true`` and ``y_pred`` (n,) int32.
             Kind "scores": ``y_true`` (n,) int32 and ``y_score``, the score of class 1 (n,) if
-            K = 2 and of every class (n, K) otherwise. Floats have JAX's default type.
+            K = 2 and of every class (n, K) otherwise. Kind "targets": ``y_true`` and ``y_pred``
+            (n,) floats. Floats have JAX's default type.
         """
 
     @property
@@ -117,7 +123,7 @@ def observations(distribution: Distribution, draws: Mapping[str, Any]) -> Sample
     classes, lie between 0 and 1.
     """
     host: dict[str, Any] = {name: np.asarray(x) for name, x in draws.items()}
-    for name in ("values", "y_score"):
+    for name in COLUMNS["targets"] if distribution.kind == "targets" else ("values", "y_score"):
         if name in host:
             host[name] = host[name].astype(np.float64)
     columns = tuple(host[name] for name in COLUMNS[distribution.kind])
@@ -132,7 +138,8 @@ def check_readable(distribution: Distribution, statistic: Statistic) -> None:
     offered = {*drawn, "columns", *(("y_pred",) if distribution.kind == "scores" else ())}
     name = type(statistic).__name__
     needed = statistic.inputs
-    if not needed or not offered.issuperset(needed) or statistic.task == "regression":
+    regression = (statistic.task == "regression") != (distribution.kind == "targets") and statistic.task != "custom"
+    if not needed or not offered.issuperset(needed) or regression:
         wanted = " and ".join(needed) or "paired predictions"
         kind = "regression targets" if statistic.task == "regression" else wanted
         raise ValueError(

@@ -163,6 +163,50 @@ class EmpiricalRows(Distribution):
 
 
 @record
+class EmpiricalTargets(Distribution):
+    """Observed rows of a regression, drawn with replacement.
+
+    Parameters
+    ----------
+    y_true, y_pred : (N,) float
+        True and predicted values.
+    """
+
+    y_true: Any
+    y_pred: Any
+
+    kind = "targets"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.y_true, _HOST):
+            for name in COLUMNS["targets"]:
+                object.__setattr__(self, name, checked_floats(name, getattr(self, name)))
+            if len(self.y_true) != len(self.y_pred):
+                raise ValueError(f"y_pred must be ({len(self.y_true)},) as y_true is; got ({len(self.y_pred)},)")
+
+    @property
+    def label(self) -> str:
+        """Number of rows."""
+        return f"empirical({len(self.y_true)} rows of targets)"
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Range of all values."""
+        both = np.concatenate([np.asarray(self.y_true), np.asarray(self.y_pred)])
+        return float(both.min()), float(both.max())
+
+    def sample(self, key: jax.Array, n: int) -> dict[str, jax.Array]:
+        """Draw ``n`` rows."""
+        rows = jax.random.randint(key, (n,), 0, len(self.y_true), jnp.int32)
+        return {name: jnp.asarray(getattr(self, name), float_type())[rows] for name in COLUMNS["targets"]}
+
+    def analytic(self, statistic: Statistic) -> float | None:
+        """Return the statistic of the rows, each once, if it is a function of their distribution."""
+        rows = observations(self, {name: getattr(self, name) for name in COLUMNS["targets"]})
+        return weighted_value(statistic, rows, np.ones(rows.n))
+
+
+@record
 class Cells(Distribution):
     """Independent pairs of true and predicted class from a table of probabilities.
 

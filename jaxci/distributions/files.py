@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxci.distributions.base import Distribution
-from jaxci.distributions.empirical import Cells, Empirical, EmpiricalRows
+from jaxci.distributions.empirical import Cells, Empirical, EmpiricalRows, EmpiricalTargets
 from jaxci.distributions.kde import AdaptiveKDE
 from jaxci.distributions.logit_kde import LogitKDE
 from jaxci.distributions.parametric import Mixture, Parametric
@@ -62,6 +62,13 @@ _FORMS = {
     "mixture": _Form(Mixture, ("components", "weights"), (), _read_mixture, _write_mixture),
     "empirical": _Form(Empirical, ("values",), (), Empirical, lambda x: {"values": _listed(x.values)}),
     "rows": _Form(EmpiricalRows, ("y_true",), ("y_pred", "y_score", "n_classes"), EmpiricalRows, _write_rows),
+    "targets": _Form(
+        EmpiricalTargets,
+        ("y_true", "y_pred"),
+        (),
+        EmpiricalTargets,
+        lambda x: {"y_true": _listed(x.y_true), "y_pred": _listed(x.y_pred)},
+    ),
     "cells": _Form(Cells, ("table",), (), Cells, lambda x: {"table": _listed(x.table)}),
     "kde": _Form(AdaptiveKDE, ("values",), ("bounds", "grid"), AdaptiveKDE.fit, _write_kde),
     "logit_kde": _Form(LogitKDE, ("logits", "labels"), ("variant",), LogitKDE.fit, _write_logits),
@@ -100,6 +107,7 @@ def distribution_from_dict(description: Mapping[str, Any]) -> Distribution:
         - "mixture": ``components`` (dictionaries) and ``weights``;
         - "empirical": ``values``;
         - "rows": ``y_true``, ``y_pred`` or ``y_score``, and ``n_classes`` if not read off them;
+        - "targets": ``y_true`` and ``y_pred`` of a regression;
         - "cells": ``table``;
         - "kde": ``values``, ``bounds`` and ``grid`` if wanted;
         - "logit_kde": ``logits``, ``labels``, and ``variant`` if wanted.

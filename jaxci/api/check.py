@@ -1,0 +1,198 @@
+"""Whether an interval can be trusted on data like the user's."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import jax
+
+from jaxci.api.data import check_n, configured, is_function, name_of, sample_for, statistic_by_name
+from jaxci.api.evaluate import interval
+from jaxci.api.methods import METHODS, method_by_name
+from jaxci.api.randomness import Randomness, randomness
+from jaxci.api.remarks import announce
+from jaxci.api.validation import check_confidence_level, check_count, shown
+from jaxci.coverage.cell import Cell, run_cell
+from jaxci.coverage.check import CoverageCheck, check, fitted, quick_methods
+from jaxci.distributions.base import Distribution
+from jaxci.results import IntervalResult
+from jaxci.statistics.base import Sample, Statistic
+
+PURPOSE_CHECK = 7
+"""Separates the draws of a check from those of the intervals beside it."""
+
+
+def check_coverage(
+    statistic: Any,
+    *data: Any,
+    methods: Iterable[str] | None = None,
+    n: int | None = None,
+    confidence_level: float = 0.95,
+    n_replications: int = 2_000,
+    n_resamples: int = 1_999,
+    calibrate: bool = False,
+    labels: Sequence[Any] | None = None,
+    pos_label: Any = 1,
+    rng: Any = None,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> CoverageCheck:
+    """Coverage and width of interval methods on data like the user's.
+
+    A distribution is fitted to the data, samples of n are drawn from it, and every method is
+    judged by how often its two-sided interval holds the true value. Labels are drawn from their
+    table, per-case values from an adaptive kernel estimate, probabilities from a kernel estimate
+    of their logits with their labels, everything else from the rows themselves.
+
+    Parameters
+    ----------
+    statistic : str or Statistic
+        A metric's name, or an object such as ``jaxci.statistics.F1(average="macro")``.
+    *data : array_like
+        What the statistic reads: ``values``; or ``y_true, y_pred``; or ``y_true, y_score``.
+    methods : iterable of str, optional
+        Method names; by default those that are quick to simulate for the statistic.
+    n : int, optional
+        Sample size to judge the methods at; that of the data by default.
+    confidence_level : float
+        Between 0 and 1.
+    n_replications, n_resamples : int
+        Simulated data sets R, and bootstrap resamples B of each.
+    calibrate : bool
+        Whether to look for the nominal level at which each method reaches ``confidence_level``
+        (the iterated bootstrap, on shared banks of resamples), and to compute the interval for
+        the data at that level.
+    labels, pos_label, rng, progress
+        As in :func:`jaxci.evaluate`.
+    **options
+        Fields of the statistic (``q``, ``zero_division`` ...).
+
+    Returns
+    -------
+    CoverageCheck
+        One row a method; ``recommended`` names the one to use.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument breaks its rule, a method does not serve the statistic, or the statistic
+        has no true value under the fitted distribution.
+
+    Notes
+    -----
+    The coverage of a share of all rows (accuracy) is a finite sum without simulation error.
+    Everything else carries the Monte-Carlo error ``coverage_error``, from the variance between
+    groups of data sets that share a bank. Rows are assumed independent. Source: Andre et al. (2026),
+    section 4, for the fitted distributions; Beran (1987) for calibration.
+
+    Examples
+    --------
+    >>> import numpy as np, jaxci
+    >>> y = np.array([0, 1] * 20)
+    >>> guess = np.where(np.arange(40) % 5 == 0, 1 - y, y)
+    >>> result = jaxci.check_coverage("accuracy", y, guess, methods=["wald", "wilson"])
+    >>> round(result["wald"].coverage, 3), round(result["wilson"].coverage, 3), result.recommended
+    (0.907, 0.943, 'wilson')
+    """
+    name = name_of(statistic)
+    if is_function(statistic):
+        raise TypeError(f"statistic must be a metric's name or an object of jaxci.statistics; got {shown(statistic)}")
+    resolved, options = configured(statistic_by_name(statistic), options)
+    if options:
+        raise TypeError(f"{name} has no option {next(iter(options))!r}")
+    sample, resolved, remarks = sample_for(resolved, name, data, labels=labels, pos_label=pos_label)
+    check_n(sample)
+    level = check_confidence_level(confidence_level)
+    size = sample.n if n is None else check_count("n", n, 2)
+    replications = check_count("n_replications", n_replications, 2)
+    resamples = check_count("n_resamples", n_resamples, 1)
+    chosen = quick_methods(resolved) if methods is None else _serving(methods, resolved)
+    source = randomness(rng)
+    found = check(
+        resolved,
+        name,
+        _fitted(resolved, sample),
+        size,
+        chosen,
+        jax.random.fold_in(source.key, PURPOSE_CHECK),
+        confidence_level=level,
+        n_replications=replications,
+        n_resamples=resamples,
+        calibrate=calibrate,
+        progress=progress,
+    )
+    calibrated = None
+    method = _to_calibrate(found)
+    if method is not None:
+        at = found.calibrated_levels[method]
+        calibrated = interval(
+            resolved, *data, method=method, confidence_level=at, labels=labels, pos_label=pos_label, rng=source.record
+        )
+        calibrated = dataclasses.replace(calibrated, statistic=name)
+    found = dataclasses.replace(found, calibrated=calibrated, rng=source.record, flags=(*remarks, *found.flags))
+    announce(found.flags)
+    return found
+
+
+def _serving(methods: Iterable[str], statistic: Statistic) -> list[str]:
+    """Return ``methods`` as a list of names that serve ``statistic``, each once."""
+    names = [methods] if isinstance(methods, str) else list(methods)
+    if not names:
+        raise ValueError("methods must name at least one method; got none")
+    for name in names:
+        refusal = method_by_name(name).refusal(statistic)
+        if refusal is not None:
+            raise ValueError(f"methods must serve the statistic; {refusal}")
+    return list(dict.fromkeys(names))
+
+
+def _fitted(statistic: Statistic, sample: Sample) -> Distribution:
+    with jax.enable_x64(True):
+        return fitted(statistic, sample)
+
+
+def _to_calibrate(found: CoverageCheck) -> str | None:
+    """Return the method to calibrate: the recommended one, or the one whose level changes least."""
+    reached = {m: at for m, at in found.calibrated_levels.items() if not math.isnan(at)}
+    if found.recommended in reached or not reached:
+        return found.recommended if found.recommended in reached else None
+    return min(reached, key=lambda m: abs(reached[m] - found.confidence_level))
+
+
+def with_coverage(
+    rows: Sequence[IntervalResult],
+    statistics: dict[str, Statistic],
+    sample: Sample,
+    source: Randomness,
+    n_replications: int = 2_000,
+    n_resamples: int = 1_999,
+) -> list[IntervalResult]:
+    """Return the rows of a table, each with the coverage that its own method reaches on data like these.
+
+    Statistics that read the same columns are judged on the same simulated data sets.
+    """
+    key = jax.random.fold_in(source.key, PURPOSE_CHECK)
+    by_inputs: dict[str, list[IntervalResult]] = {}
+    for row in rows:
+        if not math.isnan(row.estimate) and row.method in METHODS:
+            by_inputs.setdefault("scores" if "y_score" in statistics[row.statistic].inputs else "rest", []).append(row)
+    judged = {}
+    for together in by_inputs.values():
+        mine = {row.statistic: statistics[row.statistic] for row in together}
+        methods = {row.statistic: [row.method] for row in together}
+        level = together[0].confidence_level
+        cell = Cell(
+            _fitted(mine[together[0].statistic], sample), sample.n, mine, methods, [level], n_replications, n_resamples
+        )
+        judged.update({j.statistic: j for j in run_cell(cell, key).judgements})
+    return [
+        dataclasses.replace(
+            row, coverage=judged[row.statistic].coverage, coverage_error=judged[row.statistic].coverage_error
+        )
+        if row.statistic in judged
+        else row
+        for row in rows
+    ]

@@ -1,0 +1,118 @@
+import jax
+import numpy as np
+import pytest
+
+import jaxci
+from jaxci.coverage import proportion_coverage
+from jaxci.distributions import EmpiricalTargets, truth
+from jaxci.statistics import R2, MeanSquaredError
+
+QUICK = {"n_replications": 100, "n_resamples": 99, "rng": 0}
+
+
+def values(n=40):
+    return np.random.default_rng(0).beta(8, 2, n)
+
+
+def labels(n=60):
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, n)
+    return y, np.where(rng.random(n) < 0.8, y, 1 - y), np.clip(0.3 * y + 0.7 * rng.random(n), 0.01, 0.99)
+
+
+def test_accuracy_is_enumerated_at_the_observed_share():
+    y, guess, _ = labels()
+    result = jaxci.check_coverage("accuracy", y, guess, rng=0)
+    for method in ("wald", "wilson", "percentile"):
+        assert result[method].coverage == pytest.approx(proportion_coverage(np.mean(y == guess), 60, method))
+        assert result[method].coverage_error == 0
+
+
+@pytest.mark.parametrize("statistic", ["mean", "median", "trimmed_mean", "std", "iqr"])
+def test_summaries_of_values(statistic):
+    result = jaxci.check_coverage(statistic, values(), methods=["percentile", "bca"], n=25, **QUICK)
+    assert result.n == 25
+    assert 0.7 < result["bca"].coverage <= 1
+    assert "percentile" in str(result)
+
+
+def test_scores_and_regression_rows():
+    y, _, score = labels()
+    auc = jaxci.check_coverage("roc_auc", y, score, methods=["delong_logit", "bca"], **QUICK)
+    assert 0.8 < auc["delong_logit"].coverage <= 1
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=50)
+    r2 = jaxci.check_coverage("r2", x, x + rng.normal(size=50), methods=["percentile"], **QUICK)
+    assert 0.7 < r2["percentile"].coverage <= 1
+
+
+def test_targets_have_the_statistic_of_their_rows_as_truth():
+    rng = np.random.default_rng(2)
+    x, z = rng.normal(size=(2, 30))
+    law = EmpiricalTargets(x, z)
+    assert truth(law, MeanSquaredError(), jax.random.key(0)).value == pytest.approx(np.mean((x - z) ** 2))
+    assert truth(law, R2(), jax.random.key(0)).value == pytest.approx(
+        1 - np.sum((x - z) ** 2) / np.sum((x - x.mean()) ** 2)
+    )
+
+
+def test_a_calibrated_interval_is_that_of_the_nominal_level():
+    x = values(20)
+    result = jaxci.check_coverage("mean", x, methods=["percentile"], calibrate=True, **QUICK)
+    nominal = result.calibrated_levels["percentile"]
+    assert nominal > 0.95  # the percentile interval is too narrow at n = 20
+    direct = jaxci.interval("mean", x, method="percentile", confidence_level=nominal, rng=0)
+    assert result.calibrated.confidence_interval == direct.confidence_interval
+    assert result.to_dict()["calibrated"]["confidence_level"] == nominal
+
+
+def test_a_check_repeats_with_its_rng():
+    first = jaxci.check_coverage("mean", values(), methods=["t"], n_replications=60, n_resamples=99)
+    again = jaxci.check_coverage("mean", values(), methods=["t"], n_replications=60, n_resamples=99, rng=first.rng)
+    assert first["t"].mean_width == again["t"].mean_width
+    assert len(first.to_frame()) == 1
+
+
+def test_every_row_of_a_table_carries_its_coverage():
+    y, guess, score = labels()
+    table = jaxci.evaluate(y, guess, score, metrics=["accuracy", "f1", "roc_auc"], check=True, n_resamples=199, rng=0)
+    assert all(0.8 < row.coverage <= 1 for row in table)
+    assert table["accuracy"].coverage_error == 0 < table["f1"].coverage_error
+    assert "coverage" in str(table).splitlines()[1]
+    assert "coverage" in table.to_frame()
+    plain = jaxci.evaluate(y, guess, metrics=["accuracy"], rng=0)
+    assert np.isnan(plain["accuracy"].coverage)
+    assert "coverage" not in str(plain).splitlines()[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (("mean", [1.0, 2.0]), {"n": 1}, "n must be at least 2; got 1"),
+        (("mean", [1.0, 2.0]), {"methods": ["wilson"]}, "methods must serve the statistic"),
+        (("mean", [1.0, 2.0]), {"methods": []}, "methods must name at least one method"),
+        (("mean", [1.0, 2.0]), {"methods": ["percentil"]}, "did you mean 'percentile'"),
+        (("mean", [1.0]), {}, "at least 2 observations"),
+        (("mean", [1.0, np.nan]), {}, "values must be finite"),
+        (("mean", [1.0, 2.0]), {"n_replications": 1}, "n_replications must be at least 2; got 1"),
+        (("mean", [1.0, 2.0]), {"confidence_level": 95}, "confidence_level must lie in"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments, options, message):
+    with pytest.raises(ValueError, match=message):
+        jaxci.check_coverage(*arguments, **options)
+
+
+def test_functions_and_dependent_rows_are_refused():
+    with pytest.raises(TypeError, match="statistic must be a metric's name"):
+        jaxci.check_coverage(np.mean, [1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="check=True needs independent rows"):
+        jaxci.evaluate([0, 1, 1, 0], [0, 1, 0, 0], groups=[1, 1, 2, 2], check=True)
+    with pytest.raises(ValueError, match="check=True needs .* two-sided"):
+        jaxci.evaluate([0, 1, 1, 0], [0, 1, 0, 0], alternative="less", check=True)
+
+
+def test_constant_data_are_flagged():
+    with pytest.warns(jaxci.JaxciWarning, match="the same in all samples"):
+        result = jaxci.check_coverage("mean", np.full(10, 0.3), methods=["t"], **QUICK)
+    assert result["t"].mean_width == pytest.approx(0, abs=1e-12)
