@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jaxci.cli.progress import progress
+from jaxci.cli.study import study
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,6 +28,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+app.add_typer(study)
 
 DEMO_SEED = 0
 

@@ -1,8 +1,11 @@
 """Whether an interval can be trusted: simulated, or enumerated, coverage."""
 
+from jaxci.coverage.bundled import bundled_names, load_study
 from jaxci.coverage.cell import Cell, run_cell
 from jaxci.coverage.check import CoverageCheck, check
 from jaxci.coverage.enumeration import proportion_coverage
+from jaxci.coverage.results import StudyResults
+from jaxci.coverage.study import Study
 from jaxci.coverage.tally import Behaviour, CellResult, Judgement
 
 __all__ = [
@@ -11,7 +14,11 @@ __all__ = [
     "CellResult",
     "CoverageCheck",
     "Judgement",
+    "Study",
+    "StudyResults",
+    "bundled_names",
     "check",
+    "load_study",
     "proportion_coverage",
     "run_cell",
 ]

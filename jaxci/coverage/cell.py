@@ -28,6 +28,10 @@ from jaxci.statistics.summary import Variance
 PURPOSE_DATA, PURPOSE_BANK, PURPOSE_TRUTH = 0, 1, 2
 BLOCK = 2**17
 """Draws of a bank made together: they stay in a CPU's cache."""
+BUDGET = 2**29
+"""Bytes that the replicates of some data sets may take at a time, where no limit is given."""
+BYTES_PER_REPLICATE = 32
+"""Products, their sorted copies and what methods make of them."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -93,17 +97,25 @@ def group_bounds(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Bounds of every data set of a group, clipped to the estimand's range; ``alone(r)`` is evidence of one."""
     undefined = np.isnan(evidence.estimate)
-    if method.needs <= BATCHED and not method.one_by_one:
-        found = method.bounds(evidence, sides)
-        low, high = np.asarray(found.low, float), np.asarray(found.high, float)
-    else:
-        low, high = np.full(undefined.shape, np.nan), np.full(undefined.shape, np.nan)
-        for r in np.flatnonzero(~undefined):
-            with contextlib.suppress(ValueError):  # there is no such interval for these data: NaN
-                low[r], high[r] = method.bounds(alone(int(r)), sides)[:2]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        low, high = _bounds(method, evidence, sides, alone, undefined)
     bottom, top = evidence.statistic.bounds
     low, high = np.maximum(low, bottom), np.minimum(high, top)
     return np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
+
+
+def _bounds(
+    method: Method, evidence: Evidence, sides: Tails, alone: Callable[[int], Evidence], undefined: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds as the method gives them: of the whole group at once where it can."""
+    if method.needs <= BATCHED and not method.one_by_one:
+        found = method.bounds(evidence, sides)
+        return np.asarray(found.low, float), np.asarray(found.high, float)
+    low, high = np.full(undefined.shape, np.nan), np.full(undefined.shape, np.nan)
+    for r in np.flatnonzero(~undefined):
+        with contextlib.suppress(ValueError):  # there is no such interval for these data: NaN
+            low[r], high[r] = method.bounds(alone(int(r)), sides)[:2]
+    return low, high
 
 
 def draw(
@@ -158,11 +170,13 @@ def simulate(
     *,
     groups: Sequence[int] | None = None,
     spread: Spread | None = None,
+    memory_limit: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Tally:
     """Simulate some groups of a cell, all by default; statistics without a known truth are left out.
 
-    Draws of data set r depend on ``key`` and r alone, the bank of group g on ``key`` and g.
+    Draws of data set r depend on ``key`` and r alone, the bank of group g on ``key`` and g. The
+    replicates of no more data sets than fit ``memory_limit`` bytes are held at a time.
     Cost: G banks of B n draws, R B n multiply-adds a linear statistic, and sorting R rows of B.
     """
     spread = spread or Spread.over()
@@ -177,24 +191,26 @@ def simulate(
         return tally
     banked = any(road.uses_bank for road in roads.values())
     data_key, bank_key = jax.random.fold_in(key, PURPOSE_DATA), jax.random.fold_in(key, PURPOSE_BANK)
-    sizes = cell.group_sizes()
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    mine = range(len(sizes)) if groups is None else groups
+    starts = np.concatenate([[0], np.cumsum(cell.group_sizes())])
+    mine = range(len(starts) - 1) if groups is None else groups
     classes = cell.distribution.n_classes
+    most = max(len(spread.devices), (memory_limit or BUDGET) // (BYTES_PER_REPLICATE * (cell.n_resamples + cell.n)))
     for done, group in enumerate(mine):
-        with jax.enable_x64(True):
-            draws = draw(cell.distribution, data_key, int(starts[group]), sizes[group], cell.n, spread)
         bank = _bank(bank_key, group, cell.n, cell.n_resamples, spread) if banked else None
-        for name, road in roads.items():
-            evidence = road.evidence(draws, bank if road.uses_bank else None)
-            tally.estimated(name, group, np.asarray(evidence.estimate))
-            for method_name, method in methods[name].items():
-                needs = method.needs & ALONE
-                whole = functools.partial(supplemented, evidence, draws, classes, needs, bank, spread)
-                alone = functools.lru_cache(maxsize=None)(whole)
-                for level in cell.levels:
-                    low, high = group_bounds(method, evidence, tails(level), alone)
-                    tally.add((name, method_name, level), group, low, high, truths[name].value)
+        for start in range(int(starts[group]), int(starts[group + 1]), most):
+            size = min(most, int(starts[group + 1]) - start)
+            with jax.enable_x64(True):
+                draws = draw(cell.distribution, data_key, start, size, cell.n, spread)
+            for name, road in roads.items():
+                evidence = road.evidence(draws, bank if road.uses_bank else None)
+                tally.estimated(name, group, np.asarray(evidence.estimate))
+                for method_name, method in methods[name].items():
+                    needs = method.needs & ALONE
+                    whole = functools.partial(supplemented, evidence, draws, classes, needs, bank, spread)
+                    alone = functools.lru_cache(maxsize=None)(whole)
+                    for level in cell.levels:
+                        low, high = group_bounds(method, evidence, tails(level), alone)
+                        tally.add((name, method_name, level), group, low, high, truths[name].value)
         if progress is not None:
             progress(done + 1, len(mine))
     return tally

@@ -102,17 +102,18 @@ class Tally:
         self.estimates: dict[str, dict[int, np.ndarray]] = {}
 
     def add(self, series: Series, group: int, low: np.ndarray, high: np.ndarray, target: float) -> None:
-        """Count the intervals of one group; bounds (Rg,), NaN where there is none."""
+        """Count the intervals of one group, or of the next part of it; bounds (Rg,), NaN where there is none."""
         missing = np.isnan(low) | np.isnan(high)
         below, above = ~missing & (high < target), ~missing & (low > target)
         covered = ~missing & ~below & ~above
         counts = np.array([np.sum(x) for x in (covered, below, above, missing)])
-        self.counts.setdefault(series, {})[group] = counts
-        self.widths.setdefault(series, {})[group] = (high - low)[~missing].astype(np.float32)
+        held = self.counts.setdefault(series, {})
+        held[group] = held[group] + counts if group in held else counts
+        _append(self.widths.setdefault(series, {}), group, (high - low)[~missing].astype(np.float32))
 
     def estimated(self, statistic: str, group: int, estimates: np.ndarray) -> None:
-        """Keep the estimates (Rg,) of one group."""
-        self.estimates.setdefault(statistic, {})[group] = np.asarray(estimates, np.float64)
+        """Keep the estimates (Rg,) of one group, or of the next part of it."""
+        _append(self.estimates.setdefault(statistic, {}), group, np.asarray(estimates, np.float64))
 
     @classmethod
     def merged(cls, parts: Iterable[Tally]) -> Tally:
@@ -179,6 +180,10 @@ class Tally:
             float(np.median(finite)) if finite.size else math.nan,
             mean / interdecile if interdecile > 0 else math.nan,
         )
+
+
+def _append(table: dict[int, np.ndarray], group: int, values: np.ndarray) -> None:
+    table[group] = np.concatenate([table[group], values]) if group in table else values
 
 
 def group_error(covered: np.ndarray, sizes: np.ndarray) -> float:

@@ -1,0 +1,146 @@
+"""The commands ``jaxci study new | run | status | report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from jaxci.cli.progress import progress
+
+study = typer.Typer(name="study", help="Coverage studies: how far interval methods can be trusted.")
+
+Source = Annotated[str, typer.Argument(metavar="FILE", help="A study file (TOML), or the name of a bundled study.")]
+Folder = Annotated[
+    Path | None, typer.Option("--out", metavar="DIR", help="Folder of the results; FILE without .toml by default.")
+]
+Counted = Annotated[int | None, typer.Option(metavar="N")]
+
+
+def _split(text: str | None) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()] if text else []
+
+
+def _folder(source: str, out: Path | None) -> Path:
+    return out if out is not None else Path(f"{Path(source).stem}-results")
+
+
+def _data(file: Path, values: list[str], target: str | None, scores: list[str], by: list[str]) -> dict[str, Any]:
+    """Read the instances of a file: per-case values, or labels with logits."""
+    import numpy as np
+
+    from jaxci.api.labels import encode_labels
+    from jaxci.cli.tables import as_scores, read_columns
+    from jaxci.coverage.bundled import instances
+
+    if bool(values) == bool(target and scores):
+        raise ValueError("--data needs either --value, or --target and --score")
+    columns = read_columns(file, [*by, *values, *scores, *([target] if target else [])])
+    found: dict[str, Any] = {}
+    tags: dict[str, dict[str, str]] = {}
+    if values:
+        for column in values:
+            kept = ~np.isnan(columns[column].astype(float))
+            rows, known = instances({name: column[kept] for name, column in columns.items()}, by)
+            for name, chosen in rows.items():
+                called = column if not by else f"{column}, {name}"
+                found[called] = columns[column][kept][chosen].astype(float)
+                tags[called] = {"metric": column, **known.get(name, {})}
+    else:
+        assert target is not None
+        codes = encode_labels({"y_true": columns[target]}, None, 1)[0]["y_true"]
+        logits = as_scores(columns, scores)
+        rows, tags = instances(columns, by)
+        for name, chosen in rows.items():
+            found[name] = (logits[chosen], codes[chosen])
+    return {"data": found, "tags": tags}
+
+
+@study.command()
+def new(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The study file to write (TOML).", show_default=False)],
+    design: Annotated[str, typer.Option(metavar="NAME", help="A bundled study to start from.")] = "summaries",
+    data: Annotated[Path | None, typer.Option(metavar="DATA", help="CSV or Parquet file of your own cases.")] = None,
+    value: Annotated[str | None, typer.Option(metavar="COL,...", help="Columns of per-case values.")] = None,
+    target: Annotated[str | None, typer.Option(metavar="COL", help="Column of true labels.")] = None,
+    score: Annotated[str | None, typer.Option(metavar="COL,...", help="Columns of logits, one a class.")] = None,
+    by: Annotated[str | None, typer.Option(metavar="COL,...", help="Columns that name the instances.")] = None,
+    sizes: Annotated[str | None, typer.Option(metavar="N,...", help="Sample sizes.")] = None,
+    replications: Counted = None,
+    resamples: Counted = None,
+    groups: Counted = None,
+    seed: Counted = None,
+) -> None:
+    """Write a study file, to look at and to change before it is run."""
+    from jaxci.coverage.bundled import load_study
+
+    changes: dict[str, Any] = {} if data is None else _data(data, _split(value), target, _split(score), _split(by))
+    given = {"n_replications": replications, "n_resamples": resamples, "n_groups": groups, "seed": seed}
+    changes |= {name: number for name, number in given.items() if number is not None}
+    if sizes is not None:
+        changes["sample_sizes"] = [int(n) for n in _split(sizes)]
+    found = load_study(design, **changes)
+    found.save(file)
+    typer.echo(f"{file}: {len(found.cell_names())} cells; run it with: jaxci study run {file}")
+
+
+@study.command()
+def run(
+    file: Source,
+    out: Folder = None,
+    memory_limit: Annotated[int | None, typer.Option(metavar="BYTES", help="Memory for replicates.")] = None,
+    distributed: Annotated[
+        bool, typer.Option("--distributed", help="One of several processes (see jax.distributed.initialize).")
+    ] = False,
+) -> None:
+    """Simulate what is not in the folder yet; stop it at any time, and run it again to go on."""
+    import jax
+
+    from jaxci.coverage.bundled import load_study
+
+    if distributed:
+        jax.distributed.initialize()
+    found = load_study(file)
+    folder = _folder(file, out)
+    with progress("simulating", delay=0.0) as advance:
+        results = found.run(folder, memory_limit=memory_limit, progress=advance)
+    typer.echo(f"{results.n_done} of {results.n_cells} cells in {folder}; see: jaxci study report {file}")
+
+
+@study.command()
+def status(file: Source, out: Folder = None) -> None:
+    """Say which cells are done."""
+    from jaxci.coverage.bundled import load_study
+    from jaxci.coverage.store import Store
+
+    found = load_study(file)
+    store = Store.opened(_folder(file, out), found.to_dict(), create=False)
+    names = found.cell_names()
+    missing = [name for name in names if not store.has(name)]
+    typer.echo(f"{len(names) - len(missing)} of {len(names)} cells are done in {store.folder}")
+    for name in missing[:20]:
+        typer.echo(f"  to do: {name}")
+    if len(missing) > 20:
+        typer.echo(f"  ... and {len(missing) - 20} more")
+
+
+@study.command()
+def report(
+    file: Source,
+    out: Folder = None,
+    html: Annotated[Path | None, typer.Option("--html", metavar="OUT", help="The page; report.html in DIR.")] = None,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", metavar="OUT", help="Also write the table (CSV, Parquet).")
+    ] = None,
+) -> None:
+    """Write one HTML page with tables and pictures of what is done."""
+    from jaxci.coverage.bundled import load_study
+
+    found, folder = load_study(file), _folder(file, out)
+    results = found.results(folder)
+    page = folder / "report.html" if html is None else html
+    results.report(page)
+    if csv is not None:
+        results.save(csv)
+    typer.echo(f"{page}: {results.n_done} of {results.n_cells} cells")

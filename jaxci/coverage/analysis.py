@@ -1,0 +1,401 @@
+"""Analysis of a coverage study: convergence pace, required sizes, comparisons, quartiles, failures.
+
+Every function reads a column table: a dict of one-dimensional arrays of one length, one row a
+judged cell. Every function returns such a table.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from jaxci.api.validation import check_choice, check_count, check_number, shown
+from jaxci.coverage.permutation import label_test, sign_flip_test
+
+Columns = dict[str, np.ndarray]
+
+SERIES = ("distribution", "statistic", "method", "level")
+"""What identifies one curve against n."""
+GROUP = ("statistic", "method", "level", "n")
+"""What instances (distributions) are summarized within."""
+
+
+class StudyTable(Protocol):
+    """Anything with the rows of a study: ``columns``, and the names of its tag columns."""
+
+    @property
+    def columns(self) -> Columns:
+        """Column table."""
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Columns that describe the distribution."""
+
+
+def require(columns: Mapping[str, np.ndarray], names: Sequence[str], argument: str = "columns") -> None:
+    """Raise ``ValueError`` unless every name is a column."""
+    for name in names:
+        if name not in columns:
+            raise ValueError(f"{argument} must name columns of the table ({', '.join(columns)}); got {name!r}")
+
+
+def groups(columns: Mapping[str, np.ndarray], by: Sequence[str]) -> dict[tuple[Any, ...], np.ndarray]:
+    """Return the row numbers of every combination of the columns ``by``, in order of appearance."""
+    found: dict[tuple[Any, ...], list[int]] = {}
+    size = len(next(iter(columns.values()), ()))
+    keys = zip(*(columns[name].tolist() for name in by), strict=True) if by else itertools.repeat((), size)
+    for row, key in enumerate(keys):
+        found.setdefault(key, []).append(row)
+    return {key: np.array(rows) for key, rows in found.items()}
+
+
+def take(columns: Mapping[str, np.ndarray], rows: np.ndarray) -> Columns:
+    """Return the table of some rows (a mask or row numbers)."""
+    return {name: values[rows] for name, values in columns.items()}
+
+
+def levels_of(values: np.ndarray) -> list[Any]:
+    """Return the distinct values of a column, in order of appearance."""
+    return list(dict.fromkeys(values.tolist()))
+
+
+def _table(by: Sequence[str], keys: Sequence[tuple[Any, ...]], **computed: Sequence[Any]) -> Columns:
+    identity = {name: np.array([key[j] for key in keys]) for j, name in enumerate(by)}
+    return identity | {name: np.array(values) for name, values in computed.items()}
+
+
+def convergence_pace(columns: Columns, tags: Sequence[str] = ()) -> Columns:
+    """Fit the pace at which coverage comes to its level.
+
+    Coverage is modelled as ``level + pace / n``; the pace is the least-squares slope through the
+    origin of ``coverage - level`` on ``1 / n``. A negative pace is undercoverage in small samples.
+
+    Parameters
+    ----------
+    columns : dict of str to (rows,) array
+    tags : sequence of str
+        Columns that describe the distribution; carried over.
+
+    Returns
+    -------
+    dict of str to (series,) array
+        ``distribution``, ``statistic``, ``method``, ``level``, the tags, ``pace``,
+        ``relative_error`` and ``sizes`` (the number of sample sizes). The relative error is the
+        root of the residual sum of squares over the sum of squared coverages.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing.
+
+    References
+    ----------
+    Andre et al. (2026), supplement S7.1, equation 2.
+    """
+    require(columns, (*SERIES, "n", "coverage"))
+    require(columns, tags, "tags")
+    pace, error, sizes = [], [], []
+    found = groups(columns, (*SERIES, *tags))
+    for rows in found.values():
+        inverse = 1.0 / columns["n"][rows]
+        coverage, level = columns["coverage"][rows], columns["level"][rows]
+        beta = float(inverse @ (coverage - level) / (inverse @ inverse))
+        residual = coverage - level - beta * inverse
+        square = float(coverage @ coverage)
+        pace.append(beta)
+        error.append(float(np.sqrt(residual @ residual / square)) if square > 0 else np.nan)
+        sizes.append(len(rows))
+    return _table((*SERIES, *tags), list(found), pace=pace, relative_error=error, sizes=sizes)
+
+
+def _crossing(n: np.ndarray, quality: np.ndarray, target: float, power: float) -> float:
+    """Return the n at which ``quality``, linear in ``n ** -power`` between sizes, first reaches ``target``.
+
+    The smallest size if it is reached there, NaN if it is reached nowhere.
+    """
+    reached = np.flatnonzero(quality >= target)
+    if reached.size == 0:
+        return np.nan
+    i = int(reached[0])
+    if i == 0 or np.isnan(quality[i - 1]):
+        return float(n[i])
+    share = (target - quality[i - 1]) / (quality[i] - quality[i - 1])
+    x = n ** (-power)
+    return float((x[i - 1] + share * (x[i] - x[i - 1])) ** (-1 / power))
+
+
+def required_n(
+    columns: Columns,
+    *,
+    coverage: float | None = None,
+    width: float | None = None,
+    by: Sequence[str] = SERIES,
+) -> Columns:
+    """Find the sample size a coverage, a mean width, or both, take.
+
+    Between simulated sizes the coverage is taken to be linear in ``1 / n`` and the mean width in
+    ``1 / sqrt(n)``. The answer is the first crossing; nothing is extrapolated.
+
+    Parameters
+    ----------
+    columns : dict of str to (rows,) array
+    coverage : float in (0, 1), optional
+        Least coverage wanted.
+    width : float > 0, optional
+        Largest mean width wanted. With both targets the larger size counts.
+    by : sequence of str
+        Columns that identify one curve against n.
+
+    Returns
+    -------
+    dict of str to (series,) array
+        The columns ``by`` and ``required_n`` (NaN where a target is not reached), with three
+        flags: ``reached``; ``at_smallest``, where the smallest simulated size is already enough
+        and a smaller one may be; ``kept``, where every larger simulated size meets the targets.
+
+    Raises
+    ------
+    ValueError
+        If no target is given, a target is out of its range, a column is missing, or a curve has
+        two rows of one size.
+
+    References
+    ----------
+    Andre et al. (2026), section 4.5 and figure 11.
+    """
+    if coverage is None and width is None:
+        raise ValueError("coverage or width must be given; got None for both")
+    targets = []
+    if coverage is not None:
+        check_number("coverage", coverage, "lie in (0, 1)", lambda x: 0 < x < 1)
+        targets.append(("coverage", 1.0, coverage, 1.0))
+    if width is not None:
+        check_number("width", width, "be positive and finite", lambda x: 0 < x < np.inf)
+        targets.append(("mean_width", -1.0, -width, 0.5))
+    require(columns, ("n", *(name for name, *_ in targets)))
+    require(columns, by, "by")
+    found = groups(columns, by)
+    sizes, at_smallest, kept = [], [], []
+    for key, rows in found.items():
+        rows = rows[np.argsort(columns["n"][rows], kind="stable")]
+        n = columns["n"][rows].astype(float)
+        if np.any(np.diff(n) == 0):
+            raise ValueError(f"by must identify one row a size; {shown(key)} has several rows of one n")
+        curves = [(sign * columns[name][rows], target, power) for name, sign, target, power in targets]
+        size = max(_crossing(n, *curve) for curve in curves) if all(np.any(c >= t) for c, t, _ in curves) else np.nan
+        good = np.all([curve >= target for curve, target, _ in curves], axis=0)
+        sizes.append(size)
+        at_smallest.append(bool(good[0]))
+        kept.append(bool(np.all(good[n >= size])) and not np.isnan(size))
+    reached = ~np.isnan(np.array(sizes))
+    return _table(by, list(found), required_n=sizes, reached=reached, at_smallest=at_smallest, kept=kept)
+
+
+def quartiles(columns: Columns, *, by: Sequence[str] = GROUP) -> Columns:
+    """Summarize coverage and mean width over instances (distributions).
+
+    Parameters
+    ----------
+    columns : dict of str to (rows,) array
+    by : sequence of str
+        Columns held fixed; tags may be among them.
+
+    Returns
+    -------
+    dict of str to (groups,) array
+        The columns ``by``, ``instances``, and ``_q1``, ``_median`` and ``_q3`` of ``coverage``
+        and of ``mean_width``. NaNs are left out; NaN where there is nothing else.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing.
+    """
+    require(columns, ("coverage", "mean_width"))
+    require(columns, by, "by")
+    found = groups(columns, by)
+    out = _table(by, list(found), instances=[len(rows) for rows in found.values()])
+    for name in ("coverage", "mean_width"):
+        three = np.array([_quartiles(columns[name][rows]) for rows in found.values()]).reshape(-1, 3)
+        out |= {f"{name}_{part}": three[:, j] for j, part in enumerate(("q1", "median", "q3"))}
+    return out
+
+
+def _quartiles(values: np.ndarray) -> np.ndarray:
+    known = values[~np.isnan(values)]
+    return np.quantile(known, [0.25, 0.5, 0.75]) if known.size else np.full(3, np.nan)
+
+
+def failures(columns: Columns, *, by: Sequence[str] = GROUP) -> Columns:
+    """Return the rows whose coverage lies below ``Q1 - 1.5 IQR`` of their group.
+
+    Parameters
+    ----------
+    columns : dict of str to (rows,) array
+    by : sequence of str
+        Columns that make a group; the quartiles are over its instances.
+
+    Returns
+    -------
+    dict of str to (failures,) array
+        All columns of those rows, and ``fence``, the bound they fall below; lowest coverage first.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing.
+
+    References
+    ----------
+    Andre et al. (2026), tables S6 and S7. Their section 4.6 prints Q3 in place of Q1.
+    """
+    require(columns, ("coverage",))
+    require(columns, by, "by")
+    fence = np.full(len(columns["coverage"]), np.nan)
+    for rows in groups(columns, by).values():
+        q1, _, q3 = _quartiles(columns["coverage"][rows])
+        fence[rows] = q1 - 1.5 * (q3 - q1)
+    failed = np.flatnonzero(columns["coverage"] < fence)
+    failed = failed[np.argsort(columns["coverage"][failed], kind="stable")]
+    return take(columns | {"fence": fence}, failed)
+
+
+def compare(
+    columns: Columns,
+    tags: Sequence[str] = (),
+    *,
+    by: str,
+    value: str = "coverage",
+    paired: bool = True,
+    within: Sequence[str] = (),
+    n_permutations: int = 50_000,
+    seed: int = 0,
+) -> Columns:
+    """Compare all pairs of levels of one column by permutation tests.
+
+    The units that are flipped or relabelled are instances: distributions; or, if ``by`` is a tag
+    and the test is paired, combinations of the other tags; or, if ``by`` is ``"distribution"``,
+    the settings. The settings (statistic, method, level, n) of one instance are simulated from
+    one distribution, so they are averaged within the instance, not counted as units of their own;
+    a paired test averages over the settings that both levels have.
+
+    Parameters
+    ----------
+    columns : dict of str to (rows,) array
+    tags : sequence of str
+        Columns that describe the distribution.
+    by : str
+        A tag, ``"distribution"``, ``"statistic"``, ``"method"`` or ``"level"``.
+    value : str
+        A numeric column, or ``"pace"`` (see :func:`convergence_pace`).
+    paired : bool
+        Sign flips of the differences over common units, or permutations of the labels.
+    within : sequence of str
+        Columns (settings or tags) for each combination of which the tests are made apart.
+    n_permutations : int
+        Paired tests take all sign flips where these are not more.
+    seed : int
+
+    Returns
+    -------
+    dict of str to (pairs,) array
+        The columns ``within``, ``first``, ``second``, ``first_units``, ``second_units``,
+        ``difference`` (of the means, first minus second), ``pvalue`` (two-sided),
+        ``pvalue_bonferroni`` (times the number of rows, at most 1), ``permutations`` and
+        ``test``, which says whether the flips were all taken. Pairs without common units are left out.
+
+    Raises
+    ------
+    ValueError
+        If ``by``, ``value`` or ``within`` is not such a column, ``by`` has fewer than two levels,
+        no pair has a common unit, a paired unit holds several distributions, or
+        ``n_permutations`` is not positive.
+
+    References
+    ----------
+    Andre et al. (2026), section 3.3 and supplement S7.2.
+    """
+    check_count("n_permutations", n_permutations, 1)
+    require(columns, (*SERIES, "n"))
+    require(columns, tags, "tags")
+    check_choice("by", by, (*SERIES, *tags))
+    if value != "pace":
+        require(columns, (value,), "value")
+    table = convergence_pace(columns, tags) if value == "pace" else columns
+    settings = SERIES[1:] if value == "pace" else GROUP
+    for name in within:
+        check_choice("within", name, [x for x in (*settings, *tags) if x != by])
+    if len(levels_of(table[by])) < 2:
+        raise ValueError(f"by must name a column of two or more levels; {by!r} has {shown(levels_of(table[by]))}")
+    rest = tuple(x for x in settings if x not in (by, *within))
+    if by == "distribution":
+        unit, rest = rest, ()
+    elif by in tags and paired:
+        unit = tuple(tag for tag in tags if tag not in (by, *within))
+    else:
+        unit = ("distribution",)
+    table = take(table, ~np.isnan(table[value]))
+    keys, found = [], []
+    for stratum, rows in groups(table, within).items():
+        samples = _samples(take(table, rows), by, unit, rest, value, paired)
+        for first, second in itertools.combinations(samples, 2):
+            if paired:
+                test = _paired(samples[first], samples[second], n_permutations, seed)
+            else:
+                test = _unpaired(samples[first], samples[second], n_permutations, seed)
+            if test is not None:
+                keys.append((*stratum, first, second))
+                found.append(test)
+    if not found:
+        raise ValueError(f"by must name a column whose levels share units; no two levels of {by!r} do")
+    names = ("first_units", "second_units", "difference", "pvalue", "permutations", "test")
+    computed = dict(zip(names, zip(*found, strict=True), strict=True))
+    corrected = np.minimum(np.array(computed["pvalue"]) * len(found), 1.0)
+    return _table((*within, "first", "second"), keys, **computed) | {"pvalue_bonferroni": corrected}
+
+
+Samples = dict[tuple[Any, ...], dict[tuple[Any, ...], list[float]]]
+
+
+def _samples(
+    table: Columns, by: str, unit: Sequence[str], rest: Sequence[str], value: str, paired: bool
+) -> dict[Any, Samples]:
+    """Return the values of every setting of every unit of every level of ``by``."""
+    out: dict[Any, Samples] = {}
+    for key, rows in groups(table, (by, *unit, *rest)).items():
+        own, setting = key[1 : 1 + len(unit)], key[1 + len(unit) :]
+        if paired and len(rows) > 1:
+            raise ValueError(
+                f"paired=True needs one distribution a unit ({', '.join(unit) or 'no other tag'}); "
+                f"{shown(key)} has {len(rows)}: name more tags, or pass paired=False"
+            )
+        out.setdefault(key[0], {}).setdefault(own, {})[setting] = table[value][rows].tolist()
+    return out
+
+
+Test = tuple[int, int, float, float, int, str]
+
+
+def _paired(first: Samples, second: Samples, n_permutations: int, seed: int) -> Test | None:
+    found = []
+    for unit in first.keys() & second.keys():
+        shared = first[unit].keys() & second[unit].keys()
+        if shared:
+            found.append((unit, np.mean([first[unit][s][0] - second[unit][s][0] for s in sorted(shared)])))
+    if not found:
+        return None
+    differences = np.array([difference for _, difference in sorted(found)])
+    p, total, exact = sign_flip_test(differences, n_permutations=n_permutations, seed=seed)
+    name = "all sign flips" if exact else "drawn sign flips"
+    return len(found), len(found), float(differences.mean()), p, total, name
+
+
+def _unpaired(first: Samples, second: Samples, n_permutations: int, seed: int) -> Test:
+    a, b = (
+        np.array([np.mean([v for vs in s.values() for v in vs]) for s in side.values()]) for side in (first, second)
+    )
+    p = label_test(a, b, n_permutations=n_permutations, seed=seed)
+    return len(a), len(b), float(a.mean() - b.mean()), p, n_permutations, "drawn label permutations"

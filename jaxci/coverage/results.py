@@ -1,0 +1,146 @@
+"""Results of a study as tables, with their analysis."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxci.coverage import analysis
+from jaxci.results import aligned, frame, html_table, number
+
+MOST_ROWS = 60
+"""Rows that a printed table shows."""
+
+
+def as_columns(rows: Sequence[dict[str, Any]]) -> dict[str, np.ndarray]:
+    """Return rows as columns; a tag that a row lacks is empty."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return {name: np.array([row.get(name, "") for row in rows]) for name in names}
+
+
+class ColumnTable:
+    """A table by columns: prints, becomes a pandas frame, and gives its columns by name."""
+
+    def __init__(self, columns: dict[str, np.ndarray]):
+        self.columns = columns
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.columns[name]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one dictionary a row."""
+        names = list(self.columns)
+        lists = [self.columns[name].tolist() for name in names]
+        return [dict(zip(names, row, strict=True)) for row in zip(*lists, strict=True)]
+
+    def to_frame(self) -> Any:
+        """Return a pandas frame."""
+        return frame(self.records())
+
+    def layout(self) -> tuple[list[str], list[list[str]]]:
+        """Return header and cells of the printed table."""
+        rows = [
+            [number(x) if isinstance(x, float) else str(x) for x in record.values()]
+            for record in self.records()[:MOST_ROWS]
+        ]
+        return list(self.columns), rows
+
+    def __str__(self) -> str:
+        rest = len(self) - MOST_ROWS
+        return aligned(*self.layout()) + (f"\n... and {rest} rows more" if rest > 0 else "")
+
+    def _repr_html_(self) -> str:
+        return html_table(*self.layout())
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class StudyResults:
+    """Finished cells of a study: one row a distribution, sample size, statistic, method and level.
+
+    Attributes
+    ----------
+    columns : dict of str to array
+        The table by columns: those of :class:`~jaxci.coverage.Judgement` and
+        :class:`~jaxci.coverage.Behaviour`, with ``distribution``, ``n`` and the tags.
+    study : Study
+    n_cells, n_done : int
+        Cells of the study, and those that are finished.
+    """
+
+    columns: dict[str, np.ndarray]
+    study: Any
+    n_cells: int
+    n_done: int
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Names of the columns that describe the distributions."""
+        known = getattr(self.study, "tags", {})
+        return tuple(dict.fromkeys(tag for tags in known.values() for tag in tags))
+
+    @property
+    def table(self) -> ColumnTable:
+        """The whole table."""
+        return ColumnTable(self.columns)
+
+    def to_frame(self) -> Any:
+        """Return a pandas frame, one row a judgement."""
+        return self.table.to_frame()
+
+    def save(self, path: str | Path) -> None:
+        """Write the table as CSV, or as Parquet where the name ends so."""
+        path = Path(path)
+        table = self.to_frame()
+        if path.suffix in (".parquet", ".pq"):
+            table.to_parquet(path, index=False)
+        else:
+            table.to_csv(path, index=False)
+
+    def convergence_pace(self) -> ColumnTable:
+        """Pace at which coverage nears its level; see :func:`jaxci.coverage.analysis.convergence_pace`."""
+        return ColumnTable(analysis.convergence_pace(self.columns, self.tags))
+
+    def required_n(self, *, coverage: float | None = None, width: float | None = None) -> ColumnTable:
+        """Sample size needed for a coverage, a width or both; see :func:`jaxci.coverage.analysis.required_n`."""
+        return ColumnTable(analysis.required_n(self.columns, coverage=coverage, width=width))
+
+    def compare(
+        self, *, by: str, value: str = "coverage", paired: bool = True, n_permutations: int = 50_000, seed: int = 0
+    ) -> ColumnTable:
+        """Permutation tests between all pairs of the levels of ``by``; see :func:`jaxci.coverage.analysis.compare`."""
+        return ColumnTable(
+            analysis.compare(
+                self.columns, self.tags, by=by, value=value, paired=paired, n_permutations=n_permutations, seed=seed
+            )
+        )
+
+    def quartiles(self, *, by: tuple[str, ...] = ("statistic", "method", "level", "n")) -> ColumnTable:
+        """Median and quartiles over distributions; see :func:`jaxci.coverage.analysis.quartiles`."""
+        return ColumnTable(analysis.quartiles(self.columns, by=by))
+
+    def failures(self) -> ColumnTable:
+        """Rows of unusually low coverage; see :func:`jaxci.coverage.analysis.failures`."""
+        return ColumnTable(analysis.failures(self.columns))
+
+    def flagged(self) -> ColumnTable:
+        """Rows with something that a reader must know."""
+        chosen = self.columns["flags"] != ""
+        return ColumnTable({name: column[chosen] for name, column in self.columns.items()})
+
+    def report(self, path: str | Path) -> None:
+        """Write a self-contained HTML page with tables and pictures."""
+        from jaxci.coverage.report import report
+
+        report(self, path)
+
+    def __str__(self) -> str:
+        done = f"{self.n_done} of {self.n_cells} cells"
+        wanted = ("distribution", "n", "statistic", "method", "level", "coverage", "coverage_error", "mean_width")
+        return f"{done}\n{ColumnTable({name: self.columns[name] for name in wanted if name in self.columns})}"

@@ -1,0 +1,146 @@
+"""Running a study into a folder: cell by cell, resumable, by one process or several."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import jax
+
+from jaxci.api.validation import check_count
+from jaxci.coverage.processes import Processes, Work
+from jaxci.coverage.results import StudyResults, as_columns
+from jaxci.coverage.sharding import Spread
+from jaxci.coverage.store import Store
+
+
+class Runnable(Protocol):
+    """A study: a description that identifies it, and cells that can be judged one by one."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what identifies the study."""
+
+    def cell_names(self) -> tuple[str, ...]:
+        """Names of the cells."""
+
+    def judged(self, name: str, work: Work, progress: Callable[[int, int], None]) -> dict[str, Any] | None:
+        """Return the record of a cell: ``rows`` and ``seconds``; None from all processes but the first."""
+
+
+class Pace:
+    """Tells how far a run is: a line on stderr, or calls of a user's function with (done, total) in thousandths."""
+
+    def __init__(self, progress: bool | Callable[[int, int], None], cells: int):
+        self.cells, self.done, self.shown = cells, 0, 0.0
+        self.call = progress if callable(progress) else None
+        self.speaks = progress is True
+        self.started = time.perf_counter()
+
+    def within(self, name: str) -> Callable[[int, int], None]:
+        """Return what is called as the cell ``name`` goes on."""
+
+        def advance(done: int, total: int) -> None:
+            share = self.done + done / total
+            if self.call is not None:
+                self.call(round(1000 * share), 1000 * self.cells)
+            now = time.perf_counter()
+            if self.speaks and now - self.shown > 0.5:
+                self.shown = now
+                spent = now - self.started
+                left = spent / share * (self.cells - share)
+                pace = f"{60 * share / spent:.3g} cells/min, {left:.0f} s left"
+                line = f"cell {self.done + 1}/{self.cells} {name}: {pace}"
+                print(f"\r{line[:110]:<110}", end="", file=sys.stderr, flush=True)
+
+        return advance
+
+    def close(self) -> None:
+        """End the line."""
+        if self.shown:
+            print(file=sys.stderr)
+
+
+def run(
+    study: Runnable,
+    folder: str | Path,
+    *,
+    memory_limit: int | None = None,
+    devices: Sequence[jax.Device] | None = None,
+    progress: bool | Callable[[int, int], None] = False,
+) -> StudyResults:
+    """Simulate every cell of ``study`` that ``folder`` does not hold yet, and return all results.
+
+    A cell is written when it is finished, all at once: a run that is killed loses no more than
+    the cell under way, and running again goes on to the same results, bit for bit on the same
+    device. The replications of a cell are spread over ``devices``, those of this process by
+    default; after ``jax.distributed.initialize`` every process takes its share of the groups and
+    ``folder`` must be one that all of them see. Draws depend on the seed alone.
+
+    Parameters
+    ----------
+    study : Study
+    folder : path
+        Made if it is not there.
+    memory_limit : int, optional
+        Bytes that the replicates of some data sets may take at a time.
+    devices : sequence of jax.Device, optional
+    progress : bool or callable
+        True writes a line with rate and time left to stderr; a function is called with
+        (done, total).
+
+    Returns
+    -------
+    StudyResults
+
+    Raises
+    ------
+    ValueError
+        If ``folder`` holds another study; the message names the field that differs.
+    """
+    if memory_limit is not None:
+        check_count("memory_limit", memory_limit, 1)
+    processes, spread = Processes.here(), Spread.over(devices)
+    if processes.index == 0:
+        store = Store.opened(folder, study.to_dict())
+        processes.wait("opened")
+    else:
+        processes.wait("opened")
+        store = Store.opened(folder, study.to_dict(), create=False)
+    names = study.cell_names()
+    missing = [name for name in names if not store.has(name)]
+    processes.wait("counted what is missing")
+    pace = Pace(progress, len(missing))
+    for name in missing:
+        advance = pace.within(name)
+        record = study.judged(name, Work(store, processes, spread, memory_limit), advance)
+        if record is not None:
+            store.write(name, record)
+        advance(1, 1)
+        pace.done += 1
+    pace.close()
+    processes.wait("finished")
+    return _results(study, store)
+
+
+def _results(study: Runnable, store: Store) -> StudyResults:
+    names = study.cell_names()
+    records = list(store.finished(names))
+    rows = [row for record in records for row in record["rows"]]
+    return StudyResults(as_columns(rows), study, len(names), len(records))
+
+
+def results_in(study: Runnable, folder: str | Path) -> StudyResults:
+    """Return the results of the cells of ``study`` that are finished in ``folder``.
+
+    Raises
+    ------
+    ValueError
+        If the folder holds another study, or no cell of this one.
+    """
+    found = _results(study, Store.opened(folder, study.to_dict(), create=False))
+    if not found.n_done:
+        raise ValueError(f"{folder} holds no finished cell of this study: run it first")
+    return found

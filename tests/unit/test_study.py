@@ -1,0 +1,243 @@
+import json
+
+import numpy as np
+import pytest
+
+import jaxci
+from jaxci import statistics as S
+from jaxci.coverage import Study, bundled_names, load_study
+from jaxci.coverage.store import difference, file_name, write_atomically
+from jaxci.distributions import AdaptiveKDE, Cells, EmpiricalRows, LogitKDE, Mixture, Parametric
+
+LAWS = {"beta(8,2)": Parametric("beta", {"a": 8, "b": 2}), "table": Cells(np.array([[0.4, 0.1], [0.1, 0.4]]))}
+
+
+def small(**changes):
+    arguments = {
+        "distributions": LAWS,
+        "statistics": ["mean", "accuracy"],
+        "methods": ["t", "wilson", "percentile"],
+        "sample_sizes": [10, 20],
+        "levels": [0.9, 0.95],
+        "n_replications": 40,
+        "n_resamples": 49,
+        "n_groups": 4,
+        "seed": 5,
+    }
+    return Study(**(arguments | changes))
+
+
+def test_a_study_survives_its_file(tmp_path):
+    rng = np.random.default_rng(0)
+    laws = LAWS | {
+        "mixed": Mixture((LAWS["beta(8,2)"], Parametric("norm", {})), (0.5, 0.5)),
+        "dice": AdaptiveKDE.fit(rng.random(8), (0, 1)),
+        "free": AdaptiveKDE.fit(rng.normal(size=8)),
+        "logits": LogitKDE.fit(rng.normal(size=(9, 3)), np.arange(9) % 3),
+    }
+    tags = {"dice": {"metric": "dice", "task": "liver"}}
+    study = small(distributions=laws, statistics=["mean", S.Quantile(q=0.9), "f1_macro"], tags=tags)
+    study.save(tmp_path / "study.toml")
+    again = Study.load(tmp_path / "study.toml")
+    assert again.to_dict() == study.to_dict()
+    assert again.cell_names() == study.cell_names()
+    for name in laws:
+        first, second = (s.distributions[name] for s in (study, again))
+        assert first.label == second.label
+
+
+def test_run_writes_cells_once_and_resumes(tmp_path, monkeypatch):
+    study = small()
+    whole = study.run(tmp_path / "whole")
+    assert whole.n_done == whole.n_cells == 4
+    calls = []
+    halfway = {"beta(8,2), n=10", "table, n=20"}
+    original = Study.judged
+
+    def dying(self, name, work, progress):
+        calls.append(name)
+        if name not in halfway:
+            raise KeyboardInterrupt
+        return original(self, name, work, progress)
+
+    monkeypatch.setattr(Study, "judged", dying)
+    with pytest.raises(KeyboardInterrupt):
+        study.run(tmp_path / "broken")
+    assert calls == ["beta(8,2), n=10", "beta(8,2), n=20"]
+    monkeypatch.setattr(Study, "judged", original)
+    resumed = study.run(tmp_path / "broken")
+    for name, column in whole.columns.items():
+        np.testing.assert_array_equal(column, resumed.columns[name])
+    stamps = {p: p.stat().st_mtime_ns for p in (tmp_path / "broken" / "cells").iterdir()}
+    study.run(tmp_path / "broken")
+    assert stamps == {p: p.stat().st_mtime_ns for p in (tmp_path / "broken" / "cells").iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"n_resamples": 50}, "n_resamples is 49 there and 50 here"),
+        ({"levels": [0.9]}, "levels"),
+        ({"seed": 6}, "seed is 5 there and 6 here"),
+        (
+            {"distributions": {**LAWS, "beta(8,2)": Parametric("beta", {"a": 7, "b": 2})}},
+            r"distributions.beta\(8,2\).a",
+        ),
+        ({"statistics": ["mean", "f1"]}, "statistics"),
+    ],
+)
+def test_a_folder_of_another_study_is_refused(tmp_path, changes, field):
+    small(sample_sizes=[10]).run(tmp_path)
+    with pytest.raises(ValueError, match=field):
+        small(sample_sizes=[10], **changes).run(tmp_path)
+
+
+def test_results_are_one_table(tmp_path):
+    study = small(tags={"beta(8,2)": {"family": "bounded"}})
+    with pytest.raises(ValueError, match="no finished cell"):
+        study.results(tmp_path)
+    results = study.run(tmp_path)
+    frame = results.to_frame()
+    assert len(frame) == 2 * 2 * (2 + 2)  # sizes x levels x (t, percentile for the mean; wilson, percentile)
+    assert set(frame["family"]) == {"bounded", ""}
+    results.save(tmp_path / "all.csv")
+    results.save(tmp_path / "all.parquet")
+    assert "4 of 4 cells" in str(results)
+    sums = frame["coverage"] + frame["below"] + frame["above"] + frame["invalid"]
+    np.testing.assert_allclose(sums, 1)
+
+
+def test_a_cell_depends_on_its_name_alone(tmp_path):
+    both = small().run(tmp_path / "both").to_frame()
+    one = small(distributions={"beta(8,2)": LAWS["beta(8,2)"]}, statistics=["mean"]).run(tmp_path / "one").to_frame()
+    same = both[both["distribution"] == "beta(8,2)"].reset_index(drop=True)
+    np.testing.assert_array_equal(same["coverage"], one["coverage"])
+    np.testing.assert_array_equal(same["mean_width"], one["mean_width"])
+
+
+def test_memory_limit_does_not_change_a_result(tmp_path):
+    free = small(n_groups=2).run(tmp_path / "free").columns
+    tight = small(n_groups=2).run(tmp_path / "tight", memory_limit=10_000).columns
+    for name in free:
+        np.testing.assert_array_equal(free[name], tight[name])
+
+
+def test_progress_is_reported(tmp_path):
+    seen = []
+    small(sample_sizes=[10]).run(tmp_path, progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (2000, 2000)
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+
+class Coin:
+    """A user's own law of values."""
+
+    bounds = (0.0, 1.0)
+
+    def sample(self, key, n):
+        import jax
+
+        return jax.random.bernoulli(key, 0.5, (n,)).astype(float)
+
+
+def test_a_users_own_distribution_runs_but_has_no_file(tmp_path):
+    study = small(distributions={"coin": Coin()}, statistics=["mean"], sample_sizes=[10])
+    assert study.run(tmp_path / "r").n_done == 1
+    with pytest.raises(ValueError, match="user's own"):
+        study.save(tmp_path / "coin.toml")
+
+
+def test_trouble_is_flagged_and_never_a_number(tmp_path):
+    laws = {
+        "cauchy": Parametric("cauchy", {}),
+        "pareto": Parametric("pareto", {"b": 1.5}),
+        "constant": AdaptiveKDE.fit(np.full(5, 0.3)),
+        "rare": EmpiricalRows(np.arange(40) == 0, y_score=np.linspace(0, 1, 40) ** 2),
+    }
+    study = small(
+        distributions=laws,
+        statistics=["mean", "roc_auc"],
+        sample_sizes=[2],
+        n_resamples=19,
+        methods=["t", "percentile", "delong_logit"],
+    )
+    frame = study.run(tmp_path).to_frame()
+    flags = {name: " ".join(part["flags"]) for name, part in frame.groupby("distribution")}
+    assert "does not exist" in flags["cauchy"]
+    assert frame[frame["distribution"] == "cauchy"]["coverage"].isna().all()
+    assert "infinite" in flags["pareto"]
+    assert "the same in all samples" in flags["constant"]
+    assert "undefined in" in flags["rare"]
+    rare = frame[frame["distribution"] == "rare"]
+    assert (rare["invalid"] > 0.5).any()
+    np.testing.assert_allclose(rare[["coverage", "below", "above", "invalid"]].sum(axis=1), 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"distributions": {}}, "distributions must name at least one"),
+        ({"statistics": []}, "statistics must not be empty"),
+        ({"statistics": ["mean", "mean"]}, "'mean' is given 2 times"),
+        ({"statistics": ["roc_auc"]}, "no distribution serves roc_auc"),
+        ({"methods": ["percentil"]}, "did you mean 'percentile'"),
+        ({"sample_sizes": [1]}, "sample_sizes must be at least 2; got 1"),
+        ({"levels": [95]}, "confidence_level must lie in"),
+        ({"n_replications": 1}, "n_replications must be at least 2"),
+        ({"tags": {"beta": {"a": "b"}}}, "tags must belong to distributions"),
+    ],
+)
+def test_bad_designs_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        small(**changes)
+
+
+def test_bad_files_are_refused(tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_text("statistics = [")
+    with pytest.raises(ValueError, match=r"study\.toml is no TOML file"):
+        Study.load(path)
+    path.write_text('statistics = ["mean"]\nstatistic = 1')
+    with pytest.raises(ValueError, match=r"no field 'statistic'.*did you mean 'statistics'"):
+        Study.load(path)
+    path.write_text('statistics = ["mean"]')
+    with pytest.raises(ValueError, match="needs the field 'distributions'"):
+        Study.load(path)
+    with pytest.raises(ValueError, match=r"unknown study 'summary'.*'summaries'"):
+        load_study("summary")
+
+
+def test_bundled_studies_load():
+    rng = np.random.default_rng(0)
+    data = {
+        "segmentation": {"a": rng.random(12), "b": rng.random(15)},
+        "classification": {"two": (rng.normal(size=(30, 2)), np.arange(30) % 2)},
+    }
+    for name in bundled_names():
+        study = load_study(name, data.get(name))
+        assert study.cell_names()
+    assert "roc_auc" in load_study("classification", data["classification"]).named_statistics
+    three = {"three": (rng.normal(size=(30, 3)), np.arange(30) % 3)}
+    assert "roc_auc" not in load_study("classification", three).named_statistics
+    with pytest.raises(ValueError, match="needs data"):
+        load_study("segmentation")
+    with pytest.raises(ValueError, match="names its own distributions"):
+        load_study("summaries", {"a": [1.0]})
+
+
+def test_files_are_whole_or_absent(tmp_path):
+    write_atomically(tmp_path / "deep" / "x.json", b"{}")
+    assert json.loads((tmp_path / "deep" / "x.json").read_text()) == {}
+    assert [p.name for p in (tmp_path / "deep").iterdir()] == ["x.json"]
+    assert file_name("a/b") != file_name("a_b")
+
+
+def test_the_first_difference_is_named():
+    assert difference({"a": 1, "b": {"c": [1, 2]}}, {"a": 1, "b": {"c": [1, 3]}}) == ("b.c", [1, 2], [1, 3])
+    assert difference({"a": 1}, {"a": 1, "z": 2}) == ("z", "nothing", 2)
+    assert difference({"a": 1}, {"a": 1}) is None
+
+
+def test_names_of_the_rooms_are_public():
+    assert jaxci.coverage.Study is Study
+    assert jaxci.distributions.Parametric is Parametric
