@@ -112,14 +112,19 @@ class StudyResults:
         return ColumnTable(analysis.required_n(self.columns, coverage=coverage, width=width))
 
     def compare(
-        self, *, by: str, value: str = "coverage", paired: bool = True, n_permutations: int = 50_000, seed: int = 0
+        self,
+        *,
+        by: str,
+        value: str = "coverage",
+        paired: bool = True,
+        within: tuple[str, ...] = (),
+        n_permutations: int = 50_000,
+        seed: int = 0,
     ) -> ColumnTable:
         """Permutation tests between all pairs of the levels of ``by``; see :func:`jaxci.coverage.analysis.compare`."""
-        return ColumnTable(
-            analysis.compare(
-                self.columns, self.tags, by=by, value=value, paired=paired, n_permutations=n_permutations, seed=seed
-            )
-        )
+        options: dict[str, Any] = {"n_permutations": n_permutations, "seed": seed}
+        found = analysis.compare(self.columns, self.tags, by=by, value=value, paired=paired, within=within, **options)
+        return ColumnTable(found)
 
     def quartiles(self, *, by: tuple[str, ...] = ("statistic", "method", "level", "n")) -> ColumnTable:
         """Median and quartiles over distributions; see :func:`jaxci.coverage.analysis.quartiles`."""

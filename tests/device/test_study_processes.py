@@ -1,0 +1,111 @@
+"""A study gives one table, whatever the devices, the processes, and the moment it was killed."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from jaxci.coverage import Study
+
+# Arguments: folder, processes, index, port (0: no others).
+RUN = """
+import sys
+import jax
+folder, count, index, port = sys.argv[1], *map(int, sys.argv[2:5])
+if port:
+    jax.distributed.initialize(f"localhost:{port}", count, index)
+from jaxci.coverage import Study
+results = Study.load(folder + ".toml").run(folder)
+print(results.n_done, len(jax.local_devices()))
+"""
+
+
+def design(tmp_path, **changes):
+    from jaxci.distributions import Cells, Parametric
+
+    laws = {"beta": Parametric("beta", {"a": 8, "b": 2}), "table": Cells(np.array([[0.5, 0.1], [0.1, 0.3]]))}
+    arguments = {"n_replications": 60, "n_resamples": 79, "n_groups": 6, "seed": 1}
+    statistics, methods = ["mean", "trimmed_mean", "std", "f1"], ["t", "percentile", "bca"]
+    return Study(laws, statistics, methods, [12], **(arguments | changes))
+
+
+def start(folder, count=1, index=0, port=0, devices=1):
+    flags = f"--xla_force_host_platform_device_count={devices}"
+    surroundings = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
+    command = [sys.executable, "-c", RUN, str(folder), str(count), str(index), str(port)]
+    return subprocess.Popen(command, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(process):
+    out, err = process.communicate(timeout=240)
+    assert process.returncode == 0, err
+    return out.split()[-2:]  # what collectives print comes before
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("localhost", 0))
+        return s.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("one") / "study"
+    study = design(folder)
+    study.save(folder.with_suffix(".toml"))
+    assert finish(start(folder)) == ["2", "1"]
+    return study.results(folder).columns
+
+
+def same_tables(found, expected):
+    assert set(found) == set(expected)
+    for name, column in expected.items():
+        if column.dtype.kind == "f":
+            np.testing.assert_allclose(found[name], column, rtol=1e-6, atol=1e-9, err_msg=name)
+        else:
+            np.testing.assert_array_equal(found[name], column, err_msg=name)
+    np.testing.assert_array_equal(found["coverage"], expected["coverage"])
+
+
+def test_replications_on_three_simulated_devices(tmp_path, reference):
+    study = design(tmp_path)
+    study.save(tmp_path / "study.toml")
+    assert finish(start(tmp_path / "study", devices=3)) == ["2", "3"]
+    same_tables(study.results(tmp_path / "study").columns, reference)
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_several_processes(tmp_path, reference, count):
+    study = design(tmp_path)
+    study.save(tmp_path / "study.toml")
+    port = free_port()
+    processes = [start(tmp_path / "study", count, i, port) for i in range(count)]
+    for process in processes:
+        assert finish(process) == ["2", "1"]
+    same_tables(study.results(tmp_path / "study").columns, reference)
+    assert not list((tmp_path / "study" / "parts").iterdir())
+
+
+def test_killed_at_any_moment_and_run_again(tmp_path):
+    study = design(tmp_path, n_replications=3_000, n_resamples=999, n_groups=60)
+    whole = study.run(tmp_path / "whole").columns
+    study.save(tmp_path / "study.toml")
+    process = start(tmp_path / "study")
+    cells = tmp_path / "study" / "cells"
+    deadline = time.monotonic() + 120
+    while not (cells.exists() and any(p.suffix == ".json" for p in cells.iterdir())):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    kept = [p for p in cells.iterdir() if p.suffix == ".json"]
+    stamps = {p: p.stat().st_mtime_ns for p in kept}
+    again = study.run(tmp_path / "study").columns
+    assert stamps == {p: p.stat().st_mtime_ns for p in kept}
+    for name, column in whole.items():
+        np.testing.assert_array_equal(again[name], column)
