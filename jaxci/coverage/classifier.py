@@ -1,4 +1,4 @@
-"""Coverage of intervals for a classifier's accuracy, some of which retrain it: the study of seed 001.
+"""Coverage of intervals for a classifier's accuracy, some of which retrain it: Raschka's study.
 
 A depth-3 decision tree is trained on rows of a synthetic population, and intervals from the test
 set and from resampled training sets are compared with its true accuracy. The design and five of
@@ -152,14 +152,14 @@ class Repetition:
 class ClassifierStudy:
     """How often intervals for the accuracy of a trained classifier hold its true accuracy.
 
-    Methods, with the numbers of seed 001; b = 1..B are resamples of the training set, each with
+    Methods, with the numbers of the article; b = 1..B are resamples of the training set, each with
     its own tree, its accuracy on rows left out (out of bag) and on the whole training set.
 
     - ``normal`` (1): ``p +- z sqrt(p (1 - p) / n_test)`` about the test accuracy p;
     - ``oob_t`` (2.1): mean of the out-of-bag accuracies -+ t (B - 1 df) times their standard deviation;
     - ``oob_percentile`` (2.2): their quantiles;
     - ``bootstrap_632_reversed`` (2.3): quantiles of .632 training + .368 out-of-bag accuracy, the
-      weights of the seed's code;
+      weights of the article's code;
     - ``bootstrap_632_swapped``: the same with the weights the right way round;
     - ``bootstrap_632``: .632 out-of-bag quantiles + .368 apparent accuracy, that of the tree of
       all training rows on these rows, as in B. Efron, "Estimating the Error Rate of a Prediction
@@ -173,7 +173,7 @@ class ClassifierStudy:
     n_resamples, n_repetitions : int
         B, and how many populations are drawn, each with a training and a test set.
     n_truth : int
-        Fresh rows on which the true accuracy is measured, as the seed does with 10,000,000; 0 for
+        Fresh rows on which the true accuracy is measured, as the article does with 10,000,000; 0 for
         the exact value (:meth:`Population.accuracy`).
     level : float
     seed : int

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import special
+from scipy import special, stats
 
 from jaxci.coverage.sharding import Spread
 from jaxci.intervals.base import Evidence
@@ -314,20 +314,17 @@ class AucRoad(Road):
         order = np.argsort(~positive, axis=1, kind="stable")
         score = np.take_along_axis(score, order, axis=1)
         m = positive.sum(axis=1)
-        half = self.n // 8 or 1
-        most = min(self.n, -(-int(m.max()) // half) * half)
-        least = max(0, int(m.min()) // half * half)
-        with jax.enable_x64(True):
-            found = self.spread(_auc_influence, (jnp.asarray(score, jnp.float64), jnp.asarray(m)), None)
-            estimate, slope = (np.asarray(x) for x in found)
+        estimate, slope = auc_slopes(score, m)
         spread = np.sum(slope**2, axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):
             acceleration = np.sum(slope**3, axis=1) / (6 * spread**1.5)
         law = None
         if bank is not None:
-            ranks = _dense_ranks(score)
-            rows = (jnp.asarray(ranks), jnp.asarray(m, jnp.int32))
-            replicates = self.spread(_auc_replicates, rows, bank, most=most, least=least)
+            step = self.n // 16 or 1
+            most = min(self.n, -(-int(m.max()) // step) * step)
+            least = max(0, int(m.min()) // step * step)
+            rows = (jnp.asarray(stats.rankdata(score, axis=1), jnp.float32), jnp.asarray(m, jnp.int32))
+            replicates = self.spread(_auc_replicates, rows, _with_totals(bank), most=most, least=least)
             estimate, law = tied_replicates(replicates)
         return Evidence(
             statistic=self.statistic,
@@ -339,10 +336,30 @@ class AucRoad(Road):
         )
 
 
-def _dense_ranks(score: np.ndarray) -> np.ndarray:
-    """Ranks of each row that keep order and ties, exact in float32."""
-    ordered = np.sort(score, axis=1)
-    return np.stack([np.searchsorted(o, s) for o, s in zip(ordered, score, strict=True)]).astype(np.float32)
+def auc_slopes(score: np.ndarray, m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """AUC (Rg,) and its derivatives in the weights (Rg, n) from placement values; the first m (Rg,) are positives.
+
+    The placement of a positive is the number of negatives below it, ties one half: its rank among
+    all less its rank among positives. An AUC without both classes is NaN.
+    """
+    n = score.shape[1]
+    first = np.arange(n) < m[:, None]
+    everyone = stats.rankdata(score, axis=1)
+    among_positives = stats.rankdata(np.where(first, score, np.inf), axis=1)
+    among_negatives = stats.rankdata(np.where(first, np.inf, score), axis=1)
+    positives, negatives = m[:, None].astype(float), (n - m)[:, None].astype(float)
+    won = np.where(first, everyone - among_positives, positives - (everyone - among_negatives))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        auc = np.sum(np.where(first, won, 0), axis=1) / (m * (n - m))
+        share = np.where(first, won / negatives, won / positives)
+        return auc, (share - auc[:, None]) / np.where(first, positives, negatives)
+
+
+@jax.jit
+def _with_totals(bank: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Return the bank in half precision, exact for counts, and the sums of its first m columns (n + 1, B)."""
+    sums = jnp.cumsum(bank.T, axis=0)
+    return bank.astype(jnp.bfloat16), jnp.concatenate([jnp.zeros((1, bank.shape[0]), sums.dtype), sums])
 
 
 def _comparisons(score: jax.Array, m: jax.Array, most: int, least: int, dtype: Any) -> jax.Array:
@@ -353,36 +370,23 @@ def _comparisons(score: jax.Array, m: jax.Array, most: int, least: int, dtype: A
     return jnp.where(rows & columns, above, 0)
 
 
-def _auc_replicates(rows: tuple[jax.Array, jax.Array], bank: jax.Array, *, most: int, least: int) -> jax.Array:
-    """AUC of every resample (Rg, B); counts and comparisons are small integers, so float32 sums are exact."""
+def _auc_replicates(
+    rows: tuple[jax.Array, jax.Array], shared: tuple[jax.Array, jax.Array], *, most: int, least: int
+) -> jax.Array:
+    """AUC of every resample (Rg, B).
+
+    Counts and comparisons are small integers: exact in half precision, with sums exact in float32 up to n = 4,000.
+    """
+    bank, totals = shared
 
     def one(row: tuple[jax.Array, jax.Array]) -> jax.Array:
         values, positives = row
         compared = _comparisons(values, positives, most, least, bank.dtype)
-        wins = jnp.sum((bank[:, :most] @ compared) * bank[:, least:], axis=1)
-        first = jnp.sum(jnp.where(jnp.arange(bank.shape[1]) < positives, bank, 0), axis=1)
-        second = jnp.sum(bank, axis=1) - first
-        pairs = first * second
+        lost = jnp.matmul(bank[:, :most], compared, preferred_element_type=jnp.float32)
+        wins = jnp.sum(lost * bank[:, least:], axis=1)
+        first = totals[positives]
+        pairs = first * (totals[-1] - first)
         return jnp.where(pairs > 0, wins / (2 * jnp.where(pairs > 0, pairs, 1)), jnp.nan)
-
-    return jax.lax.map(one, rows)
-
-
-def _auc_influence(rows: tuple[jax.Array, jax.Array], _: None) -> tuple[jax.Array, jax.Array]:
-    """Estimate (Rg,) and derivatives in the weights (Rg, n) from placement values."""
-    n = rows[0].shape[1]
-
-    def one(row: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        values, positives = row
-        compared = _comparisons(values, positives, n, 0, values.dtype) / 2
-        first, second = positives.astype(values.dtype), (n - positives).astype(values.dtype)
-        pairs = first * second
-        auc = jnp.where(pairs > 0, compared.sum() / jnp.where(pairs > 0, pairs, 1), jnp.nan)
-        is_first = jnp.arange(n) < positives
-        slope = jnp.where(
-            is_first, (compared.sum(axis=1) / second - auc) / first, (compared.sum(axis=0) / first - auc) / second
-        )
-        return auc, slope
 
     return jax.lax.map(one, rows)
 

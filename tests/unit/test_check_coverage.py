@@ -108,7 +108,7 @@ def test_functions_and_dependent_rows_are_refused():
         jaxci.check_coverage(np.mean, [1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match="check=True needs independent rows"):
         jaxci.evaluate([0, 1, 1, 0], [0, 1, 0, 0], groups=[1, 1, 2, 2], check=True)
-    with pytest.raises(ValueError, match="check=True needs .* two-sided"):
+    with pytest.raises(ValueError, match=r"check=True needs .* two-sided"):
         jaxci.evaluate([0, 1, 1, 0], [0, 1, 0, 0], alternative="less", check=True)
 
 
