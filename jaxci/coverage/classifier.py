@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 from scipy import special
+
+from jaxci.coverage.processes import Work
+from jaxci.coverage.runner import Runnable
 
 FLIPPED = 0.25
 """Share of labels that are drawn anew, so that half of them are wrong."""
@@ -149,7 +153,7 @@ class Repetition:
 
 
 @dataclasses.dataclass(frozen=True)
-class ClassifierStudy:
+class ClassifierStudy(Runnable):
     """How often intervals for the accuracy of a trained classifier hold its true accuracy.
 
     Methods, with the numbers of the article; b = 1..B are resamples of the training set, each with
@@ -204,8 +208,8 @@ class ClassifierStudy:
             raise ValueError(f"level must be between 0 and 1; got {self.level!r}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain numbers."""
-        return dataclasses.asdict(self)
+        """Return the fields as plain numbers, as a study file holds them."""
+        return {"name": "classifier-ci", "classifier": dataclasses.asdict(self)}
 
     def cell_names(self) -> tuple[str, ...]:
         """Return the names of the cells: there is one."""
@@ -221,6 +225,14 @@ class ClassifierStudy:
             if progress is not None:
                 progress(r + 1, self.n_repetitions)
         return self.rows(done)
+
+    def judged(self, name: str, work: Work, progress: Callable[[int, int], None]) -> dict[str, Any] | None:
+        """Run the one cell, in the first process."""
+        if work.processes.index > 0:
+            return None
+        started = time.perf_counter()
+        rows = [{**row, "flags": ""} for row in self.run_cell(name, progress)]
+        return {"rows": rows, "seconds": time.perf_counter() - started}
 
     def repetition(self, r: int) -> Repetition:
         """Simulate repetition ``r``, which depends on ``seed`` and ``r`` alone."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import abc
 import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import jax
 
@@ -14,20 +15,44 @@ from jaxci.api.validation import check_count
 from jaxci.coverage.processes import Processes, Work
 from jaxci.coverage.results import StudyResults, as_columns
 from jaxci.coverage.sharding import Spread
-from jaxci.coverage.store import Store
+from jaxci.coverage.store import Store, write_atomically
 
 
-class Runnable(Protocol):
+class Runnable(abc.ABC):
     """A study: a description that identifies it, and cells that can be judged one by one."""
 
+    @abc.abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Return what identifies the study."""
+        """Return what identifies the study, as plain numbers, strings, lists and dictionaries."""
 
+    @abc.abstractmethod
     def cell_names(self) -> tuple[str, ...]:
         """Names of the cells."""
 
+    @abc.abstractmethod
     def judged(self, name: str, work: Work, progress: Callable[[int, int], None]) -> dict[str, Any] | None:
         """Return the record of a cell: ``rows`` and ``seconds``; None from all processes but the first."""
+
+    def save(self, path: str | Path) -> None:
+        """Write the study to a TOML file."""
+        import tomli_w
+
+        write_atomically(Path(path), tomli_w.dumps(self.to_dict()).encode())
+
+    def run(
+        self,
+        folder: str | Path,
+        *,
+        memory_limit: int | None = None,
+        devices: Sequence[jax.Device] | None = None,
+        progress: bool | Callable[[int, int], None] = False,
+    ) -> StudyResults:
+        """Simulate every cell that ``folder`` does not hold yet, and return all results; see :func:`run`."""
+        return run(self, folder, memory_limit=memory_limit, devices=devices, progress=progress)
+
+    def results(self, folder: str | Path) -> StudyResults:
+        """Return the results of the cells that are finished in ``folder``; see :func:`results_in`."""
+        return results_in(self, folder)
 
 
 class Pace:

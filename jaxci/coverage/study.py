@@ -20,6 +20,7 @@ from jaxci.api.methods import method_by_name
 from jaxci.api.validation import check_confidence_level, check_count, nearest, shown
 from jaxci.coverage.cell import Cell, cell_truths, judge, simulate
 from jaxci.coverage.processes import Work
+from jaxci.coverage.runner import Runnable
 from jaxci.coverage.store import Store, write_atomically
 from jaxci.coverage.tally import Tally
 from jaxci.distributions import Distribution, Truth, as_distribution, distribution_from_dict, distribution_to_dict
@@ -31,7 +32,7 @@ DEFAULT_LEVELS = (0.95,)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Study:
+class Study(Runnable):
     """A coverage study: every distribution at every sample size, all statistics and methods on the same draws.
 
     Parameters
@@ -176,36 +177,15 @@ class Study:
         return cls(laws, measured, **given)
 
     def save(self, path: str | Path) -> None:
-        """Write the study to a TOML file."""
-        import tomli_w
-
+        """Write the study to a TOML file; a distribution of the user's own is refused."""
         for law in self.distributions.values():
-            distribution_to_dict(law)  # refuses a user's own
-        write_atomically(Path(path), tomli_w.dumps(self.to_dict()).encode())
+            distribution_to_dict(law)
+        super().save(path)
 
     @classmethod
     def load(cls, path: str | Path) -> Study:
         """Read a study from a TOML file."""
         return cls.from_dict(read_toml(path))
-
-    def run(
-        self,
-        folder: str | Path,
-        *,
-        memory_limit: int | None = None,
-        devices: Sequence[jax.Device] | None = None,
-        progress: bool | Callable[[int, int], None] = False,
-    ) -> Any:
-        """Simulate every cell that is not in ``folder`` yet; see :func:`jaxci.coverage.runner.run`."""
-        from jaxci.coverage.runner import run
-
-        return run(self, folder, memory_limit=memory_limit, devices=devices, progress=progress)
-
-    def results(self, folder: str | Path) -> Any:
-        """Return the results of the cells that are finished in ``folder``."""
-        from jaxci.coverage.runner import results_in
-
-        return results_in(self, folder)
 
     def key(self, name: str) -> jax.Array:
         """JAX key of a cell, or of a distribution: from the seed and the name alone."""

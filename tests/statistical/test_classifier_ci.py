@@ -1,5 +1,6 @@
 """The study of a retrained classifier (Raschka 2022): its truth, its intervals, and its published coverages."""
 
+import dataclasses
 import functools
 import sys
 
@@ -106,17 +107,17 @@ def test_one_repetition_equals_a_plain_computation():
 
 def test_a_repetition_depends_on_the_seed_and_its_number_alone():
     whole = SMALL.run_cell(SMALL.cell_names()[0])
-    longer = ClassifierStudy(**{**SMALL.to_dict(), "n_repetitions": 9})
+    longer = dataclasses.replace(SMALL, n_repetitions=9)
     backwards = [longer.repetition(r) for r in (3, 2, 1, 0)]
     assert SMALL.rows(backwards[::-1]) == whole
     assert len({one.truth for one in backwards}) == 4
-    other = ClassifierStudy(**{**SMALL.to_dict(), "seed": 6})
+    other = dataclasses.replace(SMALL, seed=6)
     assert other.repetition(3).truth != backwards[0].truth
 
 
 def test_a_measured_truth_is_near_the_exact_one(false_alarm):
     exact = SMALL.repetition(0)
-    measured = ClassifierStudy(**{**SMALL.to_dict(), "n_truth": 100_000}).repetition(0)
+    measured = dataclasses.replace(SMALL, n_truth=100_000).repetition(0)
     right = round(measured.truth * 100_000)
     assert stats.binomtest(right, 100_000, exact.truth).pvalue > false_alarm
     np.testing.assert_array_equal(measured.low, exact.low)

@@ -3,10 +3,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import jaxci
+from jaxci.api.methods import applicable_methods
 from jaxci.coverage import Cell, check, proportion_coverage, run_cell
+from jaxci.coverage.cell import PURPOSE_DATA, draw, simulate
 from jaxci.coverage.check import calibrated_level, fitted
 from jaxci.coverage.tally import group_error
-from jaxci.distributions import AdaptiveKDE, Cells, LogitKDE, Parametric, Truth
+from jaxci.distributions import AdaptiveKDE, Cells, Empirical, LogitKDE, Parametric, Truth
 from jaxci.intervals.replicates import Drawn, Lawful
 from jaxci.statistics import F1, Accuracy, Mean, Median, Sample
 
@@ -124,3 +127,29 @@ def test_check_simulates_what_cannot_be_enumerated():
 def test_calibrated_level_is_interpolated():
     assert calibrated_level({0.9: 0.85, 0.95: 0.91, 0.99: 0.97}, 0.94) == pytest.approx(0.97)
     assert np.isnan(calibrated_level({0.9: 0.85}, 0.95))
+
+
+def test_the_unit_of_gridded_values_changes_no_coverage():
+    grid = np.round(np.random.default_rng(0).beta(8, 2, 500), 2)
+    found = []
+    for unit in (1, 100):
+        values = np.round(grid * 100) / (100 / unit)
+        cell = Cell(Empirical(values), 10, {"median": Median()}, ["percentile", "bca"], [0.9], 200, 199, 4)
+        truths = {"median": Truth(float(np.median(values)), 0.0, "known")}
+        found.append(
+            [(j.coverage, j.below, j.above) for j in run_cell(cell, jax.random.key(0), truths=truths).judgements]
+        )
+    assert found[0] == found[1]
+
+
+def test_every_batched_method_agrees_with_the_verb_on_single_data_sets():
+    cell = Cell(Parametric("beta", {"a": 8, "b": 2}), 30, {"mean": Mean()}, applicable_methods(Mean()), [0.9], 4, 99, 2)
+    truths = {"mean": Truth(0.8, 0.0, "known")}
+    tally = simulate(cell, jax.random.key(0), truths)
+    data_key = jax.random.fold_in(jax.random.key(0), PURPOSE_DATA)
+    with jax.enable_x64(True):
+        data = draw(cell.distribution, data_key, 0, 4, 30)["values"]
+    for method in ("z", "t", "delta", "abc", "exact"):
+        direct = [jaxci.interval("mean", x, method=method, confidence_level=0.9).confidence_interval for x in data]
+        widths = np.concatenate([tally.widths["mean", method, 0.9][g] for g in (0, 1)])
+        np.testing.assert_allclose(widths, [high - low for low, high in direct], rtol=1e-5)

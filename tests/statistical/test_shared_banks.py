@@ -1,0 +1,76 @@
+"""What it costs the coverage estimate that data sets share a bank of resamples.
+
+With R/G data sets a bank the variance is ``[p (1 - p) + (R/G - 1) tau^2] / R``, tau^2 the variance
+between banks, which falls as B grows. With B = 199 a group of 200 shows what a group of 10,000
+shows with B = 9,999.
+"""
+
+import jax
+import numpy as np
+import pytest
+from scipy import stats
+
+from jaxci.coverage import Cell, run_cell
+from jaxci.distributions import Parametric, Truth
+from jaxci.statistics import Mean, Median, TrimmedMean
+
+STATISTICS = {"mean": Mean(), "trimmed_mean": TrimmedMean(), "median": Median()}
+TRUTHS = {name: Truth(0.0, 0.0, "known") for name in STATISTICS}
+R, B, N = 20_000, 199, 50
+
+
+def judged(n_groups, seed, n_replications=R, statistics=STATISTICS):
+    cell = Cell(Parametric("norm", {}), N, statistics, ["percentile"], [0.95], n_replications, B, n_groups)
+    return {j.statistic: j for j in run_cell(cell, jax.random.key(seed), truths=TRUTHS).judgements}
+
+
+def inflation(judgement):
+    """Return the variance of the coverage estimate over that of as many banks as data sets."""
+    return judgement.coverage_error**2 / (judgement.coverage * (1 - judgement.coverage) / R)
+
+
+def inflation_band(groups, factor, false_alarm):
+    """Return the range of an inflation of ``factor``, estimated from ``groups`` groups."""
+    tails = stats.chi2.ppf([false_alarm / 2, 1 - false_alarm / 2], groups - 1) / (groups - 1)
+    return factor * tails[0], factor * tails[1]
+
+
+@pytest.fixture(scope="module")
+def by_groups():
+    return {groups: judged(groups, seed=groups) for groups in (100, 2_000)}
+
+
+@pytest.mark.parametrize("name", list(STATISTICS))
+def test_coverage_is_unbiased_however_many_banks(by_groups, name, false_alarm):
+    few, many = (by_groups[groups][name] for groups in (100, 2_000))
+    error = np.hypot(few.coverage_error, many.coverage_error)
+    assert abs(few.coverage - many.coverage) < stats.norm.isf(false_alarm / 2) * error
+
+
+def test_the_variance_grows_for_order_statistics_that_share_one_bank_but_not_for_means(by_groups, false_alarm):
+    low, high = inflation_band(100, 1.0, false_alarm)
+    few = by_groups[100]
+    assert low < inflation(few["mean"]) < high
+    assert inflation(few["trimmed_mean"]) > stats.chi2.isf(1e-3, 99) / 99
+    assert inflation(few["median"]) > stats.chi2.isf(1e-3, 99) / 99
+
+
+@pytest.mark.parametrize("name", list(STATISTICS))
+def test_small_groups_are_as_good_as_a_bank_each(by_groups, name, false_alarm):
+    low, high = inflation_band(2_000, 1.0, false_alarm)
+    assert low < inflation(by_groups[2_000][name]) < 1.1 * high  # ten data sets a bank
+
+
+def test_the_reported_error_is_that_of_repeated_studies(false_alarm):
+    repeats, groups = 60, 8
+    found = [
+        judged(groups, seed=1_000 + r, n_replications=1_600, statistics={"trimmed_mean": TrimmedMean()})["trimmed_mean"]
+        for r in range(repeats)
+    ]
+    between = np.var([j.coverage for j in found], ddof=1)
+    reported = np.mean([j.coverage_error**2 for j in found])
+    # A ratio of two variances: of the repeats, and of the groups within them.
+    law = stats.f(repeats - 1, repeats * (groups - 1))
+    assert law.ppf(false_alarm / 2) < between / reported < law.isf(false_alarm / 2)
+    plain = np.mean([j.coverage * (1 - j.coverage) for j in found]) / 1_600
+    assert reported > 1.2 * plain
