@@ -21,7 +21,7 @@ from scipy import special, stats
 
 from jaxci.coverage.sharding import Spread
 from jaxci.intervals.base import Evidence
-from jaxci.intervals.replicates import Drawn, Lawful, Rows
+from jaxci.intervals.replicates import Around, Drawn, Lawful, Rows
 from jaxci.statistics.base import Cells, Features, LinearStatistic, Sample, Statistic
 from jaxci.statistics.ranking import RocAuc
 from jaxci.statistics.summary import Mean, OrderStatistic, SecondMoment, ValueOrderStatistic
@@ -49,14 +49,18 @@ def sort_rows(x: Any) -> np.ndarray:
     return x
 
 
-def replicates_around(estimate: np.ndarray, values: jax.Array, scale: np.ndarray) -> Drawn:
-    """Return float64 distributions around ``estimate`` (Rg,) from float32 ``values`` (Rg, B + 1), the last at the data.
+def replicates_around(estimate: np.ndarray, values: jax.Array, scale: np.ndarray) -> Around:
+    """Return distributions around ``estimate`` (Rg,) from float32 ``values`` (Rg, B + 1), the last at the data.
 
     Differences within 1e-6 of ``scale`` (Rg,) are rounding and become exact ties.
     """
-    apart = np.array(values[:, :-1]) - np.asarray(values[:, -1:])
-    apart[np.abs(apart) <= 1e-6 * scale[:, None].astype(np.float32)] = 0.0
-    return Drawn(sort_rows(apart) + estimate[:, None])
+    return Around(estimate, Drawn(sort_rows(_apart(values, jnp.asarray(1e-6 * scale, jnp.float32)))))
+
+
+@jax.jit
+def _apart(values: jax.Array, rounding: jax.Array) -> jax.Array:
+    apart = values[:, :-1] - values[:, -1:]
+    return jnp.where(jnp.abs(apart) <= rounding[:, None], 0.0, apart)
 
 
 def tied_replicates(values: Any) -> tuple[np.ndarray, Drawn]:
@@ -116,7 +120,7 @@ class MeanRoad(Road):
             sums = self.spread(_product, jnp.asarray(apart / self.n, jnp.float32), bank)
             law = replicates_around(centre, sums, np.max(np.abs(apart), axis=1))
             if root:
-                law = Drawn(np.sqrt(np.maximum(law.ordered, 0)))
+                law = Drawn(np.sqrt(np.maximum(law.apart.ordered + centre[:, None], 0)))
         return Evidence(
             statistic=self.statistic,
             estimate=np.sqrt(centre) if root else centre,
@@ -148,10 +152,9 @@ class VarianceRoad(Road):
         if bank is not None:
             unit = np.maximum(variance, 1e-300)
             ratios = self.spread(_variances, jnp.asarray(apart / np.sqrt(unit)[:, None], jnp.float32), bank)
-            law = replicates_around(np.ones(len(values)), ratios, np.ones(len(values)))
-            law = Drawn(np.maximum(law.ordered, 0) * variance[:, None])
-            if is_root:
-                law = Drawn(np.sqrt(law.ordered))
+            around = replicates_around(np.ones(len(values)), ratios, np.ones(len(values)))
+            spreads = np.maximum(around.apart.ordered + np.float64(1), 0) * variance[:, None]
+            law = Drawn(np.sqrt(spreads) if is_root else spreads)
         return Evidence(
             statistic=self.statistic,
             estimate=np.sqrt(variance) if is_root else variance,

@@ -96,6 +96,32 @@ class Drawn(Rows):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
+class Around(Rows):
+    """Distributions ``offset`` (...) + ``apart``: differences may be in float32 where values are not."""
+
+    offset: np.ndarray
+    apart: Drawn
+
+    def quantile(self, p: ArrayLike) -> np.ndarray:
+        """Return the linear quantile."""
+        return self.offset + self.apart.quantile(p)
+
+    def share_below(self, value: ArrayLike) -> np.ndarray:
+        """Return the share below ``value``, ties half."""
+        return self.apart.share_below(np.asarray(value) - self.offset)
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Means of the defined replicates."""
+        return self.offset + self.apart.mean
+
+    @property
+    def deviation(self) -> np.ndarray:
+        """Standard deviations of the defined replicates."""
+        return self.apart.deviation
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
 class Lawful(Rows):
     """Exact distributions that share one law over the ranks of sorted values (..., n).
 
