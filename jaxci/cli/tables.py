@@ -181,13 +181,8 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 
 
 def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Write one line per result of ``to_dict()`` form, the interval in columns ``low`` and ``high``."""
-    flat = []
-    for row in rows:
-        bounds = row["confidence_interval"]
-        line = {key: value for key, value in row.items() if key not in ("confidence_interval", "warnings")}
-        flat.append({**line, "low": bounds["low"], "high": bounds["high"], "warnings": "; ".join(row["warnings"])})
+    """Write one line per flat record."""
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(flat[0]), lineterminator="\n")
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
-        writer.writerows(flat)
+        writer.writerows(rows)

@@ -1,0 +1,106 @@
+"""The commands ``jaxci check`` and ``jaxci study``."""
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer")
+pytest.importorskip("matplotlib")
+
+from jaxci.cli import main
+
+SMALL = ["--sizes", "10", "--replications", "20", "--resamples", "29", "--groups", "2"]
+
+
+def run(capsys, *arguments):
+    code = main([str(argument) for argument in arguments])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+@pytest.fixture
+def cases(tmp_path):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "cases.csv"
+    lines = ["model,dice,nsd,y,l0,l1,guess"]
+    for row in range(60):
+        label = row % 2
+        a, b = rng.normal(), rng.normal() + 1.5 * label
+        lines.append(
+            f"{'ab'[row // 30]},{rng.beta(8, 2):.3f},{rng.beta(5, 2):.3f},{label},{a:.3f},{b:.3f},{int(b > a)}"
+        )
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_check_prints_a_row_a_method(capsys, cases, tmp_path):
+    out_file, csv_file = tmp_path / "check.json", tmp_path / "check.csv"
+    quick = ["--replications", "50", "--resamples", "49", "--seed", "3"]
+    files = ["--json", out_file, "--csv", csv_file]
+    code, out, _ = run(
+        capsys, "check", cases, "--metric", "mean", "--pred", "dice", "--methods", "t,bca", *quick, *files
+    )
+    assert code == 0
+    assert "coverage" in out
+    assert "--seed 3" in out
+    assert [row["method"] for row in json.loads(out_file.read_text())["methods"]] == ["t", "bca"]
+    assert len(csv_file.read_text().splitlines()) == 3
+    code, out, _ = run(
+        capsys, "check", cases, "--metric", "accuracy", "--target", "y", "--pred", "guess", "--calibrate"
+    )
+    assert code == 0
+    assert "calibrated" in out
+
+
+def test_evaluate_with_check_has_a_column_of_coverage(capsys, cases):
+    code, out, _ = run(
+        capsys, "evaluate", cases, "--target", "y", "--pred", "guess", "--metrics", "accuracy", "--check", "--seed", "1"
+    )
+    assert code == 0
+    assert "coverage" in out
+
+
+def test_a_study_of_per_case_values_from_file_to_report(capsys, cases, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    new = ["study", "new", "mine.toml", "--design", "segmentation", "--data", cases]
+    code, out, _ = run(capsys, *new, "--value", "dice,nsd", "--by", "model", *SMALL)
+    assert code == 0, out
+    assert "4 cells" in out
+    code, out, _ = run(capsys, "study", "status", "mine.toml")
+    assert (code, out.splitlines()[0]) == (0, "0 of 4 cells are done in mine-results")
+    code, out, _ = run(capsys, "study", "run", "mine.toml")
+    assert (code, out.split(" in ")[0]) == (0, "4 of 4 cells")
+    code, out, _ = run(capsys, "study", "status", "mine.toml")
+    assert out.startswith("4 of 4")
+    code, out, _ = run(capsys, "study", "report", "mine.toml", "--csv", "all.csv")
+    assert code == 0
+    page = (tmp_path / "mine-results" / "report.html").read_text()
+    assert "dice, a" in page
+    assert "metric" in (tmp_path / "all.csv").read_text().splitlines()[0]
+
+
+def test_a_study_of_logits(capsys, cases, tmp_path):
+    file = tmp_path / "logits.toml"
+    new = ["study", "new", file, "--design", "classification", "--data", cases]
+    assert run(capsys, *new, "--target", "y", "--score", "l0,l1", "--by", "model", *SMALL)[0] == 0
+    assert '"roc_auc"' in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["study", "run", "nothing.toml"], "nothing.toml"),
+        (["study", "run", "summary"], "did you mean 'summaries'"),
+        (["study", "report", "proportions", "--out", "empty"], "holds no finished cell"),
+        (["study", "new", "x.toml", "--design", "segmentation"], "needs data"),
+        (["study", "new", "x.toml", "--design", "segmentation", "--data", "CASES"], "--data needs either --value"),
+        (["check", "CASES", "--metric", "mean", "--pred", "dice", "--n", "1"], "n must be at least 2"),
+    ],
+)
+def test_trouble_is_one_line(capsys, cases, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, *[cases if a == "CASES" else a for a in arguments])
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
