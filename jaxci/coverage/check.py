@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import html
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxci.api.methods import METHODS, applicable_methods
 from jaxci.coverage.cell import BATCHED, Cell, cell_truths, run_cell
-from jaxci.coverage.enumeration import enumerable
+from jaxci.coverage.enumeration import enumerable, nearby_coverage
 from jaxci.coverage.tally import Judgement
 from jaxci.distributions import AdaptiveKDE, Cells, Distribution, EmpiricalRows, EmpiricalTargets, LogitKDE
 from jaxci.results import IntervalResult, aligned, frame, html_table, number, plain
@@ -37,9 +37,12 @@ class CoverageCheck:
     confidence_level : float
     judgements : tuple of Judgement
         One a method, in the order asked for; coverage by enumeration has no Monte-Carlo error.
+    nearby : dict of str to float
+        For a share of all rows, the mean coverage of each method over shares near the fitted one:
+        coverage at one share is that of a tooth of a saw. Empty for other statistics.
     recommended : str or None
-        The method with the narrowest intervals among those whose coverage is no more than one
-        percentage point below the level; None if there is none.
+        The method with the narrowest intervals among those whose coverage (nearby, where there is
+        that) is no more than one percentage point below the level; None if there is none.
     calibrated_levels : dict of str to float
         Nominal level at which each method reaches ``confidence_level`` (NaN where no level below
         0.999 does); empty unless asked for.
@@ -55,6 +58,7 @@ class CoverageCheck:
     n: int
     confidence_level: float
     judgements: tuple[Judgement, ...]
+    nearby: dict[str, float]
     recommended: str | None
     calibrated_levels: dict[str, float]
     flags: tuple[str, ...] = ()
@@ -74,6 +78,10 @@ class CoverageCheck:
             [j.method, *(number(x) for x in (j.coverage, j.coverage_error, j.below, j.above, j.mean_width))]
             for j in self.judgements
         ]
+        if self.nearby:
+            header.insert(2, "nearby")
+            for row in rows:
+                row.insert(2, number(self.nearby[row[0]]))
         if self.calibrated_levels:
             header.append("calibrated level")
             for row in rows:
@@ -109,6 +117,8 @@ class CoverageCheck:
         rows = []
         for judgement in self.judgements:
             row = {"n": self.n, **dataclasses.asdict(judgement)}
+            if self.nearby:
+                row["nearby_coverage"] = self.nearby[judgement.method]
             if self.calibrated_levels:
                 row["calibrated_level"] = self.calibrated_levels[judgement.method]
             rows.append(row)
@@ -196,14 +206,27 @@ def check(
         raise ValueError(truths[name].how)
     result = run_cell(cell, key, truths=truths, progress=progress)
     judged = {level: tuple(j for j in result.judgements if j.level == level) for level in levels}
+    fixed = getattr(statistic, "has_fixed_trials", False)
+
+    def reached(judgement: Judgement) -> float:
+        """Coverage that counts: of a share of all rows the mean near the fitted one, without its saw-tooth."""
+        if fixed and enumerable(judgement.method):
+            return nearby_coverage(judgement.method, truths[name].value, n, judgement.level)
+        return judgement.coverage
+
     chosen = judged[confidence_level]
-    reached = {
-        method: calibrated_level({level: _of(judged[level], method).coverage for level in levels}, confidence_level)
-        for method in ([j.method for j in chosen] if calibrate else [])
+    nearby = {j.method: reached(j) for j in chosen}
+    best = recommended(chosen, nearby, confidence_level)
+    calibrated = {
+        method: calibrated_level(
+            {j.level: reached(j) for j in result.judgements if j.method == method}, confidence_level
+        )
+        for method in (nearby if calibrate else {})
     }
     flags = result.behaviours[0].flags if result.behaviours else ()
-    best = recommended(chosen, confidence_level)
-    return CoverageCheck(name, distribution.label, n, confidence_level, chosen, best, reached, flags)
+    return CoverageCheck(
+        name, distribution.label, n, confidence_level, chosen, nearby if fixed else {}, best, calibrated, flags
+    )
 
 
 def quick_methods(statistic: Statistic) -> list[str]:
@@ -215,13 +238,9 @@ def quick_methods(statistic: Statistic) -> list[str]:
     return [name for name in names if (method := METHODS[name]).needs <= at_once and not method.one_by_one]
 
 
-def _of(judgements: Sequence[Judgement], method: str) -> Judgement:
-    return next(j for j in judgements if j.method == method)
-
-
-def recommended(judgements: Sequence[Judgement], level: float) -> str | None:
-    """Return the method with the narrowest intervals among those that reach ``level``."""
-    good = [j for j in judgements if j.coverage >= level - SHORTFALL and not math.isnan(j.mean_width)]
+def recommended(judgements: Sequence[Judgement], reached: Mapping[str, float], level: float) -> str | None:
+    """Return the method with the narrowest intervals among those whose coverage ``reached`` the level."""
+    good = [j for j in judgements if reached[j.method] >= level - SHORTFALL and not math.isnan(j.mean_width)]
     return min(good, key=lambda j: j.mean_width).method if good else None
 
 

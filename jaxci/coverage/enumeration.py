@@ -124,6 +124,16 @@ def enumerated(statistic: str, method: str, p: float, n: int, level: float) -> J
     )
 
 
+def nearby_coverage(method: str, p: float, n: int, level: float) -> float:
+    """Return the mean coverage over proportions near ``p``: as near as a sample of n could tell.
+
+    The coverage at one p is that of a tooth of a saw; the mean over a Beta(n p + 1/2, n (1 - p) + 1/2)
+    law of p says what to expect.
+    """
+    around = stats.beta.ppf((np.arange(64) + 0.5) / 64, n * p + 0.5, n * (1 - p) + 0.5)
+    return float(np.mean(proportion_coverage(around, n, method, level)))
+
+
 def behaviour_of_proportion(statistic: str, target: Truth, n: int, judgements: Sequence[Judgement]) -> Behaviour:
     """Behaviour of a share of n rows: binomial, so nothing is simulated but perhaps its truth."""
     p = target.value

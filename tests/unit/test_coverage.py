@@ -112,6 +112,8 @@ def test_check_of_an_accuracy_is_enumerated_and_recommends_one_that_reaches_its_
     assert result["wald"].coverage == pytest.approx(float(proportion_coverage(0.8, 20, "wald")))
     assert result["wald"].coverage_error == 0
     assert result.recommended == "wilson"
+    around = stats.beta.ppf((np.arange(64) + 0.5) / 64, 16.5, 4.5)
+    assert result.nearby["wald"] == pytest.approx(proportion_coverage(around, 20, "wald").mean())
     assert result.calibrated_levels["wald"] > 0.95
     assert "wilson" in str(result)
     assert "wilson" in result._repr_html_()
