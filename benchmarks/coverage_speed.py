@@ -34,7 +34,7 @@ AIMS = {"mean": 40, "median": 300, "std": 25, "trimmed_mean": 25, "roc_auc": 25,
 
 def trimmed_mean(x: np.ndarray, axis: int = -1) -> np.ndarray:
     n = x.shape[axis]
-    low, high = int(0.1 * n), n - int(0.1 * n)
+    low, high = int(0.25 * n), n - int(0.25 * n)
     return np.partition(x, (low, high - 1), axis=axis)[..., low:high].mean(axis=axis)
 
 

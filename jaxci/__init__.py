@@ -11,6 +11,15 @@ if TYPE_CHECKING:
     from jaxci.api.evaluate import evaluate, interval, list_methods, list_metrics
     from jaxci.api.jackknife import jackknife
     from jaxci.api.proportion import proportion_interval
+    from jaxci.api.quantiles import (
+        minimum_sample_size,
+        plan_quantile,
+        quantile_estimate,
+        quantile_interval,
+        simultaneous_quantile_intervals,
+        summarize_runs,
+    )
+    from jaxci.api.seeds import SeedRuns, run_seeds
     from jaxci.results import (
         ComparisonResult,
         ConfidenceInterval,
@@ -30,6 +39,7 @@ __all__ = [
     "IntervalResult",
     "JackknifeResult",
     "JaxciWarning",
+    "SeedRuns",
     "bootstrap",
     "check_coverage",
     "compare",
@@ -40,9 +50,16 @@ __all__ = [
     "jackknife",
     "list_methods",
     "list_metrics",
+    "minimum_sample_size",
+    "plan_quantile",
     "plots",
     "proportion_interval",
+    "quantile_estimate",
+    "quantile_interval",
+    "run_seeds",
+    "simultaneous_quantile_intervals",
     "statistics",
+    "summarize_runs",
 ]
 
 _HOMES = {
@@ -52,6 +69,15 @@ _HOMES = {
     "api.evaluate": ("evaluate", "interval", "list_methods", "list_metrics"),
     "api.jackknife": ("jackknife",),
     "api.proportion": ("proportion_interval",),
+    "api.quantiles": (
+        "minimum_sample_size",
+        "plan_quantile",
+        "quantile_estimate",
+        "quantile_interval",
+        "simultaneous_quantile_intervals",
+        "summarize_runs",
+    ),
+    "api.seeds": ("SeedRuns", "run_seeds"),
     "results": (
         "ComparisonResult",
         "ConfidenceInterval",

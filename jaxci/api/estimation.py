@@ -228,7 +228,7 @@ def within_range(found: Bounds, bottom: float, top: float, method: str) -> Bound
     return Bounds(low, high, remarks)
 
 
-def _bounds(entry: Entry, sample: Sample, layout: Layout, settings: Settings) -> tuple[Bounds, float]:
+def _bounds(entry: Entry, sample: Sample, layout: Layout, settings: Settings, rng: Randomness) -> tuple[Bounds, float]:
     """Return the bounds, with all that a reader should know of them, and the standard error beside them."""
     method, ends = entry.method, entry.statistic.bounds
     assert method is not None
@@ -239,7 +239,7 @@ def _bounds(entry: Entry, sample: Sample, layout: Layout, settings: Settings) ->
         name = entry.request.name
         remark = f"{name} is a share of no rows at all (0/0): the estimate is zero_division, and could be anything"
         return Bounds(*ends, (*entry.remarks, remark)), math.nan
-    evidence = gather(entry, sample, layout, trials)
+    evidence = gather(entry, sample, layout, trials, rng)
     with np.errstate(invalid="ignore", divide="ignore"):
         found = within_range(method.bounds(evidence, settings.tails), *ends, method.name)
     seen = [] if entry.replicates is None else _bank_remarks(entry, settings)
@@ -249,7 +249,7 @@ def _bounds(entry: Entry, sample: Sample, layout: Layout, settings: Settings) ->
 def _finish(entry: Entry, sample: Sample, layout: Layout, settings: Settings, rng: Randomness) -> IntervalResult:
     """Compute bounds, and say what a reader should know."""
     assert entry.method is not None
-    bounds, error = _bounds(entry, sample, layout, settings)
+    bounds, error = _bounds(entry, sample, layout, settings, rng)
     remarks = [entry.statistic.remark] if isinstance(entry.statistic, HostFunction) else []
     drawn = entry.replicates is not None
     return IntervalResult(
@@ -264,7 +264,7 @@ def _finish(entry: Entry, sample: Sample, layout: Layout, settings: Settings, rn
         n=layout.n_units,
         n_resamples=settings.n_resamples if drawn else 0,
         bootstrap_distribution=entry.replicates,
-        rng=rng.record if drawn else None,
+        rng=rng.record if drawn or "uniform" in entry.method.needs else None,
         warnings=tuple(dict.fromkeys([*remarks, *bounds.remarks])),
     )
 

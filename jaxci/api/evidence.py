@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.api.entries import Entry, by_jackknife, programs
+from jaxci.api.randomness import Randomness
 from jaxci.intervals.approximate import curvature
 from jaxci.intervals.auc import auc_evidence
 from jaxci.intervals.base import Evidence
@@ -23,6 +24,9 @@ from jaxci.resampling.jackknife import acceleration, deleted_values, mean_accele
 from jaxci.resampling.proportion_law import ProportionDistribution
 from jaxci.statistics.base import Sample, Statistic
 from jaxci.statistics.custom import HostFunction, SampleFunction
+
+PURPOSE_CHOICE = 5
+"""Separates the draw of a randomized method from resamples."""
 
 
 class Trials(NamedTuple):
@@ -87,7 +91,7 @@ def _ordered_values(entry: Entry, sample: Sample) -> np.ndarray:
     return np.asarray(entry.statistic.prepare(sample).values)
 
 
-def gather(entry: Entry, sample: Sample, layout: Layout, trials: Trials | None) -> Evidence:
+def gather(entry: Entry, sample: Sample, layout: Layout, trials: Trials | None, rng: Randomness) -> Evidence:
     """Gather what the method needs."""
     statistic, needs = entry.statistic, entry.needs
     parts: dict[str, Any] = {} if trials is None else {"count": trials.successes, "nobs": trials.nobs}
@@ -95,6 +99,8 @@ def gather(entry: Entry, sample: Sample, layout: Layout, trials: Trials | None) 
         parts["values"] = (
             row_values_of(statistic, sample) if hasattr(statistic, "row_values") else _ordered_values(entry, sample)
         )
+    if "uniform" in needs:
+        parts["uniform"] = float(jax.random.uniform(jax.random.fold_in(rng.key, PURPOSE_CHOICE)))
     if "distribution" in needs:
         parts["distribution"] = _distribution(entry, sample, parts)
     if "auc" in needs:

@@ -15,7 +15,16 @@ from jaxci.intervals.concentration import Betting, EmpiricalBernstein, Hoeffding
 from jaxci.intervals.exact import Exact
 from jaxci.intervals.parametric import Delta, T, Z
 from jaxci.intervals.proportion import PROPORTION_METHODS
-from jaxci.intervals.quantile import OrderStatistic
+from jaxci.intervals.quantile import (
+    Asymptotic,
+    ExactRandomized,
+    Interpolated,
+    NoncentralT,
+    OrderStatistic,
+    Semiparametric,
+    SemiparametricResampled,
+    SemiparametricTransformed,
+)
 from jaxci.records import settings
 from jaxci.statistics.base import Statistic
 
@@ -36,6 +45,13 @@ _ALL: tuple[type[Method], ...] = (
     ABC,
     Exact,
     OrderStatistic,
+    ExactRandomized,
+    Interpolated,
+    Asymptotic,
+    Semiparametric,
+    SemiparametricTransformed,
+    SemiparametricResampled,
+    NoncentralT,
     Hoeffding,
     EmpiricalBernstein,
     Betting,

@@ -25,7 +25,7 @@ from jaxci.resampling.bank import Bootstrap, replicate_keys
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.summary import Variance
 
-PURPOSE_DATA, PURPOSE_BANK, PURPOSE_TRUTH = 0, 1, 2
+PURPOSE_DATA, PURPOSE_BANK, PURPOSE_TRUTH, PURPOSE_CHOICE = 0, 1, 2, 3
 BLOCK = 2**17
 """Draws of a bank made together: they stay in a CPU's cache."""
 BUDGET = 2**29
@@ -86,7 +86,7 @@ def need_of(methods: Iterable[Method]) -> Need:
     return Need("replicates" in needs, "acceleration" in needs, "standard_error" in needs)
 
 
-BATCHED = frozenset({"replicates", "acceleration", "values", "count", "nobs"})
+BATCHED = frozenset({"replicates", "acceleration", "values", "count", "nobs", "uniform"})
 """Evidence that methods read for whole groups at once."""
 ALONE = frozenset({"auc", "distribution", "curvature", "replicate_errors"})
 """Evidence that is computed data set by data set."""
@@ -135,6 +135,12 @@ def draw(
 def _drawn(ids: jax.Array, shared: tuple[Distribution, jax.Array], *, n: int) -> dict[str, jax.Array]:
     distribution, key = shared
     return jax.vmap(lambda k: distribution.sample(k, n))(replicate_keys(key, ids))
+
+
+def _uniforms(key: jax.Array, start: int, size: int) -> np.ndarray:
+    """Return a draw from (0, 1) for each data set from number ``start`` on, for randomized methods."""
+    keys = replicate_keys(jax.random.fold_in(key, PURPOSE_CHOICE), jnp.arange(start, start + size, dtype=jnp.int32))
+    return np.asarray(jax.vmap(jax.random.uniform)(keys), np.float64)
 
 
 def _bank(key: jax.Array, group: int, n: int, n_resamples: int, spread: Spread) -> jax.Array:
@@ -203,6 +209,8 @@ def simulate(
                 draws = draw(cell.distribution, data_key, start, size, cell.n, spread)
             for name, road in roads.items():
                 evidence = road.evidence(draws, bank if road.uses_bank else None)
+                if any("uniform" in method.needs for method in methods[name].values()):
+                    evidence = dataclasses.replace(evidence, uniform=_uniforms(key, start, size))
                 tally.estimated(name, group, np.asarray(evidence.estimate))
                 for method_name, method in methods[name].items():
                     needs = method.needs & ALONE

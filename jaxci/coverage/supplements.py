@@ -21,7 +21,7 @@ from jaxci.statistics.base import Sample, Statistic
 
 def one_of(evidence: Evidence, r: int) -> Evidence:
     """Return the evidence of data set ``r`` of a group."""
-    fields = ("standard_error", "acceleration", "values", "count", "nobs")
+    fields = ("standard_error", "acceleration", "values", "count", "nobs", "uniform")
     parts = {name: x[r] for name in fields if (x := getattr(evidence, name)) is not None}
     return dataclasses.replace(evidence, estimate=float(evidence.estimate[r]), law=None, **parts)
 

@@ -80,6 +80,8 @@ class Evidence:
         Bootstrap distributions that are known already, in place of ``replicates``.
     curvature : object
         Second-order terms of the ABC interval.
+    uniform : float
+        A draw from (0, 1) for a method that is randomized.
     """
 
     statistic: Statistic
@@ -95,6 +97,7 @@ class Evidence:
     distribution: Any = None
     auc: Any = None
     curvature: Any = None
+    uniform: Any = None
 
     law: Rows | None = None
 

@@ -1,15 +1,32 @@
-"""Distribution-free intervals for quantiles between two order statistics."""
+"""Intervals for quantiles from order statistics: exact, interpolated, asymptotic, semiparametric, normal."""
 
 from __future__ import annotations
 
+import abc
 import bisect
+import functools
 import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails
-from jaxci.records import record
+from jaxci.intervals.bootstrap import open_ends
+from jaxci.intervals.order_laws import (
+    TailedEnd,
+    asymptotic_positions,
+    interpolated_quantile,
+    nyblom_upper,
+    randomized_ranks,
+    sample_rank,
+    semiparametric_level,
+    unit,
+)
+from jaxci.records import record, static
 from jaxci.statistics.base import Statistic
 
 
@@ -72,40 +89,314 @@ def order_statistic_ranks(n: int, q: float, tails: Tails) -> tuple[int, int] | N
     return int(k[best]), int(s[place[best]])
 
 
-@record
-class OrderStatistic(Method):
-    """Interval between two order statistics; covers at least the level at every n.
+@jax.jit
+def _linear(values: jax.Array, coefficients: jax.Array) -> jax.Array:
+    """Return (..., m) for sorted ``values`` (..., n) and ``coefficients`` (m, n)."""
+    # Differences from the median of the sample: an end must not lose digits to the size of the values.
+    middle = values[..., values.shape[-1] // 2 : values.shape[-1] // 2 + 1]
+    return (values - middle) @ coefficients.T + middle * coefficients.sum(axis=1)
 
-    Assumes i.i.d. observations only (continuous law; ties make it conservative).
-    Reference: Lehmann and Paromau (2025), eq. 7; the shortest conservative single interval.
+
+def _sorted(evidence: Evidence) -> jax.Array:
+    assert evidence.values is not None
+    return jnp.sort(jnp.asarray(evidence.values), axis=-1)
+
+
+def linear_ends(values: jax.Array, coefficients: Sequence[np.ndarray]) -> np.ndarray:
+    """Return linear functions (..., m) of sorted values (..., n) in double precision."""
+    return np.asarray(_linear(values, jnp.asarray(np.stack(coefficients))))
+
+
+class QuantileMethod(Method):
+    """An interval for a quantile whose ends are fixed functions of the order statistics.
+
+    Assumes i.i.d. observations of a continuous law; reads data sets one at a time or in stacks.
     """
 
-    name = "order_statistic"
-    needs = frozenset({"values"})
-    one_by_one = True
-    assumes_iid = True
+    needs: ClassVar[frozenset[str]] = frozenset({"values"})
+    assumes_iid: ClassVar[bool] = True
 
     def refusal(self, statistic: Statistic) -> str | None:
         """Refuse everything but the median and quantiles."""
         if statistic.road == "order" and hasattr(statistic, "q"):
             return None
-        return "order-statistic intervals are for the median and quantiles only"
+        return f"{self.name!r} is for the median and quantiles only"
+
+    @abc.abstractmethod
+    def ends(self, values: jax.Array, q: float, tails: Tails, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
+        """Return both ends (...) for sorted ``values`` (..., n); raise ``ValueError`` where there is no interval."""
+
+    @abc.abstractmethod
+    def least_n(self, q: float, tails: Tails) -> int | None:
+        """Return the smallest n at which the interval exists; None where it does at none."""
 
     def bounds(self, evidence: Evidence, tails: Tails) -> Bounds:
-        """Return the two order statistics."""
-        values = evidence.values
-        assert values is not None
-        q = float(evidence.statistic.q)  # type: ignore[attr-defined]
-        n = len(values)
-        ranks = order_statistic_ranks(n, q, tails)
-        if ranks is None:
+        """Return both ends; an open side is the end of the estimand's range."""
+        assert evidence.values is not None
+        q, n = float(evidence.statistic.q), evidence.values.shape[-1]  # type: ignore[attr-defined]
+        least = self.least_n(q, tails)
+        if least is None or n < least:
             raise ValueError(
-                f"method 'order_statistic' for q = {q:g} {needs_rows(smallest_n(q, tails))} at this level; "
-                f"got n = {n}; use 'exact' or 'percentile'"
+                f"method {self.name!r} for q = {q:g} {needs_rows(least)} at this level; got n = {n}; {self.instead}"
             )
-        k, l = ranks
-        ends = evidence.statistic.bounds
-        picked = np.partition(values, [max(k, 1) - 1, min(l, n) - 1])
-        low = float(picked[k - 1]) if k >= 1 else ends[0]
-        high = float(picked[l - 1]) if l <= n else ends[1]
-        return Bounds(low, high)
+        with jax.enable_x64(True):
+            low, high = self.ends(_sorted(evidence), q, tails, evidence)
+        return open_ends(low, high, evidence, tails)
+
+    instead: ClassVar[str] = "use 'exact' or 'percentile'"
+
+
+@record
+class OrderStatistic(QuantileMethod):
+    """Interval between two order statistics; covers at least the level at every n.
+
+    Reference: Lehmann and Paromau (2025), eq. 7; the shortest conservative single interval.
+    """
+
+    name = "order_statistic"
+
+    def least_n(self, q: float, tails: Tails) -> int | None:
+        """Return the smallest n (eq. 8)."""
+        return smallest_n(q, tails)
+
+    def ends(self, values: jax.Array, q: float, tails: Tails, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
+        """Return X(k) and X(l)."""
+        n = values.shape[-1]
+        ranks = order_statistic_ranks(n, q, tails)
+        assert ranks is not None
+        return _at_ranks(np.asarray(values), *ranks)
+
+
+def _at_ranks(values: np.ndarray, k: Any, l: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return X(k) and X(l) (...) of sorted values (..., n); a rank off the sample gives its extreme."""
+    n = values.shape[-1]
+    places = [np.broadcast_to(np.clip(rank, 1, n) - 1, values.shape[:-1]) for rank in (k, l)]
+    low, high = (np.take_along_axis(values, place[..., None], axis=-1)[..., 0] for place in places)
+    return low, high
+
+
+@record
+class ExactRandomized(QuantileMethod):
+    """Randomized interval between order statistics: exactly the level, least expected length.
+
+    One of two intervals, drawn with fixed probabilities (Zielinski and Zielinski 2005; Lehmann and
+    Paromau 2025, section 3.4).
+    """
+
+    name = "exact_randomized"
+    needs: ClassVar[frozenset[str]] = frozenset({"values", "uniform"})
+
+    def least_n(self, q: float, tails: Tails) -> int | None:
+        """Return the smallest n (eq. 8)."""
+        return smallest_n(q, tails)
+
+    def ends(self, values: jax.Array, q: float, tails: Tails, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ends of the interval that ``evidence.uniform`` (...) picks."""
+        found = randomized_ranks(values.shape[-1], q, tails)
+        assert found is not None
+        first = np.asarray(evidence.uniform) < found.probabilities[0]
+        (k1, l1), (k2, l2) = found.ranks
+        return _at_ranks(np.asarray(values), np.where(first, k1, k2), np.where(first, l1, l2))
+
+
+@record
+class Interpolated(QuantileMethod):
+    """Ends interpolated between order statistics to the level asked for, without randomness.
+
+    Reference: Nyblom (1992); for the median, Hettmansperger and Sheather (1986). Approximate.
+    """
+
+    name = "interpolated"
+
+    def least_n(self, q: float, tails: Tails) -> int | None:
+        """Return the smallest n at which the extremes reach both tails."""
+        if q in (0, 1):
+            return None
+        bases = [base for base, tail in ((q, tails.upper), (1 - q, tails.lower)) if tail > 0]
+        tail = max(tails.lower, tails.upper) if 0 in tails else min(tails)
+        return max(2, max(math.ceil(math.log(tail) / math.log(base) - 1e-12) for base in bases))
+
+    def ends(self, values: jax.Array, q: float, tails: Tails, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
+        """Return both ends; the lower one is the upper one of the mirrored sample."""
+        n = values.shape[-1]
+        high = nyblom_upper(n, q, tails.upper) if tails.upper else unit(n, n)
+        low = nyblom_upper(n, 1 - q, tails.lower) if tails.lower else unit(n, n)
+        assert low is not None
+        assert high is not None
+        found = linear_ends(values, [low[::-1], high])
+        return found[..., 0], found[..., 1]
+
+
+@record
+class Asymptotic(QuantileMethod):
+    """Order statistics at ranks ``n (q -+ z sqrt(q (1 - q) / n))``, interpolated (Lehmann and Paromau 2025, eq. 10)."""
+
+    name = "asymptotic"
+
+    def least_n(self, q: float, tails: Tails) -> int | None:
+        """Return the smallest n at which both ranks lie in the sample (Table 2)."""
+        return least_asymptotic_n(q, tails)
+
+    def ends(self, values: jax.Array, q: float, tails: Tails, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
+        """Return Q_L at k/n and l/n."""
+        n = values.shape[-1]
+        positions = asymptotic_positions(n, q, tails)
+        if positions is None:
+            raise ValueError(f"method 'asymptotic' for q = {q:g}: a rank lies outside the sample at n = {n}")
+        found = linear_ends(values, [interpolated_quantile(rank / n, n) for rank in positions])
+        return found[..., 0], found[..., 1]
+
+
+def least_asymptotic_n(q: float, tails: Tails) -> int | None:
+    """Return the smallest n at which eq. 10 gives ranks in [1, n] (Table 2)."""
+    if not 0 < q < 1:
+        return None
+    n, step = 1, 1
+    while asymptotic_positions(n, q, tails) is None:
+        n, step = n + step, 2 * step
+    above = n
+    below = max(1, n - step // 2)
+    while below < above:  # both conditions are monotone in n
+        middle = (below + above) // 2
+        below, above = (below, middle) if asymptotic_positions(middle, q, tails) else (middle + 1, above)
+    return above
+
+
+class TailedMethod(QuantileMethod):
+    """An interval with ends ``Q_T(v)``: extrapolated beyond the extremes of the sample (eq. 11).
+
+    With ``outside="transform"`` that is done on a scale on which ``lowest`` and ``highest`` are infinite
+    (logit, or log for one of them), so that no end leaves the range; ``"clip"`` cuts ends off there.
+    """
+
+    outside: str
+    lowest: float
+    highest: float
+
+    def least_n(self, q: float, tails: Tails) -> int | None:
+        """Return 2: two values to extrapolate from."""
+        return None if q in (0, 1) else 2
+
+    def closed_form(self, values: jax.Array, q: float, tails: Tails) -> tuple[np.ndarray, np.ndarray]:
+        """Return Q_T at the Beta quantiles of both tails (Hutson 2002): the bootstrap without its resamples."""
+        n = values.shape[-1]
+        levels = [p if 0 < p < 1 else 0.5 for p in (tails.lower, 1 - tails.upper)]
+        low, high = (self.end(values, TailedEnd.at(semiparametric_level(n, q, p), n)) for p in levels)
+        return low, high
+
+    def end(self, values: jax.Array, end: TailedEnd) -> np.ndarray:
+        """Return one end (...) for sorted values (..., n), within the range."""
+        if end.side == 0:
+            found = linear_ends(values, [end.coefficients])[..., 0]
+        else:
+            inner, extreme = (values[..., 1], values[..., 0]) if end.side < 0 else (values[..., -2], values[..., -1])
+            found = np.asarray(self._beyond(extreme, inner, abs(end.slope)))
+        return np.clip(found, self.lowest, self.highest)
+
+    def _beyond(self, extreme: jax.Array, inner: jax.Array, slope: float) -> jax.Array:
+        if self.outside == "clip" or (math.isinf(self.lowest) and math.isinf(self.highest)):
+            return extreme + (extreme - inner) * slope
+        from_low, from_high = extreme - self.lowest, self.highest - extreme
+        scaled = _log(from_low, inner - self.lowest) - _log(from_high, self.highest - inner)
+        factor = jnp.exp(slope * scaled)  # the odds of the position in the range grow by this factor
+        if math.isinf(self.highest):
+            return self.lowest + from_low * factor
+        if math.isinf(self.lowest):
+            return self.highest - from_high / factor
+        moved = (self.lowest * from_high + self.highest * from_low * factor) / (from_high + from_low * factor)
+        at_end = (from_low <= 0) | (from_high <= 0) | (extreme == inner)
+        return jnp.where(at_end, extreme, moved)
+
+
+def _log(extreme: jax.Array, inner: jax.Array) -> jax.Array:
+    """Log of the ratio of two distances from a bound; 0 from a bound at infinity."""
+    return jnp.where(jnp.isinf(extreme), 0.0, jnp.log(extreme) - jnp.log(inner))
+
+
+@record
+class Semiparametric(TailedMethod):
+    """Percentile interval of the semiparametric bootstrap, in closed form (Hutson 2002)."""
+
+    outside: str = static(default="clip")
+    lowest: float = static(default=-math.inf)
+    highest: float = static(default=math.inf)
+
+    name = "semiparametric"
+
+    def ends(self, values: jax.Array, q: float, tails: Tails, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
+        """Return Q_T at the Beta quantiles of both tails."""
+        return self.closed_form(values, q, tails)
+
+
+@record
+class SemiparametricTransformed(TailedMethod):
+    """Semiparametric interval for values in [0, 1], extrapolated on the logit scale."""
+
+    outside: str = static(default="transform")
+    lowest: float = static(default=0.0)
+    highest: float = static(default=1.0)
+
+    name = "semiparametric_transformed"
+
+    def ends(self, values: jax.Array, q: float, tails: Tails, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
+        """Return Q_T at the Beta quantiles of both tails."""
+        if evidence.values is not None and (np.min(evidence.values) < 0 or np.max(evidence.values) > 1):
+            raise ValueError("method 'semiparametric_transformed' is for values in [0, 1]; use 'semiparametric'")
+        return self.closed_form(values, q, tails)
+
+
+@record
+class SemiparametricResampled(TailedMethod):
+    """The semiparametric bootstrap with drawn resamples, as Lehmann and Paromau (2025) have it (B = 2,000)."""
+
+    outside: str = static(default="clip")
+    lowest: float = static(default=-math.inf)
+    highest: float = static(default=math.inf)
+    n_resamples: int = static(default=2_000)
+
+    name = "semiparametric_resampled"
+    needs: ClassVar[frozenset[str]] = frozenset({"values", "uniform"})
+
+    def ends(self, values: jax.Array, q: float, tails: Tails, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
+        """Return quantiles of ``Q_T`` at drawn levels: one bank of levels for a stack."""
+        n, rank = values.shape[-1], sample_rank(values.shape[-1], q)
+        seed = int(np.ravel(evidence.uniform)[0] * 2**53)
+        drawn = np.sort(np.random.default_rng(seed).beta(rank, n - rank + 1, self.n_resamples))
+        found = []
+        for p in (tails.lower, 1 - tails.upper):
+            place = p * (self.n_resamples - 1)
+            i = min(int(place), self.n_resamples - 2)
+            left, right = (self.end(values, TailedEnd.at(float(drawn[j]), n)) for j in (i, i + 1))
+            found.append(left + (place - i) * (right - left))
+        return found[0], found[1]
+
+
+@record
+class NoncentralT(QuantileMethod):
+    """Interval for a quantile of a normal law: exact if the values are normal.
+
+    ``mean + s t / sqrt(n)`` at quantiles of a noncentral t law with n - 1 degrees of freedom and
+    noncentrality ``z_q sqrt(n)`` (Hahn and Meeker 1991, section 4.4).
+    """
+
+    name = "noncentral_t"
+
+    def least_n(self, q: float, tails: Tails) -> int | None:
+        """Return 2."""
+        return None if q in (0, 1) else 2
+
+    def ends(self, values: jax.Array, q: float, tails: Tails, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
+        """Return mean plus multiples of the standard deviation."""
+        n = values.shape[-1]
+        factors = noncentral_factors(n, q, tails)
+        x = np.asarray(values)
+        mean, deviation = x.mean(axis=-1), x.std(axis=-1, ddof=1)
+        return mean + factors[0] * deviation, mean + factors[1] * deviation
+
+
+@functools.lru_cache(maxsize=512)
+def noncentral_factors(n: int, q: float, tails: Tails) -> tuple[float, float]:
+    """Return the multiples of the standard deviation at which a normal quantile's interval ends."""
+    centre = special.ndtri(q) * math.sqrt(n)
+    low, high = (special.nctdtrit(n - 1, centre, p) if 0 < p < 1 else math.nan for p in (tails.lower, 1 - tails.upper))
+    return float(low) / math.sqrt(n), float(high) / math.sqrt(n)

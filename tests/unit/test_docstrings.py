@@ -5,11 +5,17 @@ import pytest
 
 MODULES = [
     "jaxci.api.bootstrap",
+    "jaxci.api.check",
     "jaxci.api.compare",
     "jaxci.api.evaluate",
     "jaxci.api.jackknife",
     "jaxci.api.proportion",
+    "jaxci.api.quantiles",
+    "jaxci.api.seeds",
+    "jaxci.coverage.bundled",
     "jaxci.coverage.enumeration",
+    "jaxci.coverage.study",
+    "jaxci.distributions.files",
     "jaxci.data",
     "jaxci.resampling.exact_mean",
     "jaxci.resampling.exact_order",

@@ -1,0 +1,259 @@
+"""Laws of order statistics: which of them enclose a quantile, at what level.
+
+For X(1) <= ... <= X(n) from a continuous law, ``P(X(k) <= x_u < X(l))`` is the probability that
+between k and l - 1 of n observations lie below the u-quantile: it depends on (k, l, n, u) alone.
+So do the ends of all intervals here as linear functions of the sorted values. Source: Lehmann and
+Paromau (2025), section 2; ranks are 1-based.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import special
+
+from jaxci.intervals.base import Tails
+
+SLACK = 1e-12
+"""Rounding in sums of binomial probabilities."""
+
+
+def below(n: int, u: float) -> np.ndarray:
+    """``P(fewer than s of n observations lie below the u-quantile)`` for s = 0..n+1 (n + 2,)."""
+    s = np.arange(n + 2)
+    return np.where(s > 0, special.bdtr(np.clip(s - 1, 0, n), n, u), 0.0)
+
+
+def level_of_ranks(k: int, l: int, n: int, u: float) -> float:
+    """Return the level of [X(k), X(l)] (eq. 7); rank 0 and n + 1 stand for an open side."""
+    law = below(n, u)
+    upper = 1.0 if l > n else law[l]
+    return float(upper - (0.0 if k < 1 else law[k]))
+
+
+@dataclasses.dataclass(frozen=True)
+class RandomizedRanks:
+    """Two intervals of order statistics, and the probability with which each is to be used.
+
+    ``ranks`` are ((k, l), (k, l)), the shorter interval first; a rank 0 or n + 1 is an open side.
+    The mixture has exactly the level asked for, and no mixture is shorter in expectation.
+    """
+
+    ranks: tuple[tuple[int, int], tuple[int, int]]
+    probabilities: tuple[float, float]
+
+
+@functools.lru_cache(maxsize=512)
+def randomized_ranks(n: int, u: float, tails: Tails) -> RandomizedRanks | None:
+    """Return the randomized interval of least expected length (Zielinski and Zielinski 2005); None below the least n.
+
+    Ties are broken by the smallest difference of the two tail probabilities, then by the smallest k.
+    """
+    law = below(n, u)
+    if tails.lower == 0 or tails.upper == 0:
+        return _one_sided(law, n, tails)
+    level = 1 - tails.lower - tails.upper
+    ranks = np.arange(1, n)
+    by_length = {d: law[ranks[: n - d] + d] - law[ranks[: n - d]] for d in range(1, n)}
+    best = {d: float(r.max()) for d, r in by_length.items()}
+    if not best or best[n - 1] < level - SLACK:
+        return None
+    if best[1] >= level:
+        pairs = [(1, 1)]
+    else:
+        longer = [d for d in best if best[d] >= level - SLACK]
+        shorter = [d for d in best if best[d] < level - SLACK]
+        expected = {(a, b): a + _share(level, best[a], best[b]) * (b - a) for a in shorter for b in longer}
+        expected |= {(b, b): float(b) for b in longer[:1] if best[b] <= level + SLACK}
+        least = min(expected.values())
+        pairs = [pair for pair, length in expected.items() if length <= least + 1e-11]
+    options = []
+    for a, b in pairs:
+        reach_a, reach_b = (by_length[a] >= best[a] - SLACK), (by_length[b] >= min(best[b], level) - SLACK)
+        if a == b:
+            reach_a = by_length[a] <= level + SLACK
+        else:
+            reach_b = by_length[b] >= best[b] - SLACK
+        for i, j in itertools.product((np.flatnonzero(reach_a) + 1).tolist(), (np.flatnonzero(reach_b) + 1).tolist()):
+            share = _share(level, law[i + a] - law[i], law[j + b] - law[j])
+            weights = (1 - share, share)
+            missed = [w * law[k] - w * (1 - law[k + d]) for w, k, d in zip(weights, (i, j), (a, b), strict=True)]
+            options.append((round(abs(sum(missed)), 12), i, j, a, b, share))
+    _, i, j, a, b, share = min(options)
+    return RandomizedRanks(((i, i + a), (j, j + b)), (1 - share, share))
+
+
+def _share(level: float, low: float, high: float) -> float:
+    """Return the weight of ``high`` in the mixture of levels that is ``level``."""
+    return 1.0 if high - low <= SLACK else float(np.clip((level - low) / (high - low), 0.0, 1.0))
+
+
+def _one_sided(law: np.ndarray, n: int, tails: Tails) -> RandomizedRanks | None:
+    if tails.upper == 0:
+        k = np.arange(n + 1)  # rank 0: no bound, level 1
+        levels = 1 - law[k]
+        level = 1 - tails.lower
+        if levels[1] < level - SLACK:
+            return None
+        tight = int(np.flatnonzero(levels >= level - SLACK)[-1])
+        loose = min(tight + 1, n)
+        share = _share(level, float(levels[loose]), float(levels[tight]))
+        return RandomizedRanks(((loose, n + 1), (tight, n + 1)), (1 - share, share))
+    mirrored = _one_sided(1 - law[::-1], n, Tails(tails.upper, 0.0))
+    if mirrored is None:
+        return None
+    (a, _), (b, _) = mirrored.ranks
+    return RandomizedRanks(((0, n + 1 - a), (0, n + 1 - b)), mirrored.probabilities)
+
+
+def unit(position: float, n: int) -> np.ndarray:
+    """Return coefficients (n,) of ``Q_L`` at a real rank: ``(1 - e) X(i) + e X(i + 1)``, the extremes beyond them."""
+    place = min(max(position, 1.0), float(n))
+    i = min(math.floor(place), n - 1) if n > 1 else 1
+    out = np.zeros(n)
+    out[i - 1] = 1 - (place - i)
+    if n > 1:
+        out[i] += place - i
+    return out
+
+
+def interpolated_quantile(v: float, n: int) -> np.ndarray:
+    """Return coefficients (n,) of ``Q_L(v)``, at rank (n + 1) v (type 6 of Hyndman and Fan)."""
+    return unit((n + 1) * v, n)
+
+
+def asymptotic_positions(n: int, u: float, tails: Tails) -> tuple[float, float] | None:
+    """Return the ranks n (u -+ z sqrt(u (1 - u) / n)) (eq. 10); None where one lies outside [1, n]."""
+    half = math.sqrt(u * (1 - u) * n)
+    k = n * u + special.ndtri(tails.lower) * half if tails.lower else 1.0
+    l = n * u - special.ndtri(tails.upper) * half if tails.upper else float(n)
+    return (k, l) if k >= 1 - SLACK and l <= n + SLACK and k < l else None
+
+
+def nyblom_upper(n: int, u: float, tail: float) -> np.ndarray | None:
+    """Return coefficients (n,) of the interpolated upper bound with error ``tail`` (Nyblom 1992).
+
+    ``(1 - w) X(r) + w X(r + 1)`` between the ranks whose levels enclose 1 - tail; for the median that of
+    Hettmansperger and Sheather (1986). None where X(n) is not enough.
+    """
+    law = below(n, u)  # level of the upper bound X(r) is law[r]
+    level = 1 - tail
+    if law[n] < level - SLACK:
+        return None
+    r = int(np.flatnonzero(law[1 : n + 1] <= level + SLACK)[-1]) + 1 if law[1] <= level + SLACK else 1
+    out = np.zeros(n)
+    if r >= n or law[1] > level:
+        out[min(r, n) - 1] = 1.0
+        return out
+    rise, rest = max(level - law[r], 0.0), law[r + 1] - level
+    w = rise * (n - r) * u / (rise * (n - r) * u + rest * r * (1 - u))
+    out[r - 1], out[r] = 1 - w, w
+    return out
+
+
+def semiparametric_level(n: int, u: float, p: float) -> float:
+    """Return v such that ``Q_T(v)`` is the p-quantile of the semiparametric bootstrap of the sample u-quantile.
+
+    The ceil(n u)-th of n uniforms has a Beta law (Hutson 2002).
+    """
+    i = sample_rank(n, u)
+    return float(special.betaincinv(i, n - i + 1, p))
+
+
+def sample_rank(n: int, u: float) -> int:
+    """Return ceil(n u), the rank of the sample quantile."""
+    return min(max(math.ceil(n * u - SLACK), 1), n)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TailedEnd:
+    """An end ``Q_T(v)``: linear in the sorted values inside, extrapolated beyond the extremes (eq. 11).
+
+    ``side`` is -1 below 1/(n + 1), where the end is ``X(1) + (X(2) - X(1)) slope``, 1 above
+    n/(n + 1), where it is ``X(n) - (X(n) - X(n - 1)) slope``, 0 inside, where ``coefficients`` (n,) hold.
+    """
+
+    side: int
+    slope: float
+    coefficients: np.ndarray
+
+    @classmethod
+    def at(cls, v: float, n: int) -> TailedEnd:
+        """Return the end at level v."""
+        inside = interpolated_quantile(v, n)
+        if v < 1 / (n + 1):
+            return cls(-1, math.log((n + 1) * v), inside)
+        if v > n / (n + 1):
+            return cls(1, math.log((n + 1) * (1 - v)), inside)
+        return cls(0, 0.0, inside)
+
+
+def joint_level(ranks: Sequence[tuple[int, int]], n: int, us: Sequence[float]) -> float:
+    """Return the probability that every [X(k), X(l)] encloses its quantile, ``us`` increasing (Hayter 2014).
+
+    The numbers of observations below the quantiles are sums of multinomial counts: one binomial step
+    from each quantile to the next, O(m n^2).
+    """
+    counts = np.arange(n + 1)
+    mass = np.zeros(n + 1)
+    mass[0] = 1.0
+    reached = 0.0
+    for (k, l), u in zip(ranks, us, strict=True):
+        p = (u - reached) / (1 - reached)
+        step = counts[None, :] - counts[:, None]
+        chance = np.where(step >= 0, _binomial_mass(np.maximum(step, 0), (n - counts)[:, None], p), 0.0)
+        mass = mass @ chance
+        mass[(counts < k) | (counts > l - 1)] = 0.0
+        reached = u
+    return float(mass.sum())
+
+
+def _binomial_mass(k: np.ndarray, n: np.ndarray, p: float) -> np.ndarray:
+    rest = n - k
+    logs = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(np.maximum(rest, 0) + 1)
+    logs = logs + special.xlogy(k, p) + special.xlog1py(rest, -p)
+    return np.where(rest >= 0, np.exp(np.minimum(logs, 0.0)), 0.0)
+
+
+def simultaneous_ranks(n: int, us: Sequence[float], level: float) -> list[tuple[int, int]] | None:
+    """Return ranks (k, l) for each of increasing ``us`` with joint level at least ``level``; None below the least n.
+
+    All intervals get the same tails, as wide as needed; then ends are moved inwards, one rank at a
+    time, wherever the joint level allows it, the longest interval first.
+    """
+    if joint_level([(1, n)] * len(us), n, us) < level - SLACK:
+        return None
+    laws = [below(n, u) for u in us]
+
+    def equal_tails(tail: float) -> list[tuple[int, int]]:
+        found = []
+        for law in laws:
+            low = np.flatnonzero(law[: n + 1] <= tail)[-1]
+            high = np.flatnonzero(law >= 1 - tail)[0]
+            found.append((max(1, int(low)), min(n, int(high))))
+        return found
+
+    narrow, wide = (1 - level) / 2, 0.0
+    for _ in range(60):
+        middle = (narrow + wide) / 2
+        if joint_level(equal_tails(middle), n, us) >= level - SLACK:
+            wide = middle
+        else:
+            narrow = middle
+    ranks = equal_tails(wide)
+    moved = True
+    while moved:
+        moved = False
+        for j in sorted(range(len(us)), key=lambda j: ranks[j][0] - ranks[j][1]):
+            k, l = ranks[j]
+            for shorter in ((k + 1, l), (k, l - 1)):
+                tried = [*ranks[:j], shorter, *ranks[j + 1 :]]
+                if shorter[0] < shorter[1] and joint_level(tried, n, us) >= level - SLACK:
+                    ranks, moved = tried, True
+                    break
+    return ranks

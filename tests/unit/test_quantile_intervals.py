@@ -1,0 +1,338 @@
+import math
+
+import jax
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.optimize import linprog
+
+import jaxci
+from jaxci.intervals.base import tails
+from jaxci.intervals.order_laws import below, joint_level, randomized_ranks, simultaneous_ranks
+
+LEVELS = (0.90, 0.95, 0.99)
+TABLE_1 = {
+    0.90: (230, 91, 45, 22, 9, 5),
+    0.95: (299, 119, 59, 29, 11, 6),
+    0.99: (459, 182, 90, 44, 17, 8),
+}
+TABLE_2 = {
+    0.90: (446, 87, 42, 16, 7, 9, 25, 52, 268),
+    0.95: (563, 110, 53, 19, 8, 12, 35, 73, 381),
+    0.99: (846, 164, 79, 28, 11, 20, 60, 127, 657),
+}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_tables_1_and_2_come_out(level):
+    first = [jaxci.minimum_sample_size(u, confidence_level=level) for u in (0.01, 0.025, 0.05, 0.1, 0.25, 0.5)]
+    assert tuple(first) == TABLE_1[level]
+    us = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+    second = [jaxci.minimum_sample_size(u, confidence_level=level, method="asymptotic") for u in us]
+    assert tuple(second) == TABLE_2[level]
+
+
+def test_the_median_of_one_to_twelve():
+    result = jaxci.quantile_interval(np.arange(1, 13), 0.5, method="exact")
+    assert result.confidence_interval == (3.0, 10.0)
+    assert result.actual_level == pytest.approx(0.96142578, abs=5e-9)
+
+
+@pytest.mark.parametrize("n", [6, 12, 23])
+@pytest.mark.parametrize("q", [0.3, 0.5, 0.8])
+def test_one_sided_exact_bounds_are_scipys(n, q):
+    x = np.random.default_rng(n).normal(size=n)
+    for alternative, side in (("less", 1), ("greater", 0)):
+        theirs = stats.quantile_test(x, p=q).confidence_interval(confidence_level=0.95)
+        # SciPy's two-sided interval at level c puts (1 - c)/2 in each tail, as a one-sided bound at (1 + c)/2 does.
+        try:
+            ours = jaxci.quantile_interval(x, q, method="exact", alternative=alternative, confidence_level=0.975)
+        except ValueError:
+            assert not math.isfinite(theirs[side])
+            continue
+        assert ours.confidence_interval[side] == theirs[side]
+
+
+GRID = [(n, u, a) for n in (3, 6, 12, 17) for u in (0.1, 0.25, 0.5, 0.8) for a in (0.01, 0.05, 0.1, 0.4)]
+
+
+@pytest.mark.parametrize(("n", "u", "alpha"), GRID)
+def test_the_randomized_interval_has_the_level_and_least_length(n, u, alpha):
+    law = below(n, u)
+    pairs = [(k, l) for k in range(1, n) for l in range(k + 1, n + 1)]
+    levels = np.array([law[l] - law[k] for k, l in pairs])
+    lengths = np.array([l - k for k, l in pairs])
+    equal = np.vstack([levels, np.ones(len(pairs))])
+    program = linprog(lengths, A_eq=equal, b_eq=[1 - alpha, 1], bounds=(0, None))
+    found = randomized_ranks(n, u, tails(1 - alpha))
+    assert (found is None) == (u**n + (1 - u) ** n > alpha)
+    if found is None:
+        assert program.status != 0
+        return
+    level = sum(p * (law[l] - law[k]) for p, (k, l) in zip(found.probabilities, found.ranks, strict=True))
+    length = sum(p * (l - k) for p, (k, l) in zip(found.probabilities, found.ranks, strict=True))
+    assert level == pytest.approx(1 - alpha, abs=1e-12)
+    assert length == pytest.approx(program.fun, abs=1e-8)
+
+
+@pytest.mark.parametrize("alternative", ["less", "greater"])
+def test_one_sided_randomized_bounds_have_the_level(alternative):
+    n, u, level = 20, 0.3, 0.9
+    found = randomized_ranks(n, u, tails(level, alternative))
+    cover = []
+    for k, l in found.ranks:
+        bound = l if alternative == "less" else k
+        below_bound = stats.binom.cdf(bound - 1, n, u)  # fewer than `bound` observations below the quantile
+        cover.append(below_bound if alternative == "less" else 1 - below_bound)
+    assert np.dot(found.probabilities, cover) == pytest.approx(level, abs=1e-12)
+
+
+def test_both_candidates_are_shown_and_one_of_them_is_drawn():
+    x = np.arange(1.0, 16.0)
+    seen = set()
+    for seed in range(30):
+        result = jaxci.quantile_interval(x, 0.5, method="exact_randomized", confidence_level=0.9, rng=seed)
+        assert result.candidate_indices.shape == (2, 2)
+        assert result.candidate_probabilities.sum() == pytest.approx(1)
+        ends = [int(b) for b in result.confidence_interval]
+        assert ends in result.candidate_indices.tolist()
+        seen.add(tuple(ends))
+        again = jaxci.quantile_interval(x, 0.5, method="exact_randomized", confidence_level=0.9, rng=result.rng)
+        assert again.confidence_interval == result.confidence_interval
+    assert len(seen) == 2
+
+
+def test_the_median_interpolates_as_hettmansperger_and_sheather():
+    n, level = 15, 0.9
+    x = np.sort(np.random.default_rng(0).normal(size=n))
+    depth = np.arange(1, n // 2 + 1)
+    levels = 1 - 2 * stats.binom.cdf(depth - 1, n, 0.5)
+    d = int(np.flatnonzero(levels >= level)[-1]) + 1
+    share = (levels[d - 1] - level) / (levels[d - 1] - levels[d])
+    weight = (n - d) * share / (d + (n - 2 * d) * share)
+    result = jaxci.quantile_interval(x, 0.5, method="interpolated", confidence_level=level)
+    assert result.confidence_interval.low == pytest.approx((1 - weight) * x[d - 1] + weight * x[d])
+    assert result.confidence_interval.high == pytest.approx((1 - weight) * x[n - d] + weight * x[n - d - 1])
+
+
+def semiparametric_function(x, v):
+    """``Q_T`` as eq. 11 prints it."""
+    x, m = np.sort(x), len(x) + 1
+    if v <= 1 / m:
+        return x[0] + (x[1] - x[0]) * math.log(m * v)
+    if v >= (m - 1) / m:
+        return x[-1] - (x[-1] - x[-2]) * math.log(m * (1 - v))
+    i, e = int(m * v), m * v - int(m * v)
+    return (1 - e) * x[i - 1] + e * x[i] if i < len(x) else x[-1]
+
+
+@pytest.mark.parametrize("q", [0.05, 0.3, 0.9])
+def test_the_semiparametric_interval_is_its_bootstrap(q):
+    x = np.random.default_rng(1).beta(8, 2, 12)
+    closed = jaxci.quantile_interval(x, q, method="semiparametric").confidence_interval
+    rank = math.ceil(12 * q)
+    uniforms = np.sort(np.random.default_rng(2).random((40_000, 12)), axis=1)[:, rank - 1]
+    drawn = np.array([semiparametric_function(x, v) for v in uniforms])
+    spread = drawn.std()
+    for p, end in ((0.025, closed.low), (0.975, closed.high)):
+        assert np.mean(drawn < end) == pytest.approx(p, abs=5 * math.sqrt(p * (1 - p) / 40_000))
+    resampled = jaxci.quantile_interval(x, q, method="semiparametric_resampled", n_resamples=40_000, rng=0)
+    np.testing.assert_allclose(resampled.confidence_interval, closed, atol=0.1 * spread)
+
+
+def test_extrapolated_ends_stay_in_the_range():
+    x = np.array([0.80, 0.9, 0.93, 0.95, 0.97, 0.99, 0.995])
+    free, inside, clipped = (
+        jaxci.quantile_interval(x, 0.95, method="semiparametric", bounds=b).confidence_interval
+        for b in (None, (0, 1), "clip")
+    )
+    assert free.high > 1
+    assert 0.995 < inside.high < 1
+    assert clipped.high == 1
+    shifted = jaxci.quantile_interval(10 * x - 3, 0.95, method="semiparametric", bounds=(-3, 7)).confidence_interval
+    assert shifted.high == pytest.approx(10 * inside.high - 3)
+    g = np.log(x / (1 - x))
+    v = stats.beta.ppf(0.975, 7, 1)
+    assert inside.high == pytest.approx(1 / (1 + math.exp(-semiparametric_function(g, v))))
+    half = jaxci.quantile_interval(x, 0.05, method="semiparametric", bounds=(0, math.inf)).confidence_interval
+    v = stats.beta.ppf(0.025, 1, 7)
+    assert half.low == pytest.approx(math.exp(semiparametric_function(np.log(x), v)))
+    touching = jaxci.quantile_interval([0.5, 0.7, 0.9, 1.0], 0.9, method="semiparametric", bounds=(0, 1))
+    assert touching.confidence_interval.high == 1
+
+
+def test_the_normal_interval_is_that_of_the_noncentral_t():
+    x = np.random.default_rng(3).normal(2, 3, 14)
+    result = jaxci.quantile_interval(x, 0.9, method="normal", rng=0)
+    law = stats.nct(13, stats.norm.ppf(0.9) * math.sqrt(14))
+    expected = x.mean() + law.ppf([0.025, 0.975]) * x.std(ddof=1) / math.sqrt(14)
+    np.testing.assert_allclose(result.confidence_interval, expected, rtol=1e-6)
+    assert result.shapiro_pvalue == pytest.approx(stats.shapiro(x).pvalue)
+    assert 0 < result.lilliefors_pvalue <= 1
+
+
+def test_point_estimates():
+    x = np.random.default_rng(4).normal(size=17)
+    for u in (0.1, 0.5, 0.77):
+        assert jaxci.quantile_estimate(x, u) == np.sort(x)[math.ceil(17 * u) - 1]
+        assert jaxci.quantile_estimate(x, u, method="interpolated") == pytest.approx(
+            np.quantile(x, u, method="weibull")
+        )
+        assert jaxci.quantile_estimate(x, u, method="linear") == pytest.approx(np.quantile(x, u))
+        expected = float(stats.mstats.hdquantiles(x, [u])[0])
+        assert jaxci.quantile_estimate(x, u, method="harrell_davis") == pytest.approx(expected)
+        middle = stats.beta.ppf(0.5, math.ceil(17 * u), 17 - math.ceil(17 * u) + 1)
+        found = jaxci.quantile_estimate(x, u, method="semiparametric_median")
+        assert found == pytest.approx(semiparametric_function(x, middle))
+
+
+def test_the_harrell_davis_interval_is_a_percentile_bootstrap():
+    x = np.random.default_rng(5).exponential(size=20)
+    result = jaxci.quantile_interval(x, 0.5, method="harrell_davis", n_resamples=4_000, rng=0)
+    theirs = stats.bootstrap(
+        (x,),
+        lambda s, axis: (
+            np.asarray(stats.mstats.hdquantiles(s, [0.5], axis=axis))[..., 0, :]
+            if axis == 0
+            else np.apply_along_axis(lambda row: float(stats.mstats.hdquantiles(row, [0.5])[0]), axis, s)
+        ),
+        n_resamples=1_000,
+        method="percentile",
+        rng=1,
+    ).confidence_interval
+    np.testing.assert_allclose(result.confidence_interval, theirs, atol=0.1)
+
+
+@pytest.mark.parametrize("method", ["exact", "interpolated", "asymptotic", "semiparametric", "normal"])
+def test_batches_and_vectors_equal_single_calls(method):
+    x = np.random.default_rng(6).normal(size=(3, 25))
+    both = jaxci.quantile_interval(x, [0.25, 0.5], method=method, rng=0).confidence_interval
+    assert both.low.shape == (3, 2)
+    for r in range(3):
+        for j, q in enumerate((0.25, 0.5)):
+            one = jaxci.quantile_interval(x[r], q, method=method, rng=0).confidence_interval
+            np.testing.assert_allclose([both.low[r, j], both.high[r, j]], one, rtol=1e-12)
+
+
+def test_auto_says_why():
+    x = np.random.default_rng(7).normal(size=10)
+    with pytest.warns(jaxci.JaxciWarning, match="covers less than its level"):
+        result = jaxci.quantile_interval(x, [0.1, 0.5])
+    assert result.method == ("semiparametric", "exact")
+    assert "needs n >= 29" in result.reason[0]
+    assert "semiparametric" in str(result)
+
+
+@pytest.mark.parametrize("n", [15, 25, 50])
+def test_simultaneous_intervals_hold_their_level(n):
+    us = [0.25, 0.5, 0.75]
+    ranks = simultaneous_ranks(n, us, 0.9)
+    joint = joint_level(ranks, n, us)
+    assert joint >= 0.9
+    drawn = np.sort(np.random.default_rng(n).random((40_000, n)), axis=1)
+    inside = np.ones(40_000, bool)
+    for (k, l), u in zip(ranks, us, strict=True):
+        inside &= (drawn[:, k - 1] <= u) & (u <= drawn[:, l - 1])
+    assert inside.mean() == pytest.approx(joint, abs=5 * math.sqrt(0.09 / 40_000))
+    for j, (k, l) in enumerate(ranks):  # no end can move inwards
+        for shorter in ((k + 1, l), (k, l - 1)):
+            assert joint_level([*ranks[:j], shorter, *ranks[j + 1 :]], n, us) < 0.9
+
+
+def test_plans_are_the_smallest_n_nearby():
+    plan = jaxci.plan_quantile(0.1, width=0.15)
+    assert plan.expected_width <= 0.15
+    law = stats.norm(0.9, 0.02)
+    by_value = jaxci.plan_quantile(0.1, width=0.02, distribution=law)
+    ends = law.ppf(np.array(by_value.ranks) / (by_value.n + 1))
+    assert by_value.expected_width == pytest.approx(ends[1] - ends[0])
+    assert by_value.expected_width <= 0.02
+
+
+def test_a_summary_of_runs_reads_from_bad_to_good():
+    x = np.random.default_rng(8).normal(0.9, 0.01, 30)
+    summary = jaxci.summarize_runs(x)
+    np.testing.assert_allclose(summary.mean_interval, stats.ttest_1samp(x, 0).confidence_interval())
+    rows = summary.layout()[1]
+    assert [row[0] for row in rows] == [
+        "mean",
+        "worst 10% begin at",
+        "worst 25% begin at",
+        "median",
+        "best 25% begin at",
+        "best 10% begin at",
+    ]
+    lower = jaxci.summarize_runs(x, goal="lower").layout()[1]
+    assert lower[1][0] == "worst 10% begin at"
+    assert float(lower[1][1]) > float(lower[5][1])
+    assert "30 runs" in str(summary)
+    assert len(summary.to_frame()) == 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (
+            (np.arange(10.0), 0.1),
+            {"method": "exact"},
+            "needs n >= 29 .* got n = 10; methods that exist .* semiparametric",
+        ),
+        ((np.arange(10.0), 0.9), {"method": "asymptotic"}, "needs n >= 35"),
+        ((np.arange(10.0), 1.0), {}, r"q must lie in \(0, 1\); got 1.0"),
+        ((np.arange(10.0), 0.0), {}, r"q must lie in \(0, 1\)"),
+        (([1.0, np.nan], 0.5), {}, "x must be finite"),
+        (([1.0], 0.5), {}, "x must hold at least 2 values; got n = 1"),
+        (([0.5, 1.5], 0.5), {"bounds": (0, 1)}, r"x must lie within bounds .* got 1.5"),
+        (([0.5, 0.7], 0.5), {"bounds": (1, 0)}, "bounds must be a lower and a higher"),
+        (([0.5, 0.7], 0.5), {"method": "percentile"}, "method must be one of"),
+    ],
+)
+def test_bad_input_is_refused(arguments, options, message):
+    with pytest.raises(ValueError, match=message):
+        jaxci.quantile_interval(*arguments, **options)
+
+
+def test_ties_are_remarked():
+    with pytest.warns(jaxci.JaxciWarning, match="2 of 8 values are tied"):
+        jaxci.quantile_interval([1, 1, 1, 2, 3, 4, 5, 6], 0.5)
+
+
+def test_too_few_runs_for_simultaneous_intervals():
+    with pytest.raises(ValueError, match="needs n >= "):
+        jaxci.simultaneous_quantile_intervals(np.arange(8.0), [0.1, 0.9])
+    with pytest.raises(ValueError, match="distinct"):
+        jaxci.simultaneous_quantile_intervals(np.arange(30.0), [0.5, 0.5])
+
+
+def test_methods_run_inside_interval_and_cells():
+    from jaxci.coverage import Cell, run_cell
+    from jaxci.distributions import Parametric
+
+    methods = [
+        "exact_randomized",
+        "order_statistic",
+        "interpolated",
+        "asymptotic",
+        "semiparametric",
+        "semiparametric_transformed",
+        "semiparametric_resampled",
+        "noncentral_t",
+    ]
+    cell = Cell(
+        Parametric("beta", {"a": 8, "b": 2}),
+        25,
+        {"median": jaxci.statistics.Quantile(q=0.5)},
+        methods,
+        [0.9],
+        400,
+        1,
+        4,
+    )
+    judged = {j.method: j for j in run_cell(cell, jax.random.key(0)).judgements}
+    assert set(judged) == set(methods)
+    for method in methods:
+        assert 0.8 < judged[method].coverage <= 1, method
+    x = np.random.default_rng(9).beta(8, 2, 25)
+    for method in methods:
+        low, high = jaxci.interval("quantile", x, q=0.5, method=method, rng=0).confidence_interval
+        assert x.min() <= low < high <= x.max()
