@@ -63,7 +63,7 @@ def coverage_against_n(
     ----------
     Andre et al. (2026), figures 4 to 6.
     """
-    table, level = _selected(results, level, statistics, methods)
+    table, level = selected_rows(results, level, statistics, methods)
 
     def finish(axes: Any) -> None:
         axes.axhline(100 * level, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
@@ -87,7 +87,7 @@ def width_against_n(
     ----------
     Andre et al. (2026), figures 7 and 11.
     """
-    table, level = _selected(results, level, statistics, methods)
+    table, level = selected_rows(results, level, statistics, methods)
     return _curves(results, table, "mean_width", f"Mean width of {100 * level:g}% intervals", _decimal_log_y)
 
 
@@ -124,7 +124,7 @@ def coverage_boxes(results: StudyTable, *, by: str = "method", n: int | None = N
     Andre et al. (2026), figure 8 and supplementary figures S4 to S8.
     """
     check_choice("by", by, ("method", "statistic", *results.tags))
-    table, level = _selected(results, level, None, None)
+    table, level = selected_rows(results, level, None, None)
     sizes = levels_of(table["n"])
     if n is None:
         n = min(sizes, key=lambda size: abs(math.log(size / 50)))
@@ -134,10 +134,10 @@ def coverage_boxes(results: StudyTable, *, by: str = "method", n: int | None = N
     colour = "method" if by in results.tags else by
     across = ("method",) if by == "statistic" else _panel_keys(results)
     panels = groups(table, tuple(name for name in across if name != by))
-    styles = _styles(results, colour)
+    styles = styles_of(results, colour)
     rows = levels_of(table[by])
     inner = levels_of(table[colour]) if colour != by else [None]
-    figure, grid = _panels(len(panels), height=0.9 + 0.34 * len(rows) * max(1.0, 0.6 * len(inner)), sharey=True)
+    figure, grid = axes_grid(len(panels), height=0.9 + 0.34 * len(rows) * max(1.0, 0.6 * len(inner)), sharey=True)
     for axes, (key, where) in zip(grid, panels.items(), strict=True):
         part = take(table, where)
         found = 100 * part["coverage"]
@@ -153,7 +153,7 @@ def coverage_boxes(results: StudyTable, *, by: str = "method", n: int | None = N
         _title(axes, key)
     figure.supxlabel(f"Coverage of {100 * level:g}% intervals (%), n = {n}", fontsize=10, color=INK)
     if inner != [None]:
-        _legend(figure, inner, styles, lines=False)
+        legend_above(figure, inner, styles, lines=False)
     return figure
 
 
@@ -182,12 +182,12 @@ def pace_by_statistic(results: StudyTable, *, level: float | None = None) -> Any
     ----------
     Andre et al. (2026), figure 9, panel C.
     """
-    table, level = _selected(results, level, None, None)
+    table, level = selected_rows(results, level, None, None)
     table = convergence_pace(table, results.tags)
     rows = list(groups(table, _panel_keys(results)))
     panels = groups(table, ("method",))
-    styles = _styles(results, "method")
-    figure, grid = _panels(len(panels), height=0.9 + 0.36 * len(rows), sharey=True)
+    styles = styles_of(results, "method")
+    figure, grid = axes_grid(len(panels), height=0.9 + 0.36 * len(rows), sharey=True)
     for axes, ((method,), where) in zip(grid, panels.items(), strict=True):
         part = take(table, where)
         for key, mine in groups(part, _panel_keys(results)).items():
@@ -234,11 +234,11 @@ def saw_tooth(
         Without matplotlib.
     """
     name = levels_of(results.columns["statistic"])[0] if statistic is None else statistic
-    table, level = _selected(results, level, [name], methods)
+    table, level = selected_rows(results, level, [name], methods)
     require(table, ("truth",))
-    styles = _styles(results, "method")
+    styles = styles_of(results, "method")
     panels = dict(sorted(groups(table, ("n",)).items()))
-    figure, grid = _panels(len(panels), height=2.3, sharey=True, across=1, width=8.0)
+    figure, grid = axes_grid(len(panels), height=2.3, sharey=True, across=1, width=8.0)
     for axes, ((n,), where) in zip(grid, panels.items(), strict=True):
         part = take(table, where)
         for (method,), rows in groups(part, ("method",)).items():
@@ -258,7 +258,7 @@ def saw_tooth(
         grid[0].set_ylim(floor, 101)
         label += f"; not drawn below {floor:g}%"
     figure.supylabel(label, fontsize=10, color=INK)
-    _legend(figure, levels_of(table["method"]), styles, lines=True)
+    legend_above(figure, levels_of(table["method"]), styles, lines=True)
     return figure
 
 
@@ -276,7 +276,7 @@ def _panel_keys(results: StudyTable) -> tuple[str, ...]:
     return ("metric", "statistic") if "metric" in results.tags else ("statistic",)
 
 
-def _selected(
+def selected_rows(
     results: StudyTable, level: float | None, statistics: Sequence[str] | None, methods: Sequence[str] | None
 ) -> tuple[Columns, float]:
     """Return the rows asked for, in the order asked for, and the level."""
@@ -302,7 +302,7 @@ def _selected(
     return take(table, rows[keep[rows]]), float(level)
 
 
-def _styles(results: StudyTable, column: str) -> dict[Any, tuple[str, str, Any]]:
+def styles_of(results: StudyTable, column: str) -> dict[Any, tuple[str, str, Any]]:
     """Colour, marker and dash of every level of a column: the same in every picture of a study."""
     return {
         name: (PALETTE[i % len(PALETTE)], MARKERS[i % len(MARKERS)], DASHES[i // len(PALETTE) % len(DASHES)])
@@ -310,7 +310,7 @@ def _styles(results: StudyTable, column: str) -> dict[Any, tuple[str, str, Any]]
     }
 
 
-def _panels(count: int, *, height: float, sharey: bool, across: int = 3, width: float = 3.4) -> tuple[Any, list[Any]]:
+def axes_grid(count: int, *, height: float, sharey: bool, across: int = 3, width: float = 3.4) -> tuple[Any, list[Any]]:
     """Return a figure with ``count`` panels, at most ``across`` a row."""
     across = 2 if count == 4 and across > 2 else min(count, across)
     down = -(-count // across)
@@ -332,12 +332,12 @@ def _panels(count: int, *, height: float, sharey: bool, across: int = 3, width: 
 def _curves(results: StudyTable, table: Columns, value: str, label: str, finish: Callable[[Any], None]) -> Any:
     """Draw ``value`` against n."""
     keys = _panel_keys(results)
-    styles = _styles(results, "method")
+    styles = styles_of(results, "method")
     panels = groups(table, keys)
     most = max(len(levels_of(table["distribution"][rows])) for rows in panels.values())
     single = most == 1
     factor = 100.0 if value == "coverage" else 1.0
-    figure, grid = _panels(len(panels), height=2.9, sharey=False)
+    figure, grid = axes_grid(len(panels), height=2.9, sharey=False)
     for axes, (key, where) in zip(grid, panels.items(), strict=True):
         part = take(table, where)
         methods = levels_of(part["method"])
@@ -366,7 +366,7 @@ def _curves(results: StudyTable, table: Columns, value: str, label: str, finish:
         note = " (bars: two Monte-Carlo standard errors either way)" if value == "coverage" else ""
     figure.supxlabel(f"Sample size n{note}", fontsize=10, color=INK)
     figure.supylabel(label, fontsize=10, color=INK)
-    _legend(figure, levels_of(table["method"]), styles, lines=True)
+    legend_above(figure, levels_of(table["method"]), styles, lines=True)
     return figure
 
 
@@ -433,7 +433,7 @@ def _title(axes: Any, key: Sequence[Any]) -> None:
     axes.set_title("\n".join(textwrap.wrap(text, 34)), loc="left", fontsize=10, color=INK)
 
 
-def _legend(figure: Any, names: Sequence[Any], styles: dict[Any, tuple[str, str, Any]], *, lines: bool) -> None:
+def legend_above(figure: Any, names: Sequence[Any], styles: dict[Any, tuple[str, str, Any]], *, lines: bool) -> None:
     """Draw one legend for all panels, above them."""
     line = _matplotlib().lines.Line2D
     handles = [

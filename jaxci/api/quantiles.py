@@ -470,7 +470,7 @@ def quantile_estimate(x: Any, q: Any, *, method: str = "sample") -> Any:
     n = values.shape[-1]
     if method == "semiparametric_median" and n > 1:
         with jax.enable_x64(True):
-            ordered, tailed = jnp.sort(jnp.asarray(values), axis=-1), Semiparametric()
+            ordered, tailed = jnp.asarray(np.sort(values, axis=-1)), Semiparametric()
             ends = [tailed.end(ordered, TailedEnd.at(semiparametric_level(n, u, 0.5), n)) for u in probabilities]
         found = np.stack(ends, axis=-1)
     else:
@@ -482,9 +482,8 @@ def quantile_estimate(x: Any, q: Any, *, method: str = "sample") -> Any:
             "harrell_davis": lambda u: harrell_davis_weights(n, u),
         }
         with jax.enable_x64(True):
-            found = linear_ends(
-                jnp.sort(jnp.asarray(values), axis=-1), [coefficients[method](u) for u in probabilities]
-            )
+            ordered = jnp.asarray(np.sort(values, axis=-1))
+            found = linear_ends(ordered, [coefficients[method](u) for u in probabilities])
     return found[..., 0][()] if np.ndim(q) == 0 else found
 
 

@@ -284,6 +284,58 @@ def check(
         write_csv(csv, result.records())
 
 
+@app.command()
+def quantile(
+    file: File,
+    column: Annotated[str, typer.Option(metavar="COL", help="Column of the results, one row a run.")],
+    by: Annotated[str | None, typer.Option(metavar="COL", help="Column that names the groups to compare.")] = None,
+    q: Annotated[str, typer.Option("--q", metavar="Q,...", help="Probabilities of the quantiles.")] = "0.1,0.5,0.9",
+    method: Annotated[str, typer.Option(help="See jaxci.quantile_interval.")] = "auto",
+    level: Level = 0.95,
+    bounds: Annotated[str | None, typer.Option(metavar="LOW,HIGH", help="Range of the results.")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", metavar="OUT", help="Also draw them (PNG, SVG).")] = None,
+    seed: Seed = None,
+    json: Json = None,
+    csv: Csv = None,
+) -> None:
+    """Quantiles of the results of training runs, group by group."""
+    try:
+        probabilities = [float(part) for part in _split(q)]
+        limits = None if bounds is None else tuple(float(part) for part in _split(bounds))
+    except ValueError as error:
+        raise ValueError(f"--q and --bounds must be numbers between commas; {error}") from None
+    with _working("reading"):
+        import jaxci
+        from jaxci.cli.tables import read_columns, write_csv, write_json
+        from jaxci.coverage.bundled import instances
+
+        columns = read_columns(file, [column, *([by] if by else [])])
+        rows, _ = instances(columns, [by] if by else [])
+        found = {
+            name: jaxci.quantile_interval(
+                columns[column][chosen],
+                probabilities,
+                method=method,
+                confidence_level=level,
+                bounds=limits,
+                rng=seed,
+            )
+            for name, chosen in rows.items()
+        }
+    from jaxci.cli.display import page, show_quantiles
+
+    show_quantiles(page(), found, by or "")
+    records = [{"group": name, "n": one.n, **record} for name, one in found.items() for record in one.records()]
+    if plot is not None:
+        from jaxci.plots_quantiles import interval_bars
+
+        interval_bars(found).savefig(plot)
+    if json is not None:
+        write_json(json, {name: one.to_dict() for name, one in found.items()})
+    if csv is not None:
+        write_csv(csv, records)
+
+
 def _every_method(metric: str, data: dict[str, np.ndarray]) -> list[list[str]]:
     """Return name, bounds and width of every interval for ``metric``, or why there is none."""
     import jaxci

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from jaxci.api.quantiles import QuantileInterval
 from jaxci.coverage.check import CoverageCheck
 from jaxci.results import EvaluationTable, IntervalResult, headline
 
@@ -53,3 +54,16 @@ def show_check(console: Console, result: CoverageCheck) -> None:
     for note in result.notes():
         console.print(Text(note, style="yellow" if note.startswith("warning") else "dim"))
     console.print(Text(f"repeat with --seed {result.rng}", style="dim"))
+
+
+def show_quantiles(console: Console, found: dict[str, QuantileInterval], by: str) -> None:
+    """Print the quantile intervals of every group in one table, and what to know below it."""
+    header: list[str] = []
+    rows = []
+    for name, one in found.items():
+        header, cells = one.layout()
+        rows += [[f"{name} (n = {one.n})", *row] for row in cells]
+    first = next(iter(found.values()))
+    console.print(grid([by or "runs", *header], rows, title=first.headline().rsplit(",", 1)[0]))
+    for note in dict.fromkeys(note for one in found.values() for note in one.notes()):
+        console.print(Text(note, style="yellow" if note.startswith("warning") else "dim"))

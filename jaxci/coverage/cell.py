@@ -109,8 +109,10 @@ def _bounds(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Bounds as the method gives them: of the whole group at once where it can."""
     if method.needs <= BATCHED and not method.one_by_one:
-        found = method.bounds(evidence, sides)
-        return np.asarray(found.low, float), np.asarray(found.high, float)
+        with contextlib.suppress(ValueError):  # there is no such interval at this n: NaN
+            found = method.bounds(evidence, sides)
+            return np.asarray(found.low, float), np.asarray(found.high, float)
+        return np.full(undefined.shape, np.nan), np.full(undefined.shape, np.nan)
     low, high = np.full(undefined.shape, np.nan), np.full(undefined.shape, np.nan)
     for r in np.flatnonzero(~undefined):
         with contextlib.suppress(ValueError):  # there is no such interval for these data: NaN

@@ -218,9 +218,13 @@ def flags_of(target: Truth, undefined: float, judgements: Sequence[Judgement], d
     widths = [j.mean_width for j in judgements if math.isfinite(j.mean_width)]
     if widths and target.error > 0.02 * min(widths):
         flags.append("the truth is simulated, and its error is not small against the width of the intervals")
-    if any(j.invalid > undefined + 1e-12 for j in judgements):
-        worst = max(judgements, key=lambda j: j.invalid)
-        flags.append(f"{100 * worst.invalid:.2g}% of the {worst.method} intervals do not exist; they count as misses")
+    never = dict.fromkeys(j.method for j in judgements if j.invalid == 1 > undefined)
+    if never:
+        flags.append(f"at this n there is no interval by {', '.join(never)}")
+    partly = [j for j in judgements if undefined + 1e-12 < j.invalid < 1]
+    if partly:
+        worst = max(partly, key=lambda j: j.invalid)
+        flags.append(f"{100 * worst.invalid:.3g}% of the {worst.method} intervals do not exist; they count as misses")
     if defined.size > 1 and np.ptp(defined) == 0:
         flags.append("the estimate is the same in all samples")
     return tuple(flags)

@@ -340,9 +340,11 @@ class SemiparametricTransformed(TailedMethod):
 
     def ends(self, values: jax.Array, q: float, tails: Tails, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
         """Return Q_T at the Beta quantiles of both tails."""
-        if evidence.values is not None and (np.min(evidence.values) < 0 or np.max(evidence.values) > 1):
-            raise ValueError("method 'semiparametric_transformed' is for values in [0, 1]; use 'semiparametric'")
-        return self.closed_form(values, q, tails)
+        fits = np.asarray((values[..., 0] >= self.lowest) & (values[..., -1] <= self.highest))
+        if fits.ndim == 0 and not fits:
+            raise ValueError(f"method {self.name!r} is for values in [0, 1]; use 'semiparametric'")
+        low, high = self.closed_form(values, q, tails)
+        return np.where(fits, low, np.nan), np.where(fits, high, np.nan)
 
 
 @record

@@ -104,3 +104,16 @@ def test_trouble_is_one_line(capsys, cases, tmp_path, monkeypatch, arguments, me
     assert (code, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_quantiles_of_runs_by_group(capsys, cases, tmp_path):
+    files = ["--plot", tmp_path / "q.png", "--csv", tmp_path / "q.csv", "--json", tmp_path / "q.json"]
+    code, out, _ = run(capsys, "quantile", cases, "--column", "dice", "--by", "model", "--q", ".1,.5", *files)
+    assert code == 0
+    assert "a (n = 30)" in out
+    assert "exact" in out
+    assert len((tmp_path / "q.csv").read_text().splitlines()) == 5
+    assert (tmp_path / "q.png").stat().st_size > 3_000
+    assert set(json.loads((tmp_path / "q.json").read_text())) == {"a", "b"}
+    code, _, err = run(capsys, "quantile", cases, "--column", "dice", "--q", "ten")
+    assert (code, err.count("\n")) == (2, 1)

@@ -1,0 +1,158 @@
+"""Pictures of intervals and estimators of quantiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from jaxci.coverage.analysis import groups, levels_of, take
+from jaxci.coverage.results import StudyResults
+from jaxci.plots import INK, axes_grid, legend_above, selected_rows, styles_of
+
+PAPER = ("exact_randomized", "interpolated", "asymptotic", "semiparametric", "noncentral_t")
+
+
+def quantile_panels(
+    results: StudyResults,
+    *,
+    value: str = "coverage",
+    n: int | None = None,
+    level: float | None = None,
+    methods: tuple[str, ...] = PAPER,
+) -> Any:
+    """Coverage, or mean width, of quantile intervals against the probability of the quantile.
+
+    One panel a distribution; a method is not drawn where it has no interval at this n.
+
+    Parameters
+    ----------
+    results : StudyResults
+        Of quantile statistics, as the study "quantile-paper" has them.
+    value : {"coverage", "mean_width"}
+        Widths are divided by the true interdecile range of the distribution.
+    n : int, optional
+        Sample size; the smallest by default.
+    level : float, optional
+    methods : tuple of str
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    References
+    ----------
+    Lehmann and Paromau (2025), Figures 4 and 5.
+    """
+    if value not in ("coverage", "mean_width"):
+        raise ValueError(f"value must be 'coverage' or 'mean_width'; got {value!r}")
+    probabilities = _probabilities(results)
+    table, level = selected_rows(results, level, list(probabilities), list(methods))
+    sizes = levels_of(table["n"])
+    n = min(sizes) if n is None else n
+    if n not in sizes:
+        raise ValueError(f"n must be a simulated sample size ({', '.join(map(str, sizes))}); got {n}")
+    table = take(table, np.flatnonzero((table["n"] == n) & (table["invalid"] < 1)))
+    styles = styles_of(results, "method")
+    panels = groups(table, ("distribution",))
+    figure, grid = axes_grid(len(panels), height=2.4, sharey=True)
+    for axes, ((name,), where) in zip(grid, panels.items(), strict=True):
+        part = take(table, where)
+        q = np.array([probabilities[s] for s in part["statistic"].tolist()])
+        y = 100 * part["coverage"] if value == "coverage" else part["mean_width"] / _interdecile(results, name)
+        for (method,), rows in groups(part, ("method",)).items():
+            rows = rows[np.argsort(q[rows])]
+            colour, marker, dash = styles[method]
+            axes.plot(q[rows], y[rows], color=colour, marker=marker, linestyle=dash, markersize=4, linewidth=1.3)
+        if value == "coverage":
+            axes.axhline(100 * level, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+        axes.set_title(name, loc="left", fontsize=9, color=INK)
+    figure.supxlabel(f"Probability of the quantile, n = {n}", fontsize=10, color=INK)
+    what = f"Coverage of {100 * level:g}% intervals (%)" if value == "coverage" else "Mean width / interdecile range"
+    figure.supylabel(what, fontsize=10, color=INK)
+    legend_above(figure, levels_of(table["method"]), styles, lines=True)
+    return figure
+
+
+def estimator_panels(table: Any, *, value: str = "relative_bias", n: int | None = None) -> Any:
+    """Relative bias or RMSE of point estimators against the probability of the quantile.
+
+    Parameters
+    ----------
+    table : ColumnTable
+        From :func:`jaxci.coverage.estimators.quantile_estimators`.
+    value : {"relative_bias", "relative_rmse"}
+    n : int, optional
+        Sample size; the smallest by default.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    References
+    ----------
+    Lehmann and Paromau (2025), Figure 3.
+    """
+    if value not in ("relative_bias", "relative_rmse"):
+        raise ValueError(f"value must be 'relative_bias' or 'relative_rmse'; got {value!r}")
+    sizes = levels_of(table["n"])
+    n = min(sizes) if n is None else n
+    if n not in sizes:
+        raise ValueError(f"n must be a simulated sample size ({', '.join(map(str, sizes))}); got {n}")
+    columns = take(table.columns, np.flatnonzero(table["n"] == n))
+    styles = styles_of(table, "estimator")
+    panels = groups(columns, ("distribution",))
+    figure, grid = axes_grid(len(panels), height=2.4, sharey=False)
+    for axes, ((name,), where) in zip(grid, panels.items(), strict=True):
+        part = take(columns, where)
+        for (estimator,), rows in groups(part, ("estimator",)).items():
+            colour, marker, dash = styles[estimator]
+            x, y = part["q"][rows], 100 * part[value][rows]
+            axes.plot(x, y, color=colour, marker=marker, linestyle=dash, markersize=4, linewidth=1.3)
+        axes.axhline(0, color=INK, linewidth=0.8, zorder=1)
+        axes.set_title(name, loc="left", fontsize=9, color=INK)
+    figure.supxlabel(f"Probability of the quantile, n = {n}", fontsize=10, color=INK)
+    figure.supylabel(f"{value.replace('_', ' ').replace('rmse', 'RMSE').capitalize()} (%)", fontsize=10, color=INK)
+    legend_above(figure, levels_of(columns["estimator"]), styles, lines=True)
+    return figure
+
+
+def interval_bars(tables: dict[str, Any]) -> Any:
+    """Draw the quantile intervals of several groups of runs side by side.
+
+    Parameters
+    ----------
+    tables : dict of str to QuantileInterval
+        By group; each with the same quantiles.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    names = list(tables)
+    first = tables[names[0]].records()
+    figure, grid = axes_grid(len(first), height=0.9 + 0.35 * len(names), sharey=True)
+    for j, axes in enumerate(grid):
+        for place, name in enumerate(names):
+            row = tables[name].records()[j]
+            axes.plot([row["low"], row["high"]], [place, place], color="#0072b2", linewidth=3, solid_capstyle="butt")
+            axes.plot([row["estimate"]], [place], color=INK, marker="o", markersize=5)
+        axes.set_yticks(range(len(names)), names)
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.set_title(f"{100 * first[j]['q']:g}% quantile", loc="left", fontsize=9, color=INK)
+    return figure
+
+
+def _probabilities(results: StudyResults) -> dict[str, float]:
+    """Return the probability of every quantile among the statistics of a study."""
+    found = {name: s.q for name, s in results.study.named_statistics.items() if hasattr(s, "q")}
+    if not found:
+        raise ValueError("results must hold quantiles; the study has none")
+    return found
+
+
+def _interdecile(results: StudyResults, distribution: str) -> float:
+    from jaxci.statistics.summary import Quantile
+
+    law = results.study.distributions[distribution]
+    return float(law.analytic(Quantile(0.9)) - law.analytic(Quantile(0.1)))

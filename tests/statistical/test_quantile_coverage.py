@@ -1,0 +1,80 @@
+"""Coverage of quantile intervals, by the bundled study in a small version."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from jaxci.coverage import load_study
+from jaxci.coverage.estimators import quantile_estimators
+
+SIZES, R = [15, 50], 2_000
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    study = load_study("quantile-paper", sample_sizes=SIZES, n_groups=4)
+    return study.run(tmp_path_factory.mktemp("quantiles"))
+
+
+def coverage(results, method, level=0.95):
+    frame = results.to_frame()
+    chosen = frame[(frame["method"] == method) & (frame["level"] == level) & (frame["invalid"] < 1)]
+    assert len(chosen) >= 6
+    return chosen["coverage"].to_numpy()
+
+
+@pytest.mark.parametrize("level", [0.90, 0.95])
+def test_randomized_intervals_have_exactly_their_level(results, level, false_alarm):
+    for found in coverage(results, "exact_randomized", level):
+        assert stats.binomtest(round(found * R), R, level).pvalue > false_alarm
+
+
+def test_single_intervals_have_at_least_their_level(results, false_alarm):
+    for found in coverage(results, "order_statistic"):
+        assert stats.binomtest(round(found * R), R, 0.95, alternative="less").pvalue > false_alarm
+
+
+def test_interpolated_intervals_are_near_their_level(results):
+    assert np.abs(coverage(results, "interpolated") - 0.95).max() < 0.03
+
+
+def test_the_bootstrap_falls_where_no_other_interval_exists(results):
+    frame = results.to_frame()
+    extreme = frame[frame["statistic"].isin(["q05", "q95"]) & (frame["n"] == 15) & (frame["level"] == 0.95)]
+    exact = extreme[extreme["method"] == "order_statistic"]
+    assert (exact["invalid"] == 1).all()
+    assert exact["flags"].str.contains("there is no interval by").all()
+    found = extreme[extreme["method"] == "semiparametric"]["coverage"]
+    assert found.between(0.80, 0.92).all()
+
+
+def test_the_normal_interval_is_exact_for_normal_values_only(results, false_alarm):
+    frame = results.to_frame()
+    mine = frame[(frame["method"] == "noncentral_t") & (frame["level"] == 0.95) & (frame["n"] == 50)]
+    normal = mine[mine["distribution"] == "normal(0.5,0.15)"]
+    for found in normal["coverage"]:
+        assert stats.binomtest(round(found * R), R, 0.95).pvalue > false_alarm
+    mixture = mine[mine["distribution"] == "normal mixture"]
+    assert mixture["coverage"].min() < 0.8
+
+
+def test_estimators_are_judged_on_the_same_draws(results):
+    table = quantile_estimators(load_study("quantile-paper", sample_sizes=[10], n_replications=400, n_groups=2))
+    frame = table.to_frame()
+    assert set(frame["estimator"]) >= {"sample", "interpolated", "harrell_davis"}
+    middle = frame[(frame["distribution"] == "symmetric beta(5,5)") & (frame["q"] == 0.5)]
+    assert middle.set_index("estimator").loc["interpolated", "relative_bias"] == pytest.approx(0, abs=0.02)
+    assert (frame["relative_rmse"] >= frame["relative_bias"].abs() - 1e-12).all()
+
+
+def test_pictures(results):
+    pytest.importorskip("matplotlib")
+    from jaxci.plots_quantiles import estimator_panels, quantile_panels
+
+    for value in ("coverage", "mean_width"):
+        figure = quantile_panels(results, value=value, n=50)
+        assert len(figure.axes) == 6
+    table = quantile_estimators(load_study("quantile-paper", sample_sizes=[10], n_replications=50, n_groups=2))
+    assert len(estimator_panels(table).axes) == 6
+    with pytest.raises(ValueError, match="n must be a simulated"):
+        quantile_panels(results, n=11)
