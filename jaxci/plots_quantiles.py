@@ -139,6 +139,7 @@ def interval_bars(tables: dict[str, Any]) -> Any:
             axes.plot([row["estimate"]], [place], color=INK, marker="o", markersize=5)
         axes.set_yticks(range(len(names)), names)
         axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.locator_params(axis="x", nbins=4)
         axes.set_title(f"{100 * first[j]['q']:g}% quantile", loc="left", fontsize=9, color=INK)
     return figure
 

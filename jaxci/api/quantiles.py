@@ -694,7 +694,8 @@ class RunSummary:
         for row in rows:
             q = float(row[0])
             share = q if self.goal == "higher" else 1 - q
-            row[0] = "median" if q == 0.5 else f"{words[share < 0.5]} {100 * min(share, 1 - share):g}% begin at"
+            side = "below" if q < 0.5 else "above"
+            row[0] = "median" if q == 0.5 else f"{words[share < 0.5]} {100 * min(q, 1 - q):g}% lie {side}"
         level = number(self.quantiles.confidence_level)
         mean = ["mean", number(self.mean), *(number(x) for x in self.mean_interval), level, "t"]
         return header, [mean, *rows]

@@ -23,7 +23,7 @@ def bundled_names() -> list[str]:
     Examples
     --------
     >>> bundled_names()
-    ['classification', 'classifier-ci', 'proportions', 'segmentation', 'summaries']
+    ['classification', 'classifier-ci', 'proportions', 'quantile-paper', 'segmentation', 'summaries']
     """
     folder = resources.files("jaxci.coverage") / "studies"
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))

@@ -256,14 +256,14 @@ def test_a_summary_of_runs_reads_from_bad_to_good():
     rows = summary.layout()[1]
     assert [row[0] for row in rows] == [
         "mean",
-        "worst 10% begin at",
-        "worst 25% begin at",
+        "worst 10% lie below",
+        "worst 25% lie below",
         "median",
-        "best 25% begin at",
-        "best 10% begin at",
+        "best 25% lie above",
+        "best 10% lie above",
     ]
     lower = jaxci.summarize_runs(x, goal="lower").layout()[1]
-    assert lower[1][0] == "worst 10% begin at"
+    assert lower[1][0] == "worst 10% lie above"
     assert float(lower[1][1]) > float(lower[5][1])
     assert "30 runs" in str(summary)
     assert len(summary.to_frame()) == 6
