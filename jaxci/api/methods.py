@@ -18,6 +18,7 @@ from jaxci.intervals.proportion import PROPORTION_METHODS
 from jaxci.intervals.quantile import (
     Asymptotic,
     ExactRandomized,
+    HarrellDavis,
     Interpolated,
     NoncentralT,
     OrderStatistic,
@@ -52,6 +53,7 @@ _ALL: tuple[type[Method], ...] = (
     SemiparametricTransformed,
     SemiparametricResampled,
     NoncentralT,
+    HarrellDavis,
     Hoeffding,
     EmpiricalBernstein,
     Betting,

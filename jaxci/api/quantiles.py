@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import html
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -33,6 +32,7 @@ from jaxci.intervals.order_laws import (
 from jaxci.intervals.quantile import (
     Asymptotic,
     ExactRandomized,
+    HarrellDavis,
     Interpolated,
     NoncentralT,
     OrderStatistic,
@@ -43,7 +43,6 @@ from jaxci.intervals.quantile import (
     needs_rows,
     order_statistic_ranks,
 )
-from jaxci.resampling.bank import Bootstrap
 from jaxci.results import ConfidenceInterval, aligned, frame, html_table, number, plain
 from jaxci.statistics.summary import Mean, Quantile
 
@@ -54,12 +53,11 @@ METHODS: dict[str, type[QuantileMethod]] = {
     "asymptotic": Asymptotic,
     "semiparametric": Semiparametric,
     "semiparametric_resampled": SemiparametricResampled,
+    "harrell_davis": HarrellDavis,
     "normal": NoncentralT,
 }
-HARRELL_DAVIS = "harrell_davis"
-ALL = (*METHODS, HARRELL_DAVIS)
+DRAWN = ("exact_randomized", "semiparametric_resampled", "harrell_davis")
 ESTIMATES = ("sample", "interpolated", "linear", "semiparametric_median", "harrell_davis")
-PURPOSE_UNIFORM, PURPOSE_RESAMPLES = 0, 1
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -271,7 +269,7 @@ def quantile_interval(
     (3.0, 10.0, 0.96142578)
     """
     probabilities = _probabilities("q", q)
-    check_choice("method", method, ("auto", *ALL))
+    check_choice("method", method, ("auto", *METHODS))
     level = check_confidence_level(confidence_level)
     sides = tails(level, check_alternative(alternative))
     count = check_count("n_resamples", n_resamples, 2)
@@ -289,7 +287,7 @@ def quantile_interval(
         for k in ("estimate", "low", "high", "actual_level")
     }
     candidates = [one["candidates"] for one in found]
-    drawn = any(name in ("exact_randomized", "semiparametric_resampled", HARRELL_DAVIS) for name in _column(found))
+    drawn = any(name in DRAWN for name in _column(found))
     announce(tuple(remarks))
     return QuantileInterval(
         q=float(probabilities[0]) if single else probabilities,
@@ -354,10 +352,7 @@ def _one(
             reason = f"no pair of order statistics reaches the level at n = {n}: that {needs_rows(least)}"
             remarks = [f"q = {u:g}: the semiparametric interval covers less than its level at n = {n}"]
     estimate = quantile_estimate(values, u, method="interpolated")
-    if chosen == HARRELL_DAVIS:
-        low, high = _harrell_davis_interval(values, u, sides, n_resamples, jax.random.fold_in(key, PURPOSE_RESAMPLES))
-    else:
-        low, high = _enclosed(_settled(chosen, limits, outside, n_resamples), chosen, values, u, sides, key)
+    low, high = _enclosed(_settled(chosen, limits, outside, n_resamples), chosen, values, u, sides, key)
     if limits is not None:
         low, high = np.maximum(low, limits[0]), np.minimum(high, limits[1])
     actual, candidates = math.nan, None
@@ -387,6 +382,8 @@ def _settled(name: str, limits: tuple[float, float] | None, outside: str, n_resa
         return Semiparametric(outside, lowest, highest)
     if name == "semiparametric_resampled":
         return SemiparametricResampled(outside, lowest, highest, n_resamples)
+    if name == "harrell_davis":
+        return HarrellDavis(n_resamples)
     return METHODS[name]()
 
 
@@ -399,9 +396,9 @@ def _enclosed(
         there = [m for m in METHODS if (k := METHODS[m]().least_n(u, sides)) is not None and k <= n]
         raise ValueError(
             f"method {called!r} for q = {u:g} {needs_rows(least)} at this level; got n = {n}; "
-            f"methods that exist at this n: {', '.join([*there, HARRELL_DAVIS])}"
+            f"methods that exist at this n: {', '.join(there)}"
         )
-    uniform = np.asarray(jax.random.uniform(jax.random.fold_in(key, PURPOSE_UNIFORM), values.shape[:-1]), np.float64)
+    uniform = np.asarray(jax.random.uniform(key, values.shape[:-1]), np.float64)
     evidence = Evidence(statistic=Quantile(u), estimate=None, n=n, values=values, uniform=uniform)
     low, high, _ = method.bounds(evidence, sides)
     return np.asarray(low), np.asarray(high)
@@ -410,30 +407,6 @@ def _enclosed(
 def harrell_davis_weights(n: int, u: float) -> np.ndarray:
     """Return the weights (n,) of the order statistics in the Harrell-Davis estimator (Harrell and Davis 1982)."""
     return np.diff(special.betainc((n + 1) * u, (n + 1) * (1 - u), np.arange(n + 1) / n))
-
-
-def _harrell_davis_interval(
-    values: np.ndarray, u: float, sides: Tails, n_resamples: int, key: jax.Array
-) -> tuple[np.ndarray, np.ndarray]:
-    """Percentile interval of the bootstrap: one bank of resamples for a batch."""
-    n = values.shape[-1]
-    with jax.enable_x64(True):
-        counts = Bootstrap.of(n).counts(key, jnp.arange(n_resamples, dtype=jnp.int32))[:, :n]
-        drawn = np.asarray(_harrell_davis(counts, jnp.asarray(np.sort(values, axis=-1)), u))
-    low, high = (np.quantile(drawn, p, axis=-1) for p in (sides.lower, 1 - sides.upper))
-    return (
-        low if sides.lower else np.full_like(low, -np.inf),
-        high if sides.upper else np.full_like(high, np.inf),
-    )
-
-
-@functools.partial(jax.jit, static_argnames="u")
-def _harrell_davis(counts: jax.Array, ordered: jax.Array, u: float) -> jax.Array:
-    """Return the estimator (..., B) for counts (B, n) of sorted values (..., n)."""
-    n = counts.shape[1]
-    reached = jnp.cumsum(jnp.pad(counts, ((0, 0), (1, 0))), axis=1) / n
-    profile = jax.scipy.special.betainc((n + 1) * u, (n + 1) * (1 - u), jnp.clip(reached, 0, 1))
-    return ordered @ jnp.diff(profile, axis=1).T
 
 
 def quantile_estimate(x: Any, q: Any, *, method: str = "sample") -> Any:
@@ -578,9 +551,7 @@ def minimum_sample_size(q: float, *, confidence_level: float = 0.95, method: str
     (29, 53)
     """
     u = float(_probabilities("q", q)[0])
-    check_choice("method", method, ALL)
-    if method == HARRELL_DAVIS:
-        return 2
+    check_choice("method", method, METHODS)
     least = METHODS[method]().least_n(u, tails(check_confidence_level(confidence_level)))
     assert least is not None
     return least

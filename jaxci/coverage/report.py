@@ -90,6 +90,7 @@ def report(results: StudyTable, path: str | os.PathLike[str]) -> pathlib.Path:
         ("Sample size needed", _sizes(columns, results.tags)),
         ("Convergence pace", "".join(pictures[3:4]) + _pace(columns, results.tags)),
         ("Coverage against the true value", "".join(pictures[4:])),
+        ("Quantiles", "".join(_quantile_pictures(results))),
         ("Failure cases", _failures(columns, results.tags)),
         ("Flagged cells", _flagged(columns)),
     ]
@@ -271,3 +272,21 @@ def _picture(figure: Any, caption: str) -> str:
     text = html.escape(caption, quote=True)
     image = f'<img src="data:image/png;base64,{data}" alt="{text}" width="{width}">'
     return f"<figure>{image}<figcaption>{text}</figcaption></figure>"
+
+
+def _quantile_pictures(results: StudyTable) -> list[str]:
+    """Draw coverage and width of quantile intervals where the study has several quantiles."""
+    from jaxci import plots_quantiles
+
+    statistics = getattr(getattr(results, "study", None), "named_statistics", {})
+    if sum(hasattr(statistic, "q") for statistic in statistics.values()) < 2:
+        return []
+    methods = tuple(m for m in plots_quantiles.PAPER if m in results.columns["method"].tolist())
+    if not methods:
+        return []
+    pictures = []
+    for n in sorted(set(results.columns["n"].tolist())):
+        for value, what in (("coverage", "Coverage"), ("mean_width", "Width over the interdecile range")):
+            figure = plots_quantiles.quantile_panels(results, value=value, n=n, methods=methods)  # type: ignore[arg-type]
+            pictures.append(_picture(figure, f"{what} of quantile intervals, n = {n}"))
+    return pictures

@@ -27,6 +27,7 @@ from jaxci.intervals.order_laws import (
     unit,
 )
 from jaxci.records import record, static
+from jaxci.resampling.bank import Bootstrap
 from jaxci.statistics.base import Statistic
 
 
@@ -164,15 +165,21 @@ class OrderStatistic(QuantileMethod):
         n = values.shape[-1]
         ranks = order_statistic_ranks(n, q, tails)
         assert ranks is not None
-        return _at_ranks(np.asarray(values), *ranks)
+        return _at_ranks(values, *ranks)
 
 
-def _at_ranks(values: np.ndarray, k: Any, l: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return X(k) and X(l) (...) of sorted values (..., n); a rank off the sample gives its extreme."""
+@jax.jit
+def _picked(values: jax.Array, k: jax.Array, l: jax.Array) -> tuple[jax.Array, jax.Array]:
     n = values.shape[-1]
-    places = [np.broadcast_to(np.clip(rank, 1, n) - 1, values.shape[:-1]) for rank in (k, l)]
-    low, high = (np.take_along_axis(values, place[..., None], axis=-1)[..., 0] for place in places)
+    places = [jnp.broadcast_to(jnp.clip(rank, 1, n) - 1, values.shape[:-1]) for rank in (k, l)]
+    low, high = (jnp.take_along_axis(values, place[..., None], axis=-1)[..., 0] for place in places)
     return low, high
+
+
+def _at_ranks(values: jax.Array, k: Any, l: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return X(k) and X(l) (...) of sorted values (..., n); a rank off the sample gives its extreme."""
+    low, high = _picked(values, jnp.asarray(k), jnp.asarray(l))
+    return np.asarray(low), np.asarray(high)
 
 
 @record
@@ -196,7 +203,7 @@ class ExactRandomized(QuantileMethod):
         assert found is not None
         first = np.asarray(evidence.uniform) < found.probabilities[0]
         (k1, l1), (k2, l2) = found.ranks
-        return _at_ranks(np.asarray(values), np.where(first, k1, k2), np.where(first, l1, l2))
+        return _at_ranks(values, np.where(first, k1, k2), np.where(first, l1, l2))
 
 
 @record
@@ -390,10 +397,14 @@ class NoncentralT(QuantileMethod):
     def ends(self, values: jax.Array, q: float, tails: Tails, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
         """Return mean plus multiples of the standard deviation."""
         n = values.shape[-1]
-        factors = noncentral_factors(n, q, tails)
-        x = np.asarray(values)
-        mean, deviation = x.mean(axis=-1), x.std(axis=-1, ddof=1)
-        return mean + factors[0] * deviation, mean + factors[1] * deviation
+        found = np.asarray(_about_the_mean(values, jnp.asarray(noncentral_factors(n, q, tails))))
+        return found[..., 0], found[..., 1]
+
+
+@jax.jit
+def _about_the_mean(values: jax.Array, factors: jax.Array) -> jax.Array:
+    mean, deviation = values.mean(axis=-1, keepdims=True), values.std(axis=-1, ddof=1, keepdims=True)
+    return mean + factors * deviation
 
 
 @functools.lru_cache(maxsize=512)
@@ -402,3 +413,38 @@ def noncentral_factors(n: int, q: float, tails: Tails) -> tuple[float, float]:
     centre = special.ndtri(q) * math.sqrt(n)
     low, high = (special.nctdtrit(n - 1, centre, p) if 0 < p < 1 else math.nan for p in (tails.lower, 1 - tails.upper))
     return float(low) / math.sqrt(n), float(high) / math.sqrt(n)
+
+
+@record
+class HarrellDavis(QuantileMethod):
+    """Percentile bootstrap of the Harrell-Davis estimator, a smooth mean of order statistics (1982).
+
+    A stack of data sets shares one bank of resamples.
+    """
+
+    n_resamples: int = static(default=2_000)
+
+    name = "harrell_davis"
+    needs: ClassVar[frozenset[str]] = frozenset({"values", "uniform"})
+
+    def least_n(self, q: float, tails: Tails) -> int | None:
+        """Return 2."""
+        return None if q in (0, 1) else 2
+
+    def ends(self, values: jax.Array, q: float, tails: Tails, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
+        """Return quantiles of the estimator over the resamples."""
+        n = values.shape[-1]
+        key = jax.random.key(int(np.ravel(evidence.uniform)[0] * 2**53))
+        counts = Bootstrap.of(n).counts(key, jnp.arange(self.n_resamples, dtype=jnp.int32))[:, :n]
+        drawn = np.asarray(_harrell_davis(counts, values, q))
+        low, high = (np.quantile(drawn, p, axis=-1) for p in (tails.lower, 1 - tails.upper))
+        return low, high
+
+
+@functools.partial(jax.jit, static_argnums=2)
+def _harrell_davis(counts: jax.Array, ordered: jax.Array, q: float) -> jax.Array:
+    """Return the estimator (..., B) for counts (B, n) of sorted values (..., n)."""
+    n = counts.shape[1]
+    reached = jnp.cumsum(jnp.pad(counts, ((0, 0), (1, 0))), axis=1) / n
+    profile = jax.scipy.special.betainc((n + 1) * q, (n + 1) * (1 - q), jnp.clip(reached, 0, 1))
+    return ordered @ jnp.diff(profile, axis=1).T

@@ -78,3 +78,9 @@ def test_pictures(results):
     assert len(estimator_panels(table).axes) == 6
     with pytest.raises(ValueError, match="n must be a simulated"):
         quantile_panels(results, n=11)
+
+
+def test_the_report_of_a_study_of_quantiles_has_their_pictures(results, tmp_path):
+    pytest.importorskip("matplotlib")
+    results.report(tmp_path / "report.html")
+    assert "Coverage of quantile intervals, n = 15" in (tmp_path / "report.html").read_text()
