@@ -27,8 +27,8 @@ def test_runs(notebook, tmp_path):
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     assert not [output.text for output in outputs if output.get("name") == "stderr"]
     shown = [output["data"] for output in outputs if "data" in output]
-    assert sum("image/png" in data for data in shown) == 2
-    assert sum("<table>" in data.get("text/html", "") for data in shown) == 3
+    assert sum("image/png" in data for data in shown) == 3
+    assert sum("<table>" in data.get("text/html", "") for data in shown) == 5
 
 
 def test_is_kept_without_outputs(notebook):
