@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import jax
+import numpy as np
 
 from jaxci.api.data import check_n, configured, is_function, name_of, sample_for, statistic_by_name
 from jaxci.api.evaluate import interval
@@ -63,8 +64,8 @@ def check_coverage(
         Simulated data sets R, and bootstrap resamples B of each.
     calibrate : bool
         Whether to look for the nominal level at which each method reaches ``confidence_level``
-        (the iterated bootstrap, on shared banks of resamples), and to compute the interval for
-        the data at that level.
+        (the iterated bootstrap, on shared banks of resamples), and, where ``n`` is that of the
+        data, to compute the interval for them at that level.
     labels, pos_label, rng, progress
         As in :func:`jaxci.evaluate`.
     **options
@@ -105,6 +106,8 @@ def check_coverage(
         raise TypeError(f"{name} has no option {next(iter(options))!r}")
     sample, resolved, remarks = sample_for(resolved, name, data, labels=labels, pos_label=pos_label)
     check_n(sample)
+    if sample.y_score is not None and len(np.unique(sample.y_true)) < 2:
+        raise ValueError("y_true must hold at least 2 classes where scores are simulated; got 1")
     level = check_confidence_level(confidence_level)
     size = sample.n if n is None else check_count("n", n, 2)
     replications = check_count("n_replications", n_replications, 2)
@@ -126,7 +129,7 @@ def check_coverage(
     )
     calibrated = None
     method = _to_calibrate(found)
-    if method is not None:
+    if method is not None and size == sample.n:
         at = found.calibrated_levels[method]
         calibrated = interval(
             resolved, *data, method=method, confidence_level=at, labels=labels, pos_label=pos_label, rng=source.record

@@ -56,6 +56,8 @@ METHODS: dict[str, type[QuantileMethod]] = {
     "harrell_davis": HarrellDavis,
     "normal": NoncentralT,
 }
+ALIASES = {"order_statistic": "exact", "noncentral_t": "normal"}
+"""Names of two methods in :func:`jaxci.interval` and coverage tables, where shorter ones mean others."""
 DRAWN = ("exact_randomized", "semiparametric_resampled", "harrell_davis")
 ESTIMATES = ("sample", "interpolated", "linear", "semiparametric_median", "harrell_davis")
 
@@ -150,10 +152,20 @@ class QuantileInterval:
         """Return the line above the table."""
         return f"{100 * self.confidence_level:g}% confidence intervals for quantiles, n = {self.n}"
 
+    def _batch(self) -> str:
+        """Say how many samples there are, if there is more than one; the table is for one."""
+        if np.shape(self.estimate) == np.shape(self.q):
+            return ""
+        return f"{np.shape(self.estimate)[0]} samples: see .confidence_interval, arrays {np.shape(self.estimate)}"
+
     def __str__(self) -> str:
+        if batch := self._batch():
+            return f"{self.headline()}\n{batch}"
         return "\n".join([self.headline(), aligned(*self.layout()), *self.notes()])
 
     def _repr_html_(self) -> str:
+        if batch := self._batch():
+            return f"<div>{html.escape(self.headline())}</div><div>{html.escape(batch)}</div>"
         notes = "".join(f"<div>{html.escape(note)}</div>" for note in self.notes())
         return f"<div>{html.escape(self.headline())}</div>{html_table(*self.layout())}{notes}"
 
@@ -194,10 +206,10 @@ def _bounds(bounds: Any) -> tuple[tuple[float, float] | None, str]:
 
 def _tie_remarks(values: np.ndarray) -> list[str]:
     ordered = np.sort(values, axis=-1)
-    tied = int(np.sum(np.diff(ordered, axis=-1) == 0))
-    if not tied:
-        return []
-    return [f"{tied} of {values.size} values are tied: the intervals assume a continuous law, and are conservative"]
+    same = np.diff(ordered, axis=-1) == 0
+    pad = [(0, 0)] * (values.ndim - 1)
+    tied = int(np.sum(np.pad(same, [*pad, (0, 1)]) | np.pad(same, [*pad, (1, 0)])))
+    return [f"{tied} of {values.size} values are tied: the intervals assume a continuous law"] if tied else []
 
 
 def quantile_interval(
@@ -231,6 +243,9 @@ def quantile_interval(
         - "harrell_davis": percentile bootstrap of the Harrell-Davis estimator;
         - "normal": exact for normal values (noncentral t);
         - "auto": "exact" where it exists at this n, else "semiparametric".
+
+        In :func:`jaxci.interval` and in coverage tables "exact" is called "order_statistic" and
+        "normal" is called "noncentral_t"; both names serve here, too.
     confidence_level : float
     alternative : {"two-sided", "less", "greater"}
         "less" gives upper bounds, "greater" lower bounds.
@@ -269,6 +284,7 @@ def quantile_interval(
     (3.0, 10.0, 0.96142578)
     """
     probabilities = _probabilities("q", q)
+    method = ALIASES.get(method, method)
     check_choice("method", method, ("auto", *METHODS))
     level = check_confidence_level(confidence_level)
     sides = tails(level, check_alternative(alternative))
@@ -350,11 +366,11 @@ def _one(
         if least is None or n < least:
             chosen = "semiparametric"
             reason = f"no pair of order statistics reaches the level at n = {n}: that {needs_rows(least)}"
-            remarks = [f"q = {u:g}: the semiparametric interval covers less than its level at n = {n}"]
+            remarks = [f"q = {u:g}: the semiparametric interval may cover less than its level at n = {n}"]
     estimate = quantile_estimate(values, u, method="interpolated")
     low, high = _enclosed(_settled(chosen, limits, outside, n_resamples), chosen, values, u, sides, key)
     if limits is not None:
-        low, high = np.maximum(low, limits[0]), np.minimum(high, limits[1])
+        low, high = np.clip(low, *limits), np.clip(high, *limits)
     actual, candidates = math.nan, None
     if chosen == "exact":
         ranks = order_statistic_ranks(n, u, sides)
@@ -529,13 +545,13 @@ def simultaneous_quantile_intervals(x: Any, qs: Any, *, confidence_level: float 
     )
 
 
-def minimum_sample_size(q: float, *, confidence_level: float = 0.95, method: str = "exact") -> int:
+def minimum_sample_size(q: Any, *, confidence_level: float = 0.95, method: str = "exact") -> Any:
     """Return the smallest n at which a two-sided interval for a quantile exists (Tables 1 and 2).
 
     Parameters
     ----------
-    q : float
-        Probability strictly between 0 and 1.
+    q : float or (m,) array_like
+        Probabilities strictly between 0 and 1.
     confidence_level : float
     method : str
         A method of :func:`quantile_interval`.
@@ -550,11 +566,11 @@ def minimum_sample_size(q: float, *, confidence_level: float = 0.95, method: str
     >>> jaxci.minimum_sample_size(0.1), jaxci.minimum_sample_size(0.1, method="asymptotic")
     (29, 53)
     """
-    u = float(_probabilities("q", q)[0])
+    method = ALIASES.get(method, method)
     check_choice("method", method, METHODS)
-    least = METHODS[method]().least_n(u, tails(check_confidence_level(confidence_level)))
-    assert least is not None
-    return least
+    sides = tails(check_confidence_level(confidence_level))
+    found = [METHODS[method]().least_n(float(u), sides) for u in _probabilities("q", q)]
+    return found[0] if np.ndim(q) == 0 else np.array(found)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -606,6 +622,8 @@ def plan_quantile(q: float, *, width: float, confidence_level: float = 0.95, dis
     >>> jaxci.plan_quantile(0.5, width=0.2).n
     99
     """
+    if np.ndim(q):
+        raise TypeError(f"q must be one number; got {shown(q)}")
     u = float(_probabilities("q", q)[0])
     level = check_confidence_level(confidence_level)
     if not width > 0:
@@ -730,10 +748,13 @@ def summarize_runs(
     values = _samples(x, None)
     if values.ndim > 1:
         raise ValueError(f"x must have shape (n,); got {values.shape}")
-    quantiles = quantile_interval(values, sorted(qs), bounds=bounds, confidence_level=confidence_level, rng=rng)
+    quantiles = quantile_interval(
+        values, np.sort(np.atleast_1d(qs)), bounds=bounds, confidence_level=confidence_level, rng=rng
+    )
     from jaxci.intervals.parametric import T
 
     evidence = Evidence(statistic=Mean(), estimate=values.mean(), n=len(values), values=values)
     low, high, _ = T().bounds(evidence, tails(quantiles.confidence_level))
-    mean = ConfidenceInterval(float(low), float(high))
+    limits = _bounds(bounds)[0] or (-math.inf, math.inf)
+    mean = ConfidenceInterval(float(np.clip(low, *limits)), float(np.clip(high, *limits)))
     return RunSummary(len(values), float(values.mean()), mean, quantiles, goal)

@@ -322,14 +322,17 @@ def quantile(
             )
             for name, chosen in rows.items()
         }
+    if plot is not None:
+        from jaxci.plots_quantiles import interval_bars
+
+        try:
+            interval_bars(found).savefig(plot)
+        except ValueError as error:  # an unknown ending of the name
+            raise ValueError(f"--plot {plot}: {error}") from None
     from jaxci.cli.display import page, show_quantiles
 
     show_quantiles(page(), found, by or "")
     records = [{"group": name, "n": one.n, **record} for name, one in found.items() for record in one.records()]
-    if plot is not None:
-        from jaxci.plots_quantiles import interval_bars
-
-        interval_bars(found).savefig(plot)
     if json is not None:
         write_json(json, {name: one.to_dict() for name, one in found.items()})
     if csv is not None:

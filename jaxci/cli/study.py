@@ -13,7 +13,7 @@ study = typer.Typer(name="study", help="Coverage studies: how far interval metho
 
 Source = Annotated[str, typer.Argument(metavar="FILE", help="A study file (TOML), or the name of a bundled study.")]
 Folder = Annotated[
-    Path | None, typer.Option("--out", metavar="DIR", help="Folder of the results; FILE without .toml by default.")
+    Path | None, typer.Option("--out", metavar="DIR", help="Folder of the results; FILE-results by default.")
 ]
 Counted = Annotated[int | None, typer.Option(metavar="N")]
 
@@ -26,12 +26,14 @@ def _folder(source: str, out: Path | None) -> Path:
     return out if out is not None else Path(f"{Path(source).stem}-results")
 
 
-def _data(file: Path, values: list[str], target: str | None, scores: list[str], by: list[str]) -> dict[str, Any]:
+def _data(
+    file: Path, values: list[str], target: str | None, scores: list[str], by: list[str], labels: list[str]
+) -> dict[str, Any]:
     """Read the instances of a file: per-case values, or labels with logits."""
     import numpy as np
 
     from jaxci.api.labels import encode_labels
-    from jaxci.cli.tables import as_scores, read_columns
+    from jaxci.cli.tables import as_label, as_scores, read_columns
     from jaxci.coverage.bundled import instances
 
     if bool(values) == bool(target and scores):
@@ -49,7 +51,14 @@ def _data(file: Path, values: list[str], target: str | None, scores: list[str], 
                 tags[called] = {"metric": column, **known.get(name, {})}
     else:
         assert target is not None
-        codes = encode_labels({"y_true": columns[target]}, None, 1)[0]["y_true"]
+        order = [as_label(text, columns[target]) for text in labels] or None
+        encoded, classes, _ = encode_labels({"y_true": columns[target]}, order, 1)
+        codes = encoded["y_true"]
+        if len(classes) != max(len(scores), 2):
+            raise ValueError(
+                f"--score names {len(scores)} columns, and {target} has {len(classes)} labels, {classes.tolist()}: "
+                "give one column a label, or all labels in the order of the columns by --labels"
+            )
         logits = as_scores(columns, scores)
         rows, tags = instances(columns, by)
         for name, chosen in rows.items():
@@ -65,20 +74,30 @@ def new(
     value: Annotated[str | None, typer.Option(metavar="COL,...", help="Columns of per-case values.")] = None,
     target: Annotated[str | None, typer.Option(metavar="COL", help="Column of true labels.")] = None,
     score: Annotated[str | None, typer.Option(metavar="COL,...", help="Columns of logits, one a class.")] = None,
+    labels: Annotated[
+        str | None, typer.Option(metavar="LABEL,...", help="Labels in the order of the logits; sorted by default.")
+    ] = None,
     by: Annotated[str | None, typer.Option(metavar="COL,...", help="Columns that name the instances.")] = None,
     sizes: Annotated[str | None, typer.Option(metavar="N,...", help="Sample sizes.")] = None,
     replications: Counted = None,
     resamples: Counted = None,
     groups: Counted = None,
     seed: Counted = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over FILE.")] = False,
 ) -> None:
     """Write a study file, to look at and to change before it is run."""
     from jaxci.coverage.bundled import load_study
 
-    changes: dict[str, Any] = {} if data is None else _data(data, _split(value), target, _split(score), _split(by))
+    if file.exists() and not force:
+        raise ValueError(f"{file} exists: give another name, or --force to write over it")
+    changes: dict[str, Any] = {}
+    if data is not None:
+        changes = _data(data, _split(value), target, _split(score), _split(by), _split(labels))
     given = {"n_replications": replications, "n_resamples": resamples, "n_groups": groups, "seed": seed}
     changes |= {name: number for name, number in given.items() if number is not None}
     if sizes is not None:
+        if not all(n.isdecimal() for n in _split(sizes)):
+            raise ValueError(f"--sizes must be whole numbers between commas; got {sizes!r}")
         changes["sample_sizes"] = [int(n) for n in _split(sizes)]
     found = load_study(design, **changes)
     found.save(file)

@@ -101,6 +101,8 @@ class CoverageCheck:
             lines = [f"use method={self.recommended!r}: the narrowest that reaches its level"]
         elif self.calibrated is not None:
             lines = ["no method reaches its level here; the calibrated interval is meant to"]
+        elif any(j.coverage + 2 * j.coverage_error >= self.confidence_level for j in self.judgements):
+            lines = ["no method is recommended: the level is within the error of the simulation, or nothing varies"]
         else:
             lines = ["no method reaches its level here: use calibrate=True, or more data"]
         if self.calibrated is not None:
@@ -215,13 +217,14 @@ def check(
         return judgement.coverage
 
     chosen = judged[confidence_level]
+    varies = any(j.mean_width > 1e-9 * abs(truths[name].value) for j in chosen)
     nearby = {j.method: reached(j) for j in chosen}
-    best = recommended(chosen, nearby, confidence_level)
+    best = recommended(chosen, nearby, confidence_level) if varies else None
     calibrated = {
         method: calibrated_level(
             {j.level: reached(j) for j in result.judgements if j.method == method}, confidence_level
         )
-        for method in (nearby if calibrate else {})
+        for method in (nearby if calibrate and varies else {})
     }
     flags = result.behaviours[0].flags if result.behaviours else ()
     return CoverageCheck(
@@ -234,8 +237,9 @@ def quick_methods(statistic: Statistic) -> list[str]:
     names = applicable_methods(statistic)
     if getattr(statistic, "has_fixed_trials", False):
         return [name for name in names if enumerable(name)]
-    at_once = BATCHED | {"standard_error", "auc"}
-    return [name for name in names if (method := METHODS[name]).needs <= at_once and not method.one_by_one]
+    at_once = BATCHED - {"uniform"} | {"standard_error", "auc"}
+    quick = [name for name in names if (method := METHODS[name]).needs <= at_once and not method.one_by_one]
+    return [name for name in quick if name != "semiparametric_transformed"]  # for values in [0, 1] only
 
 
 def recommended(judgements: Sequence[Judgement], reached: Mapping[str, float], level: float) -> str | None:

@@ -100,6 +100,9 @@ class Study(Runnable):
             if tagged not in self.distributions:
                 raise ValueError(f"tags must belong to distributions; {tagged!r} is none: {_known(self, tagged)}")
         for name, statistic in self.named_statistics.items():
+            if all(method_by_name(method).refusal(statistic) is not None for method in self.methods):
+                reason = method_by_name(self.methods[0]).refusal(statistic)
+                raise ValueError(f"methods: none of {', '.join(self.methods)} serves {name}; {reason}")
             if not any(self.serves(law, statistic) for law in self.distributions.values()):
                 law = next(iter(self.distributions.values()))
                 try:

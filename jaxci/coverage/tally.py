@@ -220,7 +220,7 @@ def flags_of(target: Truth, undefined: float, judgements: Sequence[Judgement], d
         flags.append("the truth is simulated, and its error is not small against the width of the intervals")
     never = dict.fromkeys(j.method for j in judgements if j.invalid == 1 > undefined)
     if never:
-        flags.append(f"at this n there is no interval by {', '.join(never)}")
+        flags.append(f"there is no interval here by {', '.join(never)}")
     partly = [j for j in judgements if undefined + 1e-12 < j.invalid < 1]
     if partly:
         worst = max(partly, key=lambda j: j.invalid)

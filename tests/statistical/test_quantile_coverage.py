@@ -43,7 +43,7 @@ def test_the_bootstrap_falls_where_no_other_interval_exists(results):
     extreme = frame[frame["statistic"].isin(["q05", "q95"]) & (frame["n"] == 15) & (frame["level"] == 0.95)]
     exact = extreme[extreme["method"] == "order_statistic"]
     assert (exact["invalid"] == 1).all()
-    assert exact["flags"].str.contains("there is no interval by").all()
+    assert exact["flags"].str.contains("there is no interval here by").all()
     found = extreme[extreme["method"] == "semiparametric"]["coverage"]
     assert found.between(0.80, 0.92).all()
 

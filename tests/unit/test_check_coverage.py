@@ -116,3 +116,18 @@ def test_constant_data_are_flagged():
     with pytest.warns(jaxci.JaxciWarning, match="the same in all samples"):
         result = jaxci.check_coverage("mean", np.full(10, 0.3), methods=["t"], **QUICK)
     assert result["t"].mean_width == pytest.approx(0, abs=1e-12)
+    assert result.recommended is None
+    with pytest.warns(jaxci.JaxciWarning, match="the same in all samples"):
+        calibrated = jaxci.check_coverage("mean", np.full(10, 0.3), methods=["t"], calibrate=True, **QUICK)
+    assert calibrated.calibrated is None
+
+
+def test_a_level_found_at_another_n_gives_no_interval_for_the_data():
+    result = jaxci.check_coverage("mean", values(), methods=["t"], n=5, calibrate=True, **QUICK)
+    assert result.calibrated is None
+    assert 0 < result.calibrated_levels["t"] < 1
+
+
+def test_scores_of_one_class_are_refused():
+    with pytest.raises(ValueError, match="y_true must hold at least 2 classes"):
+        jaxci.check_coverage("roc_auc", np.ones(30), np.linspace(0, 1, 30))

@@ -13,6 +13,9 @@ from jaxci.cli import main
 SMALL = ["--sizes", "10", "--replications", "20", "--resamples", "29", "--groups", "2"]
 
 
+CLASSIFICATION = ["study", "new", "x.toml", "--design", "classification", "--data", "CASES"]
+
+
 def run(capsys, *arguments):
     code = main([str(argument) for argument in arguments])
     out, err = capsys.readouterr()
@@ -95,6 +98,10 @@ def test_a_study_of_logits(capsys, cases, tmp_path):
         (["study", "report", "proportions", "--out", "empty"], "holds no finished cell"),
         (["study", "new", "x.toml", "--design", "segmentation"], "needs data"),
         (["study", "new", "x.toml", "--design", "segmentation", "--data", "CASES"], "--data needs either --value"),
+        (["study", "new", "x.toml", "--sizes", "10,x"], "--sizes must be whole numbers"),
+        (["study", "new", "CASES"], "exists: give another name"),
+        ([*CLASSIFICATION, "--target", "model", "--score", "l0,l1,guess"], "3 columns, and model has 2 labels"),
+        (["quantile", "CASES", "--column", "dice", "--plot", "x.foo"], "--plot x.foo"),
         (["check", "CASES", "--metric", "mean", "--pred", "dice", "--n", "1"], "n must be at least 2"),
     ],
 )

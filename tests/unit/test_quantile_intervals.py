@@ -216,7 +216,7 @@ def test_batches_and_vectors_equal_single_calls(method):
 
 def test_auto_says_why():
     x = np.random.default_rng(7).normal(size=10)
-    with pytest.warns(jaxci.JaxciWarning, match="covers less than its level"):
+    with pytest.warns(jaxci.JaxciWarning, match="may cover less than its level"):
         result = jaxci.quantile_interval(x, [0.1, 0.5])
     assert result.method == ("semiparametric", "exact")
     assert "needs n >= 29" in result.reason[0]
@@ -293,7 +293,7 @@ def test_bad_input_is_refused(arguments, options, message):
 
 
 def test_ties_are_remarked():
-    with pytest.warns(jaxci.JaxciWarning, match="2 of 8 values are tied"):
+    with pytest.warns(jaxci.JaxciWarning, match="3 of 8 values are tied"):
         jaxci.quantile_interval([1, 1, 1, 2, 3, 4, 5, 6], 0.5)
 
 
@@ -336,3 +336,26 @@ def test_methods_run_inside_interval_and_cells():
     for method in methods:
         low, high = jaxci.interval("quantile", x, q=0.5, method=method, rng=0).confidence_interval
         assert x.min() <= low < high <= x.max()
+
+
+def test_ends_outside_the_range_are_cut_off_on_both_sides():
+    x = np.random.default_rng(0).uniform(size=40)
+    low, high = jaxci.quantile_interval(x, 0.99, bounds=(0, 1), method="normal", rng=0).confidence_interval
+    assert low <= high == 1
+
+
+def test_a_batch_prints_and_names_of_other_tables_serve():
+    x = np.random.default_rng(0).normal(size=(3, 40))
+    assert "3 samples" in str(jaxci.quantile_interval(x, 0.5))
+    assert "3 samples" in jaxci.quantile_interval(x, 0.5)._repr_html_()
+    for alias, name in (("order_statistic", "exact"), ("noncentral_t", "normal")):
+        one, other = (jaxci.quantile_interval(x[0], 0.5, method=m, rng=0) for m in (alias, name))
+        assert one.confidence_interval == other.confidence_interval
+
+
+def test_several_probabilities_at_once():
+    assert jaxci.minimum_sample_size([0.5, 0.1]).tolist() == [6, 29]
+    with pytest.raises(TypeError, match="q must be one number"):
+        jaxci.plan_quantile([0.1, 0.5], width=0.2)
+    two = jaxci.summarize_runs([0.5, 0.6], qs=0.5, bounds=(0, 1))
+    assert two.mean_interval == (0.0, 1.0)

@@ -181,6 +181,7 @@ def test_trouble_is_flagged_and_never_a_number(tmp_path):
         ({"statistics": ["mean", "mean"]}, "'mean' is given 2 times"),
         ({"statistics": ["roc_auc"]}, "no distribution serves roc_auc"),
         ({"methods": ["percentil"]}, "did you mean 'percentile'"),
+        ({"methods": ["wilson"]}, "methods: none of wilson serves mean"),
         ({"sample_sizes": [1]}, "sample_sizes must be at least 2; got 1"),
         ({"levels": [95]}, "confidence_level must lie in"),
         ({"n_replications": 1}, "n_replications must be at least 2"),
