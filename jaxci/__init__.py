@@ -4,11 +4,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jaxci import coverage, distributions, plots, statistics
+    from jaxci import coverage, distributions, inducers, plots, statistics
     from jaxci.api.bootstrap import BootstrapResult, bootstrap
     from jaxci.api.check import check_coverage
     from jaxci.api.compare import compare
     from jaxci.api.evaluate import evaluate, interval, list_methods, list_metrics
+    from jaxci.api.generalization import fit_resamples, generalization_interval
     from jaxci.api.jackknife import jackknife
     from jaxci.api.proportion import proportion_interval
     from jaxci.api.quantiles import (
@@ -46,6 +47,9 @@ __all__ = [
     "coverage",
     "distributions",
     "evaluate",
+    "fit_resamples",
+    "generalization_interval",
+    "inducers",
     "interval",
     "jackknife",
     "list_methods",
@@ -67,6 +71,7 @@ _HOMES = {
     "api.check": ("check_coverage",),
     "api.compare": ("compare",),
     "api.evaluate": ("evaluate", "interval", "list_methods", "list_metrics"),
+    "api.generalization": ("fit_resamples", "generalization_interval"),
     "api.jackknife": ("jackknife",),
     "api.proportion": ("proportion_interval",),
     "api.quantiles": (
@@ -96,7 +101,7 @@ def __getattr__(name: str) -> Any:
             found = getattr(importlib.import_module(f"jaxci.{home}"), name)
             globals()[name] = found
             return found
-    if name in ("coverage", "distributions", "plots", "statistics"):
+    if name in ("coverage", "distributions", "inducers", "plots", "statistics"):
         return importlib.import_module(f"jaxci.{name}")
     raise AttributeError(f"module 'jaxci' has no attribute {name!r}")
 

@@ -8,6 +8,7 @@ MODULES = [
     "jaxci.api.check",
     "jaxci.api.compare",
     "jaxci.api.evaluate",
+    "jaxci.api.generalization",
     "jaxci.api.jackknife",
     "jaxci.api.proportion",
     "jaxci.api.quantiles",

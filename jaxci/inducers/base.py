@@ -1,0 +1,108 @@
+"""What every learner promises, and many fits in one program."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+class Fitted(NamedTuple):
+    """Parameters of a model, and whether its fit converged (a scalar boolean)."""
+
+    params: Any
+    converged: jax.Array
+
+
+class Inducer(abc.ABC):
+    """A learner. Leaves are frozen :func:`~jaxci.records.record` dataclasses.
+
+    ``task`` is ``"regression"`` (targets and predictions (n,)), ``"classification"`` (codes (n,) int32,
+    predictions (n, K) probabilities) or ``"any"``.
+    """
+
+    task: ClassVar[str]
+
+    @abc.abstractmethod
+    def fit(self, key: jax.Array, X: jax.Array, y: jax.Array, weights: jax.Array, n_classes: int) -> Fitted:
+        """Fit to rows ``X`` (n, d) and ``y`` (n,) that count ``weights`` (n,) times.
+
+        A row of weight 0 has no influence; whole weights are the fit of the rows repeated.
+        ``n_classes`` is 0 for a regression.
+        """
+
+    @abc.abstractmethod
+    def predict(self, params: Any, X: jax.Array) -> jax.Array:
+        """Return predictions (n,), or probabilities (n, K)."""
+
+
+def _fits(inducer: Inducer, keys: jax.Array, X: jax.Array, y: jax.Array, counts: jax.Array, n_classes: int) -> Any:
+    def one(pair: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        key, weights = pair
+        fitted = inducer.fit(key, X, y, weights, n_classes)
+        return inducer.predict(fitted.params, X), fitted.converged
+
+    return jax.vmap(one)((keys, counts))
+
+
+_compiled = jax.jit(_fits, static_argnums=5)
+
+FIT_BUDGET = 2**28
+"""Bytes that the predictions and workspaces of fits made together may take, where no limit is given."""
+
+
+def fit_predict(
+    inducer: Inducer,
+    key: jax.Array,
+    X: np.ndarray,
+    y: np.ndarray,
+    train_counts: np.ndarray,
+    n_classes: int = 0,
+    *,
+    memory_limit: int | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Fit once for every row of ``train_counts`` and predict all rows of ``X``.
+
+    Parameters
+    ----------
+    inducer : Inducer
+    key : JAX key
+        Folded with the number of the fit, so that chunks change no draw.
+    X : (n, d) array
+    y : (n,) array
+        Targets, or class codes 0..K-1.
+    train_counts : (F, n) array
+        How often each row is in the training sample.
+    n_classes : int
+        K; 0 for a regression.
+    memory_limit : int, optional
+        Bytes that a chunk of fits may take.
+
+    Returns
+    -------
+    predictions : (F, n) or (F, n, K) array
+    converged : (F,) bool array
+
+    Notes
+    -----
+    Double precision. Memory: about ``8 n (d + K + 4)`` bytes a fit in a chunk.
+    """
+    n, d = X.shape
+    per_fit = 8 * n * (d + max(n_classes, 1) + 4)
+    size = int(np.clip((memory_limit or FIT_BUDGET) // per_fit, 1, len(train_counts)))
+    predictions, converged = [], []
+    with jax.enable_x64(True):
+        rows, targets = jnp.asarray(X, jnp.float64), jnp.asarray(y, jnp.int32 if n_classes else jnp.float64)
+        for start in range(0, len(train_counts), size):
+            # The last chunk is padded with its own last fit, so that one program serves all.
+            ids = np.minimum(np.arange(start, start + size), len(train_counts) - 1)
+            keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(jnp.asarray(ids, jnp.int32))
+            counts = jnp.asarray(train_counts[ids], jnp.float64)
+            found = _compiled(inducer, keys, rows, targets, counts, n_classes)
+            kept = min(size, len(train_counts) - start)
+            predictions.append(np.asarray(found[0])[:kept])
+            converged.append(np.asarray(found[1])[:kept])
+    return np.concatenate(predictions), np.concatenate(converged)
