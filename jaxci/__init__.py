@@ -12,14 +12,8 @@ if TYPE_CHECKING:
     from jaxci.api.generalization import fit_resamples, generalization_interval
     from jaxci.api.jackknife import jackknife
     from jaxci.api.proportion import proportion_interval
-    from jaxci.api.quantiles import (
-        minimum_sample_size,
-        plan_quantile,
-        quantile_estimate,
-        quantile_interval,
-        simultaneous_quantile_intervals,
-        summarize_runs,
-    )
+    from jaxci.api.quantile_plans import minimum_sample_size, plan_quantile, simultaneous_quantile_intervals
+    from jaxci.api.quantiles import quantile_estimate, quantile_interval, summarize_runs
     from jaxci.api.seeds import SeedRuns, run_seeds
     from jaxci.results import (
         ComparisonResult,
@@ -74,14 +68,8 @@ _HOMES = {
     "api.generalization": ("fit_resamples", "generalization_interval"),
     "api.jackknife": ("jackknife",),
     "api.proportion": ("proportion_interval",),
-    "api.quantiles": (
-        "minimum_sample_size",
-        "plan_quantile",
-        "quantile_estimate",
-        "quantile_interval",
-        "simultaneous_quantile_intervals",
-        "summarize_runs",
-    ),
+    "api.quantile_plans": ("minimum_sample_size", "plan_quantile", "simultaneous_quantile_intervals"),
+    "api.quantiles": ("quantile_estimate", "quantile_interval", "summarize_runs"),
     "api.seeds": ("SeedRuns", "run_seeds"),
     "results": (
         "ComparisonResult",

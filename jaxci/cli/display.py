@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from jaxci.api.quantiles import QuantileInterval
+from jaxci.api.quantile_results import QuantileInterval
 from jaxci.coverage.check import CoverageCheck
 from jaxci.results import EvaluationTable, IntervalResult, headline
 

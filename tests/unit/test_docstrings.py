@@ -11,6 +11,7 @@ MODULES = [
     "jaxci.api.generalization",
     "jaxci.api.jackknife",
     "jaxci.api.proportion",
+    "jaxci.api.quantile_plans",
     "jaxci.api.quantiles",
     "jaxci.api.seeds",
     "jaxci.coverage.bundled",

@@ -1,0 +1,179 @@
+"""Several quantiles at once, and how many values an interval takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from jaxci.api.quantile_results import QuantileInterval, QuantilePlan
+from jaxci.api.quantiles import ALIASES, METHODS, probabilities_of, quantile_estimate, samples_of, tie_remarks
+from jaxci.api.remarks import announce
+from jaxci.api.validation import check_choice, check_confidence_level, shown
+from jaxci.intervals.base import tails
+from jaxci.intervals.order_laws import joint_level, simultaneous_ranks
+from jaxci.intervals.quantile import OrderStatistic, needs_rows, order_statistic_ranks
+from jaxci.results import ConfidenceInterval
+
+
+def simultaneous_quantile_intervals(x: Any, qs: Any, *, confidence_level: float = 0.95) -> QuantileInterval:
+    """Intervals that enclose several quantiles at once with at least the level.
+
+    The joint law of the numbers of observations below the quantiles is multinomial; ranks are
+    chosen with equal tails and then moved inwards as far as the joint level allows.
+
+    Parameters
+    ----------
+    x : (n,) array_like
+    qs : (m,) array_like
+        Distinct probabilities strictly between 0 and 1.
+    confidence_level : float
+        Family-wise.
+
+    Returns
+    -------
+    QuantileInterval
+        ``actual_level`` (m,) repeats the joint level.
+
+    Raises
+    ------
+    ValueError
+        If n is too small for any such intervals.
+
+    References
+    ----------
+    Hayter (2014), Simultaneous confidence intervals for several quantiles of an unknown distribution.
+
+    Examples
+    --------
+    >>> import jaxci
+    >>> found = jaxci.simultaneous_quantile_intervals(range(1, 26), [0.25, 0.5, 0.75], confidence_level=0.9)
+    >>> found.confidence_interval.low.tolist(), found.confidence_interval.high.tolist()
+    ([2.0, 8.0, 15.0], [11.0, 18.0, 24.0])
+    """
+    probabilities = probabilities_of("qs", qs)
+    level = check_confidence_level(confidence_level)
+    if len(set(probabilities.tolist())) < len(probabilities):
+        raise ValueError(f"qs must be distinct; got {shown(qs)}")
+    values = np.sort(samples_of(x, None))
+    if values.ndim > 1:
+        raise ValueError(f"x must have shape (n,); got {values.shape}")
+    order = np.argsort(probabilities)
+    us, n = probabilities[order].tolist(), len(values)
+    ranks = simultaneous_ranks(n, us, level)
+    if ranks is None:
+        least = next((m for m in range(n, 20_000) if joint_level([(1, m)] * len(us), m, us) >= level), None)
+        raise ValueError(
+            f"simultaneous intervals for qs = {shown(qs)} at level {level:g} {needs_rows(least)}; got n = {n}"
+        )
+    back = np.argsort(order)
+    k, l = np.array(ranks)[back].T
+    joint = joint_level(ranks, n, us)
+    remarks = tuple(tie_remarks(values))
+    announce(remarks)
+    return QuantileInterval(
+        q=probabilities,
+        estimate=quantile_estimate(values, probabilities, method="interpolated"),
+        confidence_interval=ConfidenceInterval(values[k - 1], values[l - 1]),
+        method=("simultaneous",) * len(us),
+        reason=("order statistics with the joint multinomial law (Hayter 2014)",) * len(us),
+        confidence_level=level,
+        alternative="two-sided",
+        actual_level=np.full(len(us), joint),
+        n=n,
+        warnings=remarks,
+    )
+
+
+def minimum_sample_size(q: Any, *, confidence_level: float = 0.95, method: str = "exact") -> Any:
+    """Return the smallest n at which a two-sided interval for a quantile exists (Tables 1 and 2).
+
+    Parameters
+    ----------
+    q : float or (m,) array_like
+        Probabilities strictly between 0 and 1.
+    confidence_level : float
+    method : str
+        A method of :func:`quantile_interval`.
+
+    References
+    ----------
+    Lehmann and Paromau (2025), eqs. 8 and 10.
+
+    Examples
+    --------
+    >>> import jaxci
+    >>> jaxci.minimum_sample_size(0.1), jaxci.minimum_sample_size(0.1, method="asymptotic")
+    (29, 53)
+    """
+    method = ALIASES.get(method, method)
+    check_choice("method", method, METHODS)
+    sides = tails(check_confidence_level(confidence_level))
+    found = [METHODS[method]().least_n(float(u), sides) for u in probabilities_of("q", q)]
+    return found[0] if np.ndim(q) == 0 else np.array(found)
+
+
+MOST_PLANNED = 1_000_000
+"""The largest sample size that :func:`plan_quantile` considers."""
+
+
+def plan_quantile(q: float, *, width: float, confidence_level: float = 0.95, distribution: Any = None) -> QuantilePlan:
+    """Return the sample size at which the exact interval for a quantile is as narrow as asked for.
+
+    Parameters
+    ----------
+    q : float
+        Probability strictly between 0 and 1.
+    width : float
+        Wanted width: in probability (0.1: from the 5% to the 15% quantile, say), or in the units of
+        ``distribution``.
+    confidence_level : float
+    distribution : object with ``ppf``, optional
+        A law of scipy.stats, frozen. The width is then that between its quantiles at the expected
+        levels of the two order statistics.
+
+    Raises
+    ------
+    ValueError
+        If no n up to a million is enough.
+
+    References
+    ----------
+    Lehmann and Paromau (2025), section 6, an open question there.
+
+    Examples
+    --------
+    >>> import jaxci
+    >>> jaxci.plan_quantile(0.5, width=0.2).n
+    99
+    """
+    if np.ndim(q):
+        raise TypeError(f"q must be one number; got {shown(q)}")
+    u = float(probabilities_of("q", q)[0])
+    level = check_confidence_level(confidence_level)
+    if not width > 0:
+        raise ValueError(f"width must be positive; got {shown(width)}")
+    if distribution is not None and not hasattr(distribution, "ppf"):
+        raise TypeError(
+            f"distribution must have a method ppf, as frozen laws of scipy.stats do; got {shown(distribution)}"
+        )
+    sides = tails(level)
+
+    def at(n: int) -> QuantilePlan:
+        ranks = order_statistic_ranks(n, u, sides)
+        assert ranks is not None
+        levels = np.array(ranks) / (n + 1)
+        ends = levels if distribution is None else np.asarray(distribution.ppf(levels), float)
+        return QuantilePlan(u, n, float(ends[1] - ends[0]), ranks, level)
+
+    low = OrderStatistic().least_n(u, sides)
+    assert low is not None
+    high = low
+    while at(high).expected_width > width:
+        low, high = high, 2 * high
+        if high > MOST_PLANNED:
+            raise ValueError(f"width = {width:g} needs more than {MOST_PLANNED} values at q = {u:g}")
+    while high - low > 1:  # widths fall with n but for steps of one rank
+        middle = (low + high) // 2
+        low, high = (low, middle) if at(middle).expected_width <= width else (middle, high)
+    return at(high)

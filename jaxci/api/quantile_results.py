@@ -1,0 +1,189 @@
+"""What the verbs for quantiles return."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import math
+from typing import Any
+
+import numpy as np
+
+from jaxci.results import ConfidenceInterval, aligned, frame, html_table, number, plain
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class QuantileInterval:
+    """An interval for a quantile, or several of them.
+
+    Arrays have the shape of ``q``, after that of a batch of samples where there is one; scalars
+    for one quantile of one sample.
+
+    Attributes
+    ----------
+    q : float or array
+        Probabilities of the quantiles.
+    estimate : float or array
+        Sample quantiles of type 6 (see :func:`quantile_estimate`, "interpolated").
+    confidence_interval : ConfidenceInterval
+    method, reason : str or tuple of str
+        One for every quantile.
+    confidence_level : float
+    actual_level : float or array
+        Level for a continuous law: exact for "exact" and "exact_randomized", NaN where it is only
+        approximate.
+    n : int
+    candidate_indices : (2, 2) array or None
+        Order statistics (k, l), 1-based, of the two intervals that "exact_randomized" draws from;
+        a rank 0 or n + 1 is an open side. With several quantiles, a list of them.
+    candidate_probabilities : (2,) array or None
+    shapiro_pvalue, lilliefors_pvalue : float
+        For "normal": tests of the normality that it assumes; NaN otherwise and for batches.
+    rng : int, JAX key or None
+    warnings : tuple of str
+    """
+
+    q: Any
+    estimate: Any
+    confidence_interval: ConfidenceInterval
+    method: Any
+    reason: Any
+    confidence_level: float
+    alternative: str
+    actual_level: Any
+    n: int
+    candidate_indices: Any = None
+    candidate_probabilities: Any = None
+    shapiro_pvalue: float = math.nan
+    lilliefors_pvalue: float = math.nan
+    rng: Any = None
+    warnings: tuple[str, ...] = ()
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one flat row a quantile; a batch of samples has none."""
+        qs, methods, reasons = (np.atleast_1d(x) for x in (self.q, self.method, self.reason))
+        low, high = self.confidence_interval
+        columns = [np.atleast_1d(x) for x in (self.estimate, low, high, self.actual_level)]
+        if columns[0].shape != qs.shape:
+            raise ValueError("a batch of samples has no table: read .confidence_interval")
+        names = ("estimate", "low", "high", "actual_level")
+        return [
+            {
+                "q": float(q),
+                **{k: float(c[i]) for k, c in zip(names, columns, strict=True)},
+                "method": str(methods[i]),
+                "reason": str(reasons[i]),
+            }
+            for i, q in enumerate(qs)
+        ]
+
+    def to_frame(self) -> Any:
+        """Return a pandas frame, one row a quantile."""
+        return frame(self.records())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain Python values, ready for JSON."""
+        return {f.name: plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
+
+    def layout(self) -> tuple[list[str], list[list[str]]]:
+        """Return header and cells of the printed table."""
+        header = ["quantile", "estimate", "low", "high", "level", "method"]
+        return header, [
+            [f"{r['q']:g}", *(number(r[k]) for k in ("estimate", "low", "high", "actual_level")), r["method"]]
+            for r in self.records()
+        ]
+
+    def notes(self) -> list[str]:
+        """Return the lines below the table."""
+        reasons = dict.fromkeys(f"{r['method']}: {r['reason']}" for r in self.records())
+        return [*reasons, *(f"warning: {text}" for text in self.warnings)]
+
+    def headline(self) -> str:
+        """Return the line above the table."""
+        return f"{100 * self.confidence_level:g}% confidence intervals for quantiles, n = {self.n}"
+
+    def _batch(self) -> str:
+        """Say how many samples there are, if there is more than one; the table is for one."""
+        if np.shape(self.estimate) == np.shape(self.q):
+            return ""
+        return f"{np.shape(self.estimate)[0]} samples: see .confidence_interval, arrays {np.shape(self.estimate)}"
+
+    def __str__(self) -> str:
+        if batch := self._batch():
+            return f"{self.headline()}\n{batch}"
+        return "\n".join([self.headline(), aligned(*self.layout()), *self.notes()])
+
+    def _repr_html_(self) -> str:
+        if batch := self._batch():
+            return f"<div>{html.escape(self.headline())}</div><div>{html.escape(batch)}</div>"
+        notes = "".join(f"<div>{html.escape(note)}</div>" for note in self.notes())
+        return f"<div>{html.escape(self.headline())}</div>{html_table(*self.layout())}{notes}"
+
+
+@dataclasses.dataclass(frozen=True)
+class QuantilePlan:
+    """How many values an interval of a given width takes.
+
+    ``expected_width`` is that of the exact interval at ``n``: in probability, or in units of the
+    values where a distribution was given; ``ranks`` are its order statistics.
+    """
+
+    q: float
+    n: int
+    expected_width: float
+    ranks: tuple[int, int]
+    confidence_level: float
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class RunSummary:
+    """What n runs say: the mean with its t-interval, and quantiles with theirs.
+
+    Attributes
+    ----------
+    n : int
+    mean : float
+    mean_interval : ConfidenceInterval
+    quantiles : QuantileInterval
+    goal : {"higher", "lower"}
+    """
+
+    n: int
+    mean: float
+    mean_interval: ConfidenceInterval
+    quantiles: QuantileInterval
+    goal: str
+
+    def layout(self) -> tuple[list[str], list[list[str]]]:
+        """Return header and cells of the printed table: the mean, then the quantiles from bad to good."""
+        header, rows = self.quantiles.layout()
+        header[0] = "of the runs"
+        if self.goal == "lower":
+            rows = rows[::-1]
+        words = {True: "worst", False: "best"}
+        for row in rows:
+            q = float(row[0])
+            share = q if self.goal == "higher" else 1 - q
+            side = "below" if q < 0.5 else "above"
+            row[0] = "median" if q == 0.5 else f"{words[share < 0.5]} {100 * min(q, 1 - q):g}% lie {side}"
+        level = number(self.quantiles.confidence_level)
+        mean = ["mean", number(self.mean), *(number(x) for x in self.mean_interval), level, "t"]
+        return header, [mean, *rows]
+
+    def to_frame(self) -> Any:
+        """Return a pandas frame: the mean, and one row a quantile."""
+        low, high = self.mean_interval
+        mean = {"q": math.nan, "estimate": self.mean, "low": float(low), "high": float(high), "method": "t"}
+        return frame([mean, *self.quantiles.records()])
+
+    def headline(self) -> str:
+        """Return the line above the table."""
+        better = "higher is better" if self.goal == "higher" else "lower is better"
+        return f"{self.n} runs, {100 * self.quantiles.confidence_level:g}% confidence intervals, {better}"
+
+    def __str__(self) -> str:
+        return "\n".join([self.headline(), aligned(*self.layout()), *self.quantiles.notes()])
+
+    def _repr_html_(self) -> str:
+        notes = "".join(f"<div>{html.escape(note)}</div>" for note in self.quantiles.notes())
+        return f"<div>{html.escape(self.headline())}</div>{html_table(*self.layout())}{notes}"
