@@ -3,7 +3,7 @@
 A plan of S splits of n rows takes ``5 S n`` bytes: ``train_counts`` in int32 and ``test_mask`` in
 bool. Examples: leave-one-out at n = 500 takes 1.3 MB and at n = 10,000 half a GB; replace-one CV
 (5 folds, n = 500) 3 MB; bootstrap case CV at n = 500 about 0.8 MB a resample. A builder refuses a
-plan over :data:`MOST_BYTES` before it allocates anything.
+plan over :data:`~jaxci.resampling.split_units.MOST_BYTES` before it allocates anything.
 
 Builders take ``rng``, a seed or a NumPy generator, and give the same plan for the same seed. With
 ``stratify`` (a class for every row) each class is shared out in proportion; with ``groups`` (an id
@@ -23,11 +23,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-MOST_BYTES = 4 * 2**30
-"""Plans that would take more memory are refused."""
-
-Seed = int | np.random.Generator
-Labels = npt.ArrayLike | None
+from jaxci.resampling.split_units import (
+    Labels,
+    Seed,
+    Units,
+    at_least,
+    bootstraps,
+    check_folds,
+    check_memory,
+    check_resampled,
+    dealt,
+    halves,
+    incomplete_resample,
+    n_tested,
+    picked,
+    resample,
+    units_of,
+)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -135,161 +147,6 @@ class Plan:
         return Plan(self.name, **{name: getattr(self, name)[keep] for name in arrays})
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Units:
-    """What is drawn, rows or groups: ``of`` (n,) is the unit of a row, ``strata`` (U,) the class of a unit."""
-
-    of: np.ndarray
-    strata: np.ndarray
-    grouped: bool
-
-    def __len__(self) -> int:
-        return len(self.strata)
-
-    @property
-    def word(self) -> str:
-        """Their number, as messages name it."""
-        return "the number of groups" if self.grouped else "n"
-
-    def smallest(self, halved: bool) -> int:
-        """Units in the smallest class, or the fewest of a class that :func:`_halves` may give a half."""
-        size = int(np.bincount(self.strata).min())
-        return (size - len(self) % 2) // 2 if halved else size
-
-
-def _units(n: int, stratify: Labels = None, groups: Labels = None) -> _Units:
-    _at_least("n", n, 2)
-    of = np.arange(n) if groups is None else _codes("groups", groups, n)
-    codes = np.zeros(n, np.intp) if stratify is None else _codes("stratify", stratify, n)
-    if stratify is not None and codes.max() == 0:
-        raise ValueError("stratify must hold at least 2 classes; got 1")
-    strata = np.empty(of.max() + 1, np.intp)
-    strata[of] = codes
-    if len(strata) < 2:
-        raise ValueError("groups must hold at least 2 groups; got 1")
-    mixed = np.unique(of[strata[of] != codes])
-    if len(mixed):
-        raise ValueError(f"every group must lie in one class of stratify; {len(mixed)} groups do not")
-    return _Units(of, strata, groups is not None)
-
-
-def _codes(name: str, labels: npt.ArrayLike, n: int) -> np.ndarray:
-    array = np.asarray(labels)
-    if array.shape != (n,):
-        raise ValueError(f"{name} must have shape ({n},), one entry a row; got {array.shape}")
-    return np.unique(array, return_inverse=True)[1]
-
-
-def _at_least(name: str, value: int, low: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
-        raise ValueError(f"{name} must be an integer of at least {low}; got {value!r}")
-
-
-def _check_folds(units: _Units, n_folds: int, least: int = 2, halved: bool = False) -> None:
-    """Raise unless the units, or half of them, and of each class, fill ``n_folds`` folds."""
-    _at_least("n_folds", n_folds, least)
-    share, size, smallest = (" // 2" if halved else ""), len(units) // (1 + halved), units.smallest(halved)
-    if size < n_folds:
-        raise ValueError(f"n_folds must be at most {units.word}{share}, which is {size}; got n_folds = {n_folds}")
-    if units.strata.any() and smallest < n_folds:
-        place = " in a half" if halved else ""
-        raise ValueError(
-            f"n_folds must be at most the size of the smallest class of stratify{place}, which is {smallest}; "
-            f"got n_folds = {n_folds}"
-        )
-
-
-def _test_size(units: _Units, p: float, halved: bool = False) -> int:
-    """Return how many units are tested; raise unless all of them, or each half, can give as many."""
-    if not 0 < p < 1:
-        raise ValueError(f"p, the share that trains, must lie in (0, 1); got {p!r}")
-    size = len(units) - round(p * len(units))
-    whole = len(units) // 2 if halved else len(units)
-    place = " in each half" if halved else ""
-    if not 0 < size < whole:
-        raise ValueError(
-            f"p must leave at least 1 to train on and 1 to test{place}; p = {p!r} tests {size} of {whole} "
-            f"({units.word} = {len(units)})"
-        )
-    least = units.smallest(halved)
-    if units.strata.any() and -(-least * size // whole) >= least:
-        raise ValueError(
-            f"p must leave every class of stratify in the training set{place}; p = {p!r} may test all {least} "
-            "of the smallest class"
-        )
-    return size
-
-
-def _check_memory(splits: int, n: int) -> None:
-    if 5 * splits * n > MOST_BYTES:
-        raise ValueError(
-            f"a plan must take at most {MOST_BYTES / 2**30:g} GiB; {splits:,} splits of n = {n:,} rows take "
-            f"{5 * splits * n / 2**30:.1f} GiB; use fewer splits"
-        )
-
-
-def _order(rng: np.random.Generator, strata: np.ndarray) -> np.ndarray:
-    """Return the places of ``strata`` in random order, class by class, the classes in random order."""
-    rank = rng.permutation(strata.max() + 1)[strata]
-    return np.lexsort((rng.random(len(strata)), rank))
-
-
-def _deal(rng: np.random.Generator, strata: np.ndarray, n_folds: int) -> np.ndarray:
-    """Return a random fold (U,); sizes of folds, and of each class in them, differ by at most one."""
-    fold = np.empty(len(strata), np.int32)
-    fold[_order(rng, strata)] = np.arange(len(strata)) % n_folds
-    return fold
-
-
-def _pick(rng: np.random.Generator, strata: np.ndarray, size: int) -> np.ndarray:
-    """Return ``size`` random places of ``strata``, all equally likely, of each class its share rounded up or down.
-
-    Systematic sampling with a random start along :func:`_order`.
-    """
-    steps = (np.arange(len(strata) + 1) * size + rng.integers(len(strata))) // len(strata)
-    return _order(rng, strata)[steps[1:] > steps[:-1]]
-
-
-def _halves(rng: np.random.Generator, strata: np.ndarray) -> np.ndarray:
-    """Return places (2, U // 2) of two random halves with like shares of each class; a random place is left over."""
-    order = _order(rng, strata)
-    if len(order) % 2:
-        order = np.delete(order, rng.integers(len(order)))
-    return order.reshape(-1, 2).T
-
-
-def _resample(rng: np.random.Generator, strata: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-    """Return counts (U,) of draws with replacement from ``weights`` (U,) copies, as many in each class as it has."""
-    members = np.argsort(strata, kind="stable")
-    pool = members if weights is None else np.repeat(members, weights[members])
-    ends = np.searchsorted(strata[pool], strata[pool], side="right")
-    starts = np.searchsorted(strata[pool], strata[pool], side="left")
-    return np.bincount(pool[rng.integers(starts, ends)], minlength=len(strata)).astype(np.int32)
-
-
-def _incomplete(rng: np.random.Generator, strata: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-    """Return a resample that leaves out at least one unit that could be drawn; others are drawn again."""
-    present = np.ones(len(strata), bool) if weights is None else weights > 0
-    while True:
-        counts = _resample(rng, strata, weights)
-        if np.any(present & (counts == 0)):
-            return counts
-
-
-def _bootstraps(units: _Units, n_resamples: int, rng: Seed) -> np.ndarray:
-    """Return counts (S, U) of resamples, each of which leaves something out."""
-    _at_least("n_resamples", n_resamples, 1)
-    _check_resampled(units)
-    _check_memory(n_resamples, len(units.of))
-    generator = np.random.default_rng(rng)
-    return np.stack([_incomplete(generator, units.strata) for _ in range(n_resamples)])
-
-
-def _check_resampled(units: _Units) -> None:
-    if np.bincount(units.strata).max() < 2:
-        raise ValueError("stratify must have a class of at least 2 to leave one out of a resample; the largest has 1")
-
-
 def _plan(name: str, train: np.ndarray, test: np.ndarray, **ids: npt.ArrayLike) -> Plan:
     given = {"repetition": 0, "outer": 0, "inner": -1, "extra": -1} | ids
     columns = {key: np.broadcast_to(np.asarray(x, np.int32), len(train)).copy() for key, x in given.items()}
@@ -332,14 +189,14 @@ def subsampling(
     n: int, p: float, n_subsamples: int, rng: Seed, *, stratify: Labels = None, groups: Labels = None
 ) -> Plan:
     """Repeat :func:`holdout` ``n_subsamples`` times independently (``outer``); it raises as that does."""
-    _at_least("n_subsamples", n_subsamples, 1)
-    units = _units(n, stratify, groups)
-    size = _test_size(units, p)
-    _check_memory(n_subsamples, n)
+    at_least("n_subsamples", n_subsamples, 1)
+    units = units_of(n, stratify, groups)
+    size = n_tested(units, p)
+    check_memory(n_subsamples, n)
     generator = np.random.default_rng(rng)
     tested = np.zeros((n_subsamples, len(units)), bool)
     for row in tested:
-        row[_pick(generator, units.strata, size)] = True
+        row[picked(generator, units.strata, size)] = True
     test = tested[:, units.of]
     return _plan("subsampling", ~test, test, outer=np.arange(n_subsamples))
 
@@ -358,19 +215,19 @@ def paired_subsampling(
     ValueError
         As :func:`holdout`, for each half.
     """
-    _at_least("n_subsamples", n_subsamples, 1)
-    _at_least("n_pairs", n_pairs, 1)
-    units = _units(n, stratify, groups)
-    size = _test_size(units, p, halved=True)
+    at_least("n_subsamples", n_subsamples, 1)
+    at_least("n_pairs", n_pairs, 1)
+    units = units_of(n, stratify, groups)
+    size = n_tested(units, p, halved=True)
     shape = (n_pairs, 2, n_subsamples)
-    _check_memory(int(np.prod(shape)), n)
+    check_memory(int(np.prod(shape)), n)
     generator = np.random.default_rng(rng)
     train, test = np.zeros((2, *shape, len(units)), bool)
     for pair in range(n_pairs):
-        for side, members in enumerate(_halves(generator, units.strata)):
+        for side, members in enumerate(halves(generator, units.strata)):
             train[pair, side][:, members] = True
             for row in test[pair, side]:
-                row[members[_pick(generator, units.strata[members], size)]] = True
+                row[members[picked(generator, units.strata[members], size)]] = True
     train &= ~test
     pairs, sides, numbers = (x.reshape(-1) for x in np.indices(shape))
     masks = (x.reshape(-1, len(units))[:, units.of] for x in (train, test))
@@ -395,25 +252,25 @@ def repeated_kfold(
     n: int, n_folds: int, n_repetitions: int, rng: Seed, *, stratify: Labels = None, groups: Labels = None
 ) -> Plan:
     """Repeat :func:`kfold` with independent folds (``repetition``); it raises as that does."""
-    folds = _repeated_folds(_units(n, stratify, groups), n_folds, n_repetitions, n_repetitions * n_folds, rng)
+    folds = _repeated_folds(units_of(n, stratify, groups), n_folds, n_repetitions, n_repetitions * n_folds, rng)
     return _folds_plan("repeated_kfold", folds, n_folds, np.arange(n_repetitions), -1)
 
 
 def _repeated_folds(
-    units: _Units, n_folds: int, n_repetitions: int, splits: int, rng: Seed, least: int = 2
+    units: Units, n_folds: int, n_repetitions: int, splits: int, rng: Seed, least: int = 2
 ) -> np.ndarray:
     """Return the fold of each row (R, n) after checks of a plan with so many ``splits``."""
-    _at_least("n_repetitions", n_repetitions, 1)
-    _check_folds(units, n_folds, least)
-    _check_memory(splits, len(units.of))
+    at_least("n_repetitions", n_repetitions, 1)
+    check_folds(units, n_folds, least)
+    check_memory(splits, len(units.of))
     generator = np.random.default_rng(rng)
-    return np.stack([_deal(generator, units.strata, n_folds)[units.of] for _ in range(n_repetitions)])
+    return np.stack([dealt(generator, units.strata, n_folds)[units.of] for _ in range(n_repetitions)])
 
 
 def leave_one_out(n: int, *, groups: Labels = None) -> Plan:
     """Test each row (or group, in the order of sorted ids) once, trained on all others: ``5 n^2`` bytes."""
-    units = _units(n, None, groups)
-    _check_memory(len(units), n)
+    units = units_of(n, None, groups)
+    check_memory(len(units), n)
     return _folds_plan("leave_one_out", units.of[None], len(units), 0, -1)
 
 
@@ -432,7 +289,7 @@ def nested_cv(
         As :func:`kfold`, and if ``n_folds`` is below 3.
     """
     splits = n_repetitions * n_folds**2
-    folds = _repeated_folds(_units(n, stratify, groups), n_folds, n_repetitions, splits, rng, least=3)
+    folds = _repeated_folds(units_of(n, stratify, groups), n_folds, n_repetitions, splits, rng, least=3)
     repetition, outer, inner = (x.reshape(-1) for x in np.indices((n_repetitions, n_folds, n_folds)))
     test = folds[repetition] == inner[:, None]
     train = folds[repetition] != outer[:, None]
@@ -460,18 +317,18 @@ def replace_one_cv(n: int, n_folds: int, rng: Seed, *, stratify: Labels = None) 
 
 def repeated_replace_one_cv(n: int, n_folds: int, n_repetitions: int, rng: Seed, *, stratify: Labels = None) -> Plan:
     """Repeat :func:`replace_one_cv` with other folds of the same D1, each row with the same substitute."""
-    _at_least("n_repetitions", n_repetitions, 1)
-    units = _units(n, stratify)
-    _check_folds(units, n_folds, halved=True)
+    at_least("n_repetitions", n_repetitions, 1)
+    units = units_of(n, stratify)
+    check_folds(units, n_folds, halved=True)
     half = n // 2
-    _check_memory(n_repetitions * (half + 1) * n_folds, n)
+    check_memory(n_repetitions * (half + 1) * n_folds, n)
     generator = np.random.default_rng(rng)
-    ours, theirs = _halves(generator, units.strata)
+    ours, theirs = halves(generator, units.strata)
     theirs = generator.permutation(theirs)
     folds = np.full((n_repetitions, half + 1, n), -1, np.int32)
     places = np.arange(half)
     for number in range(n_repetitions):
-        fold = _deal(generator, units.strata[ours], n_folds)
+        fold = dealt(generator, units.strata[ours], n_folds)
         folds[number][:, ours] = fold
         folds[number, places + 1, theirs] = fold
         folds[number, places + 1, ours] = -1
@@ -491,14 +348,14 @@ def bootstrap(n: int, n_resamples: int, rng: Seed, *, stratify: Labels = None, g
     ValueError
         If there are fewer than 2 rows or groups to draw from, or no class has 2.
     """
-    units = _units(n, stratify, groups)
-    counts = _bootstraps(units, n_resamples, rng)[:, units.of]
+    units = units_of(n, stratify, groups)
+    counts = bootstraps(units, n_resamples, rng)[:, units.of]
     return _plan("bootstrap", counts, counts == 0, outer=np.arange(n_resamples))
 
 
 def insample(n: int) -> Plan:
     """Train on every row once and test every row."""
-    _at_least("n", n, 1)
+    at_least("n", n, 1)
     return _plan("insample", np.ones((1, n), np.int32), np.ones((1, n), bool))
 
 
@@ -507,8 +364,8 @@ def insample_bootstrap(n: int, n_resamples: int, rng: Seed, *, stratify: Labels 
 
     A row's weight in the test error is its count in ``train_counts``. It raises as :func:`bootstrap`.
     """
-    units = _units(n, stratify, groups)
-    counts = _bootstraps(units, n_resamples, rng)[:, units.of]
+    units = units_of(n, stratify, groups)
+    counts = bootstraps(units, n_resamples, rng)[:, units.of]
     return _plan("insample_bootstrap", counts, counts > 0, outer=np.arange(n_resamples))
 
 
@@ -519,19 +376,19 @@ def bootstrap_case_cv(n: int, n_resamples: int, rng: Seed, *, stratify: Labels =
     had ``n - train_counts.sum(axis=1)`` copies. About ``.632 n`` splits a resample: ``3.2 n^2``
     bytes (0.8 MB at n = 500). A resample of one distinct case is drawn again.
     """
-    units = _units(n, stratify)
-    _at_least("n_resamples", n_resamples, 1)
-    _check_memory(n_resamples, n)
+    units = units_of(n, stratify)
+    at_least("n_resamples", n_resamples, 1)
+    check_memory(n_resamples, n)
     generator = np.random.default_rng(rng)
     samples: list[np.ndarray] = []
     while len(samples) < n_resamples:
-        counts = _resample(generator, units.strata)
+        counts = resample(generator, units.strata)
         if np.count_nonzero(counts) > 1:
             samples.append(counts)
     resamples = np.stack(samples)
     repetition, case = np.nonzero(resamples)
     splits = np.arange(len(case))
-    _check_memory(len(case), n)
+    check_memory(len(case), n)
     train = resamples[repetition]
     train[splits, case] = 0
     test = np.zeros(train.shape, bool)
@@ -551,20 +408,20 @@ def two_stage_bootstrap(
     count in the first stage. A first stage of one distinct row and a second stage that leaves
     nothing out are drawn again. ``n_outer (n_inner + 1)`` splits; it raises as :func:`bootstrap`.
     """
-    units = _units(n, stratify, groups)
-    _at_least("n_outer", n_outer, 1)
-    _at_least("n_inner", n_inner, 1)
-    _check_resampled(units)
-    _check_memory(n_outer * (n_inner + 1), n)
+    units = units_of(n, stratify, groups)
+    at_least("n_outer", n_outer, 1)
+    at_least("n_inner", n_inner, 1)
+    check_resampled(units)
+    check_memory(n_outer * (n_inner + 1), n)
     generator = np.random.default_rng(rng)
     train = np.empty((n_outer, n_inner + 1, len(units)), np.int32)
     for stages in train:
-        counts = _resample(generator, units.strata)
+        counts = resample(generator, units.strata)
         while np.bincount(units.strata[counts > 0]).max() < 2:
-            counts = _resample(generator, units.strata)
+            counts = resample(generator, units.strata)
         stages[0] = counts
         for k in range(n_inner):
-            stages[k + 1] = _incomplete(generator, units.strata, counts)
+            stages[k + 1] = incomplete_resample(generator, units.strata, counts)
     test = (train == 0) & (train[:, :1] > 0)
     test[:, 0] = train[:, 0] > 0
     outer, inner = (x.reshape(-1) for x in np.indices(train.shape[:2]))
@@ -598,11 +455,11 @@ def from_indices(
         If there is no split, an index is no integer in [0, n), a side is empty, or a row is
         tested twice in one split or tested where it trains.
     """
-    _at_least("n", n, 1)
+    at_least("n", n, 1)
     pairs = list(splits)
     if not pairs:
         raise ValueError("splits must hold at least one pair (train, test); got none")
-    _check_memory(len(pairs), n)
+    check_memory(len(pairs), n)
     train, test = np.zeros((len(pairs), n), np.int32), np.zeros((len(pairs), n), bool)
     for number, (trains, tests) in enumerate(pairs):
         train[number] = _index_counts(f"splits[{number}][0] (train)", trains, n)
