@@ -1058,7 +1058,8 @@ def test_list_methods():
 
 @pytest.mark.parametrize("statistic", ["accuracy", "brier_score_loss", "median"])
 def test_every_method_listed_serves(statistic):
-    data = {"accuracy": (Y, A), "brier_score_loss": (Y, SCORE_A), "median": (stats.rankdata(X) / (len(X) + 1),)}[statistic]
+    uniform = stats.rankdata(X) / (len(X) + 1)  # within [0, 1] and symmetric, as some methods for quantiles ask
+    data = {"accuracy": (Y, A), "brier_score_loss": (Y, SCORE_A), "median": (uniform,)}[statistic]
     for method in jaxci.list_methods(statistic):
         result = interval(statistic, *data, method=method)
         assert result.confidence_interval.low <= result.estimate <= result.confidence_interval.high
