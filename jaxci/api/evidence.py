@@ -122,8 +122,8 @@ def gather(entry: Entry, sample: Sample, layout: Layout, trials: Trials | None, 
 
 
 @jax.jit
-def _successes(statistic: Any, table: jax.Array) -> tuple[jax.Array, jax.Array]:
-    return statistic.successes(table)
+def _successes(statistic: Any, table: jax.Array) -> jax.Array:
+    return jnp.stack(statistic.successes(table))
 
 
 def trials_of(entry: Entry, layout: Layout) -> Trials | None:
@@ -135,8 +135,7 @@ def trials_of(entry: Entry, layout: Layout) -> Trials | None:
     table = np.zeros(prepared.shape).reshape(-1)
     inside = prepared.cells < table.size
     table[prepared.cells[inside]] = counts[inside]
-    found = _successes(entry.statistic, jnp.asarray(table.reshape(prepared.shape)))
-    return Trials(float(found[0]), float(found[1]))
+    return Trials(*np.asarray(_successes(entry.statistic, table.reshape(prepared.shape))).tolist())
 
 
 def _distribution(entry: Entry, sample: Sample, parts: dict[str, Any]) -> Any:
