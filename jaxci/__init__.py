@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from jaxci.api.proportion import proportion_interval
     from jaxci.api.quantile_plans import minimum_sample_size, plan_quantile, simultaneous_quantile_intervals
     from jaxci.api.quantiles import quantile_estimate, quantile_interval, summarize_runs
-    from jaxci.api.seeds import SeedRuns, run_seeds
+    from jaxci.api.seed_runs import SeedRuns
+    from jaxci.api.seeds import run_seeds
     from jaxci.results import (
         ComparisonResult,
         ConfidenceInterval,
@@ -70,7 +71,8 @@ _HOMES = {
     "api.proportion": ("proportion_interval",),
     "api.quantile_plans": ("minimum_sample_size", "plan_quantile", "simultaneous_quantile_intervals"),
     "api.quantiles": ("quantile_estimate", "quantile_interval", "summarize_runs"),
-    "api.seeds": ("SeedRuns", "run_seeds"),
+    "api.seed_runs": ("SeedRuns",),
+    "api.seeds": ("run_seeds",),
     "results": (
         "ComparisonResult",
         "ConfidenceInterval",

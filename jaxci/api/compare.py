@@ -26,8 +26,8 @@ from jaxci.api.validation import check_choice, check_margin
 from jaxci.intervals.auc import delong_difference
 from jaxci.intervals.base import Bounds
 from jaxci.intervals.parametric import is_mean
-from jaxci.intervals.proportion import mcnemar_pvalue
-from jaxci.intervals.proportion import paired_difference as newcombe_paired
+from jaxci.intervals.proportion_difference import mcnemar_pvalue
+from jaxci.intervals.proportion_difference import paired_difference as newcombe_paired
 from jaxci.resampling.engine import Layout
 from jaxci.resampling.exact_mean import mean_distribution
 from jaxci.results import ComparisonResult, ConfidenceInterval, IntervalResult

@@ -21,7 +21,7 @@ from jaxci.generalization.methods import LossInterval
 from jaxci.inducers.base import Inducer
 from jaxci.inducers.host import host_fit_predict
 from jaxci.resampling import splits
-from jaxci.resampling.splits import Plan
+from jaxci.resampling.plan import Plan
 from jaxci.results import ConfidenceInterval, aligned, html_table, number
 
 TARGETS = {

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jaxci.api.quantile_results import QuantileInterval, QuantilePlan
-from jaxci.api.quantiles import ALIASES, METHODS, probabilities_of, quantile_estimate, samples_of, tie_remarks
+from jaxci.api.quantiles import ALIASES, METHODS, one_sample, probabilities_of, quantile_estimate, tie_remarks
 from jaxci.api.remarks import announce
 from jaxci.api.validation import check_choice, check_confidence_level, shown
 from jaxci.intervals.base import tails
@@ -55,9 +55,7 @@ def simultaneous_quantile_intervals(x: Any, qs: Any, *, confidence_level: float 
     level = check_confidence_level(confidence_level)
     if len(set(probabilities.tolist())) < len(probabilities):
         raise ValueError(f"qs must be distinct; got {shown(qs)}")
-    values = np.sort(samples_of(x, None))
-    if values.ndim > 1:
-        raise ValueError(f"x must have shape (n,); got {values.shape}")
+    values = np.sort(one_sample(x))
     order = np.argsort(probabilities)
     us, n = probabilities[order].tolist(), len(values)
     ranks = simultaneous_ranks(n, us, level)

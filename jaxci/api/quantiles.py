@@ -95,6 +95,14 @@ def _bounds(bounds: Any) -> tuple[tuple[float, float] | None, str]:
     return (low, high), "transform"
 
 
+def one_sample(x: Any) -> np.ndarray:
+    """Return at least 2 finite values (n,)."""
+    values = samples_of(x, None)
+    if values.ndim > 1:
+        raise ValueError(f"x must have shape (n,); got {values.shape}")
+    return values
+
+
 def tie_remarks(values: np.ndarray) -> list[str]:
     """Say how many values equal another; nothing where none does."""
     ordered = np.sort(values, axis=-1)
@@ -405,9 +413,7 @@ def summarize_runs(
     (0.85, ('exact',))
     """
     check_choice("goal", goal, ("higher", "lower"))
-    values = samples_of(x, None)
-    if values.ndim > 1:
-        raise ValueError(f"x must have shape (n,); got {values.shape}")
+    values = one_sample(x)
     quantiles = quantile_interval(
         values, np.sort(np.atleast_1d(qs)), bounds=bounds, confidence_level=confidence_level, rng=rng
     )

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import html
 import inspect
-import json
-import math
 import os
 import platform
 import random
@@ -22,8 +18,10 @@ import jax
 import numpy as np
 
 from jaxci.api.remarks import announce
+from jaxci.api.seed_file import Run, append, recorded
+from jaxci.api.seed_runs import SeedRuns, numbered
 from jaxci.api.validation import check_count, shown
-from jaxci.results import aligned, frame, html_table, number
+from jaxci.results import number
 
 METRIC = "value"
 """Name of the metric of a function that returns one number."""
@@ -33,123 +31,6 @@ SEED_LIMIT = 2**32
 
 MOST_LISTED = 20
 """Seeds that a warning lists."""
-
-LINE_START = b'{"seed": '
-"""How every line of a file of runs begins."""
-
-
-@dataclasses.dataclass(frozen=True)
-class _Run:
-    """One finished run, as a line of the file holds it."""
-
-    seed: int
-    repetition: int
-    values: dict[str, float]
-    seconds: float
-    varies: str
-    seeded: list[str]
-    versions: dict[str, str]
-
-    def line(self) -> bytes:
-        """Return the run as one line of JSON; numbers that JSON does not know become strings."""
-        values = {name: x if math.isfinite(x) else repr(x) for name, x in self.values.items()}
-        return json.dumps({**dataclasses.asdict(self), "values": values}).encode() + b"\n"
-
-    @classmethod
-    def read(cls, line: bytes) -> _Run | None:
-        """Return the run that a line holds; None if it holds none."""
-        try:
-            run = cls(**json.loads(line))
-            values = {name: float(x) for name, x in run.values.items()}
-            return dataclasses.replace(run, values=values, seed=int(run.seed), repetition=int(run.repetition))
-        except (ValueError, TypeError, AttributeError):
-            return None
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class SeedRuns:
-    """Metrics of a training function over its seeds.
-
-    Attributes
-    ----------
-    seeds : (R,) array of int
-        The seed of every run, in the order asked for.
-    values : dict of str to (R,) array
-        Every metric of every run; a function that returns one number has the metric ``"value"``.
-    seconds : (R,) array
-        How long each run took.
-    varies : str
-        What the seed controls.
-    differing : dict of int to float
-        Seeds whose repetitions differ, with the largest difference in any metric; NaN where
-        only some of them are NaN.
-    warnings : tuple of str
-    """
-
-    seeds: np.ndarray
-    values: dict[str, np.ndarray]
-    seconds: np.ndarray
-    varies: str
-    differing: dict[int, float]
-    warnings: tuple[str, ...] = ()
-
-    def _first(self) -> np.ndarray:
-        """Positions of the first run of every seed, in the order asked for."""
-        return np.sort(np.unique(self.seeds, return_index=True)[1])
-
-    def __getitem__(self, metric: str) -> np.ndarray:
-        """Return a metric, one value a seed: that of its first run."""
-        if metric not in self.values:
-            raise KeyError(f"no metric {metric!r} in these runs; they have {list(self.values)}")
-        return self.values[metric][self._first()]
-
-    def __len__(self) -> int:
-        return len(self.seeds)
-
-    def records(self) -> list[dict[str, Any]]:
-        """Return one flat row a run."""
-        return [
-            {
-                "seed": seed,
-                "repetition": repetition,
-                **{name: float(x[i]) for name, x in self.values.items()},
-                "seconds": float(self.seconds[i]),
-                "varies": self.varies,
-            }
-            for i, (seed, repetition) in enumerate(_numbered(self.seeds.tolist()))
-        ]
-
-    def to_frame(self) -> Any:
-        """Return a pandas frame, one row a run."""
-        return frame(self.records())
-
-    def headline(self) -> str:
-        """Return the line above the table."""
-        n = len(self._first())
-        again = "" if n == len(self) else f" ({len(self)} runs; the table reads the first of each seed)"
-        return f"{n} seed{'s' * (n > 1)} varying {self.varies}{again}, {self.seconds.sum():,.1f} seconds of training"
-
-    def layout(self) -> tuple[list[str], list[list[str]]]:
-        """Return header and cells of the printed table, one row a metric."""
-        rows = []
-        for name in self.values:
-            x = self[name]
-            with np.errstate(invalid="ignore"):
-                spread = np.std(x, ddof=1) if len(x) > 1 else math.nan
-                cells = [np.mean(x), spread, np.min(x), np.median(x), np.max(x)]
-            rows.append([name, *(number(float(cell)) for cell in cells)])
-        return ["metric", "mean", "std. dev.", "smallest", "median", "largest"], rows
-
-    def notes(self) -> list[str]:
-        """Return the lines below the table."""
-        return [f"warning: {text}" for text in self.warnings]
-
-    def __str__(self) -> str:
-        return "\n".join([self.headline(), aligned(*self.layout()), *self.notes()])
-
-    def _repr_html_(self) -> str:
-        notes = "".join(f"<div>{html.escape(note)}</div>" for note in self.notes())
-        return f"<div>{html.escape(self.headline())}</div>{html_table(*self.layout())}{notes}"
 
 
 def run_seeds(
@@ -231,7 +112,7 @@ def run_seeds(
     """
     if not callable(train):
         raise TypeError(f"train must be callable; got {shown(train)}")
-    asked = _numbered([seed for seed in _seeds(seeds) for _ in range(check_count("repeat", repeat, 1))])
+    asked = numbered([seed for seed in _seeds(seeds) for _ in range(check_count("repeat", repeat, 1))])
     if not isinstance(varies, str):
         raise TypeError(f"varies must be a str; got {shown(varies)}")
     if not varies.strip():
@@ -242,7 +123,7 @@ def run_seeds(
         raise TypeError(f"progress must be callable or None; got {shown(progress)}")
     path = _path(file)
     call = _with_arguments(train)
-    runs = {} if path is None else _recorded(path, varies, seed_all)
+    runs = {} if path is None else recorded(path, varies, seed_all)
     missing = [(seed, repetition) for seed, repetition in asked if (seed, repetition) not in runs]
     with _states_kept():
         for seed, repetition in missing:
@@ -250,7 +131,7 @@ def run_seeds(
                 run = _finished(call, seed, repetition, varies, seed_all)
                 _check_metrics(run, next(iter(runs.values()), run), path)
                 if path is not None:
-                    _append(path, run.line())
+                    append(path, run.line())
             except BaseException as error:
                 error.add_note(_how_to_go_on(seed, sum(pair in runs for pair in asked), len(asked), path))
                 raise
@@ -260,16 +141,6 @@ def run_seeds(
     found = _collected([runs[pair] for pair in asked], varies)
     announce(found.warnings)
     return found
-
-
-def _numbered(seeds: Sequence[int]) -> list[tuple[int, int]]:
-    """Return (seed, repetition) for every run; repetitions of a seed count from 0."""
-    seen: Counter[int] = Counter()
-    pairs = []
-    for seed in seeds:
-        pairs.append((seed, seen[seed]))
-        seen[seed] += 1
-    return pairs
 
 
 def _seeds(seeds: Any) -> list[int]:
@@ -360,13 +231,13 @@ def _versions() -> dict[str, str]:
     return found if torch is None else {**found, "torch": str(torch.__version__)}
 
 
-def _finished(call: Callable[[int], Any], seed: int, repetition: int, varies: str, seed_all: bool) -> _Run:
+def _finished(call: Callable[[int], Any], seed: int, repetition: int, varies: str, seed_all: bool) -> Run:
     """Make one run."""
     seeded = _seed_libraries(seed) if seed_all else []
     start = time.perf_counter()
     values = _metrics(call(seed), seed)
     seconds = time.perf_counter() - start
-    return _Run(seed, repetition, values, seconds, varies, seeded, _versions())
+    return Run(seed, repetition, values, seconds, varies, seeded, _versions())
 
 
 def _metrics(result: Any, seed: int) -> dict[str, float]:
@@ -386,7 +257,7 @@ def _is_number(value: Any) -> bool:
     return not isinstance(value, str | complex) and hasattr(value, "__float__") and np.ndim(value) == 0
 
 
-def _check_metrics(run: _Run, other: _Run, path: Path | None) -> None:
+def _check_metrics(run: Run, other: Run, path: Path | None) -> None:
     """Refuse a run whose metrics are not those of an earlier one."""
     if run.values.keys() != other.values.keys():
         hint = "" if path is None else f", which {path} may hold from another call: give another file"
@@ -394,59 +265,6 @@ def _check_metrics(run: _Run, other: _Run, path: Path | None) -> None:
             f"train must return the same metric names in every run; got {sorted(run.values)} for seed {run.seed} "
             f"and {sorted(other.values)} for seed {other.seed}{hint}"
         )
-
-
-def _recorded(path: Path, varies: str, seed_all: bool) -> dict[tuple[int, int], _Run]:
-    """Return the runs of a file, and leave the file ready for more lines.
-
-    A last line that a killed process tore is cut off; one that lacks only its end gets it.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    content = path.read_bytes() if path.exists() else b""
-    *lines, tail = content.split(b"\n")
-    torn = _Run.read(tail) is None
-    if torn and tail.rstrip(b"\0")[: len(LINE_START)] != LINE_START[: len(tail.rstrip(b"\0"))]:
-        raise ValueError(f"file must hold runs recorded by run_seeds; the last line of {path} is {shown(tail)}")
-    runs: dict[tuple[int, int], _Run] = {}
-    for i, line in enumerate(lines if torn else [*lines, tail], 1):
-        run = _Run.read(line)
-        if run is None:
-            raise ValueError(f"file must hold runs recorded by run_seeds; line {i} of {path} is {shown(line)}")
-        _check_alike(run, next(iter(runs.values()), run), path, varies, seed_all)
-        if (run.seed, run.repetition) in runs:
-            raise ValueError(
-                f"file must hold every run once; {path} holds repetition {run.repetition} of seed {run.seed} twice: "
-                "give every process a file of its own"
-            )
-        runs[run.seed, run.repetition] = run
-    with path.open("ab") as out:
-        if torn:
-            out.truncate(len(content) - len(tail))
-        else:
-            out.write(b"\n")
-    return runs
-
-
-def _check_alike(run: _Run, first: _Run, path: Path, varies: str, seed_all: bool) -> None:
-    """Refuse a file whose runs are not of this experiment, naming the field."""
-    fields = {
-        "varies": (run.varies, varies),
-        "seed_all": (bool(run.seeded), seed_all),
-        "values": (sorted(run.values), sorted(first.values)),
-    }
-    for name, (there, here) in fields.items():
-        if there != here:
-            raise ValueError(
-                f"file must hold runs of one experiment; {name} of seed {run.seed} is {there!r} in {path} and "
-                f"{here!r} here: give another file"
-            )
-
-
-def _append(path: Path, line: bytes) -> None:
-    with path.open("ab") as out:
-        out.write(line)
-        out.flush()
-        os.fsync(out.fileno())
 
 
 def _how_to_go_on(seed: int, done: int, total: int, path: Path | None) -> str:
@@ -459,7 +277,7 @@ def _how_to_go_on(seed: int, done: int, total: int, path: Path | None) -> str:
     )
 
 
-def _collected(runs: Sequence[_Run], varies: str) -> SeedRuns:
+def _collected(runs: Sequence[Run], varies: str) -> SeedRuns:
     """Return runs as a result, with what to know of them."""
     seeds = np.array([run.seed for run in runs], np.int64)
     values = {name: np.array([run.values[name] for run in runs]) for name in runs[0].values}

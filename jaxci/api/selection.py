@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from jaxci.api.data import PER_CLASS, Labelled, name_of, not_probabilities, statistic_by_name
-from jaxci.api.validation import shown
+from jaxci.api.validation import check_distinct, shown
 from jaxci.statistics.base import Sample, Statistic
 from jaxci.statistics.registry import METRICS
 
@@ -68,10 +68,7 @@ def named_metrics(metrics: Any) -> list[tuple[str, Statistic | None]]:
         found.append((name_of(metric), None if by_class else statistic_by_name(metric)))
     if not found:
         raise ValueError("metrics must name at least one metric; got none")
-    names = [name for name, _ in found]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"metrics must be distinct; {name!r} is given {names.count(name)} times")
+    check_distinct("metrics", [name for name, _ in found])
     return found
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import difflib
 import functools
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from jaxci.intervals.base import ALTERNATIVES
-from jaxci.statistics.classification import ABSENT_CLASS
+from jaxci.statistics.confusion import ABSENT_CLASS
 
 MOST_SHOWN = 200
 """Characters of a value that a message shows."""
@@ -65,6 +65,13 @@ def check_confidence_level(level: Any) -> float:
             f"confidence_level must lie in (0, 1); got {shown(level)}: for {value:g}% pass {value / 100:g}"
         )
     return value
+
+
+def check_distinct(name: str, values: Sequence[str]) -> None:
+    """Refuse a value that is given more than once."""
+    for value in values:
+        if values.count(value) > 1:
+            raise ValueError(f"{name} must be distinct; {value!r} is given {values.count(value)} times")
 
 
 def check_alternative(alternative: Any) -> str:

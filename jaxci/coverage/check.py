@@ -157,7 +157,8 @@ def fitted(statistic: Statistic, sample: Sample) -> Distribution:
     """Return the distribution that suits what ``statistic`` reads of ``sample``.
 
     Labels: their table. Per-case values: an adaptive kernel estimate, within [0, 1] where all
-    values are. Probabilities: a kernel estimate of their logits, with labels. Otherwise the rows.
+    values are. Probabilities: a kernel estimate of their logits, with labels; other scores of two
+    classes (log odds): of themselves. Otherwise the rows.
     Rows of a regression: themselves.
     """
     if sample.values is not None:
@@ -169,6 +170,8 @@ def fitted(statistic: Statistic, sample: Sample) -> Distribution:
         return Cells.fit(sample.y_true, sample.y_pred, sample.n_classes)
     scores = sample.y_score
     if scores.min() < 0 or scores.max() > 1:
+        if scores.ndim == 1 and np.ptp(scores) > 0:  # ranks are all that is read of such scores: any scale serves
+            return LogitKDE.fit((scores - scores.mean()) / scores.std(), sample.y_true)
         return EmpiricalRows(sample.y_true, y_score=scores, n_classes=sample.n_classes)
     tiny = np.finfo(float).tiny
     if scores.ndim == 1:

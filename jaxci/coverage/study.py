@@ -17,7 +17,7 @@ import numpy as np
 from jaxci import statistics as statistics_room
 from jaxci.api.data import name_of, statistic_by_name
 from jaxci.api.methods import method_by_name
-from jaxci.api.validation import check_confidence_level, check_count, nearest, shown
+from jaxci.api.validation import check_confidence_level, check_count, check_distinct, nearest, shown
 from jaxci.coverage.cell import Cell, cell_truths, judge, simulate
 from jaxci.coverage.processes import Work
 from jaxci.coverage.runner import Runnable
@@ -267,10 +267,7 @@ def _named_statistics(statistics: Any) -> tuple[tuple[str, Statistic], ...]:
         pairs = [s if isinstance(s, tuple) else (name_of(s), statistic_by_name(s)) for s in listed]
     if not pairs:
         raise ValueError("statistics must not be empty")
-    names = [name for name, _ in pairs]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"statistics must be distinct; {name!r} is given {names.count(name)} times")
+    check_distinct("statistics", [name for name, _ in pairs])
     return tuple((name, _settled(statistic)) for name, statistic in pairs)
 
 

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from jaxci.inducers.base import Inducer, fit_predict
-from jaxci.resampling.splits import Plan
+from jaxci.resampling.plan import Plan
 
 
 def _zero_one(y: np.ndarray, prediction: np.ndarray) -> np.ndarray:

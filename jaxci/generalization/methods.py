@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from jaxci.resampling.splits import Plan
+from jaxci.resampling.plan import Plan
 
 
 class LossInterval(NamedTuple):

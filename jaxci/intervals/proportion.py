@@ -1,4 +1,4 @@
-"""Intervals for a proportion, and for the difference of two proportions, from counts.
+"""Intervals for a proportion from counts.
 
 The functions broadcast over arrays of counts and do no validation; a side whose tail is zero is
 the end of the range. ``x`` of ``n`` trials succeed, ``p_hat = x/n``, and ``z`` is the standard
@@ -27,16 +27,17 @@ def is_proportion(statistic: Statistic) -> bool:
     return bool(getattr(statistic, "is_proportion", False))
 
 
-def _floats(*arrays: ArrayLike) -> tuple[np.ndarray, ...]:
+def as_float_arrays(*arrays: ArrayLike) -> tuple[np.ndarray, ...]:
+    """Return arrays in double precision, broadcast against each other."""
     return tuple(np.broadcast_arrays(*(np.asarray(a, float) for a in arrays)))
 
 
-def _critical(tail: float) -> float:
+def critical(tail: float) -> float:
     """Return the normal quantile of a side; 0 for an unbounded side, whose value is discarded."""
     return float(-special.ndtri(tail)) if tail > 0 else 0.0
 
 
-def _ends(low: np.ndarray, high: np.ndarray, tails: Tails, bottom: float = 0.0) -> Pair:
+def open_sides(low: np.ndarray, high: np.ndarray, tails: Tails, bottom: float = 0.0) -> Pair:
     """Put the ends of the range ``[bottom, 1]`` where a tail is zero."""
     low = low if tails.lower > 0 else np.full_like(low, bottom)
     high = high if tails.upper > 0 else np.ones_like(high)
@@ -67,10 +68,10 @@ def wald(count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Pair:
     .. [1] Brown, Cai & DasGupta (2001), Interval estimation for a binomial proportion,
        Statistical Science 16(2), eq. (1).
     """
-    x, n = _floats(count, nobs)
+    x, n = as_float_arrays(count, nobs)
     p = x / n
     se = np.sqrt(p * (1 - p) / n)
-    return _ends(p - _critical(tails.lower) * se, p + _critical(tails.upper) * se, tails)
+    return open_sides(p - critical(tails.lower) * se, p + critical(tails.upper) * se, tails)
 
 
 def wilson(count: ArrayLike, nobs: ArrayLike, tails: Tails, *, continuity: bool = False) -> Pair:
@@ -104,13 +105,13 @@ def wilson(count: ArrayLike, nobs: ArrayLike, tails: Tails, *, continuity: bool 
     .. [2] Newcombe (1998), Two-sided confidence intervals for the single proportion, Statistics
        in Medicine 17, 857-872, methods 3 and 4.
     """
-    x, n = _floats(count, nobs)
-    low = _score_bound(x, n, -_critical(tails.lower), -1.0 if continuity else 0.0)
-    high = _score_bound(x, n, _critical(tails.upper), 1.0 if continuity else 0.0)
-    return _ends(np.where(x == 0, 0.0, low), np.where(x == n, 1.0, high), tails)
+    x, n = as_float_arrays(count, nobs)
+    low = score_bound(x, n, -critical(tails.lower), -1.0 if continuity else 0.0)
+    high = score_bound(x, n, critical(tails.upper), 1.0 if continuity else 0.0)
+    return open_sides(np.where(x == 0, 0.0, low), np.where(x == n, 1.0, high), tails)
 
 
-def _score_bound(x: np.ndarray, n: np.ndarray, z: float, correction: float) -> np.ndarray:
+def score_bound(x: np.ndarray, n: np.ndarray, z: float, correction: float) -> np.ndarray:
     """Solve the score equation with ``p_hat`` moved by ``correction / 2n``; z is negative below."""
     p, q = x / n, (n - x) / n
     inside = z * z + 4 * x * q + correction * (2 - 4 * p) - correction**2 / n
@@ -144,13 +145,13 @@ def agresti_coull(count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Pair:
     .. [1] Agresti & Coull (1998), Approximate is better than "exact" for interval estimation of
        binomial proportions, The American Statistician 52(2), 119-126.
     """
-    x, n = _floats(count, nobs)
+    x, n = as_float_arrays(count, nobs)
     sides = []
-    for sign, z in ((-1, _critical(tails.lower)), (1, _critical(tails.upper))):
+    for sign, z in ((-1, critical(tails.lower)), (1, critical(tails.upper))):
         total = n + z * z
         p = (x + z * z / 2) / total
         sides.append(p + sign * z * np.sqrt(p * (1 - p) / total))
-    return _ends(sides[0], sides[1], tails)
+    return open_sides(sides[0], sides[1], tails)
 
 
 def clopper_pearson(count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Pair:
@@ -178,10 +179,10 @@ def clopper_pearson(count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Pair:
     ----------
     .. [1] Clopper & Pearson (1934), Biometrika 26, 404-413.
     """
-    x, n = _floats(count, nobs)
+    x, n = as_float_arrays(count, nobs)
     low = np.where(x == 0, 0.0, special.betaincinv(np.where(x == 0, 1, x), n - x + 1, tails.lower))
     high = np.where(x == n, 1.0, special.betainccinv(x + 1, np.where(x == n, 1, n - x), tails.upper))
-    return _ends(low, high, tails)
+    return open_sides(low, high, tails)
 
 
 def jeffreys(count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Pair:
@@ -208,10 +209,10 @@ def jeffreys(count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Pair:
     ----------
     .. [1] Brown, Cai & DasGupta (2001), Statistical Science 16(2), section 3.1.
     """
-    x, n = _floats(count, nobs)
+    x, n = as_float_arrays(count, nobs)
     low = np.where(x == 0, 0.0, special.betaincinv(x + 0.5, n - x + 0.5, tails.lower))
     high = np.where(x == n, 1.0, special.betainccinv(x + 0.5, n - x + 0.5, tails.upper))
-    return _ends(low, high, tails)
+    return open_sides(low, high, tails)
 
 
 def mid_p(count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Pair:
@@ -241,7 +242,7 @@ def mid_p(count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Pair:
     .. [1] Lancaster (1961), Significance tests in discrete distributions, JASA 56, 223-234.
     .. [2] Newcombe (1998), Statistics in Medicine 17, 857-872, method 6.
     """
-    x, n = _floats(count, nobs)
+    x, n = as_float_arrays(count, nobs)
     low, high = np.zeros(x.shape), np.ones(x.shape)
     inner = (x > 0) & (x < n)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -251,7 +252,7 @@ def mid_p(count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Pair:
         if tails.upper > 0:
             high = np.where(x == 0, np.maximum(-np.expm1(np.log(2 * tails.upper) / n), 0.0), high)
             high[inner] = _mid_p_root(x[inner], n[inner], tails.upper, special.betaincc, special.betainccinv)
-    return _ends(low, high, tails)
+    return open_sides(low, high, tails)
 
 
 def _mid_p_root(x: np.ndarray, n: np.ndarray, tail: float, cdf: Any, quantile: Any) -> np.ndarray:
@@ -268,126 +269,6 @@ def _mid_p_root(x: np.ndarray, n: np.ndarray, tail: float, cdf: Any, quantile: A
     root = elementwise.find_root(excess, (below, above), args=(x, n))
     # where rounding leaves no sign change the two quantiles are one floating-point number, nearly
     return np.where(root.success, root.x, (below + above) / 2)
-
-
-def newcombe_difference(
-    count_a: ArrayLike, nobs_a: ArrayLike, count_b: ArrayLike, nobs_b: ArrayLike, tails: Tails
-) -> Pair:
-    """Interval for the difference ``p_a - p_b`` of two independent proportions.
-
-    With Wilson's bounds ``(l, u)`` of each: ``d - sqrt((p_a - l_a)^2 + (u_b - p_b)^2)`` and
-    ``d + sqrt((u_a - p_a)^2 + (p_b - l_b)^2)``.
-
-    Parameters
-    ----------
-    count_a, nobs_a, count_b, nobs_b : array_like
-        Successes and trials of each group.
-    tails : Tails
-        Error probability of each side.
-
-    Returns
-    -------
-    low, high : float or ndarray
-        Bounds in [-1, 1].
-
-    Notes
-    -----
-    Asymptotic.
-
-    References
-    ----------
-    .. [1] Newcombe (1998), Interval estimation for the difference between independent
-       proportions, Statistics in Medicine 17, 873-890, method 10.
-    """
-    xa, na, xb, nb = _floats(count_a, nobs_a, count_b, nobs_b)
-    return _square_and_add(xa, na, xb, nb, np.zeros(xa.shape), tails)
-
-
-def paired_difference(both: ArrayLike, only_a: ArrayLike, only_b: ArrayLike, neither: ArrayLike, tails: Tails) -> Pair:
-    """Interval for the difference ``p_a - p_b`` of two proportions on the same observations.
-
-    The hybrid of :func:`newcombe_difference` with cross terms ``-2 phi (p_a - l_a)(u_b - p_b)``
-    and ``-2 phi (u_a - p_a)(p_b - l_b)`` under the roots. ``phi`` is the correlation of the two
-    indicators, ``c / sqrt(product of the four margins)`` with ``c = both neither - only_a
-    only_b``, replaced by ``max(c - n/2, 0)`` where positive; 0 where a margin is empty.
-
-    Parameters
-    ----------
-    both, only_a, only_b, neither : array_like
-        Observations on which both, only a, only b, neither succeed (are classified correctly).
-    tails : Tails
-        Error probability of each side.
-
-    Returns
-    -------
-    low, high : float or ndarray
-        Bounds in [-1, 1].
-
-    Notes
-    -----
-    Asymptotic.
-
-    References
-    ----------
-    .. [1] Newcombe (1998), Improved confidence intervals for the difference between binomial
-       proportions based on paired data, Statistics in Medicine 17, 2635-2650, method 10.
-    """
-    a, b, c, d = _floats(both, only_a, only_b, neither)
-    n = a + b + c + d
-    cross = a * d - b * c
-    cross = np.where(cross > 0, np.maximum(cross - n / 2, 0), cross)
-    scale = np.sqrt(a + b) * np.sqrt(c + d) * np.sqrt(a + c) * np.sqrt(b + d)
-    phi = np.where(scale > 0, cross / np.where(scale > 0, scale, 1), 0.0)
-    return _square_and_add(a + b, n, a + c, n, phi, tails)
-
-
-def _square_and_add(
-    xa: np.ndarray, na: np.ndarray, xb: np.ndarray, nb: np.ndarray, phi: np.ndarray, tails: Tails
-) -> Pair:
-    def reach(x: np.ndarray, n: np.ndarray, y: np.ndarray, m: np.ndarray, tail: float) -> np.ndarray:
-        """Length from the difference down to its lower bound (up, with the groups exchanged)."""
-        z = _critical(tail)
-        down = x / n - _score_bound(x, n, -z, 0.0)
-        up = _score_bound(y, m, z, 0.0) - y / m
-        square = down**2 + up**2 - 2 * phi * down * up
-        return np.sign(z) * np.sqrt(np.maximum(square, 0))
-
-    difference = xa / na - xb / nb
-    low = difference - reach(xa, na, xb, nb, tails.lower)
-    high = difference + reach(xb, nb, xa, na, tails.upper)
-    return _ends(np.clip(low, -1, 1), np.clip(high, -1, 1), tails, bottom=-1.0)
-
-
-def mcnemar_pvalue(only_a: ArrayLike, only_b: ArrayLike, exact: bool = True) -> Any:
-    """Two-sided p-value of equal proportions on the same observations.
-
-    Exact: the discordant observations are Binomial(only_a + only_b, 1/2), and the smaller tail
-    is doubled. Otherwise ``max(|only_a - only_b| - 1, 0)^2 / (only_a + only_b)`` is chi-square
-    with one degree of freedom.
-
-    Parameters
-    ----------
-    only_a, only_b : array_like
-        Observations on which only a, only b succeeds.
-    exact : bool
-        Binomial (finite-sample, conservative) or continuity-corrected chi-square (asymptotic).
-
-    Returns
-    -------
-    float or ndarray
-        p-value; 1 where no observation is discordant.
-
-    References
-    ----------
-    .. [1] McNemar (1947), Psychometrika 12, 153-157.
-    .. [2] Edwards (1948), Psychometrika 13, 185-187 (the correction).
-    """
-    b, c = _floats(only_a, only_b)
-    total, smaller = b + c, np.minimum(b, c)
-    if exact:
-        return np.minimum(1.0, 2 * special.bdtr(smaller, total.astype(int), 0.5))[()]
-    excess = np.maximum(np.abs(b - c) - 1, 0)
-    return special.chdtrc(1, excess**2 / np.maximum(total, 1))[()]
 
 
 class ProportionMethod(Method):

@@ -27,139 +27,23 @@ weight is 0.
 from __future__ import annotations
 
 import abc
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record, static
-from jaxci.statistics.base import Cells, LinearStatistic, Sample, Statistic
+from jaxci.statistics.base import Statistic
+from jaxci.statistics.confusion import (
+    ConfusionStatistic,
+    OneVsRest,
+    check_absent_class,
+    mean_defined,
+    ratio,
+)
 
 AVERAGES = ("binary", "micro", "macro", "weighted", "class")
-ABSENT_CLASS = ("sklearn", "zero", "skip")
-
-
-class OneVsRest(NamedTuple):
-    """Weights of each class against the rest, (K,) each.
-
-    ``hits`` TP, ``misses`` FN, ``alarms`` FP; ``others`` is the weight whose true class is another
-    one (TN + FP), ``dismissed`` the weight predicted as another one (TN + FN).
-    """
-
-    hits: jax.Array
-    misses: jax.Array
-    alarms: jax.Array
-    others: jax.Array
-    dismissed: jax.Array
-
-    @classmethod
-    def of(cls, table: jax.Array) -> OneVsRest:
-        """Read the weights off a ``table`` (K, K)."""
-        off = ~np.eye(table.shape[0], dtype=bool)
-        hits = jnp.diagonal(table)
-        errors = jnp.where(off, table, 0)
-        misses, alarms = errors.sum(axis=1), errors.sum(axis=0)
-        others = jnp.where(off, hits + misses, 0).sum(axis=1)
-        dismissed = jnp.where(off, hits + alarms, 0).sum(axis=1)
-        return cls(hits, misses, alarms, others, dismissed)
-
-    @property
-    def true(self) -> jax.Array:
-        """Weight of each true class, ``t_k`` (K,)."""
-        return self.hits + self.misses
-
-    @property
-    def predicted(self) -> jax.Array:
-        """Weight of each predicted class, ``p_k`` (K,)."""
-        return self.hits + self.alarms
-
-    def pooled(self) -> OneVsRest:
-        """Sum over the classes (scalars)."""
-        return OneVsRest(*(weight.sum() for weight in self))
-
-
-def ratio(numerator: jax.Array, denominator: jax.Array, undefined: float) -> jax.Array:
-    """Divide, with the constant ``undefined`` (and a zero gradient) where the denominator is 0."""
-    defined = denominator > 0
-    return jnp.where(defined, numerator / jnp.where(defined, denominator, 1), undefined)
-
-
-def mean_defined(scores: jax.Array, weights: jax.Array) -> jax.Array:
-    """Weighted mean of the ``scores`` (K,) that are not NaN.
-
-    Where these all have weight 0 the mean is unweighted, and NaN where there are none.
-    """
-    defined = ~jnp.isnan(scores)
-    scores, weights = jnp.where(defined, scores, 0), jnp.where(defined, weights, 0)
-    weights = jnp.where(weights.sum() > 0, weights, defined)
-    return ratio((weights * scores).sum(), weights.sum(), np.nan)
-
-
-def check_absent_class(rule: str) -> None:
-    """Raise where ``rule`` is no convention for an absent class."""
-    if rule not in ABSENT_CLASS:
-        raise ValueError(f"absent_class must be one of {ABSENT_CLASS}; got {rule!r}")
-
-
-class ConfusionStatistic(LinearStatistic):
-    """A function of the table of true against predicted classes."""
-
-    task: ClassVar[str] = "multiclass"
-    inputs: ClassVar[tuple[str, ...]] = ("y_true", "y_pred")
-    road: ClassVar[str] = "cells"
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-
-    @property
-    def has_fixed_trials(self) -> bool:
-        """Whether the trials of the proportion are all rows, so that a resample cannot change them."""
-        return self.is_proportion and getattr(self, "average", "micro") not in ("binary", "class")
-
-    @property
-    def is_proportion(self) -> bool:
-        """Whether the statistic is a proportion of independent rows: :meth:`successes` counts them."""
-        return False
-
-    @abc.abstractmethod
-    def score(self, table: jax.Array) -> jax.Array:
-        """Return the statistic of a ``table`` (K, K) of positive total weight."""
-
-    def successes(self, table: jax.Array) -> tuple[jax.Array, jax.Array] | None:
-        """Return (successes, trials) of a proportion of independent rows; None if it is not one.
-
-        Trials of a precision, recall, specificity or NPV are the rows that the metric
-        conditions on, so they may be 0.
-        """
-        return None
-
-    def check_classes(self, n_classes: int) -> None:
-        """Raise where the statistic is not meant for ``n_classes`` classes."""
-        return None
-
-    def prepare(self, sample: Sample) -> Cells:
-        """Return the cell of the (K, K) table that each observation falls in, one object a sample.
-
-        Raises
-        ------
-        ValueError
-            If labels are missing, or their classes are not what ``average`` asks for.
-        """
-        if sample.y_true is None or sample.y_pred is None:
-            raise ValueError(f"{type(self).__name__} needs class labels y_true and y_pred; one is missing")
-        self.check_classes(sample.n_classes)
-        return sample.confusion
-
-    def from_sums(self, prepared: Cells, sums: jax.Array) -> jax.Array:
-        """Return the statistic from weights per observed cell (C,)."""
-        table = prepared.table(jnp.asarray(sums, jnp.result_type(sums, 1.0)))
-        return jnp.where(table.sum() > 0, self.score(table), np.nan)
-
-    def absent_in_sums(self, prepared: Cells, sums: jax.Array) -> jax.Array:
-        """Whether a true class that has cells in ``prepared`` has no weight."""
-        table = prepared.table(sums)
-        n_classes = table.shape[0]
-        expected = jnp.zeros(n_classes, bool).at[prepared.cells // n_classes].set(True, mode="drop")
-        return jnp.any(expected & (table.sum(axis=1) == 0))
 
 
 @record

@@ -10,7 +10,7 @@ from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
 from jaxci.api.proportion import proportion_interval
-from jaxci.intervals import auc, parametric, proportion
+from jaxci.intervals import auc, parametric, proportion, proportion_difference
 from jaxci.intervals.base import ALTERNATIVES, tails
 
 LEVELS = (0.3, 0.8, 0.95, 0.999)
@@ -68,7 +68,7 @@ def test_statsmodels_proportion(name, alternative):
 def test_statsmodels_difference(table):
     for level in LEVELS:
         expected = confint_proportions_2indep(*table, method="newcomb", compare="diff", alpha=1 - level)
-        got = proportion.newcombe_difference(*table, tails(level))
+        got = proportion_difference.newcombe_difference(*table, tails(level))
         np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-14)
 
 
@@ -76,7 +76,7 @@ def test_statsmodels_difference(table):
 def test_statsmodels_mcnemar(exact):
     for b, c in ((1, 0), (3, 9), (25, 4), (130, 100)):
         expected = mcnemar([[7, b], [c, 5]], exact=exact, correction=True).pvalue
-        assert proportion.mcnemar_pvalue(b, c, exact=exact) == pytest.approx(expected, rel=1e-10)
+        assert proportion_difference.mcnemar_pvalue(b, c, exact=exact) == pytest.approx(expected, rel=1e-10)
 
 
 @pytest.mark.parametrize("alternative", ALTERNATIVES)

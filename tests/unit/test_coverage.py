@@ -102,6 +102,10 @@ def test_the_fitted_distribution_suits_the_data():
     from jaxci.statistics import RocAuc
 
     assert isinstance(fitted(RocAuc(), Sample(y_true=y, y_score=rng.random(50), n_classes=2)), LogitKDE)
+    log_odds = fitted(RocAuc(), Sample(y_true=y, y_score=-30 + 9 * rng.normal(size=50), n_classes=2))
+    assert isinstance(log_odds, LogitKDE)
+    drawn = log_odds.sample(jax.random.key(0), 200)["y_score"]
+    assert len(np.unique(drawn)) == 200
 
 
 def test_check_of_an_accuracy_is_enumerated_and_recommends_one_that_reaches_its_level():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from jaxci.api.proportion import proportion_interval
-from jaxci.intervals import auc, concentration, parametric, proportion
+from jaxci.intervals import auc, concentration, parametric, proportion, proportion_difference
 from jaxci.intervals.base import Evidence, Tails, tails
 from jaxci.results import ConfidenceInterval, JaxciWarning
 from jaxci.statistics.base import Statistic
@@ -171,40 +171,44 @@ def test_agresti_coull_contains_wilson_and_mid_p_lies_within_clopper_pearson():
 
 def test_published_differences():
     # Newcombe (1998), independent proportions, table II (a), method 10
-    np.testing.assert_allclose(proportion.newcombe_difference(56, 70, 48, 80, TWO), (0.0524, 0.3339), atol=5e-5)
+    np.testing.assert_allclose(
+        proportion_difference.newcombe_difference(56, 70, 48, 80, TWO), (0.0524, 0.3339), atol=5e-5
+    )
     # paired data: Newcombe (1998), and a study in Fagerland, Lydersen & Laake (2017), chapter 8
-    np.testing.assert_allclose(proportion.paired_difference(36, 12, 2, 0, TWO), (0.0569, 0.3404), atol=5e-5)
-    np.testing.assert_allclose(proportion.paired_difference(59, 6, 16, 80, TWO), (-0.1186, -0.0046), atol=5e-5)
+    np.testing.assert_allclose(proportion_difference.paired_difference(36, 12, 2, 0, TWO), (0.0569, 0.3404), atol=5e-5)
+    np.testing.assert_allclose(
+        proportion_difference.paired_difference(59, 6, 16, 80, TWO), (-0.1186, -0.0046), atol=5e-5
+    )
 
 
 def test_differences_are_antisymmetric_and_sided():
-    low, high = proportion.paired_difference(30, 8, 3, 9, TWO)
-    np.testing.assert_allclose(proportion.paired_difference(30, 3, 8, 9, TWO), (-high, -low), atol=1e-15)
+    low, high = proportion_difference.paired_difference(30, 8, 3, 9, TWO)
+    np.testing.assert_allclose(proportion_difference.paired_difference(30, 3, 8, 9, TWO), (-high, -low), atol=1e-15)
     # so does swapping success and failure
-    np.testing.assert_allclose(proportion.paired_difference(9, 3, 8, 30, TWO), (-high, -low), atol=1e-15)
-    low, high = proportion.newcombe_difference(9, 20, 4, 30, TWO)
-    np.testing.assert_allclose(proportion.newcombe_difference(4, 30, 9, 20, TWO), (-high, -low), atol=1e-15)
-    one = proportion.newcombe_difference(9, 20, 4, 30, tails(0.975, "greater"))
+    np.testing.assert_allclose(proportion_difference.paired_difference(9, 3, 8, 30, TWO), (-high, -low), atol=1e-15)
+    low, high = proportion_difference.newcombe_difference(9, 20, 4, 30, TWO)
+    np.testing.assert_allclose(proportion_difference.newcombe_difference(4, 30, 9, 20, TWO), (-high, -low), atol=1e-15)
+    one = proportion_difference.newcombe_difference(9, 20, 4, 30, tails(0.975, "greater"))
     np.testing.assert_allclose(one, (low, 1.0), atol=1e-15)
-    one = proportion.paired_difference([30, 1], 8, 3, 9, tails(0.9, "less"))
+    one = proportion_difference.paired_difference([30, 1], 8, 3, 9, tails(0.9, "less"))
     assert np.all(one[0] == -1)
 
 
 @pytest.mark.parametrize("table", [(0, 0, 0, 9), (9, 0, 0, 0), (0, 9, 0, 0), (5, 0, 0, 5), (0, 5, 5, 0)])
 def test_paired_difference_of_empty_margins(table):
-    low, high = proportion.paired_difference(*table, TWO)
+    low, high = proportion_difference.paired_difference(*table, TWO)
     p = (table[1] - table[2]) / sum(table)
     assert -1 <= low <= p <= high <= 1
     assert low < high
 
 
 def test_mcnemar():
-    assert proportion.mcnemar_pvalue(1, 5) == pytest.approx(2 * 7 / 64, rel=1e-14)
-    assert proportion.mcnemar_pvalue(4, 4) == 1
-    assert proportion.mcnemar_pvalue(0, 0) == proportion.mcnemar_pvalue(0, 0, exact=False) == 1
-    assert proportion.mcnemar_pvalue(7, 7, exact=False) == 1
+    assert proportion_difference.mcnemar_pvalue(1, 5) == pytest.approx(2 * 7 / 64, rel=1e-14)
+    assert proportion_difference.mcnemar_pvalue(4, 4) == 1
+    assert proportion_difference.mcnemar_pvalue(0, 0) == proportion_difference.mcnemar_pvalue(0, 0, exact=False) == 1
+    assert proportion_difference.mcnemar_pvalue(7, 7, exact=False) == 1
     np.testing.assert_allclose(
-        proportion.mcnemar_pvalue([10, 2], [20, 30], exact=False), stats.chi2.sf([81 / 30, 27**2 / 32], 1)
+        proportion_difference.mcnemar_pvalue([10, 2], [20, 30], exact=False), stats.chi2.sf([81 / 30, 27**2 / 32], 1)
     )
 
 

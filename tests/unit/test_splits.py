@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jaxci.resampling import splits
-from jaxci.resampling.splits import Plan
+from jaxci.resampling.plan import Plan
 
 N = 31
 CLASSES = np.array([0] * 13 + [1] * 18)

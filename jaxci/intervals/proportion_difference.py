@@ -1,0 +1,136 @@
+"""Intervals and a test for the difference of two proportions, from counts.
+
+The functions broadcast over arrays of counts and do no validation; a side whose tail is zero is
+the end of the range.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from jaxci.intervals.base import Tails
+from jaxci.intervals.proportion import Pair, as_float_arrays, critical, open_sides, score_bound
+
+
+def newcombe_difference(
+    count_a: ArrayLike, nobs_a: ArrayLike, count_b: ArrayLike, nobs_b: ArrayLike, tails: Tails
+) -> Pair:
+    """Interval for the difference ``p_a - p_b`` of two independent proportions.
+
+    With Wilson's bounds ``(l, u)`` of each: ``d - sqrt((p_a - l_a)^2 + (u_b - p_b)^2)`` and
+    ``d + sqrt((u_a - p_a)^2 + (p_b - l_b)^2)``.
+
+    Parameters
+    ----------
+    count_a, nobs_a, count_b, nobs_b : array_like
+        Successes and trials of each group.
+    tails : Tails
+        Error probability of each side.
+
+    Returns
+    -------
+    low, high : float or ndarray
+        Bounds in [-1, 1].
+
+    Notes
+    -----
+    Asymptotic.
+
+    References
+    ----------
+    .. [1] Newcombe (1998), Interval estimation for the difference between independent
+       proportions, Statistics in Medicine 17, 873-890, method 10.
+    """
+    xa, na, xb, nb = as_float_arrays(count_a, nobs_a, count_b, nobs_b)
+    return _square_and_add(xa, na, xb, nb, np.zeros(xa.shape), tails)
+
+
+def paired_difference(both: ArrayLike, only_a: ArrayLike, only_b: ArrayLike, neither: ArrayLike, tails: Tails) -> Pair:
+    """Interval for the difference ``p_a - p_b`` of two proportions on the same observations.
+
+    The hybrid of :func:`newcombe_difference` with cross terms ``-2 phi (p_a - l_a)(u_b - p_b)``
+    and ``-2 phi (u_a - p_a)(p_b - l_b)`` under the roots. ``phi`` is the correlation of the two
+    indicators, ``c / sqrt(product of the four margins)`` with ``c = both neither - only_a
+    only_b``, replaced by ``max(c - n/2, 0)`` where positive; 0 where a margin is empty.
+
+    Parameters
+    ----------
+    both, only_a, only_b, neither : array_like
+        Observations on which both, only a, only b, neither succeed (are classified correctly).
+    tails : Tails
+        Error probability of each side.
+
+    Returns
+    -------
+    low, high : float or ndarray
+        Bounds in [-1, 1].
+
+    Notes
+    -----
+    Asymptotic.
+
+    References
+    ----------
+    .. [1] Newcombe (1998), Improved confidence intervals for the difference between binomial
+       proportions based on paired data, Statistics in Medicine 17, 2635-2650, method 10.
+    """
+    a, b, c, d = as_float_arrays(both, only_a, only_b, neither)
+    n = a + b + c + d
+    cross = a * d - b * c
+    cross = np.where(cross > 0, np.maximum(cross - n / 2, 0), cross)
+    scale = np.sqrt(a + b) * np.sqrt(c + d) * np.sqrt(a + c) * np.sqrt(b + d)
+    phi = np.where(scale > 0, cross / np.where(scale > 0, scale, 1), 0.0)
+    return _square_and_add(a + b, n, a + c, n, phi, tails)
+
+
+def _square_and_add(
+    xa: np.ndarray, na: np.ndarray, xb: np.ndarray, nb: np.ndarray, phi: np.ndarray, tails: Tails
+) -> Pair:
+    def reach(x: np.ndarray, n: np.ndarray, y: np.ndarray, m: np.ndarray, tail: float) -> np.ndarray:
+        """Length from the difference down to its lower bound (up, with the groups exchanged)."""
+        z = critical(tail)
+        down = x / n - score_bound(x, n, -z, 0.0)
+        up = score_bound(y, m, z, 0.0) - y / m
+        square = down**2 + up**2 - 2 * phi * down * up
+        return np.sign(z) * np.sqrt(np.maximum(square, 0))
+
+    difference = xa / na - xb / nb
+    low = difference - reach(xa, na, xb, nb, tails.lower)
+    high = difference + reach(xb, nb, xa, na, tails.upper)
+    return open_sides(np.clip(low, -1, 1), np.clip(high, -1, 1), tails, bottom=-1.0)
+
+
+def mcnemar_pvalue(only_a: ArrayLike, only_b: ArrayLike, exact: bool = True) -> Any:
+    """Two-sided p-value of equal proportions on the same observations.
+
+    Exact: the discordant observations are Binomial(only_a + only_b, 1/2), and the smaller tail
+    is doubled. Otherwise ``max(|only_a - only_b| - 1, 0)^2 / (only_a + only_b)`` is chi-square
+    with one degree of freedom.
+
+    Parameters
+    ----------
+    only_a, only_b : array_like
+        Observations on which only a, only b succeeds.
+    exact : bool
+        Binomial (finite-sample, conservative) or continuity-corrected chi-square (asymptotic).
+
+    Returns
+    -------
+    float or ndarray
+        p-value; 1 where no observation is discordant.
+
+    References
+    ----------
+    .. [1] McNemar (1947), Psychometrika 12, 153-157.
+    .. [2] Edwards (1948), Psychometrika 13, 185-187 (the correction).
+    """
+    b, c = as_float_arrays(only_a, only_b)
+    total, smaller = b + c, np.minimum(b, c)
+    if exact:
+        return np.minimum(1.0, 2 * special.bdtr(smaller, total.astype(int), 0.5))[()]
+    excess = np.maximum(np.abs(b - c) - 1, 0)
+    return special.chdtrc(1, excess**2 / np.maximum(total, 1))[()]
