@@ -11,6 +11,7 @@ ranks, the AUC is a bilinear form, everything else is evaluated data set by data
 from __future__ import annotations
 
 import functools
+import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -27,7 +28,8 @@ from jaxci.statistics.ranking import RocAuc
 from jaxci.statistics.summary import Mean, OrderStatistic, SecondMoment, ValueOrderStatistic
 
 Draws = dict[str, np.ndarray]
-THREADS = 2
+THREADS = min(8, os.cpu_count() or 1)
+"""Threads that sort rows on a CPU."""
 
 
 class Need(NamedTuple):

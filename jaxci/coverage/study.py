@@ -98,7 +98,8 @@ class Study(Runnable):
         keep("tags", {str(k): dict(v) for k, v in dict(self.tags).items()})
         for tagged in self.tags:
             if tagged not in self.distributions:
-                raise ValueError(f"tags must belong to distributions; {tagged!r} is none: {_known(self, tagged)}")
+                known = nearest(tagged, list(self.distributions))
+                raise ValueError(f"tags must belong to distributions; {tagged!r} is none: {known}")
         for name, statistic in self.named_statistics.items():
             if all(method_by_name(method).refusal(statistic) is not None for method in self.methods):
                 reason = method_by_name(self.methods[0]).refusal(statistic)
@@ -253,10 +254,6 @@ def _listed(name: str, value: Any) -> list[Any]:
     if not found:
         raise ValueError(f"{name} must not be empty")
     return found
-
-
-def _known(study: Study, name: str) -> str:
-    return nearest(name, list(study.distributions))
 
 
 def _named_statistics(statistics: Any) -> tuple[tuple[str, Statistic], ...]:
