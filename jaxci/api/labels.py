@@ -13,6 +13,9 @@ from jaxci.api.validation import shown
 SMALL_RANGE = 10_000
 """Integer labels within such a range are encoded by a table, not by sorting."""
 
+CACHED_ROWS = 2**15
+"""Rows that stay in the cache while they are read twice."""
+
 
 def label_values(name: str, data: Any) -> np.ndarray:
     """Return labels (n,) of one type: numbers, strings or booleans, none missing."""
@@ -36,6 +39,19 @@ def label_values(name: str, data: Any) -> np.ndarray:
     return array
 
 
+def in_bytes(array: np.ndarray) -> np.ndarray:
+    """Return integers as bytes where all of them fit one, in a single pass over the memory."""
+    if array.dtype.kind not in "iu" or array.dtype.itemsize == 1:
+        return array
+    narrow = np.empty(len(array), np.uint8)
+    for start in range(0, len(array), CACHED_ROWS):
+        part = array[start : start + CACHED_ROWS]
+        if part.min() < 0 or part.max() > 255:
+            return array
+        narrow[start : start + CACHED_ROWS] = part
+    return narrow
+
+
 def distinct(array: np.ndarray) -> np.ndarray:
     """Return the sorted distinct values: in O(n) for integers of a small range, by sorting otherwise."""
     if array.dtype.kind == "b":
@@ -55,7 +71,7 @@ def positions(classes: np.ndarray, array: np.ndarray) -> tuple[np.ndarray, np.nd
         low, high = int(classes.min()), int(classes.max())
         inside = array.min() >= low and array.max() <= high
         if inside and np.array_equal(classes, np.arange(low, high + 1)):
-            place = np.subtract(array, low, dtype=np.int32, casting="unsafe")
+            place = np.subtract(array, low, dtype=np.int32, casting="unsafe") if low else array.astype(np.int32)
             return place, np.zeros(len(array), bool)
         if high - low <= SMALL_RANGE:
             table = np.full(high - low + 3, -1, np.int32)
@@ -106,7 +122,7 @@ def encode_labels(
     columns do. With two classes ``pos_label`` becomes code 1 if it is one of them (otherwise the second
     of the sorted classes is, provided ``pos_label`` is the default 1).
     """
-    arrays = {name: label_values(name, data) for name, data in columns.items()}
+    arrays = {name: in_bytes(label_values(name, data)) for name, data in columns.items()}
     given = arrays if labels is None else {**arrays, "labels": label_values("labels", labels)}
     if len({a.dtype.kind in "US" for a in given.values()}) > 1:
         kinds = ", ".join(f"{name} has dtype {a.dtype}" for name, a in given.items())

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import jax
@@ -28,7 +30,10 @@ from jaxci.resampling.bank import (
 from jaxci.statistics.base import Cells, LinearStatistic, Sample, Statistic, padded
 
 CACHE_BUDGET = 32 * 2**20
-"""Default bytes a chunk may use on a CPU: more falls out of the cache and runs slower."""
+"""Default bytes the chunks in work may use on a CPU: more falls out of the cache and runs slower."""
+
+LEAST_SHARE = 2000
+"""Replicates that are worth a worker of their own."""
 
 
 class Item(NamedTuple):
@@ -300,13 +305,29 @@ def bytes_per_replicate(program: Program, *, errors: bool = False) -> int:
     return 8 * per
 
 
-def chunk_size(program: Program, n_resamples: int, budget: int, *, errors: bool) -> int:
-    """Return the number of replicates a chunk holds: a multiple of the scheme's block."""
+def chunk_size(program: Program, n_resamples: int, budget: int, *, errors: bool, workers: int = 1) -> int:
+    """Return the number of replicates a chunk holds: a multiple of the scheme's block.
+
+    ``workers`` chunks run at a time and share the ``budget``; each gets as many chunks, where
+    there are replicates enough for all.
+    """
     block = program.scheme.block
-    most = max(1, budget // bytes_per_replicate(program, errors=errors) // block)
+    most = max(1, budget // workers // bytes_per_replicate(program, errors=errors) // block)
     total = -(-n_resamples // block)
     chunks = -(-total // most)
-    return -(-total // chunks) * block
+    shares = max(1, min(workers, n_resamples // LEAST_SHARE))
+    chunks = -(-chunks // shares) * shares
+    return -(-total // min(chunks, total)) * block
+
+
+def chunk_workers() -> int:
+    """Chunks to run at a time: XLA runs most of one on a single core of a CPU."""
+    return min(8, os.cpu_count() or 1) if jax.default_backend() == "cpu" else 2
+
+
+@functools.cache
+def _threads(workers: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(workers, thread_name_prefix="jaxci")
 
 
 def replicate(
@@ -324,15 +345,25 @@ def replicate(
     O(B n) for each other one. Memory: ``memory_limit`` bytes, or one replicate if that
     takes more. Chunk size never changes a draw.
     """
-    size = chunk_size(program, n_resamples, memory_limit or default_budget(), errors=errors)
-    program = jax.device_put(program)
+    workers = chunk_workers()
+    size = chunk_size(program, n_resamples, memory_limit or default_budget(), errors=errors, workers=workers)
+    program = jax.device_put(program, next(iter(key.devices())))  # threads know no default device of the caller
+    wide = jnp.result_type(float) == jnp.float64
+
+    def run(start: int) -> tuple[jax.Array, jax.Array | None, jax.Array]:
+        with jax.enable_x64(wide):  # a context of the calling thread
+            return jax.block_until_ready(_chunk(program, key, jnp.int32(start), size=size, errors=errors))
+
+    waiting = [_threads(workers).submit(run, start) for start in range(0, n_resamples, size)]
     parts = []
-    for start in range(0, n_resamples, size):
-        parts.append(_chunk(program, key, jnp.int32(start), size=size, errors=errors))
-        if len(parts) > 2:
-            jax.block_until_ready(parts[-3])
-        if progress is not None:
-            progress(min(start + size, n_resamples), n_resamples)
+    try:
+        for future in waiting:
+            parts.append(future.result())
+            if progress is not None:
+                progress(min(len(parts) * size, n_resamples), n_resamples)
+    finally:  # an interrupt leaves no work behind
+        for future in waiting:
+            future.cancel()
     values, spread, absent = (
         None if part[0] is None else np.concatenate([np.asarray(x)[:, :-1] for x in part], axis=1)[:, :n_resamples]
         for part in zip(*parts, strict=True)

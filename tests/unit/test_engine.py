@@ -367,6 +367,12 @@ def test_one_replicate_a_chunk_still_works_below_any_memory_limit():
     np.testing.assert_allclose(single.values, whole.values, rtol=1e-13)
 
 
+@pytest.mark.parametrize(("count", "workers", "chunks"), [(9999, 2, 2), (9999, 4, 4), (9999, 8, 4), (100, 4, 1)])
+def test_workers_share_the_replicates_where_that_is_worth_it(count, workers, chunks):
+    size = engine.chunk_size(PROGRAMS["cells in strata"](), count, 2**30, errors=False, workers=workers)
+    assert -(-count // size) == chunks
+
+
 def test_more_resamples_keep_the_first_ones():
     program = PROGRAMS["rows"]()
     key = jax.random.key(2)
