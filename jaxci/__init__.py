@@ -9,11 +9,12 @@ if TYPE_CHECKING:
     from jaxci.api.check import check_coverage
     from jaxci.api.compare import compare
     from jaxci.api.evaluate import evaluate, interval, list_methods, list_metrics
-    from jaxci.api.generalization import fit_resamples, generalization_interval
+    from jaxci.api.generalization import compare_inducers, fit_resamples, generalization_interval
     from jaxci.api.jackknife import jackknife
     from jaxci.api.proportion import proportion_interval
     from jaxci.api.quantile_plans import minimum_sample_size, plan_quantile, simultaneous_quantile_intervals
     from jaxci.api.quantiles import quantile_estimate, quantile_interval, summarize_runs
+    from jaxci.api.runs import runs_interval, welch_interval
     from jaxci.api.seed_runs import SeedRuns
     from jaxci.api.seeds import run_seeds
     from jaxci.results import (
@@ -39,6 +40,7 @@ __all__ = [
     "bootstrap",
     "check_coverage",
     "compare",
+    "compare_inducers",
     "coverage",
     "distributions",
     "evaluate",
@@ -56,9 +58,11 @@ __all__ = [
     "quantile_estimate",
     "quantile_interval",
     "run_seeds",
+    "runs_interval",
     "simultaneous_quantile_intervals",
     "statistics",
     "summarize_runs",
+    "welch_interval",
 ]
 
 _HOMES = {
@@ -66,11 +70,12 @@ _HOMES = {
     "api.check": ("check_coverage",),
     "api.compare": ("compare",),
     "api.evaluate": ("evaluate", "interval", "list_methods", "list_metrics"),
-    "api.generalization": ("fit_resamples", "generalization_interval"),
+    "api.generalization": ("compare_inducers", "fit_resamples", "generalization_interval"),
     "api.jackknife": ("jackknife",),
     "api.proportion": ("proportion_interval",),
     "api.quantile_plans": ("minimum_sample_size", "plan_quantile", "simultaneous_quantile_intervals"),
     "api.quantiles": ("quantile_estimate", "quantile_interval", "summarize_runs"),
+    "api.runs": ("runs_interval", "welch_interval"),
     "api.seed_runs": ("SeedRuns",),
     "api.seeds": ("run_seeds",),
     "results": (

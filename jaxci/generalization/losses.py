@@ -1,18 +1,60 @@
-"""Losses of predictions, row by row."""
+"""Losses of predictions row by row, and what they would be if predictions knew nothing of their row."""
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections.abc import Callable
 
-import jax
 import numpy as np
 
-from jaxci.inducers.base import Inducer, fit_predict
-from jaxci.resampling.plan import Plan
+CUT = 0.9
+"""Quantile of a split's test losses at which winsorized losses are cut."""
+
+Rows = Callable[[np.ndarray, np.ndarray], np.ndarray]
+Rate = Callable[[np.ndarray, np.ndarray, np.ndarray], float]
 
 
-def _zero_one(y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
-    return (prediction.argmax(axis=-1) != y).astype(np.float64)
+@dataclasses.dataclass(frozen=True)
+class Loss:
+    """A loss that is averaged over rows.
+
+    Attributes
+    ----------
+    name : str
+    task : {"classification", "regression"}
+    rows : callable
+        From targets (n,) and predictions (..., n), or class codes (n,) and probabilities
+        (..., n, K), to losses (..., n).
+    no_information : callable
+        From targets, the predictions of one model and weights of rows (n,) to the mean over all pairs
+        of a target and a prediction of another row (Efron and Tibshirani 1997, eq. 27), in
+        O(n K) or O(n log n).
+    adjusted : callable, optional
+        From losses (S, n), test masks (S, n), training counts (S, n) and targets to the losses that
+        depend on the split.
+    """
+
+    name: str
+    task: str
+    rows: Rows
+    no_information: Rate
+    adjusted: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray] | None = None
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Range of a mean loss."""
+        return 0.0, {"zero_one": 1.0, "brier": 2.0}.get(self.name, math.inf)
+
+    def check(self, y: np.ndarray) -> None:
+        """Refuse targets for which the loss is not defined."""
+        if self.name == "percentual" and np.any(y == 0):
+            row = int(np.argmax(y == 0))
+            raise ValueError(
+                f"y must not be 0 where the loss is 'percentual'; {int(np.sum(y == 0))} are, the first in row {row}"
+            )
+        if self.name == "standardized" and np.ptp(y) == 0:
+            raise ValueError(f"y must vary where the loss is 'standardized'; all {len(y)} values are {y[0]:g}")
 
 
 def _chosen(y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
@@ -20,43 +62,131 @@ def _chosen(y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
     return np.take_along_axis(prediction, places, axis=-1)[..., 0]
 
 
-def _log(y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
-    return -np.log(np.maximum(_chosen(y, prediction), np.finfo(float).tiny))
+def _logs(prediction: np.ndarray) -> np.ndarray:
+    return -np.log(np.maximum(prediction, np.finfo(float).tiny))
 
 
-def _brier(y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
-    return np.sum(prediction**2, axis=-1) - 2 * _chosen(y, prediction) + 1
+def _by_class(y: np.ndarray, table: np.ndarray, weights: np.ndarray) -> float:
+    """Mean over pairs of the loss ``table[i, k]`` of row i's prediction where the class is k."""
+    shares = np.bincount(y, weights, table.shape[1]) / weights.sum()
+    return float(weights @ table @ shares / weights.sum())
 
 
-CLASSIFICATION: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
-    "zero_one": _zero_one,
-    "log": _log,
-    "brier": _brier,
+def _zero_one_table(prediction: np.ndarray) -> np.ndarray:
+    return (prediction.argmax(axis=-1)[:, None] != np.arange(prediction.shape[-1])).astype(np.float64)
+
+
+def _brier_table(prediction: np.ndarray) -> np.ndarray:
+    return np.sum(prediction**2, axis=-1, keepdims=True) - 2 * prediction + 1
+
+
+def _squared_rate(y: np.ndarray, prediction: np.ndarray, weights: np.ndarray) -> float:
+    p = weights / weights.sum()
+    centre = p @ y
+    apart = prediction - centre
+    return float(p @ (y - centre) ** 2 + p @ apart**2)
+
+
+def _moments_below(y: np.ndarray, p: np.ndarray, at: np.ndarray) -> list[np.ndarray]:
+    """Weighted moments 0, 1 and 2 of the targets not above each of ``at`` (m,)."""
+    order = np.argsort(y, kind="stable")
+    place = np.searchsorted(y[order], at, side="right")
+    return [np.concatenate([[0.0], np.cumsum(p[order] * y[order] ** k)])[place] for k in range(3)]
+
+
+def absolute_rate(y: np.ndarray, prediction: np.ndarray, weights: np.ndarray, scale: np.ndarray | float = 1.0) -> float:
+    """Mean over pairs of ``|y - prediction| scale``, ``scale`` (n,) being of the target's row."""
+    p = weights / weights.sum()
+    of_target = p * scale
+    mass, first, _ = _moments_below(y, of_target, prediction)
+    found = prediction * mass - first + (of_target @ y - first) - prediction * (of_target.sum() - mass)
+    return float(p @ found)
+
+
+def winsorized_rate(y: np.ndarray, prediction: np.ndarray, weights: np.ndarray, cut: float) -> float:
+    """Mean over pairs of ``min((y - prediction)**2, cut)``."""
+    p = weights / weights.sum()
+    centre = float(p @ y)
+    y, prediction = y - centre, prediction - centre
+    reach = np.sqrt(cut)
+    low = _moments_below(y, p, np.nextafter(prediction - reach, -np.inf))
+    high = _moments_below(y, p, prediction + reach)
+    mass, first, second = (above - below for above, below in zip(high, low, strict=True))
+    return float(p @ (second - 2 * prediction * first + prediction**2 * mass + cut * (1 - mass)))
+
+
+def _cuts(losses: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """Quantile :data:`CUT` of the losses that each split tests (S, 1)."""
+    return np.nanquantile(np.where(mask, losses, np.nan), CUT, axis=1, keepdims=True)
+
+
+def _winsorized(losses: np.ndarray, mask: np.ndarray, counts: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return np.minimum(losses, _cuts(losses, mask))
+
+
+def _winsorized_model_rate(y: np.ndarray, prediction: np.ndarray, weights: np.ndarray) -> float:
+    inside = weights > 0
+    cut = float(np.quantile((prediction - y)[inside] ** 2, CUT))
+    return winsorized_rate(y, prediction, weights, cut)
+
+
+def _spread(y: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return the standard deviation (n - 1) of the training targets of each split (S,)."""
+    total = counts.sum(axis=-1)
+    mean = counts @ y / total
+    squares = np.sum(counts * (y - mean[..., None]) ** 2, axis=-1)
+    return np.sqrt(squares / (total - 1))
+
+
+def _standardized(losses: np.ndarray, mask: np.ndarray, counts: np.ndarray, y: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return losses / _spread(y, counts)[:, None]
+
+
+LOSSES: dict[str, Loss] = {
+    loss.name: loss
+    for loss in (
+        Loss(
+            "zero_one",
+            "classification",
+            lambda y, f: (f.argmax(axis=-1) != y).astype(np.float64),
+            lambda y, f, w: _by_class(y, _zero_one_table(f), w),
+        ),
+        Loss(
+            "log",
+            "classification",
+            lambda y, f: _logs(_chosen(y, f)),
+            lambda y, f, w: _by_class(y, _logs(f), w),
+        ),
+        Loss(
+            "brier",
+            "classification",
+            lambda y, f: np.sum(f**2, axis=-1) - 2 * _chosen(y, f) + 1,
+            lambda y, f, w: _by_class(y, _brier_table(f), w),
+        ),
+        Loss("squared", "regression", lambda y, f: (f - y) ** 2, _squared_rate),
+        Loss("absolute", "regression", lambda y, f: np.abs(f - y), absolute_rate),
+        Loss("winsorized", "regression", lambda y, f: (f - y) ** 2, _winsorized_model_rate, _winsorized),
+        Loss(
+            "standardized",
+            "regression",
+            lambda y, f: np.abs(f - y),
+            lambda y, f, w: absolute_rate(y, f, w) / float(_spread(y, w)),
+            _standardized,
+        ),
+        Loss(
+            "percentual",
+            "regression",
+            lambda y, f: np.abs(f - y) / np.abs(y),
+            lambda y, f, w: absolute_rate(y, f, w, 1 / np.abs(y)),
+        ),
+    )
 }
-"""Of class codes (n,) and probabilities (..., n, K); Brier sums over classes."""
-
-REGRESSION: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
-    "squared": lambda y, prediction: (prediction - y) ** 2,
-    "absolute": lambda y, prediction: np.abs(prediction - y),
-}
-"""Of targets (n,) and predictions (..., n)."""
+"""By name. Brier sums over classes; "winsorized" is squared error cut at the 90% quantile of the split's
+test losses; "standardized" absolute error over the standard deviation of the training targets;
+"percentual" absolute error over the absolute target."""
 
 
-def split_losses(
-    inducer: Inducer, X: np.ndarray, y: np.ndarray, plan: Plan, loss: str, key: jax.Array, n_classes: int = 0
-) -> tuple[np.ndarray, np.ndarray]:
-    """Fit every distinct training sample of a plan once, and return losses and which fits converged.
-
-    Returns
-    -------
-    losses : (S, n) array
-        NaN where a split does not test a row.
-    converged : (S,) bool array
-    """
-    known = CLASSIFICATION if n_classes else REGRESSION
-    if loss not in known:
-        raise ValueError(f"loss must be one of {', '.join(known)}; got {loss!r}")
-    first, place = plan.fits
-    predictions, converged = fit_predict(inducer, key, X, y, plan.train_counts[first], n_classes)
-    found = known[loss](np.asarray(y), predictions)
-    return np.where(plan.test_mask, found[place], np.nan), converged[place]
+def losses_of(task: str) -> list[str]:
+    """Return the names of the losses of a task."""
+    return [name for name, loss in LOSSES.items() if loss.task == task]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -53,6 +54,71 @@ _compiled = jax.jit(_fits, static_argnums=5)
 FIT_BUDGET = 2**28
 """Bytes that the predictions and workspaces of fits made together may take, where no limit is given."""
 
+MANY = 64
+"""More fits than these are made in several batches."""
+
+
+class Batch(NamedTuple):
+    """Some of the fits: those from ``start`` on."""
+
+    start: int
+    predictions: np.ndarray
+    converged: np.ndarray
+
+
+def batches(
+    inducer: Inducer,
+    key: jax.Array,
+    X: np.ndarray,
+    y: np.ndarray,
+    train_counts: np.ndarray,
+    n_classes: int = 0,
+    *,
+    memory_limit: int | None = None,
+) -> Iterator[Batch]:
+    """Fit once for every row of ``train_counts`` and predict all rows of ``X``, batch by batch.
+
+    Parameters
+    ----------
+    inducer : Inducer
+    key : JAX key
+        Folded with the number of the fit, so that batches change no draw.
+    X : (n, d) array
+    y : (n,) array
+        Targets, or class codes 0..K-1.
+    train_counts : (F, n) array
+        How often each row is in the training sample.
+    n_classes : int
+        K; 0 for a regression.
+    memory_limit : int, optional
+        Bytes that a batch may take.
+
+    Yields
+    ------
+    Batch
+        Predictions (b, n) or (b, n, K), and whether each fit converged (b,).
+
+    Notes
+    -----
+    Double precision. Memory: about ``8 n (d + K + 4)`` bytes a fit in a batch. Of more than
+    :data:`MANY` fits there are several batches, so that a caller sees how they go on.
+    """
+    n, d = X.shape
+    per_fit = 8 * n * (d + max(n_classes, 1) + 4)
+    most = len(train_counts) if len(train_counts) <= MANY else -(-len(train_counts) // 8)
+    size = int(np.clip((memory_limit or FIT_BUDGET) // per_fit, 1, most))
+    with jax.enable_x64(True):
+        rows, targets = jnp.asarray(X, jnp.float64), jnp.asarray(y, jnp.int32 if n_classes else jnp.float64)
+    for start in range(0, len(train_counts), size):
+        # The last batch is padded with its own last fit, so that one program serves all.
+        ids = np.minimum(np.arange(start, start + size), len(train_counts) - 1)
+        with jax.enable_x64(True):
+            keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(jnp.asarray(ids, jnp.int32))
+            counts = jnp.asarray(train_counts[ids], jnp.float64)
+            predictions, converged = map(np.asarray, _compiled(inducer, keys, rows, targets, counts, n_classes))
+        kept = min(size, len(train_counts) - start)
+        yield Batch(start, predictions[:kept], converged[:kept])
+
 
 def fit_predict(
     inducer: Inducer,
@@ -64,45 +130,6 @@ def fit_predict(
     *,
     memory_limit: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Fit once for every row of ``train_counts`` and predict all rows of ``X``.
-
-    Parameters
-    ----------
-    inducer : Inducer
-    key : JAX key
-        Folded with the number of the fit, so that chunks change no draw.
-    X : (n, d) array
-    y : (n,) array
-        Targets, or class codes 0..K-1.
-    train_counts : (F, n) array
-        How often each row is in the training sample.
-    n_classes : int
-        K; 0 for a regression.
-    memory_limit : int, optional
-        Bytes that a chunk of fits may take.
-
-    Returns
-    -------
-    predictions : (F, n) or (F, n, K) array
-    converged : (F,) bool array
-
-    Notes
-    -----
-    Double precision. Memory: about ``8 n (d + K + 4)`` bytes a fit in a chunk.
-    """
-    n, d = X.shape
-    per_fit = 8 * n * (d + max(n_classes, 1) + 4)
-    size = int(np.clip((memory_limit or FIT_BUDGET) // per_fit, 1, len(train_counts)))
-    predictions, converged = [], []
-    with jax.enable_x64(True):
-        rows, targets = jnp.asarray(X, jnp.float64), jnp.asarray(y, jnp.int32 if n_classes else jnp.float64)
-        for start in range(0, len(train_counts), size):
-            # The last chunk is padded with its own last fit, so that one program serves all.
-            ids = np.minimum(np.arange(start, start + size), len(train_counts) - 1)
-            keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(jnp.asarray(ids, jnp.int32))
-            counts = jnp.asarray(train_counts[ids], jnp.float64)
-            found = _compiled(inducer, keys, rows, targets, counts, n_classes)
-            kept = min(size, len(train_counts) - start)
-            predictions.append(np.asarray(found[0])[:kept])
-            converged.append(np.asarray(found[1])[:kept])
-    return np.concatenate(predictions), np.concatenate(converged)
+    """Return all the :func:`batches` as one: predictions (F, n) or (F, n, K), and which converged (F,)."""
+    found = list(batches(inducer, key, X, y, train_counts, n_classes, memory_limit=memory_limit))
+    return np.concatenate([b.predictions for b in found]), np.concatenate([b.converged for b in found])

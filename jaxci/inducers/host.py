@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
 
-def host_fit_predict(
+class HostBatch(NamedTuple):
+    """Some of the fits: those from ``start`` on; ``errors`` says why a fit failed, None where it did not."""
+
+    start: int
+    predictions: np.ndarray
+    errors: list[str | None]
+
+
+def host_batches(
     estimator: Any,
     X: Any,
     y: np.ndarray,
@@ -16,7 +25,7 @@ def host_fit_predict(
     *,
     seed: int = 0,
     n_jobs: int = -1,
-) -> np.ndarray:
+) -> Iterator[HostBatch]:
     """Fit a clone of ``estimator`` for every row of ``train_counts`` and predict all rows of ``X``.
 
     Rows are repeated by their counts, so the estimator needs no ``sample_weight``. Where it has a
@@ -36,14 +45,13 @@ def host_fit_predict(
     n_jobs : int
         Processes of joblib.
 
-    Returns
-    -------
-    predictions : (F, n) or (F, n, K) array
+    Yields
+    ------
+    HostBatch
+        Predictions (b, n) or (b, n, K), NaN where the fit failed. The first batch is one fit.
 
     Raises
     ------
-    ValueError
-        If a fit fails; the message says how many did, and what the first said.
     ImportError
         Without scikit-learn.
     """
@@ -51,12 +59,14 @@ def host_fit_predict(
         from joblib import Parallel, delayed
     except ImportError as error:
         raise ImportError("scikit-learn's estimators need scikit-learn: install jaxci[sklearn]") from error
-    tasks = (delayed(_fit_one)(estimator, X, y, row, n_classes, seed + i) for i, row in enumerate(train_counts))
-    found = Parallel(n_jobs=n_jobs)(tasks)
-    failed = [error for _, error in found if error is not None]
-    if failed:
-        raise ValueError(f"the estimator failed in {len(failed)} of {len(found)} fits; the first said: {failed[0]}")
-    return np.stack([prediction for prediction, _ in found])
+    parallel = Parallel(n_jobs=n_jobs)
+    size, start = 1, 0
+    while start < len(train_counts):
+        rows = train_counts[start : start + size]
+        tasks = (delayed(_fit_one)(estimator, X, y, row, n_classes, seed + start + i) for i, row in enumerate(rows))
+        found = parallel(tasks) if len(rows) > 1 else [function(*args) for function, args, _ in tasks]
+        yield HostBatch(start, np.stack([prediction for prediction, _ in found]), [error for _, error in found])
+        start, size = start + len(rows), max(16, len(train_counts) // 16)
 
 
 def _fit_one(

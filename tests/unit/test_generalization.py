@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 import jaxci
-from jaxci.api.generalization import TARGETS
+from jaxci.generalization import METHODS
 from jaxci.inducers import Constant, Logistic, Ridge
 from jaxci.resampling import splits
+from jaxci.statistics import F1
 
 linear_model = pytest.importorskip("sklearn.linear_model")
 pipeline = pytest.importorskip("sklearn.pipeline")
@@ -22,12 +23,12 @@ def classification(n=80):
     return X, np.where(y > 0, "yes", "no")
 
 
-@pytest.mark.parametrize("method", list(TARGETS))
+@pytest.mark.parametrize("method", list(METHODS))
 def test_every_method_gives_an_interval_by_its_usual_plan(method):
     X, y = regression(40)
     result = jaxci.generalization_interval(Ridge(), X, y, method=method, rng=0)
-    assert result.confidence_interval.low < result.estimate < result.confidence_interval.high
-    assert result.target == TARGETS[method]
+    assert 0 <= result.confidence_interval.low < result.estimate < result.confidence_interval.high
+    assert result.target == METHODS[method].target
     assert result.method in str(result)
     assert result.method in result._repr_html_()
     assert result.losses.shape == result.plan.test_mask.shape
@@ -76,11 +77,20 @@ class Failing(linear_model.Ridge):
     [
         ({"loss": "zero_one"}, "loss must be one of squared, absolute"),
         ({"method": "percentile"}, "method must be one of"),
+        ({"target": "truth"}, "target must be one of risk, expected_risk"),
+        ({"loss": "rmse"}, "loss must be one of squared.*root_mean_squared_error"),
+        ({"loss": "r2", "method": "cv_wald"}, "method must be one of corrected_t, conservative_z where the loss, 'r2'"),
+        ({"y": np.ones(60)}, "y must vary; all 60 values are 1"),
+        ({"y": np.r_[0.0, np.arange(59.0) + 1], "loss": "percentual"}, "y must not be 0"),
+        ({"method": "corrected_t", "clip": False}, "corrected_t got an unexpected keyword argument 'clip'"),
+        ({"method": "nested_cv", "X": np.ones((4, 2)), "y": np.arange(4.0)}, "n_folds must be at most n, which is 4"),
+        ({"method": "cv_wald", "groups": np.arange(60) // 4}, "method must be one of .* where rows come in groups"),
+        ({"groups": np.arange(59)}, "all arrays must have one length"),
         ({"X": np.full((60, 2), np.nan)}, "X must be finite"),
         ({"X": np.ones((59, 2))}, "all arrays must have one length"),
         ({"plan": splits.kfold(50, 5, 0), "method": "cv_wald"}, "plans must be for the 60 rows"),
         ({"plan": splits.kfold(60, 5, 0), "method": "corrected_t"}, "corrected_t needs a plan 'subsampling'"),
-        ({"inducer": Failing(), "method": "holdout"}, "failed in 1 of 1 fits; the first said: RuntimeError: no fit"),
+        ({"inducer": Failing(), "method": "holdout"}, "failed in all of 1 fits; the first said: RuntimeError: no fit"),
     ],
 )
 def test_bad_input_is_refused(change, message):
@@ -96,3 +106,167 @@ def test_what_is_no_learner_is_refused():
         jaxci.generalization_interval("ridge", *regression())
     with pytest.raises(ValueError, match="y must hold at least 2 classes"):
         jaxci.generalization_interval(Logistic(), regression()[0], np.ones(60))
+
+
+def test_a_class_smaller_than_the_folds_is_named():
+    X, y = classification(60)
+    y = np.where(np.arange(60) < 3, "rare", y)
+    with pytest.raises(ValueError, match=r"usual plan of nested_cv does not fit.*smallest class.* which is 3"):
+        jaxci.generalization_interval(Logistic(), X, y, method="nested_cv")
+
+
+class Sometimes(linear_model.Ridge):
+    """Fails where row 0 (the largest first feature) trains twice or more."""
+
+    def fit(self, X, y):
+        if np.sum(X[:, 0] > 50) > 1:
+            raise RuntimeError("too large")
+        return super().fit(X, y)
+
+
+def test_fits_that_fail_are_counted_and_their_meaning_said():
+    X, y = regression()
+    X[0, 0] = 100.0
+    with pytest.warns(jaxci.JaxciWarning, match="the estimator failed in .* the first said: RuntimeError: too large"):
+        result = jaxci.generalization_interval(Sometimes(), X, y, method="oob_t", rng=0)
+    failed = int(np.sum(result.plan.train_counts[:, 0] > 1))
+    assert result.n_failed == failed > 0
+    assert np.isfinite(result.confidence_interval).all()
+    assert any("the interval is for data on which the learner can be fitted" in text for text in result.warnings)
+    X[1, 0] = 100.0
+    with pytest.warns(jaxci.JaxciWarning, match="cv_wald needs the losses of every split"):
+        result = jaxci.generalization_interval(Sometimes(), X, y, method="cv_wald", rng=0)
+    assert np.isnan(result.confidence_interval).all()
+    assert 0 < result.n_failed < 10
+
+
+@pytest.mark.parametrize("loss", ["roc_auc", "f1", F1(average="macro")])
+def test_metrics_that_are_no_mean_over_rows(loss):
+    metrics = pytest.importorskip("sklearn.metrics")
+    X, y = classification()
+    plan = splits.subsampling(80, 0.7, 6, 0, stratify=y)
+    result = jaxci.generalization_interval(Logistic(), X, y, loss=loss, plan=plan)
+    values = []
+    for train, test in zip(plan.train_counts > 0, plan.test_mask, strict=True):
+        model = linear_model.LogisticRegression(tol=1e-10).fit(X[train], y[train])
+        if loss == "roc_auc":
+            values.append(metrics.roc_auc_score(y[test], model.predict_proba(X[test])[:, 1]))
+        else:
+            average = {"average": "binary", "pos_label": "yes"} if loss == "f1" else {"average": "macro"}
+            values.append(metrics.f1_score(y[test], model.predict(X[test]), **average))
+    np.testing.assert_allclose(result.estimate, np.mean(values), rtol=1e-6)
+    error = np.sqrt((1 / 6 + 24 / 56) * np.var(values, ddof=1))
+    np.testing.assert_allclose(result.standard_error, error, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("method", "splitter"),
+    [
+        ("cv_wald", "KFold(5)"),
+        ("corrected_t", "ShuffleSplit(6, test_size=0.2, random_state=0)"),
+        ("five_by_two_cv", "RepeatedKFold(n_splits=2, n_repeats=5, random_state=0)"),
+        ("holdout", "ShuffleSplit(1, test_size=0.3, random_state=0)"),
+    ],
+)
+def test_splitters_and_index_lists_stand_for_plans(method, splitter):
+    model_selection = pytest.importorskip("sklearn.model_selection")
+    X, y = regression()
+    splitter = eval(splitter, vars(model_selection))
+    by_splitter = jaxci.generalization_interval(Ridge(), X, y, method=method, plan=splitter)
+    by_lists = jaxci.generalization_interval(Ridge(), X, y, method=method, plan=list(splitter.split(X, y)))
+    assert by_splitter.confidence_interval == by_lists.confidence_interval
+    np.testing.assert_array_equal(by_lists.plan.test_mask, [np.isin(np.arange(60), t) for _, t in splitter.split(X)])
+
+
+def test_what_only_the_data_decide_is_added_to_a_plan():
+    X, y = regression()
+    result = jaxci.generalization_interval(
+        Ridge(), X, y, method="bootstrap_632_plus", plan=splits.bootstrap(60, 300, 0), progress=False
+    )
+    assert result.n_fits == 301
+    with pytest.raises(TypeError, match=r"plan must be plans of jaxci\.resampling\.splits for nested_cv"):
+        jaxci.generalization_interval(Ridge(), X, y, method="nested_cv", plan=[([0], [1])])
+
+
+def test_groups_stay_together():
+    X, y = regression()
+    groups = np.arange(60) // 5
+    result = jaxci.generalization_interval(Ridge(), X, y, groups=groups, rng=0)
+    assert result.method == "corrected_t"
+    for train, test in zip(result.plan.train_counts > 0, result.plan.test_mask, strict=True):
+        assert not set(groups[train]) & set(groups[test])
+
+
+def test_resamples_that_plans_share_are_fitted_once():
+    X, y = regression()
+    result = jaxci.generalization_interval(Ridge(), X, y, method="location_shifted_bootstrap", rng=0)
+    assert result.n_fits == 101
+
+
+def test_progress_is_told():
+    X, y = regression()
+    told = []
+    jaxci.generalization_interval(
+        Ridge(), X, y, method="oob_t", rng=0, progress=lambda done, total: told.append((done, total))
+    )
+    assert told[-1] == (200, 200)
+    assert len(told) > 4
+
+
+def test_learners_are_compared_on_the_same_splits():
+    X, y = regression()
+    plan = splits.subsampling(60, 0.8, 8, 0)
+    result = jaxci.compare_inducers(Ridge(), Ridge(alpha=500.0), X, y, plan=plan)
+    fits = [jaxci.fit_resamples(one, X, y, plans=[plan]) for one in (Ridge(), Ridge(alpha=500.0))]
+    apart = np.subtract(*(one.fits["subsampling"].means for one in fits))
+    error = np.sqrt((1 / 8 + 12 / 48) * apart.var(ddof=1))
+    np.testing.assert_allclose([result.estimate, result.standard_error], [apart.mean(), error], rtol=1e-12)
+    stats = pytest.importorskip("scipy.stats")
+    np.testing.assert_allclose(result.pvalue, 2 * stats.t.sf(abs(apart.mean() / error), 7), rtol=1e-10)
+    np.testing.assert_allclose(result.estimate_a - result.estimate_b, result.estimate, rtol=1e-10)
+    assert "p = " in str(result)
+
+
+def test_dietterichs_5x2_test():
+    """t = p_1^(1) / sqrt(1/5 sum_r s_r^2), s_r^2 the two-point variance of repetition r, 5 degrees of freedom."""
+    stats = pytest.importorskip("scipy.stats")
+    X, y = classification(120)
+    plan = splits.repeated_kfold(120, 2, 5, 0)
+    pair = Logistic(), Logistic(C=0.01)
+    result = jaxci.compare_inducers(*pair, X, y, method="five_by_two_cv", loss="log", plan=plan)
+    fits = [jaxci.fit_resamples(one, X, y, plans=[plan], loss="log") for one in pair]
+    apart = np.subtract(*(one.fits["repeated_kfold"].means for one in fits)).reshape(5, 2)
+    t = apart[0, 0] / np.sqrt(np.mean(apart.var(axis=1, ddof=1)))
+    np.testing.assert_allclose(result.pvalue, 2 * stats.t.sf(abs(t), 5), rtol=1e-9)
+
+
+def test_learners_that_cannot_be_told_apart():
+    X, y = regression()
+    with pytest.warns(jaxci.JaxciWarning, match="all differences of the losses are zero"):
+        result = jaxci.compare_inducers(Ridge(), Ridge(), X, y, rng=0)
+    assert result.pvalue == 1.0
+    with pytest.raises(ValueError, match="for a difference of learners; got 'bootstrap_632_plus'"):
+        jaxci.compare_inducers(Ridge(), Ridge(), X, y, method="bootstrap_632_plus")
+    with pytest.raises(ValueError, match="a and b must be of one task"):
+        jaxci.compare_inducers(Ridge(), Logistic(), X, (y > 0).astype(int))
+
+
+def test_intervals_leave_no_range():
+    X, y = classification(40)
+    with pytest.warns(jaxci.JaxciWarning, match=r"left the range \[0, 1\]"):
+        result = jaxci.generalization_interval(Logistic(), X, y, method="holdout", loss="zero_one", rng=1)
+    assert result.confidence_interval.low == 0
+
+
+def test_scores_of_runs():
+    stats = pytest.importorskip("scipy.stats")
+    a, b = np.array([0.91, 0.93, 0.92, 0.95]), np.array([0.88, 0.90, 0.89])
+    expected = stats.t.interval(0.9, 3, a.mean(), stats.sem(a))
+    np.testing.assert_allclose(jaxci.runs_interval(a, confidence_level=0.9).confidence_interval, expected)
+    test = stats.ttest_ind(a, b, equal_var=False)
+    found = jaxci.welch_interval(a, b)
+    np.testing.assert_allclose(found.pvalue, test.pvalue, rtol=1e-10)
+    np.testing.assert_allclose(found.confidence_interval, test.confidence_interval(0.95), rtol=1e-10)
+    with pytest.raises(ValueError, match="scores must hold the scores of at least 2 runs; got 1"):
+        jaxci.runs_interval([0.5])
+    assert jaxci.welch_interval([1.0, 1.0], [1.0, 1.0]).pvalue == 1.0

@@ -1,0 +1,164 @@
+"""Results about learners: one interval, and fits that many intervals are read from."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from jaxci.api.estimation import within_range
+from jaxci.api.validation import check_choice, check_confidence_level
+from jaxci.generalization.base import IncompleteFits, LossInterval, Resampled
+from jaxci.generalization.registry import METHODS
+from jaxci.intervals.base import Bounds
+from jaxci.resampling.plan import Plan
+from jaxci.results import ConfidenceInterval, IntervalResult
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class GeneralizationResult(IntervalResult):
+    """An estimated generalization error with its interval.
+
+    Attributes
+    ----------
+    target : str
+        What the interval is for: the risk of one model, its expectation over data sets, or a proxy.
+    n_fits : int
+        Models fitted, those that other methods read too among them.
+    n_failed : int
+        Splits of the first plan whose model could not be fitted.
+    losses : (S, n) array
+        Of the first plan; NaN where a split does not test a row.
+    plan : Plan
+        The first plan.
+    """
+
+    target: str = ""
+    n_fits: int = 0
+    n_failed: int = 0
+    losses: np.ndarray = dataclasses.field(default_factory=lambda: np.empty((0, 0)), repr=False)
+    plan: Plan | None = dataclasses.field(default=None, repr=False)
+
+    heading = ("loss", *IntervalResult.heading[1:])
+    subject = "confidence intervals of the generalization error"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain Python values, ready for JSON (without losses and plan)."""
+        out = dataclasses.replace(self, losses=np.empty((0, 0)), plan=None)
+        found = super(GeneralizationResult, out).to_dict()
+        del found["losses"], found["plan"]
+        return found
+
+    def notes(self) -> list[str]:
+        """Return the lines below the table: target, fits, reason and warnings."""
+        return [f"target: {self.target}; {self.n_fits} fits", *super().notes()]
+
+
+def checked_interval(
+    method: str, fits: Mapping[str, Resampled], level: float, options: Mapping[str, Any]
+) -> LossInterval:
+    """Return the interval of a method, or one of NaN that says why, where too many fits failed."""
+    try:
+        return METHODS[method].interval(fits, level, options)
+    except IncompleteFits as error:
+        return LossInterval(math.nan, math.nan, math.nan, math.nan, remarks=(str(error),))
+    except TypeError as error:
+        known = "unexpected keyword argument" in str(error)
+        raise ValueError(f"{method} {str(error).split('() ')[-1]}" if known else str(error)) from None
+
+
+def failure_remark(method: str, fits: Mapping[str, Resampled]) -> list[str]:
+    """Say how many splits have no model, and what the interval then means."""
+    lost = {name: int((~of.kept).sum()) for name, of in fits.items() if not of.kept.all()}
+    if not lost:
+        return []
+    counted = ", ".join(f"{count} of {len(fits[name].plan)} of the plan {name!r}" for name, count in lost.items())
+    return [
+        f"fits failed: {counted}; {method} leaves them out where it can, so the interval is for data on which the "
+        "learner can be fitted"
+    ]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ResampledFits:
+    """Losses of all splits of some plans: fitted once, read by every method that knows one of the plans.
+
+    Attributes
+    ----------
+    fits : dict of Resampled
+        Plan and losses by the plan's name.
+    loss : str
+    n_fits : int
+        Models fitted.
+    rng
+        Repeats the fits when passed as ``rng``.
+    warnings : tuple of str
+    grouped : bool
+        Whether rows come in groups.
+    bounds : (float, float)
+        Range of the loss; intervals are clipped to it.
+    """
+
+    fits: Mapping[str, Resampled]
+    loss: str
+    n_fits: int
+    rng: Any = None
+    warnings: tuple[str, ...] = ()
+    grouped: bool = False
+    bounds: tuple[float, float] = (-math.inf, math.inf)
+
+    def interval(
+        self, method: str, *, confidence_level: float = 0.95, reason: str = "asked for", **options: Any
+    ) -> GeneralizationResult:
+        """Return the interval of one method; ``options`` are those of its formula.
+
+        Raises
+        ------
+        ValueError
+            If the method is unknown, its plan was not fitted, or it does not permit the loss or groups.
+        """
+        check_choice("method", method, METHODS)
+        level = check_confidence_level(confidence_level)
+        names = {role.names for role in METHODS[method].roles}
+        used = {name: of for name, of in self.fits.items() if any(name in group for group in names)}
+        check_permitted(method, any(of.scores is not None for of in used.values()), self.loss, self.grouped)
+        found = checked_interval(method, used or self.fits, level, options)
+        first = next((of for role in METHODS[method].roles for n, of in used.items() if n in role.names))
+        ends = Bounds(found.low, found.high, found.remarks)
+        if not math.isnan(found.low):
+            ends = within_range(ends, *self.bounds, method)
+        remarks = (*self.warnings, *failure_remark(method, used), *ends.remarks)
+        return GeneralizationResult(
+            statistic=self.loss,
+            estimate=found.estimate,
+            confidence_interval=ConfidenceInterval(ends.low, ends.high),
+            standard_error=found.standard_error,
+            method=method,
+            reason=reason,
+            confidence_level=level,
+            alternative="two-sided",
+            n=first.plan.n,
+            rng=self.rng,
+            warnings=remarks,
+            target=METHODS[method].target,
+            n_fits=self.n_fits,
+            n_failed=int((~first.kept).sum()),
+            losses=first.losses,
+            plan=first.plan,
+        )
+
+
+def check_permitted(method: str, is_metric: bool, loss: str, grouped: bool) -> None:
+    """Refuse metrics and groups where the method cannot use them."""
+    if is_metric and not METHODS[method].metrics:
+        able = ", ".join(name for name, m in METHODS.items() if m.metrics)
+        raise ValueError(f"method must be one of {able} where the loss, {loss!r}, is no mean over rows; got {method!r}")
+    if grouped and not METHODS[method].groups:
+        able = ", ".join(name for name, m in METHODS.items() if m.groups)
+        raise ValueError(
+            f"method must be one of {able} where rows come in groups: the others count rows as independent; "
+            f"got {method!r}"
+        )

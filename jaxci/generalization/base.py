@@ -1,0 +1,125 @@
+"""What methods read: the losses of a plan's splits; and what they return."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from jaxci.resampling.plan import Plan
+
+
+class LossInterval(NamedTuple):
+    """Estimate of a generalization error, interval and standard error (NaN where there is none).
+
+    ``df`` are the degrees of freedom of the t distribution behind it: infinite for a normal one, NaN
+    for quantiles.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    standard_error: float
+    df: float = math.nan
+    remarks: tuple[str, ...] = ()
+
+
+class IncompleteFits(ValueError):
+    """A method that needs every split met failed fits."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Resampled:
+    """Losses of the splits of one plan.
+
+    Attributes
+    ----------
+    plan : Plan
+    losses : (S, n) array
+        Loss of row i under the model of split s; read where ``plan.test_mask`` is true.
+    failed : (S,) bool array, optional
+        Splits whose model could not be fitted; their losses are not read.
+    no_information : (S,) array, optional
+        No-information rate of the models that are tested on their training sample; NaN for others.
+    scores : (S,) array, optional
+        A metric of the split that is not a mean of losses; ``losses`` are then all NaN.
+    """
+
+    plan: Plan
+    losses: np.ndarray
+    failed: np.ndarray | None = None
+    no_information: np.ndarray | None = None
+    scores: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        shape = self.plan.test_mask.shape
+        if np.shape(self.losses) != shape:
+            raise ValueError(f"losses must have the shape of the plan, {shape}; got {np.shape(self.losses)}")
+        if self.scores is None:
+            bad = self.plan.test_mask & ~np.isfinite(self.losses) & self.kept[:, None]
+            if bad.any():
+                split, row = np.argwhere(bad)[0]
+                raise ValueError(
+                    f"losses must be finite where rows are tested; {int(bad.sum())} are not, first at ({split}, {row})"
+                )
+
+    @property
+    def kept(self) -> np.ndarray:
+        """Splits whose model was fitted (S,)."""
+        return np.ones(len(self.plan), bool) if self.failed is None else ~self.failed
+
+    @functools.cached_property
+    def tested(self) -> np.ndarray:
+        """Losses (S, n) in double precision, NaN where a split does not test."""
+        return np.where(self.plan.test_mask & self.kept[:, None], np.asarray(self.losses, np.float64), np.nan)
+
+    @functools.cached_property
+    def sums(self) -> np.ndarray:
+        """Sum of the losses of every split (S,)."""
+        return np.nansum(self.tested, axis=1)
+
+    @functools.cached_property
+    def sizes(self) -> np.ndarray:
+        """Rows that every split tests (S,)."""
+        return self.plan.test_mask.sum(axis=1)
+
+    @functools.cached_property
+    def means(self) -> np.ndarray:
+        """Mean loss, or the metric, of every split (S,); NaN where the fit failed."""
+        found = self.sums / self.sizes if self.scores is None else np.asarray(self.scores, np.float64)
+        return np.where(self.kept, found, np.nan)
+
+    def need(self, method: str, *names: str) -> None:
+        """Refuse another plan than one of ``names``."""
+        if self.plan.name not in names:
+            raise ValueError(f"{method} needs a plan {' or '.join(names)}; got {self.plan.name!r}")
+
+    def need_all(self, method: str) -> None:
+        """Raise where a fit failed."""
+        if not self.kept.all():
+            raise IncompleteFits(
+                f"{method} needs the losses of every split; {int((~self.kept).sum())} of {len(self.plan)} fits "
+                f"of the plan {self.plan.name!r} failed, so there is no interval"
+            )
+
+
+def normal(estimate: float, error: float, level: float) -> LossInterval:
+    """Return estimate -+ z errors."""
+    half = float(special.ndtri((1 + level) / 2)) * error
+    return LossInterval(estimate, estimate - half, estimate + half, error, math.inf)
+
+
+def student(estimate: float, error: float, df: int, level: float) -> LossInterval:
+    """Return estimate -+ t errors."""
+    half = float(special.stdtrit(df, (1 + level) / 2)) * error
+    return LossInterval(estimate, estimate - half, estimate + half, error, float(df))
+
+
+def quantiles(estimate: float, values: np.ndarray, shift: float, level: float) -> LossInterval:
+    """Return the central quantiles of ``values``, moved by ``-shift``."""
+    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2]) - shift
+    return LossInterval(estimate, float(low), float(high), float(np.std(values, ddof=1)))

@@ -1,0 +1,200 @@
+"""Fit the distinct training samples of some plans once, and keep the losses of every split."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxci.generalization.base import Resampled
+from jaxci.generalization.losses import Loss
+from jaxci.inducers.base import Inducer, batches
+from jaxci.inducers.host import host_batches
+from jaxci.resampling.plan import Plan
+from jaxci.statistics.base import Sample, Statistic
+
+LONG = 2.0
+"""Seconds from which on a run says how long it will take."""
+
+COMPILED = 10
+"""How many times as long it must seem after the first fits, which hold the time to compile."""
+
+Score = Loss | Statistic
+
+
+class Outcome(NamedTuple):
+    """Fits of some plans: losses by plan, how many models were fitted, and what befell them."""
+
+    plans: dict[str, Resampled]
+    n_fits: int
+    not_converged: int
+    errors: tuple[str, ...]
+
+
+class Pace:
+    """Says on stderr how many fits there are and how long they take, once that is known to be long."""
+
+    def __init__(self, total: int, shown: bool, call: Callable[[int, int], None] | None = None) -> None:
+        self.total, self.shown, self.call, self.spoke = total, shown, call, False
+        self.begun = (time.perf_counter(), 0)
+
+    def __call__(self, done: int) -> None:
+        """Tell that so many fits are done."""
+        if self.call is not None:
+            self.call(done, self.total)
+        now, (since, before) = time.perf_counter(), self.begun
+        left = (now - since) / (done - before) * (self.total - done)
+        if self.shown and (self.spoke or left > (LONG if before else COMPILED * LONG)):
+            self.spoke = True
+            line = f"{self.total} fits: {done} done, about {left:.0f} s left"
+            print(f"\r{line:<60}", end="\n" if done == self.total else "", file=sys.stderr, flush=True)
+        if before == 0:  # compiling counts for the first fits only
+            self.begun = (now, done)
+
+
+def distinct_samples(plans: Sequence[Plan]) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Return the distinct training counts (F, n) of all plans, and the place of every split among them."""
+    numbers: dict[bytes, int] = {}
+    rows: list[np.ndarray] = []
+    places = []
+    for plan in plans:
+        first, place = plan.fits
+        own = np.empty(len(first), np.int64)
+        for i, split in enumerate(first):
+            row = plan.train_counts[split]
+            number = numbers.setdefault(row.tobytes(), len(rows))
+            if number == len(rows):
+                rows.append(row)
+            own[i] = number
+        places.append(own[place])
+    return np.stack(rows), places
+
+
+def _of_learner(
+    learner: Any, X: Any, y: np.ndarray, counts: np.ndarray, n_classes: int, key: jax.Array
+) -> Iterator[tuple[int, np.ndarray, int, list[str]]]:
+    """Yield start, predictions, how many did not converge, and errors of each batch of fits."""
+    if isinstance(learner, Inducer):
+        for batch in batches(learner, key, np.asarray(X), y, counts, n_classes):
+            yield batch.start, batch.predictions, int((~batch.converged).sum()), []
+    else:
+        seed = int(jax.random.bits(key))
+        for found in host_batches(learner, X, y, counts, n_classes, seed=seed):
+            yield found.start, found.predictions, 0, [error for error in found.errors if error is not None]
+
+
+@jax.jit
+def _value(statistic: Statistic, prepared: Any, weights: jax.Array) -> jax.Array:
+    return statistic.value(prepared, weights)
+
+
+def metric_of(statistic: Statistic, y: np.ndarray, prediction: np.ndarray, n_classes: int) -> float:
+    """Return a metric of predictions (m,), or of probabilities (m, K)."""
+    if n_classes:
+        score = prediction[:, 1] if n_classes == 2 else prediction
+        sample = Sample(
+            y_true=y.astype(np.int32),
+            y_pred=prediction.argmax(axis=1).astype(np.int32),
+            y_score=score,
+            n_classes=n_classes,
+        )
+    else:
+        sample = Sample(y_true=y, y_pred=prediction)
+    with jax.enable_x64(True):
+        whole = sample.padded()
+        weights = np.zeros(len(whole.y_true))
+        weights[: sample.n] = 1.0
+        return float(_value(statistic, statistic.prepare(whole), jnp.asarray(weights)))
+
+
+def fit_plans(
+    learner: Any,
+    X: Any,
+    y: np.ndarray,
+    plans: Sequence[Plan],
+    score: Score,
+    n_classes: int,
+    key: jax.Array,
+    pace: Callable[[int], None] = lambda done: None,
+) -> Outcome:
+    """Fit every distinct training sample of ``plans`` once and keep what the formulas read.
+
+    Parameters
+    ----------
+    learner : Inducer or scikit-learn estimator
+    X : (n, d) array
+    y : (n,) array
+        Targets, or class codes.
+    plans : sequence of Plan
+        With different names.
+    score : Loss or Statistic
+        A loss of rows, or a metric of all rows that a split tests.
+    n_classes : int
+        K; 0 for a regression.
+    key : JAX key
+    pace : callable, optional
+        Called with the number of fits done.
+    """
+    counts, places = distinct_samples(plans)
+    n_fits = len(counts)
+    failed = np.zeros(n_fits, bool)
+    losses = np.full(counts.shape, np.nan)
+    rates = np.full(n_fits, np.nan)
+    scores = [np.full(len(plan), np.nan) for plan in plans]
+    informed = _models_tested_on_themselves(plans, places, n_fits)
+    not_converged, errors = 0, []
+    for start, predictions, lost, messages in _of_learner(learner, X, y, counts, n_classes, key):
+        these = slice(start, start + len(predictions))
+        failed[these] = ~np.isfinite(predictions).reshape(len(predictions), -1).all(axis=1)
+        if isinstance(score, Loss):
+            losses[these] = score.rows(y, predictions)
+            for fit in np.flatnonzero(informed[these] & ~failed[these]) + start:
+                rates[fit] = score.no_information(y, predictions[fit - start], counts[fit])
+        else:
+            for plan, place, found in zip(plans, places, scores, strict=True):
+                for split in np.flatnonzero((place >= start) & (place < start + len(predictions)) & ~failed[place]):
+                    rows = plan.test_mask[split]
+                    found[split] = metric_of(score, y[rows], predictions[place[split] - start][rows], n_classes)
+        not_converged += lost
+        errors += messages
+        pace(min(these.stop, n_fits))
+    outcome = {}
+    for plan, place, found in zip(plans, places, scores, strict=True):
+        own = losses[place]
+        if isinstance(score, Loss) and score.adjusted is not None:
+            own = score.adjusted(own, plan.test_mask, plan.train_counts, y)
+        own = np.where(plan.test_mask, own, np.nan)
+        if isinstance(score, Loss):
+            lost_splits = failed[place] | ~np.isfinite(np.where(plan.test_mask, own, 0.0)).all(axis=1)
+            outcome[plan.name] = Resampled(plan, own, lost_splits, rates[place])
+        else:
+            outcome[plan.name] = Resampled(plan, own, failed[place] | np.isnan(found), None, found)
+    return Outcome(outcome, n_fits, not_converged, tuple(errors))
+
+
+def _models_tested_on_themselves(plans: Sequence[Plan], places: Sequence[np.ndarray], n_fits: int) -> np.ndarray:
+    """Return which fits need a no-information rate (F,): whole samples, and first stages of a two-stage bootstrap."""
+    wanted = np.zeros(n_fits, bool)
+    for plan, place in zip(plans, places, strict=True):
+        if plan.name == "insample":
+            wanted[place] = True
+        elif plan.name == "two_stage_bootstrap":
+            wanted[place[plan.inner < 0]] = True
+    return wanted
+
+
+def difference(first: Resampled, second: Resampled) -> Resampled:
+    """Return the losses of the first learner less those of the second, on the same splits."""
+    failed = ~(first.kept & second.kept)
+    scores = None
+    if first.scores is not None and second.scores is not None:
+        scores = first.scores - second.scores
+    return dataclasses.replace(
+        first, losses=first.losses - second.losses, failed=failed, no_information=None, scores=scores
+    )

@@ -1,0 +1,149 @@
+"""Intervals from splits of the rows: holdout, cross-validation and subsampling. Formulas only, no fits.
+
+Every method names the plan it needs and refuses others. Source: Schulz-Kuempel et al. (2024) and
+the papers named below.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from jaxci.generalization.base import LossInterval, Resampled, normal, student
+
+
+def holdout(of: Resampled, *, level: float = 0.95) -> LossInterval:
+    """Mean test loss of one split, with the normal interval of a mean. Target: the risk of its model."""
+    of.need("holdout", "holdout")
+    of.need_all("holdout")
+    found = of.tested[0][of.plan.test_mask[0]]
+    if found.size < 2:
+        raise ValueError(f"holdout needs at least 2 test rows; got {found.size}")
+    return normal(float(found.mean()), float(found.std(ddof=1)) / math.sqrt(found.size), level)
+
+
+def cv_wald(of: Resampled, *, level: float = 0.95, variance: str = "all-pairs") -> LossInterval:
+    """Cross-validation with a normal interval (Bayle et al. 2020).
+
+    ``variance="all-pairs"`` is that of all n losses about their mean (divisor n);
+    ``"within-fold"`` the mean over folds of the variance within the fold (divisor n/K - 1), which
+    leave-one-out does not have.
+    """
+    of.need("cv_wald", "kfold", "leave_one_out")
+    of.need_all("cv_wald")
+    by_row = np.nanmean(of.tested, axis=0)
+    if variance == "all-pairs":
+        squared = float(by_row.var())
+    elif variance == "within-fold":
+        if of.sizes.min() < 2:
+            raise ValueError("variance='within-fold' needs at least 2 rows in every fold")
+        squared = float(np.nanvar(of.tested, axis=1, ddof=1).mean())
+    else:
+        raise ValueError(f"variance must be 'all-pairs' or 'within-fold'; got {variance!r}")
+    return normal(float(by_row.mean()), math.sqrt(squared / of.plan.n), level)
+
+
+def corrected_t(of: Resampled, *, level: float = 0.95) -> LossInterval:
+    """Corrected resampled t interval over K subsamples (Nadeau and Bengio 2003).
+
+    Subsamples whose fit failed are left out of K.
+    """
+    of.need("corrected_t", "subsampling")
+    means = of.means[of.kept]
+    splits = len(means)
+    if splits < 2:
+        raise ValueError(f"corrected_t needs at least 2 subsamples; got {splits}")
+    tested = float(of.sizes.mean()) / of.plan.n
+    error = math.sqrt((1 / splits + tested / (1 - tested)) * float(means.var(ddof=1)))
+    return student(float(means.mean()), error, splits - 1, level)
+
+
+def conservative_z(of: Resampled, paired: Resampled, *, level: float = 0.95) -> LossInterval:
+    """Conservative z interval (Nadeau and Bengio 2003): subsampling, and the same in R pairs of disjoint halves.
+
+    Both plans have the same number of subsamples and of test rows. Subsamples whose fit failed are
+    left out of the means.
+    """
+    of.need("conservative_z", "subsampling")
+    paired.need("conservative_z", "paired_subsampling")
+    sizes = {int(x) for x in (*of.sizes, *paired.sizes)}
+    subsamples = int(paired.plan.outer.max()) + 1
+    if len(sizes) > 1 or subsamples != len(of.plan):
+        raise ValueError(
+            "conservative_z needs plans with as many subsamples and test rows; got "
+            f"{len(of.plan)} and {subsamples} subsamples, test sizes {sorted(sizes)}"
+        )
+    pairs = int(paired.plan.repetition.max()) + 1
+    half = 2 * paired.plan.repetition + paired.plan.extra
+    count = np.bincount(half[paired.kept], minlength=2 * pairs)
+    if count.min() == 0 or not of.kept.any():
+        paired.need_all("conservative_z")
+        of.need_all("conservative_z")
+    total = np.bincount(half[paired.kept], paired.means[paired.kept], 2 * pairs)
+    first, second = (total / count).reshape(pairs, 2).T
+    error = math.sqrt(float(np.mean((first - second) ** 2)) / 2)
+    return normal(float(of.means[of.kept].mean()), error, level)
+
+
+def five_by_two_cv(of: Resampled, *, level: float = 0.95) -> LossInterval:
+    """5x2 cross-validation (Dietterich 1998): t with 5 degrees of freedom about the first fold's loss."""
+    of.need("five_by_two_cv", "repeated_kfold")
+    plan = of.plan
+    if len(plan) != 10 or int(plan.outer.max()) != 1:
+        folds, repetitions = int(plan.outer.max()) + 1, int(plan.repetition.max()) + 1
+        raise ValueError(f"five_by_two_cv needs 5 repetitions of 2 folds; got {repetitions} of {folds}")
+    of.need_all("five_by_two_cv")
+    by_repetition = of.means[np.lexsort((plan.outer, plan.repetition))].reshape(5, 2)
+    error = math.sqrt(float(np.sum((by_repetition[:, 0] - by_repetition[:, 1]) ** 2)) / 10)
+    return student(float(by_repetition[0, 0]), error, 5, level)
+
+
+def nested_cv(of: Resampled, *, level: float = 0.95, correction: str = "printed") -> LossInterval:
+    """Nested cross-validation (Bates, Hastie and Tibshirani 2024).
+
+    ``correction`` is the factor of the bias: ``"printed"`` is ``1 + (K - 2)/K``, ``"code"`` is the
+    authors' ``1 + ((K - 2)/K)**1.5``.
+    """
+    of.need("nested_cv", "nested_cv")
+    of.need_all("nested_cv")
+    factors = {"printed": 1.0, "code": 1.5}
+    if correction not in factors:
+        raise ValueError(f"correction must be 'printed' or 'code'; got {correction!r}")
+    plan = of.plan
+    folds = int(plan.outer.max()) + 1
+    fold = plan.repetition * folds + plan.outer
+    outer = plan.inner < 0
+    mine = of.tested[outer][np.argsort(fold[outer])]
+    inner_sums = np.bincount(fold[~outer], of.sums[~outer])
+    inner_sizes = np.bincount(fold[~outer], of.sizes[~outer])
+    outer_means = np.nanmean(mine, axis=1)
+    sizes = np.sum(~np.isnan(mine), axis=1)
+    squares = (inner_sums / inner_sizes - outer_means) ** 2 - np.nanvar(mine, axis=1, ddof=1) / sizes
+    pooled = of.tested[~outer]
+    pooled = pooled[~np.isnan(pooled)]
+    spread = float(pooled.std(ddof=1)) / math.sqrt(plan.n)
+    error = math.sqrt(max(0.0, (folds - 1) / folds * float(squares.mean())))
+    error = min(max(error, spread), spread * math.sqrt(folds))
+    nested, plain = float(pooled.mean()), float(outer_means.mean())
+    bias = (1 + ((folds - 2) / folds) ** factors[correction]) * (nested - plain)
+    return normal(nested - bias, error, level)
+
+
+def replace_one_cv(of: Resampled, *, level: float = 0.95, constant: str = "corrected") -> LossInterval:
+    """Replace-one cross-validation, once or repeated (Austern and Zhou 2020).
+
+    The variance is ``n/4 sum_l (P - P_l)**2`` over the replaced rows l; ``constant="original"`` has
+    ``n/2``, which makes the interval sqrt(2) times as wide.
+    """
+    of.need("replace_one_cv", "replace_one_cv", "repeated_replace_one_cv")
+    of.need_all("replace_one_cv")
+    factors = {"corrected": 0.25, "original": 0.5}
+    if constant not in factors:
+        raise ValueError(f"constant must be 'corrected' or 'original'; got {constant!r}")
+    plan = of.plan
+    repetitions = len(np.unique(plan.repetition))
+    _, place = np.unique(plan.extra, return_inverse=True)  # -1, the base, comes first
+    means = np.bincount(place, of.sums) / (plan.n // 2 * repetitions)
+    squared = factors[constant] * plan.n * float(np.sum((means[0] - means[1:]) ** 2))
+    return normal(float(means[0]), math.sqrt(squared / plan.n), level)
