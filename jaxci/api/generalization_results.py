@@ -65,9 +65,6 @@ def checked_interval(
         return METHODS[method].interval(fits, level, options)
     except IncompleteFits as error:
         return LossInterval(math.nan, math.nan, math.nan, math.nan, remarks=(str(error),))
-    except TypeError as error:
-        known = "unexpected keyword argument" in str(error)
-        raise ValueError(f"{method} {str(error).split('() ')[-1]}" if known else str(error)) from None
 
 
 def failure_remark(method: str, fits: Mapping[str, Resampled]) -> list[str]:

@@ -127,7 +127,7 @@ def read_plans(plan: Any, method: str, data: Learning, seed: int, options: dict[
     for role in METHODS[method].roles:
         lacking = not have & set(role.names)
         if lacking and role.names[0] in ("insample", "leave_one_out") and not role.optional(options):
-            plans.append(role.build(len(data.y), seed))
+            plans.append(role.plan(len(data.y), seed, {}, {}))
     return plans
 
 

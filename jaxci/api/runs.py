@@ -61,7 +61,7 @@ def runs_interval(scores: Any, *, confidence_level: float = 0.95) -> IntervalRes
     return IntervalResult(
         statistic="mean of runs",
         estimate=float(values.mean()),
-        confidence_interval=ConfidenceInterval(low, high),
+        confidence_interval=ConfidenceInterval(float(low), float(high)),
         standard_error=float(values.std(ddof=1)) / math.sqrt(len(values)),
         method="t",
         reason="runs under different seeds are independent",
@@ -108,7 +108,7 @@ def welch_interval(scores_a: Any, scores_b: Any, *, confidence_level: float = 0.
     return ComparisonResult(
         statistic="mean of runs",
         estimate=estimate,
-        confidence_interval=ConfidenceInterval(low, high),
+        confidence_interval=ConfidenceInterval(float(low), float(high)),
         standard_error=error,
         method="welch",
         reason="runs are not paired, and their variances may differ",

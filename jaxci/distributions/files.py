@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from jaxci.distributions.base import Distribution
 from jaxci.distributions.empirical import Cells, Empirical, EmpiricalRows, EmpiricalTargets
+from jaxci.distributions.hints import hint
 from jaxci.distributions.kde import AdaptiveKDE
 from jaxci.distributions.logit_kde import LogitKDE
 from jaxci.distributions.parametric import Mixture, Parametric
@@ -127,7 +127,7 @@ def distribution_from_dict(description: Mapping[str, Any]) -> Distribution:
     given = {key: value for key, value in description.items() if key != "kind"}
     kind = description["kind"]
     if kind not in _FORMS:
-        raise ValueError(f"kind must be one of {', '.join(_FORMS)}; got {kind!r}{_hint(str(kind), _FORMS)}")
+        raise ValueError(f"kind must be one of {', '.join(_FORMS)}; got {kind!r}{hint(str(kind), _FORMS)}")
     form = _FORMS[kind]
     for key in form.needs:
         if key not in given:
@@ -135,10 +135,5 @@ def distribution_from_dict(description: Mapping[str, Any]) -> Distribution:
     known = (*form.needs, *form.allows)
     unknown = [key for key in given if key not in known]
     if unknown and kind != "parametric":
-        raise ValueError(f"a distribution of kind {kind!r} has no key {unknown[0]!r}{_hint(unknown[0], known)}")
+        raise ValueError(f"a distribution of kind {kind!r} has no key {unknown[0]!r}{hint(unknown[0], known)}")
     return form.read(**given)
-
-
-def _hint(word: str, known: Any) -> str:
-    close = difflib.get_close_matches(word, list(known), 1, 0.5)
-    return f": did you mean {close[0]!r}?" if close else f"; known are {', '.join(known)}"

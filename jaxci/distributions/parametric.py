@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import functools
 import warnings
 from collections.abc import Callable, Mapping
@@ -13,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxci.distributions.hints import hint
 from jaxci.distributions.laws import LEVEL_NOISE, Law, MixtureLaw, ValueDistribution
 from jaxci.distributions.tables import TAIL, AliasTable, Lattice, QuantileTable, Table, float_type
 from jaxci.records import record, static
@@ -41,16 +41,11 @@ def _names() -> tuple[str, ...]:
     return tuple(name for name in dir(stats) if isinstance(getattr(stats, name), kinds))
 
 
-def _hint(word: str, known: tuple[str, ...]) -> str:
-    close = difflib.get_close_matches(word, known, 1, 0.5)
-    return f"did you mean {close[0]!r}?" if close else f"known are: {', '.join(known)}"
-
-
 def _family(name: Any) -> Any:
     from scipy import stats
 
     if not isinstance(name, str) or name not in _names():
-        raise ValueError(f"name must be a law of scipy.stats; got {name!r}: {_hint(str(name), _names())}")
+        raise ValueError(f"name must be a law of scipy.stats; got {name!r}{hint(str(name), _names())}")
     return getattr(stats, name)
 
 
@@ -71,7 +66,7 @@ def _checked(name: str, parameters: tuple[tuple[str, float], ...]) -> Any:
     given = dict(parameters)
     for key, value in parameters:
         if key not in known:
-            raise ValueError(f"{name} has no parameter {key!r}: {_hint(key, known)}")
+            raise ValueError(f"{name} has no parameter {key!r}{hint(key, known)}")
         if not np.isfinite(value):
             raise ValueError(f"parameter {key} of {name} must be finite; got {value}")
     missing = [key for key in shapes if key not in given]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,23 +14,43 @@ from jaxci.generalization.base import LossInterval, Resampled
 from jaxci.resampling import splits
 from jaxci.resampling.plan import Plan
 
-Build = Callable[..., Plan]
-
 SMALL = 100
 """Up to so many rows "auto" takes nested cross-validation."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Role:
-    """A plan that a method needs: the names that serve, and how to make the usual one.
+    """A plan that a method needs.
 
-    ``build`` takes n, a seed and ``stratify`` or ``groups`` where the plan knows them. ``optional``
-    plans are used where they are there.
+    Attributes
+    ----------
+    names : tuple of str
+        Plans that serve; the first is the usual one.
+    build : callable
+        Its builder in :mod:`jaxci.resampling.splits`.
+    settings : dict or callable
+        Of the builder, beside n and the source of randomness; a function of n where they depend on it.
+    optional : callable
+        Whether options of the formula make the plan needless.
     """
 
     names: tuple[str, ...]
-    build: Build
+    build: Callable[..., Plan]
+    settings: Mapping[str, Any] | Callable[[int], Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     optional: Callable[[Mapping[str, Any]], bool] = lambda options: False
+
+    def plan(self, n: int, seed: int, changes: Mapping[str, Any], by: Mapping[str, Any]) -> Plan:
+        """Return the plan for n rows; of ``changes`` and ``by`` (classes, groups) what its builder knows."""
+        known = inspect.signature(self.build).parameters
+        usual = self.settings(n) if callable(self.settings) else self.settings
+        more = {name: value for name, value in {**changes, **by}.items() if name in known}
+        source = {"rng": seed} if "rng" in known else {}
+        return self.build(n, **{**usual, **source, **more})
+
+    @property
+    def changeable(self) -> set[str]:
+        """Names of the settings."""
+        return set(inspect.signature(self.build).parameters) - {"n", "rng", "stratify", "groups"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,21 +82,33 @@ class Method:
     groups: bool = False
     paired: bool = True
 
+    @property
+    def plan_settings(self) -> set[str]:
+        """Names of the settings of its plans."""
+        return set().union(*(role.changeable for role in self.roles))
+
+    @property
+    def options(self) -> set[str]:
+        """Names of the options of its formula."""
+        parameters = inspect.signature(self.formula).parameters.values()
+        return {p.name for p in parameters if p.kind is p.KEYWORD_ONLY} - {"level"}
+
     def plans(
         self,
         n: int,
         seed: int,
         *,
-        stratify: np.ndarray | None = None,
-        groups: np.ndarray | None = None,
+        changes: Mapping[str, Any] | None = None,
         options: Mapping[str, Any] | None = None,
+        **by: np.ndarray | None,
     ) -> list[Plan]:
-        """Return the usual plans, from one seed, so that plans of the same resamples share their fits."""
-        by: dict[str, Any] = {} if stratify is None else {"stratify": stratify}
-        if groups is not None:
-            by["groups"] = groups
+        """Return the usual plans with ``changes``, from one seed, so that plans of the same resamples share fits.
+
+        ``by`` may give ``stratify`` and ``groups``; ``options`` are those of the formula.
+        """
+        given = {name: value for name, value in by.items() if value is not None}
         needed = [role for role in self.roles if not role.optional(options or {})]
-        return [role.build(n, seed, **by) for role in needed]
+        return [role.plan(n, seed, changes or {}, given) for role in needed]
 
     def interval(self, fits: Mapping[str, Resampled], level: float, options: Mapping[str, Any]) -> LossInterval:
         """Return the interval from fits by the name of their plan.
@@ -85,6 +118,10 @@ class Method:
         ValueError
             If a plan is missing, or an option breaks its rule.
         """
+        for option in options:
+            if option not in self.options:
+                known = ", ".join(sorted(self.options)) or "none"
+                raise ValueError(f"{self.name} has no option {option!r}; its options: {known}")
         found = []
         for role in self.roles:
             name = next((name for name in role.names if name in fits), None)
@@ -94,26 +131,23 @@ class Method:
         return self.formula(*found, level=level, **options)
 
 
-def _insample(n: int, seed: int, **_: Any) -> Plan:
-    return splits.insample(n)
-
-
-def _leave_one_out(n: int, seed: int, **_: Any) -> Plan:
-    return splits.leave_one_out(n)
-
-
-def _many_resamples(n: int, seed: int, **by: Any) -> Plan:
-    return splits.bootstrap(n, min(max(200, bootstrapping.ENOUGH * n), 2500), seed, **by)
-
-
-def _few(n: int) -> tuple[int, int]:
+def _few(n: int) -> dict[str, Any]:
     """Return subsamples and pairs of the conservative z method."""
-    return (10, 25) if n <= SMALL else (5, 10)
+    return {"p": 0.9, "n_subsamples": 10, "n_pairs": 25} if n <= SMALL else {"p": 0.9, "n_subsamples": 5, "n_pairs": 10}
 
 
-INSAMPLE = Role(("insample",), _insample)
-MANY = Role(("bootstrap",), _many_resamples)
-SUBSAMPLES = Role(("subsampling",), lambda n, seed, **by: splits.subsampling(n, 0.9, 25, seed, **by))
+def _only(settings: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: settings[name] for name in names}
+
+
+def _many(n: int) -> dict[str, Any]:
+    return {"n_resamples": min(max(200, bootstrapping.ENOUGH * n), 2500)}
+
+
+INSAMPLE = Role(("insample",), splits.insample)
+MANY = Role(("bootstrap",), splits.bootstrap, _many)
+HUNDRED = Role(("bootstrap",), splits.bootstrap, {"n_resamples": 100})
+TWO_HUNDRED = Role(("bootstrap",), splits.bootstrap, {"n_resamples": 200})
 EXPECTED, MODEL = "expected risk of models fitted on n rows", "risk of the model fitted on all rows"
 
 METHODS: dict[str, Method] = {
@@ -122,14 +156,14 @@ METHODS: dict[str, Method] = {
         Method(
             "holdout",
             splitting.holdout,
-            (Role(("holdout",), lambda n, seed, **by: splits.holdout(n, 0.9, seed, **by)),),
+            (Role(("holdout",), splits.holdout, {"p": 0.9}),),
             "risk of the model fitted on the training part",
             "1",
         ),
         Method(
             "replace_one_cv",
             splitting.replace_one_cv,
-            (Role(("replace_one_cv",), lambda n, seed, **by: splits.replace_one_cv(n, 5, seed, **by)),),
+            (Role(("replace_one_cv",), splits.replace_one_cv, {"n_folds": 5}),),
             "expected risk of models fitted on half the rows",
             "(n/2 + 1) K",
         ),
@@ -139,7 +173,8 @@ METHODS: dict[str, Method] = {
             (
                 Role(
                     ("repeated_replace_one_cv",),
-                    lambda n, seed, **by: splits.repeated_replace_one_cv(n, 5, 5, seed, **by),
+                    splits.repeated_replace_one_cv,
+                    {"n_folds": 5, "n_repetitions": 5},
                 ),
             ),
             "expected risk of models fitted on half the rows",
@@ -148,14 +183,14 @@ METHODS: dict[str, Method] = {
         Method(
             "cv_wald",
             splitting.cv_wald,
-            (Role(("kfold", "leave_one_out"), lambda n, seed, **by: splits.kfold(n, 10, seed, **by)),),
+            (Role(("kfold", "leave_one_out"), splits.kfold, {"n_folds": 10}),),
             "mean risk of the models of the folds",
             "K",
         ),
         Method(
             "corrected_t",
             splitting.corrected_t,
-            (SUBSAMPLES,),
+            (Role(("subsampling",), splits.subsampling, {"p": 0.9, "n_subsamples": 25}),),
             "expected risk at the training size of the subsamples",
             "K",
             metrics=True,
@@ -165,11 +200,8 @@ METHODS: dict[str, Method] = {
             "conservative_z",
             splitting.conservative_z,
             (
-                Role(("subsampling",), lambda n, seed, **by: splits.subsampling(n, 0.9, _few(n)[0], seed, **by)),
-                Role(
-                    ("paired_subsampling",),
-                    lambda n, seed, **by: splits.paired_subsampling(n, 0.9, *_few(n), seed, **by),
-                ),
+                Role(("subsampling",), splits.subsampling, lambda n: _only(_few(n), "p", "n_subsamples")),
+                Role(("paired_subsampling",), splits.paired_subsampling, _few),
             ),
             "expected risk at the training size of the subsamples",
             "(2 R + 1) K",
@@ -179,7 +211,7 @@ METHODS: dict[str, Method] = {
         Method(
             "five_by_two_cv",
             splitting.five_by_two_cv,
-            (Role(("repeated_kfold",), lambda n, seed, **by: splits.repeated_kfold(n, 2, 5, seed, **by)),),
+            (Role(("repeated_kfold",), splits.repeated_kfold, {"n_folds": 2, "n_repetitions": 5}),),
             "expected risk of models fitted on half the rows",
             "10",
             groups=True,
@@ -187,7 +219,7 @@ METHODS: dict[str, Method] = {
         Method(
             "nested_cv",
             splitting.nested_cv,
-            (Role(("nested_cv",), lambda n, seed, **by: splits.nested_cv(n, 5, 25, seed, **by)),),
+            (Role(("nested_cv",), splits.nested_cv, {"n_folds": 5, "n_repetitions": 25}),),
             MODEL,
             "R K^2",
         ),
@@ -205,8 +237,12 @@ METHODS: dict[str, Method] = {
             "bootstrap_case_cv",
             bootstrapping.bootstrap_case_cv,
             (
-                Role(("bootstrap_case_cv",), lambda n, seed, **by: splits.bootstrap_case_cv(n, 100, seed, **by)),
-                Role(("leave_one_out",), _leave_one_out, optional=lambda given: not given.get("bias_correction", True)),
+                Role(("bootstrap_case_cv",), splits.bootstrap_case_cv, {"n_resamples": 100}),
+                Role(
+                    ("leave_one_out",),
+                    splits.leave_one_out,
+                    optional=lambda given: not given.get("bias_correction", True),
+                ),
             ),
             EXPECTED,
             "(.632 R + 1) n",
@@ -216,11 +252,8 @@ METHODS: dict[str, Method] = {
             "two_stage_bootstrap",
             bootstrapping.two_stage_bootstrap,
             (
-                Role(
-                    ("two_stage_bootstrap",),
-                    lambda n, seed, **by: splits.two_stage_bootstrap(n, 200, 10, seed, **by),
-                ),
-                Role(("bootstrap",), lambda n, seed, **by: splits.bootstrap(n, 100, seed, **by)),
+                Role(("two_stage_bootstrap",), splits.two_stage_bootstrap, {"n_outer": 200, "n_inner": 10}),
+                HUNDRED,
                 INSAMPLE,
             ),
             EXPECTED,
@@ -231,8 +264,8 @@ METHODS: dict[str, Method] = {
             "location_shifted_bootstrap",
             bootstrapping.location_shifted_bootstrap,
             (
-                Role(("insample_bootstrap",), lambda n, seed, **by: splits.insample_bootstrap(n, 100, seed, **by)),
-                Role(("bootstrap",), lambda n, seed, **by: splits.bootstrap(n, 100, seed, **by)),
+                Role(("insample_bootstrap",), splits.insample_bootstrap, {"n_resamples": 100}),
+                HUNDRED,
                 INSAMPLE,
             ),
             EXPECTED,
@@ -242,7 +275,7 @@ METHODS: dict[str, Method] = {
         Method(
             "oob_t",
             bootstrapping.oob_t,
-            (Role(("bootstrap",), lambda n, seed, **by: splits.bootstrap(n, 200, seed, **by)),),
+            (TWO_HUNDRED,),
             "risk of the models of the resamples",
             "R",
             groups=True,
@@ -250,7 +283,7 @@ METHODS: dict[str, Method] = {
         Method(
             "oob_percentile",
             bootstrapping.oob_percentile,
-            (Role(("bootstrap",), lambda n, seed, **by: splits.bootstrap(n, 200, seed, **by)),),
+            (TWO_HUNDRED,),
             "risk of the models of the resamples",
             "R",
             groups=True,
