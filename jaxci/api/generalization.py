@@ -170,7 +170,7 @@ def generalization_interval(
         Group of every row: groups are split as a whole.
     **options
         Of the method's formula: ``variance``, ``correction``, ``constant``, ``internal_error``,
-        ``clip``, ``bias_correction``, ``one_sided``.
+        ``clip``, ``bias_correction``, ``one_sided``, ``combine``, ``swapped``.
 
     Returns
     -------

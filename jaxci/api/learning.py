@@ -122,7 +122,7 @@ def read_plans(plan: Any, method: str, data: Learning, seed: int, options: dict[
     elif isinstance(plan, Sequence) and plan and all(isinstance(one, Plan) for one in plan):
         plans = list(plan)
     else:
-        plans = [_from_pairs(plan, method, data)]
+        plans = [_from_pairs(plan, method, data, options)]
     have = {one.name for one in plans}
     for role in METHODS[method].roles:
         lacking = not have & set(role.names)
@@ -131,9 +131,10 @@ def read_plans(plan: Any, method: str, data: Learning, seed: int, options: dict[
     return plans
 
 
-def _from_pairs(plan: Any, method: str, data: Learning) -> Plan:
+def _from_pairs(plan: Any, method: str, data: Learning, options: dict[str, Any]) -> Plan:
     name = METHODS[method].roles[0].names[0]
-    if name not in FROM_PAIRS or len({role.names for role in METHODS[method].roles} - {("insample",)}) > 1:
+    others = {role.names for role in METHODS[method].roles[1:] if not role.optional(options)} - {("insample",)}
+    if name not in FROM_PAIRS or others:
         raise TypeError(f"plan must be plans of jaxci.resampling.splits for {method}; got {shown(plan)}")
     n = len(data.y)
     if hasattr(plan, "split"):

@@ -257,8 +257,43 @@ def oob_t(of: Resampled, *, level: float = 0.95) -> LossInterval:
     return student(float(means.mean()), float(means.std(ddof=1)), len(means) - 1, level)
 
 
-def oob_percentile(of: Resampled, *, level: float = 0.95) -> LossInterval:
-    """Quantiles of the out-of-bag losses of the resamples (Raschka 2022, method 2.2); failed fits are left out."""
+COMBINED = ("oob", "632", "632_plus")
+"""What :func:`oob_percentile` takes the quantiles of."""
+
+
+def oob_percentile(
+    of: Resampled,
+    apparent: Resampled | None = None,
+    *,
+    level: float = 0.95,
+    combine: str = "oob",
+    swapped: bool = False,
+) -> LossInterval:
+    """Quantiles over resamples of a loss of each resample's model (Raschka 2022, methods 2.2, 2.3 and 2.4).
+
+    ``combine="oob"`` is its out-of-bag loss; ``"632"`` .632 of that and .368 of its loss on all rows;
+    ``"632_plus"`` the same with its .632+ weight, from its own no-information rate. ``swapped`` gives the
+    large weight to the loss on all rows instead, as the article does: most of these rows trained the
+    model, so that the interval is too optimistic and too narrow. Resamples whose fit failed are left out.
+    """
     of.need("oob_percentile", "bootstrap")
-    means = of.means[_fitted(of, "oob_percentile")]
-    return quantiles(float(means.mean()), means, 0.0, level)
+    if combine not in COMBINED:
+        raise ValueError(f"combine must be one of {', '.join(COMBINED)}; got {combine!r}")
+    kept = _fitted(of, "oob_percentile")
+    values = of.means[kept]
+    if combine != "oob":
+        if apparent is None:
+            raise ValueError(f"oob_percentile with combine={combine!r} needs a plan bootstrap_apparent too")
+        apparent.need("oob_percentile", "bootstrap_apparent")
+        if not np.array_equal(apparent.plan.train_counts, of.plan.train_counts):
+            raise ValueError("the plans bootstrap and bootstrap_apparent must have the same resamples")
+        inside = apparent.means[kept]
+        weight = np.full(len(values), WEIGHT)
+        if combine == "632_plus":
+            assert apparent.no_information is not None
+            rates = apparent.no_information[kept]
+            pairs = [weight_plus(*one) for one in zip(values, inside, rates, strict=True)]
+            weight, values = np.array(pairs).T
+        weight = 1 - weight if swapped else weight
+        values = weight * values + (1 - weight) * inside
+    return quantiles(float(values.mean()), values, 0.0, level)

@@ -145,48 +145,46 @@ def fit_plans(
     n_fits = len(counts)
     failed = np.zeros(n_fits, bool)
     losses = np.full(counts.shape, np.nan)
-    rates = np.full(n_fits, np.nan)
+    rates = [np.full(len(plan), np.nan) for plan in plans]
     scores = [np.full(len(plan), np.nan) for plan in plans]
-    informed = _models_tested_on_themselves(plans, places, n_fits)
     not_converged, errors = 0, []
     for start, predictions, lost, messages in _of_learner(learner, X, y, counts, n_classes, key):
         these = slice(start, start + len(predictions))
         failed[these] = ~np.isfinite(predictions).reshape(len(predictions), -1).all(axis=1)
         if isinstance(score, Loss):
             losses[these] = score.rows(y, predictions)
-            for fit in np.flatnonzero(informed[these] & ~failed[these]) + start:
-                rates[fit] = score.no_information(y, predictions[fit - start], counts[fit])
-        else:
-            for plan, place, found in zip(plans, places, scores, strict=True):
-                for split in np.flatnonzero((place >= start) & (place < start + len(predictions)) & ~failed[place]):
-                    rows = plan.test_mask[split]
-                    found[split] = metric_of(score, y[rows], predictions[place[split] - start][rows], n_classes)
+        for plan, place, rate, found in zip(plans, places, rates, scores, strict=True):
+            fitted = (place >= start) & (place < start + len(predictions)) & ~failed[place]
+            if isinstance(score, Loss):
+                for split in np.flatnonzero(fitted & tested_on_themselves(plan)):
+                    weights = plan.train_counts[split] if plan.name == "two_stage_bootstrap" else np.ones(plan.n)
+                    rate[split] = score.no_information(y, predictions[place[split] - start], weights)
+                continue
+            for split in np.flatnonzero(fitted):
+                rows = plan.test_mask[split]
+                found[split] = metric_of(score, y[rows], predictions[place[split] - start][rows], n_classes)
         not_converged += lost
         errors += messages
         pace(min(these.stop, n_fits))
     outcome = {}
-    for plan, place, found in zip(plans, places, scores, strict=True):
+    for plan, place, rate, found in zip(plans, places, rates, scores, strict=True):
         own = losses[place]
         if isinstance(score, Loss) and score.adjusted is not None:
             own = score.adjusted(own, plan.test_mask, plan.train_counts, y)
         own = np.where(plan.test_mask, own, np.nan)
         if isinstance(score, Loss):
             lost_splits = failed[place] | ~np.isfinite(np.where(plan.test_mask, own, 0.0)).all(axis=1)
-            outcome[plan.name] = Resampled(plan, own, lost_splits, rates[place])
+            outcome[plan.name] = Resampled(plan, own, lost_splits, rate)
         else:
             outcome[plan.name] = Resampled(plan, own, failed[place] | np.isnan(found), None, found)
     return Outcome(outcome, n_fits, not_converged, tuple(errors))
 
 
-def _models_tested_on_themselves(plans: Sequence[Plan], places: Sequence[np.ndarray], n_fits: int) -> np.ndarray:
-    """Return which fits need a no-information rate (F,): whole samples, and first stages of a two-stage bootstrap."""
-    wanted = np.zeros(n_fits, bool)
-    for plan, place in zip(plans, places, strict=True):
-        if plan.name == "insample":
-            wanted[place] = True
-        elif plan.name == "two_stage_bootstrap":
-            wanted[place[plan.inner < 0]] = True
-    return wanted
+def tested_on_themselves(plan: Plan) -> np.ndarray:
+    """Return which splits (S,) need a no-information rate: those whose model is tested where it was trained."""
+    if plan.name in ("insample", "bootstrap_apparent"):
+        return np.ones(len(plan), bool)
+    return (plan.inner < 0) if plan.name == "two_stage_bootstrap" else np.zeros(len(plan), bool)
 
 
 def difference(first: Resampled, second: Resampled) -> Resampled:

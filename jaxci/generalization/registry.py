@@ -283,7 +283,15 @@ METHODS: dict[str, Method] = {
         Method(
             "oob_percentile",
             bootstrapping.oob_percentile,
-            (TWO_HUNDRED,),
+            (
+                TWO_HUNDRED,
+                Role(
+                    ("bootstrap_apparent",),
+                    splits.bootstrap_apparent,
+                    {"n_resamples": 200},
+                    optional=lambda given: given.get("combine", "oob") == "oob",
+                ),
+            ),
             "risk of the models of the resamples",
             "R",
             groups=True,

@@ -263,6 +263,12 @@ def insample_bootstrap(n: int, n_resamples: int, rng: Seed, *, stratify: Labels 
     return _plan("insample_bootstrap", counts, counts > 0, outer=np.arange(n_resamples))
 
 
+def bootstrap_apparent(n: int, n_resamples: int, rng: Seed, *, stratify: Labels = None, groups: Labels = None) -> Plan:
+    """Train on the resamples of :func:`bootstrap` (the same ones for the same seed) and test every row."""
+    plan = bootstrap(n, n_resamples, rng, stratify=stratify, groups=groups)
+    return dataclasses.replace(plan, name="bootstrap_apparent", test_mask=np.ones_like(plan.test_mask))
+
+
 def bootstrap_case_cv(n: int, n_resamples: int, rng: Seed, *, stratify: Labels = None) -> Plan:
     """Leave out, in each bootstrap resample, one distinct case with all its copies (Jiang et al. 2008).
 

@@ -233,3 +233,23 @@ def test_a_failed_subsample_of_a_half_leaves_the_others():
     assert found.estimate == whole.estimate
     with pytest.raises(IncompleteFits):
         m.conservative_z(resampled(plan), dataclasses.replace(Resampled(paired, losses), failed=paired.extra == 1))
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("combine", ["632", "632_plus"])
+def test_632_resample_by_resample(combine, swapped):
+    plan, whole = splits.bootstrap(N, 20, 4), splits.bootstrap_apparent(N, 20, 4)
+    out, inside, rates = resampled(plan).means, losses_for(whole, 1).mean(axis=1) / 2, np.linspace(1.5, 4, 20)
+    values = []
+    for k in range(20):
+        weight, used = weight_plus(out[k], inside[k], rates[k]) if combine == "632_plus" else (0.632, out[k])
+        weight = 1 - weight if swapped else weight
+        values.append(weight * used + (1 - weight) * inside[k])
+    apparent = Resampled(whole, losses_for(whole, 1) / 2, no_information=rates)
+    found = m.oob_percentile(resampled(plan), apparent, level=LEVEL, combine=combine, swapped=swapped)
+    np.testing.assert_allclose(found[:3], (np.mean(values), *np.quantile(values, [0.05, 0.95])), rtol=1e-12)
+    with pytest.raises(ValueError, match="needs a plan bootstrap_apparent too"):
+        m.oob_percentile(resampled(plan), combine=combine)
+    other = Resampled(splits.bootstrap_apparent(N, 20, 5), losses_for(whole), no_information=rates)
+    with pytest.raises(ValueError, match="must have the same resamples"):
+        m.oob_percentile(resampled(plan), other, combine=combine)
