@@ -5,17 +5,32 @@ Numerical libraries are imported inside the commands, so that help and version c
 
 from __future__ import annotations
 
-import contextlib
 import re
-import warnings
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jaxci.cli.progress import progress
+from jaxci.cli.learning import generalization
+from jaxci.cli.options import (
+    Alternative,
+    Csv,
+    File,
+    Groups,
+    Json,
+    Labels,
+    Level,
+    Method,
+    PosLabel,
+    Resamples,
+    Seed,
+    Strata,
+    Target,
+    Weights,
+    split,
+    working,
+)
 from jaxci.cli.study import study
 
 if TYPE_CHECKING:
@@ -30,42 +45,9 @@ app = typer.Typer(
 )
 
 app.add_typer(study)
+app.command()(generalization)
 
 DEMO_SEED = 0
-
-File = Annotated[Path, typer.Argument(help="CSV or Parquet file, one row per case.", show_default=False)]
-Target = Annotated[str, typer.Option(metavar="COL", help="Column of the true labels or values.")]
-Method = Annotated[str, typer.Option(help="Interval method; see 'jaxci methods'.")]
-Level = Annotated[float, typer.Option(help="Confidence level, between 0 and 1.")]
-Alternative = Annotated[str, typer.Option(help="two-sided, less (upper bound) or greater (lower bound).")]
-Groups = Annotated[
-    str | None, typer.Option(metavar="COL", help="Column that names the cluster (patient, user) of a row.")
-]
-Strata = Annotated[str | None, typer.Option(metavar="COL", help="Column that names the stratum of a row.")]
-Weights = Annotated[str | None, typer.Option(metavar="COL", help="Column of case weights.")]
-PosLabel = Annotated[str | None, typer.Option(metavar="LABEL", help="The positive one of two labels.")]
-Labels = Annotated[
-    str | None,
-    typer.Option(metavar="LABEL,...", help="All labels in the order of the scores, if not those of the target."),
-]
-Resamples = Annotated[int, typer.Option(metavar="N", help="Number of bootstrap resamples.")]
-Seed = Annotated[int | None, typer.Option(metavar="N", help="Repeats a run; drawn and shown if not given.")]
-Csv = Annotated[Path | None, typer.Option("--csv", metavar="OUT", help="Also write the table as CSV.")]
-Json = Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Also write the result as JSON.")]
-
-
-def _split(text: str | None) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()] if text else []
-
-
-@contextlib.contextmanager
-def _working(label: str) -> Iterator[Callable[[int, int], None]]:
-    """Show progress, and leave remarks to the result, which holds them all."""
-    from jaxci.results import JaxciWarning
-
-    with warnings.catch_warnings(), progress(label) as advance:
-        warnings.simplefilter("ignore", JaxciWarning)
-        yield advance
 
 
 def _label_options(target: np.ndarray | None, pos_label: str | None, labels: str | None) -> dict[str, Any]:
@@ -79,7 +61,7 @@ def _label_options(target: np.ndarray | None, pos_label: str | None, labels: str
     if pos_label is not None:
         options["pos_label"] = as_label(pos_label, target)
     if labels is not None:
-        options["labels"] = [as_label(text, target) for text in _split(labels)]
+        options["labels"] = [as_label(text, target) for text in split(labels)]
     return options
 
 
@@ -131,10 +113,10 @@ def evaluate(
     csv: Csv = None,
 ) -> None:
     """Intervals for the metrics of one model."""
-    scores = _split(score)
+    scores = split(score)
     if pred is None and not scores:
         raise ValueError("evaluate needs --pred, --score, or both")
-    with _working("evaluating") as advance:
+    with working("evaluating") as advance:
         import jaxci
         from jaxci.cli.tables import as_scores, read_columns, write_csv, write_json
 
@@ -144,7 +126,7 @@ def evaluate(
             columns[target],
             None if pred is None else columns[pred],
             as_scores(columns, scores) if scores else None,
-            metrics=_split(metrics) or None,
+            metrics=split(metrics) or None,
             method=method,
             confidence_level=level,
             n_resamples=resamples,
@@ -192,12 +174,12 @@ def compare(
     json: Json = None,
 ) -> None:
     """Paired difference a - b of one metric of two models on the same cases."""
-    scores_a, scores_b = _split(score_a), _split(score_b)
+    scores_a, scores_b = split(score_a), split(score_b)
     by_pred = pred_a is not None and pred_b is not None and not scores_a and not scores_b
     by_score = pred_a is None and pred_b is None and bool(scores_a) and bool(scores_b)
     if not by_pred and not by_score:
         raise ValueError("compare needs either --pred-a and --pred-b, or --score-a and --score-b")
-    with _working("comparing") as advance:
+    with working("comparing") as advance:
         import jaxci
         from jaxci.cli.tables import as_scores, read_columns, write_json
 
@@ -254,8 +236,8 @@ def check(
     csv: Csv = None,
 ) -> None:
     """How often the intervals for one metric hold the truth, on data like these."""
-    scores = _split(score)
-    with _working("simulating") as advance:
+    scores = split(score)
+    with working("simulating") as advance:
         import jaxci
         from jaxci.cli.tables import as_scores, read_columns, write_csv, write_json
 
@@ -265,7 +247,7 @@ def check(
         result = jaxci.check_coverage(
             metric,
             *data,
-            methods=_split(methods) or None,
+            methods=split(methods) or None,
             n=n,
             confidence_level=level,
             n_replications=replications,
@@ -300,11 +282,11 @@ def quantile(
 ) -> None:
     """Quantiles of the results of training runs, group by group."""
     try:
-        probabilities = [float(part) for part in _split(q)]
-        limits = None if bounds is None else tuple(float(part) for part in _split(bounds))
+        probabilities = [float(part) for part in split(q)]
+        limits = None if bounds is None else tuple(float(part) for part in split(bounds))
     except ValueError as error:
         raise ValueError(f"--q and --bounds must be numbers between commas; {error}") from None
-    with _working("reading"):
+    with working("reading"):
         import jaxci
         from jaxci.cli.tables import read_columns, write_csv, write_json
         from jaxci.coverage.bundled import instances
@@ -363,7 +345,7 @@ def demo(
     metric: Annotated[str, typer.Option(metavar="NAME", help="The metric to show every method for.")] = "accuracy",
 ) -> None:
     """Intervals for real predictions that come with the package, by every method."""
-    with _working("evaluating") as advance, ThreadPoolExecutor(1) as pool:
+    with working("evaluating") as advance, ThreadPoolExecutor(1) as pool:
         import jaxci
         from jaxci.data import load_demo
 

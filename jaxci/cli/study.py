@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from jaxci.cli.options import split
 from jaxci.cli.progress import progress
 
 study = typer.Typer(name="study", help="Coverage studies: how far interval methods can be trusted.")
@@ -16,10 +17,6 @@ Folder = Annotated[
     Path | None, typer.Option("--out", metavar="DIR", help="Folder of the results; FILE-results by default.")
 ]
 Counted = Annotated[int | None, typer.Option(metavar="N")]
-
-
-def _split(text: str | None) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()] if text else []
 
 
 def _folder(source: str, out: Path | None) -> Path:
@@ -92,13 +89,13 @@ def new(
         raise ValueError(f"{file} exists: give another name, or --force to write over it")
     changes: dict[str, Any] = {}
     if data is not None:
-        changes = _data(data, _split(value), target, _split(score), _split(by), _split(labels))
+        changes = _data(data, split(value), target, split(score), split(by), split(labels))
     given = {"n_replications": replications, "n_resamples": resamples, "n_groups": groups, "seed": seed}
     changes |= {name: number for name, number in given.items() if number is not None}
     if sizes is not None:
-        if not all(n.isdecimal() for n in _split(sizes)):
+        if not all(n.isdecimal() for n in split(sizes)):
             raise ValueError(f"--sizes must be whole numbers between commas; got {sizes!r}")
-        changes["sample_sizes"] = [int(n) for n in _split(sizes)]
+        changes["sample_sizes"] = [int(n) for n in split(sizes)]
     found = load_study(design, **changes)
     found.save(file)
     typer.echo(f"{file}: {len(found.cell_names())} cells; run it with: jaxci study run {file}")

@@ -48,6 +48,25 @@ def read_columns(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
     return _read_csv(path, wanted)
 
 
+def column_names(path: Path) -> list[str]:
+    """Return the names of the columns of a file, in their order."""
+    if path.suffix in (".parquet", ".pq"):
+        try:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+        except ImportError as error:
+            raise ImportError("reading Parquet needs pyarrow: install jaxci[data]") from error
+        try:
+            return list(pq.read_schema(path).names)
+        except pa.ArrowException as error:
+            raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            return next(csv.reader(file, skipinitialspace=True), [])
+    except (ValueError, csv.Error) as error:
+        raise ValueError(f"{path} cannot be read as CSV: {error}") from error
+
+
 def _places(path: Path, header: Sequence[str], wanted: Sequence[str]) -> list[int]:
     from jaxci.api.validation import nearest
 

@@ -22,8 +22,9 @@ def bundled_names() -> list[str]:
 
     Examples
     --------
-    >>> bundled_names()
-    ['classification', 'classifier-ci', 'proportions', 'quantile-paper', 'segmentation', 'summaries']
+    >>> bundled_names()  # doctest: +NORMALIZE_WHITESPACE
+    ['classification', 'classifier-ci', 'generalization', 'generalization-paper',
+     'proportions', 'quantile-paper', 'segmentation', 'summaries']
     """
     folder = resources.files("jaxci.coverage") / "studies"
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
@@ -50,7 +51,7 @@ def load_study(source: str | Path, data: Mapping[str, Any] | None = None, **chan
 
     Returns
     -------
-    Study or ClassifierStudy
+    Study, ClassifierStudy or GeneralizationStudy
 
     Raises
     ------
@@ -73,6 +74,12 @@ def load_study(source: str | Path, data: Mapping[str, Any] | None = None, **chan
         if data is not None:
             raise ValueError(f"{source} makes its own data; got data for {shown(list(data))}")
         return ClassifierStudy(**{**content["classifier"], **changes})
+    if "generalization" in content:
+        from jaxci.coverage.learning_study import GeneralizationStudy
+
+        if data is not None:
+            raise ValueError(f"{source} names its own problems; got data for {shown(list(data))}")
+        return GeneralizationStudy.from_dict(content, **changes)
     wanted = content.pop("data", {}).get("kind")
     if wanted is not None:
         if not data:

@@ -91,6 +91,7 @@ def report(results: StudyTable, path: str | os.PathLike[str]) -> pathlib.Path:
         ("Convergence pace", "".join(pictures[3:4]) + _pace(columns, results.tags)),
         ("Coverage against the true value", "".join(pictures[4:])),
         ("Quantiles", "".join(_quantile_pictures(results))),
+        ("Generalization error", "".join(_learning_pictures(results))),
         ("Failure cases", _failures(columns, results.tags)),
         ("Flagged cells", _flagged(columns)),
     ]
@@ -290,3 +291,20 @@ def _quantile_pictures(results: StudyTable) -> list[str]:
             figure = plots_quantiles.quantile_panels(results, value=value, n=n, methods=methods)  # type: ignore[arg-type]
             pictures.append(_picture(figure, f"{what} of quantile intervals, n = {n}"))
     return pictures
+
+
+def _learning_pictures(results: StudyTable) -> list[str]:
+    """Draw coverage of each target, width and cost where the study is of learners."""
+    from jaxci import plots_generalization
+
+    if "coverage_expected" not in results.columns:
+        return []
+    sizes = sorted(set(results.columns["n"].tolist()))
+    targets = [
+        _picture(plots_generalization.target_coverage(results, n=n), f"Coverage of each target, n = {n}") for n in sizes
+    ]
+    return [
+        *targets,
+        _picture(plots_generalization.coverage_against_width(results), "Coverage of the risk against relative width"),
+        _picture(plots_generalization.cost_against_n(results), "Fits and time of one interval"),
+    ]

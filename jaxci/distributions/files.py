@@ -9,10 +9,10 @@ import numpy as np
 
 from jaxci.distributions.base import Distribution
 from jaxci.distributions.empirical import Cells, Empirical, EmpiricalRows, EmpiricalTargets
-from jaxci.distributions.hints import hint
 from jaxci.distributions.kde import AdaptiveKDE
 from jaxci.distributions.logit_kde import LogitKDE
 from jaxci.distributions.parametric import Mixture, Parametric
+from jaxci.hints import hint
 
 
 class _Form(NamedTuple):

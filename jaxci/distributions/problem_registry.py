@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from jaxci.distributions.hints import hint
 from jaxci.distributions.problem_files import FileProblem
 from jaxci.distributions.problems import (
     BatesClassification,
@@ -19,6 +18,7 @@ from jaxci.distributions.problems import (
     HighDimensional,
     Problem,
 )
+from jaxci.hints import hint
 from jaxci.records import settings
 
 PROBLEMS: dict[str, Callable[[], Problem]] = {

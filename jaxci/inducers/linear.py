@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from jaxci.inducers.base import Fitted, Inducer
-from jaxci.records import record, static
+from jaxci.inducers.gram import columns, gram
+from jaxci.records import record
 
 Lines = dict[str, jax.Array]
 
@@ -30,31 +31,106 @@ class Constant(Inducer):
         return found[:, 0] if params.shape[0] == 1 else found
 
 
-def _centred(X: jax.Array, y: jax.Array, weights: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
-    total = weights.sum()
+class Centred(NamedTuple):
+    """A weighted problem less its means: ``matrix`` (d, d) is ``X.T @ W @ X``, ``target`` (d,) ``X.T @ W @ y``.
+
+    ``X`` and ``y`` are less their plain means, which do not depend on the weights; ``x_mean`` and
+    ``y_mean`` are what the weights move them by. ``raw`` is the diagonal of the matrix before that.
+    """
+
+    X: jax.Array
+    y: jax.Array
+    x_mean: jax.Array
+    y_mean: jax.Array
+    matrix: jax.Array
+    target: jax.Array
+    raw: jax.Array
+
+    def gradient(self, weights: jax.Array, slope: jax.Array) -> jax.Array:
+        """Return ``X.T @ W @ residuals`` (d,) from the rows: more exact than from the matrix."""
+        residuals = weights * (self.y - self.y_mean + self.x_mean @ slope - self.X @ slope)
+        return residuals @ self.X - residuals.sum() * self.x_mean
+
+
+def centred(X: jax.Array, y: jax.Array, weights: jax.Array) -> Centred:
+    """Set up the normal equations of a line with a free intercept."""
+    X, y, total = X - X.mean(axis=0), y - y.mean(), weights.sum()
     x_mean, y_mean = weights @ X / total, weights @ y / total
-    root = jnp.sqrt(weights)
-    return (X - x_mean) * root[:, None], (y - y_mean) * root, x_mean, y_mean
+    whole = gram(columns(X), weights)
+    target = (weights * y) @ X - total * x_mean * y_mean
+    return Centred(X, y, x_mean, y_mean, whole - total * jnp.outer(x_mean, x_mean), target, jnp.diag(whole))
+
+
+def line(X: jax.Array, y: jax.Array, weights: jax.Array, slope: jax.Array) -> Lines:
+    """Return the parameters of the plane with these slopes through the weighted means."""
+    total = weights.sum()
+    level = weights @ (y - y.mean()) / total - (weights @ (X - X.mean(axis=0)) / total) @ slope
+    return {"slope": slope, "level": level + y.mean() - X.mean(axis=0) @ slope}
+
+
+def along(params: Lines, X: jax.Array) -> jax.Array:
+    """Return values of the plane."""
+    return X @ params["slope"] + params["level"]
 
 
 @record
 class Linear(Inducer):
-    """Least squares with an intercept; the shortest coefficients where columns depend on each other."""
+    """Least squares with an intercept; the shortest coefficients where columns depend on each other.
+
+    Normal equations by Cholesky with a step of refinement; a column that is constant in the training
+    rows has coefficient 0. Where other columns depend on each other, nearly or wholly, the fit goes by
+    singular values of the weighted rows: one such fit in a batch costs the batch some 200 microseconds
+    a fit (500 rows, 20 columns).
+    """
 
     task: ClassVar[str] = "regression"
 
     def fit(self, key: jax.Array, X: jax.Array, y: jax.Array, weights: jax.Array, n_classes: int) -> Fitted:
-        """Solve the weighted problem by singular values."""
-        rows, targets, x_mean, y_mean = _centred(X, y, weights)
-        u, s, vt = jnp.linalg.svd(rows, full_matrices=False)
-        tiny = jnp.finfo(s.dtype).eps * max(X.shape) * s[0]
-        inverse = jnp.where(s > tiny, 1 / jnp.where(s > tiny, s, 1.0), 0.0)
-        slope = vt.T @ (inverse * (u.T @ targets))
-        return Fitted({"slope": slope, "level": y_mean - x_mean @ slope}, jnp.all(jnp.isfinite(slope)))
+        """Solve the weighted problem."""
+        if X.shape[0] <= X.shape[1]:
+            slope = _shortest(X, y, weights)
+        else:
+            # Under vmap a loop runs while one fit of the batch needs it: a branch would run always. What its
+            # body computes depends on its state, or the compiler would move it out of the loop.
+            slope, _ = jax.lax.while_loop(
+                lambda state: ~state[1],
+                lambda state: (_shortest(X, y, jnp.where(state[1], 1.0, weights)), jnp.asarray(True)),
+                _unique(X, y, weights),
+            )
+        return Fitted(line(X, y, weights, slope), jnp.all(jnp.isfinite(slope)))
 
     def predict(self, params: Lines, X: jax.Array) -> jax.Array:
         """Return values of the plane."""
-        return X @ params["slope"] + params["level"]
+        return along(params, X)
+
+
+def _unique(X: jax.Array, y: jax.Array, weights: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Return slopes by Cholesky, and whether columns are far enough from depending on each other."""
+    problem = centred(X, y, weights)
+    eps = jnp.finfo(X.dtype).eps
+    spread = jnp.diag(problem.matrix)
+    varies = spread > 4 * len(y) * eps * problem.raw
+    scale = jnp.where(varies, 1 / jnp.sqrt(jnp.where(varies, spread, 1.0)), 0.0)
+    matrix = problem.matrix * scale[:, None] * scale + jnp.diag(1.0 * ~varies)
+    factor = jnp.linalg.cholesky(matrix, symmetrize_input=False)
+    slope = scale * jax.scipy.linalg.cho_solve((factor, True), scale * problem.target)
+    rest = problem.gradient(weights, slope)
+    slope = slope + scale * jax.scipy.linalg.cho_solve((factor, True), scale * rest)
+    sound = jnp.all(~varies | (spread > jnp.sqrt(eps) * problem.raw)) & jnp.all(jnp.diag(factor) > eps**0.25)
+    return slope, sound | (weights.sum() <= 0)
+
+
+def _shortest(X: jax.Array, y: jax.Array, weights: jax.Array) -> jax.Array:
+    """Return the shortest slopes among those of least squares, by singular values."""
+    total, root = weights.sum(), jnp.sqrt(weights)[:, None]
+    table = jnp.concatenate([X, y[:, None]], axis=1)
+    table = root * (table - weights @ table / total)
+    if X.shape[0] > X.shape[1]:
+        table = jnp.linalg.qr(table, mode="r")
+    u, s, vt = jnp.linalg.svd(table[:, :-1], full_matrices=False)
+    tiny = jnp.finfo(s.dtype).eps * max(X.shape) * s[0]
+    inverse = jnp.where(s > tiny, 1 / jnp.where(s > tiny, s, 1.0), 0.0)
+    return (inverse * (table[:, -1] @ u)) @ vt
 
 
 @record
@@ -66,70 +142,30 @@ class Ridge(Inducer):
     task: ClassVar[str] = "regression"
 
     def fit(self, key: jax.Array, X: jax.Array, y: jax.Array, weights: jax.Array, n_classes: int) -> Fitted:
-        """Solve the normal equations by Cholesky."""
-        rows, targets, x_mean, y_mean = _centred(X, y, weights)
-        gram = rows.T @ rows + self.alpha * jnp.eye(X.shape[1], dtype=X.dtype)
-        slope = jax.scipy.linalg.cho_solve(jax.scipy.linalg.cho_factor(gram), rows.T @ targets)
-        return Fitted({"slope": slope, "level": y_mean - x_mean @ slope}, jnp.all(jnp.isfinite(slope)))
+        """Solve the normal equations by Cholesky: d of them, or n where rows are fewer."""
+        n, d = X.shape
+        slope = self._by_rows(X, y, weights) if n < d else self._by_columns(X, y, weights)
+        return Fitted(line(X, y, weights, slope), jnp.all(jnp.isfinite(slope)))
+
+    def _by_columns(self, X: jax.Array, y: jax.Array, weights: jax.Array) -> jax.Array:
+        problem = centred(X, y, weights)
+        matrix = problem.matrix + self.alpha * jnp.eye(X.shape[1], dtype=X.dtype)
+        factor = (jnp.linalg.cholesky(matrix, symmetrize_input=False), True)
+        slope = jax.scipy.linalg.cho_solve(factor, problem.target)
+        rest = problem.gradient(weights, slope) - self.alpha * slope
+        return slope + jax.scipy.linalg.cho_solve(factor, rest)
+
+    def _by_rows(self, X: jax.Array, y: jax.Array, weights: jax.Array) -> jax.Array:
+        X, y, share = X - X.mean(axis=0), y - y.mean(), weights / weights.sum()
+        kernel = X @ X.T
+        towards = kernel @ share
+        kernel = kernel - towards[:, None] - towards + share @ towards
+        root = jnp.sqrt(weights)
+        matrix = kernel * root[:, None] * root + self.alpha * jnp.eye(len(y), dtype=X.dtype)
+        factor = (jnp.linalg.cholesky(matrix, symmetrize_input=False), True)
+        dual = root * jax.scipy.linalg.cho_solve(factor, root * (y - share @ y))
+        return dual @ X - dual.sum() * (share @ X)
 
     def predict(self, params: Lines, X: jax.Array) -> jax.Array:
         """Return values of the plane."""
-        return X @ params["slope"] + params["level"]
-
-
-@record
-class Logistic(Inducer):
-    """Multinomial logistic regression: log loss plus ``|coefficients|**2 / (2 C)``; intercepts are free.
-
-    Two classes have one set of coefficients, as in scikit-learn. Newton's method with halved steps;
-    a fit that has not reached a gradient of 1e-8 a unit of weight after ``max_iter`` steps has not
-    converged.
-    """
-
-    C: float = 1.0
-    max_iter: int = static(default=50)
-
-    task: ClassVar[str] = "classification"
-
-    def fit(self, key: jax.Array, X: jax.Array, y: jax.Array, weights: jax.Array, n_classes: int) -> Fitted:
-        """Minimise by Newton steps from zero."""
-        n, d = X.shape
-        sets = 1 if n_classes == 2 else n_classes
-        design = jnp.concatenate([X, jnp.ones((n, 1), X.dtype)], axis=1)
-        penalised = jnp.tile(jnp.r_[jnp.ones(d), 0.0], sets).astype(X.dtype)
-        total = weights.sum()
-
-        def objective(theta: jax.Array) -> jax.Array:
-            logits = _logits(design @ theta.reshape(sets, d + 1).T)
-            chosen = jnp.take_along_axis(jax.nn.log_softmax(logits), y[:, None], axis=1)[:, 0]
-            return (-weights @ chosen + jnp.sum(penalised * theta**2) / (2 * self.C)) / total
-
-        gradient, hessian = jax.grad(objective), jax.hessian(objective)
-        # Softmax does not see a shift of all intercepts: a speck on the diagonal settles it.
-        speck = 1e-10 * jnp.eye(sets * (d + 1), dtype=X.dtype)
-        steps = 0.5 ** jnp.arange(12, dtype=X.dtype)
-
-        def going(state: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
-            _, slope, step = state
-            return (step < self.max_iter) & (jnp.max(jnp.abs(slope)) > 1e-8)
-
-        def newton(state: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
-            theta, slope, step = state
-            direction = jnp.linalg.solve(hessian(theta) + speck, slope)
-            tried = theta - steps[:, None] * direction
-            values = jax.vmap(objective)(tried)
-            best = tried[jnp.nanargmin(values)]
-            return best, gradient(best), step + 1
-
-        start = jnp.zeros(sets * (d + 1), X.dtype)
-        theta, slope, _ = jax.lax.while_loop(going, newton, (start, gradient(start), jnp.int32(0)))
-        return Fitted(theta.reshape(sets, d + 1), jnp.max(jnp.abs(slope)) <= 1e-8)
-
-    def predict(self, params: jax.Array, X: jax.Array) -> jax.Array:
-        """Return class probabilities (n, K)."""
-        return jax.nn.softmax(_logits(X @ params[:, :-1].T + params[:, -1]), axis=1)
-
-
-def _logits(scores: jax.Array) -> jax.Array:
-    """Return a logit for every class: for one column, of two classes, zero and the score."""
-    return jnp.concatenate([jnp.zeros_like(scores), scores], axis=1) if scores.shape[1] == 1 else scores
+        return along(params, X)

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from jaxci.coverage import Study
+from jaxci.coverage import GeneralizationStudy, Study
 
 # Arguments: folder, processes, index, port (0: no others).
 RUN = """
@@ -19,8 +19,8 @@ import jax
 folder, count, index, port = sys.argv[1], *map(int, sys.argv[2:5])
 if port:
     jax.distributed.initialize(f"localhost:{port}", count, index)
-from jaxci.coverage import Study
-results = Study.load(folder + ".toml").run(folder)
+from jaxci.coverage import load_study
+results = load_study(folder + ".toml").run(folder)
 print(results.n_done, len(jax.local_devices()))
 """
 
@@ -89,6 +89,22 @@ def test_several_processes(tmp_path, reference, count):
         assert finish(process) == ["2", "1"]
     same_tables(study.results(tmp_path / "study").columns, reference)
     assert not list((tmp_path / "study" / "parts").iterdir())
+
+
+def test_a_study_of_learners_over_devices_and_processes(tmp_path):
+    design = {"n_replications": 7, "n_groups": 3, "n_validation": 500}
+    study = GeneralizationStudy(["friedman1"], ["ridge"], ["squared"], ["cv_wald", "oob_t"], [30], **design)
+    tables = []
+    for name, count, devices in (("one", 1, 1), ("devices", 1, 2), ("processes", 2, 1)):
+        study.save(tmp_path / f"{name}.toml")
+        port = free_port() if count > 1 else 0
+        processes = [start(tmp_path / name, count, i, port, devices) for i in range(count)]
+        for process in processes:
+            assert finish(process) == ["1", str(devices)]
+        tables.append(study.results(tmp_path / name).columns)
+        del tables[-1]["seconds"]
+    for table in tables[1:]:
+        same_tables(table, tables[0])
 
 
 def test_killed_at_any_moment_and_run_again(tmp_path):

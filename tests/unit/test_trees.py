@@ -1,3 +1,5 @@
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -6,7 +8,7 @@ import pytest
 from jaxci.inducers.base import fit_predict
 from jaxci.inducers.boosting import Boosting
 from jaxci.inducers.forest import Forest
-from jaxci.inducers.tree import Tree, leaf_of
+from jaxci.inducers.tree import Tree, bin_codes
 
 sklearn = pytest.importorskip("sklearn")
 datasets = pytest.importorskip("sklearn.datasets")
@@ -15,8 +17,8 @@ tree = pytest.importorskip("sklearn.tree")
 
 KEY = jax.random.key(3)
 SMALL = {
-    "tree": Tree(max_depth=4),
-    "forest": Forest(n_trees=4, max_depth=4),
+    "tree": Tree(max_depth=3),
+    "forest": Forest(n_trees=4, max_depth=2),
     "boosting": Boosting(n_trees=5, max_depth=2, min_leaf=5.0),
 }
 
@@ -34,16 +36,25 @@ def smooth_data(classes, n=120, d=4, seed=1):
     return X + np.random.default_rng(seed).normal(size=X.shape), y, counts
 
 
-def fitted(inducer, X, y, weights, X_new, classes=0, key=KEY):
+@partial(jax.jit, static_argnums=6)
+def run(inducer, key, X, y, weights, X_new, classes):
+    found = inducer.fit(key, X, y, weights, classes)
+    return found.params, inducer.predict(found.params, X_new)
+
+
+def fitted(inducer, X, y, weights, X_new, classes=0, key=KEY, params=False):
     with jax.enable_x64(True):
         target = jnp.asarray(y, jnp.int32 if classes else float)
-        found = jax.jit(inducer.fit, static_argnums=4)(key, jnp.asarray(X), target, jnp.asarray(weights, float), classes)
-        return np.asarray(jax.jit(inducer.predict)(found.params, jnp.asarray(X_new)))
+        found = run(
+            inducer, key, jnp.asarray(X, float), target, jnp.asarray(weights, float), jnp.asarray(X_new, float), classes
+        )
+        return jax.tree.map(np.asarray, found if params else found[1])
 
 
 @pytest.mark.parametrize("classes", [0, 2, 3])
 def test_trees_are_scikit_learns_on_repeated_rows(classes):
-    X, y, counts = grid_data(classes, n=200, seed=classes)
+    # No two splits of these data gain the same; where they do, scikit-learn's tree depends on its seed.
+    X, y, counts = grid_data(classes, n=200)
     fresh = np.random.default_rng(9).uniform(-1, 10, (400, X.shape[1]))
     maker = tree.DecisionTreeClassifier if classes else tree.DecisionTreeRegressor
     for row in counts:
@@ -81,21 +92,12 @@ def test_rows_of_weight_zero_have_no_influence(name, classes):
     wild_X[out] = np.random.default_rng(2).normal(size=(out.sum(), X.shape[1])) * 1e6
     wild_y[out] = 0 if classes else 1e6
     np.testing.assert_array_equal(fitted(SMALL[name], wild_X, wild_y, weights, fresh, classes), found)
-    if name != "forest":
+    if name != "forest" and classes == 0:
         removed = fitted(SMALL[name], X[~out], y[~out], weights[~out], fresh, classes)
         np.testing.assert_allclose(removed, found, rtol=1e-12, atol=1e-12)
 
 
-def test_a_forest_does_not_depend_on_the_order_of_columns_values_alone():
-    # Poisson draws belong to positions: with weights of one value a forest sees only monotone ranks of X.
-    X, y, counts = smooth_data(0)
-    found = fitted(SMALL["forest"], X, y, counts[0], X)
-    cubed = fitted(SMALL["forest"], X**3, y, counts[0], X**3)
-    seen = counts[0] > 0
-    np.testing.assert_allclose(found[seen], cubed[seen], rtol=1e-9)
-
-
-@pytest.mark.parametrize("classes", [0, 2, 3])
+@pytest.mark.parametrize("classes", [0, 3])
 @pytest.mark.parametrize("name", ["tree", "forest", "boosting"])
 def test_fits_together_are_fits_one_at_a_time(name, classes):
     X, y, counts = smooth_data(classes)
@@ -110,55 +112,63 @@ def test_fits_together_are_fits_one_at_a_time(name, classes):
         np.testing.assert_allclose(together.sum(axis=2), 1)
 
 
-def test_a_stump_splits_at_the_midpoint_of_the_rows_it_saw(float64):
-    X = jnp.array([[0.0], [1.0], [2.0], [3.5], [7.0], [8.0]])
-    y = jnp.array([1.0, 1.0, 99.0, 1.0, 5.0, 6.0])
-    weights = jnp.array([1.0, 2.0, 0.0, 1.0, 1.0, 1.0])
-    (splits, means), _ = Tree(max_depth=1, min_leaf=1.0).fit(KEY, X, y, weights, 0)
+def test_a_stump_splits_at_the_midpoint_of_the_rows_it_saw():
+    X = np.array([[0.0], [1.0], [2.0], [3.5], [7.0], [8.0]])
+    y = np.array([1.0, 1.0, 99.0, 1.0, 5.0, 6.0])
+    weights = np.array([1.0, 2.0, 0.0, 1.0, 1.0, 1.0])
+    stump = Tree(max_depth=1, min_leaf=1.0)
+    (splits, means), found = fitted(stump, X, y, weights, [[5.25], [5.26]], params=True)
     assert splits.threshold[0] == 5.25
     np.testing.assert_allclose(means[:, 0], [1.0, 5.5])
-    assert leaf_of(splits, jnp.array([[5.25], [5.26]])).tolist() == [0, 1]
+    np.testing.assert_allclose(found, [1.0, 5.5])
 
 
-def test_a_node_without_a_gain_or_enough_weight_stays_a_leaf(float64):
-    X, ones = jnp.arange(6.0)[:, None], jnp.ones(6)
-    (splits, _), _ = Tree(max_depth=2, min_leaf=1.0).fit(KEY, X, jnp.full(6, 3.3), ones, 0)
-    assert jnp.isinf(splits.threshold).all()
-    (splits, _), _ = Tree(max_depth=2, min_leaf=4.0).fit(KEY, X, X[:, 0], ones, 0)
-    assert jnp.isinf(splits.threshold).all()
-    far = Tree(max_depth=2).predict((splits, jnp.arange(4.0)[:, None]), jnp.array([[jnp.inf], [-jnp.inf], [jnp.nan]]))
-    assert far.tolist() == [0, 0, 0]
+def test_a_node_without_a_gain_or_enough_weight_stays_a_leaf():
+    X, ones, far = np.arange(6.0)[:, None], np.ones(6), [[np.inf], [-np.inf], [np.nan]]
+    (splits, _), found = fitted(Tree(max_depth=2, min_leaf=1.0), X, np.full(6, 3.3), ones, far, params=True)
+    assert np.isinf(splits.threshold).all()
+    np.testing.assert_allclose(found, 3.3)
+    (splits, _), found = fitted(Tree(max_depth=2, min_leaf=4.0), X, X[:, 0], ones, far, params=True)
+    assert np.isinf(splits.threshold).all()
+    np.testing.assert_allclose(found, 2.5)
 
 
-def test_the_first_of_two_equal_features_is_chosen(float64):
+def test_the_first_of_two_equal_features_is_chosen():
     X, y, _ = smooth_data(0)
-    X = jnp.asarray(np.c_[X[:, 0], X, X[:, ::-1]])
-    (splits, _), _ = Tree(max_depth=3).fit(KEY, X, jnp.asarray(y), jnp.ones(len(y)), 0)
+    X = np.c_[X[:, 0], X, X[:, ::-1]]
+    (splits, _), _ = fitted(Tree(max_depth=3), X, y, np.ones(len(y)), X, params=True)
     assert set(splits.feature.tolist()) <= {0, 2, 3, 4}
 
 
-def test_the_first_round_of_boosting_by_hand(float64):
-    X = jnp.array([[0.0], [1.0], [2.0], [3.0]])
-    weights = jnp.array([1.0, 2.0, 1.0, 1.0])
+def test_a_forest_draws_features_for_every_node_and_rows_for_every_tree():
+    X, y, _ = smooth_data(0)
+    forest = Forest(n_trees=30, max_depth=2, max_features=1)
+    (splits, means), _ = fitted(forest, X, y, np.ones(len(y)), X, params=True)
+    assert (splits.feature[:, 1] != splits.feature[:, 2]).mean() > 0.5
+    assert np.bincount(splits.feature.ravel(), minlength=4).min() > 10
+    assert len(np.unique(splits.threshold[:, 0])) > 15
+    assert means.shape == (30, 4, 1)
+
+
+def test_the_first_round_of_boosting_by_hand():
+    X, weights = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([1.0, 2.0, 1.0, 1.0])
     one = Boosting(n_trees=1, max_depth=1, min_leaf=1.0, learning_rate=0.5, l2=2.0)
-    y = jnp.array([0.0, 1.0, 10.0, 12.0])
-    params, _ = one.fit(KEY, X, y, weights, 0)
+    found = fitted(one, X, [0.0, 1.0, 10.0, 12.0], weights, X)
     mean = 24 / 5
     left, right = (2 - 3 * mean) / (3 + 2), (22 - 2 * mean) / (2 + 2)
-    np.testing.assert_allclose(one.predict(params, X), mean + 0.5 * np.array([left, left, right, right]))
-    params, _ = one.fit(KEY, X, jnp.array([0, 0, 1, 1]), weights, 2)
+    np.testing.assert_allclose(found, mean + 0.5 * np.array([left, left, right, right]))
+    found = fitted(one, X, [0, 0, 1, 1], weights, X, 2)
     p, start = 2 / 5, np.log(2 / 3)
     left, right = -3 * p / (3 * p * (1 - p) + 2), 2 * (1 - p) / (2 * p * (1 - p) + 2)
     expected = 1 / (1 + np.exp(-start - 0.5 * np.array([left, left, right, right])))
-    np.testing.assert_allclose(one.predict(params, X)[:, 1], expected)
-    params, _ = one.fit(KEY, X, jnp.array([0, 0, 1, 2]), weights, 3)
+    np.testing.assert_allclose(found[:, 1], expected)
+    params, _ = fitted(one, X, [0, 0, 1, 2], weights, X, 3, params=True)
     np.testing.assert_allclose(params["start"], np.log([3 / 5, 1 / 5, 1 / 5]))
-    np.testing.assert_allclose(params["trees"][1][0, 0], 0.5 * np.array([6 / 5, -6 / 5]) / (np.array([3, 2]) * 0.24 + 2))
+    expected = 0.5 * np.array([6 / 5, -6 / 5]) / (np.array([3, 2]) * 0.24 + 2)
+    np.testing.assert_allclose(params["trees"][1][0, 0], expected)
 
 
 def test_many_values_are_cut_at_weighted_quantiles(float64):
-    from jaxci.inducers.tree import bin_codes
-
     rng = np.random.default_rng(0)
     X, weights = rng.normal(size=(400, 2)).round(2), rng.integers(0, 4, 400)
     codes = np.asarray(bin_codes(jnp.asarray(X), jnp.asarray(weights, float), 16))
@@ -170,15 +180,18 @@ def test_many_values_are_cut_at_weighted_quantiles(float64):
 
 
 def problems():
+    """Ten features and 440 rows each, so that a learner is compiled twice and no more."""
     rng = np.random.default_rng(7)
-    X, y = datasets.make_friedman1(600, noise=1.0, random_state=0)
-    yield "friedman", X, y, 0
-    X = rng.normal(size=(600, 8))
-    yield "linear", X, X @ rng.normal(size=8) + rng.normal(size=600), 0
-    X = rng.normal(size=(600, 6))
-    yield "logistic", X, (rng.logistic(size=600) < 2 * X[:, 0] - X[:, 1] * X[:, 2]).astype(int), 2
-    yield "diabetes", *datasets.load_diabetes(return_X_y=True), 0
-    yield "cancer", *datasets.load_breast_cancer(return_X_y=True), 2
+    X = rng.normal(size=(440, 10))
+    label = rng.logistic(size=440) < 2 * X[:, 0] - X[:, 1] * X[:, 2]
+    found = {
+        "friedman": (*datasets.make_friedman1(440, noise=1.0, random_state=0), 0),
+        "linear": (X, X @ rng.normal(size=10) + rng.normal(size=440), 0),
+        "logistic": (X, label.astype(int), 2),
+        "diabetes": (*datasets.load_diabetes(return_X_y=True), 0),
+        "cancer": (*datasets.load_breast_cancer(return_X_y=True), 2),
+    }
+    return [pytest.param(X[:440, :10], y[:440], classes, id=name) for name, (X, y, classes) in found.items()]
 
 
 PAIRS = {
@@ -209,3 +222,19 @@ def held_out_loss(found, y):
         return np.mean((found - y) ** 2) / np.var(y)
     target = np.eye(found.shape[1])[y]
     return np.sum((found - target) ** 2) / np.sum((target - target.mean(axis=0)) ** 2)
+
+
+@pytest.mark.parametrize(("X", "y", "classes"), problems())
+def test_held_out_losses_are_near_scikit_learns(X, y, classes):
+    """Mean over three splits: at most 10% and 0.01 of the trivial loss above that of the like estimator."""
+    rng = np.random.default_rng(1)
+    masks = np.array([rng.permutation(len(y)) < 2 * len(y) // 3 for _ in range(3)])
+    for name, (ours, make) in PAIRS.items():
+        found, _ = fit_predict(ours, KEY, X, y, masks.astype(int), classes)
+        losses = []
+        for mask, mine in zip(masks, found, strict=True):
+            theirs = make(classes).fit(X[mask], y[mask])
+            expected = theirs.predict_proba(X[~mask]) if classes else theirs.predict(X[~mask])
+            losses.append([held_out_loss(p, y[~mask]) for p in (mine[~mask], expected)])
+        mine, expected = np.mean(losses, axis=0)
+        assert mine <= 1.1 * expected + 0.01, (name, mine, expected)

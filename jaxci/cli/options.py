@@ -1,0 +1,48 @@
+"""Options that several commands have, and what they do around their work."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jaxci.cli.progress import progress
+
+File = Annotated[Path, typer.Argument(help="CSV or Parquet file, one row per case.", show_default=False)]
+Target = Annotated[str, typer.Option(metavar="COL", help="Column of the true labels or values.")]
+Method = Annotated[str, typer.Option(help="Interval method; see 'jaxci methods'.")]
+Level = Annotated[float, typer.Option(help="Confidence level, between 0 and 1.")]
+Alternative = Annotated[str, typer.Option(help="two-sided, less (upper bound) or greater (lower bound).")]
+Groups = Annotated[
+    str | None, typer.Option(metavar="COL", help="Column that names the cluster (patient, user) of a row.")
+]
+Strata = Annotated[str | None, typer.Option(metavar="COL", help="Column that names the stratum of a row.")]
+Weights = Annotated[str | None, typer.Option(metavar="COL", help="Column of case weights.")]
+PosLabel = Annotated[str | None, typer.Option(metavar="LABEL", help="The positive one of two labels.")]
+Labels = Annotated[
+    str | None,
+    typer.Option(metavar="LABEL,...", help="All labels in the order of the scores, if not those of the target."),
+]
+Resamples = Annotated[int, typer.Option(metavar="N", help="Number of bootstrap resamples.")]
+Seed = Annotated[int | None, typer.Option(metavar="N", help="Repeats a run; drawn and shown if not given.")]
+Csv = Annotated[Path | None, typer.Option("--csv", metavar="OUT", help="Also write the table as CSV.")]
+Json = Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Also write the result as JSON.")]
+
+
+def split(text: str | None) -> list[str]:
+    """Return the parts between commas."""
+    return [part.strip() for part in text.split(",") if part.strip()] if text else []
+
+
+@contextlib.contextmanager
+def working(label: str) -> Iterator[Callable[[int, int], None]]:
+    """Show progress, and leave remarks to the result, which holds them all."""
+    from jaxci.results import JaxciWarning
+
+    with warnings.catch_warnings(), progress(label) as advance:
+        warnings.simplefilter("ignore", JaxciWarning)
+        yield advance

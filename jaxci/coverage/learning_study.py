@@ -1,0 +1,270 @@
+"""A study of intervals for the generalization error: problems, sizes, learners, losses and methods."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import time
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxci.api.validation import check_choice, check_confidence_level, check_count, check_distinct, nearest, shown
+from jaxci.coverage.learning import Configuration, Found, LearningCell, rows_of, run_cell
+from jaxci.coverage.processes import Work
+from jaxci.coverage.runner import Runnable
+from jaxci.coverage.store import write_atomically
+from jaxci.distributions import FileProblem, Problem, problem, problem_from_dict, problem_to_dict
+from jaxci.distributions.problem_registry import problem_label
+from jaxci.generalization.losses import LOSSES
+from jaxci.generalization.registry import METHODS
+from jaxci.inducers.base import Inducer
+from jaxci.inducers.registry import inducer_from_dict, inducer_to_dict
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class GeneralizationStudy(Runnable):
+    """How often intervals for the generalization error hold the risk, its expectation, and their proxy.
+
+    Every problem is paired with the learners and losses of its task, at every sample size; the
+    methods of a cell share its data and, where their plans agree, its fits.
+
+    Parameters
+    ----------
+    problems : sequence or dict
+        Names of :data:`jaxci.distributions.PROBLEMS`, or objects (by name in a dict).
+    inducers : sequence or dict
+        Names of learners, tables of a name and fields, or objects (by name in a dict).
+    losses : sequence of str
+    methods : sequence
+        Names, or tables of a ``method``, settings of its plans (``n_folds``, ``p`` ...), options of its
+        formula, ``label`` and ``largest_n`` (the sample size up to which it is run).
+    sample_sizes : sequence of int
+    n_replications : int
+        Data sets a cell.
+    n_groups : int
+        Groups of data sets, each with its own splits.
+    n_validation : int
+        Fresh rows on which true risks are measured.
+    level : float
+    seed : int
+    name : str
+
+    Raises
+    ------
+    ValueError
+        If a field breaks its rule.
+
+    References
+    ----------
+    Schulz-Kuempel et al. (2024), section 5.
+
+    Examples
+    --------
+    >>> study = GeneralizationStudy(["friedman1"], ["ridge"], ["squared"], ["corrected_t"], [100])
+    >>> study.cell_names()
+    ('friedman1, ridge, squared, n=100',)
+    """
+
+    problems: Any
+    inducers: Any
+    losses: Sequence[str]
+    methods: Sequence[Any]
+    sample_sizes: Sequence[int]
+    n_replications: int = 500
+    n_groups: int = 20
+    n_validation: int = 100_000
+    level: float = 0.95
+    seed: int = 0
+    name: str = "generalization"
+
+    def __post_init__(self) -> None:
+        def keep(field: str, value: Any) -> None:
+            object.__setattr__(self, field, value)
+
+        keep("problems", _by_label("problems", self.problems, _problem, problem_label))
+        keep("inducers", _by_label("inducers", self.inducers, _inducer, _inducer_label))
+        losses = list(self.losses)
+        for loss in losses:
+            check_choice("losses", loss, LOSSES)
+        keep("losses", tuple(losses))
+        methods = [_configuration(entry) for entry in self.methods]
+        if not methods:
+            raise ValueError("methods must not be empty")
+        check_distinct("methods", [configuration.label for configuration in methods])
+        keep("methods", tuple(methods))
+        keep("sample_sizes", tuple(sorted({check_count("sample_sizes", n, 4) for n in self.sample_sizes})))
+        for field, least in (("n_replications", 2), ("n_groups", 1), ("n_validation", 2), ("seed", 0)):
+            keep(field, check_count(field, getattr(self, field), least))
+        keep("level", check_confidence_level(self.level))
+        if not self._places():
+            raise ValueError(
+                "problems, inducers and losses must be for one task in at least one cell; got "
+                f"{', '.join(self.problems)}; {', '.join(self.inducers)}; {', '.join(losses)}"
+            )
+
+    def _places(self) -> dict[str, tuple[str, str, str, int]]:
+        return {
+            f"{name}, {learner}, {loss}, n={n}": (name, learner, loss, n)
+            for name, law in self.problems.items()
+            for learner, made in self.inducers.items()
+            if made.task in (law.task, "any")
+            for loss in self.losses
+            if LOSSES[loss].task == law.task
+            for n in self.sample_sizes
+        }
+
+    @property
+    def tags(self) -> dict[str, dict[str, str]]:
+        """What describes each pair of a problem and a learner."""
+        return {
+            f"{name}, {learner}": {"problem": name, "inducer": learner}
+            for name, learner, _, _ in self._places().values()
+        }
+
+    def cell_names(self) -> tuple[str, ...]:
+        """Names of the cells."""
+        return tuple(self._places())
+
+    def cell(self, name: str) -> LearningCell:
+        """Return the cell called ``name``."""
+        law, learner, loss, n = self._places()[name]
+        chosen = [c for c in self.methods if c.largest_n is None or n <= c.largest_n]
+        return LearningCell(
+            self.problems[law],
+            n,
+            self.inducers[learner],
+            LOSSES[loss],
+            chosen,
+            self.n_replications,
+            self.n_groups,
+            self.n_validation,
+            self.level,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the design as plain values, as a study file holds it."""
+        fields = ("sample_sizes", "n_replications", "n_groups", "n_validation", "level", "seed")
+        plain = {field: getattr(self, field) for field in fields}
+        return {
+            "name": self.name,
+            "generalization": {
+                **plain,
+                "sample_sizes": list(self.sample_sizes),
+                "losses": list(self.losses),
+                "problems": {name: problem_to_dict(law) for name, law in self.problems.items()},
+                "inducers": {name: inducer_to_dict(made) for name, made in self.inducers.items()},
+                "methods": [_plain(configuration) for configuration in self.methods],
+            },
+        }
+
+    @classmethod
+    def from_dict(cls, description: Mapping[str, Any], **changes: Any) -> GeneralizationStudy:
+        """Return the study that :meth:`to_dict` described, with ``changes`` of its fields.
+
+        Raises
+        ------
+        ValueError
+            If a field is unknown or missing, or breaks its rule.
+        """
+        given = {"name": description.get("name", "generalization"), **description["generalization"], **changes}
+        fields = [f.name for f in dataclasses.fields(cls)]
+        for key in given:
+            if key not in fields:
+                raise ValueError(f"a study of learners has no field {key!r}; {nearest(key, fields)}")
+        for key in ("problems", "inducers", "losses", "methods", "sample_sizes"):
+            if key not in given:
+                raise ValueError(f"a study of learners needs the field {key!r}; got {', '.join(given)}")
+        return cls(**given)
+
+    def judged(self, name: str, work: Work, progress: Callable[[int, int], None]) -> dict[str, Any] | None:
+        """Simulate one cell; the first of several processes returns its record, the others None."""
+        started = time.perf_counter()
+        store, processes, cell = work.store, work.processes, self.cell(name)
+        law, learner, _, _ = self._places()[name]
+        if not cell.configurations:
+            return {"rows": [], "seconds": 0.0} if processes.index == 0 else None
+        # The data of a problem are the same for all learners, losses and methods.
+        key = jax.random.fold_in(jax.random.key(self.seed, impl="threefry2x32"), zlib.crc32(law.encode()))
+        key = jax.random.fold_in(key, cell.n)
+        mine = processes.mine(range(len(cell.group_sizes())))
+        found = run_cell(cell, key, mine, work.spread, progress) if mine else None
+        if processes.count > 1:
+            if found is not None:
+                held = io.BytesIO()
+                np.savez(held, **found.to_arrays())  # type: ignore[arg-type]
+                write_atomically(store.part(name, processes.index), held.getvalue())
+            processes.wait(f"counted {name}")
+            if processes.index > 0:
+                return None
+            paths = [p for i in range(processes.count) if (p := store.part(name, i)).exists()]
+            parts = []
+            for path in paths:
+                with np.load(path) as arrays:
+                    parts.append(Found.from_arrays(dict(arrays)))
+                path.unlink()
+            found = Found.merged(parts)
+        assert found is not None
+        tags = self.tags[f"{law}, {learner}"]
+        rows = [{**row, **tags} for row in rows_of(cell, found, f"{law}, {learner}")]
+        return {"rows": rows, "seconds": time.perf_counter() - started}
+
+
+def _by_label(
+    field: str, given: Any, read: Callable[[Any], Any], label: Callable[[Any, Any], str] | Callable[[Any], str]
+) -> dict[str, Any]:
+    if isinstance(given, Mapping):
+        found = {str(name): read(entry) for name, entry in given.items()}
+    else:
+        listed = [given] if isinstance(given, str) else list(given)
+        made = [(entry if isinstance(entry, str) else label(read(entry)), read(entry)) for entry in listed]  # type: ignore[call-arg]
+        check_distinct(field, [name for name, _ in made])
+        found = dict(made)
+    if not found:
+        raise ValueError(f"{field} must not be empty")
+    return found
+
+
+def _problem(entry: Any) -> Problem | FileProblem:
+    if isinstance(entry, Problem | FileProblem):
+        return entry
+    return problem(entry) if isinstance(entry, str) else problem_from_dict(entry)
+
+
+def _inducer(entry: Any) -> Inducer:
+    return entry if isinstance(entry, Inducer) else inducer_from_dict(entry)
+
+
+def _inducer_label(made: Inducer) -> str:
+    return str(inducer_to_dict(made)["name"])
+
+
+def _configuration(entry: Any) -> Configuration:
+    """Read a method: its name, or a table of the method, its settings and options."""
+    if isinstance(entry, Configuration):
+        return entry
+    given = {"method": entry} if isinstance(entry, str) else dict(entry)
+    if "method" not in given:
+        raise ValueError(f"a method must be a name or a table with a key 'method'; got {shown(entry)}")
+    method = METHODS[check_choice("methods", given.pop("method"), METHODS)]
+    label, largest = given.pop("label", method.name), given.pop("largest_n", None)
+    settings, options = method.plan_settings, method.options
+    for key in given:
+        if key not in settings | options:
+            raise ValueError(f"{method.name} has no setting {key!r}; {nearest(key, sorted(settings | options))}")
+    return Configuration(
+        str(label),
+        method.name,
+        {k: v for k, v in given.items() if k in settings},
+        {k: v for k, v in given.items() if k in options},
+        None if largest is None else check_count("largest_n", largest, 2),
+    )
+
+
+def _plain(configuration: Configuration) -> dict[str, Any]:
+    limit = {} if configuration.largest_n is None else {"largest_n": configuration.largest_n}
+    named = {"method": configuration.method, "label": configuration.label}
+    return {**named, **configuration.settings, **configuration.options, **limit}

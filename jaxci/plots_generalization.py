@@ -1,0 +1,145 @@
+"""Pictures of intervals for the generalization error of learners."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from jaxci.coverage.analysis import StudyTable, groups, levels_of, require, take
+from jaxci.plots import INK, LOWEST, axes_grid, legend_above, selected_rows, styles_of
+
+TARGETS = {
+    "coverage": "risk of the fitted model",
+    "coverage_expected": "expected risk",
+    "coverage_proxy": "proxy of the method",
+}
+"""Columns of coverage, and what they are of."""
+
+
+def target_coverage(results: StudyTable, *, n: int | None = None) -> Any:
+    """Coverage of the risk, the expected risk and the proxy, method by method.
+
+    One point a problem and learner, coloured by the learner; a bar at their mean. Points below 50%
+    lie at the edge.
+
+    Parameters
+    ----------
+    results : StudyResults
+        Of a study of learners.
+    n : int, optional
+        Sample size; the largest by default.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    References
+    ----------
+    Schulz-Kuempel et al. (2024), Figures 3 to 5.
+    """
+    require(results.columns, ("inducer", *TARGETS))
+    table, level = selected_rows(results, None, None, None)
+    sizes = levels_of(table["n"])
+    n = max(sizes) if n is None else n
+    if n not in sizes:
+        raise ValueError(f"n must be a simulated sample size ({', '.join(map(str, sizes))}); got {n}")
+    table = take(table, np.flatnonzero(table["n"] == n))
+    methods = levels_of(table["method"])
+    styles = styles_of(results, "inducer")
+    figure, grid = axes_grid(len(TARGETS), height=0.25 * len(methods) + 1.2, sharey=True)
+    for axes, (column, what) in zip(grid, TARGETS.items(), strict=True):
+        for place, method in enumerate(methods):
+            part = take(table, np.flatnonzero((table["method"] == method) & ~np.isnan(table[column])))
+            shares = part[column]
+            if len(shares) == 0:
+                continue
+            learners = part["inducer"].tolist()
+            offsets = np.linspace(-0.25, 0.25, len(shares)) if len(shares) > 1 else np.zeros(1)
+            for share, learner, offset in zip(shares, learners, offsets, strict=True):
+                colour, marker, _ = styles[learner]
+                axes.plot(100 * max(share, LOWEST), place + offset, color=colour, marker=marker, markersize=3.5)
+            mean = 100 * max(float(shares.mean()), LOWEST)
+            axes.plot([mean, mean], [place - 0.35, place + 0.35], color=INK, linewidth=2)
+        axes.axvline(100 * level, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+        axes.set_xlim(100 * LOWEST - 1, 101)
+        axes.set_yticks(range(len(methods)), methods)
+        axes.set_title(what, loc="left", fontsize=9, color=INK)
+    grid[0].invert_yaxis()
+    figure.supxlabel(f"Coverage of {100 * level:g}% intervals (%), n = {n}", fontsize=10, color=INK)
+    legend_above(figure, levels_of(table["inducer"]), styles, lines=False)
+    return figure
+
+
+def coverage_against_width(results: StudyTable) -> Any:
+    """Mean coverage of the risk against the median relative width, one point a method, one panel a sample size.
+
+    Relative widths are over the standard deviation of the estimate: about 4 is perfect at 95%, and more
+    than 8 is useless.
+
+    Parameters
+    ----------
+    results : StudyResults
+        Of a study of learners.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    References
+    ----------
+    Schulz-Kuempel et al. (2024), section 5.3 and Figure 2.
+    """
+    require(results.columns, ("relative_width", "coverage"))
+    table, level = selected_rows(results, None, None, None)
+    styles = styles_of(results, "method")
+    panels = groups(table, ("n",))
+    figure, grid = axes_grid(len(panels), height=2.8, sharey=True)
+    for axes, ((n,), where) in zip(grid, panels.items(), strict=True):
+        for (method,), rows in groups(take(table, where), ("method",)).items():
+            part = take(take(table, where), rows)
+            colour, marker, _ = styles[method]
+            width = float(np.nanmedian(part["relative_width"]))
+            axes.plot(width, 100 * float(np.mean(part["coverage"])), color=colour, marker=marker, markersize=6)
+        axes.axhline(100 * level, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+        axes.axvline(4, color=INK, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
+        axes.set_title(f"n = {n}", loc="left", fontsize=9, color=INK)
+    figure.supxlabel("Median width / standard deviation of the estimate", fontsize=10, color=INK)
+    figure.supylabel("Mean coverage of the risk (%)", fontsize=10, color=INK)
+    legend_above(figure, levels_of(table["method"]), styles, lines=False)
+    return figure
+
+
+def cost_against_n(results: StudyTable) -> Any:
+    """Fits and seconds of one interval against the sample size, averaged over problems and learners.
+
+    Parameters
+    ----------
+    results : StudyResults
+        Of a study of learners.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    References
+    ----------
+    Schulz-Kuempel et al. (2024), Figure 8.
+    """
+    require(results.columns, ("fits", "seconds"))
+    table, _ = selected_rows(results, None, None, None)
+    styles = styles_of(results, "method")
+    figure, grid = axes_grid(2, height=2.8, sharey=False)
+    for axes, (column, what) in zip(grid, (("fits", "Fits"), ("seconds", "Seconds")), strict=True):
+        for (method,), rows in groups(table, ("method",)).items():
+            part = take(table, rows)
+            sizes = levels_of(part["n"])
+            means = [float(np.mean(part[column][part["n"] == n])) for n in sizes]
+            colour, marker, dash = styles[method]
+            axes.plot(sizes, means, color=colour, marker=marker, linestyle=dash, markersize=4, linewidth=1.3)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_title(f"{what} of one interval", loc="left", fontsize=9, color=INK)
+    figure.supxlabel("n", fontsize=10, color=INK)
+    legend_above(figure, levels_of(table["method"]), styles, lines=True)
+    return figure

@@ -1,0 +1,197 @@
+"""Studies of intervals for the generalization error."""
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+
+import jaxci
+from jaxci.coverage import GeneralizationStudy, load_study
+from jaxci.coverage.learning import Configuration, LearningCell, rows_of, run_cell
+from jaxci.coverage.sharding import Spread
+from jaxci.distributions import BatesRegression, FileProblem, Friedman1, problem
+from jaxci.generalization import LOSSES, METHODS
+from jaxci.inducers import Linear, Logistic, Ridge
+
+KEY = jax.random.key(5, impl="threefry2x32")
+
+
+def cell(**changes):
+    given = {
+        "problem": Friedman1(),
+        "n": 40,
+        "learner": Ridge(),
+        "loss": LOSSES["squared"],
+        "configurations": [Configuration("corrected_t", "corrected_t"), Configuration("cv_wald", "cv_wald")],
+        "n_replications": 6,
+        "n_groups": 2,
+        "n_validation": 3000,
+        "level": 0.9,
+    }
+    return LearningCell(**{**given, **changes})
+
+
+def small(**changes):
+    given = {
+        "problems": ["friedman1", "bates_classif_20"],
+        "inducers": ["ridge", "logistic"],
+        "losses": ["squared", "zero_one"],
+        "methods": ["corrected_t", {"method": "cv_wald", "n_folds": 5, "label": "cv_5"}],
+        "sample_sizes": [30, 60],
+        "n_replications": 6,
+        "n_groups": 2,
+        "n_validation": 2000,
+    }
+    return GeneralizationStudy(**{**given, **changes})
+
+
+@pytest.mark.parametrize(
+    ("name", "learner", "loss"),
+    [("friedman1", Ridge(), "winsorized"), ("bates_classif_20", Logistic(), "log"), ("friedman1", Linear(), "squared")],
+)
+def test_a_cell_gives_what_the_verb_gives_for_each_data_set(name, learner, loss):
+    methods = ["corrected_t", "conservative_z", "bootstrap_632_plus", "nested_cv"]
+    settings = {"conservative_z": {"n_subsamples": 3, "n_pairs": 4}, "nested_cv": {"n_repetitions": 2}}
+    settings["bootstrap_632_plus"] = {"n_resamples": 30}
+    made = cell(
+        problem=problem(name),
+        learner=learner,
+        loss=LOSSES[loss],
+        configurations=[Configuration(m, m, settings.get(m, {})) for m in methods],
+    )
+    found = run_cell(made, KEY, [0, 1], Spread.over())
+    assert found.estimates.shape == (6, 4)
+    with jax.enable_x64(True):
+        X, y = map(np.asarray, made.data(KEY, [4]))
+    seed = int(jax.random.bits(jax.random.fold_in(jax.random.fold_in(KEY, 3), 1)))
+    for c, configuration in enumerate(made.configurations):
+        alone = jaxci.generalization_interval(
+            learner, X[0], y[0], loss=loss, method=configuration.method, plan=configuration.plans(40, seed),
+            confidence_level=0.9, progress=False,
+        )  # fmt: skip
+        low, high = found.low[4, c], found.high[4, c]
+        np.testing.assert_allclose(found.estimates[4, c], alone.estimate, rtol=1e-8)
+        np.testing.assert_allclose(max(low, 0), alone.confidence_interval.low, rtol=1e-7)
+        np.testing.assert_allclose(high, alone.confidence_interval.high, rtol=1e-7)
+        assert found.fits[c] == alone.n_fits
+
+
+def test_the_risk_is_that_of_the_model_of_all_rows():
+    """Of a linear model, noise plus the squared distance of the coefficients, for normal features."""
+    made = cell(problem=BatesRegression(), learner=Linear(), n_validation=100_000, n=60)
+    found = run_cell(made, KEY, [0, 1], Spread.over())
+    with jax.enable_x64(True):
+        X, y = map(np.asarray, made.data(KEY, range(6)))
+    truth = np.r_[np.ones(5), np.zeros(15), 0.0]
+    for r in range(6):
+        fitted = np.linalg.lstsq(np.c_[X[r], np.ones(60)], y[r], rcond=None)[0]
+        np.testing.assert_allclose(found.risks[r], 1 + np.sum((fitted - truth) ** 2), rtol=0.02)
+    assert np.isnan(found.proxies[:, 0]).all()
+    assert (found.proxies[:, 1] > found.risks - 0.2).all()  # models of nine tenths of the rows
+
+
+def test_groups_can_be_run_apart():
+    whole = run_cell(cell(), KEY, [0, 1], Spread.over())
+    parts = [run_cell(cell(), KEY, [g], Spread.over()) for g in (0, 1)]
+    np.testing.assert_array_equal(whole.low, np.concatenate([part.low for part in parts]))
+    again = type(whole).from_arrays(whole.to_arrays())
+    np.testing.assert_array_equal(again.high, whole.high)
+
+
+def test_rows_of_a_cell():
+    made = cell()
+    found = run_cell(made, KEY, [0, 1], Spread.over())
+    row = rows_of(made, found, "here")[0]
+    inside = (found.low[:, 0] <= found.risks) & (found.risks <= found.high[:, 0])
+    assert row["coverage"] == inside.mean()
+    expected = found.risks.mean()
+    assert row["coverage_expected"] == np.mean((found.low[:, 0] <= expected) & (expected <= found.high[:, 0]))
+    np.testing.assert_allclose(
+        row["relative_width"], np.median(found.high[:, 0] - found.low[:, 0]) / found.estimates[:, 0].std(ddof=1)
+    )
+    assert np.isnan(row["coverage_proxy"])
+    assert not np.isnan(rows_of(made, found, "here")[1]["coverage_proxy"])
+
+
+def test_a_study_pairs_learners_with_problems_of_their_task():
+    study = small()
+    assert study.cell_names() == (
+        "friedman1, ridge, squared, n=30",
+        "friedman1, ridge, squared, n=60",
+        "bates_classif_20, logistic, zero_one, n=30",
+        "bates_classif_20, logistic, zero_one, n=60",
+    )
+    limited = small(methods=["corrected_t", {"method": "cv_wald", "largest_n": 30}])
+    labels = [c.label for c in limited.cell("friedman1, ridge, squared, n=60").configurations]
+    assert labels == ["corrected_t"]
+
+
+def test_a_study_is_run_resumed_and_reported(tmp_path):
+    study = small()
+    study.save(tmp_path / "study.toml")
+    again = load_study(tmp_path / "study.toml")
+    assert again.to_dict() == study.to_dict()
+    results = study.run(tmp_path / "out")
+    assert (results.n_cells, len(results.columns["method"])) == (4, 8)
+    assert set(results.columns["inducer"]) == {"ridge", "logistic"}
+    name = next((tmp_path / "out" / "cells").glob("friedman1*60*"))
+    before = name.read_text()
+    name.unlink()
+    resumed = again.run(tmp_path / "out")
+    np.testing.assert_array_equal(resumed.columns["coverage"], results.columns["coverage"])
+    np.testing.assert_array_equal(resumed.columns["mean_width"], results.columns["mean_width"])
+    assert '"coverage"' in before
+    with pytest.raises(ValueError, match=r"holds another study: generalization\.level"):
+        small(level=0.8).run(tmp_path / "out")
+    pytest.importorskip("matplotlib")
+    results.report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "Generalization error" in page
+    assert "Fits and time of one interval" in page
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"problems": ["friedman"]}, "no problem 'friedman': did you mean 'friedman1'"),
+        ({"inducers": ["rigde"]}, "no learner 'rigde': did you mean 'ridge'"),
+        ({"inducers": [{"name": "ridge", "alfa": 1.0}]}, "has no field 'alfa': did you mean 'alpha'"),
+        ({"losses": ["hinge"]}, "losses must be one of"),
+        ({"methods": ["percentile"]}, "methods must be one of"),
+        ({"methods": [{"method": "cv_wald", "folds": 3}]}, "cv_wald has no setting 'folds'; did you mean 'n_folds'"),
+        ({"methods": ["cv_wald", "cv_wald"]}, "methods must be distinct|cv_wald"),
+        ({"methods": []}, "methods must not be empty"),
+        ({"losses": ["zero_one"], "problems": ["friedman1"]}, "must be for one task in at least one cell"),
+        ({"n_replications": 1}, "n_replications must be"),
+    ],
+)
+def test_bad_designs_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        small(**change)
+
+
+@pytest.mark.parametrize("name", ["generalization", "generalization-paper"])
+def test_bundled_studies_are_whole(name):
+    study = load_study(name, n_replications=2)
+    assert len(study.cell_names()) > 10
+    for configuration in study.methods:
+        if configuration.largest_n is None:
+            assert configuration.plans(100, 0)
+        assert configuration.method in METHODS
+    assert study.n_replications == 2
+
+
+def test_a_file_gives_disjoint_data_sets(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 3))
+    table = pandas.DataFrame(X, columns=["a", "b", "c"]).assign(y=X.sum(axis=1) + rng.normal(size=900))
+    table.to_csv(tmp_path / "t.csv", index=False)
+    law = FileProblem(str(tmp_path / "t.csv"), "y", "regression", n_validation=400)
+    study = small(problems={"table": law}, inducers=["linear"], losses=["squared"], n_validation=400)
+    results = study.run(tmp_path / "out")
+    np.testing.assert_allclose(results.columns["truth"], 1.1, atol=0.3)
+    assert GeneralizationStudy.from_dict(study.to_dict()).to_dict() == study.to_dict()
+    with pytest.raises(ValueError, match="enough for 5 replications of size 100"):
+        dataclasses.replace(study, sample_sizes=[100]).run(tmp_path / "more")
