@@ -163,9 +163,12 @@ METHODS: dict[str, Method] = {
         Method(
             "replace_one_cv",
             splitting.replace_one_cv,
-            (Role(("replace_one_cv",), splits.replace_one_cv, {"n_folds": 5}),),
-            "expected risk of models fitted on half the rows",
-            "(n/2 + 1) K",
+            (
+                Role(("replace_one_cv",), splits.replace_one_cv, {"n_folds": 5}),
+                Role(("kfold",), splits.kfold, {"n_folds": 5}),
+            ),
+            "expected risk at the training size of the folds",
+            "(n/2 + 2) K",
         ),
         Method(
             "repeated_replace_one_cv",
@@ -176,9 +179,10 @@ METHODS: dict[str, Method] = {
                     splits.repeated_replace_one_cv,
                     {"n_folds": 5, "n_repetitions": 5},
                 ),
+                Role(("repeated_kfold",), splits.repeated_kfold, {"n_folds": 5, "n_repetitions": 5}),
             ),
-            "expected risk of models fitted on half the rows",
-            "(n/2 + 1) R K",
+            "expected risk at the training size of the folds",
+            "(n/2 + 2) R K",
         ),
         Method(
             "cv_wald",

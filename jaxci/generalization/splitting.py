@@ -130,14 +130,19 @@ def nested_cv(of: Resampled, *, level: float = 0.95, correction: str = "printed"
     return normal(nested - bias, error, level)
 
 
-def replace_one_cv(of: Resampled, *, level: float = 0.95, constant: str = "corrected") -> LossInterval:
+def replace_one_cv(
+    of: Resampled, whole: Resampled, *, level: float = 0.95, constant: str = "corrected"
+) -> LossInterval:
     """Replace-one cross-validation, once or repeated (Austern and Zhou 2020).
 
-    The variance is ``n/4 sum_l (P - P_l)**2`` over the replaced rows l; ``constant="original"`` has
+    The estimate is the CV loss of all rows, ``whole``. The variance is ``n/4 sum_l (P - P_l)**2``, where P
+    is the CV loss of half the rows, and P_l the same with row l replaced; ``constant="original"`` has
     ``n/2``, which makes the interval sqrt(2) times as wide.
     """
     of.need("replace_one_cv", "replace_one_cv", "repeated_replace_one_cv")
+    whole.need("replace_one_cv", "kfold", "repeated_kfold")
     of.need_all("replace_one_cv")
+    whole.need_all("replace_one_cv")
     factors = {"corrected": 0.25, "original": 0.5}
     if constant not in factors:
         raise ValueError(f"constant must be 'corrected' or 'original'; got {constant!r}")
@@ -146,4 +151,4 @@ def replace_one_cv(of: Resampled, *, level: float = 0.95, constant: str = "corre
     _, place = np.unique(plan.extra, return_inverse=True)  # -1, the base, comes first
     means = np.bincount(place, of.sums) / (plan.n // 2 * repetitions)
     squared = factors[constant] * plan.n * float(np.sum((means[0] - means[1:]) ** 2))
-    return normal(float(means[0]), math.sqrt(squared / plan.n), level)
+    return normal(float(whole.sums.sum() / whole.sizes.sum()), math.sqrt(squared / plan.n), level)

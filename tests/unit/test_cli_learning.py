@@ -1,0 +1,89 @@
+"""The command ``jaxci generalization``."""
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+
+import jaxci
+from jaxci.cli import main
+from jaxci.inducers import Ridge
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = X @ [1.0, -1.0] + rng.normal(size=60)
+    return X, y, np.where(y > 0, "yes", "no"), np.arange(60) // 5
+
+
+@pytest.fixture(scope="module")
+def file(table, tmp_path_factory):
+    path = tmp_path_factory.mktemp("cli") / "table.csv"
+    X, y, label, group = table
+    rows = [f"{a},{b},{c},{d},{e}" for (a, b), c, d, e in zip(X.tolist(), y, label, group, strict=True)]
+    path.write_text("\n".join(["a,b,y,label,g", *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def run(capsys, *arguments):
+    code = main(["generalization", *map(str, arguments)])
+    return code, *capsys.readouterr()
+
+
+def test_an_interval_from_a_file(capsys, file, table, tmp_path):
+    out = tmp_path / "out.json"
+    code, text, _ = run(
+        capsys, file, "--target", "y", "--model", "ridge:alpha=2", "--features", "a,b", "--method", "corrected_t",
+        "--seed", 3, "--json", out, "--csv", tmp_path / "out.csv",
+    )  # fmt: skip
+    assert code == 0
+    assert "repeat with --seed 3" in text
+    assert "25 fits" in text
+    expected = jaxci.generalization_interval(Ridge(alpha=2), table[0], table[1], method="corrected_t", rng=3)
+    found = json.loads(out.read_text())
+    np.testing.assert_allclose(found["estimate"], expected.estimate, rtol=1e-12)
+    assert found["target"] == expected.target
+    assert "corrected_t" in (tmp_path / "out.csv").read_text()
+
+
+def test_two_learners_with_groups(capsys, file):
+    code, text, _ = run(
+        capsys, file, "--target", "label", "--model", "logistic", "--versus", "constant", "--features", "a,b",
+        "--groups", "g", "--loss", "log", "--seed", 1,
+    )  # fmt: skip
+    assert code == 0
+    assert "confidence intervals of the difference a - b, n = 60" in text
+    assert "p = " in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--target", "y", "--model", "rigde"], "no learner 'rigde': did you mean 'ridge'?"),
+        (["--target", "y", "--model", "ridge:alpha"], "--model must be NAME or NAME:field=value"),
+        (["--target", "y", "--model", "ridge"], "features must be numbers; label are not"),
+        (["--target", "z", "--model", "ridge", "--features", "a"], "no column 'z'"),
+        (["--target", "y", "--model", "ridge", "--features", "a,label"], "column 'label' must hold numbers; got"),
+        (["--target", "y", "--model", "ridge", "--features", "a", "--loss", "log"], "loss must be one of squared"),
+        (["--target", "y"], "--model"),
+    ],
+)
+def test_bad_input_is_one_line(capsys, file, arguments, message):
+    code, out, err = run(capsys, file, *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_help_names_every_learner(capsys):
+    from jaxci.inducers.registry import INDUCERS
+
+    _, text, _ = run(capsys, "--help")
+    words = " ".join(text.replace("│", " ").split())
+    for name in INDUCERS:
+        assert name in words
