@@ -67,11 +67,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--replications", type=int, default=500)
     parser.add_argument("--reference", type=Path)
+    parser.add_argument("--problem", choices=[problem for problem, _, _ in CASES], action="append")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     reference = read_reference(options.reference)
     rows, largest = [], 0.0
     for problem, learner, loss in CASES:
+        if options.problem and problem not in options.problem:
+            continue
         study = GeneralizationStudy(
             [problem], [learner], [loss], methods(), SIZES, n_replications=options.replications, n_groups=50, seed=1
         )

@@ -21,7 +21,7 @@ STEPS = 10
 class Lasso(Inducer):
     """Mean squared error over 2 plus ``alpha * sum(|coefficients|)``; the intercept is free.
 
-    As scikit-learn's ``Lasso``, to the optimum: the optimality residual falls below 1e-10 (1e-5 in single
+    As scikit-learn's ``Lasso``, to the optimum: the optimality residual falls below 1e-12 (1e-5 in single
     precision) of the largest slope at 0 within ``max_iter`` steps, or the fit has not converged.
     """
 
@@ -150,7 +150,7 @@ def _by_rows(X: jax.Array, y: jax.Array, weights: jax.Array, l1: jax.Array, l2: 
 def _solve(problem: _Problem, max_iter: int) -> tuple[_State, jax.Array]:
     """Minimise; return the last state and whether it is optimal."""
     d, dtype = problem.r.shape[0], problem.r.dtype
-    tolerance = max(1e-10, 100 * float(jnp.finfo(dtype).eps)) * jnp.max(jnp.abs(problem.r))
+    tolerance = max(1e-12, 100 * float(jnp.finfo(dtype).eps)) * jnp.max(jnp.abs(problem.r))
 
     def residual(u: jax.Array) -> jax.Array:
         return jnp.max(jnp.abs(u - _soft(u - problem.times(u) + problem.r, problem.l1)))

@@ -116,8 +116,11 @@ def grow(
         feature = jnp.where(splits, tried[at], 0)
         right = (columns[chosen[node], rows] > bins[at][node]) & splits[node]
         x = X[rows, feature[node]]
-        low = jnp.full(nodes, -jnp.inf, x.dtype).at[node].max(jnp.where((weights > 0) & ~right, x, -jnp.inf))
-        high = jnp.full(nodes, jnp.inf, x.dtype).at[node].min(jnp.where((weights > 0) & right, x, jnp.inf))
+        # The largest value on the left, and the largest negative of a value on the right.
+        ends = jnp.stack([jnp.where(right, -jnp.inf, x), jnp.where(right, -x, -jnp.inf)], axis=1)
+        ends = jnp.where(weights[:, None] > 0, ends, -jnp.inf)
+        ends = jnp.full((nodes, 2), -jnp.inf, x.dtype).at[node].max(ends)
+        low, high = ends[:, 0], -ends[:, 1]
         middle = low + (high - low) / 2
         found.append(Splits(feature, jnp.where(splits, jnp.where(middle < high, middle, low), jnp.inf)))
         node = 2 * node + right
