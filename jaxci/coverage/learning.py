@@ -212,8 +212,7 @@ class _Group:
         rest = iter(places)
         self.places = [[next(rest) for _ in plans] for plans in self.plans]
         self.n_classes = cell.problem.n_classes
-        d = cell.problem.n_features
-        self.per_fit = 8 * cell.n * (d + max(self.n_classes, 1) + 4)
+        self.per_fit = cell.learner.bytes_of_fit(cell.n, cell.problem.n_features, self.n_classes)
         # Losses and predictions of all fits of a data set are held at once.
         held = 8 * cell.n * len(self.counts) * (2 + max(self.n_classes, 1))
         self.at_once = int(np.clip(FIT_BUDGET // held, 1, 64))

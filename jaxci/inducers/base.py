@@ -27,6 +27,10 @@ class Inducer(abc.ABC):
 
     task: ClassVar[str]
 
+    def bytes_of_fit(self, n: int, d: int, n_classes: int) -> int:
+        """Return about how many bytes one fit of a batch takes, with its predictions of n rows of d features."""
+        return 8 * n * (d + max(n_classes, 1) + 4)
+
     @abc.abstractmethod
     def fit(self, key: jax.Array, X: jax.Array, y: jax.Array, weights: jax.Array, n_classes: int) -> Fitted:
         """Fit to rows ``X`` (n, d) and ``y`` (n,) that count ``weights`` (n,) times.
@@ -50,6 +54,12 @@ def _fits(inducer: Inducer, keys: jax.Array, X: jax.Array, y: jax.Array, counts:
 
 
 _compiled = jax.jit(_fits, static_argnums=5)
+
+
+@jax.jit
+def _numbered(key: jax.Array, numbers: jax.Array) -> jax.Array:
+    return jax.vmap(lambda i: jax.random.fold_in(key, i))(numbers)
+
 
 FIT_BUDGET = 2**28
 """Bytes that the predictions and workspaces of fits made together may take, where no limit is given."""
@@ -100,11 +110,11 @@ def batches(
 
     Notes
     -----
-    Double precision. Memory: about ``8 n (d + K + 4)`` bytes a fit in a batch. Of more than
+    Double precision. Memory: :meth:`Inducer.bytes_of_fit` for each in a batch. Of more than
     :data:`MANY` fits there are several batches, so that a caller sees how they go on.
     """
     n, d = X.shape
-    per_fit = 8 * n * (d + max(n_classes, 1) + 4)
+    per_fit = inducer.bytes_of_fit(n, d, n_classes)
     most = len(train_counts) if len(train_counts) <= MANY else -(-len(train_counts) // 8)
     size = int(np.clip((memory_limit or FIT_BUDGET) // per_fit, 1, most))
     with jax.enable_x64(True):
@@ -113,7 +123,7 @@ def batches(
         # The last batch is padded with its own last fit, so that one program serves all.
         ids = np.minimum(np.arange(start, start + size), len(train_counts) - 1)
         with jax.enable_x64(True):
-            keys = jax.vmap(lambda i: jax.random.fold_in(key, i))(jnp.asarray(ids, jnp.int32))
+            keys = _numbered(key, jnp.asarray(ids, jnp.int32))
             counts = jnp.asarray(train_counts[ids], jnp.float64)
             predictions, converged = map(np.asarray, _compiled(inducer, keys, rows, targets, counts, n_classes))
         kept = min(size, len(train_counts) - start)

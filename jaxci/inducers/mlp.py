@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import optax  # type: ignore[import-untyped]
+import optax
 
 from jaxci.inducers.base import Fitted, Inducer
 from jaxci.records import record, static
@@ -61,6 +61,10 @@ class MLP(Inducer):
     patience: int = static(default=20)
 
     task: ClassVar[str] = "any"
+
+    def bytes_of_fit(self, n: int, d: int, n_classes: int) -> int:
+        """Count the activations of the layers and their gradients too."""
+        return 8 * n * (d + max(n_classes, 1) + 4 + 3 * sum(self.hidden))
 
     def fit(self, key: jax.Array, X: jax.Array, y: jax.Array, weights: jax.Array, n_classes: int) -> Fitted:
         """Train by Adam from Glorot's uniform start."""
