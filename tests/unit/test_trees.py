@@ -65,7 +65,7 @@ def test_trees_are_scikit_learns_on_repeated_rows(classes):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("classes", [0, 2, 3])
+@pytest.mark.parametrize("classes", [0, 3])
 @pytest.mark.parametrize("name", ["tree", "boosting"])
 def test_weights_are_repeated_rows_in_any_order(name, classes):
     X, y, counts = smooth_data(classes)
@@ -95,9 +95,7 @@ def test_rows_of_weight_zero_have_no_influence(name, classes):
     np.testing.assert_array_equal(fitted(SMALL[name], wild_X, wild_y, weights, fresh, classes), found)
 
 
-@pytest.mark.parametrize(
-    ("name", "classes"), [("tree", 2), ("forest", 0), ("forest", 3), ("boosting", 0), ("boosting", 2)]
-)
+@pytest.mark.parametrize(("name", "classes"), [("tree", 2), ("forest", 0), ("boosting", 3)])
 def test_fits_together_are_fits_one_at_a_time(name, classes):
     X, y, counts = smooth_data(classes)
     together, converged = fit_predict(SMALL[name], KEY, X, y, counts, classes)
@@ -200,9 +198,9 @@ PAIRS = {
         ),
     ),
     "forest": (
-        Forest(n_trees=100, max_depth=6, min_leaf=3.0),
+        Forest(n_trees=100, max_depth=4, min_leaf=3.0),
         lambda c: (ensemble.RandomForestClassifier if c else ensemble.RandomForestRegressor)(
-            100, max_depth=6, min_samples_leaf=3, max_features="sqrt" if c else 1 / 3, random_state=0
+            100, max_depth=4, min_samples_leaf=3, max_features="sqrt" if c else 1 / 3, random_state=0
         ),
     ),
     "boosting": (
