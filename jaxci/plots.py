@@ -358,7 +358,7 @@ def _curves(results: StudyTable, table: Columns, value: str, label: str, finish:
                 axes.errorbar(n * apart, centre, yerr=bars, elinewidth=1, capsize=2, **line)
             else:
                 axes.plot(n, centre, **line)
-        _size_axis(axes, sorted(levels_of(part["n"])))
+        size_axis(axes, sorted(levels_of(part["n"])))
         _title(axes, key)
         finish(axes)
     note = f" (median and quartiles over {most} distributions)"
@@ -370,7 +370,7 @@ def _curves(results: StudyTable, table: Columns, value: str, label: str, finish:
     return figure
 
 
-def _size_axis(axes: Any, sizes: Sequence[int]) -> None:
+def size_axis(axes: Any, sizes: Sequence[int]) -> None:
     """Make n logarithmic, with ticks at simulated sizes that stand clear of each other."""
     ticker = _matplotlib().ticker
     axes.set_xscale("log")

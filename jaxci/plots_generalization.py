@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jaxci.coverage.analysis import StudyTable, groups, levels_of, require, take
-from jaxci.plots import INK, LOWEST, axes_grid, legend_above, selected_rows, styles_of
+from jaxci.plots import INK, LOWEST, axes_grid, legend_above, selected_rows, size_axis, styles_of
 
 TARGETS = {
     "coverage": "risk of the fitted model",
@@ -100,7 +100,9 @@ def coverage_against_width(results: StudyTable) -> Any:
             part = take(take(table, where), rows)
             colour, marker, _ = styles[method]
             width = float(np.nanmedian(part["relative_width"]))
-            axes.plot(width, 100 * float(np.mean(part["coverage"])), color=colour, marker=marker, markersize=6)
+            place = width, 100 * float(np.mean(part["coverage"]))
+            axes.plot(*place, color=colour, marker=marker, markersize=6)
+            axes.annotate(method, place, (3, 3), textcoords="offset points", fontsize=6, color=INK)
         axes.axhline(100 * level, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
         axes.axvline(4, color=INK, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
         axes.set_title(f"n = {n}", loc="left", fontsize=9, color=INK)
@@ -137,7 +139,7 @@ def cost_against_n(results: StudyTable) -> Any:
             means = [float(np.mean(part[column][part["n"] == n])) for n in sizes]
             colour, marker, dash = styles[method]
             axes.plot(sizes, means, color=colour, marker=marker, linestyle=dash, markersize=4, linewidth=1.3)
-        axes.set_xscale("log")
+        size_axis(axes, levels_of(table["n"]))
         axes.set_yscale("log")
         axes.set_title(f"{what} of one interval", loc="left", fontsize=9, color=INK)
     figure.supxlabel("n", fontsize=10, color=INK)
