@@ -28,7 +28,7 @@ def test_runs(notebook, tmp_path):
     assert not [output.text for output in outputs if output.get("name") == "stderr"]
     shown = [output["data"] for output in outputs if "data" in output]
     assert sum("image/png" in data for data in shown) == 3
-    assert sum("<table>" in data.get("text/html", "") for data in shown) == 5
+    assert sum("<table>" in data.get("text/html", "") for data in shown) == 7
 
 
 def test_is_kept_without_outputs(notebook):
