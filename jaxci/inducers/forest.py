@@ -53,8 +53,7 @@ class Forest(Inducer):
             draws, features = jax.random.split(jax.random.fold_in(key, number))
             counts = jax.random.poisson(draws, weights).astype(weights.dtype)
             counts = jnp.where(counts.sum() > 0, counts, weights)
-            noise = jax.random.uniform(features, (nodes, d), jnp.float32)
-            choices = jax.lax.top_k(noise, n_tried)[1] if n_tried < d else None
+            choices = _subsets(features, nodes, d, n_tried) if n_tried < d else None
             splits, leaf = grow(
                 X,
                 codes,
@@ -87,3 +86,13 @@ class Forest(Inducer):
         total, _ = jax.lax.scan(add, start, params)
         found = total / means.shape[0]
         return found[:, 0] if found.shape[1] == 1 else found
+
+
+def _subsets(key: jax.Array, nodes: int, d: int, size: int) -> jax.Array:
+    """Return ``size`` of d features for every node, (size, nodes); faster than ``top_k`` on a CPU."""
+
+    def next_one(noise: jax.Array, _: None) -> tuple[jax.Array, jax.Array]:
+        largest = jnp.argmax(noise, axis=1).astype(jnp.int32)
+        return jnp.where(jnp.arange(d) == largest[:, None], -1.0, noise), largest
+
+    return jax.lax.scan(next_one, jax.random.uniform(key, (nodes, d), jnp.float32), length=size)[1]

@@ -81,7 +81,7 @@ def grow(
     min_leaf : float
         Weight that both sides of a split must have.
     l2 : float
-    choices : (2**max_depth - 1, m) int array, optional
+    choices : (m, 2**max_depth - 1) int array, optional
         Features that a node may choose from; all where not given.
 
     Notes
@@ -100,7 +100,7 @@ def grow(
             tried = jnp.broadcast_to(jnp.arange(d, dtype=jnp.int32)[:, None], (d, nodes))
             columns = codes
         else:
-            tried = choices[nodes - 1 : 2 * nodes - 1].T
+            tried = choices[:, nodes - 1 : 2 * nodes - 1]
             columns = codes[tried[:, node], rows]
 
         def best(column: jax.Array, node: jax.Array = node, nodes: int = nodes) -> tuple[jax.Array, ...]:

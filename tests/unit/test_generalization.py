@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -270,3 +273,24 @@ def test_scores_of_runs():
     with pytest.raises(ValueError, match="scores must hold the scores of at least 2 runs; got 1"):
         jaxci.runs_interval([0.5])
     assert jaxci.welch_interval([1.0, 1.0], [1.0, 1.0]).pvalue == 1.0
+
+
+MEMORY = """
+import resource, sys, numpy as np, jaxci
+from jaxci.inducers import Logistic
+from jaxci.resampling import splits
+rng = np.random.default_rng(0)
+X = rng.normal(size=(20_000, 10))
+y = (X[:, :3].sum(axis=1) + rng.logistic(size=20_000) > 0).astype(int)
+plan = splits.bootstrap(20_000, 40, 0)
+jaxci.generalization_interval(
+    Logistic(), X, y, loss="log", method="bootstrap_632_plus", plan=plan, rng=0, progress=False
+)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in KiB on Linux")
+def test_632_plus_of_20000_rows_stays_below_one_gibibyte():
+    found = subprocess.run([sys.executable, "-W", "ignore", "-c", MEMORY], capture_output=True, text=True, check=True)
+    assert int(found.stdout) < 2**20
