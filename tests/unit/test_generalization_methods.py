@@ -151,3 +151,41 @@ def test_bad_input_is_refused():
     repeated = splits.repeated_kfold(N, 2, 4, 0)
     with pytest.raises(ValueError, match="5 repetitions of 2 folds; got 4 of 2"):
         m.five_by_two_cv(Resampled(repeated, losses_for(repeated)))
+
+
+def tiny(name, pairs, losses, **ids):
+    plan = splits.from_indices(4, pairs, name=name, **ids)
+    return Resampled(plan, np.where(plan.test_mask, np.asarray(losses, float), np.nan))
+
+
+FOLDS = [([2, 3], [0, 1]), ([0, 1], [2, 3])]
+
+
+def test_tiny_cases_by_hand():
+    losses = [[1, 3, 0, 0], [0, 0, 2, 6]]  # fold means 2 and 4
+    z = 1.959963984540054
+    # mean 3, variance ((-2)^2 + 0 + (-1)^2 + 3^2) / 4 = 3.5, error sqrt(3.5 / 4)
+    found = m.cv_wald(tiny("kfold", FOLDS, losses))
+    np.testing.assert_allclose(found[:4], [3, 3 - z * 0.935414346693, 3 + z * 0.935414346693, 0.935414346693])
+    # within folds: (2 + 8) / 2 = 5, error sqrt(5 / 4)
+    found = m.cv_wald(tiny("kfold", FOLDS, losses), variance="within-fold")
+    np.testing.assert_allclose(found.standard_error, 1.118033988750)
+    # means 2 and 4, variance 2, (1/2 + 1/1) 2 = 3
+    found = m.corrected_t(tiny("subsampling", FOLDS, losses))
+    np.testing.assert_allclose(found[:4:3], [3, 1.732050807569])
+    np.testing.assert_allclose(found.high - 3, 12.7062047361747 * 1.732050807569)
+    # one split: losses 2 and 6, sd sqrt(8), error sqrt(8 / 2) = 2
+    found = m.holdout(tiny("holdout", FOLDS[1:], [losses[1]]))
+    np.testing.assert_allclose(found[:4], [4, 4 - 2 * z, 4 + 2 * z, 2])
+
+
+def test_a_tiny_out_of_bag_case_by_hand():
+    """Two resamples of three rows: row 0 left out by the first, rows 0 and 1 by the second."""
+    plan = splits.from_indices(3, [([1, 1, 2], [0]), ([2, 2, 2], [0, 1])], name="bootstrap")
+    losses = np.array([[2.0, np.nan, np.nan], [4.0, 1.0, np.nan]])
+    # E = (3, 1), point 2; q = (2/3, 5/3); mean counts (0, 1); (2 + 1/2) (E - 2) / 3 = (5/6, -5/6);
+    # sums (0, (2 - 1) 2/3 + (0 - 1) 5/3 = -1) over (2, 1); D = (5/6, -11/6); error^2 = 3/2 (25 + 121) / 36
+    found = m.oob(Resampled(plan, losses))
+    np.testing.assert_allclose(found[:4:3], [2, math.sqrt(3 / 2 * 146 / 36)])
+    found = m.oob_percentile(Resampled(plan, losses), level=0.5)
+    np.testing.assert_allclose(found[:3], [2.25, 2.125, 2.375])  # of 2 and 2.5
