@@ -12,7 +12,7 @@ from jaxci.distributions.empirical import Cells, Empirical, EmpiricalRows, Empir
 from jaxci.distributions.kde import AdaptiveKDE
 from jaxci.distributions.logit_kde import LogitKDE
 from jaxci.distributions.parametric import Mixture, Parametric
-from jaxci.hints import hint
+from jaxci.hints import check_keys, read_kind
 
 
 class _Form(NamedTuple):
@@ -122,18 +122,9 @@ def distribution_from_dict(description: Mapping[str, Any]) -> Distribution:
     >>> distribution_from_dict({"kind": "parametric", "name": "beta", "a": 8, "b": 2}).label
     'beta(a=8, b=2)'
     """
-    if not isinstance(description, Mapping) or "kind" not in description:
-        raise ValueError(f"a distribution must be a table with a key 'kind'; got {description!r}")
-    given = {key: value for key, value in description.items() if key != "kind"}
-    kind = description["kind"]
-    if kind not in _FORMS:
-        raise ValueError(f"kind must be one of {', '.join(_FORMS)}; got {kind!r}{hint(str(kind), _FORMS)}")
+    kind, given = read_kind("a distribution", description, _FORMS)
     form = _FORMS[kind]
-    for key in form.needs:
-        if key not in given:
-            raise ValueError(f"a distribution of kind {kind!r} needs {key!r}; got {', '.join(given) or 'nothing'}")
-    known = (*form.needs, *form.allows)
-    unknown = [key for key in given if key not in known]
-    if unknown and kind != "parametric":
-        raise ValueError(f"a distribution of kind {kind!r} has no key {unknown[0]!r}{hint(unknown[0], known)}")
+    # The keys of a parametric law are those of SciPy's distribution, which knows them.
+    known = given if kind == "parametric" else (*form.needs, *form.allows)
+    check_keys(f"a distribution of kind {kind!r}", given, form.needs, known)
     return form.read(**given)

@@ -18,7 +18,7 @@ from jaxci.distributions.problems import (
     HighDimensional,
     Problem,
 )
-from jaxci.hints import hint
+from jaxci.hints import check_keys, hint, read_kind
 from jaxci.records import settings
 
 PROBLEMS: dict[str, Callable[[], Problem]] = {
@@ -90,17 +90,8 @@ def problem_from_dict(description: Mapping[str, Any]) -> Problem | FileProblem:
     >>> problem_label(problem_from_dict({"kind": "bates_regression", "n_features": 100}))
     'bates_regr_100'
     """
-    if not isinstance(description, Mapping) or "kind" not in description:
-        raise ValueError(f"a problem must be a table with a key 'kind'; got {description!r}")
-    given = {key: value for key, value in description.items() if key != "kind"}
-    kind = description["kind"]
-    if kind not in _KINDS:
-        raise ValueError(f"kind must be one of {', '.join(_KINDS)}; got {kind!r}{hint(str(kind), _KINDS)}")
+    kind, given = read_kind("a problem", description, _KINDS)
     fields = dataclasses.fields(_KINDS[kind])
-    for key in given:
-        if key not in [field.name for field in fields]:
-            raise ValueError(f"a problem of kind {kind!r} has no key {key!r}{hint(key, [x.name for x in fields])}")
-    for field in fields:
-        if field.default is dataclasses.MISSING and field.name not in given:
-            raise ValueError(f"a problem of kind {kind!r} needs {field.name!r}; got {', '.join(given) or 'nothing'}")
+    needs = [field.name for field in fields if field.default is dataclasses.MISSING]
+    check_keys(f"a problem of kind {kind!r}", given, needs, [field.name for field in fields])
     return _KINDS[kind](**given)
