@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,13 +18,13 @@ from jaxci.api.generalization_results import (
     checked_interval,
     failure_remark,
 )
-from jaxci.api.learning import Learning, read_learning, read_plans, read_score
+from jaxci.api.learning import Learning, check_plans, read_learning, read_plans, read_score
 from jaxci.api.randomness import Randomness, randomness
 from jaxci.api.remarks import announce
-from jaxci.api.validation import check_choice, check_confidence_level
+from jaxci.api.validation import check_choice, check_confidence_level, shown
 from jaxci.generalization.fits import Outcome, Pace, Score, difference, distinct_samples, fit_plans
 from jaxci.generalization.losses import Loss
-from jaxci.generalization.registry import METHODS, recommended
+from jaxci.generalization.registry import METHODS, SMALL, recommended
 from jaxci.resampling.plan import Plan
 from jaxci.results import ComparisonResult, ConfidenceInterval
 
@@ -31,22 +32,23 @@ Progress = bool | Callable[[int, int], None]
 PURPOSE_PLANS, PURPOSE_FITS = 101, 102
 
 
+def _pace(plans: Sequence[Plan], learners: int, progress: Progress) -> Pace:
+    if not isinstance(progress, bool) and not callable(progress):
+        raise TypeError(f"progress must be True, False or a function of (done, total); got {shown(progress)}")
+    total = learners * len(distinct_samples(plans)[0])
+    return Pace(total, progress is True, progress if callable(progress) else None)
+
+
 def _fitted(
-    inducer: Any, data: Learning, plans: Sequence[Plan], score: Score, source: Randomness, progress: Progress
+    learner: Any, data: Learning, plans: Sequence[Plan], score: Score, source: Randomness, pace: Pace
 ) -> Outcome:
-    if not plans:
-        raise ValueError("plans must hold at least one plan; got none")
-    names = [plan.name for plan in plans]
-    for plan in plans:
-        if plan.n != len(data.y):
-            raise ValueError(f"plans must be for the {len(data.y)} rows of y; {plan.name!r} has {plan.n}")
-        if names.count(plan.name) > 1:
-            raise ValueError(f"plans must have different names; got {plan.name!r} twice")
-    pace = Pace(len(distinct_samples(plans)[0]), progress is True, progress if callable(progress) else None)
     key = jax.random.fold_in(source.key, PURPOSE_FITS)
-    found = fit_plans(inducer, data.X, data.y, plans, score, data.n_classes, key, pace)
+    found = fit_plans(learner, data.X, data.y, plans, score, data.classes, key, pace)
+    pace.next_learner()
     if len(found.errors) == found.n_fits:
         raise ValueError(f"the estimator failed in all of {found.n_fits} fits; the first said: {found.errors[0]}")
+    if not any(of.kept.any() for of in found.plans.values()):
+        raise ValueError(f"none of {found.n_fits} fits gave a finite loss, or a metric that is defined")
     return found
 
 
@@ -109,9 +111,13 @@ def fit_resamples(
         If an argument breaks its rule, or every fit fails; the message names it.
     """
     source = randomness(rng)
-    data = read_learning(inducer, X, y, groups)
+    data = read_learning([inducer], X, y, groups, loss)
     name, score = read_score(loss, data)
-    found = _fitted(inducer, data, plans, score, source, progress)
+    if not isinstance(plans, list | tuple) or not plans or not all(isinstance(plan, Plan) for plan in plans):
+        raise TypeError(f"plans must be a list of plans of jaxci.resampling.splits; got {shown(plans)}")
+    check_plans(plans, data)
+    with _pace(plans, 1, progress) as pace:
+        found = _fitted(inducer, data, plans, score, source, pace)
     remarks = _remarks(found)
     announce(remarks)
     return ResampledFits(found.plans, name, found.n_fits, source.record, remarks, groups is not None, score.bounds)
@@ -122,13 +128,22 @@ def _settled(method: str, target: str | None, data: Learning, score: Score) -> t
     check_choice("method", method, ("auto", *METHODS))
     if target is not None:
         check_choice("target", target, ("risk", "expected_risk"))
+    is_mean = isinstance(score, Loss)
     if method != "auto":
-        return method, "asked for"
-    if target == "risk" and data.groups is None and isinstance(score, Loss):
-        return "nested_cv", "the method whose interval is for the risk of the model fitted on all rows"
-    if target == "expected_risk" and len(data.y) <= 100:
-        return "conservative_z", "few rows, and the expected risk as the target"
-    return recommended(len(data.y), isinstance(score, Loss), data.groups is not None)
+        chosen, reason = method, "asked for"
+    elif target == "risk" and data.groups is None and is_mean:
+        chosen, reason = "nested_cv", "the method whose interval is for the risk of the model fitted on all rows"
+    elif target == "expected_risk" and len(data.y) <= SMALL:
+        chosen, reason = "conservative_z", "few rows, and the expected risk as the target"
+    else:
+        chosen, reason = recommended(len(data.y), is_mean, data.groups is not None)
+    if target is not None and METHODS[chosen].aim != target:
+        able = ", ".join(name for name, one in METHODS.items() if one.aim == target)
+        raise ValueError(
+            f"target={target!r} is that of {able}; {chosen} is for the {METHODS[chosen].target}"
+            + ("" if method != "auto" else ", and serves these data")
+        )
+    return chosen, reason
 
 
 def generalization_interval(
@@ -184,8 +199,8 @@ def generalization_interval(
 
     Notes
     -----
-    Rows, or groups, independent and identically distributed. The number of fits is in ``n_fits``;
-    METHODS in :mod:`jaxci.generalization` gives the formula of each cost.
+    Rows, or groups, independent and identically distributed. The number of models fitted is in
+    ``n_fits``.
 
     References
     ----------
@@ -204,16 +219,17 @@ def generalization_interval(
     """
     level = check_confidence_level(confidence_level)
     source = randomness(rng)
-    data = read_learning(inducer, X, y, groups)
+    data = read_learning([inducer], X, y, groups, loss)
     name, score = read_score(loss, data)
     method, reason = _settled(method, target, data, score)
+    METHODS[method].check_options(options)
     check_permitted(method, not isinstance(score, Loss), name, groups is not None)
     plans = read_plans(plan, method, data, _seed(source), options)
-    found = _fitted(inducer, data, plans, score, source, progress)
-    fits = ResampledFits(
-        found.plans, name, found.n_fits, source.record, _remarks(found), groups is not None, score.bounds
-    )
-    result = fits.interval(method, confidence_level=level, reason=reason, **options)
+    with _pace(plans, 1, progress) as pace:
+        found = _fitted(inducer, data, plans, score, source, pace)
+    remarks, grouped = _remarks(found), groups is not None
+    fits = ResampledFits(found.plans, name, found.n_fits, source.record, remarks, grouped, score.bounds)
+    result = dataclasses.replace(fits.interval(method, confidence_level=level, **options), reason=reason)
     announce(result.warnings)
     return result
 
@@ -273,21 +289,24 @@ def compare_inducers(
     """
     level = check_confidence_level(confidence_level)
     source = randomness(rng)
-    data, other = (read_learning(one, X, y, groups) for one in (a, b))
-    if data.n_classes != other.n_classes:
-        raise ValueError(f"a and b must be of one task; got {data.task} and {other.task}")
+    data = read_learning([a, b], X, y, groups, loss)
     name, score = read_score(loss, data)
     method, reason = _settled(method, None, data, score)
-    if not METHODS[method].paired:
+    if not METHODS[method].paired or options.get("combine", "oob") != "oob":
         able = ", ".join(known for known, m in METHODS.items() if m.paired)
-        raise ValueError(f"method must be one of {able} for a difference of learners; got {method!r}")
+        raise ValueError(f"method must be one of {able} for a difference of learners; got {method!r} {options or ''}")
+    METHODS[method].check_options(options)
     check_permitted(method, not isinstance(score, Loss), name, groups is not None)
     plans = read_plans(plan, method, data, _seed(source), options)
-    found = [_fitted(one, part, plans, score, source, progress) for one, part in ((a, data), (b, other))]
+    with _pace(plans, 2, progress) as pace:
+        found = [_fitted(one, data, plans, score, source, pace) for one in (a, b)]
     apart = {plan: difference(of, found[1].plans[plan]) for plan, of in found[0].plans.items()}
     result = checked_interval(method, apart, level, options)
-    each = [checked_interval(method, one.plans, level, options).estimate for one in found]
-    remarks = [text for one in found for text in _remarks(one)] + failure_remark(method, apart)
+    both = [
+        {plan: dataclasses.replace(of, failed=apart[plan].failed) for plan, of in one.plans.items()} for one in found
+    ]
+    each = [checked_interval(method, fits, level, options).estimate for fits in both]
+    remarks = [text for one in found for text in _remarks(one)] + failure_remark(method, apart, result.low)
     if result.estimate == 0 and result.standard_error == 0:
         remarks.append("all differences of the losses are zero: the learners cannot be told apart on these data")
     remarks += result.remarks
@@ -308,7 +327,7 @@ def compare_inducers(
         estimate_b=each[1],
         pvalue=two_sided(result.estimate, result.standard_error, result.df),
         test=_test_of(result.df),
-        conclusion=_conclusion(result.low, result.high),
+        conclusion=_conclusion(result.low, result.high, score),
     )
 
 
@@ -328,7 +347,11 @@ def two_sided(estimate: float, error: float, df: float) -> float:
     return float(2 * (special.ndtr(ratio) if np.isinf(df) else special.stdtr(df, ratio)))
 
 
-def _conclusion(low: float, high: float) -> str:
-    if high < 0:
-        return "the loss of a is lower"
-    return "the loss of b is lower" if low > 0 else "no difference shown"
+def _conclusion(low: float, high: float, score: Score) -> str:
+    """Say in words what the interval supports."""
+    if math.isnan(low) or math.isnan(high):
+        return "nothing can be said without an interval"
+    less_is_better = isinstance(score, Loss) or score.loss
+    if low > 0 or high < 0:
+        return "a is better than b" if (high < 0) == less_is_better else "b is better than a"
+    return "no difference shown"

@@ -67,16 +67,23 @@ def checked_interval(
         return LossInterval(math.nan, math.nan, math.nan, math.nan, remarks=(str(error),))
 
 
-def failure_remark(method: str, fits: Mapping[str, Resampled]) -> list[str]:
-    """Say how many splits have no model, and what the interval then means."""
+def failure_remark(method: str, fits: Mapping[str, Resampled], low: float) -> list[str]:
+    """Say how many splits count for nothing, and what an interval then means."""
     lost = {name: int((~of.kept).sum()) for name, of in fits.items() if not of.kept.all()}
     if not lost:
         return []
-    counted = ", ".join(f"{count} of {len(fits[name].plan)} of the plan {name!r}" for name, count in lost.items())
-    return [
-        f"fits failed: {counted}; {method} leaves them out where it can, so the interval is for data on which the "
-        "learner can be fitted"
-    ]
+    counted = ", ".join(f"{count} of {len(fits[name].plan)} splits of {name!r}" for name, count in lost.items())
+    what = (
+        "the fit failed"
+        if all(of.scores is None for of in fits.values())
+        else "the fit failed, or the metric is undefined,"
+    )
+    means = (
+        ""
+        if math.isnan(low)
+        else f"; {method} leaves them out, so the interval is for data on which that does not happen"
+    )
+    return [f"{what} in {counted}{means}"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -99,7 +106,7 @@ class ResampledFits:
         Range of the loss; intervals are clipped to it.
     """
 
-    fits: Mapping[str, Resampled]
+    fits: Mapping[str, Resampled] = dataclasses.field(repr=False)
     loss: str
     n_fits: int
     rng: Any = None
@@ -107,9 +114,7 @@ class ResampledFits:
     grouped: bool = False
     bounds: tuple[float, float] = (-math.inf, math.inf)
 
-    def interval(
-        self, method: str, *, confidence_level: float = 0.95, reason: str = "asked for", **options: Any
-    ) -> GeneralizationResult:
+    def interval(self, method: str, *, confidence_level: float = 0.95, **options: Any) -> GeneralizationResult:
         """Return the interval of one method; ``options`` are those of its formula.
 
         Raises
@@ -123,20 +128,20 @@ class ResampledFits:
         used = {name: of for name, of in self.fits.items() if any(name in group for group in names)}
         check_permitted(method, any(of.scores is not None for of in used.values()), self.loss, self.grouped)
         found = checked_interval(method, used or self.fits, level, options)
-        first = next((of for role in METHODS[method].roles for n, of in used.items() if n in role.names))
+        first = next(used[n] for role in METHODS[method].roles for n in role.names if n in used)
         ends = Bounds(found.low, found.high, found.remarks)
         if not math.isnan(found.low):
             ends = within_range(ends, *self.bounds, method)
-        remarks = (*self.warnings, *failure_remark(method, used), *ends.remarks)
+        remarks = (*self.warnings, *failure_remark(method, used, found.low), *ends.remarks)
         return GeneralizationResult(
             statistic=self.loss,
             estimate=found.estimate,
             confidence_interval=ConfidenceInterval(ends.low, ends.high),
             standard_error=found.standard_error,
             method=method,
-            reason=reason,
+            reason="asked for",
             confidence_level=level,
-            alternative="two-sided",
+            alternative="less" if options.get("one_sided") else "two-sided",
             n=first.plan.n,
             rng=self.rng,
             warnings=remarks,

@@ -45,8 +45,8 @@ def in_bytes(array: np.ndarray) -> np.ndarray:
         return array
     narrow = np.empty(len(array), np.uint8)
     for start in range(0, len(array), CACHED_ROWS):
-        part = array[start : start + CACHED_ROWS]
-        if part.min() < 0 or part.max() > 255:
+        part = np.ascontiguousarray(array[start : start + CACHED_ROWS])
+        if part.view(f"u{array.dtype.itemsize}").max() > 255:  # a negative integer is a large one without its sign
             return array
         narrow[start : start + CACHED_ROWS] = part
     return narrow

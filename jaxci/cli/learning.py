@@ -10,6 +10,8 @@ from jaxci.cli.options import Csv, File, Groups, Json, Level, Seed, split, worki
 
 
 def _value(text: str) -> Any:
+    if "," in text:
+        return [_value(part.strip()) for part in text.split(",")]
     for kind in (int, float):
         try:
             return kind(text)
@@ -36,7 +38,8 @@ def generalization(
         str,
         typer.Option(
             metavar="NAME[:field=value]",
-            help="constant, linear, ridge, lasso, elastic_net, logistic, tree, forest, boosting or mlp.",
+            help="constant, linear, ridge, lasso, elastic_net, logistic, tree, forest, boosting or mlp; fields "
+            "after colons, and tune=FIELD:values=A,B,... to choose one.",
         ),
     ],
     versus: Annotated[
@@ -68,6 +71,9 @@ def generalization(
         chosen = split(features) or [name for name in column_names(file) if name not in (target, groups)]
         if not chosen:
             raise ValueError(f"{file} has no columns but {target!r}; a learner needs features")
+        for name in chosen:
+            if name == target or chosen.count(name) > 1:
+                raise ValueError(f"--features must name columns once, and not the target; got {name!r}")
         columns = read_columns(file, [target, *chosen, *([groups] if groups is not None else [])])
         texts = [name for name in chosen if columns[name].dtype.kind not in "biuf"]
         if texts and features is None:

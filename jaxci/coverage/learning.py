@@ -26,7 +26,7 @@ from jaxci.generalization.registry import METHODS
 from jaxci.inducers.base import FIT_BUDGET, Inducer
 from jaxci.resampling.plan import Plan
 
-PROXIES = ("holdout", "kfold", "leave_one_out")
+PROXIES = ("holdout", "kfold")
 """Plans whose models' own mean risk is a target: the proxy of their method."""
 VALIDATION_ROWS = 2**14
 """Rows of the validation set that are predicted at a time."""
@@ -286,7 +286,7 @@ class _Group:
         risks = self._risks(keys, X, y, whole, len(self.counts))[:, 0]
         proxies = np.full((len(risks), len(self.plans)), np.nan)
         for c, (plans, places) in enumerate(zip(self.plans, self.places, strict=True)):
-            if plans[0].name in PROXIES and len(plans[0]) < self.cell.n:
+            if plans[0].name in PROXIES:
                 fits, first = np.unique(places[0], return_index=True)
                 proxies[:, c] = self._risks(keys, X, y, plans[0].train_counts[first], fits).mean(axis=1)
         return risks, proxies

@@ -87,19 +87,29 @@ class GeneralizationStudy(Runnable):
 
         keep("problems", _by_label("problems", self.problems, _problem, problem_label))
         keep("inducers", _by_label("inducers", self.inducers, _inducer, _inducer_label))
-        losses = list(self.losses)
+        losses = _listed("losses", self.losses)
+        check_distinct("losses", losses)
         for loss in losses:
             check_choice("losses", loss, LOSSES)
         keep("losses", tuple(losses))
-        methods = [_configuration(entry) for entry in self.methods]
-        if not methods:
-            raise ValueError("methods must not be empty")
+        methods = [_configuration(entry) for entry in _listed("methods", self.methods)]
         check_distinct("methods", [configuration.label for configuration in methods])
         keep("methods", tuple(methods))
-        keep("sample_sizes", tuple(sorted({check_count("sample_sizes", n, 4) for n in self.sample_sizes})))
+        keep(
+            "sample_sizes",
+            tuple(sorted({check_count("sample_sizes", n, 4) for n in _listed("sample_sizes", self.sample_sizes)})),
+        )
         for field, least in (("n_replications", 2), ("n_groups", 1), ("n_validation", 2), ("seed", 0)):
             keep(field, check_count(field, getattr(self, field), least))
         keep("level", check_confidence_level(self.level))
+        for configuration in methods:  # plans that cannot be made are refused now, not after hours
+            sizes = [n for n in self.sample_sizes if configuration.largest_n is None or n <= configuration.largest_n]
+            if not sizes:
+                raise ValueError(f"{configuration.label}: largest_n is below every sample size")
+            try:
+                configuration.plans(min(sizes), 0)
+            except ValueError as error:
+                raise ValueError(f"{configuration.label} at n = {min(sizes)}: {error}") from None
         if not self._places():
             raise ValueError(
                 "problems, inducers and losses must be for one task in at least one cell; got "
@@ -213,13 +223,20 @@ class GeneralizationStudy(Runnable):
         return {"rows": rows, "seconds": time.perf_counter() - started}
 
 
+def _listed(field: str, given: Any) -> list[Any]:
+    found = [given] if isinstance(given, str | int | float | Mapping) else list(given)
+    if not found:
+        raise ValueError(f"{field} must not be empty")
+    return found
+
+
 def _by_label(
     field: str, given: Any, read: Callable[[Any], Any], label: Callable[[Any, Any], str] | Callable[[Any], str]
 ) -> dict[str, Any]:
     if isinstance(given, Mapping):
         found = {str(name): read(entry) for name, entry in given.items()}
     else:
-        listed = [given] if isinstance(given, str) else list(given)
+        listed = _listed(field, given)
         made = [(entry if isinstance(entry, str) else label(read(entry)), read(entry)) for entry in listed]  # type: ignore[call-arg]
         check_distinct(field, [name for name, _ in made])
         found = dict(made)
@@ -246,9 +263,9 @@ def _configuration(entry: Any) -> Configuration:
     """Read a method: its name, or a table of the method, its settings and options."""
     if isinstance(entry, Configuration):
         return entry
-    given = {"method": entry} if isinstance(entry, str) else dict(entry)
-    if "method" not in given:
+    if not isinstance(entry, str) and not (isinstance(entry, Mapping) and "method" in entry):
         raise ValueError(f"a method must be a name or a table with a key 'method'; got {shown(entry)}")
+    given = {"method": entry} if isinstance(entry, str) else dict(entry)
     method = METHODS[check_choice("methods", given.pop("method"), METHODS)]
     label, largest = given.pop("label", method.name), given.pop("largest_n", None)
     settings, options = method.plan_settings, method.options

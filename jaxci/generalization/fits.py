@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ import numpy as np
 from jaxci.generalization.base import Resampled
 from jaxci.generalization.losses import Loss
 from jaxci.inducers.base import Inducer, batches
-from jaxci.inducers.host import host_batches
+from jaxci.inducers.host import check_readable, host_batches
 from jaxci.resampling.plan import Plan
 from jaxci.statistics.base import Sample, Statistic
 
@@ -38,24 +39,47 @@ class Outcome(NamedTuple):
 
 
 class Pace:
-    """Says on stderr how many fits there are and how long they take, once that is known to be long."""
+    """Says on stderr how many fits there are and how long they take, where that is long.
+
+    Use as a context: a run of a single batch says how many fits are under way after :data:`LONG` seconds.
+    """
 
     def __init__(self, total: int, shown: bool, call: Callable[[int, int], None] | None = None) -> None:
-        self.total, self.shown, self.call, self.spoke = total, shown, call, False
-        self.begun = (time.perf_counter(), 0)
+        self.total, self.call, self.before, self.spoke = total, call, 0, False
+        self.shown, self.begun, self.done = shown, (time.perf_counter(), 0), 0
+        self.timer = threading.Timer(LONG, self._say, (f"{total} fits under way",))
+        self.timer.daemon = True
+
+    def __enter__(self) -> Pace:
+        if self.shown:
+            self.timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.timer.cancel()
+        if self.spoke:
+            print(file=sys.stderr)
+
+    def _say(self, text: str) -> None:
+        self.spoke = True
+        print(f"\r{text:<60}", end="", file=sys.stderr, flush=True)
 
     def __call__(self, done: int) -> None:
-        """Tell that so many fits are done."""
+        """Tell that so many fits of the present learner are done."""
+        done += self.before
+        self.done = done
         if self.call is not None:
             self.call(done, self.total)
-        now, (since, before) = time.perf_counter(), self.begun
-        left = (now - since) / (done - before) * (self.total - done)
-        if self.shown and (self.spoke or left > (LONG if before else COMPILED * LONG)):
-            self.spoke = True
-            line = f"{self.total} fits: {done} done, about {left:.0f} s left"
-            print(f"\r{line:<60}", end="\n" if done == self.total else "", file=sys.stderr, flush=True)
-        if before == 0:  # compiling counts for the first fits only
+        now, (since, first) = time.perf_counter(), self.begun
+        left = (now - since) / (done - first) * (self.total - done)
+        if self.shown and (self.spoke or left > (LONG if first else COMPILED * LONG)):
+            self._say(f"{self.total} fits: {done} done, about {left:.0f} s left")
+        if first == 0:  # compiling counts for the first fits only
             self.begun = (now, done)
+
+    def next_learner(self) -> None:
+        """Count on: what is told from now on are fits of another learner."""
+        self.before = self.done
 
 
 def distinct_samples(plans: Sequence[Plan]) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -76,17 +100,35 @@ def distinct_samples(plans: Sequence[Plan]) -> tuple[np.ndarray, list[np.ndarray
     return np.stack(rows), places
 
 
+def what_is_read(score: Score) -> str:
+    """Return what a loss or metric reads off a classifier; see :data:`jaxci.inducers.host.READ`."""
+    if isinstance(score, Loss):
+        return "labels" if score.name == "zero_one" else "probabilities"
+    if score.needs_probabilities:
+        return "probabilities"
+    return "scores" if "y_score" in score.inputs else "labels"
+
+
 def _of_learner(
-    learner: Any, X: Any, y: np.ndarray, counts: np.ndarray, n_classes: int, key: jax.Array
+    learner: Any,
+    X: Any,
+    y: np.ndarray,
+    counts: np.ndarray,
+    classes: np.ndarray | None,
+    score: Score,
+    key: jax.Array,
 ) -> Iterator[tuple[int, np.ndarray, int, list[str]]]:
     """Yield start, predictions, how many did not converge, and errors of each batch of fits."""
     if isinstance(learner, Inducer):
-        for batch in batches(learner, key, np.asarray(X), y, counts, n_classes):
+        for batch in batches(learner, key, np.asarray(X), y, counts, 0 if classes is None else len(classes)):
             yield batch.start, batch.predictions, int((~batch.converged).sum()), []
     else:
-        seed = int(jax.random.bits(key))
-        for found in host_batches(learner, X, y, counts, n_classes, seed=seed):
-            yield found.start, found.predictions, 0, [error for error in found.errors if error is not None]
+        read = what_is_read(score)
+        if classes is not None:
+            check_readable(learner, read, getattr(score, "name", type(score).__name__))
+        for found in host_batches(learner, X, y, counts, classes, read=read, seed=int(jax.random.bits(key))):
+            errors = [error for error in found.errors if error is not None]
+            yield found.start, found.predictions, int((~found.converged).sum()), errors
 
 
 @jax.jit
@@ -119,7 +161,7 @@ def fit_plans(
     y: np.ndarray,
     plans: Sequence[Plan],
     score: Score,
-    n_classes: int,
+    classes: np.ndarray | None,
     key: jax.Array,
     pace: Callable[[int], None] = lambda done: None,
 ) -> Outcome:
@@ -135,20 +177,21 @@ def fit_plans(
         With different names.
     score : Loss or Statistic
         A loss of rows, or a metric of all rows that a split tests.
-    n_classes : int
-        K; 0 for a regression.
+    classes : (K,) array or None
+        Labels by code; None for a regression.
     key : JAX key
     pace : callable, optional
         Called with the number of fits done.
     """
     counts, places = distinct_samples(plans)
+    n_classes = 0 if classes is None else len(classes)
     n_fits = len(counts)
     failed = np.zeros(n_fits, bool)
     losses = np.full(counts.shape, np.nan)
     rates = [np.full(len(plan), np.nan) for plan in plans]
     scores = [np.full(len(plan), np.nan) for plan in plans]
     not_converged, errors = 0, []
-    for start, predictions, lost, messages in _of_learner(learner, X, y, counts, n_classes, key):
+    for start, predictions, lost, messages in _of_learner(learner, X, y, counts, classes, score, key):
         these = slice(start, start + len(predictions))
         failed[these] = ~np.isfinite(predictions).reshape(len(predictions), -1).all(axis=1)
         if isinstance(score, Loss):

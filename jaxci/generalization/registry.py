@@ -63,8 +63,6 @@ class Method:
         Of the fits of each role's plan, ``level`` and options.
     target : str
         What the interval is for.
-    cost : str
-        Fits, as the literature counts them.
     metrics : bool
         Whether metrics that are no mean of losses are permitted.
     groups : bool
@@ -77,10 +75,21 @@ class Method:
     formula: Callable[..., LossInterval]
     roles: tuple[Role, ...]
     target: str
-    cost: str
     metrics: bool = False
     groups: bool = False
     paired: bool = True
+
+    @property
+    def aim(self) -> str:
+        """Return "risk", "expected_risk", or "proxy"."""
+        return "risk" if self.target == MODEL else "expected_risk" if self.target.startswith("expected") else "proxy"
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        """Refuse options that the formula does not have."""
+        for option in options:
+            if option not in self.options:
+                known = ", ".join(sorted(self.options)) or "none"
+                raise ValueError(f"{self.name} has no option {option!r}; its options: {known}")
 
     @property
     def plan_settings(self) -> set[str]:
@@ -118,10 +127,7 @@ class Method:
         ValueError
             If a plan is missing, or an option breaks its rule.
         """
-        for option in options:
-            if option not in self.options:
-                known = ", ".join(sorted(self.options)) or "none"
-                raise ValueError(f"{self.name} has no option {option!r}; its options: {known}")
+        self.check_options(options)
         found = []
         for role in self.roles:
             name = next((name for name in role.names if name in fits), None)
@@ -158,7 +164,6 @@ METHODS: dict[str, Method] = {
             splitting.holdout,
             (Role(("holdout",), splits.holdout, {"p": 0.9}),),
             "risk of the model fitted on the training part",
-            "1",
         ),
         Method(
             "replace_one_cv",
@@ -168,7 +173,6 @@ METHODS: dict[str, Method] = {
                 Role(("kfold",), splits.kfold, {"n_folds": 5}),
             ),
             "expected risk at the training size of the folds",
-            "(n/2 + 2) K",
         ),
         Method(
             "repeated_replace_one_cv",
@@ -182,21 +186,18 @@ METHODS: dict[str, Method] = {
                 Role(("repeated_kfold",), splits.repeated_kfold, {"n_folds": 5, "n_repetitions": 5}),
             ),
             "expected risk at the training size of the folds",
-            "(n/2 + 2) R K",
         ),
         Method(
             "cv_wald",
             splitting.cv_wald,
             (Role(("kfold", "leave_one_out"), splits.kfold, {"n_folds": 10}),),
             "mean risk of the models of the folds",
-            "K",
         ),
         Method(
             "corrected_t",
             splitting.corrected_t,
             (Role(("subsampling",), splits.subsampling, {"p": 0.9, "n_subsamples": 25}),),
             "expected risk at the training size of the subsamples",
-            "K",
             metrics=True,
             groups=True,
         ),
@@ -208,7 +209,6 @@ METHODS: dict[str, Method] = {
                 Role(("paired_subsampling",), splits.paired_subsampling, _few),
             ),
             "expected risk at the training size of the subsamples",
-            "(2 R + 1) K",
             metrics=True,
             groups=True,
         ),
@@ -217,7 +217,6 @@ METHODS: dict[str, Method] = {
             splitting.five_by_two_cv,
             (Role(("repeated_kfold",), splits.repeated_kfold, {"n_folds": 2, "n_repetitions": 5}),),
             "expected risk of models fitted on half the rows",
-            "10",
             groups=True,
         ),
         Method(
@@ -225,16 +224,14 @@ METHODS: dict[str, Method] = {
             splitting.nested_cv,
             (Role(("nested_cv",), splits.nested_cv, {"n_folds": 5, "n_repetitions": 25}),),
             MODEL,
-            "R K^2",
         ),
-        Method("oob", bootstrapping.oob, (MANY,), EXPECTED, "R"),
-        Method("bootstrap_632", bootstrapping.bootstrap_632, (MANY, INSAMPLE), EXPECTED, "R + 1", paired=False),
+        Method("oob", bootstrapping.oob, (MANY,), EXPECTED),
+        Method("bootstrap_632", bootstrapping.bootstrap_632, (MANY, INSAMPLE), EXPECTED, paired=False),
         Method(
             "bootstrap_632_plus",
             bootstrapping.bootstrap_632_plus,
             (MANY, INSAMPLE),
             EXPECTED,
-            "R + 1",
             paired=False,
         ),
         Method(
@@ -249,7 +246,6 @@ METHODS: dict[str, Method] = {
                 ),
             ),
             EXPECTED,
-            "(.632 R + 1) n",
             paired=False,
         ),
         Method(
@@ -261,7 +257,6 @@ METHODS: dict[str, Method] = {
                 INSAMPLE,
             ),
             EXPECTED,
-            "(R + 1) (K + 1)",
             paired=False,
         ),
         Method(
@@ -273,7 +268,6 @@ METHODS: dict[str, Method] = {
                 INSAMPLE,
             ),
             EXPECTED,
-            "1 + 2 K; K + 1 where the resamples are shared",
             paired=False,
         ),
         Method(
@@ -281,7 +275,6 @@ METHODS: dict[str, Method] = {
             bootstrapping.oob_t,
             (TWO_HUNDRED,),
             "risk of the models of the resamples",
-            "R",
             groups=True,
         ),
         Method(
@@ -297,7 +290,6 @@ METHODS: dict[str, Method] = {
                 ),
             ),
             "risk of the models of the resamples",
-            "R",
             groups=True,
         ),
     )

@@ -53,6 +53,7 @@ def corrected_t(of: Resampled, *, level: float = 0.95) -> LossInterval:
     means = of.means[of.kept]
     splits = len(means)
     if splits < 2:
+        of.need_all("corrected_t")
         raise ValueError(f"corrected_t needs at least 2 subsamples; got {splits}")
     tested = float(of.sizes.mean()) / of.plan.n
     error = math.sqrt((1 / splits + tested / (1 - tested)) * float(means.var(ddof=1)))
@@ -67,12 +68,13 @@ def conservative_z(of: Resampled, paired: Resampled, *, level: float = 0.95) -> 
     """
     of.need("conservative_z", "subsampling")
     paired.need("conservative_z", "paired_subsampling")
-    sizes = {int(x) for x in (*of.sizes, *paired.sizes)}
+    sizes = [set(map(int, part.sizes)) for part in (of, paired)]
     subsamples = int(paired.plan.outer.max()) + 1
-    if len(sizes) > 1 or subsamples != len(of.plan):
+    alike = sizes[0] == sizes[1] or max(map(len, sizes)) > 1  # groups of several sizes make tests of several sizes
+    if not alike or subsamples != len(of.plan):
         raise ValueError(
             "conservative_z needs plans with as many subsamples and test rows; got "
-            f"{len(of.plan)} and {subsamples} subsamples, test sizes {sorted(sizes)}"
+            f"{len(of.plan)} and {subsamples} subsamples, test sizes {sorted(sizes[0] | sizes[1])}"
         )
     pairs = int(paired.plan.repetition.max()) + 1
     half = 2 * paired.plan.repetition + paired.plan.extra
@@ -119,6 +121,10 @@ def nested_cv(of: Resampled, *, level: float = 0.95, correction: str = "printed"
     inner_sizes = np.bincount(fold[~outer], of.sizes[~outer])
     outer_means = np.nanmean(mine, axis=1)
     sizes = np.sum(~np.isnan(mine), axis=1)
+    if sizes.min() < 2:
+        raise ValueError(
+            f"nested_cv needs at least 2 rows in every fold; got {sizes.min()} (n = {plan.n}, {folds} folds)"
+        )
     squares = (inner_sums / inner_sizes - outer_means) ** 2 - np.nanvar(mine, axis=1, ddof=1) / sizes
     pooled = of.tested[~outer]
     pooled = pooled[~np.isnan(pooled)]
@@ -147,6 +153,11 @@ def replace_one_cv(
     if constant not in factors:
         raise ValueError(f"constant must be 'corrected' or 'original'; got {constant!r}")
     plan = of.plan
+    if whole.plan.outer.max() != plan.outer.max():
+        raise ValueError(
+            f"{plan.name} needs a CV of all rows in as many folds; got {plan.outer.max() + 1} and "
+            f"{whole.plan.outer.max() + 1}"
+        )
     repetitions = len(np.unique(plan.repetition))
     _, place = np.unique(plan.extra, return_inverse=True)  # -1, the base, comes first
     means = np.bincount(place, of.sums) / (plan.n // 2 * repetitions)

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxci.inducers.base import Fitted, Inducer
+from jaxci.inducers.fields import check_count, check_not_negative, check_positive
 from jaxci.inducers.tree import bin_codes, grow, indicators, leaf_of, leaf_values
 from jaxci.records import record, static
 
@@ -42,6 +43,14 @@ class Boosting(Inducer):
     l2: float = 1.0
 
     task: ClassVar[str] = "any"
+
+    def __post_init__(self) -> None:
+        check_count("n_trees", self.n_trees, 1)
+        check_count("max_depth", self.max_depth, 1)
+        check_count("n_bins", self.n_bins, 2)
+        check_positive("learning_rate", self.learning_rate)
+        check_positive("min_leaf", self.min_leaf)
+        check_not_negative("l2", self.l2)
 
     def bytes_of_fit(self, n: int, d: int, n_classes: int) -> int:
         """Count what growing one tree takes: two to four times the data."""

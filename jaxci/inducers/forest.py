@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxci.inducers.base import Fitted, Inducer
+from jaxci.inducers.fields import check_count, check_positive
 from jaxci.inducers.tree import bin_codes, centred, grow, indicators, leaf_of, leaf_values
 from jaxci.records import record, static
 
@@ -41,6 +42,14 @@ class Forest(Inducer):
     max_features: int | str = static(default="auto")
 
     task: ClassVar[str] = "any"
+
+    def __post_init__(self) -> None:
+        check_count("n_trees", self.n_trees, 1)
+        check_count("max_depth", self.max_depth, 1)
+        check_count("n_bins", self.n_bins, 2)
+        check_positive("min_leaf", self.min_leaf)
+        if self.max_features != "auto":
+            check_count("max_features", self.max_features, 1)
 
     def bytes_of_fit(self, n: int, d: int, n_classes: int) -> int:
         """Count what growing one tree takes: two to four times the data."""

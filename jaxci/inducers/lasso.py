@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxci.inducers.base import Fitted, Inducer
+from jaxci.inducers.fields import check_count, check_field, check_not_negative
 from jaxci.inducers.gram import WIDEST
 from jaxci.inducers.linear import Lines, along, centred, line
 from jaxci.records import record, static
@@ -29,6 +30,10 @@ class Lasso(Inducer):
     max_iter: int = static(default=10_000)
 
     task: ClassVar[str] = "regression"
+
+    def __post_init__(self) -> None:
+        check_not_negative("alpha", self.alpha)
+        check_count("max_iter", self.max_iter, 1)
 
     def fit(self, key: jax.Array, X: jax.Array, y: jax.Array, weights: jax.Array, n_classes: int) -> Fitted:
         """Minimise by accelerated gradient steps, and exactly on the coefficients they leave."""
@@ -52,6 +57,11 @@ class ElasticNet(Inducer):
     max_iter: int = static(default=10_000)
 
     task: ClassVar[str] = "regression"
+
+    def __post_init__(self) -> None:
+        check_not_negative("alpha", self.alpha)
+        check_field("l1_ratio", self.l1_ratio, "be between 0 and 1", lambda x: 0 <= x <= 1)
+        check_count("max_iter", self.max_iter, 1)
 
     def fit(self, key: jax.Array, X: jax.Array, y: jax.Array, weights: jax.Array, n_classes: int) -> Fitted:
         """Minimise by accelerated gradient steps, and exactly on the coefficients they leave."""

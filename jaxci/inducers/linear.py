@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxci.inducers.base import Fitted, Inducer
+from jaxci.inducers.fields import check_not_negative
 from jaxci.inducers.gram import columns, gram
 from jaxci.records import record
 
@@ -140,6 +141,9 @@ class Ridge(Inducer):
     alpha: float = 1.0
 
     task: ClassVar[str] = "regression"
+
+    def __post_init__(self) -> None:
+        check_not_negative("alpha", self.alpha)
 
     def fit(self, key: jax.Array, X: jax.Array, y: jax.Array, weights: jax.Array, n_classes: int) -> Fitted:
         """Solve the normal equations by Cholesky: d of them, or n where rows are fewer."""

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.inducers.base import Fitted, Inducer
+from jaxci.inducers.fields import check_count, check_positive
 from jaxci.inducers.gram import Columns, columns, gram
 from jaxci.records import record, static
 
@@ -38,6 +39,10 @@ class Logistic(Inducer):
     max_iter: int = static(default=50)
 
     task: ClassVar[str] = "classification"
+
+    def __post_init__(self) -> None:
+        check_positive("C", self.C)
+        check_count("max_iter", self.max_iter, 1)
 
     def fit(self, key: jax.Array, X: jax.Array, y: jax.Array, weights: jax.Array, n_classes: int) -> Fitted:
         """Minimise by Newton steps from zero."""

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import optax
 
 from jaxci.inducers.base import Fitted, Inducer
+from jaxci.inducers.fields import check_count, check_field, check_not_negative, check_positive
 from jaxci.records import record, static
 
 Layers = tuple[tuple[jax.Array, jax.Array], ...]
@@ -61,6 +62,15 @@ class MLP(Inducer):
     patience: int = static(default=20)
 
     task: ClassVar[str] = "any"
+
+    def __post_init__(self) -> None:
+        for units in self.hidden:
+            check_count("hidden", units, 1)
+        check_positive("learning_rate", self.learning_rate)
+        check_not_negative("weight_decay", self.weight_decay)
+        check_count("max_epochs", self.max_epochs, 1)
+        check_field("validation_share", self.validation_share, "be in [0, 1)", lambda x: 0 <= x < 1)
+        check_count("patience", self.patience, 1)
 
     def bytes_of_fit(self, n: int, d: int, n_classes: int) -> int:
         """Count the activations of the layers and their gradients too."""

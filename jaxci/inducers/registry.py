@@ -80,6 +80,6 @@ def inducer_from_dict(description: str | Mapping[str, Any]) -> Inducer:
     """Return the learner that a name, or a table with ``name`` and fields, describes."""
     if isinstance(description, str):
         return inducer(description)
-    if "name" not in description:
-        raise ValueError(f"a learner must be a name or a table with a key 'name'; got {dict(description)!r}")
+    if not isinstance(description, Mapping) or "name" not in description:
+        raise ValueError(f"a learner must be a name or a table with a key 'name'; got {description!r}")
     return inducer(**description)

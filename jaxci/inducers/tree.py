@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxci.inducers.base import Fitted, Inducer
+from jaxci.inducers.fields import check_count, check_positive
 from jaxci.records import record, static
 
 
@@ -216,6 +217,11 @@ class Tree(Inducer):
     min_leaf: float = 5.0
 
     task: ClassVar[str] = "any"
+
+    def __post_init__(self) -> None:
+        check_count("max_depth", self.max_depth, 1)
+        check_count("n_bins", self.n_bins, 2)
+        check_positive("min_leaf", self.min_leaf)
 
     def bytes_of_fit(self, n: int, d: int, n_classes: int) -> int:
         """Count what growing one tree takes: two to four times the data."""

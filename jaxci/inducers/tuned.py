@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxci.inducers.base import Fitted, Inducer
+from jaxci.inducers.fields import check_count
 from jaxci.records import record, static
 
 
@@ -39,6 +40,14 @@ class Tuned(Inducer):
     field: str = static()
     values: tuple[float, ...] = ()
     n_folds: int = static(default=5)
+
+    def __post_init__(self) -> None:
+        known = [field.name for field in dataclasses.fields(self.base)]  # type: ignore[arg-type]
+        if self.field not in known:
+            raise ValueError(f"field must be one of {type(self.base).__name__}, {', '.join(known)}; got {self.field!r}")
+        if len(self.values) == 0:
+            raise ValueError("values must hold at least one value; got none")
+        check_count("n_folds", self.n_folds, 2)
 
     @property
     def task(self) -> str:  # type: ignore[override]

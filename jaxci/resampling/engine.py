@@ -261,12 +261,19 @@ def _chunk(
     values, absent, spread = [], [], []
     if program.linear:
         sums = weights @ program.design
+        shared: dict[tuple[int, int], Any] = {}
+        gone: dict[tuple[Any, ...], jax.Array] = {}
         for item, span in zip(program.linear, program.spans, strict=True):
             part = sums[:, slice(*span)]
-            from_sums = functools.partial(item.statistic.from_sums, item.prepared)  # type: ignore[attr-defined]
+            # Items of one span have the same data: read as such, the compiler sees what they have in common.
+            prepared = shared.setdefault(span, item.prepared)
+            from_sums = functools.partial(item.statistic.from_sums, prepared)  # type: ignore[attr-defined]
             values.append(jax.vmap(from_sums)(part))
-            gone = functools.partial(item.statistic.absent_in_sums, item.prepared)  # type: ignore[attr-defined]
-            absent.append(jnp.broadcast_to(jax.vmap(gone)(part), (size,)))
+            known = (span, type(item.statistic).absent_in_sums)  # type: ignore[attr-defined]
+            if known not in gone:
+                lost = functools.partial(item.statistic.absent_in_sums, prepared)  # type: ignore[attr-defined]
+                gone[known] = jnp.broadcast_to(jax.vmap(lost)(part), (size,))
+            absent.append(gone[known])
             if errors:
                 slope = jax.vmap(jax.grad(from_sums))(part)
                 spread.append(jax.vmap(program.centred)(slope @ program.design[:, slice(*span)].T, weights))
@@ -274,8 +281,8 @@ def _chunk(
         rows = program.row_weight(weights)
         for item in program.general:
             values.append(jax.vmap(functools.partial(item.statistic.value, item.prepared))(rows))
-            gone = functools.partial(item.statistic.absent, item.prepared)
-            absent.append(jnp.broadcast_to(jax.vmap(gone)(rows), (size,)))
+            missing = functools.partial(item.statistic.absent, item.prepared)
+            absent.append(jnp.broadcast_to(jax.vmap(missing)(rows), (size,)))
         if errors:
             for function in program.functions()[len(program.linear) :]:
                 spread.append(jax.vmap(program.centred)(jax.vmap(jax.grad(function))(weights), weights))

@@ -94,8 +94,10 @@ class Sample:
         """Membership of every row in the (K, K) table of true against predicted class."""
         k = self.n_classes
         exact = np.uint8 if k * k <= 256 else np.int64
-        flat = np.multiply(self.y_true, k, dtype=exact, casting="unsafe")
-        return Cells.observed(np.add(flat, self.y_pred, out=flat, casting="unsafe"), (k, k))
+        flat = self.y_true.astype(exact)
+        flat *= k
+        flat += self.y_pred.astype(exact)
+        return Cells.observed(flat, (k, k))
 
 
 class Statistic(abc.ABC):

@@ -81,8 +81,6 @@ def test_the_rate_of_many_rows_needs_little_memory():
 def test_targets_without_a_loss_are_refused():
     with pytest.raises(ValueError, match="y must not be 0 where the loss is 'percentual'; 2 are, the first in row 1"):
         LOSSES["percentual"].check(np.array([1.0, 0.0, 2.0, 0.0]))
-    with pytest.raises(ValueError, match="y must vary where the loss is 'standardized'"):
-        LOSSES["standardized"].check(np.ones(4))
     LOSSES["squared"].check(np.zeros(3))
 
 
