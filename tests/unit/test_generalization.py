@@ -6,7 +6,7 @@ import pytest
 
 import jaxci
 from jaxci.generalization import METHODS
-from jaxci.inducers import Constant, Logistic, Ridge
+from jaxci.inducers import Constant, Forest, Logistic, Ridge, Tuned
 from jaxci.resampling import splits
 from jaxci.statistics import F1
 
@@ -135,7 +135,7 @@ def test_fits_that_fail_are_counted_and_their_meaning_said():
     failed = int(np.sum(result.plan.train_counts[:, 0] > 1))
     assert result.n_failed == failed > 0
     assert np.isfinite(result.confidence_interval).all()
-    assert any("the interval is for data on which the learner can be fitted" in text for text in result.warnings)
+    assert any("the interval is for data on which that does not happen" in text for text in result.warnings)
     X[1, 0] = 100.0
     with pytest.warns(jaxci.JaxciWarning, match="cv_wald needs the losses of every split"):
         result = jaxci.generalization_interval(Sometimes(), X, y, method="cv_wald", rng=0)
@@ -275,22 +275,225 @@ def test_scores_of_runs():
     assert jaxci.welch_interval([1.0, 1.0], [1.0, 1.0]).pvalue == 1.0
 
 
+def test_a_metric_that_grows_names_the_better_learner():
+    X, y = classification(120)
+    result = jaxci.compare_inducers(Logistic(), Constant(), X, y, loss="roc_auc", rng=0, progress=False)
+    assert result.estimate > 0
+    assert result.conclusion == "a is better than b"
+    result = jaxci.compare_inducers(Logistic(), Constant(), X, y, loss="log", rng=0, progress=False)
+    assert result.conclusion == "a is better than b"
+
+
+def by_hand(model, X, y, plan, score):
+    return np.mean(
+        [
+            score(model.fit(X[t > 0], y[t > 0]), X[m], y[m])
+            for t, m in zip(plan.train_counts, plan.test_mask, strict=True)
+        ]
+    )
+
+
+def test_a_classifier_is_judged_by_what_it_predicts():
+    selection = pytest.importorskip("sklearn.model_selection")
+    X, y = classification(120)
+    model = selection.FixedThresholdClassifier(linear_model.LogisticRegression(), threshold=0.95, pos_label="yes")
+    plan = splits.subsampling(120, 0.8, 5, 0)
+    found = jaxci.generalization_interval(model, X, y, plan=plan, method="corrected_t", progress=False)
+    np.testing.assert_allclose(found.estimate, by_hand(model, X, y, plan, lambda m, a, b: 1 - m.score(a, b)))
+
+
+def test_scores_without_probabilities_rank_rows():
+    svm, metrics = pytest.importorskip("sklearn.svm"), pytest.importorskip("sklearn.metrics")
+    X, y = classification(120)
+    plan = splits.subsampling(120, 0.8, 5, 0, stratify=y)
+    model = svm.LinearSVC(random_state=0)
+    arguments = {"plan": plan, "method": "corrected_t", "progress": False}
+    found = jaxci.generalization_interval(model, X, y, loss="roc_auc", **arguments)
+    auc = by_hand(model, X, y, plan, lambda m, a, b: metrics.roc_auc_score(b, m.decision_function(a)))
+    np.testing.assert_allclose(found.estimate, auc)
+    with pytest.raises(ValueError, match="loss='log' needs predict_proba, which LinearSVC has not"):
+        jaxci.generalization_interval(model, X, y, loss="log", **arguments)
+
+
+def test_an_estimator_is_fitted_to_the_users_labels():
+    X, y = classification(120)
+    model = linear_model.LogisticRegression(class_weight={"no": 1, "yes": 30})
+    plan = splits.subsampling(120, 0.8, 5, 0)
+    found = jaxci.generalization_interval(model, X, y, plan=plan, method="corrected_t", progress=False)
+    np.testing.assert_allclose(found.estimate, by_hand(model, X, y, plan, lambda m, a, b: 1 - m.score(a, b)))
+
+
+@pytest.mark.parametrize(
+    ("method", "splitter", "message"),
+    [
+        ("cv_wald", "ShuffleSplit(5, random_state=0)", "plan must give splits that test every row once"),
+        ("holdout", "KFold(5)", "plan must give one split, not 5"),
+        ("five_by_two_cv", "ShuffleSplit(10, random_state=0)", "pairs of halves that test each other"),
+        ("oob_t", "ShuffleSplit(10, random_state=0)", "plan must give resamples of 60 rows"),
+    ],
+)
+def test_splits_that_are_not_those_of_the_method_are_refused(method, splitter, message):
+    model_selection = pytest.importorskip("sklearn.model_selection")
+    X, y = regression()
+    with pytest.raises(ValueError, match=message):
+        jaxci.generalization_interval(Ridge(), X, y, method=method, plan=eval(splitter, vars(model_selection)))
+
+
+@pytest.mark.parametrize("plan", ["kfold", [1, 2], {"a": 1}, 3])
+def test_what_is_no_plan_is_refused(plan):
+    with pytest.raises(TypeError, match="plan must be"):
+        jaxci.generalization_interval(Ridge(), *regression(), method="cv_wald", plan=plan)
+    with pytest.raises(TypeError, match="plans must be a list of plans"):
+        jaxci.fit_resamples(Ridge(), *regression(), plans=plan)
+
+
+def test_a_splitter_without_a_seed_gets_one():
+    selection = pytest.importorskip("sklearn.model_selection")
+    X, y = regression()
+    splitter = selection.ShuffleSplit(4)
+    found = [jaxci.generalization_interval(Ridge(), X, y, method="corrected_t", plan=splitter, rng=0) for _ in "ab"]
+    assert found[0].estimate == found[1].estimate
+    assert splitter.random_state is None
+
+
+def test_groups_are_not_split_by_a_plan():
+    X, y = regression()
+    groups = np.arange(60) // 6
+    with pytest.raises(ValueError, match=r"plan must keep groups together; split 0 of 'subsampling'"):
+        jaxci.generalization_interval(Ridge(), X, y, groups=groups, plan=splits.subsampling(60, 0.9, 5, 0))
+    with pytest.raises(ValueError, match="groups must have no missing ids; 1 of 60"):
+        jaxci.generalization_interval(Ridge(), X, y, groups=np.r_[np.nan, groups[1:]])
+    uneven = np.random.default_rng(0).integers(0, 15, 60)
+    result = jaxci.generalization_interval(Ridge(), X, y, groups=uneven, method="conservative_z", rng=0)
+    assert np.isfinite(result.confidence_interval).all()
+
+
+def test_a_target_that_the_method_has_not_is_refused():
+    X, y = regression()
+    assert jaxci.generalization_interval(Ridge(), X, y, target="risk", rng=0).method == "nested_cv"
+    assert jaxci.generalization_interval(Ridge(), X, y, target="expected_risk", rng=0).method == "conservative_z"
+    with pytest.raises(ValueError, match="target='risk' is that of nested_cv; corrected_t is for the expected risk"):
+        jaxci.generalization_interval(Ridge(), X, y, method="corrected_t", target="risk")
+    with pytest.raises(ValueError, match="and serves these data"):
+        jaxci.generalization_interval(Ridge(), X, y, groups=np.arange(60) // 5, target="risk")
+
+
+def test_folds_of_one_row_have_no_nested_interval():
+    X, y = regression(7)
+    with pytest.raises(ValueError, match="nested_cv needs at least 2 rows in every fold; got 1"):
+        jaxci.generalization_interval(Ridge(), X, y, rng=0)
+
+
+def test_a_one_sided_interval_says_so():
+    X, y = regression(20)
+    arguments = {"plan": splits.bootstrap_case_cv(20, 4, 0), "method": "bootstrap_case_cv", "rng": 0}
+    result = jaxci.generalization_interval(Ridge(), X, y, one_sided=True, **arguments)
+    assert (result.alternative, result.confidence_interval.low) == ("less", 0.0)
+
+
+def test_the_loss_decides_for_a_learner_of_any_task():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    counts = np.random.default_rng(1).poisson(3, 60)
+    plan = splits.subsampling(60, 0.8, 4, 0)
+    result = jaxci.generalization_interval(Constant(), X, counts, loss="squared", method="corrected_t", plan=plan)
+    assert result.estimate > 1
+    result = jaxci.compare_inducers(Ridge(), Constant(), X, counts, plan=plan)
+    assert result.statistic == "squared"
+
+
+def test_convergence_of_estimators_is_a_status():
+    X, y = classification(60)
+    plan = splits.subsampling(60, 0.8, 4, 0)
+    with pytest.warns(jaxci.JaxciWarning, match="4 of 4 fits did not converge"):
+        jaxci.generalization_interval(
+            linear_model.LogisticRegression(max_iter=1), X, y, method="corrected_t", plan=plan, progress=False
+        )
+
+
+def test_estimators_that_are_neither_are_refused():
+    cluster = pytest.importorskip("sklearn.cluster")
+    with pytest.raises(TypeError, match="inducer must be a classifier or a regressor"):
+        jaxci.generalization_interval(cluster.KMeans(2), *regression())
+
+
+def test_texts_and_sparse_features_reach_a_pipeline():
+    text = pytest.importorskip("sklearn.feature_extraction.text")
+    sparse = pytest.importorskip("scipy.sparse")
+    words, y = ["good day", "bad night"] * 20, np.array([1, 0] * 20)
+    model = pipeline.make_pipeline(text.CountVectorizer(), linear_model.LogisticRegression())
+    plan = splits.kfold(40, 4, 0)
+    assert jaxci.generalization_interval(model, words, y, method="cv_wald", plan=plan).estimate == 0
+    X, target = regression()
+    plan = splits.kfold(60, 4, 0)
+    found = [
+        jaxci.generalization_interval(linear_model.Ridge(), x, target, method="cv_wald", plan=plan)
+        for x in (X, sparse.csr_matrix(X))
+    ]
+    np.testing.assert_allclose(found[0].estimate, found[1].estimate, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"combine": "632_plus", "method": "oob_percentile"}, "for a difference of learners"),
+        ({"correction": "x", "method": "corrected_t"}, "corrected_t has no option 'correction'"),
+        ({"plan": splits.kfold(60, 5, 0)}, "plan: corrected_t needs a plan 'subsampling'; got 'kfold'"),
+        ({"progress": "yes"}, "progress must be True, False or a function"),
+    ],
+)
+def test_comparisons_are_checked_before_any_fit(change, message):
+    class Untouched(linear_model.Ridge):
+        def fit(self, X, y):
+            raise AssertionError("fitted")
+
+    with pytest.raises((ValueError, TypeError), match=message):
+        jaxci.compare_inducers(Untouched(), Ridge(), *regression(), **change)
+
+
+def test_a_long_run_of_one_batch_says_how_many_fits(monkeypatch, capsys):
+    from jaxci.generalization import fits
+
+    monkeypatch.setattr(fits, "LONG", 0.05)
+    with fits.Pace(25, True) as pace:
+        fits.time.sleep(0.3)
+        pace(25)
+    assert "25 fits under way" in capsys.readouterr().err
+    with fits.Pace(25, False):
+        fits.time.sleep(0.1)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Ridge(alpha=-1.0), "alpha must be a number of at least 0; got -1.0"),
+        (lambda: Ridge(alpha="a"), "alpha must be a number of at least 0; got 'a'"),
+        (lambda: Forest(n_trees=0), "n_trees must be an integer of at least 1; got 0"),
+        (lambda: Tuned(Ridge(), "beta", (1.0,)), "field must be one of Ridge, alpha; got 'beta'"),
+        (lambda: Logistic(C=0.0), "C must be a number above 0"),
+    ],
+)
+def test_fields_of_learners_are_checked(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
 MEMORY = """
-import resource, sys, numpy as np, jaxci
+import numpy as np, jaxci
 from jaxci.inducers import Logistic
 from jaxci.resampling import splits
 rng = np.random.default_rng(0)
 X = rng.normal(size=(20_000, 10))
 y = (X[:, :3].sum(axis=1) + rng.logistic(size=20_000) > 0).astype(int)
-plan = splits.bootstrap(20_000, 40, 0)
+plan = splits.bootstrap(20_000, 100, 0)
 jaxci.generalization_interval(
     Logistic(), X, y, loss="log", method="bootstrap_632_plus", plan=plan, rng=0, progress=False
 )
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in KiB on Linux")
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_632_plus_of_20000_rows_stays_below_one_gibibyte():
     found = subprocess.run([sys.executable, "-W", "ignore", "-c", MEMORY], capture_output=True, text=True, check=True)
     assert int(found.stdout) < 2**20
