@@ -63,6 +63,8 @@ def generalization(
 ) -> None:
     """Interval for the error of a learner on new data, by refitting it to parts of FILE."""
     with working("fitting") as advance:
+        import numpy as np
+
         import jaxci
         from jaxci.cli.tables import as_scores, column_names, read_columns, write_csv, write_json
 
@@ -79,6 +81,10 @@ def generalization(
         if texts and features is None:
             raise ValueError(f"features must be numbers; {', '.join(texts)} are not: name the others by --features")
         X = as_scores(columns, chosen).reshape(len(columns[target]), len(chosen))
+        for name, missing in zip(chosen, np.isnan(X).T, strict=True):
+            if missing.any():
+                count, row = int(missing.sum()), int(np.argmax(missing))
+                raise ValueError(f"column {name!r} must have no missing values; {count} are, the first in row {row}")
         arguments: dict[str, Any] = {
             "loss": loss,
             "method": method,

@@ -163,10 +163,18 @@ def as_scores(columns: dict[str, np.ndarray], names: Sequence[str]) -> np.ndarra
     for name in names:
         if columns[name].dtype.kind not in "biuf":
             for row, value in enumerate(columns[name]):
-                if isinstance(value, str | bytes):
+                if isinstance(value, str | bytes) and not _is_number(value):
                     raise ValueError(f"column {name!r} must hold numbers; got {value!r} in row {row}")
     scores = np.column_stack([columns[name].astype(np.float64) for name in names])
     return scores[:, 0] if len(names) == 1 else scores
+
+
+def _is_number(text: str | bytes) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def as_label(text: str, target: np.ndarray) -> Any:

@@ -64,8 +64,8 @@ def _numbered(key: jax.Array, numbers: jax.Array) -> jax.Array:
 FIT_BUDGET = 2**28
 """Bytes that the predictions and workspaces of fits made together may take, where no limit is given."""
 
-MANY = 64
-"""More fits than these are made in several batches."""
+FEW, MANY = 8, 64
+"""More fits than these are made in two batches, and in eight, so that the time of the rest can be told."""
 
 
 class Batch(NamedTuple):
@@ -110,12 +110,13 @@ def batches(
 
     Notes
     -----
-    Double precision. Memory: :meth:`Inducer.bytes_of_fit` for each in a batch. Of more than
-    :data:`MANY` fits there are several batches, so that a caller sees how they go on.
+    Double precision. Memory: :meth:`Inducer.bytes_of_fit` for each in a batch. More fits
+    than :data:`FEW` are made in several batches, so that a caller sees how they go on.
     """
     n, d = X.shape
     per_fit = inducer.bytes_of_fit(n, d, n_classes)
-    most = len(train_counts) if len(train_counts) <= MANY else -(-len(train_counts) // 8)
+    fits = len(train_counts)
+    most = -(-fits // (8 if fits > MANY else 2 if fits > FEW else 1))
     size = int(np.clip((memory_limit or FIT_BUDGET) // per_fit, 1, most))
     with jax.enable_x64(True):
         rows, targets = jnp.asarray(X, jnp.float64), jnp.asarray(y, jnp.int32 if n_classes else jnp.float64)

@@ -25,8 +25,11 @@ def table():
 def file(table, tmp_path_factory):
     path = tmp_path_factory.mktemp("cli") / "table.csv"
     X, y, label, group = table
-    rows = [f"{a},{b},{c},{d},{e}" for (a, b), c, d, e in zip(X.tolist(), y, label, group, strict=True)]
-    path.write_text("\n".join(["a,b,y,label,g", *rows]) + "\n", encoding="utf-8")
+    rows = [
+        f"{a},{b},{c},{d},{e},{'' if i == 7 else a},{'oops' if i == 3 else b}"
+        for i, ((a, b), c, d, e) in enumerate(zip(X.tolist(), y, label, group, strict=True))
+    ]
+    path.write_text("\n".join(["a,b,y,label,g,holed,dirty", *rows]) + "\n", encoding="utf-8")
     return path
 
 
@@ -66,11 +69,19 @@ def test_two_learners_with_groups(capsys, file):
     [
         (["--target", "y", "--model", "rigde"], "no learner 'rigde': did you mean 'ridge'?"),
         (["--target", "y", "--model", "ridge:alpha"], "--model must be NAME or NAME:field=value"),
-        (["--target", "y", "--model", "ridge"], "features must be numbers; label are not"),
+        (["--target", "y", "--model", "ridge"], "features must be numbers; label, dirty are not"),
         (["--target", "z", "--model", "ridge", "--features", "a"], "no column 'z'"),
         (["--target", "y", "--model", "ridge", "--features", "a,label"], "column 'label' must hold numbers; got"),
         (["--target", "y", "--model", "ridge", "--features", "a", "--loss", "log"], "loss must be one of squared"),
         (["--target", "y"], "--model"),
+        (["--target", "y", "--model", "ridge", "--features", "a,y"], "must name columns once, and not the target"),
+        (["--target", "y", "--model", "ridge", "--features", "a,a"], "must name columns once, and not the target"),
+        (["--target", "y", "--model", "ridge:alpha=abc", "--features", "a"], "alpha must be a number of at least 0"),
+        (
+            ["--target", "y", "--model", "ridge", "--features", "a,holed"],
+            "column 'holed' must have no missing values; 1",
+        ),
+        (["--target", "y", "--model", "ridge", "--features", "a,dirty"], "must hold numbers; got 'oops' in row 3"),
     ],
 )
 def test_bad_input_is_one_line(capsys, file, arguments, message):
@@ -87,3 +98,12 @@ def test_help_names_every_learner(capsys):
     words = " ".join(text.replace("│", " ").split())
     for name in INDUCERS:
         assert name in words
+
+
+def test_a_field_can_be_tuned(capsys, file):
+    code, text, _ = run(
+        capsys, file, "--target", "y", "--model", "ridge:tune=alpha:values=0.1,1,10:n_folds=3", "--features", "a,b",
+        "--method", "holdout", "--seed", 1,
+    )  # fmt: skip
+    assert code == 0
+    assert "1 fits" in text
