@@ -91,7 +91,7 @@ def report(results: StudyTable, path: str | os.PathLike[str]) -> pathlib.Path:
         ("Convergence pace", "".join(pictures[3:4]) + _pace(columns, results.tags)),
         ("Coverage against the true value", "".join(pictures[4:])),
         ("Quantiles", "".join(_quantile_pictures(results))),
-        ("Generalization error", "".join(_learning_pictures(results))),
+        ("Generalization error", "".join(_learners(results))),
         ("Failure cases", _failures(columns, results.tags)),
         ("Flagged cells", _flagged(columns)),
     ]
@@ -293,8 +293,8 @@ def _quantile_pictures(results: StudyTable) -> list[str]:
     return pictures
 
 
-def _learning_pictures(results: StudyTable) -> list[str]:
-    """Draw coverage of each target, width and cost where the study is of learners."""
+def _learners(results: StudyTable) -> list[str]:
+    """List and draw coverage of each target, width and cost where the study is of learners."""
     from jaxci import plots_generalization
 
     if "coverage_expected" not in results.columns:
@@ -303,7 +303,10 @@ def _learning_pictures(results: StudyTable) -> list[str]:
     targets = [
         _picture(plots_generalization.target_coverage(results, n=n), f"Coverage of each target, n = {n}") for n in sizes
     ]
+    shown = ("coverage", "coverage_expected", "coverage_proxy", "median_width", "relative_width", "fits", "seconds")
     return [
+        _said("Coverage of the risk, the expected risk and the proxy; relative width is over the sd of the estimate."),
+        _listing(results.columns, _named([*SERIES, "n", *shown, "target"])),
         *targets,
         _picture(plots_generalization.coverage_against_width(results), "Coverage of the risk against relative width"),
         _picture(plots_generalization.cost_against_n(results), "Fits and time of one interval"),
