@@ -61,7 +61,7 @@ def _chosen(y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
 
 
 def _logs(prediction: np.ndarray) -> np.ndarray:
-    return -np.log(np.maximum(prediction, np.finfo(float).tiny))
+    return -np.log(np.maximum(prediction, np.finfo(float).eps))  # as the metric log_loss, so never infinite
 
 
 def _by_class(y: np.ndarray, table: np.ndarray, weights: np.ndarray) -> float:

@@ -87,3 +87,9 @@ def test_targets_without_a_loss_are_refused():
 def test_losses_are_listed_by_task():
     assert losses_of("classification") == ["zero_one", "log", "brier"]
     assert losses_of("regression") == ["squared", "absolute", "winsorized", "standardized", "percentual"]
+
+
+def test_a_probability_of_zero_costs_what_the_metric_says():
+    metrics = pytest.importorskip("sklearn.metrics")
+    y, f = np.array([0, 1, 1]), np.array([[0.2, 0.8], [1.0, 0.0], [0.4, 0.6]])
+    np.testing.assert_allclose(LOSSES["log"].rows(y, f).mean(), metrics.log_loss(y, f), rtol=1e-12)
