@@ -1,5 +1,6 @@
 """Formulas of the generalization intervals against slow loops that are written independently."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -189,3 +190,110 @@ def test_a_tiny_out_of_bag_case_by_hand():
     np.testing.assert_allclose(found[:4:3], [2, math.sqrt(3 / 2 * 146 / 36)])
     found = m.oob_percentile(Resampled(plan, losses), level=0.5)
     np.testing.assert_allclose(found[:3], [2.25, 2.125, 2.375])  # of 2 and 2.5
+
+
+def by_hand(name, n, splits_of, losses, **ids):
+    """Fits of a plan from pairs of rows, each with the losses of the rows that it tests, in their order."""
+    plan = splits.from_indices(n, splits_of, name=name)
+    plan = dataclasses.replace(plan, **{key: np.asarray(value, np.int32) for key, value in ids.items()})
+    table = np.full((len(plan), n), np.nan)
+    for split, found in enumerate(losses):
+        table[split, plan.test_mask[split]] = found
+    return Resampled(plan, table)
+
+
+def test_tiny_5x2_and_conservative_z_by_hand():
+    means = [1, 2, 2, 2, 3, 1, 1, 1, 0, 2]  # squared differences 1, 0, 4, 0, 4
+    halves = by_hand("repeated_kfold", 4, FOLDS * 5, means, repetition=np.repeat(range(5), 2), outer=[0, 1] * 5)
+    found = m.five_by_two_cv(halves)
+    np.testing.assert_allclose(found[:4:3], [1, math.sqrt(0.9)])
+    whole = by_hand("subsampling", 8, [([1, 2, 3], [0])], [5])
+    pairs = [([1, 2, 3], [0]), ([5, 6, 7], [4])] * 2
+    paired = by_hand(
+        "paired_subsampling", 8, pairs, [1, 3, 2, 2], repetition=[0, 0, 1, 1], extra=[0, 1, 0, 1], outer=[0] * 4
+    )
+    found = m.conservative_z(whole, paired)  # squared differences 4 and 0, over 2 R = 4
+    np.testing.assert_allclose(found[:4:3], [5, 1])
+
+
+def test_a_tiny_nested_cv_by_hand():
+    rows = [[0, 1], [2, 3], [4, 5]]
+    pairs, losses, outer, inner = [], [], [], []
+    outside = [[1, 3], [2, 2], [0, 4]]  # means 2, variances over two rows 1, 0, 4
+    inside = [3, 4, 2]
+    for k in range(3):
+        for fold in range(3):
+            train = [row for other in range(3) if other not in (k, fold) for row in rows[other]]
+            pairs.append((train, rows[fold]))
+            losses.append(outside[k] if fold == k else [inside[k]] * 2)
+            outer.append(k)
+            inner.append(-1 if fold == k else fold)
+    # a - b = 1 - 1, 4 - 0, 0 - 4: their mean 0 is raised to s / sqrt(n), s^2 = 8 / 11; 3 - 4/3 (3 - 2)
+    found = m.nested_cv(by_hand("nested_cv", 6, pairs, losses, outer=outer, inner=inner, repetition=[0] * 9))
+    np.testing.assert_allclose(found[:4:3], [5 / 3, math.sqrt(8 / 11 / 6)])
+
+
+def test_a_tiny_replace_one_cv_by_hand():
+    pairs = [([1], [0]), ([0], [1]), ([1], [2]), ([2], [1]), ([3], [0]), ([0], [3])]
+    extra = [-1, -1, 0, 0, 1, 1]
+    fits = by_hand("replace_one_cv", 4, pairs, [1, 3, 2, 4, 1, 1], extra=extra, outer=[0, 1] * 3, repetition=[0] * 6)
+    whole = by_hand("kfold", 4, FOLDS, [[1, 3], [2, 6]])
+    found = m.replace_one_cv(fits, whole)  # P = 2, 3 and 1: 4/4 (1 + 1) = 2, over n
+    np.testing.assert_allclose(found[:4:3], [3, math.sqrt(2 / 4)])
+
+
+BAG = [([1, 1, 2], [0]), ([2, 2, 2], [0, 1])]
+
+
+def tiny_bag():
+    """The out-of-bag case above: estimate 2; losses on all rows .5, no-information rate 3."""
+    whole = by_hand("insample", 3, [([0], [1, 2])], [[0.5, 0.5]])
+    plan = splits.insample(3)
+    return by_hand("bootstrap", 3, BAG, [2, [4, 1]]), dataclasses.replace(
+        whole, plan=plan, losses=np.full((1, 3), 0.5), no_information=np.array([3.0])
+    )
+
+
+def test_tiny_632_estimates_by_hand():
+    bag, whole = tiny_bag()
+    error = math.sqrt(3 / 2 * 146 / 36)
+    found = m.bootstrap_632(bag, whole)  # .632 2 + .368 .5
+    np.testing.assert_allclose(found[:4:3], [1.448, error * 1.448 / 2])
+    found = m.bootstrap_632_plus(bag, whole)  # R = 1.5 / 2.5, weight .632 / .7792
+    np.testing.assert_allclose(found[:4:3], [1.716632443532, error * 1.716632443532 / 2])
+    found = m.oob_t(bag, level=0.5)  # of 2 and 2.5, t = 1
+    np.testing.assert_allclose(found[:3], [2.25, 2.25 - math.sqrt(0.125), 2.25 + math.sqrt(0.125)])
+
+
+def test_tiny_percentile_intervals_by_hand():
+    bag, whole = tiny_bag()
+    cases = by_hand("bootstrap_case_cv", 3, [([1], [0]), ([0, 0], [1]), ([2, 2], [0]), ([0], [2])], [1, 4, 3, 0])
+    cases = dataclasses.replace(cases, plan=dataclasses.replace(cases.plan, repetition=np.int32([0, 0, 1, 1])))
+    alone = by_hand("leave_one_out", 3, [([1, 2], [0]), ([0, 2], [1]), ([0, 1], [2])], [1, 2, 0])
+    found = m.bootstrap_case_cv(cases, alone, level=0.5)  # (2 1 + 4) / 3 = 2 and (3 + 2 0) / 3 = 1, less .5
+    np.testing.assert_allclose(found[:3], [1, 0.75, 1.25])
+    plan = splits.insample_bootstrap(3, 2, 0)
+    counts = np.int32([[2, 1, 0], [1, 1, 1]])
+    own = Resampled(
+        dataclasses.replace(plan, train_counts=counts, test_mask=counts > 0),
+        np.array([[3.0, 0.0, np.nan], [1.0, 1.0, 1.0]]),
+    )
+    found = m.location_shifted_bootstrap(own, bag, whole, level=0.5)  # of 2 and 1, moved by 1.7166 - .5
+    np.testing.assert_allclose(found[1:3], [1.25 + 1.216632443532, 1.75 + 1.216632443532])
+
+
+def test_a_tiny_two_stage_bootstrap_by_hand():
+    bag, whole = tiny_bag()
+    plan = splits.two_stage_bootstrap(3, 2, 1, 0)
+    counts = np.int32([[2, 1, 0], [0, 3, 0], [1, 1, 1], [2, 1, 0]])
+    tests = np.array([[1, 1, 0], [1, 0, 0], [1, 1, 1], [0, 0, 1]], bool)
+    nan = np.nan
+    fits = Resampled(
+        dataclasses.replace(plan, train_counts=counts, test_mask=tests),
+        np.array([[1.0, 4.0, nan], [5.0, nan, nan], [0.0, 0.0, 3.0], [nan, nan, 1.5]]),
+        no_information=np.array([4.0, nan, 2.0, nan]),
+    )
+    # inside (2 1 + 4) / 3 = 2, out 5 cut to 4: R = 1, weight 1: 4; inside 1, out 1.5: R = .5: 1.387255
+    second = 0.632 / 0.816 * 1.5 + (1 - 0.632 / 0.816)
+    found = m.two_stage_bootstrap(fits, bag, whole, level=0.5)
+    np.testing.assert_allclose(found[:3], [1.716632443532, second + (4 - second) / 4, second + 3 * (4 - second) / 4])
