@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
-import numpy as np
 
 from jaxci.api.validation import check_choice, check_confidence_level, check_count, check_distinct, nearest, shown
 from jaxci.coverage.learning import Configuration, Found, LearningCell, rows_of, run_cell
 from jaxci.coverage.processes import Work
 from jaxci.coverage.runner import Runnable
-from jaxci.coverage.store import write_atomically
 from jaxci.distributions import FileProblem, Problem, problem, problem_from_dict, problem_to_dict
 from jaxci.distributions.problem_registry import problem_label
 from jaxci.generalization.losses import LOSSES
@@ -193,7 +190,7 @@ class GeneralizationStudy(Runnable):
     def judged(self, name: str, work: Work, progress: Callable[[int, int], None]) -> dict[str, Any] | None:
         """Simulate one cell; the first of several processes returns its record, the others None."""
         started = time.perf_counter()
-        store, processes, cell = work.store, work.processes, self.cell(name)
+        processes, cell = work.processes, self.cell(name)
         law, learner, _, _ = self._places()[name]
         if not cell.configurations:
             return {"rows": [], "seconds": 0.0} if processes.index == 0 else None
@@ -201,23 +198,11 @@ class GeneralizationStudy(Runnable):
         key = jax.random.fold_in(jax.random.key(self.seed, impl="threefry2x32"), zlib.crc32(law.encode()))
         key = jax.random.fold_in(key, cell.n)
         mine = processes.mine(range(len(cell.group_sizes())))
-        found = run_cell(cell, key, mine, work.spread, progress) if mine else None
-        if processes.count > 1:
-            if found is not None:
-                held = io.BytesIO()
-                np.savez(held, **found.to_arrays())  # type: ignore[arg-type]
-                write_atomically(store.part(name, processes.index), held.getvalue())
-            processes.wait(f"counted {name}")
-            if processes.index > 0:
-                return None
-            paths = [p for i in range(processes.count) if (p := store.part(name, i)).exists()]
-            parts = []
-            for path in paths:
-                with np.load(path) as arrays:
-                    parts.append(Found.from_arrays(dict(arrays)))
-                path.unlink()
-            found = Found.merged(parts)
-        assert found is not None
+        mine_found = run_cell(cell, key, mine, work.spread, progress).to_arrays() if mine else None
+        parts = work.gather(name, mine_found)
+        if processes.index > 0:
+            return None
+        found = Found.merged([Found.from_arrays(part) for part in parts])
         tags = self.tags[f"{law}, {learner}"]
         rows = [{**row, **tags} for row in rows_of(cell, found, f"{law}, {learner}")]
         return {"rows": rows, "seconds": time.perf_counter() - started}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import time
 import tomllib
 import zlib
@@ -12,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
 
 from jaxci import statistics as statistics_room
 from jaxci.api.data import name_of, statistic_by_name
@@ -21,7 +19,7 @@ from jaxci.api.validation import check_confidence_level, check_count, check_dist
 from jaxci.coverage.cell import Cell, cell_truths, judge, simulate
 from jaxci.coverage.processes import Work
 from jaxci.coverage.runner import Runnable
-from jaxci.coverage.store import Store, write_atomically
+from jaxci.coverage.store import Store
 from jaxci.coverage.tally import Tally
 from jaxci.distributions import Distribution, Truth, as_distribution, distribution_from_dict, distribution_to_dict
 from jaxci.distributions.base import check_readable
@@ -206,17 +204,10 @@ class Study(Runnable):
         tally = simulate(
             cell, self.key(name), truths, groups=mine, spread=spread, memory_limit=work.memory_limit, progress=progress
         )
-        if processes.count > 1:
-            held = io.BytesIO()
-            np.savez(held, **tally.to_arrays())  # type: ignore[arg-type]
-            write_atomically(store.part(name, processes.index), held.getvalue())
-            processes.wait(f"counted {name}")
-            if processes.index > 0:
-                return None
-            paths = [store.part(name, p) for p in range(processes.count)]
-            tally = Tally.merged(_read_part(path) for path in paths)
-            for path in paths:
-                path.unlink()
+        parts = work.gather(name, tally.to_arrays())
+        if processes.index > 0:
+            return None
+        tally = Tally.merged(map(Tally.from_arrays, parts))
         result = judge(cell, truths, tally, time.perf_counter() - started)
         rows = [
             {"distribution": distribution, **self.tags.get(distribution, {}), **row, "flags": "; ".join(row["flags"])}
@@ -234,11 +225,6 @@ class Study(Runnable):
             held = {k: {"value": t.value, "error": t.error, "how": t.how} for k, t in found.items()}
             store.keep_note(distribution, held)
         return {k: Truth(t["value"], t["error"], t["how"]) for k, t in held.items()}
-
-
-def _read_part(path: Path) -> Tally:
-    with np.load(path) as arrays:
-        return Tally.from_arrays({name: arrays[name] for name in arrays.files})
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
