@@ -26,13 +26,13 @@ from joblib import Parallel, delayed
 from sklearn import linear_model
 
 import jaxci
-from jaxci.coverage.learning import Configuration, LearningCell, run_cell
-from jaxci.coverage.sharding import Spread
+from jaxci.coverage.learner_cell import Configuration, LearningCell, run_cell
 from jaxci.distributions import BatesRegression
 from jaxci.generalization import LOSSES, nested_cv
 from jaxci.generalization.base import Resampled
 from jaxci.inducers import MLP, Forest, Inducer, Logistic, Ridge
 from jaxci.inducers.base import fit_predict
+from jaxci.inference.sharding import Spread
 from jaxci.resampling import splits
 
 N, D = 500, 20

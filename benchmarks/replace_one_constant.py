@@ -15,11 +15,11 @@ import jax
 import numpy as np
 from scipy import special
 
-from jaxci.coverage.learning import Configuration, LearningCell, run_cell
-from jaxci.coverage.sharding import Spread
+from jaxci.coverage.learner_cell import Configuration, LearningCell, run_cell
 from jaxci.distributions import Problem
 from jaxci.generalization import LOSSES
 from jaxci.inducers import Linear
+from jaxci.inference.sharding import Spread
 from jaxci.records import record
 
 

@@ -20,7 +20,7 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 import jaxci
-from jaxci.api.estimation import PURPOSE_CELLS
+from jaxci.inference.engine import PURPOSE_CELLS
 from jaxci.resampling import engine
 from jaxci.statistics.base import Sample
 from jaxci.statistics.registry import METRICS

@@ -8,16 +8,15 @@ if TYPE_CHECKING:
     from jaxci.api.bootstrap import BootstrapResult, bootstrap
     from jaxci.api.check import check_coverage
     from jaxci.api.compare import compare
-    from jaxci.api.evaluate import evaluate, interval, list_methods, list_metrics
+    from jaxci.api.evaluate import evaluate
     from jaxci.api.generalization import compare_inducers, fit_resamples, generalization_interval
+    from jaxci.api.interval import interval, list_methods, list_metrics
     from jaxci.api.jackknife import jackknife
     from jaxci.api.proportion import proportion_interval
     from jaxci.api.quantile_plans import minimum_sample_size, plan_quantile, simultaneous_quantile_intervals
     from jaxci.api.quantiles import quantile_estimate, quantile_interval, summarize_runs
     from jaxci.api.runs import runs_interval, welch_interval
-    from jaxci.api.seed_runs import SeedRuns
-    from jaxci.api.seeds import run_seeds
-    from jaxci.results import (
+    from jaxci.printing import (
         ComparisonResult,
         ConfidenceInterval,
         EvaluationTable,
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
         JackknifeResult,
         JaxciWarning,
     )
+    from jaxci.runs.results import SeedRuns
+    from jaxci.runs.seeds import run_seeds
 
 __version__ = "0.1.0"
 
@@ -69,16 +70,17 @@ _HOMES = {
     "api.bootstrap": ("BootstrapResult", "bootstrap"),
     "api.check": ("check_coverage",),
     "api.compare": ("compare",),
-    "api.evaluate": ("evaluate", "interval", "list_methods", "list_metrics"),
+    "api.evaluate": ("evaluate",),
+    "api.interval": ("interval", "list_methods", "list_metrics"),
     "api.generalization": ("compare_inducers", "fit_resamples", "generalization_interval"),
     "api.jackknife": ("jackknife",),
     "api.proportion": ("proportion_interval",),
     "api.quantile_plans": ("minimum_sample_size", "plan_quantile", "simultaneous_quantile_intervals"),
     "api.quantiles": ("quantile_estimate", "quantile_interval", "summarize_runs"),
     "api.runs": ("runs_interval", "welch_interval"),
-    "api.seed_runs": ("SeedRuns",),
-    "api.seeds": ("run_seeds",),
-    "results": (
+    "runs.results": ("SeedRuns",),
+    "runs.seeds": ("run_seeds",),
+    "printing": (
         "ComparisonResult",
         "ConfidenceInterval",
         "EvaluationTable",

@@ -13,13 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
-from jaxci.api.arrays import missing_values
-from jaxci.api.functions import Function
-from jaxci.api.randomness import randomness
-from jaxci.api.validation import check_alternative, check_choice, check_confidence_level, check_count, shown
-from jaxci.intervals.base import ALTERNATIVES
+from jaxci.api.readers.arrays import missing_values
+from jaxci.api.readers.functions import Function
+from jaxci.checks import ALTERNATIVES, check_alternative, check_choice, check_confidence_level, check_count, shown
+from jaxci.inference.randomness import randomness
+from jaxci.printing import ConfidenceInterval, JaxciWarning
 from jaxci.resampling.bank import replicate_keys, scaled_words
-from jaxci.results import ConfidenceInterval, JaxciWarning
 from jaxci.statistics.base import padded
 
 METHODS = ("percentile", "basic", "BCa")

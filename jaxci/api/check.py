@@ -10,17 +10,18 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxci.api.data import check_n, configured, is_function, name_of, sample_for, statistic_by_name
-from jaxci.api.evaluate import interval
-from jaxci.api.methods import METHODS, method_by_name
-from jaxci.api.randomness import Randomness, randomness
-from jaxci.api.remarks import announce
-from jaxci.api.validation import check_confidence_level, check_count, shown
+from jaxci.api.interval import interval
+from jaxci.api.readers.samples import check_n, is_function, sample_for
+from jaxci.checks import check_confidence_level, check_count, shown
 from jaxci.coverage.cell import Cell, run_cell
 from jaxci.coverage.check import CoverageCheck, check, fitted, quick_methods
 from jaxci.distributions.base import Distribution
-from jaxci.results import IntervalResult
+from jaxci.inference.randomness import Randomness, randomness
+from jaxci.inference.remarks import announce
+from jaxci.intervals.registry import METHODS, method_by_name
+from jaxci.printing import IntervalResult
 from jaxci.statistics.base import Sample, Statistic
+from jaxci.statistics.registry import configured, name_of, statistic_by_name
 
 PURPOSE_CHECK = 7
 """Separates the draws of a check from those of the intervals beside it."""

@@ -12,29 +12,30 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
-from jaxci.api.arrays import as_floats, check_lengths
-from jaxci.api.choice import SMALL_MEAN
-from jaxci.api.data import Labelled, check_n, configured, name_of, regression_sample, statistic_by_name
-from jaxci.api.entries import Request
-from jaxci.api.estimation import intervals, undefined, within_range
-from jaxci.api.layout import make_layout
-from jaxci.api.methods import check_known
-from jaxci.api.randomness import randomness
-from jaxci.api.remarks import announce, layout_remarks
-from jaxci.api.settings import Settings
-from jaxci.api.validation import check_choice, check_margin
+from jaxci.api.readers.arrays import as_floats, check_lengths
+from jaxci.api.readers.layout import make_layout
+from jaxci.api.readers.samples import Labelled, check_n, regression_sample
+from jaxci.checks import check_choice, check_margin
+from jaxci.inference.choice import SMALL_MEAN
+from jaxci.inference.engine import intervals, undefined, within_range
+from jaxci.inference.randomness import randomness
+from jaxci.inference.remarks import announce, layout_remarks
+from jaxci.inference.request import Request
+from jaxci.inference.settings import Settings
 from jaxci.intervals.auc import delong_difference
 from jaxci.intervals.base import Bounds
 from jaxci.intervals.parametric import is_mean
 from jaxci.intervals.proportion_difference import mcnemar_pvalue
 from jaxci.intervals.proportion_difference import paired_difference as newcombe_paired
+from jaxci.intervals.registry import check_known
+from jaxci.printing import ComparisonResult, ConfidenceInterval, IntervalResult
 from jaxci.resampling.engine import Layout
 from jaxci.resampling.exact_mean import mean_distribution
-from jaxci.results import ComparisonResult, ConfidenceInterval, IntervalResult
 from jaxci.statistics.base import Sample, Statistic
 from jaxci.statistics.classification import Accuracy
 from jaxci.statistics.paired import paired_difference
 from jaxci.statistics.ranking import RocAuc
+from jaxci.statistics.registry import configured, name_of, statistic_by_name
 
 BOOTSTRAP_METHODS = ("percentile", "basic", "normal", "bc", "bca", "studentized")
 CLOSED = ("newcombe", "delong")

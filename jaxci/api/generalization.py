@@ -18,15 +18,16 @@ from jaxci.api.generalization_results import (
     checked_interval,
     failure_remark,
 )
-from jaxci.api.learning import Learning, check_plans, read_learning, read_plans, read_score
-from jaxci.api.randomness import Randomness, randomness
-from jaxci.api.remarks import announce
-from jaxci.api.validation import check_choice, check_confidence_level, shown
+from jaxci.api.readers.learning import read_learning, read_score
+from jaxci.checks import check_choice, check_confidence_level, shown
 from jaxci.generalization.fits import Outcome, Pace, Score, difference, distinct_samples, fit_plans
 from jaxci.generalization.losses import Loss
+from jaxci.generalization.plans import Learning, check_plans, read_plans
 from jaxci.generalization.registry import METHODS, SMALL, recommended
+from jaxci.inference.randomness import Randomness, randomness
+from jaxci.inference.remarks import announce
+from jaxci.printing import ComparisonResult, ConfidenceInterval
 from jaxci.resampling.plan import Plan
-from jaxci.results import ComparisonResult, ConfidenceInterval
 
 Progress = bool | Callable[[int, int], None]
 PURPOSE_PLANS, PURPOSE_FITS = 101, 102

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.api.estimation import within_range
-from jaxci.api.validation import check_choice, check_confidence_level
+from jaxci.checks import check_choice, check_confidence_level
 from jaxci.generalization.base import IncompleteFits, LossInterval, Resampled
 from jaxci.generalization.registry import METHODS
+from jaxci.inference.engine import within_range
 from jaxci.intervals.base import Bounds
+from jaxci.printing import ConfidenceInterval, IntervalResult
 from jaxci.resampling.plan import Plan
-from jaxci.results import ConfidenceInterval, IntervalResult
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -8,13 +8,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxci.api.data import columns_sample, is_function, name_of, sample_for, statistic_by_name
-from jaxci.api.remarks import announce
-from jaxci.api.validation import check_count
+from jaxci.api.readers.samples import columns_sample, is_function, sample_for
+from jaxci.checks import check_count
+from jaxci.inference.remarks import announce
+from jaxci.printing import JackknifeResult
 from jaxci.resampling import engine
 from jaxci.resampling.jackknife import deleted_values, subsets
-from jaxci.results import JackknifeResult
 from jaxci.statistics.custom import as_scalar
+from jaxci.statistics.registry import name_of, statistic_by_name
 
 
 def jackknife(data: Any, statistic: Any, *, delete: int = 1) -> JackknifeResult:

@@ -7,10 +7,10 @@ import warnings
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jaxci.api.validation import check_alternative, check_choice, check_confidence_level, shown
+from jaxci.checks import check_alternative, check_choice, check_confidence_level, shown
 from jaxci.intervals.base import tails
 from jaxci.intervals.proportion import PROPORTION_METHODS
-from jaxci.results import ConfidenceInterval, JaxciWarning
+from jaxci.printing import ConfidenceInterval, JaxciWarning
 
 _METHODS = {cls.name: cls() for cls in PROPORTION_METHODS}
 

@@ -8,12 +8,12 @@ import numpy as np
 
 from jaxci.api.quantile_results import QuantileInterval, QuantilePlan
 from jaxci.api.quantiles import ALIASES, METHODS, one_sample, probabilities_of, quantile_estimate, tie_remarks
-from jaxci.api.remarks import announce
-from jaxci.api.validation import check_choice, check_confidence_level, shown
+from jaxci.checks import check_choice, check_confidence_level, shown
+from jaxci.inference.remarks import announce
 from jaxci.intervals.base import tails
 from jaxci.intervals.order_laws import joint_level, simultaneous_ranks
 from jaxci.intervals.quantile import OrderStatistic, needs_rows, order_statistic_ranks
-from jaxci.results import ConfidenceInterval
+from jaxci.printing import ConfidenceInterval
 
 
 def simultaneous_quantile_intervals(x: Any, qs: Any, *, confidence_level: float = 0.95) -> QuantileInterval:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.results import ConfidenceInterval, aligned, frame, html_table, number, plain
+from jaxci.printing import ConfidenceInterval, aligned, frame, html_table, number, plain
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special, stats
 
-from jaxci.api.arrays import as_floats
 from jaxci.api.quantile_results import QuantileInterval, RunSummary
-from jaxci.api.randomness import randomness
-from jaxci.api.remarks import announce
-from jaxci.api.validation import check_alternative, check_choice, check_confidence_level, check_count, shown
+from jaxci.api.readers.arrays import as_floats
+from jaxci.checks import check_alternative, check_choice, check_confidence_level, check_count, shown
+from jaxci.inference.randomness import randomness
+from jaxci.inference.remarks import announce
 from jaxci.intervals.base import Evidence, Tails, tails
 from jaxci.intervals.order_laws import (
     TailedEnd,
@@ -40,7 +40,7 @@ from jaxci.intervals.quantile import (
     needs_rows,
     order_statistic_ranks,
 )
-from jaxci.results import ConfidenceInterval
+from jaxci.printing import ConfidenceInterval
 from jaxci.statistics.summary import Mean, Quantile
 
 METHODS: dict[str, type[QuantileMethod]] = {

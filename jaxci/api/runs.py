@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.api.arrays import as_floats
 from jaxci.api.generalization import two_sided
-from jaxci.api.validation import check_confidence_level
+from jaxci.api.readers.arrays import as_floats
+from jaxci.checks import check_confidence_level
 from jaxci.intervals.base import tails
 from jaxci.intervals.parametric import t_interval, welch
-from jaxci.results import ComparisonResult, ConfidenceInterval, IntervalResult
+from jaxci.printing import ComparisonResult, ConfidenceInterval, IntervalResult
 
 
 def _scores(name: str, scores: Any) -> np.ndarray:

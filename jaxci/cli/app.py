@@ -305,7 +305,7 @@ def quantile(
             for name, chosen in rows.items()
         }
     if plot is not None:
-        from jaxci.plots_quantiles import interval_bars
+        from jaxci.plots.quantiles import interval_bars
 
         try:
             interval_bars(found).savefig(plot)
@@ -324,8 +324,8 @@ def quantile(
 def _every_method(metric: str, data: dict[str, np.ndarray]) -> list[list[str]]:
     """Return name, bounds and width of every interval for ``metric``, or why there is none."""
     import jaxci
-    from jaxci.api.data import statistic_by_name
-    from jaxci.results import number
+    from jaxci.printing import number
+    from jaxci.statistics.registry import statistic_by_name
 
     second = "score" if "y_score" in statistic_by_name(metric).inputs else "prediction"
     rows = []
@@ -381,8 +381,8 @@ def methods(
 ) -> None:
     """List the interval methods by name, each with a line that says what it is."""
     import jaxci
-    from jaxci.api.methods import METHODS
     from jaxci.cli.display import grid, page
+    from jaxci.intervals.registry import METHODS
 
     rows = []
     for name in METHODS if statistic is None else jaxci.list_methods(statistic):

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from jaxci.api.quantile_results import QuantileInterval
 from jaxci.coverage.check import CoverageCheck
-from jaxci.results import EvaluationTable, IntervalResult, headline
+from jaxci.printing import EvaluationTable, IntervalResult, headline
 
 NARROWEST = 110
 """Width of the page where the output is no terminal."""

@@ -41,7 +41,7 @@ def split(text: str | None) -> list[str]:
 @contextlib.contextmanager
 def working(label: str) -> Iterator[Callable[[int, int], None]]:
     """Show progress, and leave remarks to the result, which holds them all."""
-    from jaxci.results import JaxciWarning
+    from jaxci.printing import JaxciWarning
 
     with warnings.catch_warnings(), progress(label) as advance:
         warnings.simplefilter("ignore", JaxciWarning)

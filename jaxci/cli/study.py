@@ -29,7 +29,7 @@ def _data(
     """Read the instances of a file: per-case values, or labels with logits."""
     import numpy as np
 
-    from jaxci.api.labels import encode_labels
+    from jaxci.api.readers.labels import encode_labels
     from jaxci.cli.tables import as_label, as_scores, read_columns
     from jaxci.coverage.bundled import instances
 

@@ -68,7 +68,7 @@ def column_names(path: Path) -> list[str]:
 
 
 def _places(path: Path, header: Sequence[str], wanted: Sequence[str]) -> list[int]:
-    from jaxci.api.validation import nearest
+    from jaxci.checks import nearest
 
     for name in wanted:
         if name not in header:

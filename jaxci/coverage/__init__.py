@@ -4,7 +4,7 @@ from jaxci.coverage.bundled import bundled_names, load_study
 from jaxci.coverage.cell import Cell, run_cell
 from jaxci.coverage.check import CoverageCheck, check
 from jaxci.coverage.enumeration import proportion_coverage
-from jaxci.coverage.learning_study import GeneralizationStudy
+from jaxci.coverage.learner_study import GeneralizationStudy
 from jaxci.coverage.results import StudyResults
 from jaxci.coverage.study import Study
 from jaxci.coverage.tally import Behaviour, CellResult, Judgement

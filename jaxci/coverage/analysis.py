@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from jaxci.api.validation import check_choice, check_count, check_number, shown
+from jaxci.checks import check_choice, check_count, check_number, shown
 from jaxci.coverage.permutation import label_test, sign_flip_test
 
 Columns = dict[str, np.ndarray]

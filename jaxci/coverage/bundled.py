@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.api.data import statistic_by_name
-from jaxci.api.validation import nearest, shown
+from jaxci.checks import nearest, shown
 from jaxci.coverage.study import Study, read_toml
 from jaxci.distributions import AdaptiveKDE, Distribution, LogitKDE
+from jaxci.statistics.registry import statistic_by_name
 
 DATA_KINDS = ("values", "logits")
 
@@ -75,7 +75,7 @@ def load_study(source: str | Path, data: Mapping[str, Any] | None = None, **chan
             raise ValueError(f"{source} makes its own data; got data for {shown(list(data))}")
         return ClassifierStudy(**{**content["classifier"], **changes})
     if "generalization" in content:
-        from jaxci.coverage.learning_study import GeneralizationStudy
+        from jaxci.coverage.learner_study import GeneralizationStudy
 
         if data is not None:
             raise ValueError(f"{source} names its own problems; got data for {shown(list(data))}")

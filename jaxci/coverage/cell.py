@@ -13,14 +13,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.api.methods import method_by_name
 from jaxci.coverage.enumeration import behaviour_of_proportion, enumerable, enumerated
-from jaxci.coverage.roads import Draws, Need, Road, road_for
-from jaxci.coverage.sharding import Spread
-from jaxci.coverage.supplements import supplemented
 from jaxci.coverage.tally import Behaviour, CellResult, Judgement, Tally
 from jaxci.distributions.base import Distribution, Truth, predictions, predicts, truth
+from jaxci.inference.roads import Draws, Need, Road, road_for
+from jaxci.inference.sharding import Spread
+from jaxci.inference.supplements import supplemented
 from jaxci.intervals.base import Evidence, Method, Tails, tails
+from jaxci.intervals.registry import method_by_name
 from jaxci.resampling.bank import Bootstrap, replicate_keys
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.summary import Variance

@@ -11,12 +11,12 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxci.api.methods import METHODS, applicable_methods
 from jaxci.coverage.cell import BATCHED, Cell, cell_truths, run_cell
 from jaxci.coverage.enumeration import enumerable, nearby_coverage
 from jaxci.coverage.tally import Judgement
 from jaxci.distributions import AdaptiveKDE, Cells, Distribution, EmpiricalRows, EmpiricalTargets, LogitKDE
-from jaxci.results import IntervalResult, aligned, frame, html_table, number, plain
+from jaxci.intervals.registry import METHODS, applicable_methods
+from jaxci.printing import IntervalResult, aligned, frame, html_table, number, plain
 from jaxci.statistics.base import Sample, Statistic
 
 SHORTFALL = 0.01

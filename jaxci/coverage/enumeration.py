@@ -9,12 +9,12 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special, stats
 
-from jaxci.api.methods import METHODS, method_by_name
 from jaxci.coverage.tally import Behaviour, Judgement, flags_of
 from jaxci.distributions.base import Truth
 from jaxci.intervals.base import Evidence, Tails, tails
 from jaxci.intervals.exact import Exact
 from jaxci.intervals.proportion import ProportionMethod
+from jaxci.intervals.registry import METHODS, method_by_name
 from jaxci.resampling.jackknife import acceleration
 from jaxci.resampling.proportion_law import ProportionDistribution
 from jaxci.statistics.classification import Accuracy

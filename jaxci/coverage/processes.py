@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 import jax
 import numpy as np
 
-from jaxci.coverage.sharding import Spread
 from jaxci.coverage.store import Store, write_atomically
+from jaxci.inference.sharding import Spread
 
 
 @dataclasses.dataclass(frozen=True)

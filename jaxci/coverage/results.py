@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jaxci.coverage import analysis
-from jaxci.results import aligned, frame, html_table, number
+from jaxci.printing import aligned, frame, html_table, number
 
 MOST_ROWS = 60
 """Rows that a printed table shows."""
@@ -141,7 +141,7 @@ class StudyResults:
 
     def report(self, path: str | Path) -> None:
         """Write a self-contained HTML page with tables and pictures."""
-        from jaxci.coverage.report import report
+        from jaxci.report.study import report
 
         report(self, path)
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import jax
 
-from jaxci.api.validation import check_count
+from jaxci.checks import check_count
 from jaxci.coverage.processes import Processes, Work
 from jaxci.coverage.results import StudyResults, as_columns
-from jaxci.coverage.sharding import Spread
 from jaxci.coverage.store import Store, write_atomically
+from jaxci.inference.sharding import Spread
 
 
 class Runnable(abc.ABC):

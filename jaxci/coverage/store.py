@@ -11,6 +11,7 @@ import re
 import secrets
 import zlib
 from collections.abc import Iterator, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -66,11 +67,9 @@ def _restored(value: Any) -> Any:
 
 def surroundings() -> dict[str, str]:
     """Return versions and device, as every cell records them."""
-    import jaxci
-
     device = jax.local_devices()[0]
     return {
-        "jaxci": jaxci.__version__,
+        "jaxci": version("jaxci"),
         "jax": jax.__version__,
         "numpy": np.__version__,
         "scipy": scipy.__version__,

@@ -13,9 +13,7 @@ from typing import Any
 import jax
 
 from jaxci import statistics as statistics_room
-from jaxci.api.data import name_of, statistic_by_name
-from jaxci.api.methods import method_by_name
-from jaxci.api.validation import check_confidence_level, check_count, check_distinct, nearest, shown
+from jaxci.checks import check_confidence_level, check_count, check_distinct, nearest, shown
 from jaxci.coverage.cell import Cell, cell_truths, judge, simulate
 from jaxci.coverage.processes import Work
 from jaxci.coverage.runner import Runnable
@@ -23,8 +21,10 @@ from jaxci.coverage.store import Store
 from jaxci.coverage.tally import Tally
 from jaxci.distributions import Distribution, Truth, as_distribution, distribution_from_dict, distribution_to_dict
 from jaxci.distributions.base import check_readable
+from jaxci.intervals.registry import method_by_name
 from jaxci.records import settings
 from jaxci.statistics.base import Statistic
+from jaxci.statistics.registry import name_of, statistic_by_name
 
 DEFAULT_LEVELS = (0.95,)
 

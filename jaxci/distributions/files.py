@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxci.checks import check_keys, read_kind
 from jaxci.distributions.base import Distribution
 from jaxci.distributions.empirical import Cells, Empirical, EmpiricalRows, EmpiricalTargets
 from jaxci.distributions.kde import AdaptiveKDE
 from jaxci.distributions.logit_kde import LogitKDE
 from jaxci.distributions.parametric import Mixture, Parametric
-from jaxci.hints import check_keys, read_kind
 
 
 class _Form(NamedTuple):

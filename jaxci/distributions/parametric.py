@@ -12,9 +12,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxci.checks import hint
 from jaxci.distributions.laws import LEVEL_NOISE, Law, MixtureLaw, ValueDistribution
 from jaxci.distributions.tables import TAIL, AliasTable, Lattice, QuantileTable, Table, float_type
-from jaxci.hints import hint
 from jaxci.records import record, static
 
 _WIDEST_LATTICE = 1 << 20

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from jaxci.checks import hint
 from jaxci.distributions.empirical import checked_floats
 from jaxci.distributions.problems import check_whole
-from jaxci.hints import hint
 from jaxci.records import record, static
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from jaxci.checks import check_keys, hint, read_kind
 from jaxci.distributions.problem_files import FileProblem
 from jaxci.distributions.problems import (
     BatesClassification,
@@ -18,7 +19,6 @@ from jaxci.distributions.problems import (
     HighDimensional,
     Problem,
 )
-from jaxci.hints import check_keys, hint, read_kind
 from jaxci.records import settings
 
 PROBLEMS: dict[str, Callable[[], Problem]] = {

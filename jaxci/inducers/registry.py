@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from jaxci.hints import hint
+from jaxci.checks import hint
 from jaxci.inducers.base import Inducer
 from jaxci.inducers.boosting import Boosting
 from jaxci.inducers.forest import Forest

@@ -9,10 +9,9 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from jaxci.checks import ALTERNATIVES
 from jaxci.intervals.replicates import Drawn, Rows
 from jaxci.statistics.base import Statistic
-
-ALTERNATIVES = ("two-sided", "less", "greater")
 
 
 class Tails(NamedTuple):

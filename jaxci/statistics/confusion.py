@@ -9,9 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxci.checks import ABSENT_CLASS
 from jaxci.statistics.base import Cells, LinearStatistic, Sample
-
-ABSENT_CLASS = ("sklearn", "zero", "skip")
 
 
 class OneVsRest(NamedTuple):

@@ -31,6 +31,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxci.checks import ABSENT_CLASS
 from jaxci.records import record, static
 from jaxci.statistics.base import Sample, Statistic
 from jaxci.statistics.cumulative import Ordering
@@ -38,7 +39,6 @@ from jaxci.statistics.cumulative import Ordering
 SCHEMES = ("ovr", "ovo", "micro")
 AVERAGES = ("macro", "weighted")
 PRECISION_AVERAGES = ("macro", "weighted", "micro")
-ABSENT_CLASS = ("sklearn", "zero", "skip")
 
 
 @record

@@ -2,7 +2,7 @@ import jax
 import numpy as np
 import pytest
 
-from jaxci.api.methods import METHODS
+from jaxci.intervals.registry import METHODS
 from jaxci.records import record, static
 from jaxci.statistics import IQR, Median, Std, TrimmedMean, Variance
 from jaxci.statistics.registry import METRICS as STATISTICS

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import jaxci
-from jaxci.api.methods import METHODS, applicable_methods, method_by_name
 from jaxci.intervals.quantile import QuantileMethod
+from jaxci.intervals.registry import METHODS, applicable_methods, method_by_name
 from jaxci.records import settings
 from jaxci.resampling import engine
 from jaxci.statistics import F1, Quantile, WeightedFunction

@@ -10,8 +10,9 @@ from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
 from jaxci.api.proportion import proportion_interval
+from jaxci.checks import ALTERNATIVES
 from jaxci.intervals import auc, parametric, proportion, proportion_difference
-from jaxci.intervals.base import ALTERNATIVES, tails
+from jaxci.intervals.base import tails
 
 LEVELS = (0.3, 0.8, 0.95, 0.999)
 FORMULAS = {

@@ -6,11 +6,11 @@ import jax
 import numpy as np
 from scipy import special
 
-from jaxci.coverage.learning import Configuration, LearningCell, rows_of, run_cell
-from jaxci.coverage.sharding import Spread
+from jaxci.coverage.learner_cell import Configuration, LearningCell, rows_of, run_cell
 from jaxci.distributions import BatesRegression, Problem
 from jaxci.generalization import LOSSES
 from jaxci.inducers import Linear
+from jaxci.inference.sharding import Spread
 from jaxci.records import record
 
 KEY = jax.random.key(3, impl="threefry2x32")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from jaxci.api.quantile_estimators import quantile_estimators
 from jaxci.coverage import load_study
-from jaxci.coverage.estimators import quantile_estimators
 
 SIZES, R = [15, 50], 2_000
 
@@ -69,7 +69,7 @@ def test_estimators_are_judged_on_the_same_draws(results):
 
 def test_pictures(results):
     pytest.importorskip("matplotlib")
-    from jaxci.plots_quantiles import estimator_panels, quantile_panels
+    from jaxci.plots.quantiles import estimator_panels, quantile_panels
 
     for value in ("coverage", "mean_width"):
         figure = quantile_panels(results, value=value, n=50)

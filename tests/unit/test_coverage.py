@@ -4,12 +4,12 @@ import pytest
 from scipy import stats
 
 import jaxci
-from jaxci.api.methods import applicable_methods
 from jaxci.coverage import Cell, check, proportion_coverage, run_cell
 from jaxci.coverage.cell import PURPOSE_DATA, draw, simulate
 from jaxci.coverage.check import calibrated_level, fitted
 from jaxci.coverage.tally import group_error
 from jaxci.distributions import AdaptiveKDE, Cells, Empirical, LogitKDE, Parametric, Truth
+from jaxci.intervals.registry import applicable_methods
 from jaxci.intervals.replicates import Drawn, Lawful
 from jaxci.statistics import F1, Accuracy, Mean, Median, Sample
 

@@ -14,7 +14,7 @@ MODULES = [
     "jaxci.api.quantile_plans",
     "jaxci.api.quantiles",
     "jaxci.api.runs",
-    "jaxci.api.seeds",
+    "jaxci.runs.seeds",
     "jaxci.coverage.bundled",
     "jaxci.coverage.enumeration",
     "jaxci.coverage.study",

@@ -11,7 +11,7 @@ from scipy import stats
 from jaxci.api.proportion import proportion_interval
 from jaxci.intervals import auc, concentration, parametric, proportion, proportion_difference
 from jaxci.intervals.base import Evidence, Tails, tails
-from jaxci.results import ConfidenceInterval, JaxciWarning
+from jaxci.printing import ConfidenceInterval, JaxciWarning
 from jaxci.statistics.base import Statistic
 
 TWO = tails(0.95)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from jaxci.api import labels
-from jaxci.api.labels import CACHED_ROWS, encode_labels, in_bytes
+from jaxci.api.readers import labels
+from jaxci.api.readers.labels import CACHED_ROWS, encode_labels, in_bytes
 
 ROWS = CACHED_ROWS + 17
 

@@ -8,11 +8,11 @@ import pytest
 
 import jaxci
 from jaxci.coverage import GeneralizationStudy, load_study
-from jaxci.coverage.learning import Configuration, LearningCell, rows_of, run_cell
-from jaxci.coverage.sharding import Spread
+from jaxci.coverage.learner_cell import Configuration, LearningCell, rows_of, run_cell
 from jaxci.distributions import BatesRegression, FileProblem, Friedman1, problem
 from jaxci.generalization import LOSSES, METHODS
 from jaxci.inducers import Linear, Logistic, Ridge
+from jaxci.inference.sharding import Spread
 
 KEY = jax.random.key(5, impl="threefry2x32")
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from jaxci import plots
-from jaxci.coverage.report import report
+from jaxci.plots.style import PALETTE
+from jaxci.report.study import report
 
 SIZES = (10, 30, 100)
 METHODS = ("t", "percentile", "bca")
@@ -70,7 +71,7 @@ def test_coverage_against_n_draws_medians_and_the_level():
     axes = figure.axes[0]
     mine = (MANY.columns["statistic"] == "mean") & (MANY.columns["method"] == "t") & (MANY.columns["level"] == 0.9)
     expected = [100 * np.median(MANY.columns["coverage"][mine & (MANY.columns["n"] == n)]) for n in SIZES]
-    curve = next(line for line in axes.lines if line.get_color() == plots.PALETTE[0])
+    curve = next(line for line in axes.lines if line.get_color() == PALETTE[0])
     assert curve.get_xdata() == pytest.approx(SIZES)
     assert curve.get_ydata() == pytest.approx(expected)
     assert any(np.all(np.asarray(line.get_ydata()) == 90) for line in axes.lines)
@@ -82,7 +83,7 @@ def test_a_method_keeps_its_colour_when_others_are_left_out():
     figure = plots.coverage_against_n(MANY, methods=["bca"], statistics=["median"])
     assert titles(figure) == ["median"]
     assert legend(figure) == ["bca"]
-    assert plots.PALETTE[2] in [line.get_color() for line in figure.axes[0].lines]
+    assert PALETTE[2] in [line.get_color() for line in figure.axes[0].lines]
 
 
 def test_one_instance_has_error_bars():

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from jaxci import JaxciWarning
-from jaxci.api import seeds as module
-from jaxci.api.seeds import run_seeds
+from jaxci.runs import seeds as module
+from jaxci.runs.seeds import run_seeds
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from jaxci.api.validation import check_alternative, check_choice, check_confidence_level, check_count
+from jaxci.checks import check_alternative, check_choice, check_confidence_level, check_count
 from jaxci.intervals.base import Tails, tails
 from jaxci.resampling.engine import Layout
 

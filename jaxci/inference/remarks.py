@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from jaxci.api.choice import is_averaged
+from jaxci.inference.choice import is_averaged
 from jaxci.intervals.parametric import is_mean
+from jaxci.printing import JaxciWarning
 from jaxci.resampling.engine import Layout
-from jaxci.results import JaxciWarning
 from jaxci.statistics.base import Sample, Statistic
 from jaxci.statistics.classification import Accuracy, BalancedAccuracy, ErrorRate
 from jaxci.statistics.ranking import AveragePrecision, AveragePrecisionMulticlass, RocAuc, RocAucMulticlass

@@ -8,7 +8,7 @@ import math
 import os
 from pathlib import Path
 
-from jaxci.api.validation import shown
+from jaxci.checks import shown
 
 LINE_START = b'{"seed": '
 """How every line of a file of runs begins."""

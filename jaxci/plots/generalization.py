@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from jaxci.coverage.analysis import StudyTable, groups, levels_of, require, take
-from jaxci.plots import INK, LOWEST, axes_grid, legend_above, selected_rows, size_axis, styles_of
+from jaxci.plots.coverage import LOWEST
+from jaxci.plots.style import INK, axes_grid, legend_above, selected_rows, size_axis, styles_of
 
 TARGETS = {
     "coverage": "risk of the fitted model",

@@ -27,7 +27,7 @@ from jaxci.coverage.analysis import (
     required_n,
     take,
 )
-from jaxci.results import html_table, number
+from jaxci.printing import html_table, number
 
 COVERAGES = (0.925, 0.94)
 WIDTHS = (0.1, 0.05, 0.01)
@@ -277,7 +277,7 @@ def _picture(figure: Any, caption: str) -> str:
 
 def _quantile_pictures(results: StudyTable) -> list[str]:
     """Draw coverage and width of quantile intervals where the study has several quantiles."""
-    from jaxci import plots_quantiles
+    from jaxci.plots import quantiles as plots_quantiles
 
     statistics = getattr(getattr(results, "study", None), "named_statistics", {})
     if sum(hasattr(statistic, "q") for statistic in statistics.values()) < 2:
@@ -295,7 +295,7 @@ def _quantile_pictures(results: StudyTable) -> list[str]:
 
 def _learners(results: StudyTable) -> list[str]:
     """List and draw coverage of each target, width and cost where the study is of learners."""
-    from jaxci import plots_generalization
+    from jaxci.plots import generalization as plots_generalization
 
     if "coverage_expected" not in results.columns:
         return []

@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
-from jaxci.api.data import PER_CLASS, Labelled, name_of, not_probabilities, statistic_by_name
-from jaxci.api.validation import check_distinct, shown
+from jaxci.api.readers.samples import Labelled, not_probabilities
+from jaxci.checks import check_distinct, shown
 from jaxci.statistics.base import Sample, Statistic
-from jaxci.statistics.registry import METRICS
+from jaxci.statistics.registry import METRICS, PER_CLASS, name_of, statistic_by_name
 
 _BINARY_LABELS = (
     "accuracy",

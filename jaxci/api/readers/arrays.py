@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.api.validation import shown
+from jaxci.checks import shown
 
 
 def as_array(name: str, data: Any) -> np.ndarray:

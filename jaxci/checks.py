@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.intervals.base import ALTERNATIVES
-from jaxci.statistics.confusion import ABSENT_CLASS
-
+ALTERNATIVES = ("two-sided", "less", "greater")
+"""Sides of an interval, with SciPy's meaning."""
+ABSENT_CLASS = ("sklearn", "zero", "skip")
+"""What a class may count that is absent from a resample."""
 MOST_SHOWN = 200
 """Characters of a value that a message shows."""
 
@@ -110,3 +111,29 @@ OPTION_RULES: dict[str, Callable[[str, Any], Any]] = {
 def check_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return options of a statistic or a method, checked one by one."""
     return {name: OPTION_RULES[name](name, value) if name in OPTION_RULES else value for name, value in options.items()}
+
+
+def hint(word: str, known: Collection[str]) -> str:
+    """Return the nearest known word, or all of them, as the end of a message."""
+    close = difflib.get_close_matches(word, list(known), 1, 0.5)
+    return f": did you mean {close[0]!r}?" if close else f"; known are {', '.join(known)}"
+
+
+def read_kind(what: str, description: Any, kinds: Collection[str]) -> tuple[str, dict[str, Any]]:
+    """Return the kind of a table that describes ``what``, and its other keys."""
+    if not isinstance(description, Mapping) or "kind" not in description:
+        raise ValueError(f"{what} must be a table with a key 'kind'; got {description!r}")
+    kind = description["kind"]
+    if kind not in kinds:
+        raise ValueError(f"kind must be one of {', '.join(kinds)}; got {kind!r}{hint(str(kind), kinds)}")
+    return str(kind), {key: value for key, value in description.items() if key != "kind"}
+
+
+def check_keys(what: str, given: Mapping[str, Any], needs: Collection[str], known: Collection[str]) -> None:
+    """Refuse a table that lacks a key of ``needs`` or has one that is not ``known``."""
+    for key in needs:
+        if key not in given:
+            raise ValueError(f"{what} needs {key!r}; got {', '.join(given) or 'nothing'}")
+    for key in given:
+        if key not in known:
+            raise ValueError(f"{what} has no key {key!r}{hint(key, known)}")

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.api.validation import shown
+from jaxci.checks import shown
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,20 +9,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.api.choice import choose
-from jaxci.api.entries import Entry, Request, by_shared_table, by_table, program_order, programs
-from jaxci.api.evidence import error_or_zero, gather, rounding, row_values_of, standard_error, trials_of
-from jaxci.api.methods import applicable_methods, check_known, method_by_name
-from jaxci.api.randomness import Randomness
-from jaxci.api.remarks import size_remarks
-from jaxci.api.settings import Settings
+from jaxci.inference.choice import choose
+from jaxci.inference.evidence import error_or_zero, gather, rounding, row_values_of, standard_error, trials_of
+from jaxci.inference.randomness import Randomness
+from jaxci.inference.remarks import size_remarks
+from jaxci.inference.request import Entry, Request, by_shared_table, by_table, program_order, programs
+from jaxci.inference.settings import Settings
 from jaxci.intervals.base import Bounds
 from jaxci.intervals.bootstrap import smallest_bank
 from jaxci.intervals.parametric import is_mean
+from jaxci.intervals.registry import applicable_methods, check_known, method_by_name
+from jaxci.printing import ConfidenceInterval, IntervalResult
 from jaxci.resampling import engine
 from jaxci.resampling.bank import Scheme
 from jaxci.resampling.engine import Influence, Layout, Program, Replicates
-from jaxci.results import ConfidenceInterval, IntervalResult
 from jaxci.statistics.base import Sample
 from jaxci.statistics.custom import HostFunction
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.results import aligned, frame, html_table, number
+from jaxci.printing import aligned, frame, html_table, number
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

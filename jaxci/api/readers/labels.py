@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.api.arrays import as_array, missing_values
-from jaxci.api.validation import shown
+from jaxci.api.readers.arrays import as_array, missing_values
+from jaxci.checks import shown
 
 SMALL_RANGE = 10_000
 """Integer labels within such a range are encoded by a table, not by sorting."""

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special, stats
 
-from jaxci.coverage.sharding import Spread
+from jaxci.inference.sharding import Spread
 from jaxci.intervals.base import Evidence
 from jaxci.intervals.replicates import Around, Drawn, Lawful, Rows
 from jaxci.statistics.base import Cells, Features, LinearStatistic, Sample, Statistic

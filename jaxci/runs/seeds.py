@@ -11,17 +11,18 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
-from jaxci.api.remarks import announce
-from jaxci.api.seed_file import Run, append, recorded
-from jaxci.api.seed_runs import SeedRuns, numbered
-from jaxci.api.validation import check_count, shown
-from jaxci.results import number
+from jaxci.checks import check_count, shown
+from jaxci.inference.remarks import announce
+from jaxci.printing import number
+from jaxci.runs.file import Run, append, recorded
+from jaxci.runs.results import SeedRuns, numbered
 
 METRIC = "value"
 """Name of the metric of a function that returns one number."""
@@ -219,11 +220,9 @@ def _seed_libraries(seed: int) -> list[str]:
 
 def _versions() -> dict[str, str]:
     """Versions of what a result may depend on."""
-    import jaxci
-
     found = {
         "python": platform.python_version(),
-        "jaxci": jaxci.__version__,
+        "jaxci": version("jaxci"),
         "jax": jax.__version__,
         "numpy": np.__version__,
     }

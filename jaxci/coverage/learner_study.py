@@ -10,8 +10,8 @@ from typing import Any
 
 import jax
 
-from jaxci.api.validation import check_choice, check_confidence_level, check_count, check_distinct, nearest, shown
-from jaxci.coverage.learning import Configuration, Found, LearningCell, rows_of, run_cell
+from jaxci.checks import check_choice, check_confidence_level, check_count, check_distinct, nearest, shown
+from jaxci.coverage.learner_cell import Configuration, Found, LearningCell, rows_of, run_cell
 from jaxci.coverage.processes import Work
 from jaxci.coverage.runner import Runnable
 from jaxci.distributions import FileProblem, Problem, problem, problem_from_dict, problem_to_dict

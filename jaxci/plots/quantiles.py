@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxci.coverage.analysis import groups, levels_of, take
 from jaxci.coverage.results import StudyResults
-from jaxci.plots import INK, axes_grid, legend_above, selected_rows, styles_of
+from jaxci.plots.style import INK, axes_grid, legend_above, selected_rows, styles_of
 
 PAPER = ("exact_randomized", "interpolated", "asymptotic", "semiparametric", "noncentral_t")
 
@@ -80,7 +80,7 @@ def estimator_panels(table: Any, *, value: str = "relative_bias", n: int | None 
     Parameters
     ----------
     table : ColumnTable
-        From :func:`jaxci.coverage.estimators.quantile_estimators`.
+        From :func:`jaxci.api.quantile_estimators.quantile_estimators`.
     value : {"relative_bias", "relative_rmse"}
     n : int, optional
         Sample size; the smallest by default.

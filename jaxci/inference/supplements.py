@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.coverage.roads import Draws
-from jaxci.coverage.sharding import Spread
+from jaxci.inference.roads import Draws
+from jaxci.inference.sharding import Spread
 from jaxci.intervals.approximate import curvature
 from jaxci.intervals.auc import auc_evidence
 from jaxci.intervals.base import Evidence

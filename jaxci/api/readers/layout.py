@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.api.arrays import as_floats, check_lengths
-from jaxci.api.labels import label_values
-from jaxci.api.validation import shown
+from jaxci.api.readers.arrays import as_floats, check_lengths
+from jaxci.api.readers.labels import label_values
+from jaxci.checks import shown
 from jaxci.resampling.engine import Layout
 
 

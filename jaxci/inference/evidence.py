@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.api.entries import Entry, by_jackknife, programs
-from jaxci.api.randomness import Randomness
+from jaxci.inference.randomness import Randomness
+from jaxci.inference.request import Entry, by_jackknife, programs
 from jaxci.intervals.approximate import curvature
 from jaxci.intervals.auc import auc_evidence
 from jaxci.intervals.base import Evidence

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from jaxci.api.validation import check_choice, check_options
+from jaxci.checks import check_choice, check_options
 from jaxci.intervals.approximate import ABC
 from jaxci.intervals.auc import DeLong, DeLongLogit, HanleyMcNeil
 from jaxci.intervals.base import Method

@@ -17,13 +17,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.coverage.sharding import Spread
 from jaxci.distributions import FileProblem, Problem
 from jaxci.generalization.base import IncompleteFits, Resampled
 from jaxci.generalization.fits import distinct_samples, tested_on_themselves
 from jaxci.generalization.losses import CUT, Loss
 from jaxci.generalization.registry import METHODS
 from jaxci.inducers.base import FIT_BUDGET, Inducer
+from jaxci.inference.sharding import Spread
 from jaxci.resampling.plan import Plan
 
 PROXIES = ("holdout", "kfold")

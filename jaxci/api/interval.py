@@ -1,0 +1,152 @@
+"""An interval for one statistic, and what there is to choose from."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+
+from jaxci.api.readers.layout import make_layout, one_length
+from jaxci.api.readers.samples import check_n, columns_sample, is_function, sample_for
+from jaxci.inference.engine import intervals
+from jaxci.inference.randomness import randomness
+from jaxci.inference.remarks import announce, layout_remarks
+from jaxci.inference.request import Request
+from jaxci.inference.settings import Settings
+from jaxci.intervals.registry import applicable_methods
+from jaxci.printing import IntervalResult
+from jaxci.statistics.custom import from_callable
+from jaxci.statistics.registry import METRICS, configured, name_of, statistic_by_name
+
+
+def interval(
+    statistic: Any,
+    *data: Any,
+    method: str = "auto",
+    confidence_level: float = 0.95,
+    alternative: str = "two-sided",
+    n_resamples: int = 9999,
+    groups: Any = None,
+    strata: Any = None,
+    sample_weight: Any = None,
+    labels: Sequence[Any] | None = None,
+    pos_label: Any = 1,
+    rng: Any = None,
+    resampling: str = "bootstrap",
+    resample_size: int | None = None,
+    memory_limit: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> IntervalResult:
+    """Confidence interval for one statistic.
+
+    Parameters
+    ----------
+    statistic : str, Statistic or callable
+        A metric's name, an object such as ``jaxci.statistics.F1(average="macro")``, or a
+        function ``f(*sample) -> float``. A function that JAX can trace runs on the device;
+        another one runs on the host, with a warning.
+    *data : array_like
+        What the statistic reads: ``values``; or ``y_true, y_pred``; or ``y_true, y_score``.
+    method : str
+        An interval method (:func:`jaxci.list_methods` lists those that serve), or "auto".
+    confidence_level, alternative, n_resamples, groups, strata, sample_weight, labels, pos_label, rng
+        As in :func:`jaxci.evaluate`.
+    resampling : {"bootstrap", "balanced", "bayesian"}
+        How resamples are drawn.
+    resample_size : int, optional
+        Draws in a resample (m-out-of-n bootstrap); n by default.
+    memory_limit, progress
+        As in :func:`jaxci.evaluate`.
+    **options
+        Fields of the statistic (``q``, ``zero_division`` ...) or of the method
+        (``acceleration``, ``scale``, ``endpoints`` ...).
+
+    Returns
+    -------
+    IntervalResult
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument breaks its rule; the message names the argument, the rule and the value.
+
+    Warns
+    -----
+    JaxciWarning
+        Once for each remark that the result also holds.
+
+    Examples
+    --------
+    >>> import numpy as np, jaxci
+    >>> x = np.linspace(0, 1, 40) ** 2
+    >>> result = jaxci.interval("mean", x, method="t")
+    >>> round(result.confidence_interval.low, 4), round(result.confidence_interval.high, 4)
+    (0.2384, 0.4368)
+    """
+    settings = Settings.of(
+        confidence_level,
+        alternative,
+        n_resamples,
+        resampling=resampling,
+        resample_size=resample_size,
+        memory_limit=memory_limit,
+        progress=progress,
+    )
+    name = name_of(statistic)
+    if is_function(statistic):
+        sample, remarks = columns_sample(data)
+    else:
+        resolved, options = configured(statistic_by_name(statistic), options)
+        sample, resolved, remarks = sample_for(resolved, name, data, labels=labels, pos_label=pos_label)
+    check_n(sample)
+    layout = make_layout(sample.n, groups, strata, sample_weight)
+    settings.check_layout(layout)
+    if is_function(statistic):
+        _check_gathering(settings, sample_weight)
+        with jax.enable_x64(True):
+            resolved = from_callable(statistic, sample.columns, one_length=one_length(layout))
+    request = Request(name, resolved, method, options)
+    result = intervals([request], sample, layout, settings, randomness(rng))[0]
+    result = dataclasses.replace(result, warnings=(*remarks, *layout_remarks(layout), *result.warnings))
+    announce(result.warnings)
+    return result
+
+
+def _check_gathering(settings: Settings, sample_weight: Any) -> None:
+    """Refuse what a function of a sample cannot take: it is resampled by counts that sum to n."""
+    if sample_weight is not None:
+        raise ValueError(
+            "sample_weight needs a statistic that takes weights: pass jaxci.statistics.WeightedFunction(f)"
+        )
+    if not settings.plain and settings.resampling != "balanced":
+        raise ValueError(
+            "a function of a sample can only be resampled by counts that sum to n; pass "
+            f"jaxci.statistics.WeightedFunction(f) for {settings.scheme}"
+        )
+
+
+def list_metrics() -> list[str]:
+    """Return the names of all metrics.
+
+    Examples
+    --------
+    >>> import jaxci
+    >>> "f1_macro" in jaxci.list_metrics()
+    True
+    """
+    return list(METRICS)
+
+
+def list_methods(statistic: Any) -> list[str]:
+    """Return the names of the interval methods that serve ``statistic`` (a name or an object).
+
+    Examples
+    --------
+    >>> import jaxci
+    >>> jaxci.list_methods("roc_auc")[:3]
+    ['delong', 'delong_logit', 'hanley_mcneil']
+    """
+    return applicable_methods(statistic_by_name(statistic))

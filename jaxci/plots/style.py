@@ -1,0 +1,115 @@
+"""What the pictures share: colours, rows of a table, grids of axes, legends."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxci.checks import check_choice, shown
+from jaxci.coverage.analysis import Columns, StudyTable, levels_of, take
+
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5B5B5B", "#8B6D00")
+"""Okabe and Ito's colours, which colour-blind readers can tell apart, without the yellow."""
+MARKERS = "osD^vPX*"
+DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)))
+INK, PALE = "#333333", "#D9D9D9"
+
+
+def matplotlib_modules() -> Any:
+    """Return matplotlib with the modules that figures need; loaded on first use."""
+    try:
+        import matplotlib
+        import matplotlib.figure
+        import matplotlib.ticker
+    except ImportError as error:
+        raise ImportError("plots need matplotlib: install jaxci[plot]") from error
+    return matplotlib
+
+
+def selected_rows(
+    results: StudyTable, level: float | None, statistics: Sequence[str] | None, methods: Sequence[str] | None
+) -> tuple[Columns, float]:
+    """Return the rows asked for, in the order asked for, and the level."""
+    table = results.columns
+    simulated = levels_of(table["level"])
+    if not simulated:
+        raise ValueError("results must hold at least one row; got none")
+    if level is None:
+        level = 0.95 if 0.95 in simulated else max(simulated)
+    if level not in simulated:
+        raise ValueError(f"level must be a simulated level ({', '.join(map(str, simulated))}); got {shown(level)}")
+    keep = table["level"] == level
+    order = [np.zeros(len(keep))]
+    for argument, column, wanted in (("methods", "method", methods), ("statistics", "statistic", statistics)):
+        if wanted is not None:
+            known = levels_of(table[column])
+            for name in wanted:
+                check_choice(argument, name, known)
+            keep &= np.isin(table[column], list(wanted))
+            place = {name: i for i, name in enumerate(wanted)}
+            order.append(np.array([place.get(name, 0) for name in table[column].tolist()]))
+    rows = np.lexsort(order)
+    return take(table, rows[keep[rows]]), float(level)
+
+
+def styles_of(results: StudyTable, column: str) -> dict[Any, tuple[str, str, Any]]:
+    """Colour, marker and dash of every level of a column: the same in every picture of a study."""
+    return {
+        name: (PALETTE[i % len(PALETTE)], MARKERS[i % len(MARKERS)], DASHES[i // len(PALETTE) % len(DASHES)])
+        for i, name in enumerate(levels_of(results.columns[column]))
+    }
+
+
+def axes_grid(count: int, *, height: float, sharey: bool, across: int = 3, width: float = 3.4) -> tuple[Any, list[Any]]:
+    """Return a figure with ``count`` panels, at most ``across`` a row."""
+    across = 2 if count == 4 and across > 2 else min(count, across)
+    down = -(-count // across)
+    size = (max(6.4, width * across + 1.0), height * down + 0.9)
+    figure = matplotlib_modules().figure.Figure(figsize=size, layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.08, h_pad=0.08)
+    grid = figure.subplots(down, across, squeeze=False, sharey=sharey).ravel().tolist()
+    for axes in grid[count:]:
+        axes.remove()
+    for axes in grid[:count]:
+        axes.grid(color=PALE, linewidth=0.6)
+        axes.set_axisbelow(True)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.tick_params(labelsize=9, color=INK, labelcolor=INK)
+        axes.xaxis.set_tick_params(labelbottom=True)
+    return figure, grid[:count]
+
+
+def size_axis(axes: Any, sizes: Sequence[int]) -> None:
+    """Make n logarithmic, with ticks at simulated sizes that stand clear of each other."""
+    ticker = matplotlib_modules().ticker
+    axes.set_xscale("log")
+    span = math.log(sizes[-1] / sizes[0]) or 1.0
+    kept = [sizes[0]]
+    for size in sizes[1:-1]:
+        if min(math.log(size / kept[-1]), math.log(sizes[-1] / size)) > 0.09 * span:
+            kept.append(size)
+    kept += sizes[-1:]
+    axes.xaxis.set_major_locator(ticker.FixedLocator(kept))
+    axes.xaxis.set_major_formatter(ticker.FuncFormatter(lambda x, _: f"{x:,.0f}"))
+    axes.xaxis.set_minor_locator(ticker.NullLocator())
+
+
+def legend_above(figure: Any, names: Sequence[Any], styles: dict[Any, tuple[str, str, Any]], *, lines: bool) -> None:
+    """Draw one legend for all panels, above them."""
+    line = matplotlib_modules().lines.Line2D
+    handles = [
+        line(
+            [],
+            [],
+            color=styles[name][0],
+            marker=styles[name][1] if lines else "s",
+            linestyle=styles[name][2] if lines else "",
+            label=str(name),
+        )
+        for name in names
+    ]
+    room = max(2, int(figure.get_figwidth() / (0.5 + 0.075 * max(len(str(name)) for name in names))))
+    figure.legend(handles=handles, loc="outside upper left", ncols=min(room, len(handles)), frameon=False, fontsize=9)

@@ -1,0 +1,1 @@
+"""Reports of studies as files to send."""

@@ -1,0 +1,1 @@
+"""Training runs under many seeds: running them, keeping them, reading their files."""

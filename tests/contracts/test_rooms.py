@@ -1,0 +1,88 @@
+"""Imports run downward: a room knows only the rooms below it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[2] / "jaxci"
+
+FLOORS = (
+    {"records", "checks", "printing"},
+    {"statistics", "resampling", "distributions", "inducers"},
+    {"intervals", "generalization"},
+    {"inference"},
+    {"coverage"},
+    {"api", "runs"},
+    {"plots", "report", "cli", "data"},
+)
+"""Rooms from the ground up; rooms of one floor may know each other, unless their files form a circle."""
+
+DOORS = {("jaxci.coverage.results", "jaxci.report.study")}
+"""Methods of results that open a room above, which loads on first use: ``results.report(path)``."""
+
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+
+
+def modules() -> list[Path]:
+    return sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Modules of the package that a file imports, anywhere in it, doors aside."""
+    yield from (other for other in _imported(path) if (name_of(path), other) not in DOORS)
+
+
+def _imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "jaxci":
+            names = {name_of(other) for other in modules()}
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                yield whole if whole in names else str(node.module)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "jaxci")
+
+
+def room_of(module: str) -> str:
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+@pytest.mark.parametrize("path", modules(), ids=name_of)
+def test_imports_run_downward(path: Path) -> None:
+    mine = room_of(name_of(path))
+    upward = [other for other in imported(path) if room_of(other) and FLOOR[room_of(other)] > FLOOR[mine]]
+    assert not upward, f"{name_of(path)} imports {upward} from rooms above its own"
+    if mine != "cli":
+        assert "jaxci" not in list(imported(path)), f"{name_of(path)} imports the package itself"
+
+
+def test_every_room_has_a_floor() -> None:
+    assert {room_of(name_of(path)) for path in modules()} - {""} <= set(FLOOR)
+
+
+def test_no_circle_of_files() -> None:
+    graph = {name_of(path): {x for x in imported(path) if x != name_of(path)} for path in modules()}
+    done: set[str] = set()
+    open_: list[str] = []
+
+    def visit(module: str) -> None:
+        assert module not in open_, f"a circle of imports: {' -> '.join([*open_[open_.index(module) :], module])}"
+        if module in done or module not in graph:
+            return
+        open_.append(module)
+        for other in sorted(graph[module]):
+            visit(other)
+        done.add(open_.pop())
+
+    for module in graph:
+        visit(module)
