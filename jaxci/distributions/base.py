@@ -14,9 +14,9 @@ import numpy as np
 
 from jaxci.records import record, static
 from jaxci.statistics.base import Sample, Statistic
-from jaxci.statistics.custom import HostFunction, WeightedFunction
+from jaxci.statistics.custom import HostFunction
 from jaxci.statistics.ranking import MulticlassRanking
-from jaxci.statistics.summary import Quantile
+from jaxci.statistics.summary import OrderStatistic, Quantile
 
 COLUMNS = {
     "values": ("values",),
@@ -161,7 +161,7 @@ def weighted_value(statistic: Statistic, sample: Sample, weights: np.ndarray) ->
     Exact for statistics that are functions of the weighted distribution alone (moments, tables,
     ranks, a user's weighted function); None for others.
     """
-    if statistic.road not in ("moments", "cells", "ranked") and not isinstance(statistic, WeightedFunction):
+    if not statistic.of_law:
         return None
     with jax.enable_x64(True):
         scaled = weights * (len(weights) / weights.sum())
@@ -225,7 +225,7 @@ def truth(distribution: Distribution, statistic: Statistic, key: jax.Array, size
 
 def _tolerance(distribution: Distribution, statistic: Statistic) -> float:
     """Error of an analytic value."""
-    if statistic.road != "order":
+    if not isinstance(statistic, OrderStatistic):
         return 0.0
     low, high = (distribution.analytic(Quantile(q)) for q in (0.1, 0.9))
     return 0.0 if low is None or high is None else TOLERANCE * (high - low)

@@ -11,19 +11,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.inference.randomness import Randomness
+from jaxci.inference.replicate import deleted_values
 from jaxci.inference.request import Entry, by_jackknife, programs
+from jaxci.inference.slopes import jackknife_acceleration
 from jaxci.intervals.approximate import curvature
 from jaxci.intervals.auc import auc_evidence
 from jaxci.intervals.base import Evidence
-from jaxci.intervals.parametric import is_mean
-from jaxci.intervals.proportion import is_proportion
-from jaxci.resampling.engine import Item, Layout
 from jaxci.resampling.exact_mean import mean_distribution
 from jaxci.resampling.exact_order import quantile_distribution
-from jaxci.resampling.jackknife import acceleration, deleted_values, mean_acceleration, quantile_left_out
 from jaxci.resampling.proportion_law import ProportionDistribution
-from jaxci.statistics.base import Sample, Statistic
+from jaxci.statistics.base import Sample, Statistic, has_fixed_trials, is_proportion
 from jaxci.statistics.custom import HostFunction, SampleFunction
+from jaxci.statistics.layout import Layout
+from jaxci.statistics.summary import MeanStatistic, OrderStatistic, is_mean
 
 PURPOSE_CHOICE = 5
 """Separates the draw of a randomized method from resamples."""
@@ -49,7 +49,8 @@ def error_or_zero(error: float, entry: Entry, layout: Layout) -> float:
 
 def row_values_of(statistic: Statistic, sample: Sample) -> np.ndarray:
     """Return the values (n,) whose mean the statistic is."""
-    return np.asarray(statistic.row_values(sample))  # type: ignore[attr-defined]
+    assert isinstance(statistic, MeanStatistic)
+    return statistic.row_values(sample)
 
 
 def _left_out(entry: Entry, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
@@ -57,38 +58,38 @@ def _left_out(entry: Entry, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(entry.statistic, HostFunction):
         weights = np.ones((layout.n_units, layout.n))
         weights[np.arange(layout.n) if layout.units is None else layout.units, np.arange(layout.n)] = 0
-        found = [entry.statistic.value(entry.item.prepared, row) for row in weights]
+        found = [entry.statistic.value(entry.prepared, row) for row in weights]
         return np.array(found), np.ones(len(found))
     if isinstance(entry.statistic, SampleFunction):
         sizes = np.ones(layout.n, int) if layout.units is None else np.bincount(layout.units)
         values = np.empty(layout.n_units)
         for size in np.unique(sizes):
-            shorter = dataclasses.replace(entry.item.prepared, n=layout.n - int(size))
-            ((program, _),) = programs([dataclasses.replace(entry, item=Item(entry.statistic, shorter))], layout)
+            shorter = dataclasses.replace(entry.prepared, n=layout.n - int(size))
+            ((program, _),) = programs([dataclasses.replace(entry, prepared=shorter)], layout)
             units = np.flatnonzero(sizes == size)
-            values[units] = deleted_values(program, 0, units[:, None])
+            values[units] = deleted_values(program, units[:, None])[0]
         return values, np.ones(len(values))
     ((program, _),) = programs([entry], layout)
     multiplicity = np.asarray(program.multiplicity)
     units = np.flatnonzero(multiplicity > 0)
-    return deleted_values(program, 0, units[:, None]), multiplicity[units]
+    return deleted_values(program, units[:, None])[0], multiplicity[units]
 
 
 def _acceleration(entry: Entry, sample: Sample, layout: Layout) -> float:
     """BCa acceleration: from derivatives, or from leave-one-out values."""
+    if layout.plain and isinstance(entry.statistic, MeanStatistic) and not by_jackknife(entry.method):
+        return entry.acceleration
     if entry.needs_slopes:
         return entry.acceleration
-    if hasattr(entry.statistic, "row_values") and layout.plain and not by_jackknife(entry.method):
-        return mean_acceleration(row_values_of(entry.statistic, sample))
-    if layout.plain and entry.statistic.road == "order" and hasattr(entry.statistic, "q"):
-        values_sorted = np.sort(_ordered_values(entry, sample))
-        return acceleration(*quantile_left_out(values_sorted, float(entry.statistic.q)))
-    return acceleration(*_left_out(entry, layout))
+    if layout.plain and isinstance(entry.statistic, OrderStatistic):
+        return float(jackknife_acceleration(*entry.statistic.left_out(_ordered_values(entry, sample))))
+    return float(jackknife_acceleration(*_left_out(entry, layout)))
 
 
 def _ordered_values(entry: Entry, sample: Sample) -> np.ndarray:
-    """Values whose order statistics the statistic reads (n,)."""
-    return np.asarray(entry.statistic.prepare(sample).values)
+    """Values, ascending, whose order statistics the statistic reads (n,)."""
+    assert isinstance(entry.statistic, OrderStatistic)
+    return np.sort(entry.statistic.ordered_values(sample))
 
 
 def gather(entry: Entry, sample: Sample, layout: Layout, trials: Trials | None, rng: Randomness) -> Evidence:
@@ -97,7 +98,7 @@ def gather(entry: Entry, sample: Sample, layout: Layout, trials: Trials | None, 
     parts: dict[str, Any] = {} if trials is None else {"count": trials.successes, "nobs": trials.nobs}
     if "values" in needs:
         parts["values"] = (
-            row_values_of(statistic, sample) if hasattr(statistic, "row_values") else _ordered_values(entry, sample)
+            row_values_of(statistic, sample) if isinstance(statistic, MeanStatistic) else _ordered_values(entry, sample)
         )
     if "uniform" in needs:
         parts["uniform"] = float(jax.random.uniform(jax.random.fold_in(rng.key, PURPOSE_CHOICE)))
@@ -130,7 +131,7 @@ def trials_of(entry: Entry, layout: Layout) -> Trials | None:
     """Count the successes and trials of a proportion; None for other statistics."""
     if not is_proportion(entry.statistic):
         return None
-    prepared = entry.item.prepared
+    prepared = entry.prepared
     counts = prepared.weights_of(layout.n, layout.row_weights)
     table = np.zeros(prepared.shape).reshape(-1)
     inside = prepared.cells < table.size
@@ -140,16 +141,16 @@ def trials_of(entry: Entry, layout: Layout) -> Trials | None:
 
 def _distribution(entry: Entry, sample: Sample, parts: dict[str, Any]) -> Any:
     statistic = entry.statistic
-    if getattr(statistic, "has_fixed_trials", False):
+    if has_fixed_trials(statistic):
         return ProportionDistribution(parts["count"], parts["nobs"])
-    if hasattr(statistic, "row_values"):
+    if isinstance(statistic, MeanStatistic):
         return mean_distribution(row_values_of(statistic, sample))
-    return quantile_distribution(np.sort(_ordered_values(entry, sample)), float(statistic.q))  # type: ignore[attr-defined]
+    return quantile_distribution(_ordered_values(entry, sample), float(statistic.q))  # type: ignore[attr-defined]
 
 
 def standard_error(entry: Entry, evidence: Evidence) -> float:
     """Return the standard error that goes with the interval; NaN where there is none."""
-    if not math.isnan(entry.standard_error):
+    if not math.isnan(entry.standard_error) and entry.needs_slopes:
         return entry.standard_error
     if evidence.auc is not None:
         return math.sqrt(evidence.auc.variance) if evidence.auc.variance >= 0 else math.nan
@@ -160,7 +161,7 @@ def standard_error(entry: Entry, evidence: Evidence) -> float:
         return float(np.std(values, ddof=1)) if values.size > 1 else math.nan
     if evidence.distribution is not None:
         error = float(evidence.distribution.standard_error)
-        root = getattr(entry.statistic, "link", "identity") == "sqrt"
+        root = isinstance(entry.statistic, MeanStatistic) and entry.statistic.link == "sqrt"
         return error / (2 * entry.estimate) if root and entry.estimate > 0 else error
     if evidence.count is not None and evidence.nobs:
         return math.sqrt(entry.estimate * (1 - entry.estimate) / evidence.nobs)

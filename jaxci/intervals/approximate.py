@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +15,6 @@ from scipy import special
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails
 from jaxci.records import record
-from jaxci.resampling.engine import Program
 from jaxci.statistics.base import Statistic
 
 
@@ -22,7 +22,7 @@ from jaxci.statistics.base import Statistic
 class Curvature:
     """Second-order terms of one statistic and the curve its endpoints lie on."""
 
-    program: Program
+    program: Any
     which: int
     standard_error: float
     acceleration: float
@@ -34,21 +34,21 @@ class Curvature:
         return np.asarray(_along(self.program, jnp.asarray(steps, float), self.which))
 
 
-def _direction(program: Program, function: Callable[[jax.Array], jax.Array]) -> tuple[jax.Array, ...]:
+def _direction(program: Any, function: Callable[[jax.Array], jax.Array]) -> tuple[jax.Array, ...]:
     whole = jnp.asarray(program.multiplicity)
     slope = program.centred(jax.grad(function)(whole), whole)
     return whole, slope, jnp.sqrt(jnp.sum(whole * slope * slope))
 
 
 @functools.partial(jax.jit, static_argnames=("which",))
-def _along(program: Program, steps: jax.Array, which: int) -> jax.Array:
+def _along(program: Any, steps: jax.Array, which: int) -> jax.Array:
     function = program.functions()[which]
     whole, slope, error = _direction(program, function)
     return jax.vmap(lambda s: function(whole * (1 + s * slope / error)))(steps)
 
 
 @functools.partial(jax.jit, static_argnames=("which",))
-def _terms(program: Program, which: int) -> tuple[jax.Array, ...]:
+def _terms(program: Any, which: int) -> tuple[jax.Array, ...]:
     function = program.functions()[which]
     whole, slope, error = _direction(program, function)
     total = jnp.sum(whole)
@@ -69,7 +69,7 @@ def _terms(program: Program, which: int) -> tuple[jax.Array, ...]:
     return error, cubes / (6 * error**3), bias, quadratic
 
 
-def curvature(program: Program, which: int) -> Curvature:
+def curvature(program: Any, which: int) -> Curvature:
     """Compute the ABC terms of statistic number ``which``: O(n) Hessian products, each O(n) at most."""
     error, acceleration, bias, quadratic = (float(x) for x in _terms(program, which))
     return Curvature(program, which, error, acceleration, bias, quadratic)

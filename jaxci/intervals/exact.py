@@ -9,15 +9,16 @@ from scipy import special
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails
 from jaxci.intervals.bootstrap import DEGENERATE, adjusted_probability
 from jaxci.records import record, static
-from jaxci.statistics.base import Statistic
+from jaxci.statistics.base import Statistic, has_fixed_trials
+from jaxci.statistics.summary import MeanStatistic, QuantileStatistic
 
 
 def has_exact_law(statistic: Statistic) -> bool:
     """Whether the bootstrap distribution of ``statistic`` can be computed: means, proportions, quantiles."""
     return (
-        hasattr(statistic, "row_values")
-        or getattr(statistic, "has_fixed_trials", False)
-        or (statistic.road == "order" and hasattr(statistic, "q"))
+        isinstance(statistic, MeanStatistic)
+        or has_fixed_trials(statistic)
+        or isinstance(statistic, QuantileStatistic)
     )
 
 

@@ -29,6 +29,7 @@ from jaxci.intervals.order_laws import (
 from jaxci.records import record, static
 from jaxci.resampling.bank import Bootstrap
 from jaxci.statistics.base import Statistic
+from jaxci.statistics.summary import QuantileStatistic
 
 
 def smallest_n(q: float, tails: Tails) -> int | None:
@@ -119,7 +120,7 @@ class QuantileMethod(Method):
 
     def refusal(self, statistic: Statistic) -> str | None:
         """Refuse everything but the median and quantiles."""
-        if statistic.road == "order" and hasattr(statistic, "q"):
+        if isinstance(statistic, QuantileStatistic):
             return None
         return f"{self.name!r} is for the median and quantiles only"
 

@@ -17,6 +17,7 @@ import numpy as np
 from jaxci.records import record, static
 from jaxci.resampling.multinomial import multinomial
 from jaxci.statistics.base import padded
+from jaxci.statistics.layout import Layout
 
 
 def replicate_keys(key: jax.Array, ids: jax.Array) -> jax.Array:
@@ -223,3 +224,20 @@ class CellBootstrap(Scheme):
 def replicate_keys_of(keys: jax.Array, number: jax.Array) -> jax.Array:
     """Fold one ``number`` (a stratum, a purpose) into every key of ``keys`` (B,)."""
     return jax.vmap(lambda k: jax.random.fold_in(k, number))(keys)
+
+
+RESAMPLING = ("bootstrap", "balanced", "bayesian")
+"""Names of the ways to resample."""
+
+
+def make_scheme(layout: Layout, resampling: str = "bootstrap", resample_size: int | None = None) -> Scheme:
+    """Build the scheme named ``resampling`` for the units of ``layout``."""
+    if resampling not in RESAMPLING:
+        raise ValueError(f"resampling must be one of {', '.join(RESAMPLING)}; got {resampling!r}")
+    if resampling == "balanced":
+        return BalancedBootstrap(layout.n_units)
+    if resampling == "bayesian":
+        return BayesianBootstrap.of(layout.n_units)
+    if layout.strata is not None:
+        return StratifiedBootstrap.of(layout.strata)
+    return Bootstrap.of(layout.n_units, resample_size)

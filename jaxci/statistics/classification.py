@@ -27,6 +27,7 @@ weight is 0.
 from __future__ import annotations
 
 import abc
+import dataclasses
 from typing import ClassVar
 
 import jax
@@ -54,6 +55,7 @@ class Accuracy(ConfusionStatistic):
     """
 
     is_proportion = True
+    has_fixed_trials = True
 
     def score(self, table: jax.Array) -> jax.Array:
         """Return the share of weight on the diagonal of ``table`` (K, K)."""
@@ -73,6 +75,7 @@ class ErrorRate(ConfusionStatistic):
 
     loss: ClassVar[bool] = True
     is_proportion = True
+    has_fixed_trials = True
 
     def score(self, table: jax.Array) -> jax.Array:
         """Return the share of weight off the diagonal of ``table`` (K, K)."""
@@ -98,6 +101,8 @@ class BalancedAccuracy(ConfusionStatistic):
         An absent class leaves the mean, and K counts the rest ("sklearn", "skip"), or it
         recalls 0 and K stays ("zero").
     """
+
+    least_n = (50, "balanced accuracy")
 
     adjusted: bool = static(default=False)
     absent_class: str = static(default="sklearn")
@@ -168,6 +173,20 @@ class AveragedStatistic(ConfusionStatistic):
     def is_proportion(self) -> bool:
         """Whether the statistic is a proportion of independent rows under its ``average``."""
         return self.average in self.proportions
+
+    @property
+    def has_fixed_trials(self) -> bool:
+        """Whether the statistic is a share of all rows."""
+        return self.is_proportion and self.average not in ("binary", "class")
+
+    @property
+    def averages_classes(self) -> bool:  # type: ignore[override]
+        """Whether it averages over classes."""
+        return self.average in ("macro", "weighted", "micro")
+
+    def of_class(self, index: int) -> Statistic | None:
+        """Return the score of one class against the rest."""
+        return dataclasses.replace(self, average="class", class_index=index) if self.average == "binary" else None
 
     @property
     def scored_class(self) -> int:

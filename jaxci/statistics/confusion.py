@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.checks import ABSENT_CLASS
-from jaxci.statistics.base import Cells, LinearStatistic, Sample
+from jaxci.statistics.base import Cells, Sample, TableStatistic
 
 
 class OneVsRest(NamedTuple):
@@ -75,35 +75,16 @@ def check_absent_class(rule: str) -> None:
         raise ValueError(f"absent_class must be one of {ABSENT_CLASS}; got {rule!r}")
 
 
-class ConfusionStatistic(LinearStatistic):
+class ConfusionStatistic(TableStatistic):
     """A function of the table of true against predicted classes."""
 
     task: ClassVar[str] = "multiclass"
     inputs: ClassVar[tuple[str, ...]] = ("y_true", "y_pred")
-    road: ClassVar[str] = "cells"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-
-    @property
-    def has_fixed_trials(self) -> bool:
-        """Whether the trials of the proportion are all rows, so that a resample cannot change them."""
-        return self.is_proportion and getattr(self, "average", "micro") not in ("binary", "class")
-
-    @property
-    def is_proportion(self) -> bool:
-        """Whether the statistic is a proportion of independent rows: :meth:`successes` counts them."""
-        return False
 
     @abc.abstractmethod
     def score(self, table: jax.Array) -> jax.Array:
         """Return the statistic of a ``table`` (K, K) of positive total weight."""
-
-    def successes(self, table: jax.Array) -> tuple[jax.Array, jax.Array] | None:
-        """Return (successes, trials) of a proportion of independent rows; None if it is not one.
-
-        Trials of a precision, recall, specificity or NPV are the rows that the metric
-        conditions on, so they may be 0.
-        """
-        return None
 
     def check_classes(self, n_classes: int) -> None:
         """Raise where the statistic is not meant for ``n_classes`` classes."""
@@ -122,7 +103,7 @@ class ConfusionStatistic(LinearStatistic):
         self.check_classes(sample.n_classes)
         return sample.confusion
 
-    def from_sums(self, prepared: Cells, sums: jax.Array) -> jax.Array:
+    def core(self, prepared: Cells, sums: jax.Array) -> jax.Array:
         """Return the statistic from weights per observed cell (C,)."""
         table = prepared.table(jnp.asarray(sums, jnp.result_type(sums, 1.0)))
         return jnp.where(table.sum() > 0, self.score(table), np.nan)

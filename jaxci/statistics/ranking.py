@@ -33,7 +33,7 @@ import numpy as np
 
 from jaxci.checks import ABSENT_CLASS
 from jaxci.records import record, static
-from jaxci.statistics.base import Sample, Statistic
+from jaxci.statistics.base import RankedStatistic, Sample, Statistic
 from jaxci.statistics.cumulative import Ordering
 
 SCHEMES = ("ovr", "ovo", "micro")
@@ -101,13 +101,16 @@ def average_precision(ranking: Ranking, weights: jax.Array, target: int | jax.Ar
     return _ratio(jnp.sum(positive * precision), jnp.sum(positive))
 
 
-class BinaryRanking(Statistic):
+class BinaryRanking(RankedStatistic):
     """A statistic of the scores of class 1 in a problem of two classes."""
 
     task = "binary"
     inputs = ("y_true", "y_score")
-    road = "ranked"
-    bounds = (0.0, 1.0)
+
+    @property
+    def is_whole_area(self) -> bool:
+        """Whether the statistic is the whole area under the ROC curve: a mean over pairs of rows."""
+        return False
 
     def prepare(self, sample: Sample) -> Ranking:
         """Sort by score."""
@@ -148,12 +151,19 @@ class RocAuc(BinaryRanking):
     Analyzing a portion of the ROC curve.
     """
 
+    least_n = (25, "AUC")
+
     max_fpr: float | None = static(default=None)
     mcclish: bool = static(default=False)
 
     def __post_init__(self) -> None:
         if self.max_fpr is not None and not 0 < self.max_fpr <= 1:
             raise ValueError(f"max_fpr must lie in (0, 1] or be None; got {self.max_fpr!r}")
+
+    @property
+    def is_whole_area(self) -> bool:
+        """Whether there is no limit on the false-positive rate."""
+        return self.max_fpr is None
 
     def value(self, prepared: Ranking, weights: jax.Array) -> jax.Array:
         """Return the area under ``weights`` (n,)."""
@@ -177,6 +187,8 @@ class AveragePrecision(BinaryRanking):
     ----------
     Manning, Raghavan & Schuetze (2008), Introduction to information retrieval, section 8.4.
     """
+
+    least_n = (25, "average precision")
 
     def value(self, prepared: Ranking, weights: jax.Array) -> jax.Array:
         """Return the average precision under ``weights`` (n,)."""
@@ -249,13 +261,11 @@ def _average(scores: jax.Array, shares: jax.Array, defined: jax.Array, absent_cl
     return jnp.where(undefined, jnp.nan, mean)
 
 
-class MulticlassRanking(Statistic):
+class MulticlassRanking(RankedStatistic):
     """A statistic of the scores of K classes."""
 
     task = "multiclass"
     inputs = ("y_true", "y_score")
-    road = "ranked"
-    bounds = (0.0, 1.0)
 
     @property
     @abc.abstractmethod
@@ -304,6 +314,9 @@ class RocAucMulticlass(MulticlassRanking):
     classification problems, eq. 7 (one versus one); Provost & Domingos (2001), Well-trained PETs
     (one versus rest, weighted).
     """
+
+    least_n = (25, "AUC")
+    averages_classes = True
 
     scheme: str = static(default="ovr")
     average: str = static(default="macro")
@@ -362,6 +375,9 @@ class AveragePrecisionMulticlass(MulticlassRanking):
     absent_class : {"sklearn", "zero", "skip"}
         Rule for a class without weight (see the module).
     """
+
+    least_n = (25, "average precision")
+    averages_classes = True
 
     average: str = static(default="macro")
     absent_class: str = static(default="sklearn")
