@@ -68,9 +68,10 @@ class Program:
 
     def functions(self) -> list[Callable[[jax.Array], jax.Array]]:
         """Each statistic as a function of the weights of units (U,)."""
-        return [functools.partial(self._value, number) for number in range(len(self.statistics))]
+        return [functools.partial(self.value, number) for number in range(len(self.statistics))]
 
-    def _value(self, number: int, weights: jax.Array) -> jax.Array:
+    def value(self, number: int, weights: jax.Array) -> jax.Array:
+        """Return the value of statistic ``number`` under the weights of units (U,)."""
         statistic, (source, order) = self.statistics[number], self.where[number]
         prepared = self.sources[source]
         if isinstance(statistic, LinearStatistic):
@@ -132,14 +133,24 @@ class Program:
             found.append(jnp.broadcast_to(missing, (size,)))
         return jnp.stack(found)
 
-    def errors(self, bank: Bank) -> jax.Array:
-        """Return the influence standard error (S, B) of every statistic at every resample."""
+    def errors(self, bank: Bank, numbers: Sequence[int]) -> jax.Array:
+        """Return the influence standard error (len(numbers), B) of some statistics at every resample."""
 
         def one(weights: jax.Array) -> jax.Array:
-            slopes = [self.centred(jax.grad(function)(weights), weights) for function in self.functions()]
+            slopes = [self.slope(number, weights)[1] for number in numbers]
             return jnp.sqrt(jnp.stack([jnp.sum(weights * slope * slope) for slope in slopes]))
 
         return jnp.moveaxis(jax.lax.map(one, bank.rows, batch_size=256), 0, 1)
+
+    def slope(self, number: int, weights: Any = None) -> tuple[jax.Array, jax.Array]:
+        """Return the value of statistic ``number`` and its derivatives (U,) in the weights of units.
+
+        A derivative is the influence value divided by the number of observations. ``weights`` (U,) are those of
+        the data by default.
+        """
+        at = jnp.asarray(self.multiplicity if weights is None else weights)
+        value, slope = jax.value_and_grad(functools.partial(self.value, number))(at)
+        return value, self.centred(slope, at)
 
     def centred(self, influence: jax.Array, weights: jax.Array) -> jax.Array:
         """Centre influence values (U,) within strata, where there are any, under ``weights`` (U,)."""
@@ -150,13 +161,9 @@ class Program:
         return influence - (total / jnp.where(size > 0, size, 1.0))[self.strata]
 
     def slopes(self) -> tuple[jax.Array, jax.Array]:
-        """Return the values (S,) on the data and their derivatives (S, U) in the weights of units.
-
-        A derivative is the influence value divided by the number of observations.
-        """
-        whole = jnp.asarray(self.multiplicity)
-        pairs = [jax.value_and_grad(function)(whole) for function in self.functions()]
-        return jnp.stack([p[0] for p in pairs]), jnp.stack([self.centred(p[1], whole) for p in pairs])
+        """Return the values (S,) on the data and their derivatives (S, U) in the weights of units (:meth:`slope`)."""
+        pairs = [self.slope(number) for number in range(len(self.statistics))]
+        return jnp.stack([p[0] for p in pairs]), jnp.stack([p[1] for p in pairs])
 
     def estimates(self) -> jax.Array:
         """Return the values (S,) on the data."""

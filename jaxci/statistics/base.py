@@ -22,6 +22,8 @@ from jaxci.statistics.layout import Layout
 
 ROWS_AT_A_TIME = 256
 """Resamples of a bank on which a statistic without a road of its own is evaluated together."""
+WEIGHTS_AT_A_TIME = 2**22
+"""Weights on which a ranked statistic is evaluated together."""
 SMALL_TABLE = 16
 """Tables of at most so many cells keep them all; larger ones keep the observed."""
 
@@ -241,9 +243,15 @@ class RankedStatistic(Statistic):
         """Return the bank by observation (n, B)."""
         return bank.columns
 
+    def each(self, prepared: Any, bank_t: jax.Array) -> jax.Array:
+        """Return :meth:`value` under every column of ``bank_t`` (n, B), in batches of resamples."""
+        weights = bank_t.T
+        batch = min(len(weights), max(1, WEIGHTS_AT_A_TIME // weights.shape[1]))
+        return jax.lax.map(functools.partial(self.value, prepared), weights, batch_size=batch)
+
     def replicates(self, prepared: Any, shared: Any) -> jax.Array:
-        """Return the statistic (B,) on every resample."""
-        return jax.vmap(functools.partial(self.value, prepared), in_axes=1)(shared)
+        """Return the statistic (B,) on every resample of a bank by observation (n, B)."""
+        return self.each(prepared, shared)
 
 
 class LinearStatistic(Statistic):

@@ -2,7 +2,8 @@
 
 A resample reaches them as weights ``w_i`` in the order of the scores ``s_i``: data are sorted once
 and every value costs O(n) in cumulative sums. Rows of equal score are treated together, as one
-threshold. ``N_k`` is the weight of class k, N the total.
+threshold. ``N_k`` is the weight of class k, N the total. All resamples of a bank are reached at once by
+:meth:`RankedStatistic.replicates`.
 
 Statistics of more than two classes score each class k against others by column k of ``y_score``.
 A class of the full sample may be left without weight by a resample; the field ``absent_class``
@@ -25,6 +26,7 @@ has a score the value is NaN. Micro averages pool all classes and need no rule.
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -33,7 +35,8 @@ import numpy as np
 
 from jaxci.checks import ABSENT_CLASS
 from jaxci.records import record, static
-from jaxci.statistics.base import RankedStatistic, Sample, Statistic
+from jaxci.resampling import kernels
+from jaxci.statistics.base import RankedStatistic, Sample, Statistic, namespace
 from jaxci.statistics.cumulative import Ordering
 
 SCHEMES = ("ovr", "ovo", "micro")
@@ -49,7 +52,7 @@ class Ranking:
     ordering: Ordering
 
     @classmethod
-    def of(cls, labels: np.ndarray, scores: np.ndarray, n: int) -> Ranking:
+    def of(cls, labels: Any, scores: Any, n: int) -> Ranking:
         """Rank rows (N,), of which the first ``n`` are observations and the rest padding."""
         ordering = Ordering.of(scores, n)
         return cls(labels if ordering.order is None else labels[ordering.order], ordering)
@@ -59,6 +62,12 @@ class Ranking:
         in_order = 1.0 * self.ordering.arrange(weights)
         member = jnp.asarray(self.labels) == target
         return jnp.where(member, in_order, 0), jnp.where(member, 0, in_order)
+
+    def descent(self, target: int | jax.Array = 1) -> kernels.Descent:
+        """Return the rows from the highest score down, those of class ``target`` as members."""
+        labels, order = jnp.asarray(self.labels), self.ordering.order
+        rows = jnp.arange(labels.shape[0], dtype=jnp.int32) if order is None else order
+        return kernels.Descent.of(rows, labels == target, self.ordering.first)
 
 
 def _ratio(numerator: jax.Array, denominator: jax.Array, otherwise: float | jax.Array = jnp.nan) -> jax.Array:
@@ -101,16 +110,52 @@ def average_precision(ranking: Ranking, weights: jax.Array, target: int | jax.Ar
     return _ratio(jnp.sum(positive * precision), jnp.sum(positive))
 
 
-class BinaryRanking(RankedStatistic):
-    """A statistic of the scores of class 1 in a problem of two classes."""
+def _area_of_pairs(pairs: kernels.PairSums) -> jax.Array:
+    """Area under the ROC curve from the weights of its pairs."""
+    return _ratio(pairs.wins, pairs.members * pairs.others)
 
-    task = "binary"
+
+class ScoreRanking(RankedStatistic):
+    """A statistic of the order of scores, which reaches all resamples of a bank in one pass."""
+
     inputs = ("y_true", "y_score")
 
     @property
     def is_whole_area(self) -> bool:
         """Whether the statistic is the whole area under the ROC curve: a mean over pairs of rows."""
         return False
+
+    @abc.abstractmethod
+    def replicates(self, prepared: Any, bank_t: jax.Array) -> jax.Array:
+        """Return :meth:`value` under every column of a transposed bank.
+
+        Parameters
+        ----------
+        prepared : pytree
+            What :meth:`prepare` returned.
+        bank_t : (n, B) array
+            Weights; integers or half precision for counts.
+
+        Returns
+        -------
+        (B,) array
+            float64 for a bank of float64, else float32. Areas of counts are the very value that
+            :meth:`value` gives; precisions equal it up to the order of summation.
+        """
+
+    def by_bank(self, scanned: Callable[[Any, jax.Array], jax.Array], prepared: Any, bank_t: jax.Array) -> jax.Array:
+        """Call ``scanned(prepared, bank_t)`` on a CPU, :meth:`each` elsewhere."""
+
+        def rounded(prepared: Any, bank_t: jax.Array) -> jax.Array:
+            return scanned(prepared, bank_t).astype(kernels.sum_dtype(bank_t))
+
+        return kernels.by_platform(prepared, bank_t, cpu=rounded, accelerator=self.each)
+
+
+class BinaryRanking(ScoreRanking):
+    """A statistic of the scores of class 1 in a problem of two classes."""
+
+    task = "binary"
 
     def prepare(self, sample: Sample) -> Ranking:
         """Sort by score."""
@@ -175,6 +220,14 @@ class RocAuc(BinaryRanking):
         chance = self.max_fpr**2 / 2
         return 0.5 * (1 + (part - chance) / (self.max_fpr - chance))
 
+    def replicates(self, prepared: Ranking, bank_t: jax.Array) -> jax.Array:
+        """Return the area in every resample (B,), from ``bank_t`` (n, B)."""
+        if self.max_fpr is not None:
+            return self.each(prepared, bank_t)
+        return self.by_bank(
+            lambda ranking, bank: _area_of_pairs(kernels.scanned_wins(bank, ranking.descent())), prepared, bank_t
+        )
+
 
 @record
 class AveragePrecision(BinaryRanking):
@@ -193,6 +246,12 @@ class AveragePrecision(BinaryRanking):
     def value(self, prepared: Ranking, weights: jax.Array) -> jax.Array:
         """Return the average precision under ``weights`` (n,)."""
         return average_precision(prepared, weights)
+
+    def replicates(self, prepared: Ranking, bank_t: jax.Array) -> jax.Array:
+        """Return the average precision in every resample (B,), from ``bank_t`` (n, B)."""
+        return self.by_bank(
+            lambda ranking, bank: _ratio(*kernels.scanned_precision(bank, ranking.descent())), prepared, bank_t
+        )
 
 
 @record
@@ -226,27 +285,29 @@ class ClassRankings:
         """Rank all pairs of a row and a class; scores of class 0 are ``1 - s`` if only s is given."""
         codes, counts, scores = _class_scores(sample, 1.0)
         ordering, entries = Ordering.of_entries(scores, sample.n)
-        member = codes[:, None] == np.arange(scores.shape[1])
+        member = codes[:, None] == namespace(scores).arange(scores.shape[1])
         return cls(codes, counts, Ranking(member.ravel()[entries].astype(np.int32), ordering))
 
     def class_weights(self, weights: jax.Array) -> jax.Array:
         """Weight of every class (K,)."""
         return jax.ops.segment_sum(weights, self.codes, self.counts.shape[0])
 
-    def over_classes(self, function: Any) -> jax.Array:
+    def over_classes(self, function: Any) -> Any:
         """Stack ``function(ranking by class k, k)`` over the classes, one after the other."""
         columns = jax.tree.map(jnp.transpose, self.ranking)
         classes = jnp.arange(self.counts.shape[0])
         return jax.lax.map(lambda pair: function(*pair), (columns, classes))
 
 
-def _class_scores(sample: Sample, whole: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _class_scores(sample: Sample, whole: float) -> tuple[Any, Any, Any]:
     """Return codes (n,), counts (K,) and scores (n, K), class 0 of two scoring ``whole - s``."""
     assert sample.y_true is not None
     assert sample.y_score is not None
     s = sample.y_score
-    scores = np.stack([whole - s, s], axis=1) if s.ndim == 1 else s
-    counts = np.bincount(sample.y_true[: sample.n], minlength=scores.shape[1])
+    xp = namespace(s)
+    scores = xp.stack([whole - s, s], axis=1) if s.ndim == 1 else s
+    codes, classes = sample.y_true[: sample.n], scores.shape[1]
+    counts = jnp.bincount(codes, length=classes) if xp is jnp else np.bincount(codes, minlength=classes)
     return sample.y_true, counts.astype(np.int32), scores
 
 
@@ -261,11 +322,10 @@ def _average(scores: jax.Array, shares: jax.Array, defined: jax.Array, absent_cl
     return jnp.where(undefined, jnp.nan, mean)
 
 
-class MulticlassRanking(RankedStatistic):
+class MulticlassRanking(ScoreRanking):
     """A statistic of the scores of K classes."""
 
     task = "multiclass"
-    inputs = ("y_true", "y_score")
 
     @property
     @abc.abstractmethod
@@ -340,21 +400,43 @@ class RocAucMulticlass(MulticlassRanking):
             return area(prepared.ranking, weights)
         sizes = 1.0 * prepared.class_weights(weights)
         if self.scheme == "ovo":
-            return self._one_versus_one(prepared, weights, sizes)
+
+            def wins(ranking: Ranking, k: jax.Array) -> jax.Array:
+                """Weight of pairs, of class k and of each class (K,), in which class k scores higher."""
+                member, others = ranking.split(weights, k)
+                outranked = others * (jnp.sum(member) - ranking.ordering.below(member))
+                return jax.ops.segment_sum(outranked, ranking.labels, len(sizes))
+
+            return self._one_versus_one(prepared.over_classes(wins), sizes)
         areas = prepared.over_classes(lambda ranking, k: area(ranking, weights, k))
-        shares = sizes if self.average == "weighted" else jnp.ones_like(sizes)
         others = jnp.sum(jnp.where(np.eye(len(sizes), dtype=bool), 0, sizes), axis=1)
+        return self._one_versus_rest(areas, sizes, others)
+
+    def replicates(self, prepared: ClassRankings, bank_t: jax.Array) -> jax.Array:
+        """Return the area in every resample (B,), from ``bank_t`` (n, B)."""
+
+        def scanned(prepared: ClassRankings, bank_t: jax.Array) -> jax.Array:
+            if self.micro:
+                return _area_of_pairs(kernels.scanned_wins(bank_t, prepared.ranking.descent()))
+            if self.scheme == "ovo":
+                codes, classes = prepared.codes, prepared.counts.shape[0]
+                table, sizes = prepared.over_classes(
+                    lambda ranking, k: kernels.scanned_class_wins(bank_t, ranking.descent(k), codes, classes)
+                )
+                return jax.vmap(self._one_versus_one, (2, 1))(table, sizes)
+            pairs = prepared.over_classes(lambda ranking, k: kernels.scanned_wins(bank_t, ranking.descent(k)))
+            return jax.vmap(self._one_versus_rest, 1)(_area_of_pairs(pairs), pairs.members, pairs.others)
+
+        return self.by_bank(scanned, prepared, bank_t)
+
+    def _one_versus_rest(self, areas: jax.Array, sizes: jax.Array, others: jax.Array) -> jax.Array:
+        """Average the areas (K,) of classes of weights ``sizes`` against rests of weights ``others``."""
+        shares = sizes if self.average == "weighted" else jnp.ones_like(sizes)
         return _average(areas, shares, (sizes > 0) & (others > 0), self.absent_class)
 
-    def _one_versus_one(self, prepared: ClassRankings, weights: jax.Array, sizes: jax.Array) -> jax.Array:
-        def wins(ranking: Ranking, k: jax.Array) -> jax.Array:
-            """Weight of pairs, of class k and of each class (K,), in which class k scores higher."""
-            member, others = ranking.split(weights, k)
-            outranked = others * (jnp.sum(member) - ranking.ordering.below(member))
-            return jax.ops.segment_sum(outranked, ranking.labels, len(sizes))
-
+    def _one_versus_one(self, table: jax.Array, sizes: jax.Array) -> jax.Array:
+        """Average over pairs of classes of weights ``sizes`` (K,) the wins (K, K) of rows over columns."""
         a, b = np.triu_indices(len(sizes), 1)
-        table = prepared.over_classes(wins)
         scores = _ratio((table[a, b] + table[b, a]) / 2, sizes[a] * sizes[b])
         shares = sizes[a] + sizes[b] if self.average == "weighted" else jnp.ones(len(a), sizes.dtype)
         rule = "skip" if self.absent_class == "sklearn" else self.absent_class
@@ -395,7 +477,25 @@ class AveragePrecisionMulticlass(MulticlassRanking):
         if self.micro:
             return average_precision(prepared.ranking, weights)
         sizes = 1.0 * prepared.class_weights(weights)
-        scores = prepared.over_classes(lambda ranking, k: average_precision(ranking, weights, k))
+        return self._over_classes(
+            prepared.over_classes(lambda ranking, k: average_precision(ranking, weights, k)), sizes
+        )
+
+    def replicates(self, prepared: ClassRankings, bank_t: jax.Array) -> jax.Array:
+        """Return the average precision in every resample (B,), from ``bank_t`` (n, B)."""
+
+        def scanned(prepared: ClassRankings, bank_t: jax.Array) -> jax.Array:
+            if self.micro:
+                return _ratio(*kernels.scanned_precision(bank_t, prepared.ranking.descent()))
+            sums, sizes = prepared.over_classes(
+                lambda ranking, k: kernels.scanned_precision(bank_t, ranking.descent(k))
+            )
+            return jax.vmap(self._over_classes, 1)(_ratio(sums, sizes), sizes)
+
+        return self.by_bank(scanned, prepared, bank_t)
+
+    def _over_classes(self, scores: jax.Array, sizes: jax.Array) -> jax.Array:
+        """Average the precisions (K,) of classes of weights ``sizes``."""
         shares = sizes if self.average == "weighted" else jnp.ones_like(sizes)
         rule = "zero" if self.absent_class == "sklearn" else self.absent_class
         return _average(scores, shares, sizes > 0, rule)

@@ -1,5 +1,6 @@
 """Ranking statistics: hand-computed values, edges, absent classes, influence, batching."""
 
+import functools
 import itertools
 import math
 
@@ -30,6 +31,8 @@ MULTICLASS = tuple(
         ("micro", "macro"),
     ]
 ) + tuple(AveragePrecisionMulticlass(average=average) for average in ("macro", "weighted", "micro"))
+WHOLE_AREAS = (BINARY[0], MULTICLASS[4])
+"""Ratios of two sums of counts: float32 gives one value, in whichever order it sums."""
 RULES = ("sklearn", "zero", "skip")
 OTHER_RULES = tuple(
     cls(absent_class=rule) for cls in (RocAucMulticlass, AveragePrecisionMulticlass) for rule in ("zero", "skip")
@@ -306,3 +309,79 @@ def test_ordering():
     assert jax.tree.leaves(plain) == []
     np.testing.assert_array_equal(plain.below(x), [0.5, 2, 5, 11])
     np.testing.assert_array_equal(plain.above(x), [14, 12, 8, 0])
+
+
+@functools.cache
+def program(statistic, n_classes):
+    """Prepare several data sets in one program, and take their replicates from one transposed bank."""
+
+    def prepare(data):
+        y_true, y_score = data
+        return statistic.prepare(Sample(y_true=y_true, y_score=y_score, n_classes=n_classes))
+
+    def replicates(data, bank_t):
+        return jax.lax.map(lambda one: statistic.replicates(prepare(one), bank_t), data)
+
+    return jax.jit(jax.vmap(prepare)), jax.jit(replicates)
+
+
+def several(statistic, decimals, count=3):
+    k = 2 if statistic.task == "binary" else 3
+    drawn = [draw(N, k, decimals, seed) for seed in range(count)]
+    return k, drawn, tuple(np.stack(x) for x in zip(*drawn, strict=True))
+
+
+@pytest.mark.parametrize(("statistic", "decimals"), CASES, ids=str)
+def test_prepared_in_a_program_as_on_the_host(statistic, decimals):
+    k, drawn, stacked = several(statistic, decimals)
+    batch = program(statistic, k)[0](stacked)
+    weights = np.random.default_rng(6).integers(0, 4, N).astype(float)
+    for i, (y, s) in enumerate(drawn):
+        in_program = jax.tree.map(lambda x: x[i], batch)  # noqa: B023
+        on_host = statistic.prepare(sample_of(y, s))
+        if decimals == TIED:
+            jax.tree.map(np.testing.assert_array_equal, in_program, on_host)
+        expected = float(evaluate(statistic, on_host, weights))
+        assert float(evaluate(statistic, in_program, weights)) == pytest.approx(expected, rel=1e-14)
+
+
+def bank_for(y, size=40):
+    """Counts (B, n): random, of one class alone, without one class, and none."""
+    counts = np.random.default_rng(7).multinomial(N, np.full(N, 1 / N), size)
+    counts[:3] = [y == 1, 2 * (y != 1), np.zeros(N)]
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("statistic", "decimals"), [*CASES, *((statistic, TIED) for statistic in OTHER_RULES)], ids=str
+)
+def test_replicates_are_the_values_under_every_resample(statistic, decimals):
+    k, drawn, stacked = several(statistic, decimals)
+    counts = bank_for(drawn[0][0])
+    real = counts * np.random.default_rng(8).gamma(1, size=counts.shape)
+    whole = statistic in WHOLE_AREAS
+    for bank, dtype, rtol in (
+        (counts, jnp.float64, 1e-12),
+        (real, jnp.float64, 1e-12),
+        (counts, jnp.float32, 0 if whole else 1e-6),
+    ):
+        weights = jnp.asarray(bank, dtype)
+        got = program(statistic, k)[1](stacked, weights.T)
+        assert got.dtype == dtype
+        for row, (y, s) in zip(got, drawn, strict=True):
+            prepared = statistic.prepare(sample_of(y, s))
+            expected = values(statistic, prepared, weights)
+            np.testing.assert_allclose(row, expected, rtol=rtol, atol=0)
+        if decimals == UNTIED:
+            last = replicates(statistic, prepared, weights.T)
+            np.testing.assert_allclose(last, expected, rtol=rtol, atol=0)
+
+
+@jax.jit
+def values(statistic, prepared, weights):
+    return jax.vmap(lambda w: statistic.value(prepared, w))(weights)
+
+
+@jax.jit
+def replicates(statistic, prepared, bank_t):
+    return statistic.replicates(prepared, bank_t)
