@@ -183,7 +183,8 @@ class Statistic(abc.ABC):
         return jax.lax.map(functools.partial(self.value, prepared), shared, batch_size=ROWS_AT_A_TIME)
 
 
-class Scaling(NamedTuple):
+@record
+class Scaling:
     """A statistic is ``offset + scale * core``, or the root of that where ``root``.
 
     The core is of order one whatever the units of the data and lies around 0 or 1, so replicates of it keep
@@ -192,7 +193,7 @@ class Scaling(NamedTuple):
 
     offset: Any
     scale: Any
-    root: bool = False
+    root: bool = static(default=False)
 
     def __call__(self, core: Any) -> Any:
         """Return the statistic for ``core``, an array of the shape of ``offset`` or with one more axis."""

@@ -260,6 +260,11 @@ class QuantileStatistic(OrderStatistic):
     def q(self) -> Any:
         """Probability of the quantile."""
 
+    @property
+    def probability(self) -> float:
+        """Probability of the quantile as a number on the host."""
+        return float(self.q)
+
     def left_out(self, values: Any) -> tuple[Any, np.ndarray]:
         """Return the three values (..., 3) that occur: the rank left out lies below, at or above the quantile."""
         xp, n = namespace(values), values.shape[-1]
