@@ -361,7 +361,7 @@ def test_groups_are_not_split_by_a_plan():
     groups = np.arange(60) // 6
     with pytest.raises(ValueError, match=r"plan must keep groups together; split 0 of 'subsampling'"):
         jaxci.generalization_interval(Ridge(), X, y, groups=groups, plan=splits.subsampling(60, 0.9, 5, 0))
-    with pytest.raises(ValueError, match="groups must have no missing ids; 1 of 60"):
+    with pytest.raises(ValueError, match="groups must have no missing labels; 1 of 60"):
         jaxci.generalization_interval(Ridge(), X, y, groups=np.r_[np.nan, groups[1:]])
     uneven = np.random.default_rng(0).integers(0, 15, 60)
     result = jaxci.generalization_interval(Ridge(), X, y, groups=uneven, method="conservative_z", rng=0)
