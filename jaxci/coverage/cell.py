@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.coverage.enumeration import behaviour_of_proportion, enumerable, enumerated
-from jaxci.coverage.tally import Behaviour, CellResult, Judgement, Tally
+from jaxci.coverage.tally import Behaviour, CellResult, Judgement, Tally, labelled
 from jaxci.distributions.base import Distribution, Truth, predictions, predicts, truth
 from jaxci.inference.roads import Draws, Need, Road, road_for
 from jaxci.inference.sharding import Spread
@@ -44,8 +44,8 @@ class Cell:
     n : int
         Sample size.
     statistics : dict of str to Statistic
-    methods : sequence of str, or dict of str to sequence of str
-        Method names, the same for all statistics or by the name of each; those that do not serve
+    methods : sequence of str or Method, or dict of str to such a sequence
+        Interval methods, the same for all statistics or by the name of each; those that do not serve
         a statistic are left out for it.
     levels : sequence of float
     n_replications, n_resamples, n_groups : int
@@ -55,16 +55,16 @@ class Cell:
     distribution: Distribution
     n: int
     statistics: dict[str, Statistic]
-    methods: Sequence[str] | Mapping[str, Sequence[str]]
+    methods: Sequence[str | Method] | Mapping[str, Sequence[str | Method]]
     levels: Sequence[float] = (0.95,)
     n_replications: int = 10_000
     n_resamples: int = 9_999
     n_groups: int = 80
 
     def served(self, name: str) -> dict[str, Method]:
-        """Methods that serve the statistic called ``name``, by name."""
+        """Methods that serve the statistic called ``name``, by their label."""
         wanted = self.methods[name] if isinstance(self.methods, Mapping) else self.methods
-        found = {method: method_by_name(method) for method in wanted}
+        found = labelled(map(method_by_name, wanted))
         return {m: method for m, method in found.items() if method.refusal(self.statistics[name]) is None}
 
     def simulated(self, name: str) -> dict[str, Method]:
@@ -72,7 +72,7 @@ class Cell:
         served = self.served(name)
         if not getattr(self.statistics[name], "has_fixed_trials", False):
             return served
-        return {method: found for method, found in served.items() if not enumerable(method)}
+        return {method: found for method, found in served.items() if not enumerable(found)}
 
     def group_sizes(self) -> list[int]:
         """Return the number of data sets in each group; groups may be ragged by one."""
@@ -228,22 +228,24 @@ def simulate(
 
 def judge(cell: Cell, truths: dict[str, Truth], tally: Tally, seconds: float) -> CellResult:
     """Return the result of a cell from the tally of all its groups, in the order of its statistics."""
-    judged, behaved = tally.judge(truths)
+    judged, behaved = tally.judge(truths, {name: cell.served(name) for name in cell.statistics})
     judgements: list[Judgement] = []
     behaviours: list[Behaviour] = []
     for name, statistic in cell.statistics.items():
         target, served = truths[name], cell.served(name)
-        found = {(j.method, j.level): j for j in judged if j.statistic == name}
+        found = {(j.label, j.level): j for j in judged if j.statistic == name}
         seen = [b for b in behaved if b.statistic == name]
         if not math.isfinite(target.value):
-            found = {(m, level): _unknown(name, m, level) for m in served for level in cell.levels}
+            found = {
+                (m, level): _unknown(name, method, level, m) for m, method in served.items() for level in cell.levels
+            }
             unknown = math.nan
             seen = [Behaviour(name, unknown, unknown, unknown, unknown, unknown, unknown, (target.how,))]
         elif getattr(statistic, "has_fixed_trials", False):
-            for method in served:
+            for label, method in served.items():
                 if enumerable(method):
                     for level in cell.levels:
-                        found[method, level] = enumerated(name, method, target.value, cell.n, level)
+                        found[label, level] = enumerated(name, method, target.value, cell.n, level, label)
             seen = [behaviour_of_proportion(name, target, cell.n, list(found.values()))]
         judgements += [found[m, level] for m in served for level in cell.levels]
         extra = _remarks(cell.distribution, statistic) if served else ()
@@ -251,8 +253,11 @@ def judge(cell: Cell, truths: dict[str, Truth], tally: Tally, seconds: float) ->
     return CellResult(cell.n, tuple(judgements), tuple(behaviours), seconds)
 
 
-def _unknown(statistic: str, method: str, level: float) -> Judgement:
-    return Judgement(statistic, method, level, *[math.nan] * 8)
+def _unknown(statistic: str, method: Method, level: float, label: str) -> Judgement:
+    unknown = math.nan
+    return Judgement(
+        statistic, method, level, unknown, unknown, unknown, unknown, unknown, unknown, unknown, unknown, label
+    )
 
 
 def _remarks(distribution: Distribution, statistic: Statistic) -> tuple[str, ...]:
