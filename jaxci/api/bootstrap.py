@@ -17,7 +17,7 @@ from jaxci.api.readers.arrays import missing_values
 from jaxci.api.readers.functions import Function
 from jaxci.checks import ALTERNATIVES, check_alternative, check_choice, check_confidence_level, check_count, shown
 from jaxci.inference.randomness import randomness
-from jaxci.printing import ConfidenceInterval, JaxciWarning
+from jaxci.printing import MOST_ROWS, ConfidenceInterval, JaxciWarning, Printable, number
 from jaxci.resampling.bank import replicate_keys, scaled_words
 from jaxci.statistics.base import padded
 
@@ -31,7 +31,7 @@ SLOW = (
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class BootstrapResult:
+class BootstrapResult(Printable):
     """What :func:`bootstrap` returns, with the attributes of SciPy's result.
 
     Attributes
@@ -43,12 +43,48 @@ class BootstrapResult:
         Standard deviation (ddof 1) of the bootstrap distribution.
     rng : int or key
         Repeats the call when passed as ``rng``.
+    method, confidence_level, alternative
+        As they were asked for.
     """
 
     confidence_interval: ConfidenceInterval
     bootstrap_distribution: np.ndarray = dataclasses.field(repr=False)
     standard_error: Any = None
     rng: Any = None
+    method: str = "BCa"
+    confidence_level: float = 0.95
+    alternative: str = "two-sided"
+
+    unlisted = frozenset({"bootstrap_distribution"})
+
+    def headline(self) -> str:
+        """Return the line above the table."""
+        side = "" if self.alternative == "two-sided" else f", one-sided ({self.alternative})"
+        drawn = np.shape(self.bootstrap_distribution)[-1]
+        return f"{100 * self.confidence_level:g}% {self.method} bootstrap interval{side}, {drawn} resamples"
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one flat row a value of the statistic; ``index`` is empty for a single number."""
+        low, high, error = (np.asarray(x) for x in (*self.confidence_interval, self.standard_error))
+        return [
+            {
+                "index": ", ".join(map(str, at)),
+                "low": float(low[at]),
+                "high": float(high[at]),
+                "standard_error": float(error[at]),
+            }
+            for at in np.ndindex(low.shape)
+        ]
+
+    def layout(self) -> tuple[list[str], list[list[str]]]:
+        """Return header and cells of the printed table."""
+        rows = [[r["index"], *(number(r[k]) for k in ("low", "high", "standard_error"))] for r in self.records()]
+        return ["index", "low", "high", "std. error"], rows[:MOST_ROWS]
+
+    def notes(self) -> list[str]:
+        """Return the lines below the table: how many rows it leaves out."""
+        rest = np.size(self.standard_error) - MOST_ROWS
+        return [f"... and {rest} rows more"] if rest > 0 else []
 
 
 def _respelled(name: Any, known: Sequence[str]) -> Any:
@@ -339,4 +375,6 @@ def bootstrap(
     elif alternative == "greater":
         high = np.full_like(high, np.inf)
     error = np.std(replicates, ddof=1, axis=-1) if replicates.shape[-1] > 1 else np.full(theta.shape, np.nan)
-    return BootstrapResult(ConfidenceInterval(low[()], high[()]), replicates, error[()], source.record)
+    return BootstrapResult(
+        ConfidenceInterval(low[()], high[()]), replicates, error[()], source.record, kind, level, alternative
+    )

@@ -104,4 +104,4 @@ def generalization(
     if json is not None:
         write_json(json, result.to_dict())
     if csv is not None:
-        write_csv(csv, [result.record()])
+        write_csv(csv, result.records())

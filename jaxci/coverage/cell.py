@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.coverage.enumeration import behaviour_of_proportion, enumerable, enumerated
-from jaxci.coverage.tally import Behaviour, CellResult, Counts, Judgement, Tally, counted
+from jaxci.coverage.tally import Behaviour, CellResult, Judgement, Outcomes, Tally, labelled, outcomes
 from jaxci.distributions.base import Distribution, Truth, observations, truth
 from jaxci.inference.batch import Accelerations, Wanted, batch_evidence, reads_of_bank, with_sorted_rows
 from jaxci.inference.sharding import Spread
@@ -51,8 +51,8 @@ class Cell:
     n : int
         Sample size.
     statistics : dict of str to Statistic
-    methods : sequence of str, or dict of str to sequence of str
-        Method names, the same for all statistics or by the name of each; those that do not serve
+    methods : sequence of str or Method, or dict of str to such a sequence
+        Interval methods, the same for all statistics or by the name of each; those that do not serve
         a statistic are left out for it.
     levels : sequence of float
     n_replications, n_resamples, n_groups : int
@@ -62,16 +62,16 @@ class Cell:
     distribution: Distribution
     n: int
     statistics: dict[str, Statistic]
-    methods: Sequence[str] | Mapping[str, Sequence[str]]
+    methods: Sequence[str | Method] | Mapping[str, Sequence[str | Method]]
     levels: Sequence[float] = (0.95,)
     n_replications: int = 10_000
     n_resamples: int = 9_999
     n_groups: int = 80
 
     def served(self, name: str) -> dict[str, Method]:
-        """Methods that serve the statistic called ``name``, by name."""
+        """Methods that serve the statistic called ``name``, by their label."""
         wanted = self.methods[name] if isinstance(self.methods, Mapping) else self.methods
-        found = {method: method_by_name(method) for method in wanted}
+        found = labelled(map(method_by_name, wanted))
         return {m: method for m, method in found.items() if method.refusal(self.statistics[name]) is None}
 
     def simulated(self, name: str) -> dict[str, Method]:
@@ -79,7 +79,7 @@ class Cell:
         served = self.served(name)
         if not has_fixed_trials(self.statistics[name]):
             return served
-        return {method: found for method, found in served.items() if not enumerable(method)}
+        return {method: found for method, found in served.items() if not enumerable(found)}
 
     def group_sizes(self) -> list[int]:
         """Return the number of data sets in each group; groups may be ragged by one."""
@@ -174,11 +174,11 @@ def _counts(
     *,
     n: int,
     wanted: tuple[Wanted, ...],
-) -> tuple[list[Counts], list[jax.Array]]:
-    """Do all of a cell for the data sets numbered ``ids``: counters of every series, and estimates."""
+) -> tuple[list[Outcomes], list[jax.Array]]:
+    """Do all of a cell for the data sets numbered ``ids``: what became of every interval, and estimates."""
     data, judged, targets = fixed
     evidence = [(with_sorted_rows(one), rates) for one, rates in _evidence(ids, data, n=n, wanted=wanted)]
-    counts = [counted(*bounds_of(series, evidence), targets[series.number]) for series in judged]
+    counts = [outcomes(*bounds_of(series, evidence), targets[series.number]) for series in judged]
     return counts, [one.estimate for one, _ in evidence]
 
 
@@ -301,7 +301,7 @@ def simulate(
         for name, one in zip(series.names, counts, strict=True):
             tally.add(name, part.group, one)
         for name in series.absent:
-            tally.add(name, part.group, counted(*np.full((2, part.size), np.nan), 0.0))
+            tally.add(name, part.group, outcomes(*np.full((2, part.size), np.nan), 0.0))
         for name, estimate in zip(methods, estimates, strict=True):
             tally.estimated(name, part.group, np.asarray(estimate))
         if part.last:
@@ -329,33 +329,35 @@ def simulate(
     return tally
 
 
-def _judged(found: Any, series: Series, targets: np.ndarray) -> tuple[list[Counts], list[np.ndarray]]:
+def _judged(found: Any, series: Series, targets: np.ndarray) -> tuple[list[Outcomes], list[np.ndarray]]:
     """Do on the host what :func:`_counts` does after the evidence."""
     host = jax.tree.map(np.asarray, found)
     evidence = [(with_sorted_rows(one), rates) for one, rates in host]
     with np.errstate(invalid="ignore", divide="ignore"):
-        counts = [counted(*bounds_of(one, evidence), targets[one.number]) for one in series.judged]
+        counts = [outcomes(*bounds_of(one, evidence), targets[one.number]) for one in series.judged]
     return counts, [one.estimate for one, _ in evidence]
 
 
 def judge(cell: Cell, truths: dict[str, Truth], tally: Tally, seconds: float) -> CellResult:
     """Return the result of a cell from the tally of all its groups, in the order of its statistics."""
-    judged, behaved = tally.judge(truths)
+    judged, behaved = tally.judge(truths, {name: cell.served(name) for name in cell.statistics})
     judgements: list[Judgement] = []
     behaviours: list[Behaviour] = []
     for name, statistic in cell.statistics.items():
         target, served = truths[name], cell.served(name)
-        found = {(j.method, j.level): j for j in judged if j.statistic == name}
+        found = {(j.label, j.level): j for j in judged if j.statistic == name}
         seen = [b for b in behaved if b.statistic == name]
         if not math.isfinite(target.value):
-            found = {(m, level): _unknown(name, m, level) for m in served for level in cell.levels}
+            found = {
+                (m, level): _unknown(name, method, level, m) for m, method in served.items() for level in cell.levels
+            }
             unknown = math.nan
             seen = [Behaviour(name, unknown, unknown, unknown, unknown, unknown, unknown, (target.how,))]
         elif has_fixed_trials(statistic):
-            for method in served:
+            for label, method in served.items():
                 if enumerable(method):
                     for level in cell.levels:
-                        found[method, level] = enumerated(name, method, target.value, cell.n, level)
+                        found[label, level] = enumerated(name, method, target.value, cell.n, level, label)
             seen = [behaviour_of_proportion(name, target, cell.n, list(found.values()))]
         judgements += [found[m, level] for m in served for level in cell.levels]
         extra = _remarks(cell.distribution, statistic) if served else ()
@@ -363,8 +365,11 @@ def judge(cell: Cell, truths: dict[str, Truth], tally: Tally, seconds: float) ->
     return CellResult(cell.n, tuple(judgements), tuple(behaviours), seconds)
 
 
-def _unknown(statistic: str, method: str, level: float) -> Judgement:
-    return Judgement(statistic, method, level, *[math.nan] * 8)
+def _unknown(statistic: str, method: Method, level: float, label: str) -> Judgement:
+    unknown = math.nan
+    return Judgement(
+        statistic, method, level, unknown, unknown, unknown, unknown, unknown, unknown, unknown, unknown, label
+    )
 
 
 def _remarks(distribution: Distribution, statistic: Statistic) -> tuple[str, ...]:

@@ -11,32 +11,40 @@ from scipy import special, stats
 
 from jaxci.coverage.tally import Behaviour, Judgement, flags_of
 from jaxci.distributions.base import Truth
-from jaxci.intervals.base import Evidence, Tails, tails
+from jaxci.intervals.base import Evidence, Method, Tails, tails
+from jaxci.intervals.bootstrap import Basic, BCa, Percentile
 from jaxci.intervals.exact import Exact
 from jaxci.intervals.proportion import ProportionMethod
-from jaxci.intervals.registry import METHODS, method_by_name
+from jaxci.intervals.registry import method_by_name
 from jaxci.resampling.jackknife import acceleration
 from jaxci.resampling.proportion_law import ProportionDistribution
 from jaxci.statistics.classification import Accuracy
 
-ENDPOINTS = {"percentile": "percentile", "basic": "basic", "bca": "bca", "exact": "percentile"}
+ENDPOINTS: dict[Method, str] = {
+    Percentile(): "percentile",
+    Basic(): "basic",
+    BCa(): "bca",
+    BCa(acceleration="jackknife"): "bca",
+    **{Exact(endpoints=ends): ends for ends in ("percentile", "basic", "bca")},
+}
+"""Bootstrap methods whose ends are read from the binomial law; of a mean, both accelerations of BCa agree."""
 
 
 @functools.lru_cache(maxsize=256)
-def proportion_bounds(method: str, n: int, sides: Tails) -> tuple[np.ndarray, np.ndarray]:
+def proportion_bounds(method: Method, n: int, sides: Tails) -> tuple[np.ndarray, np.ndarray]:
     """Return the bounds for every count 0..n (n + 1,), clipped to [0, 1].
 
     Bootstrap methods are read from their exact (binomial) distribution, B going to infinity.
     """
     counts = np.arange(n + 1.0)
-    known = method_by_name(method)
-    if isinstance(known, ProportionMethod):
-        low, high = known.interval(counts, np.full(n + 1, float(n)), sides)
+    if isinstance(method, ProportionMethod):
+        low, high = method.interval(counts, np.full(n + 1, float(n)), sides)
     elif method in ENDPOINTS:
         found = [_exact(float(k), n, sides, ENDPOINTS[method]) for k in counts]
         low, high = (np.array(side) for side in zip(*found, strict=True))
     else:
-        raise ValueError(f"method must be a proportion method or one of {', '.join(ENDPOINTS)}; got {method!r}")
+        known = ", ".join(dict.fromkeys(map(str, ENDPOINTS)))
+        raise ValueError(f"method must be a proportion method or one of {known}; got {method.written()!r}")
     return np.maximum(low, 0.0), np.minimum(high, 1.0)
 
 
@@ -55,7 +63,7 @@ def _exact(count: float, n: int, sides: Tails, endpoints: str) -> tuple[float, f
 
 
 def proportion_coverage(
-    p: float | np.ndarray, n: int, method: str = "wilson", confidence_level: float = 0.95
+    p: float | np.ndarray, n: int, method: str | Method = "wilson", confidence_level: float = 0.95
 ) -> np.ndarray:
     """Return the exact coverage of a two-sided interval for true proportions ``p``.
 
@@ -67,7 +75,7 @@ def proportion_coverage(
         True proportions.
     n : int
         Trials.
-    method : str
+    method : str or Method
         A proportion method, or "percentile", "basic", "bca" (infinitely many resamples).
     confidence_level : float
 
@@ -81,7 +89,7 @@ def proportion_coverage(
     >>> round(float(proportion_coverage(0.05, 10, "wald")), 4)
     0.4002
     """
-    low, high = proportion_bounds(method, n, tails(confidence_level))
+    low, high = proportion_bounds(method_by_name(method), n, tails(confidence_level))
     p = np.asarray(p, float)
     k = np.arange(n + 1)
     mass = np.exp(
@@ -95,12 +103,12 @@ def proportion_coverage(
     return np.sum(mass * inside, axis=-1)[()]
 
 
-def enumerable(method: str) -> bool:
+def enumerable(method: Method) -> bool:
     """Whether the coverage of ``method`` for a share of all rows is a finite sum."""
-    return method in ENDPOINTS or issubclass(METHODS[method], ProportionMethod)
+    return method in ENDPOINTS or isinstance(method, ProportionMethod)
 
 
-def enumerated(statistic: str, method: str, p: float, n: int, level: float) -> Judgement:
+def enumerated(statistic: str, method: Method, p: float, n: int, level: float, label: str) -> Judgement:
     """Judge a method for a share of n rows with true value ``p``, without simulation."""
     low, high = proportion_bounds(method, n, tails(level))
     mass = stats.binom.pmf(np.arange(n + 1), n, p)
@@ -121,10 +129,11 @@ def enumerated(statistic: str, method: str, p: float, n: int, level: float) -> J
         mean,
         float(median),
         mean / spread if spread > 0 else math.nan,
+        label,
     )
 
 
-def nearby_coverage(method: str, p: float, n: int, level: float) -> float:
+def nearby_coverage(method: Method, p: float, n: int, level: float) -> float:
     """Return the mean coverage over proportions near ``p``: as near as a sample of n could tell.
 
     The coverage at one p is that of a tooth of a saw; the mean over a Beta(n p + 1/2, n (1 - p) + 1/2)

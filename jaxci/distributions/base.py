@@ -116,20 +116,20 @@ def predicts(distribution: Distribution) -> bool:
 
 
 def observations(distribution: Distribution, draws: Mapping[str, Any]) -> Sample:
-    """Return drawn columns as a :class:`Sample` on the host, in double precision.
+    """Return drawn columns, NumPy arrays or traced ones, as a :class:`Sample` in double precision.
 
     Columns of a user's own statistic are the drawn ones in their order. Predicted classes are
     derived from scores (:func:`predictions`) where these are drawn without them and, for two
     classes, lie between 0 and 1.
     """
-    host: dict[str, Any] = {name: np.asarray(x) for name, x in draws.items()}
+    found = dict(draws)
     for name in COLUMNS["targets"] if distribution.kind == "targets" else ("values", "y_score"):
-        if name in host:
-            host[name] = host[name].astype(np.float64)
-    columns = tuple(host[name] for name in COLUMNS[distribution.kind])
+        if name in found:
+            found[name] = found[name].astype(np.float64)
+    columns = tuple(found[name] for name in COLUMNS[distribution.kind])
     if predicts(distribution):
-        host["y_pred"] = predictions(host["y_score"])
-    return Sample(**host, columns=columns, n_classes=distribution.n_classes)
+        found["y_pred"] = predictions(found["y_score"])
+    return Sample(**found, columns=columns, n_classes=distribution.n_classes)
 
 
 def check_readable(distribution: Distribution, statistic: Statistic) -> None:

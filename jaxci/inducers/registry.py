@@ -16,7 +16,7 @@ from jaxci.inducers.logistic import Logistic
 from jaxci.inducers.mlp import MLP
 from jaxci.inducers.tree import Tree
 from jaxci.inducers.tuned import Tuned
-from jaxci.records import settings
+from jaxci.records import decode, encode, written
 
 INDUCERS: dict[str, type[Any]] = {
     "constant": Constant,
@@ -51,11 +51,10 @@ def inducer(name: str, **fields: Any) -> Inducer:
     if name not in INDUCERS:
         raise ValueError(f"there is no learner {name!r}{hint(name, INDUCERS)}")
     tuning = {key: fields.pop(key) for key in ("tune", "values", "n_folds") if key in fields}
-    known = [field.name for field in dataclasses.fields(INDUCERS[name])]
-    for key in (*fields, *([tuning["tune"]] if "tune" in tuning else [])):
-        if key not in known:
-            raise ValueError(f"the learner {name!r} has no field {key!r}{hint(key, known)}")
-    made: Inducer = INDUCERS[name](**{k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()})
+    made: Inducer = decode({"name": name, **fields}, INDUCERS, key="name", what="a learner")
+    known = [field.name for field in dataclasses.fields(made)]  # type: ignore[arg-type]
+    if "tune" in tuning and tuning["tune"] not in known:
+        raise ValueError(f"the learner {name!r} has no field {tuning['tune']!r}{hint(tuning['tune'], known)}")
     if not tuning:
         return made
     if "tune" not in tuning or "values" not in tuning:
@@ -67,13 +66,9 @@ def inducer(name: str, **fields: Any) -> Inducer:
 def inducer_to_dict(learner: Inducer) -> dict[str, Any]:
     """Return the arguments of :func:`inducer` that make it again; a user's own class is refused."""
     if isinstance(learner, Tuned):
-        tuning = {"tune": learner.field, "values": list(learner.values), "n_folds": learner.n_folds}
+        tuning = {"tune": learner.field, "values": written(learner.values), "n_folds": learner.n_folds}
         return {**inducer_to_dict(learner.base), **tuning}
-    for name, cls in INDUCERS.items():
-        if type(learner) is cls:
-            plain = settings(learner)
-            return {"name": name, **{k: list(v) if isinstance(v, tuple) else v for k, v in plain.items()}}
-    raise ValueError(f"{type(learner).__name__} cannot be written to a file: it is a user's own class")
+    return encode(learner, INDUCERS, key="name", defaults=True)
 
 
 def inducer_from_dict(description: str | Mapping[str, Any]) -> Inducer:

@@ -253,7 +253,7 @@ def _finish(entry: Entry, sample: Sample, layout: Layout, settings: Settings, rn
         estimate=entry.estimate,
         confidence_interval=ConfidenceInterval(bounds.low, bounds.high),
         standard_error=error,
-        method=entry.method.name,
+        method=entry.method,
         reason=entry.reason,
         confidence_level=settings.confidence_level,
         alternative=settings.alternative,

@@ -11,6 +11,7 @@ import numpy as np
 
 from jaxci.checks import ALTERNATIVES
 from jaxci.intervals.replicates import Drawn, Rows
+from jaxci.records import Named
 from jaxci.statistics.base import Statistic
 
 
@@ -109,7 +110,7 @@ class Evidence:
         return Drawn.of(self.replicates)
 
 
-class Method(abc.ABC):
+class Method(Named, abc.ABC):
     """An interval method: a frozen :func:`~jaxci.records.record`.
 
     Class attributes: ``name`` (the word users type), ``needs`` (fields of
@@ -118,7 +119,6 @@ class Method(abc.ABC):
     ``one_by_one`` (reads the evidence of one data set only, not of a stack of them).
     """
 
-    name: ClassVar[str]
     needs: ClassVar[frozenset[str]]
     assumes_iid: ClassVar[bool] = False
     leaves_range: ClassVar[bool] = False

@@ -156,7 +156,7 @@ def test_a_study_is_run_resumed_and_reported(tmp_path):
     [
         ({"problems": ["friedman"]}, "no problem 'friedman': did you mean 'friedman1'"),
         ({"inducers": ["rigde"]}, "no learner 'rigde': did you mean 'ridge'"),
-        ({"inducers": [{"name": "ridge", "alfa": 1.0}]}, "has no field 'alfa': did you mean 'alpha'"),
+        ({"inducers": [{"name": "ridge", "alfa": 1.0}]}, "has no key 'alfa': did you mean 'alpha'"),
         ({"losses": ["hinge"]}, "losses must be one of"),
         ({"methods": ["percentile"]}, "methods must be one of"),
         ({"methods": [{"method": "cv_wald", "folds": 3}]}, "cv_wald has no setting 'folds'; did you mean 'n_folds'"),

@@ -1,13 +1,16 @@
 import json
 
+import jax
 import numpy as np
 import pytest
 
 import jaxci
 from jaxci import statistics as S
-from jaxci.coverage import Study, bundled_names, load_study
+from jaxci.coverage import Study, bundled_names, load_study, run_cell
 from jaxci.coverage.store import difference, file_name, write_atomically
 from jaxci.distributions import AdaptiveKDE, Cells, EmpiricalRows, LogitKDE, Mixture, Parametric
+from jaxci.intervals.bootstrap import BCa, Percentile
+from jaxci.intervals.parametric import T
 
 LAWS = {"beta(8,2)": Parametric("beta", {"a": 8, "b": 2}), "table": Cells(np.array([[0.4, 0.1], [0.1, 0.4]]))}
 
@@ -44,6 +47,30 @@ def test_a_study_survives_its_file(tmp_path):
     for name in laws:
         first, second = (s.distributions[name] for s in (study, again))
         assert first.label == second.label
+
+
+def test_methods_keep_their_settings_in_a_study_its_file_and_its_rows(tmp_path):
+    tables = ["t", {"name": "bca", "acceleration": "jackknife"}, BCa(), "percentile"]
+    study = small(methods=tables, statistics=["mean", "accuracy"])
+    assert study.methods == (T(), BCa(acceleration="jackknife"), BCa(), Percentile())
+    study.save(tmp_path / "study.toml")
+    assert study.to_dict()["methods"] == ["t", {"name": "bca", "acceleration": "jackknife"}, "bca", "percentile"]
+    assert Study.load(tmp_path / "study.toml").methods == study.methods
+    results = study.run(tmp_path / "out")
+    names = set(results.columns["method"].tolist())
+    assert names == {"t", "bca(acceleration=jackknife)", "bca", "percentile"}
+    both = [results.columns["mean_width"][results.columns["method"] == name] for name in sorted(names)[:2]]
+    np.testing.assert_allclose(both[0], both[1], rtol=1e-5)  # of a mean both accelerations are the same
+    with pytest.raises(ValueError, match=r"methods is .* there"):
+        small(methods=["t", "bca", "percentile"]).run(tmp_path / "out")
+
+
+def test_a_setting_reaches_the_cell():
+    cell = small(methods=[BCa(degenerate="nan"), BCa()], statistics=["mean"]).cell("beta(8,2), n=10")
+    assert cell.served("mean") == {"bca(degenerate=nan)": BCa(degenerate="nan"), "bca": BCa()}
+    judged = run_cell(cell, jax.random.key(0)).judgements
+    assert [(j.label, j.method) for j in judged[::2]] == list(cell.served("mean").items())
+    assert judged[0].method != judged[2].method
 
 
 def test_run_writes_cells_once_and_resumes(tmp_path, monkeypatch):
@@ -147,6 +174,14 @@ def test_a_users_own_distribution_runs_but_has_no_file(tmp_path):
         study.save(tmp_path / "coin.toml")
 
 
+def test_a_users_own_function_runs_but_has_no_file(tmp_path):
+    spread = S.WeightedFunction(lambda values, weights: (weights * values**2).sum() / weights.sum())
+    study = small(distributions={"beta": LAWS["beta(8,2)"]}, statistics=[("spread", spread)], methods=["t", "bca"])
+    assert study.to_dict()["statistics"] == [{"name": "spread", "class": "WeightedFunction", "label": "<lambda>"}]
+    with pytest.raises(ValueError, match="user's own"):
+        study.save(tmp_path / "spread.toml")
+
+
 def test_trouble_is_flagged_and_never_a_number(tmp_path):
     laws = {
         "cauchy": Parametric("cauchy", {}),
@@ -181,6 +216,10 @@ def test_trouble_is_flagged_and_never_a_number(tmp_path):
         ({"statistics": ["mean", "mean"]}, "'mean' is given 2 times"),
         ({"statistics": ["roc_auc"]}, "no distribution serves roc_auc"),
         ({"methods": ["percentil"]}, "did you mean 'percentile'"),
+        ({"methods": ["bca", BCa()]}, "methods must be distinct; 'bca' is given 2 times"),
+        ({"methods": [{"name": "bca", "accelerate": 1}]}, "has no key 'accelerate': did you mean 'acceleration'"),
+        ({"methods": [{"name": "bca", "acceleration": "jack"}]}, "acceleration must be one of influence, jackknife"),
+        ({"methods": [{"method": "bca"}]}, "must be a table with a key 'name'"),
         ({"methods": ["wilson"]}, "methods: none of wilson serves mean"),
         ({"sample_sizes": [1]}, "sample_sizes must be at least 2; got 1"),
         ({"levels": [95]}, "confidence_level must lie in"),
