@@ -11,13 +11,13 @@ from scipy import special, stats
 
 from jaxci.coverage.tally import Behaviour, Judgement, flags_of
 from jaxci.distributions.base import Truth
+from jaxci.inference.slopes import jackknife_acceleration
 from jaxci.intervals.base import Evidence, Method, Tails, tails
 from jaxci.intervals.bootstrap import Basic, BCa, Percentile
 from jaxci.intervals.exact import Exact
 from jaxci.intervals.proportion import ProportionMethod
 from jaxci.intervals.registry import method_by_name
-from jaxci.resampling.jackknife import acceleration
-from jaxci.resampling.proportion_law import ProportionDistribution
+from jaxci.resampling.laws import BinomialLaw
 from jaxci.statistics.classification import Accuracy
 
 ENDPOINTS: dict[Method, str] = {
@@ -31,35 +31,37 @@ ENDPOINTS: dict[Method, str] = {
 
 
 @functools.lru_cache(maxsize=256)
-def proportion_bounds(method: Method, n: int, sides: Tails) -> tuple[np.ndarray, np.ndarray]:
-    """Return the bounds for every count 0..n (n + 1,), clipped to [0, 1].
+def proportion_bounds(method: Method, n: int, level: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the two-sided bounds for every count 0..n (n + 1,), clipped to [0, 1].
 
     Bootstrap methods are read from their exact (binomial) distribution, B going to infinity.
     """
+    sides = tails(level)
     counts = np.arange(n + 1.0)
     if isinstance(method, ProportionMethod):
-        low, high = method.interval(counts, np.full(n + 1, float(n)), sides)
+        low, high = method.from_counts(counts, np.full(n + 1, float(n)), sides)
     elif method in ENDPOINTS:
-        found = [_exact(float(k), n, sides, ENDPOINTS[method]) for k in counts]
-        low, high = (np.array(side) for side in zip(*found, strict=True))
+        low, high = _exact(counts, n, sides, ENDPOINTS[method])
     else:
         known = ", ".join(dict.fromkeys(map(str, ENDPOINTS)))
         raise ValueError(f"method must be a proportion method or one of {known}; got {method.written()!r}")
     return np.maximum(low, 0.0), np.minimum(high, 1.0)
 
 
-def _exact(count: float, n: int, sides: Tails, endpoints: str) -> tuple[float, float]:
-    law = ProportionDistribution(count, float(n))
-    left_out = np.array([(count - 1) / (n - 1), count / (n - 1)]) if n > 1 else np.zeros(2)
+def _exact(counts: np.ndarray, n: int, sides: Tails, endpoints: str) -> tuple[np.ndarray, np.ndarray]:
+    # Without one of the successes, or one of the others.
+    left_out = np.stack([counts - 1, counts], axis=-1) / max(n - 1, 1)
+    times = np.stack([counts, n - counts], axis=-1)
+    varies = (counts > 0) & (counts < n)
     evidence = Evidence(
         statistic=Accuracy(),
-        estimate=count / n,
+        estimate=counts / n,
         n=n,
-        distribution=law,
-        acceleration=acceleration(left_out, np.array([count, n - count])) if 0 < count < n else float("nan"),
+        law=BinomialLaw(counts, np.full(n + 1, float(n))),
+        acceleration=np.where(varies, jackknife_acceleration(left_out, times), math.nan),
     )
-    low, high, _ = Exact(endpoints=endpoints).bounds(evidence, sides)
-    return float(low), float(high)
+    low, high = Exact(endpoints=endpoints).interval(evidence, sides)[0]
+    return low, high
 
 
 def proportion_coverage(
@@ -89,7 +91,7 @@ def proportion_coverage(
     >>> round(float(proportion_coverage(0.05, 10, "wald")), 4)
     0.4002
     """
-    low, high = proportion_bounds(method_by_name(method), n, tails(confidence_level))
+    low, high = proportion_bounds(method_by_name(method), n, confidence_level)
     p = np.asarray(p, float)
     k = np.arange(n + 1)
     mass = np.exp(
@@ -110,7 +112,7 @@ def enumerable(method: Method) -> bool:
 
 def enumerated(statistic: str, method: Method, p: float, n: int, level: float, label: str) -> Judgement:
     """Judge a method for a share of n rows with true value ``p``, without simulation."""
-    low, high = proportion_bounds(method, n, tails(level))
+    low, high = proportion_bounds(method, n, level)
     mass = stats.binom.pmf(np.arange(n + 1), n, p)
     width = high - low
     order = np.argsort(width)

@@ -16,16 +16,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxci.inference.curvature import curvatures
 from jaxci.inference.program import Program, of_batch
 from jaxci.inference.slopes import FirstOrder, first_order, jackknife_acceleration, of_mean
-from jaxci.intervals.approximate import curvatures
 from jaxci.intervals.auc import AucEvidence
 from jaxci.intervals.base import Evidence, Method
 from jaxci.resampling.exact_mean import mean_distributions
 from jaxci.resampling.exact_order import quantile_weights
 from jaxci.resampling.kernels import sorted_rows
 from jaxci.resampling.laws import BinomialLaw, BootstrapDistribution, Drawn, Root
-from jaxci.statistics.base import Bank, MomentStatistic, Sample, Statistic, TableStatistic, has_fixed_trials
+from jaxci.statistics.base import Bank, MomentStatistic, Sample, Statistic, TableStatistic, has_fixed_trials, namespace
 from jaxci.statistics.ranking import placement_variances
 from jaxci.statistics.summary import MeanStatistic, OrderStatistic, QuantileStatistic
 
@@ -228,8 +228,12 @@ def with_sorted_rows(evidence: Evidence) -> Evidence:
     """Return the evidence with its replicates and pivots sorted."""
     parts: dict[str, Any] = {}
     if isinstance(evidence.distribution, Drawn):
-        ordered = sorted_rows(evidence.distribution.ordered)
+        ordered = _sorted(evidence.distribution.ordered)
         parts["distribution"] = dataclasses.replace(evidence.distribution, ordered=ordered)
     if evidence.pivots is not None:
-        parts["pivots"] = Drawn(sorted_rows(evidence.pivots.ordered))
+        parts["pivots"] = Drawn(_sorted(evidence.pivots.ordered))
     return dataclasses.replace(evidence, **parts) if parts else evidence
+
+
+def _sorted(rows: Any) -> Any:
+    return sorted_rows(rows) if namespace(rows) is np else jnp.sort(rows, axis=-1)

@@ -10,20 +10,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxci.inference.curvature import curvature
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.replicate import deleted_values
-from jaxci.inference.request import Entry, by_jackknife, programs
+from jaxci.inference.request import Entry, programs
 from jaxci.inference.slopes import jackknife_acceleration
-from jaxci.intervals.approximate import curvature
 from jaxci.intervals.auc import auc_evidence
 from jaxci.intervals.base import Evidence
+from jaxci.intervals.bootstrap import studentized_pivots
 from jaxci.resampling.exact_mean import mean_distribution
 from jaxci.resampling.exact_order import quantile_distribution
-from jaxci.resampling.proportion_law import ProportionDistribution
+from jaxci.resampling.laws import BinomialLaw, BootstrapDistribution, Drawn, Root
 from jaxci.statistics.base import Sample, Statistic, has_fixed_trials, is_proportion
 from jaxci.statistics.custom import HostFunction, SampleFunction
 from jaxci.statistics.layout import Layout
-from jaxci.statistics.summary import MeanStatistic, OrderStatistic, is_mean
+from jaxci.statistics.summary import MeanStatistic, OrderStatistic, QuantileStatistic, is_mean
 
 PURPOSE_CHOICE = 5
 """Separates the draw of a randomized method from resamples."""
@@ -77,7 +78,7 @@ def _left_out(entry: Entry, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
 
 def _acceleration(entry: Entry, sample: Sample, layout: Layout) -> float:
     """BCa acceleration: from derivatives, or from leave-one-out values."""
-    if layout.plain and isinstance(entry.statistic, MeanStatistic) and not by_jackknife(entry.method):
+    if layout.plain and isinstance(entry.statistic, MeanStatistic) and not entry.by_jackknife:
         return entry.acceleration
     if entry.needs_slopes:
         return entry.acceleration
@@ -93,38 +94,40 @@ def _ordered_values(entry: Entry, sample: Sample) -> np.ndarray:
 
 
 def gather(entry: Entry, sample: Sample, layout: Layout, trials: Trials | None, rng: Randomness) -> Evidence:
-    """Gather what the method needs."""
+    """Gather what the method needs, as a batch of one data set."""
     statistic, needs = entry.statistic, entry.needs
-    parts: dict[str, Any] = {} if trials is None else {"count": trials.successes, "nobs": trials.nobs}
+    parts: dict[str, Any] = {}
+    if trials is not None:
+        parts |= {"count": np.array([trials.successes]), "nobs": np.array([trials.nobs])}
     if "values" in needs:
-        parts["values"] = (
-            row_values_of(statistic, sample) if isinstance(statistic, MeanStatistic) else _ordered_values(entry, sample)
-        )
+        mean = isinstance(statistic, MeanStatistic)
+        parts["values"] = (row_values_of(statistic, sample) if mean else _ordered_values(entry, sample))[None]
     if "uniform" in needs:
-        parts["uniform"] = float(jax.random.uniform(jax.random.fold_in(rng.key, PURPOSE_CHOICE)))
-    if "distribution" in needs:
-        parts["distribution"] = _distribution(entry, sample, parts)
+        key = jax.random.fold_in(rng.key, PURPOSE_CHOICE)
+        parts["uniform"] = np.array([float(jax.random.uniform(key, dtype=jnp.float64))])
+    if "law" in needs:
+        parts["law"] = jax.tree.map(lambda x: np.asarray(x)[None], _law(entry, sample, trials))
     if "auc" in needs:
-        parts["auc"] = auc_evidence(sample.y_true, sample.y_score)
+        parts["auc"] = jax.tree.map(lambda x: np.asarray(x)[None], auc_evidence(sample.y_true, sample.y_score))
     if "curvature" in needs:
         ((program, _),) = programs([entry], layout)
         parts["curvature"] = curvature(program, 0)
     if "acceleration" in needs:
-        parts["acceleration"] = _acceleration(entry, sample, layout)
+        parts["acceleration"] = np.array([_acceleration(entry, sample, layout)])
+    if entry.replicates is not None:
+        parts["distribution"] = Drawn.of(entry.replicates[None])
+        if "pivots" in needs:
+            assert entry.errors is not None
+            parts["pivots"] = studentized_pivots(
+                entry.replicates[None], entry.errors[None], np.array([entry.estimate]), np.array([entry.standard_error])
+            )
     return Evidence(
         statistic=statistic,
-        estimate=entry.estimate,
+        estimate=np.array([entry.estimate]),
         n=layout.n_units,
-        standard_error=entry.standard_error,
-        replicates=entry.replicates,
-        replicate_errors=entry.errors,
+        standard_error=np.array([entry.standard_error]),
         **parts,
     )
-
-
-@jax.jit
-def _successes(statistic: Any, table: jax.Array) -> jax.Array:
-    return jnp.stack(statistic.successes(table))
 
 
 def trials_of(entry: Entry, layout: Layout) -> Trials | None:
@@ -139,13 +142,16 @@ def trials_of(entry: Entry, layout: Layout) -> Trials | None:
     return Trials(*np.asarray(_successes(entry.statistic, table.reshape(prepared.shape))).tolist())
 
 
-def _distribution(entry: Entry, sample: Sample, parts: dict[str, Any]) -> Any:
+def _law(entry: Entry, sample: Sample, trials: Trials | None) -> BootstrapDistribution:
     statistic = entry.statistic
     if has_fixed_trials(statistic):
-        return ProportionDistribution(parts["count"], parts["nobs"])
+        assert trials is not None
+        return BinomialLaw(trials.successes, trials.nobs)
     if isinstance(statistic, MeanStatistic):
-        return mean_distribution(row_values_of(statistic, sample))
-    return quantile_distribution(_ordered_values(entry, sample), float(statistic.q))  # type: ignore[attr-defined]
+        law = mean_distribution(row_values_of(statistic, sample))
+        return Root(law) if statistic.link == "sqrt" else law
+    assert isinstance(statistic, QuantileStatistic)
+    return quantile_distribution(_ordered_values(entry, sample), statistic.probability)
 
 
 def standard_error(entry: Entry, evidence: Evidence) -> float:
@@ -153,18 +159,14 @@ def standard_error(entry: Entry, evidence: Evidence) -> float:
     if not math.isnan(entry.standard_error) and entry.needs_slopes:
         return entry.standard_error
     if evidence.auc is not None:
-        return math.sqrt(evidence.auc.variance) if evidence.auc.variance >= 0 else math.nan
+        return float(np.sqrt(evidence.auc.variance[0])) if evidence.auc.variance[0] >= 0 else math.nan
     if evidence.curvature is not None:
-        return float(evidence.curvature.standard_error)
-    if evidence.replicates is not None:
-        values = evidence.replicates[~np.isnan(evidence.replicates)]
-        return float(np.std(values, ddof=1)) if values.size > 1 else math.nan
-    if evidence.distribution is not None:
-        error = float(evidence.distribution.standard_error)
-        root = isinstance(entry.statistic, MeanStatistic) and entry.statistic.link == "sqrt"
-        return error / (2 * entry.estimate) if root and entry.estimate > 0 else error
-    if evidence.count is not None and evidence.nobs:
-        return math.sqrt(entry.estimate * (1 - entry.estimate) / evidence.nobs)
+        return float(evidence.curvature.standard_error[0])
+    for known in (evidence.distribution, evidence.law):
+        if known is not None:
+            return float(known.deviation[0])
+    if evidence.count is not None and evidence.nobs[0]:
+        return math.sqrt(entry.estimate * (1 - entry.estimate) / float(evidence.nobs[0]))
     if evidence.values is not None and is_mean(entry.statistic):
-        return float(np.std(evidence.values, ddof=1)) / math.sqrt(len(evidence.values))
+        return float(np.std(evidence.values[0], ddof=1)) / math.sqrt(evidence.values.shape[-1])
     return math.nan

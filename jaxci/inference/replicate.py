@@ -49,7 +49,11 @@ def _chunk(
     # The data themselves ride along as a last row, so that estimates need no program of their own.
     whole = jnp.asarray(program.multiplicity)[None, :]
     bank = Bank.of(jnp.concatenate([scheme.counts(key, ids), whole]))
-    return program.values(bank), program.errors(bank, range(len(program.statistics))) if errors else None, program.absent(bank)
+    return (
+        program.values(bank),
+        program.errors(bank, range(len(program.statistics))) if errors else None,
+        program.absent(bank),
+    )
 
 
 def default_budget() -> int:

@@ -12,8 +12,6 @@ import numpy as np
 from jaxci.inference import program
 from jaxci.inference.program import Program, RowReader, Rows
 from jaxci.intervals.base import Method
-from jaxci.intervals.bootstrap import BCa
-from jaxci.intervals.exact import Exact
 from jaxci.resampling.bank import CellBootstrap
 from jaxci.statistics.base import Statistic, TableStatistic, padded
 from jaxci.statistics.custom import HostFunction
@@ -66,24 +64,20 @@ class Entry:
     def needs(self) -> frozenset[str]:
         """Fields of the evidence that the method reads."""
         assert self.method is not None
-        needs = self.method.needs
-        if isinstance(self.method, Exact) and self.method.endpoints == "bca":
-            needs = needs | {"acceleration"}
-        return needs
+        return self.method.needs
+
+    @property
+    def by_jackknife(self) -> bool:
+        """Whether the method asks for the acceleration from leave-one-out values."""
+        assert self.method is not None
+        return self.method.by_jackknife
 
     @property
     def needs_slopes(self) -> bool:
         """Whether derivatives in the weights are wanted."""
         if "standard_error" in self.needs:
             return True
-        if isinstance(self.method, Exact) or not self.statistic.smooth:
-            return False
-        return "acceleration" in self.needs and not by_jackknife(self.method)
-
-
-def by_jackknife(method: Method | None) -> bool:
-    """Whether the method asks for the acceleration from leave-one-out values."""
-    return isinstance(method, BCa) and method.acceleration == "jackknife"
+        return "acceleration" in self.needs and self.statistic.smooth and not self.by_jackknife
 
 
 def by_table(entry: Entry, layout: Layout) -> bool:

@@ -49,10 +49,13 @@ def of_mean(values: Any, root: bool) -> tuple[Any, FirstOrder]:
 
 
 def jackknife_acceleration(left_out: Any, multiplicity: Any) -> Any:
-    """Return the BCa acceleration (...) from leave-one-out values (..., m); NaN where they are all equal."""
+    """Return the BCa acceleration (...) from leave-one-out values (..., m); NaN where they are all equal.
+
+    ``multiplicity`` (m,) or (..., m) says how many units each stands for.
+    """
     xp = namespace(left_out)
-    total = np.sum(multiplicity)
-    centred = xp.sum(multiplicity * left_out, axis=-1, keepdims=True) / total - left_out
+    total = np.sum(multiplicity, axis=-1)
+    centred = (xp.sum(multiplicity * left_out, axis=-1) / total)[..., None] - left_out
     scale = xp.max(xp.abs(left_out), axis=-1)
     unit = xp.where(scale > 0, scale, 1.0)[..., None]
     spread = xp.sum(multiplicity * (centred / unit) ** 2, axis=-1)

@@ -1,0 +1,51 @@
+"""What interval methods ask of a statistic: one question, one function."""
+
+from __future__ import annotations
+
+from typing import TypeGuard
+
+from jaxci.statistics.base import Statistic, has_fixed_trials, is_proportion
+from jaxci.statistics.ranking import RocAuc
+from jaxci.statistics.summary import MeanStatistic, QuantileStatistic, is_mean
+
+__all__ = [
+    "averages_rows",
+    "has_exact_law",
+    "has_fixed_trials",
+    "is_binary_auc",
+    "is_mean",
+    "is_proportion",
+    "is_root",
+    "is_whole_auc",
+    "quantile_order",
+]
+
+
+def averages_rows(statistic: Statistic) -> TypeGuard[MeanStatistic]:
+    """Whether the statistic is the mean of one value per row, or the root of that mean."""
+    return isinstance(statistic, MeanStatistic)
+
+
+def is_root(statistic: Statistic) -> bool:
+    """Whether the statistic is the square root of a mean of one value per row."""
+    return isinstance(statistic, MeanStatistic) and statistic.link == "sqrt"
+
+
+def quantile_order(statistic: Statistic) -> float | None:
+    """Return q if the statistic is the q-quantile of one value per row, else None."""
+    return statistic.probability if isinstance(statistic, QuantileStatistic) else None
+
+
+def is_binary_auc(statistic: Statistic) -> TypeGuard[RocAuc]:
+    """Whether the statistic is the area, whole or partial, under one binary ROC curve."""
+    return isinstance(statistic, RocAuc)
+
+
+def is_whole_auc(statistic: Statistic) -> bool:
+    """Whether the statistic is the whole area under one binary ROC curve."""
+    return isinstance(statistic, RocAuc) and statistic.is_whole_area
+
+
+def has_exact_law(statistic: Statistic) -> bool:
+    """Whether the bootstrap distribution of the statistic can be computed."""
+    return isinstance(statistic, MeanStatistic | QuantileStatistic) or has_fixed_trials(statistic)
