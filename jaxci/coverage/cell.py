@@ -300,10 +300,11 @@ def simulate(
         counts, estimates = _judged(found, series, targets) if on_host else jax.device_get(found)
         for name, one in zip(series.names, counts, strict=True):
             tally.add(name, part.group, one)
+        never = np.full(part.size, np.nan)
         for name in series.absent:
-            tally.add(name, part.group, outcomes(*np.full((2, part.size), np.nan), 0.0))
-        for name, estimate in zip(methods, estimates, strict=True):
-            tally.estimated(name, part.group, np.asarray(estimate))
+            tally.add(name, part.group, outcomes(never, never, 0.0))
+        for statistic, estimate in zip(methods, estimates, strict=True):
+            tally.estimated(statistic, part.group, np.asarray(estimate))
         if part.last:
             done += 1
             if progress is not None:

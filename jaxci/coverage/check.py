@@ -10,18 +10,21 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxci.coverage.cell import BATCHED, Cell, cell_truths, run_cell
+from jaxci.coverage.cell import Cell, cell_truths, run_cell
 from jaxci.coverage.enumeration import enumerable, nearby_coverage
 from jaxci.coverage.results import cell
 from jaxci.coverage.tally import Judgement
 from jaxci.distributions import AdaptiveKDE, Cells, Distribution, EmpiricalRows, EmpiricalTargets, LogitKDE
 from jaxci.intervals.base import Method
 from jaxci.intervals.concentration import ConcentrationMethod
+from jaxci.intervals.quantile import SemiparametricTransformed
 from jaxci.intervals.registry import METHODS, applicable_methods
 from jaxci.printing import IntervalResult, Printable, number
 from jaxci.records import Named
-from jaxci.statistics.base import Sample, Statistic
+from jaxci.statistics.base import Sample, Statistic, has_fixed_trials
 
+QUICK = frozenset({"replicates", "acceleration", "values", "count", "nobs", "standard_error", "auc"})
+"""What a method reads that is quick to simulate."""
 SHORTFALL = 0.01
 """A method whose coverage is further below its level than this is not recommended."""
 NOMINAL = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.96, 0.97, 0.975, 0.98, 0.985, 0.99, 0.995, 0.999)
@@ -200,7 +203,7 @@ def check(
         raise ValueError(truths[name].how)
     result = run_cell(cell, key, truths=truths, progress=progress)
     judged = {level: tuple(j for j in result.judgements if j.level == level) for level in levels}
-    fixed = getattr(statistic, "has_fixed_trials", False)
+    fixed = has_fixed_trials(statistic)
 
     def reached(judgement: Judgement) -> float:
         """Coverage that counts: of a share of all rows the mean near the fitted one, without its saw-tooth."""
@@ -225,15 +228,11 @@ def check(
 def quick_methods(statistic: Statistic) -> list[str]:
     """Return the methods that a check of ``statistic`` tries by default: those read for many data sets at once."""
     names = applicable_methods(statistic)
-    if getattr(statistic, "has_fixed_trials", False):
+    if has_fixed_trials(statistic):
         return [name for name in names if enumerable(METHODS[name]())]
-    at_once = BATCHED - {"uniform"} | {"standard_error", "auc"}
-    quick = [
-        name
-        for name in names
-        if METHODS[name]().needs <= at_once and not issubclass(METHODS[name], ConcentrationMethod)
-    ]
-    return [name for name in quick if name != "semiparametric_transformed"]  # for values in [0, 1] only
+    quick = [name for name in names if METHODS[name]().needs <= QUICK]
+    # Betting takes an optimization a data set; the transformed extrapolation is for values in [0, 1] only.
+    return [n for n in quick if not issubclass(METHODS[n], ConcentrationMethod | SemiparametricTransformed)]
 
 
 def recommended(judgements: Sequence[Judgement], reached: Mapping[str, float], level: float) -> Method | str | None:

@@ -211,7 +211,7 @@ def _law(statistic: Statistic, values: Any, parts: dict[str, Any], n: int) -> Bo
         law = mean_distributions(values)
         return Root(law) if statistic.link == "sqrt" else law
     assert isinstance(statistic, QuantileStatistic)
-    return quantile_weights(n, statistic.probability).law(values)
+    return quantile_weights(n, statistic.probability).distribution(values)
 
 
 def _drawn(statistic: Statistic, prepared: Any, cores: jax.Array, estimate: jax.Array) -> Drawn:

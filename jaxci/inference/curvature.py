@@ -56,11 +56,12 @@ def curvature(program: Program, which: int) -> Curvature:
     def value(steps: Any) -> np.ndarray:
         return np.asarray(_along_of_one(program, jnp.asarray(steps[0], float), which=which))[None]
 
-    return Curvature(*(np.asarray(x)[None] for x in _terms_of_one(program, which=which)), value)
+    error, acceleration, bias, quadratic = (np.asarray(x)[None] for x in _terms_of_one(program, which=which))
+    return Curvature(error, acceleration, bias, quadratic, value)
 
 
 def curvatures(programs: Program, which: int) -> Curvature:
     """Return the terms (R,) of statistic number ``which`` of a batch of data sets: traced."""
-    terms = jax.lax.map(functools.partial(_terms, which=which), programs)
+    error, acceleration, bias, quadratic = jax.lax.map(functools.partial(_terms, which=which), programs)
     along = functools.partial(_along, which=which)
-    return Curvature(*terms, jax.tree_util.Partial(jax.vmap(along), programs))
+    return Curvature(error, acceleration, bias, quadratic, jax.tree_util.Partial(jax.vmap(along), programs))

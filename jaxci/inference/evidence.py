@@ -130,6 +130,11 @@ def gather(entry: Entry, sample: Sample, layout: Layout, trials: Trials | None, 
     )
 
 
+@jax.jit
+def _successes(statistic: Any, table: jax.Array) -> jax.Array:
+    return jnp.stack(statistic.successes(table))
+
+
 def trials_of(entry: Entry, layout: Layout) -> Trials | None:
     """Count the successes and trials of a proportion; None for other statistics."""
     if not is_proportion(entry.statistic):

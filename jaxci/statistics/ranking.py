@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -35,7 +35,7 @@ import numpy as np
 
 from jaxci.checks import ABSENT_CLASS
 from jaxci.records import record, static
-from jaxci.resampling import kernels
+from jaxci.resampling import kernels, ranked
 from jaxci.statistics.base import RankedStatistic, Sample, Statistic, namespace
 from jaxci.statistics.cumulative import Ordering
 
@@ -63,11 +63,11 @@ class Ranking:
         member = jnp.asarray(self.labels) == target
         return jnp.where(member, in_order, 0), jnp.where(member, 0, in_order)
 
-    def descent(self, target: int | jax.Array = 1) -> kernels.Descent:
+    def descent(self, target: int | jax.Array = 1) -> ranked.Descent:
         """Return the rows from the highest score down, those of class ``target`` as members."""
         labels, order = jnp.asarray(self.labels), self.ordering.order
         rows = jnp.arange(labels.shape[0], dtype=jnp.int32) if order is None else order
-        return kernels.Descent.of(rows, labels == target, self.ordering.first)
+        return ranked.Descent.of(rows, labels == target, self.ordering.first)
 
 
 def _ratio(numerator: jax.Array, denominator: jax.Array, otherwise: float | jax.Array = jnp.nan) -> jax.Array:
@@ -110,9 +110,69 @@ def average_precision(ranking: Ranking, weights: jax.Array, target: int | jax.Ar
     return _ratio(jnp.sum(positive * precision), jnp.sum(positive))
 
 
-def _area_of_pairs(pairs: kernels.PairSums) -> jax.Array:
+def _area_of_pairs(pairs: ranked.PairSums) -> jax.Array:
     """Area under the ROC curve from the weights of its pairs."""
     return _ratio(pairs.wins, pairs.members * pairs.others)
+
+
+class Placements(NamedTuple):
+    """Area under the ROC curve of class 1, and what DeLong's variance of it reads (scalars).
+
+    ``variance = variance_pos / n_pos + variance_neg / n_neg``.
+
+    Attributes
+    ----------
+    auc : float
+        The area.
+    n_pos, n_neg : int32
+        Rows of class 1, and of class 0.
+    variance_pos, variance_neg : float
+        Variance (ddof 1) of the placement values of either: for a positive, the share of negatives below
+        it, for a negative, the share of positives above it, ties one half. NaN for a class with one member.
+    """
+
+    auc: jax.Array
+    n_pos: jax.Array
+    n_neg: jax.Array
+    variance_pos: jax.Array
+    variance_neg: jax.Array
+
+
+def placement_variances(prepared: Ranking, present: jax.Array | None = None) -> Placements:
+    """Return DeLong's evidence of a ranking, in a program.
+
+    Parameters
+    ----------
+    prepared : Ranking
+        What a binary statistic's ``prepare`` returned.
+    present : (n,) array, optional
+        1 for observations and 0 for padding; all are observations by default.
+
+    Returns
+    -------
+    Placements
+
+    References
+    ----------
+    DeLong, DeLong & Clarke-Pearson (1988), Comparing the areas under two or more correlated ROC curves,
+    Biometrics 44, 837-845; by mid-ranks as in Sun & Xu (2014), Fast implementation of DeLong's algorithm.
+    """
+    present = jnp.ones(prepared.labels.shape[0]) if present is None else present
+    positive, negative = prepared.split(present, 1)
+    m, n = jnp.sum(positive), jnp.sum(negative)
+    below = prepared.ordering.below(negative)
+    above = m - prepared.ordering.below(positive)
+
+    def variance(counts: jax.Array, members: jax.Array, size: jax.Array, most: jax.Array) -> jax.Array:
+        apart = counts - _ratio(jnp.sum(members * counts), size)
+        return _ratio(jnp.sum(members * apart**2), (size - 1) * most**2)
+
+    auc = _ratio(jnp.sum(positive * below), m * n)
+    sizes = m.astype(jnp.int32), n.astype(jnp.int32)
+    return Placements(auc, *sizes, variance(below, positive, m, n), variance(above, negative, n, m))
+
+
+Replicates = Callable[[Any, jax.Array], jax.Array]
 
 
 class ScoreRanking(RankedStatistic):
@@ -143,13 +203,16 @@ class ScoreRanking(RankedStatistic):
             :meth:`value` gives; precisions equal it up to the order of summation.
         """
 
-    def by_bank(self, scanned: Callable[[Any, jax.Array], jax.Array], prepared: Any, bank_t: jax.Array) -> jax.Array:
-        """Call ``scanned(prepared, bank_t)`` on a CPU, :meth:`each` elsewhere."""
+    def by_bank(self, prepared: Any, bank_t: jax.Array, scanned: Replicates, compared: Replicates) -> jax.Array:
+        """Call the form for the platform: ``scanned`` on a CPU, ``compared`` or, for many rows, :meth:`each`."""
+        few = bank_t.shape[0] <= kernels.COMPARED
 
-        def rounded(prepared: Any, bank_t: jax.Array) -> jax.Array:
-            return scanned(prepared, bank_t).astype(kernels.sum_dtype(bank_t))
+        def rounded(form: Replicates) -> Replicates:
+            return lambda prepared, bank_t: form(prepared, bank_t).astype(kernels.sum_dtype(bank_t))
 
-        return kernels.by_platform(prepared, bank_t, cpu=rounded, accelerator=self.each)
+        return kernels.by_platform(
+            prepared, bank_t, cpu=rounded(scanned), accelerator=rounded(compared if few else self.each)
+        )
 
 
 class BinaryRanking(ScoreRanking):
@@ -214,19 +277,24 @@ class RocAuc(BinaryRanking):
         """Return the area under ``weights`` (n,)."""
         if self.max_fpr is None:
             return area(prepared, weights)
-        part = partial_area(prepared, weights, self.max_fpr)
-        if not self.mcclish:
+        return self._scaled(partial_area(prepared, weights, self.max_fpr))
+
+    def _scaled(self, part: jax.Array) -> jax.Array:
+        """Standardize a partial area, if asked to."""
+        if self.max_fpr is None or not self.mcclish:
             return part
         chance = self.max_fpr**2 / 2
         return 0.5 * (1 + (part - chance) / (self.max_fpr - chance))
 
     def replicates(self, prepared: Ranking, bank_t: jax.Array) -> jax.Array:
         """Return the area in every resample (B,), from ``bank_t`` (n, B)."""
-        if self.max_fpr is not None:
-            return self.each(prepared, bank_t)
-        return self.by_bank(
-            lambda ranking, bank: _area_of_pairs(kernels.scanned_wins(bank, ranking.descent())), prepared, bank_t
-        )
+
+        def form(wins: Callable[..., ranked.PairSums], *settings: float) -> Replicates:
+            return lambda ranking, bank: self._scaled(_area_of_pairs(wins(bank, ranking.descent(), *settings)))
+
+        if self.max_fpr is None:
+            return self.by_bank(prepared, bank_t, form(ranked.scanned_wins), form(ranked.compared_wins))
+        return self.by_bank(prepared, bank_t, form(ranked.scanned_partial_wins, self.max_fpr), self.each)
 
 
 @record
@@ -249,9 +317,11 @@ class AveragePrecision(BinaryRanking):
 
     def replicates(self, prepared: Ranking, bank_t: jax.Array) -> jax.Array:
         """Return the average precision in every resample (B,), from ``bank_t`` (n, B)."""
-        return self.by_bank(
-            lambda ranking, bank: _ratio(*kernels.scanned_precision(bank, ranking.descent())), prepared, bank_t
-        )
+
+        def scanned(ranking: Ranking, bank_t: jax.Array) -> jax.Array:
+            return _ratio(*ranked.scanned_precision(bank_t, ranking.descent()))
+
+        return self.by_bank(prepared, bank_t, scanned, self.each)
 
 
 @record
@@ -415,19 +485,27 @@ class RocAucMulticlass(MulticlassRanking):
     def replicates(self, prepared: ClassRankings, bank_t: jax.Array) -> jax.Array:
         """Return the area in every resample (B,), from ``bank_t`` (n, B)."""
 
-        def scanned(prepared: ClassRankings, bank_t: jax.Array) -> jax.Array:
-            if self.micro:
-                return _area_of_pairs(kernels.scanned_wins(bank_t, prepared.ranking.descent()))
-            if self.scheme == "ovo":
-                codes, classes = prepared.codes, prepared.counts.shape[0]
-                table, sizes = prepared.over_classes(
-                    lambda ranking, k: kernels.scanned_class_wins(bank_t, ranking.descent(k), codes, classes)
+        def form(wins: Callable[..., ranked.PairSums], class_wins: Callable[..., Any]) -> Replicates:
+            def one_versus_one(data: ClassRankings, bank: jax.Array) -> jax.Array:
+                classes = data.counts.shape[0]
+                table, sizes = data.over_classes(
+                    lambda ranking, k: class_wins(bank, ranking.descent(k), data.codes, classes)
                 )
                 return jax.vmap(self._one_versus_one, (2, 1))(table, sizes)
-            pairs = prepared.over_classes(lambda ranking, k: kernels.scanned_wins(bank_t, ranking.descent(k)))
-            return jax.vmap(self._one_versus_rest, 1)(_area_of_pairs(pairs), pairs.members, pairs.others)
 
-        return self.by_bank(scanned, prepared, bank_t)
+            def one_versus_rest(data: ClassRankings, bank: jax.Array) -> jax.Array:
+                pairs = data.over_classes(lambda ranking, k: wins(bank, ranking.descent(k)))
+                return jax.vmap(self._one_versus_rest, 1)(_area_of_pairs(pairs), pairs.members, pairs.others)
+
+            return one_versus_one if self.scheme == "ovo" else one_versus_rest
+
+        def micro(data: ClassRankings, bank: jax.Array) -> jax.Array:
+            return _area_of_pairs(ranked.scanned_wins(bank, data.ranking.descent()))
+
+        if self.micro:
+            return self.by_bank(prepared, bank_t, micro, self.each)
+        scanned = form(ranked.scanned_wins, ranked.scanned_class_wins)
+        return self.by_bank(prepared, bank_t, scanned, form(ranked.compared_wins, ranked.compared_class_wins))
 
     def _one_versus_rest(self, areas: jax.Array, sizes: jax.Array, others: jax.Array) -> jax.Array:
         """Average the areas (K,) of classes of weights ``sizes`` against rests of weights ``others``."""
@@ -486,13 +564,11 @@ class AveragePrecisionMulticlass(MulticlassRanking):
 
         def scanned(prepared: ClassRankings, bank_t: jax.Array) -> jax.Array:
             if self.micro:
-                return _ratio(*kernels.scanned_precision(bank_t, prepared.ranking.descent()))
-            sums, sizes = prepared.over_classes(
-                lambda ranking, k: kernels.scanned_precision(bank_t, ranking.descent(k))
-            )
+                return _ratio(*ranked.scanned_precision(bank_t, prepared.ranking.descent()))
+            sums, sizes = prepared.over_classes(lambda ranking, k: ranked.scanned_precision(bank_t, ranking.descent(k)))
             return jax.vmap(self._over_classes, 1)(_ratio(sums, sizes), sizes)
 
-        return self.by_bank(scanned, prepared, bank_t)
+        return self.by_bank(prepared, bank_t, scanned, self.each)
 
     def _over_classes(self, scores: jax.Array, sizes: jax.Array) -> jax.Array:
         """Average the precisions (K,) of classes of weights ``sizes``."""

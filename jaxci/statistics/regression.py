@@ -225,13 +225,16 @@ class Ranks:
     position: Any
 
     @classmethod
-    def of(cls, keys: np.ndarray, n: int) -> Ranks:
+    def of(cls, keys: Any, n: int) -> Ranks:
         """Rank ``keys`` (N,), of which the first ``n`` are of observations and the rest padding."""
         ordering = Ordering.of(keys, n)
         if ordering.order is None:
             return cls(ordering, None)
-        position = np.empty(len(keys), np.int32)
-        position[ordering.order] = np.arange(len(keys), dtype=np.int32)
+        place = np.arange(len(keys), dtype=np.int32)
+        if keys.__array_namespace__() is jnp:
+            return cls(ordering, jnp.zeros_like(place).at[ordering.order].set(place, unique_indices=True))
+        position = np.empty_like(place)
+        position[ordering.order] = place
         return cls(ordering, position)
 
     def shares(self, weights: jax.Array) -> jax.Array:
@@ -263,8 +266,9 @@ class SpearmanR(RankedStatistic):
 
     def prepare(self, sample: Sample) -> tuple[Ranks, Ranks]:
         """Sort both columns."""
-        y, p = _pair(sample)
-        return Ranks.of(y, sample.n), Ranks.of(p, sample.n)
+        assert sample.y_true is not None
+        assert sample.y_pred is not None
+        return Ranks.of(sample.y_true, sample.n), Ranks.of(sample.y_pred, sample.n)
 
     def value(self, prepared: tuple[Ranks, Ranks], weights: jax.Array) -> jax.Array:
         """Return the rank correlation under ``weights`` (n,)."""
