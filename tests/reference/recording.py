@@ -25,6 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxci
+from jaxci.intervals.base import Method
 
 FILE = Path(__file__).with_name("recorded_answers.json.gz")
 SEED = 20_240
@@ -679,6 +680,8 @@ def _plain(value: Any) -> Any:
         return str(value)
     if isinstance(value, bool) or value is None:
         return value
+    if isinstance(value, Method):
+        return str(value)
     return int(value) if isinstance(value, int | np.integer) else float(value)
 
 
