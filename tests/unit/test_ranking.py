@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxci.intervals.auc import auc_evidence
+from jaxci.resampling import kernels
 from jaxci.statistics.base import Sample
 from jaxci.statistics.cumulative import Ordering
 from jaxci.statistics.ranking import (
@@ -17,6 +19,7 @@ from jaxci.statistics.ranking import (
     AveragePrecisionMulticlass,
     RocAuc,
     RocAucMulticlass,
+    placement_variances,
 )
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -311,38 +314,37 @@ def test_ordering():
     np.testing.assert_array_equal(plain.above(x), [14, 12, 8, 0])
 
 
-@functools.cache
-def program(statistic, n_classes):
-    """Prepare several data sets in one program, and take their replicates from one transposed bank."""
+def prepared_in_program(statistic, data):
+    y_true, y_score = data
+    classes = 2 if y_score.ndim == 1 else y_score.shape[1]
+    return statistic.prepare(Sample(y_true=y_true, y_score=y_score, n_classes=classes))
 
-    def prepare(data):
-        y_true, y_score = data
-        return statistic.prepare(Sample(y_true=y_true, y_score=y_score, n_classes=n_classes))
 
-    def replicates(data, bank_t):
-        return jax.lax.map(lambda one: statistic.replicates(prepare(one), bank_t), data)
+@jax.jit
+def prepared_batch(statistic, data):
+    return jax.vmap(lambda one: prepared_in_program(statistic, one))(data)
 
-    return jax.jit(jax.vmap(prepare)), jax.jit(replicates)
+
+@jax.jit
+def replicates_and_values(statistic, data, bank_t):
+    """Both (R, B), for several data sets and one transposed bank."""
+
+    def one(data):
+        prepared = prepared_in_program(statistic, data)
+        return statistic.replicates(prepared, bank_t), jax.vmap(lambda w: statistic.value(prepared, w), 1)(bank_t)
+
+    return jax.lax.map(one, data)
+
+
+@jax.jit
+def replicates(statistic, prepared, bank_t):
+    return statistic.replicates(prepared, bank_t)
 
 
 def several(statistic, decimals, count=3):
-    k = 2 if statistic.task == "binary" else 3
-    drawn = [draw(N, k, decimals, seed) for seed in range(count)]
-    return k, drawn, tuple(np.stack(x) for x in zip(*drawn, strict=True))
-
-
-@pytest.mark.parametrize(("statistic", "decimals"), CASES, ids=str)
-def test_prepared_in_a_program_as_on_the_host(statistic, decimals):
-    k, drawn, stacked = several(statistic, decimals)
-    batch = program(statistic, k)[0](stacked)
-    weights = np.random.default_rng(6).integers(0, 4, N).astype(float)
-    for i, (y, s) in enumerate(drawn):
-        in_program = jax.tree.map(lambda x: x[i], batch)  # noqa: B023
-        on_host = statistic.prepare(sample_of(y, s))
-        if decimals == TIED:
-            jax.tree.map(np.testing.assert_array_equal, in_program, on_host)
-        expected = float(evaluate(statistic, on_host, weights))
-        assert float(evaluate(statistic, in_program, weights)) == pytest.approx(expected, rel=1e-14)
+    """Data sets one by one, and stacked."""
+    drawn = [draw(N, 2 if statistic.task == "binary" else 3, decimals, seed) for seed in range(count)]
+    return drawn, tuple(np.stack(x) for x in zip(*drawn, strict=True))
 
 
 def bank_for(y, size=40):
@@ -352,36 +354,78 @@ def bank_for(y, size=40):
     return counts
 
 
+@pytest.mark.parametrize(("statistic", "decimals"), CASES, ids=str)
+def test_prepared_in_a_program_as_on_the_host(statistic, decimals):
+    drawn, stacked = several(statistic, decimals)
+    batch = prepared_batch(statistic, stacked)
+    weights = np.random.default_rng(6).integers(0, 4, N).astype(float)
+    for i, data in enumerate(drawn):
+        in_program = jax.tree.map(lambda x: x[i], batch)  # noqa: B023
+        on_host = statistic.prepare(sample_of(*data))
+        if decimals == TIED:
+            jax.tree.map(np.testing.assert_array_equal, in_program, on_host)
+        expected = float(evaluate(statistic, on_host, weights))
+        assert float(evaluate(statistic, in_program, weights)) == pytest.approx(expected, rel=1e-14)
+
+
 @pytest.mark.parametrize(
     ("statistic", "decimals"), [*CASES, *((statistic, TIED) for statistic in OTHER_RULES)], ids=str
 )
 def test_replicates_are_the_values_under_every_resample(statistic, decimals):
-    k, drawn, stacked = several(statistic, decimals)
-    counts = bank_for(drawn[0][0])
-    real = counts * np.random.default_rng(8).gamma(1, size=counts.shape)
-    whole = statistic in WHOLE_AREAS
-    for bank, dtype, rtol in (
-        (counts, jnp.float64, 1e-12),
-        (real, jnp.float64, 1e-12),
-        (counts, jnp.float32, 0 if whole else 1e-6),
+    drawn, stacked = several(statistic, decimals)
+    counts = bank_for(drawn[0][0]).T
+    for bank_t in (counts * 1.0, counts * np.random.default_rng(8).gamma(1, size=counts.shape)):
+        got, expected = replicates_and_values(statistic, stacked, bank_t)
+        np.testing.assert_allclose(got, expected, rtol=1e-12, atol=0)
+        if decimals == UNTIED:  # prepared on the host without groups of ties
+            got = replicates(statistic, statistic.prepare(sample_of(*drawn[-1])), bank_t)
+            np.testing.assert_allclose(got, expected[-1], rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "rtol"), [*((area, 0) for area in WHOLE_AREAS), (AveragePrecision(), 1e-6)], ids=str
+)
+def test_replicates_in_single_precision(statistic, rtol):
+    drawn, stacked = several(statistic, TIED)
+    counts = bank_for(drawn[0][0]).T
+    got, expected = replicates_and_values(statistic, stacked, jnp.asarray(counts, jnp.float32))
+    assert got.dtype == jnp.float32
+    np.testing.assert_allclose(got, expected, rtol=rtol, atol=0)
+    for data, row in zip(drawn, got, strict=True):
+        small = replicates(statistic, statistic.prepare(sample_of(*data)), jnp.asarray(counts, jnp.uint8))
+        np.testing.assert_array_equal(small, row)
+
+
+@pytest.mark.parametrize("statistic", [*BINARY, *MULTICLASS[:3:2], MULTICLASS[4], MULTICLASS[5]], ids=str)
+def test_replicates_of_the_form_for_accelerators(statistic, monkeypatch):
+    drawn, _ = several(statistic, TIED)
+    prepared, bank_t = statistic.prepare(sample_of(*drawn[0])), jnp.asarray(bank_for(drawn[0][0]).T, float)
+    expected = replicates(statistic, prepared, bank_t)
+    monkeypatch.setattr(kernels, "by_platform", functools.partial(kernels.by_platform, form="accelerator"))
+    got = jax.jit(lambda prepared, bank_t: statistic.replicates(prepared, bank_t))(prepared, bank_t)
+    np.testing.assert_allclose(got, expected, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize(("rows", "decimals"), [(N, TIED), (N, UNTIED), (17, UNTIED)])
+def test_placement_variances_are_those_of_the_host(rows, decimals):
+    y, s = draw(rows, 2, decimals)
+    order = np.argsort(s)
+    padded = sample_of(y[order], s[order]).padded()
+    expected = auc_evidence(y, s)
+    present = np.arange(padded.n + padded.padding) < padded.n
+    for got in (
+        jax.jit(placement_variances)(RocAuc().prepare(sample_of(y, s))),
+        jax.jit(placement_variances)(RocAuc().prepare(padded), present.astype(float)),
+        jax.jit(lambda *data: placement_variances(prepared_in_program(RocAuc(), data)))(y, s),
     ):
-        weights = jnp.asarray(bank, dtype)
-        got = program(statistic, k)[1](stacked, weights.T)
-        assert got.dtype == dtype
-        for row, (y, s) in zip(got, drawn, strict=True):
-            prepared = statistic.prepare(sample_of(y, s))
-            expected = values(statistic, prepared, weights)
-            np.testing.assert_allclose(row, expected, rtol=rtol, atol=0)
-        if decimals == UNTIED:
-            last = replicates(statistic, prepared, weights.T)
-            np.testing.assert_allclose(last, expected, rtol=rtol, atol=0)
+        want = (expected.auc, expected.n_pos, expected.n_neg)
+        want += (expected.placement_variance_pos, expected.placement_variance_neg)
+        np.testing.assert_allclose([float(x) for x in got], want, rtol=1e-13)
 
 
-@jax.jit
-def values(statistic, prepared, weights):
-    return jax.vmap(lambda w: statistic.value(prepared, w))(weights)
-
-
-@jax.jit
-def replicates(statistic, prepared, bank_t):
-    return statistic.replicates(prepared, bank_t)
+def test_placement_variances_of_a_class_of_one():
+    y, s = np.array([0, 1, 0, 0]), np.array([0.1, 0.4, 0.5, 0.3])
+    got = placement_variances(RocAuc().prepare(sample_of(y, s)))
+    expected = auc_evidence(y, s)
+    assert math.isnan(got.variance_pos)
+    assert float(got.variance_neg) == pytest.approx(expected.placement_variance_neg, rel=1e-14)
