@@ -15,7 +15,8 @@ import numpy as np
 
 from jaxci.coverage.enumeration import behaviour_of_proportion, enumerable, enumerated
 from jaxci.coverage.tally import Behaviour, CellResult, Judgement, Tally
-from jaxci.distributions.base import Distribution, Truth, predictions, predicts, truth
+from jaxci.distributions import Distribution, Truth, as_distribution, predictions, truth
+from jaxci.distributions.base import predicts
 from jaxci.inference.roads import Draws, Need, Road, road_for
 from jaxci.inference.sharding import Spread
 from jaxci.inference.supplements import supplemented
@@ -41,6 +42,7 @@ class Cell:
     Attributes
     ----------
     distribution : Distribution
+        Or what :func:`~jaxci.distributions.as_distribution` reads.
     n : int
         Sample size.
     statistics : dict of str to Statistic
@@ -60,6 +62,9 @@ class Cell:
     n_replications: int = 10_000
     n_resamples: int = 9_999
     n_groups: int = 80
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "distribution", as_distribution(self.distribution))
 
     def served(self, name: str) -> dict[str, Method]:
         """Methods that serve the statistic called ``name``, by name."""
