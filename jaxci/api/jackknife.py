@@ -14,6 +14,7 @@ from jaxci.inference.remarks import announce
 from jaxci.printing import JackknifeResult
 from jaxci.resampling import engine
 from jaxci.resampling.jackknife import deleted_values, subsets
+from jaxci.resampling.threads import begin
 from jaxci.statistics.custom import as_scalar
 from jaxci.statistics.registry import name_of, statistic_by_name
 
@@ -62,6 +63,7 @@ def jackknife(data: Any, statistic: Any, *, delete: int = 1) -> JackknifeResult:
     >>> round(result.standard_error, 6), result.bias
     (0.645497, 0.0)
     """
+    begin()
     arrays = tuple(data) if isinstance(data, tuple) else (data,)
     delete = check_count("delete", delete, 1)
     if is_function(statistic):

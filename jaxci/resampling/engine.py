@@ -11,7 +11,6 @@ import dataclasses
 import functools
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import jax
@@ -27,6 +26,7 @@ from jaxci.resampling.bank import (
     Scheme,
     StratifiedBootstrap,
 )
+from jaxci.resampling.threads import pool
 from jaxci.statistics.base import Cells, LinearStatistic, Sample, Statistic, padded
 
 CACHE_BUDGET = 32 * 2**20
@@ -332,11 +332,6 @@ def chunk_workers() -> int:
     return min(8, os.cpu_count() or 1) if jax.default_backend() == "cpu" else 2
 
 
-@functools.cache
-def _threads(workers: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(workers, thread_name_prefix="jaxci")
-
-
 def replicate(
     program: Program,
     key: jax.Array,
@@ -361,7 +356,7 @@ def replicate(
         with jax.enable_x64(wide):  # a context of the calling thread
             return jax.block_until_ready(_chunk(program, key, jnp.int32(start), size=size, errors=errors))
 
-    waiting = [_threads(workers).submit(run, start) for start in range(0, n_resamples, size)]
+    waiting = [pool(workers).submit(run, start) for start in range(0, n_resamples, size)]
     parts = []
     try:
         for future in waiting:
