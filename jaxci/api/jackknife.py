@@ -15,6 +15,7 @@ from jaxci.inference.remarks import announce
 from jaxci.inference.replicate import deleted_values, subsets
 from jaxci.inference.slopes import estimates
 from jaxci.printing import JackknifeResult
+from jaxci.resampling.threads import begin
 from jaxci.statistics.base import padded
 from jaxci.statistics.custom import as_scalar
 from jaxci.statistics.layout import Layout
@@ -65,6 +66,7 @@ def jackknife(data: Any, statistic: Any, *, delete: int = 1) -> JackknifeResult:
     >>> round(result.standard_error, 6), result.bias
     (0.645497, 0.0)
     """
+    begin()
     arrays = tuple(data) if isinstance(data, tuple) else (data,)
     delete = check_count("delete", delete, 1)
     if is_function(statistic):

@@ -29,15 +29,15 @@ class QuantileInterval(Printable):
         One for every quantile.
     confidence_level : float
     actual_level : float or array
-        Level for a continuous law: exact for "exact" and "exact_randomized", NaN where it is only
-        approximate.
+        Level for a continuous law: exact for "order_statistic" and "exact_randomized", NaN where it is
+        only approximate.
     n : int
     candidate_indices : (2, 2) array or None
         Order statistics (k, l), 1-based, of the two intervals that "exact_randomized" draws from;
         a rank 0 or n + 1 is an open side. With several quantiles, a list of them.
     candidate_probabilities : (2,) array or None
     shapiro_pvalue, lilliefors_pvalue : float
-        For "normal": tests of the normality that it assumes; NaN otherwise and for batches.
+        For "noncentral_t": tests of the normality that it assumes; NaN otherwise and for batches.
     rng : int, JAX key or None
     warnings : tuple of str
     """

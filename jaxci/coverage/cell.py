@@ -21,7 +21,8 @@ import numpy as np
 
 from jaxci.coverage.enumeration import behaviour_of_proportion, enumerable, enumerated
 from jaxci.coverage.tally import Behaviour, CellResult, Judgement, Outcomes, Tally, labelled, outcomes
-from jaxci.distributions.base import Distribution, Truth, observations, truth
+from jaxci.distributions import Distribution, Truth, as_distribution, truth
+from jaxci.distributions.base import observations, predicts
 from jaxci.inference.batch import Accelerations, Wanted, batch_evidence, reads_of_bank, with_sorted_rows
 from jaxci.inference.sharding import Spread
 from jaxci.intervals.base import Evidence, Method, NoInterval, Tails, tails
@@ -48,6 +49,7 @@ class Cell:
     Attributes
     ----------
     distribution : Distribution
+        Or what :func:`~jaxci.distributions.as_distribution` reads.
     n : int
         Sample size.
     statistics : dict of str to Statistic
@@ -67,6 +69,9 @@ class Cell:
     n_replications: int = 10_000
     n_resamples: int = 9_999
     n_groups: int = 80
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "distribution", as_distribution(self.distribution))
 
     def served(self, name: str) -> dict[str, Method]:
         """Methods that serve the statistic called ``name``, by their label."""
@@ -157,11 +162,11 @@ def _drawn(ids: jax.Array, distribution: Distribution, key: jax.Array, *, n: int
 
 
 def _evidence(
-    ids: jax.Array, fixed: Fixed, *, n: int, wanted: tuple[Wanted, ...]
+    ids: jax.Array, fixed: Fixed, *, n: int, wanted: tuple[Wanted, ...], derives: bool
 ) -> list[tuple[Evidence, Accelerations]]:
     """Draw the data sets numbered ``ids`` and return the evidence of every statistic, replicates unsorted."""
     law = fixed.distribution
-    samples = jax.vmap(lambda k: observations(law, law.sample(k, n)))(replicate_keys(fixed.key, ids))
+    samples = jax.vmap(lambda k: observations(law, law.sample(k, n), derives))(replicate_keys(fixed.key, ids))
     uniform = None
     if any("uniform" in want.needs for want in wanted):
         uniform = jax.vmap(lambda k: jax.random.uniform(k, dtype=jnp.float64))(replicate_keys(fixed.choice, ids))
@@ -174,10 +179,13 @@ def _counts(
     *,
     n: int,
     wanted: tuple[Wanted, ...],
+    derives: bool,
 ) -> tuple[list[Outcomes], list[jax.Array]]:
     """Do all of a cell for the data sets numbered ``ids``: what became of every interval, and estimates."""
     data, judged, targets = fixed
-    evidence = [(with_sorted_rows(one), rates) for one, rates in _evidence(ids, data, n=n, wanted=wanted)]
+    evidence = [
+        (with_sorted_rows(one), rates) for one, rates in _evidence(ids, data, n=n, wanted=wanted, derives=derives)
+    ]
     counts = [outcomes(*bounds_of(series, evidence), targets[series.number]) for series in judged]
     return counts, [one.estimate for one, _ in evidence]
 
@@ -288,6 +296,7 @@ def simulate(
     whole = any("pivots" in want.needs for want in wanted)
     series = Series.of(cell, methods)
     targets = np.array([truths[name].value for name in methods])
+    settled: dict[str, Any] = {"n": cell.n, "wanted": wanted, "derives": predicts(cell.distribution)}
     on_host = spread.devices[0].platform == "cpu"
     held = BYTES_PER_REPLICATE * (cell.n_resamples * max(1, len(reading)) + cell.n)
     most = max(len(spread.devices), (memory_limit or BUDGET) // held)
@@ -319,9 +328,11 @@ def simulate(
             ids = jnp.arange(part.start, part.start + part.size, dtype=jnp.int32)
             fixed = Fixed(cell.distribution, data_key, choice_key, statistics, *bank_of[1])
             if on_host:
-                found = spread(_evidence, ids, fixed, n=cell.n, wanted=wanted)
+                found = spread(_evidence, ids, fixed, n=cell.n, wanted=wanted, derives=derives)
             else:
-                found = spread(_counts, ids, (fixed, series.judged, jnp.asarray(targets)), n=cell.n, wanted=wanted)
+                found = spread(
+                    _counts, ids, (fixed, series.judged, jnp.asarray(targets)), n=cell.n, wanted=wanted, derives=derives
+                )
             waiting.append((part, found))  # the device goes on while the host counts the part before
             if len(waiting) > 1:
                 finished(*waiting.pop(0))

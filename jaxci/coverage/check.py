@@ -198,7 +198,7 @@ def check(
     levels = sorted({confidence_level, *(NOMINAL if calibrate else ())})
     groups = max(2, min(80, n_replications // 25))
     cell = Cell(distribution, n, {name: statistic}, methods, levels, n_replications, n_resamples, groups)
-    truths = cell_truths(distribution, cell.statistics, key)
+    truths = cell_truths(cell.distribution, cell.statistics, key)
     if math.isnan(truths[name].value):
         raise ValueError(truths[name].how)
     result = run_cell(cell, key, truths=truths, progress=progress)

@@ -16,6 +16,7 @@ from jaxci.coverage.processes import Processes, Work
 from jaxci.coverage.results import StudyResults, as_columns
 from jaxci.coverage.store import Store, write_atomically
 from jaxci.inference.sharding import Spread
+from jaxci.resampling.threads import begin
 
 
 class Runnable(abc.ABC):
@@ -125,6 +126,7 @@ def run(
     ValueError
         If ``folder`` holds another study; the message names the field that differs.
     """
+    begin()
     if memory_limit is not None:
         check_count("memory_limit", memory_limit, 1)
     processes, spread = Processes.here(), Spread.over(devices)

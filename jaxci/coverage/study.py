@@ -42,7 +42,7 @@ class Study(Runnable):
 
     Parameters
     ----------
-    distributions : dict of str to Distribution
+    distributions : dict of str to Distribution, or to what ``as_distribution`` reads (frozen scipy.stats laws)
         Instances by name; any object with ``sample(key, n)`` serves, but only those of
         :mod:`jaxci.distributions` can be saved to a file.
     statistics : sequence of str or Statistic

@@ -71,10 +71,45 @@ def inducer_to_dict(learner: Inducer) -> dict[str, Any]:
     return encode(learner, INDUCERS, key="name", defaults=True)
 
 
-def inducer_from_dict(description: str | Mapping[str, Any]) -> Inducer:
-    """Return the learner that a name, or a table with ``name`` and fields, describes."""
-    if isinstance(description, str):
-        return inducer(description)
-    if not isinstance(description, Mapping) or "name" not in description:
-        raise ValueError(f"a learner must be a name or a table with a key 'name'; got {description!r}")
-    return inducer(**description)
+def _number(text: str) -> Any:
+    """Return the number or the numbers that a text holds, or else the text."""
+    if "," in text:
+        return [_number(part.strip()) for part in text.split(",")]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def as_inducer(source: Any) -> Any:
+    """Return the learner that ``source`` stands for: itself where it is one, or an estimator.
+
+    Parameters
+    ----------
+    source : Inducer, estimator, str or mapping
+        A text is a name, and after colons fields of it: ``"ridge:alpha=2"``,
+        ``"ridge:tune=alpha:values=0.1,1,10"``. A table has the arguments of :func:`inducer`.
+
+    Raises
+    ------
+    ValueError
+        If the name or a field is unknown.
+
+    Examples
+    --------
+    >>> as_inducer("ridge:alpha=0.1")
+    Ridge(alpha=0.1)
+    """
+    if isinstance(source, str):
+        name, *fields = source.split(":")
+        pairs = [field.partition("=") for field in fields]
+        if any(not sign for _, sign, _ in pairs):
+            raise ValueError(f"a learner must be written NAME or NAME:field=value:...; got {source!r}")
+        return inducer(name.strip(), **{field.strip(): _number(value.strip()) for field, _, value in pairs})
+    if isinstance(source, Mapping):
+        if "name" not in source:
+            raise ValueError(f"a learner must be a name or a table with a key 'name'; got {source!r}")
+        return inducer(**source)
+    return source

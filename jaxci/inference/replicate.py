@@ -7,7 +7,6 @@ import itertools
 import math
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import jax
@@ -16,6 +15,7 @@ import numpy as np
 
 from jaxci.inference.program import Program
 from jaxci.resampling.bank import Scheme
+from jaxci.resampling.threads import pool
 from jaxci.statistics.base import Bank
 
 CACHE_BUDGET = 32 * 2**20
@@ -97,11 +97,6 @@ def chunk_workers() -> int:
     return min(8, os.cpu_count() or 1) if jax.default_backend() == "cpu" else 2
 
 
-@functools.cache
-def _threads(workers: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(workers, thread_name_prefix="jaxci")
-
-
 def replicate(
     program: Program,
     scheme: Scheme,
@@ -128,7 +123,7 @@ def replicate(
         with jax.enable_x64(wide):  # a context of the calling thread
             return jax.block_until_ready(_chunk(program, scheme, key, jnp.int32(start), size=size, errors=errors))
 
-    waiting = [_threads(workers).submit(run, start) for start in range(0, n_resamples, size)]
+    waiting = [pool(workers).submit(run, start) for start in range(0, n_resamples, size)]
     parts = []
     try:
         for future in waiting:

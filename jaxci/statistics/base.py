@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record, static
+from jaxci.resampling.kernels import cell_counts, cumulative_counts
 from jaxci.statistics.layout import Layout
 
 ROWS_AT_A_TIME = 256
@@ -231,8 +232,7 @@ class Bank:
     def of(cls, rows: jax.Array) -> Bank:
         """Derive all forms of ``rows``; what is not read costs nothing under ``jit``."""
         columns = rows.T
-        sums = jnp.concatenate([jnp.zeros((1, rows.shape[0]), rows.dtype), jnp.cumsum(columns, axis=0)])
-        return cls(rows, columns, sums, sums[-1])
+        return cls(rows, columns, cumulative_counts(columns), jnp.sum(rows, axis=1))
 
 
 class RankedStatistic(Statistic):
@@ -436,9 +436,7 @@ class Cells:
         Rows are exchangeable, so the cells may be blocks of rows that follow each other.
         """
         of_cell = jnp.asarray(self.codes)[:, None] == jnp.arange(self.size)
-        ends = jnp.cumsum(jnp.sum(of_cell, axis=0))
-        at = bank.cumulative[jnp.concatenate([jnp.zeros(1, ends.dtype), ends])]
-        return (at[1:] - at[:-1]).T
+        return cell_counts(bank.cumulative, jnp.sum(of_cell, axis=0)).T
 
     def by_unit(self, layout: Layout, capacity: int) -> CellsOfUnits:
         """Return the cells of ``capacity`` units: the weight of each in every cell."""

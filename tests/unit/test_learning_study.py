@@ -195,3 +195,11 @@ def test_a_file_gives_disjoint_data_sets(tmp_path):
     assert GeneralizationStudy.from_dict(study.to_dict()).to_dict() == study.to_dict()
     with pytest.raises(ValueError, match="enough for 5 replications of size 100"):
         dataclasses.replace(study, sample_sizes=[100]).run(tmp_path / "more")
+
+
+def test_learners_of_a_study_may_have_fields_in_their_name():
+    study = small(inducers=["ridge", "ridge:alpha=0.1"], losses=["squared"])
+    assert set(study.inducers) == {"ridge", "ridge:alpha=0.1"}
+    assert study.inducers["ridge:alpha=0.1"].alpha == 0.1
+    with pytest.raises(ValueError, match=r"inducers must be of jaxci\.inducers, or names or tables of them; got 3"):
+        small(inducers=[3])
