@@ -91,6 +91,17 @@ def frame(records: list[dict[str, Any]]) -> Any:
     return pd.DataFrame.from_records(records)
 
 
+def stated_level(confidence_level: float, alternative: str, what: str) -> str:
+    """Return level and side of intervals in words, as a headline has them."""
+    side = "" if alternative == "two-sided" else f", one-sided ({alternative})"
+    return f"{100 * confidence_level:g}% {what}{side}"
+
+
+def left_out(size: int) -> list[str]:
+    """Return the line that says how many rows of ``size`` a table leaves out; nothing where it shows all."""
+    return [f"... and {size - MOST_ROWS} rows more"] if size > MOST_ROWS else []
+
+
 class Printable(abc.ABC):
     """A result of plain numbers and arrays: prints as a table, and becomes HTML, a dictionary or a frame.
 
@@ -211,8 +222,7 @@ class IntervalResult(Printable):
 
     def headline(self) -> str:
         """Return the line above the table."""
-        side = "" if self.alternative == "two-sided" else f", one-sided ({self.alternative})"
-        return f"{100 * self.confidence_level:g}% {self.subject}{side}, n = {self.n}"
+        return f"{stated_level(self.confidence_level, self.alternative, self.subject)}, n = {self.n}"
 
     def cells(self) -> list[str]:
         """Return the cells of the row of a table."""

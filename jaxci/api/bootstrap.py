@@ -17,7 +17,7 @@ from jaxci.api.readers.arrays import missing_values
 from jaxci.api.readers.functions import Function
 from jaxci.checks import ALTERNATIVES, check_alternative, check_choice, check_confidence_level, check_count, shown
 from jaxci.inference.randomness import randomness
-from jaxci.printing import MOST_ROWS, ConfidenceInterval, JaxciWarning, Printable, number
+from jaxci.printing import MOST_ROWS, ConfidenceInterval, JaxciWarning, Printable, left_out, number, stated_level
 from jaxci.resampling.bank import replicate_keys, scaled_words
 from jaxci.statistics.base import padded
 
@@ -59,9 +59,8 @@ class BootstrapResult(Printable):
 
     def headline(self) -> str:
         """Return the line above the table."""
-        side = "" if self.alternative == "two-sided" else f", one-sided ({self.alternative})"
-        drawn = np.shape(self.bootstrap_distribution)[-1]
-        return f"{100 * self.confidence_level:g}% {self.method} bootstrap interval{side}, {drawn} resamples"
+        stated = stated_level(self.confidence_level, self.alternative, f"{self.method} bootstrap intervals")
+        return f"{stated}, {np.shape(self.bootstrap_distribution)[-1]} resamples"
 
     def records(self) -> list[dict[str, Any]]:
         """Return one flat row a value of the statistic; ``index`` is empty for a single number."""
@@ -83,8 +82,7 @@ class BootstrapResult(Printable):
 
     def notes(self) -> list[str]:
         """Return the lines below the table: how many rows it leaves out."""
-        rest = np.size(self.standard_error) - MOST_ROWS
-        return [f"... and {rest} rows more"] if rest > 0 else []
+        return left_out(np.size(self.standard_error))
 
 
 def _respelled(name: Any, known: Sequence[str]) -> Any:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from jaxci.checks import check_alternative, check_choice, check_confidence_level, shown
 from jaxci.intervals.base import Method, tails
 from jaxci.intervals.proportion import PROPORTION_METHODS
-from jaxci.printing import MOST_ROWS, ConfidenceInterval, JaxciWarning, Printable, number
+from jaxci.printing import MOST_ROWS, ConfidenceInterval, JaxciWarning, Printable, left_out, number, stated_level
 
 _METHODS = {cls.name: cls() for cls in PROPORTION_METHODS}
 
@@ -74,8 +74,7 @@ class ProportionInterval(Printable, ConfidenceInterval):
 
     def headline(self) -> str:
         """Return the line above the table."""
-        side = "" if self.alternative == "two-sided" else f", one-sided ({self.alternative})"
-        return f"{100 * self.confidence_level:g}% confidence intervals of a proportion{side}"
+        return stated_level(self.confidence_level, self.alternative, "confidence intervals of a proportion")
 
     def records(self) -> list[dict[str, Any]]:
         """Return one flat row a proportion."""
@@ -98,8 +97,7 @@ class ProportionInterval(Printable, ConfidenceInterval):
 
     def notes(self) -> list[str]:
         """Return the lines below the table: how many rows it leaves out."""
-        rest = np.size(self.low) - MOST_ROWS
-        return [f"... and {rest} rows more"] if rest > 0 else []
+        return left_out(np.size(self.low))
 
 
 def proportion_interval(

@@ -175,9 +175,10 @@ class RunSummary(Printable):
 
     def records(self) -> list[dict[str, Any]]:
         """Return one flat row for the mean, and one a quantile."""
-        low, high = self.mean_interval
-        mean = {"q": math.nan, "estimate": self.mean, "low": float(low), "high": float(high), "method": "t"}
-        return [mean, *self.quantiles.records()]
+        low, high = map(float, self.mean_interval)
+        level = self.quantiles.confidence_level
+        mean = {"q": math.nan, "estimate": self.mean, "low": low, "high": high, "actual_level": level, "method": "t"}
+        return [{**mean, "reason": "the mean of the runs"}, *self.quantiles.records()]
 
     def notes(self) -> list[str]:
         """Return the lines below the table: reasons and warnings."""

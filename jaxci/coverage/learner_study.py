@@ -199,7 +199,7 @@ class GeneralizationStudy(Runnable):
         key = jax.random.fold_in(jax.random.key(self.seed, impl="threefry2x32"), zlib.crc32(law.encode()))
         key = jax.random.fold_in(key, cell.n)
         mine = processes.mine(range(len(cell.group_sizes())))
-        mine_found = run_cell(cell, key, mine, work.spread, progress).to_arrays() if mine else None
+        mine_found = run_cell(cell, key, mine, work.spread, progress, work.memory_limit).to_arrays() if mine else None
         parts = work.gather(name, mine_found)
         if processes.index > 0:
             return None

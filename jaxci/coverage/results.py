@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from jaxci.coverage import analysis
-from jaxci.printing import MOST_ROWS, Printable, number
+from jaxci.printing import MOST_ROWS, Printable, left_out, number
 
 
 def as_columns(rows: Sequence[dict[str, Any]]) -> dict[str, np.ndarray]:
@@ -52,8 +52,7 @@ class ColumnTable(Printable):
 
     def notes(self) -> list[str]:
         """Return the lines below the table: how many rows it leaves out."""
-        rest = len(self) - MOST_ROWS
-        return [f"... and {rest} rows more"] if rest > 0 else []
+        return left_out(len(self))
 
 
 def cell(value: Any) -> str:

@@ -16,6 +16,7 @@ from jaxci.distributions import Parametric
 from jaxci.inducers import Constant
 from jaxci.intervals.bootstrap import BCa
 from jaxci.printing import IntervalResult, Printable, plain
+from jaxci.resampling import splits
 
 RNG = np.random.default_rng(0)
 X = RNG.beta(8, 2, 40)
@@ -50,7 +51,9 @@ RESULTS = {
     "generalization": lambda _: jaxci.generalization_interval(
         Constant(), FEATURES, TARGET, method="holdout", progress=False, rng=0
     ),
-    "fits": lambda _: jaxci.fit_resamples(Constant(), FEATURES, TARGET, plans=["cv_wald"], progress=False, rng=0),
+    "fits": lambda _: jaxci.fit_resamples(
+        Constant(), FEATURES, TARGET, plans=[splits.kfold(30, 5, 0)], progress=False, rng=0
+    ),
     "seeds": lambda _: jaxci.run_seeds(lambda seed: seed / 10, 3),
     "study": study_results,
     "table of a study": lambda folder: study_results(folder).table,

@@ -6,8 +6,10 @@ import pytest
 
 import jaxci
 from jaxci import statistics as S
-from jaxci.coverage import Study, bundled_names, load_study, run_cell
+from jaxci.coverage import GeneralizationStudy, Study, bundled_names, load_study, run_cell
+from jaxci.coverage.results import ColumnTable
 from jaxci.coverage.store import difference, file_name, write_atomically
+from jaxci.coverage.tally import NO_INTERVAL, judged_row
 from jaxci.distributions import AdaptiveKDE, Cells, EmpiricalRows, LogitKDE, Mixture, Parametric
 from jaxci.intervals.bootstrap import BCa, Percentile
 from jaxci.intervals.parametric import T
@@ -149,6 +151,40 @@ def test_memory_limit_does_not_change_a_result(tmp_path):
         np.testing.assert_array_equal(free[name], tight[name])
 
 
+def test_a_row_of_varying_truths_counts_each_about_its_own():
+    truths = np.array([0.0, 1.0, 2.0, 3.0])
+    low, high = np.array([-1.0, 0.0, 3.0, np.nan]), np.array([1.0, 0.5, 4.0, 4.0])
+    row = judged_row(
+        "risk", "m", 0.9, 7, [2, 2], estimates=2 * truths, low=low, high=high, truths=truths, truth_error=0.0
+    )
+    assert [row[name] for name in ("coverage", "below", "above", "invalid")] == [0.25] * 4
+    assert row["coverage_error"] == pytest.approx(np.std([0.5, 0.0], ddof=1) / np.sqrt(2))
+    assert (row["truth"], row["bias"], row["n"], row["level"], row["method"]) == (1.5, 1.5, 7, 0.9, "m")
+    assert row["relative_width"] == pytest.approx((2 + 0.5 + 1) / 3 / np.ptp(np.quantile([0, 1, 2, 3], [0.1, 0.9])))
+
+
+def test_a_table_shows_what_does_not_exist_as_an_empty_cell():
+    table = ColumnTable({"method": np.array(["t"]), "coverage": np.array([np.nan]), "n": np.array([3])})
+    assert str(table).splitlines()[-1].split() == ["t", "3"]
+    assert "<td></td>" in table._repr_html_()
+
+
+def test_a_study_that_cannot_limit_its_memory_says_so(tmp_path):
+    study = load_study("classifier-ci", n_repetitions=2)
+    with pytest.raises(ValueError, match="memory_limit must be None for a ClassifierStudy"):
+        study.run(tmp_path, memory_limit=10**9)
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_study_has_the_same_columns(tmp_path):
+    pytest.importorskip("sklearn")
+    tree = load_study("classifier-ci", n_train=30, n_test=20, n_resamples=5, n_repetitions=3)
+    learner = GeneralizationStudy(["friedman1"], ["constant"], ["squared"], ["cv_wald"], [20], 4, 2, 100)
+    schema = list(small(sample_sizes=[10]).run(tmp_path / "s").columns)
+    assert list(tree.run(tmp_path / "t").columns) == schema
+    assert list(learner.run(tmp_path / "l").columns)[: len(schema)] == schema
+
+
 def test_progress_is_reported(tmp_path):
     seen = []
     small(sample_sizes=[10]).run(tmp_path, progress=lambda done, total: seen.append((done, total)))
@@ -205,6 +241,10 @@ def test_trouble_is_flagged_and_never_a_number(tmp_path):
     assert "undefined in" in flags["rare"]
     rare = frame[frame["distribution"] == "rare"]
     assert (rare["invalid"] > 0.5).any()
+    none = frame[frame["invalid"] == 1]
+    assert set(none["status"]) == {NO_INTERVAL}
+    assert none[["coverage", "coverage_error", "below", "above", "mean_width"]].isna().all(axis=None)
+    assert set(frame.loc[frame["invalid"] != 1, "status"]) == {""}
     np.testing.assert_allclose(rare[["coverage", "below", "above", "invalid"]].sum(axis=1), 1)
 
 
