@@ -242,7 +242,7 @@ def _closed(counts: jax.Array, *, n: int, n_resamples: int) -> jax.Array:
 def _read(
     statistics: tuple[Statistic, ...], rows: jax.Array, *, which: tuple[int, ...], whole: bool
 ) -> tuple[tuple[Any, ...], Bank | None]:
-    bank = Bank.of(rows)
+    bank = Bank.of(rows, counts=True)
     found = dict(zip(which, reads_of_bank([statistics[i] for i in which], bank), strict=True))
     return tuple(found.get(i) for i in range(len(statistics))), bank if whole else None
 
@@ -328,11 +328,9 @@ def simulate(
             ids = jnp.arange(part.start, part.start + part.size, dtype=jnp.int32)
             fixed = Fixed(cell.distribution, data_key, choice_key, statistics, *bank_of[1])
             if on_host:
-                found = spread(_evidence, ids, fixed, n=cell.n, wanted=wanted, derives=derives)
+                found = spread(_evidence, ids, fixed, **settled)
             else:
-                found = spread(
-                    _counts, ids, (fixed, series.judged, jnp.asarray(targets)), n=cell.n, wanted=wanted, derives=derives
-                )
+                found = spread(_counts, ids, (fixed, series.judged, jnp.asarray(targets)), **settled)
             waiting.append((part, found))  # the device goes on while the host counts the part before
             if len(waiting) > 1:
                 finished(*waiting.pop(0))

@@ -189,7 +189,7 @@ def _left_out_acceleration(statistic: Statistic, values: Any, programs: Program,
     if isinstance(statistic, OrderStatistic):
         return jackknife_acceleration(*statistic.left_out(values))
     n = programs.multiplicity.shape[-1]
-    shared = {number: statistic.shared(Bank.of(1.0 - jnp.eye(n)))}
+    shared = {number: statistic.shared(Bank.of(1.0 - jnp.eye(n), counts=True))}
     (left_out,) = jax.lax.map(lambda program: program.cores(shared, (number,)), programs)
     scaled = jax.vmap(lambda prepared, core: statistic.scaling(prepared)(core))(_prepared(programs, number), left_out)
     return jackknife_acceleration(scaled, np.ones(n))

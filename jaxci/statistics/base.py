@@ -221,18 +221,21 @@ class Bank:
     cumulative : (n + 1, B) array
         Sums of the first 0, 1, ... n observations.
     totals : (B,) array
+    counts : bool
+        Whether all weights are whole numbers.
     """
 
     rows: Any
     columns: Any
     cumulative: Any
     totals: Any
+    counts: bool = static(default=False)
 
     @classmethod
-    def of(cls, rows: jax.Array) -> Bank:
+    def of(cls, rows: jax.Array, *, counts: bool = False) -> Bank:
         """Derive all forms of ``rows``; what is not read costs nothing under ``jit``."""
         columns = rows.T
-        return cls(rows, columns, cumulative_counts(columns), jnp.sum(rows, axis=1))
+        return cls(rows, columns, cumulative_counts(columns), jnp.sum(rows, axis=1), counts)
 
 
 class RankedStatistic(Statistic):

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record
+from jaxci.resampling.kernels import RankPicks, rank_picks
 from jaxci.statistics.base import Bank, Features, MomentStatistic, Sample, Scaling, Statistic, namespace
 from jaxci.statistics.cumulative import cumulative_sum, gather, sorting_order
 
@@ -213,15 +214,31 @@ class OrderStatistic(Statistic):
         widest = jnp.max(jnp.abs(prepared.values - middle))
         return Scaling(self.mass * middle, jnp.where(widest > 0, widest, 1.0))
 
-    def shared(self, bank: Bank) -> jax.Array:
-        """Return the coefficients (B, n) of the sorted values: rows are exchangeable, so sorted ones serve."""
+    @property
+    def quantiles(self) -> tuple[tuple[float, Any], ...]:
+        """Factor and probability of every linear quantile that the statistic is a sum of; empty where it is none."""
+        return ()
+
+    def shared(self, bank: Bank) -> jax.Array | tuple[RankPicks, ...]:
+        """Return how sorted values enter: rows are exchangeable, so sorted ones serve.
+
+        The places (B,) of those that a quantile of a resample lies between, or coefficients (B, n) of all.
+        """
+        if self.quantiles and bank.counts:
+            return tuple(rank_picks(bank.cumulative, q) for _, q in self.quantiles)
         size = max(1, 2**17 // bank.rows.shape[1])
         return jax.lax.map(self.coefficients, bank.rows, batch_size=size)
 
-    def replicates(self, prepared: Ordered, shared: jax.Array) -> jax.Array:
-        """Return the core (B,): the coefficients times the scaled sorted values."""
+    def replicates(self, prepared: Ordered, shared: jax.Array | tuple[RankPicks, ...]) -> jax.Array:
+        """Return the core (B,) from the scaled sorted values."""
         middle = prepared.values[len(prepared.values) // 2]
         apart = (prepared.values - middle) / self.scaling(prepared).scale
+        if isinstance(shared, tuple):
+            apart = apart.astype(shared[0].fraction.dtype)
+            return sum(
+                factor * (apart[picks.low] * (1 - picks.fraction) + apart[picks.high] * picks.fraction)
+                for (factor, _), picks in zip(self.quantiles, shared, strict=True)
+            )
         return jnp.matmul(shared, apart.astype(shared.dtype), precision=jax.lax.Precision.HIGHEST)
 
     def left_out(self, values: Any) -> tuple[Any, np.ndarray]:
@@ -259,6 +276,11 @@ class QuantileStatistic(OrderStatistic):
     @abc.abstractmethod
     def q(self) -> Any:
         """Probability of the quantile."""
+
+    @property
+    def quantiles(self) -> tuple[tuple[float, Any], ...]:
+        """The one quantile that the statistic is."""
+        return ((1.0, self.q),)
 
     @property
     def probability(self) -> float:
@@ -338,6 +360,7 @@ class IQR(ValueOrderStatistic):
 
     bounds = (0.0, np.inf)
     mass: ClassVar[float] = 0.0
+    quantiles = ((1.0, 0.75), (-1.0, 0.25))
 
     def profile(self, cumulative: jax.Array, total: jax.Array) -> jax.Array:
         """Return G at ``cumulative`` (n,)."""
