@@ -24,7 +24,7 @@ from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
 from jaxci.intervals.auc import delong_difference
 from jaxci.intervals.base import Bounds
-from jaxci.intervals.parametric import is_mean
+from jaxci.intervals.capabilities import is_mean
 from jaxci.intervals.proportion_difference import mcnemar_pvalue
 from jaxci.intervals.proportion_difference import paired_difference as newcombe_paired
 from jaxci.intervals.registry import check_known
@@ -107,7 +107,7 @@ def _pvalue(result: IntervalResult, sample: Sample, statistic: Statistic, altern
         return _one_sided(float(below), float(above), alternative), "bootstrap: share of replicates beyond 0"
     if result.method == "exact":
         law = mean_distribution(statistic.row_values(sample))  # type: ignore[attr-defined]
-        below = float(law.cdf(0.0))
+        below = float(law.share_below(0.0))
         return _one_sided(below, 1 - below, alternative), "exact bootstrap: mass beyond 0"
     if not error > 1e-12 * abs(estimate):
         return (1.0 if estimate == 0 else math.nan), "no variation"
@@ -131,6 +131,7 @@ class _Closed(NamedTuple):
     standard_error: float
     pvalue: float
     test: str
+    remarks: tuple[str, ...] = ()
 
 
 def _newcombe(sample: Sample, settings: Settings) -> _Closed:
@@ -155,16 +156,16 @@ def _delong(sample: Sample, settings: Settings) -> _Closed:
     assert sample.other is not None
     if len(np.unique(sample.y_true)) < 2:
         remark = undefined("the difference of two AUCs", "binary")
-        return _Closed(math.nan, Bounds(math.nan, math.nan, (remark,)), math.nan, math.nan, UNTESTED)
+        return _Closed(math.nan, Bounds(math.nan, math.nan), math.nan, math.nan, UNTESTED, (remark,))
     found = delong_difference(sample.y_true, sample.y_score, sample.other.y_score, settings.tails)
-    low, high = found.bounds[:2]
-    z = special.ndtri(settings.tails.lower or settings.tails.upper)
-    width = high - found.difference if settings.tails.upper > 0 else found.difference - low
+    low, high = found.bounds
+    z = special.ndtri(max(settings.tails.sides))
+    width = high - found.difference if settings.tails.has_upper else found.difference - low
     error, pvalue = float(abs(width / z)), float(found.pvalue)
     if settings.alternative != "two-sided" and error > 0:
         below = float(special.ndtr(-found.difference / error))
         pvalue = _one_sided(below, 1 - below, settings.alternative)
-    return _Closed(float(found.difference), found.bounds, error, pvalue, "DeLong")
+    return _Closed(float(found.difference), found.bounds, error, pvalue, "DeLong", found.remarks)
 
 
 def _conclusion(result: IntervalResult, statistic: Statistic, margin: float | None) -> str:
@@ -313,7 +314,7 @@ def _closed_form(
             "sample_weight; use 'percentile'"
         )
     found = _newcombe(sample, settings) if method == "newcombe" else _delong(sample, settings)
-    bounds = within_range(found.bounds, *paired_difference(base).bounds, method)
+    bounds, remarks = within_range(found.bounds, found.remarks, *paired_difference(base).bounds, method)
     result = IntervalResult(
         statistic=name,
         estimate=found.estimate,
@@ -324,6 +325,6 @@ def _closed_form(
         confidence_level=settings.confidence_level,
         alternative=settings.alternative,
         n=layout.n,
-        warnings=bounds.remarks,
+        warnings=remarks,
     )
     return result, found.pvalue, found.test

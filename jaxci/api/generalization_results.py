@@ -129,10 +129,10 @@ class ResampledFits:
         check_permitted(method, any(of.scores is not None for of in used.values()), self.loss, self.grouped)
         found = checked_interval(method, used or self.fits, level, options)
         first = next(used[n] for role in METHODS[method].roles for n in role.names if n in used)
-        ends = Bounds(found.low, found.high, found.remarks)
+        ends, said = Bounds(found.low, found.high), found.remarks
         if not math.isnan(found.low):
-            ends = within_range(ends, *self.bounds, method)
-        remarks = (*self.warnings, *failure_remark(method, used, found.low), *ends.remarks)
+            ends, said = within_range(ends, said, *self.bounds, method)
+        remarks = (*self.warnings, *failure_remark(method, used, found.low), *said)
         return GeneralizationResult(
             statistic=self.loss,
             estimate=found.estimate,

@@ -78,7 +78,7 @@ def proportion_interval(
     check_choice("method", method, _METHODS)
     chosen = tails(check_confidence_level(confidence_level), check_alternative(alternative))
     x, n = _counts(count, nobs)
-    low, high = _METHODS[method].interval(x, n, chosen)
+    low, high = _METHODS[method].from_counts(x, n, chosen)
     clipped = np.clip((low, high), 0, 1)
     if np.any(clipped != (low, high)):
         warnings.warn(

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from scipy import special, stats
 
@@ -18,13 +17,12 @@ from jaxci.inference.randomness import randomness
 from jaxci.inference.remarks import announce
 from jaxci.intervals.base import Evidence, Tails, tails
 from jaxci.intervals.order_laws import (
+    Place,
     TailedEnd,
-    interpolated_quantile,
     level_of_ranks,
     randomized_ranks,
     sample_rank,
     semiparametric_level,
-    unit,
 )
 from jaxci.intervals.quantile import (
     Asymptotic,
@@ -36,7 +34,6 @@ from jaxci.intervals.quantile import (
     QuantileMethod,
     Semiparametric,
     SemiparametricResampled,
-    linear_ends,
     needs_rows,
     order_statistic_ranks,
 )
@@ -279,7 +276,7 @@ def _one(
     elif chosen == "exact_randomized":
         mixture = randomized_ranks(n, u, sides)
         assert mixture is not None
-        actual, candidates = 1 - sides.lower - sides.upper, (mixture.ranks, mixture.probabilities)
+        actual, candidates = 1 - sum(sides.sides), (mixture.ranks, mixture.probabilities)
     return {
         "estimate": estimate,
         "low": low[()],
@@ -315,8 +312,8 @@ def _enclosed(
             f"methods that exist at this n: {', '.join(there)}"
         )
     uniform = np.asarray(jax.random.uniform(key, values.shape[:-1]), np.float64)
-    evidence = Evidence(statistic=Quantile(u), estimate=None, n=n, values=values, uniform=uniform)
-    low, high, _ = method.bounds(evidence, sides)
+    evidence = Evidence(statistic=Quantile(u), estimate=np.nan, n=n, values=values, uniform=uniform)
+    low, high = method.interval(evidence, sides)[0]
     return np.asarray(low), np.asarray(high)
 
 
@@ -355,24 +352,22 @@ def quantile_estimate(x: Any, q: Any, *, method: str = "sample") -> Any:
     """
     check_choice("method", method, ESTIMATES)
     probabilities = probabilities_of("q", q)
-    values = samples_of(x, None, 1)
-    n = values.shape[-1]
+    ordered = np.sort(samples_of(x, None, 1), axis=-1)
+    n = ordered.shape[-1]
     if method == "semiparametric_median" and n > 1:
-        with jax.enable_x64(True):
-            ordered, tailed = jnp.asarray(np.sort(values, axis=-1)), Semiparametric()
-            ends = [tailed.end(ordered, TailedEnd.at(semiparametric_level(n, u, 0.5), n)) for u in probabilities]
-        found = np.stack(ends, axis=-1)
+        ends = [Semiparametric().end(ordered, TailedEnd.at(semiparametric_level(n, u, 0.5), n)) for u in probabilities]
+    elif method == "harrell_davis":
+        middle = ordered[..., n // 2]
+        ends = [middle + (ordered - middle[..., None]) @ harrell_davis_weights(n, u) for u in probabilities]
     else:
-        coefficients: dict[str, Callable[[float], np.ndarray]] = {
-            "sample": lambda u: unit(sample_rank(n, u), n),
-            "interpolated": lambda u: interpolated_quantile(u, n),
-            "linear": lambda u: unit(1 + (n - 1) * u, n),
-            "semiparametric_median": lambda u: np.ones(1),
-            "harrell_davis": lambda u: harrell_davis_weights(n, u),
+        positions: dict[str, Callable[[float], float]] = {
+            "sample": lambda u: sample_rank(n, u),
+            "interpolated": lambda u: (n + 1) * u,
+            "linear": lambda u: 1 + (n - 1) * u,
+            "semiparametric_median": lambda u: 1,
         }
-        with jax.enable_x64(True):
-            ordered = jnp.asarray(np.sort(values, axis=-1))
-            found = linear_ends(ordered, [coefficients[method](u) for u in probabilities])
+        ends = [Place.at(positions[method](u), n).of(ordered) for u in probabilities]
+    found = np.stack(ends, axis=-1)
     return found[..., 0][()] if np.ndim(q) == 0 else found
 
 
@@ -420,7 +415,7 @@ def summarize_runs(
     from jaxci.intervals.parametric import T
 
     evidence = Evidence(statistic=Mean(), estimate=values.mean(), n=len(values), values=values)
-    low, high, _ = T().bounds(evidence, tails(quantiles.confidence_level))
+    low, high = T().interval(evidence, tails(quantiles.confidence_level))[0]
     limits = _bounds(bounds)[0] or (-math.inf, math.inf)
     mean = ConfidenceInterval(float(np.clip(low, *limits)), float(np.clip(high, *limits)))
     return RunSummary(len(values), float(values.mean()), mean, quantiles, goal)

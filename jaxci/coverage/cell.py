@@ -19,7 +19,7 @@ from jaxci.distributions.base import Distribution, Truth, predictions, predicts,
 from jaxci.inference.roads import Draws, Need, Road, road_for
 from jaxci.inference.sharding import Spread
 from jaxci.inference.supplements import supplemented
-from jaxci.intervals.base import Evidence, Method, Tails, tails
+from jaxci.intervals.base import Evidence, Method, NoInterval, Tails, tails
 from jaxci.intervals.registry import method_by_name
 from jaxci.resampling.bank import Bootstrap, replicate_keys
 from jaxci.statistics.base import Statistic
@@ -86,9 +86,9 @@ def need_of(methods: Iterable[Method]) -> Need:
     return Need("replicates" in needs, "acceleration" in needs, "standard_error" in needs)
 
 
-BATCHED = frozenset({"replicates", "acceleration", "values", "count", "nobs", "uniform"})
+BATCHED = frozenset({"replicates", "acceleration", "values", "count", "nobs", "uniform", "standard_error"})
 """Evidence that methods read for whole groups at once."""
-ALONE = frozenset({"auc", "distribution", "curvature", "replicate_errors"})
+ALONE = frozenset({"auc", "law", "curvature", "pivots"})
 """Evidence that is computed data set by data set."""
 
 
@@ -108,15 +108,17 @@ def _bounds(
     method: Method, evidence: Evidence, sides: Tails, alone: Callable[[int], Evidence], undefined: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Bounds as the method gives them: of the whole group at once where it can."""
-    if method.needs <= BATCHED and not method.one_by_one:
-        with contextlib.suppress(ValueError):  # there is no such interval at this n: NaN
-            found = method.bounds(evidence, sides)
-            return np.asarray(found.low, float), np.asarray(found.high, float)
-        return np.full(undefined.shape, np.nan), np.full(undefined.shape, np.nan)
     low, high = np.full(undefined.shape, np.nan), np.full(undefined.shape, np.nan)
+    try:
+        critical = method.critical(evidence.statistic, evidence.n, sides)
+    except NoInterval:
+        return low, high
+    if method.needs <= BATCHED:
+        found = method.bounds(evidence, sides, critical)
+        return np.asarray(found.low, float), np.asarray(found.high, float)
     for r in np.flatnonzero(~undefined):
-        with contextlib.suppress(ValueError):  # there is no such interval for these data: NaN
-            low[r], high[r] = method.bounds(alone(int(r)), sides)[:2]
+        with contextlib.suppress(ValueError):  # there is no such evidence for these data: NaN
+            low[r], high[r] = method.bounds(alone(int(r)), sides, critical)
     return low, high
 
 

@@ -15,6 +15,7 @@ from jaxci.coverage.cell import BATCHED, Cell, cell_truths, run_cell
 from jaxci.coverage.enumeration import enumerable, nearby_coverage
 from jaxci.coverage.tally import Judgement
 from jaxci.distributions import AdaptiveKDE, Cells, Distribution, EmpiricalRows, EmpiricalTargets, LogitKDE
+from jaxci.intervals.concentration import ConcentrationMethod
 from jaxci.intervals.registry import METHODS, applicable_methods
 from jaxci.printing import IntervalResult, aligned, frame, html_table, number, plain
 from jaxci.statistics.base import Sample, Statistic
@@ -241,7 +242,11 @@ def quick_methods(statistic: Statistic) -> list[str]:
     if getattr(statistic, "has_fixed_trials", False):
         return [name for name in names if enumerable(name)]
     at_once = BATCHED - {"uniform"} | {"standard_error", "auc"}
-    quick = [name for name in names if (method := METHODS[name]).needs <= at_once and not method.one_by_one]
+    quick = [
+        name
+        for name in names
+        if METHODS[name]().needs <= at_once and not issubclass(METHODS[name], ConcentrationMethod)
+    ]
     return [name for name in quick if name != "semiparametric_transformed"]  # for values in [0, 1] only
 
 

@@ -16,42 +16,46 @@ from jaxci.intervals.exact import Exact
 from jaxci.intervals.proportion import ProportionMethod
 from jaxci.intervals.registry import METHODS, method_by_name
 from jaxci.resampling.jackknife import acceleration
-from jaxci.resampling.proportion_law import ProportionDistribution
+from jaxci.resampling.laws import BinomialLaw
 from jaxci.statistics.classification import Accuracy
 
 ENDPOINTS = {"percentile": "percentile", "basic": "basic", "bca": "bca", "exact": "percentile"}
 
 
 @functools.lru_cache(maxsize=256)
-def proportion_bounds(method: str, n: int, sides: Tails) -> tuple[np.ndarray, np.ndarray]:
-    """Return the bounds for every count 0..n (n + 1,), clipped to [0, 1].
+def proportion_bounds(method: str, n: int, level: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the two-sided bounds for every count 0..n (n + 1,), clipped to [0, 1].
 
     Bootstrap methods are read from their exact (binomial) distribution, B going to infinity.
     """
+    sides = tails(level)
     counts = np.arange(n + 1.0)
     known = method_by_name(method)
     if isinstance(known, ProportionMethod):
-        low, high = known.interval(counts, np.full(n + 1, float(n)), sides)
+        low, high = known.from_counts(counts, np.full(n + 1, float(n)), sides)
     elif method in ENDPOINTS:
-        found = [_exact(float(k), n, sides, ENDPOINTS[method]) for k in counts]
-        low, high = (np.array(side) for side in zip(*found, strict=True))
+        low, high = _exact(counts, n, sides, ENDPOINTS[method])
     else:
         raise ValueError(f"method must be a proportion method or one of {', '.join(ENDPOINTS)}; got {method!r}")
     return np.maximum(low, 0.0), np.minimum(high, 1.0)
 
 
-def _exact(count: float, n: int, sides: Tails, endpoints: str) -> tuple[float, float]:
-    law = ProportionDistribution(count, float(n))
-    left_out = np.array([(count - 1) / (n - 1), count / (n - 1)]) if n > 1 else np.zeros(2)
+def _exact(counts: np.ndarray, n: int, sides: Tails, endpoints: str) -> tuple[np.ndarray, np.ndarray]:
+    left_out = [np.array([(count - 1) / (n - 1), count / (n - 1)]) if n > 1 else np.zeros(2) for count in counts]
     evidence = Evidence(
         statistic=Accuracy(),
-        estimate=count / n,
+        estimate=counts / n,
         n=n,
-        distribution=law,
-        acceleration=acceleration(left_out, np.array([count, n - count])) if 0 < count < n else float("nan"),
+        law=BinomialLaw(counts, np.full(n + 1, float(n))),
+        acceleration=np.array(
+            [
+                acceleration(left, np.array([count, n - count])) if 0 < count < n else math.nan
+                for count, left in zip(counts, left_out, strict=True)
+            ]
+        ),
     )
-    low, high, _ = Exact(endpoints=endpoints).bounds(evidence, sides)
-    return float(low), float(high)
+    low, high = Exact(endpoints=endpoints).interval(evidence, sides)[0]
+    return low, high
 
 
 def proportion_coverage(
@@ -81,7 +85,7 @@ def proportion_coverage(
     >>> round(float(proportion_coverage(0.05, 10, "wald")), 4)
     0.4002
     """
-    low, high = proportion_bounds(method, n, tails(confidence_level))
+    low, high = proportion_bounds(method, n, confidence_level)
     p = np.asarray(p, float)
     k = np.arange(n + 1)
     mass = np.exp(
@@ -102,7 +106,7 @@ def enumerable(method: str) -> bool:
 
 def enumerated(statistic: str, method: str, p: float, n: int, level: float) -> Judgement:
     """Judge a method for a share of n rows with true value ``p``, without simulation."""
-    low, high = proportion_bounds(method, n, tails(level))
+    low, high = proportion_bounds(method, n, level)
     mass = stats.binom.pmf(np.arange(n + 1), n, p)
     width = high - low
     order = np.argsort(width)

@@ -7,9 +7,10 @@ from typing import NamedTuple
 from jaxci.intervals.auc import DeLongLogit
 from jaxci.intervals.base import Method, Tails
 from jaxci.intervals.bootstrap import Basic, Percentile
+from jaxci.intervals.capabilities import is_mean, is_proportion
 from jaxci.intervals.exact import Exact
-from jaxci.intervals.parametric import Delta, T, is_mean
-from jaxci.intervals.proportion import Wilson, is_proportion
+from jaxci.intervals.parametric import Delta, T
+from jaxci.intervals.proportion import Wilson
 from jaxci.intervals.quantile import OrderStatistic, needs_rows, smallest_n
 from jaxci.resampling.engine import Layout
 from jaxci.statistics.base import Statistic

@@ -17,7 +17,7 @@ from jaxci.inference.request import Entry, Request, by_shared_table, by_table, p
 from jaxci.inference.settings import Settings
 from jaxci.intervals.base import Bounds
 from jaxci.intervals.bootstrap import smallest_bank
-from jaxci.intervals.parametric import is_mean
+from jaxci.intervals.capabilities import is_mean
 from jaxci.intervals.registry import applicable_methods, check_known, method_by_name
 from jaxci.printing import ConfidenceInterval, IntervalResult
 from jaxci.resampling import engine
@@ -173,7 +173,7 @@ def _split_cells(
 
 
 def _draw(entries: Sequence[Entry], program: Program, purpose: int, settings: Settings, rng: Randomness) -> None:
-    errors = any("replicate_errors" in entry.needs for entry in entries)
+    errors = any("pivots" in entry.needs for entry in entries)
     found: Replicates = engine.replicate(
         program,
         jax.random.fold_in(rng.key, purpose),
@@ -211,45 +211,47 @@ def undefined(name: str, task: str) -> str:
     return f"{name} is undefined on these data{why}; there is no interval"
 
 
-def within_range(found: Bounds, bottom: float, top: float, method: str) -> Bounds:
+def within_range(
+    found: Bounds, remarks: tuple[str, ...], bottom: float, top: float, method: str
+) -> tuple[Bounds, tuple[str, ...]]:
     """Clip bounds to the range of the estimand; say so, and where nothing lies between them or they do not exist."""
     if np.isnan(found.low) or np.isnan(found.high):
         missing = f"the {method} interval does not exist on these data; use 'percentile'"
-        return Bounds(math.nan, math.nan, found.remarks or (missing,))
-    low, high = (min(max(float(end), bottom), top) for end in found[:2])
+        return Bounds(math.nan, math.nan), remarks or (missing,)
+    low, high = (min(max(float(end), bottom), top) for end in found)
     slack = rounding(low, high, bottom, top)
-    remarks = found.remarks
     clipped = found.low < bottom - slack or found.high > top + slack
     if clipped:
         remarks += (f"the {method} interval left the range [{bottom:g}, {top:g}] and was clipped to it",)
     if high - low <= slack and not any("width" in remark for remark in remarks):
         why = "nothing of it lies within the range" if clipped else "the data show no variation in this statistic"
         remarks += (f"the interval has zero width: {why}",)
-    return Bounds(low, high, remarks)
+    return Bounds(low, high), remarks
 
 
-def _bounds(entry: Entry, sample: Sample, layout: Layout, settings: Settings, rng: Randomness) -> tuple[Bounds, float]:
+def _bounds(
+    entry: Entry, sample: Sample, layout: Layout, settings: Settings, rng: Randomness
+) -> tuple[Bounds, tuple[str, ...], float]:
     """Return the bounds, with all that a reader should know of them, and the standard error beside them."""
     method, ends = entry.method, entry.statistic.bounds
     assert method is not None
     if math.isnan(entry.estimate):
-        return Bounds(math.nan, math.nan, (undefined(entry.request.name, entry.statistic.task),)), math.nan
+        return Bounds(math.nan, math.nan), (undefined(entry.request.name, entry.statistic.task),), math.nan
     trials = trials_of(entry, layout)
     if trials is not None and trials.nobs == 0:
         name = entry.request.name
         remark = f"{name} is a share of no rows at all (0/0): the estimate is zero_division, and could be anything"
-        return Bounds(*ends, (*entry.remarks, remark)), math.nan
+        return Bounds(*ends), (*entry.remarks, remark), math.nan
     evidence = gather(entry, sample, layout, trials, rng)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found = within_range(method.bounds(evidence, settings.tails), *ends, method.name)
+    found, remarks = within_range(*method.interval(evidence, settings.tails), *ends, method.name)
     seen = [] if entry.replicates is None else _bank_remarks(entry, settings)
-    return found._replace(remarks=(*entry.remarks, *found.remarks, *seen)), standard_error(entry, evidence)
+    return found, (*entry.remarks, *remarks, *seen), standard_error(entry, evidence)
 
 
 def _finish(entry: Entry, sample: Sample, layout: Layout, settings: Settings, rng: Randomness) -> IntervalResult:
     """Compute bounds, and say what a reader should know."""
     assert entry.method is not None
-    bounds, error = _bounds(entry, sample, layout, settings, rng)
+    bounds, found, error = _bounds(entry, sample, layout, settings, rng)
     remarks = [entry.statistic.remark] if isinstance(entry.statistic, HostFunction) else []
     drawn = entry.replicates is not None
     return IntervalResult(
@@ -265,7 +267,7 @@ def _finish(entry: Entry, sample: Sample, layout: Layout, settings: Settings, rn
         n_resamples=settings.n_resamples if drawn else 0,
         bootstrap_distribution=entry.replicates,
         rng=rng.record if drawn or "uniform" in entry.method.needs else None,
-        warnings=tuple(dict.fromkeys([*remarks, *bounds.remarks])),
+        warnings=tuple(dict.fromkeys([*remarks, *found])),
     )
 
 

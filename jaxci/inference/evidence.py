@@ -15,13 +15,13 @@ from jaxci.inference.request import Entry, by_jackknife, programs
 from jaxci.intervals.approximate import curvature
 from jaxci.intervals.auc import auc_evidence
 from jaxci.intervals.base import Evidence
-from jaxci.intervals.parametric import is_mean
-from jaxci.intervals.proportion import is_proportion
+from jaxci.intervals.bootstrap import studentized_pivots
+from jaxci.intervals.capabilities import has_fixed_trials, is_mean, is_proportion, is_root
 from jaxci.resampling.engine import Item, Layout
 from jaxci.resampling.exact_mean import mean_distribution
 from jaxci.resampling.exact_order import quantile_distribution
 from jaxci.resampling.jackknife import acceleration, deleted_values, mean_acceleration, quantile_left_out
-from jaxci.resampling.proportion_law import ProportionDistribution
+from jaxci.resampling.laws import BinomialLaw, BootstrapDistribution, Drawn, Root
 from jaxci.statistics.base import Sample, Statistic
 from jaxci.statistics.custom import HostFunction, SampleFunction
 
@@ -101,8 +101,8 @@ def gather(entry: Entry, sample: Sample, layout: Layout, trials: Trials | None, 
         )
     if "uniform" in needs:
         parts["uniform"] = float(jax.random.uniform(jax.random.fold_in(rng.key, PURPOSE_CHOICE)))
-    if "distribution" in needs:
-        parts["distribution"] = _distribution(entry, sample, parts)
+    if "law" in needs:
+        parts["law"] = _law(entry, sample, parts)
     if "auc" in needs:
         parts["auc"] = auc_evidence(sample.y_true, sample.y_score)
     if "curvature" in needs:
@@ -110,13 +110,15 @@ def gather(entry: Entry, sample: Sample, layout: Layout, trials: Trials | None, 
         parts["curvature"] = curvature(program, 0)
     if "acceleration" in needs:
         parts["acceleration"] = _acceleration(entry, sample, layout)
+    if entry.replicates is not None:
+        parts["distribution"] = Drawn.of(entry.replicates)
+        if "pivots" in needs:
+            parts["pivots"] = studentized_pivots(entry.replicates, entry.errors, entry.estimate, entry.standard_error)
     return Evidence(
         statistic=statistic,
         estimate=entry.estimate,
         n=layout.n_units,
         standard_error=entry.standard_error,
-        replicates=entry.replicates,
-        replicate_errors=entry.errors,
         **parts,
     )
 
@@ -138,12 +140,13 @@ def trials_of(entry: Entry, layout: Layout) -> Trials | None:
     return Trials(*np.asarray(_successes(entry.statistic, table.reshape(prepared.shape))).tolist())
 
 
-def _distribution(entry: Entry, sample: Sample, parts: dict[str, Any]) -> Any:
+def _law(entry: Entry, sample: Sample, parts: dict[str, Any]) -> BootstrapDistribution:
     statistic = entry.statistic
-    if getattr(statistic, "has_fixed_trials", False):
-        return ProportionDistribution(parts["count"], parts["nobs"])
+    if has_fixed_trials(statistic):
+        return BinomialLaw(parts["count"], parts["nobs"])
     if hasattr(statistic, "row_values"):
-        return mean_distribution(row_values_of(statistic, sample))
+        law = mean_distribution(row_values_of(statistic, sample))
+        return Root(law) if is_root(statistic) else law
     return quantile_distribution(np.sort(_ordered_values(entry, sample)), float(statistic.q))  # type: ignore[attr-defined]
 
 
@@ -155,13 +158,10 @@ def standard_error(entry: Entry, evidence: Evidence) -> float:
         return math.sqrt(evidence.auc.variance) if evidence.auc.variance >= 0 else math.nan
     if evidence.curvature is not None:
         return float(evidence.curvature.standard_error)
-    if evidence.replicates is not None:
-        values = evidence.replicates[~np.isnan(evidence.replicates)]
-        return float(np.std(values, ddof=1)) if values.size > 1 else math.nan
     if evidence.distribution is not None:
-        error = float(evidence.distribution.standard_error)
-        root = getattr(entry.statistic, "link", "identity") == "sqrt"
-        return error / (2 * entry.estimate) if root and entry.estimate > 0 else error
+        return float(evidence.distribution.deviation)
+    if evidence.law is not None:
+        return float(evidence.law.deviation)
     if evidence.count is not None and evidence.nobs:
         return math.sqrt(entry.estimate * (1 - entry.estimate) / evidence.nobs)
     if evidence.values is not None and is_mean(entry.statistic):

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from jaxci.inference.choice import is_averaged
-from jaxci.intervals.parametric import is_mean
+from jaxci.intervals.capabilities import is_mean
 from jaxci.printing import JaxciWarning
 from jaxci.resampling.engine import Layout
 from jaxci.statistics.base import Sample, Statistic

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from jaxci.intervals.base import Method
-from jaxci.intervals.bootstrap import BCa
 from jaxci.intervals.exact import Exact
 from jaxci.resampling import engine
 from jaxci.resampling.engine import Item, Layout, Program
@@ -52,10 +51,7 @@ class Entry:
     def needs(self) -> frozenset[str]:
         """Fields of the evidence that the method reads."""
         assert self.method is not None
-        needs = self.method.needs
-        if isinstance(self.method, Exact) and self.method.endpoints == "bca":
-            needs = needs | {"acceleration"}
-        return needs
+        return self.method.needs
 
     @property
     def needs_slopes(self) -> bool:
@@ -69,7 +65,7 @@ class Entry:
 
 def by_jackknife(method: Method | None) -> bool:
     """Whether the method asks for the acceleration from leave-one-out values."""
-    return isinstance(method, BCa) and method.acceleration == "jackknife"
+    return method is not None and method.by_jackknife
 
 
 def programs(entries: Sequence[Entry], layout: Layout) -> list[tuple[Program, list[Entry]]]:

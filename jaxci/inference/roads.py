@@ -10,6 +10,7 @@ ranks, the AUC is a bilinear form, everything else is evaluated data set by data
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +23,7 @@ from scipy import special, stats
 
 from jaxci.inference.sharding import Spread
 from jaxci.intervals.base import Evidence
-from jaxci.intervals.replicates import Around, Drawn, Lawful, Rows
+from jaxci.resampling.laws import BootstrapDistribution, Drawn, RankLaw
 from jaxci.statistics.base import Cells, Features, LinearStatistic, Sample, Statistic
 from jaxci.statistics.ranking import RocAuc
 from jaxci.statistics.summary import Mean, OrderStatistic, SecondMoment, ValueOrderStatistic
@@ -51,12 +52,12 @@ def sort_rows(x: Any) -> np.ndarray:
     return x
 
 
-def replicates_around(estimate: np.ndarray, values: jax.Array, scale: np.ndarray) -> Around:
+def replicates_around(estimate: np.ndarray, values: jax.Array, scale: np.ndarray) -> Drawn:
     """Return distributions around ``estimate`` (Rg,) from float32 ``values`` (Rg, B + 1), the last at the data.
 
     Differences within 1e-6 of ``scale`` (Rg,) are rounding and become exact ties.
     """
-    return Around(estimate, Drawn(sort_rows(_apart(values, jnp.asarray(1e-6 * scale, jnp.float32)))))
+    return Drawn(sort_rows(_apart(values, jnp.asarray(1e-6 * scale, jnp.float32))), estimate)
 
 
 @jax.jit
@@ -117,12 +118,12 @@ class MeanRoad(Road):
             acceleration = np.sum(apart**3, axis=1) / (6 * spread**1.5)
             if root:
                 error = error / (2 * np.sqrt(centre))
-        law: Rows | None = None
+        law: BootstrapDistribution | None = None
         if bank is not None:
             sums = self.spread(_product, jnp.asarray(apart / self.n, jnp.float32), bank)
             law = replicates_around(centre, sums, np.max(np.abs(apart), axis=1))
             if root:
-                law = Drawn(np.sqrt(np.maximum(law.apart.ordered + centre[:, None], 0)))
+                law = dataclasses.replace(law, root=True)
         return Evidence(
             statistic=self.statistic,
             estimate=np.sqrt(centre) if root else centre,
@@ -130,7 +131,8 @@ class MeanRoad(Road):
             values=values,
             standard_error=error,
             acceleration=acceleration,
-            law=law,
+            distribution=law,
+            core=np.zeros(len(values)),
         )
 
 
@@ -155,15 +157,15 @@ class VarianceRoad(Road):
             unit = np.maximum(variance, 1e-300)
             ratios = self.spread(_variances, jnp.asarray(apart / np.sqrt(unit)[:, None], jnp.float32), bank)
             around = replicates_around(np.ones(len(values)), ratios, np.ones(len(values)))
-            spreads = np.maximum(around.apart.ordered + np.float64(1), 0) * variance[:, None]
-            law = Drawn(np.sqrt(spreads) if is_root else spreads)
+            law = Drawn(around.ordered, variance, variance, root=bool(is_root))
         return Evidence(
             statistic=self.statistic,
             estimate=np.sqrt(variance) if is_root else variance,
             n=self.n,
             standard_error=error,
             acceleration=acceleration,
-            law=law,
+            distribution=law,
+            core=np.zeros(len(values)),
         )
 
 
@@ -229,9 +231,9 @@ class OrderRoad(Road):
             scale = np.max(np.abs(left), axis=1)
             flat = spread <= self.n * (1e-14 * scale) ** 2
             acceleration = np.where(flat, np.nan, np.sum(away**3, axis=1) / (6 * np.where(flat, 1, spread) ** 1.5))
-        law: Rows | None = None
+        law: BootstrapDistribution | None = None
         if self.need.replicates and self.rank is not None:
-            law = Lawful(ordered, self._law_of_rank())
+            law = RankLaw(ordered, self._law_of_rank())
         elif bank is not None:
             coefficients = self.spread(_bank_coefficients, bank, statistic)
             sums = self.spread(_product, jnp.asarray(apart, jnp.float32), coefficients)
@@ -243,7 +245,8 @@ class OrderRoad(Road):
             values=ordered,
             standard_error=error,
             acceleration=acceleration,
-            law=law,
+            distribution=law,
+            core=np.zeros(len(values)),
         )
 
 
@@ -289,7 +292,7 @@ class CellRoad(Road):
             nobs=nobs,
             standard_error=np.sqrt(spread),
             acceleration=acceleration,
-            law=law,
+            distribution=law,
         )
 
 
@@ -337,7 +340,7 @@ class AucRoad(Road):
             n=self.n,
             standard_error=np.sqrt(spread),
             acceleration=acceleration,
-            law=law,
+            distribution=law,
         )
 
 
@@ -439,7 +442,7 @@ class GeneralRoad(Road):
             n=self.n,
             standard_error=error,
             acceleration=acceleration,
-            law=law,
+            distribution=law,
         )
 
 

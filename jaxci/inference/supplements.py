@@ -14,8 +14,12 @@ from jaxci.inference.sharding import Spread
 from jaxci.intervals.approximate import curvature
 from jaxci.intervals.auc import auc_evidence
 from jaxci.intervals.base import Evidence
+from jaxci.intervals.bootstrap import studentized_pivots
+from jaxci.intervals.capabilities import is_root
 from jaxci.resampling import engine
-from jaxci.resampling.exact import mean_distribution, quantile_distribution
+from jaxci.resampling.exact_mean import mean_distribution
+from jaxci.resampling.exact_order import quantile_distribution
+from jaxci.resampling.laws import Drawn, Root
 from jaxci.statistics.base import Sample, Statistic
 
 
@@ -23,7 +27,7 @@ def one_of(evidence: Evidence, r: int) -> Evidence:
     """Return the evidence of data set ``r`` of a group."""
     fields = ("standard_error", "acceleration", "values", "count", "nobs", "uniform")
     parts = {name: x[r] for name in fields if (x := getattr(evidence, name)) is not None}
-    return dataclasses.replace(evidence, estimate=float(evidence.estimate[r]), law=None, **parts)
+    return dataclasses.replace(evidence, estimate=float(evidence.estimate[r]), distribution=None, core=None, **parts)
 
 
 def supplemented(
@@ -40,21 +44,24 @@ def supplemented(
     if "auc" in needs:
         parts["auc"] = auc_evidence(sample.y_true, sample.y_score)
     with jax.enable_x64(True):
-        if "distribution" in needs:
+        if "law" in needs:
             if hasattr(statistic, "row_values"):
-                parts["distribution"] = mean_distribution(np.asarray(statistic.row_values(sample), float))
+                law = mean_distribution(np.asarray(statistic.row_values(sample), float))
+                parts["law"] = Root(law) if is_root(statistic) else law
             else:
                 values = np.asarray(statistic.prepare(sample).values, float)
-                parts["distribution"] = quantile_distribution(np.sort(values), float(statistic.q))  # type: ignore[attr-defined]
+                parts["law"] = quantile_distribution(np.sort(values), float(statistic.q))  # type: ignore[attr-defined]
         if "curvature" in needs:
             layout = engine.Layout(sample.n)
             items = engine.prepare([statistic], sample)
             parts["curvature"] = curvature(engine.unit_program(items, layout, engine.make_scheme(layout)), 0)
-        if "replicate_errors" in needs:
+        if "pivots" in needs:
             assert bank is not None
             prepared = statistic.prepare(sample)
             found = to(_with_errors, jnp.asarray(bank[:-1], jnp.float64), (statistic, prepared))
-            parts["replicates"], parts["replicate_errors"] = (np.asarray(x) for x in found)
+            replicates, errors = (np.asarray(x) for x in found)
+            parts["distribution"] = Drawn.of(replicates)
+            parts["pivots"] = studentized_pivots(replicates, errors, one.estimate, one.standard_error)
     return dataclasses.replace(one, **parts)
 
 

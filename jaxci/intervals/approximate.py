@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-import math
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import special
 
-from jaxci.intervals.base import Bounds, Evidence, Method, Tails
+from jaxci.intervals.base import Bounds, Evidence, Method, Tails, normal_steps, open_sides
 from jaxci.records import record
 from jaxci.resampling.engine import Program
+from jaxci.special import ndtr, ndtri
 from jaxci.statistics.base import Statistic
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@record
 class Curvature:
-    """Second-order terms of one statistic and the curve its endpoints lie on."""
+    """Second-order terms of a statistic, (...) over data sets, and the curve its endpoints lie on.
 
-    program: Program
-    which: int
-    standard_error: float
-    acceleration: float
-    bias: float
-    quadratic: float
+    Attributes
+    ----------
+    standard_error, acceleration, bias, quadratic : (...) arrays
+        Terms of DiCiccio and Efron (1992).
+    value : callable
+        Takes steps (..., m) in standard errors along the least favourable direction and returns the values of the
+        statistic there, (..., m). A pytree (``jax.tree_util.Partial`` holds the data) where it is to be traced.
+    """
 
-    def along(self, steps: np.ndarray) -> np.ndarray:
-        """Value of the statistic ``steps`` standard errors along the least favourable direction."""
-        return np.asarray(_along(self.program, jnp.asarray(steps, float), self.which))
+    standard_error: Any
+    acceleration: Any
+    bias: Any
+    quadratic: Any
+    value: Any
+
+    def along(self, steps: Any) -> Any:
+        """Return the values (..., m) at ``steps`` (..., m) standard errors along the least favourable direction."""
+        return self.value(steps)
 
 
 def _direction(program: Program, function: Callable[[jax.Array], jax.Array]) -> tuple[jax.Array, ...]:
@@ -45,6 +52,10 @@ def _along(program: Program, steps: jax.Array, which: int) -> jax.Array:
     function = program.functions()[which]
     whole, slope, error = _direction(program, function)
     return jax.vmap(lambda s: function(whole * (1 + s * slope / error)))(steps)
+
+
+def _along_on_host(program: Program, which: int, steps: np.ndarray) -> np.ndarray:
+    return np.asarray(_along(program, jnp.asarray(steps, float), which))
 
 
 @functools.partial(jax.jit, static_argnames=("which",))
@@ -70,9 +81,9 @@ def _terms(program: Program, which: int) -> tuple[jax.Array, ...]:
 
 
 def curvature(program: Program, which: int) -> Curvature:
-    """Compute the ABC terms of statistic number ``which``: O(n) Hessian products, each O(n) at most."""
+    """Compute the ABC terms of statistic number ``which`` on the host: O(n) Hessian products, each O(n) at most."""
     error, acceleration, bias, quadratic = (float(x) for x in _terms(program, which))
-    return Curvature(program, which, error, acceleration, bias, quadratic)
+    return Curvature(error, acceleration, bias, quadratic, functools.partial(_along_on_host, program, which))
 
 
 @record
@@ -91,23 +102,28 @@ class ABC(Method):
             return None
         return "ABC needs a differentiable statistic; use 'percentile' or 'bca'"
 
-    def bounds(self, evidence: Evidence, tails: Tails) -> Bounds:
+    def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Return the statistic at the ABC steps along the least favourable direction."""
         terms: Curvature = evidence.curvature
-        ends = evidence.statistic.bounds
-        if not terms.standard_error > 16 * np.finfo(float).eps * abs(evidence.estimate):
-            remark = "the influence values are all zero, so the 'abc' interval has no width"
-            return Bounds(evidence.estimate, evidence.estimate, (remark,))
-        a = terms.acceleration
+        xp, a = evidence.xp, terms.acceleration
         gamma = terms.bias / terms.standard_error - terms.quadratic
-        z0 = float(special.ndtri(2 * special.ndtr(a) * special.ndtr(-gamma)))
+        z0 = ndtri(2 * ndtr(a) * ndtr(-gamma))
+        down, up = normal_steps(tails)
+        shifted = xp.stack(xp.broadcast_arrays(z0 - down, z0 + up), axis=-1)
+        found = terms.along(shifted / (1 - xp.asarray(a)[..., None] * shifted) ** 2)
+        flat = self._flat(evidence)
+        low, high = (xp.where(flat, evidence.estimate, found[..., side])[()] for side in (0, 1))
+        return open_sides(low, high, tails, evidence.statistic.bounds)
 
-        def step(p: float) -> float:
-            w = z0 + float(special.ndtri(p))
-            return w / (1 - a * w) ** 2
+    @staticmethod
+    def _flat(evidence: Evidence) -> Any:
+        error = evidence.curvature.standard_error
+        return ~(error > 16 * np.finfo(float).eps * evidence.xp.abs(evidence.estimate))
 
-        probabilities = [tails.lower or 0.5, 1 - (tails.upper or 0.5)]
-        low, high = (float(x) for x in terms.along(np.array([step(p) for p in probabilities])))
-        if math.isnan(low) or math.isnan(high):
-            return Bounds(math.nan, math.nan, ("the statistic is undefined at an ABC endpoint; use 'bca'",))
-        return Bounds(low if tails.lower > 0 else ends[0], high if tails.upper > 0 else ends[1])
+    def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
+        """Say that the interval has no width, or that an endpoint is undefined."""
+        if np.all(self._flat(evidence)):
+            return ("the influence values are all zero, so the 'abc' interval has no width",)
+        if np.isnan(bounds.low).any() or np.isnan(bounds.high).any():
+            return ("the statistic is undefined at an ABC endpoint; use 'bca'",)
+        return ()

@@ -17,44 +17,54 @@ from __future__ import annotations
 
 import abc
 import math
-from typing import ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
-from jaxci.intervals.base import Bounds, Evidence, Method, Tails
-from jaxci.intervals.parametric import delta_interval, within_range
-from jaxci.intervals.proportion import clopper_pearson
+from jaxci.intervals.base import Bounds, Evidence, Method, Tails, open_sides
+from jaxci.intervals.capabilities import is_binary_auc, is_whole_auc
+from jaxci.intervals.parametric import delta_interval
 from jaxci.records import record
+from jaxci.special import namespace, ndtr
 from jaxci.statistics.base import Statistic
 
 
 @record
 class AucEvidence:
-    """What the AUC intervals read.
+    """What the AUC intervals read: arrays (...) over data sets.
 
     Attributes
     ----------
-    auc : float
+    auc : (...) array
         The estimate A.
-    n_pos, n_neg : int
+    n_pos, n_neg : (...) arrays
         Positives m and negatives n.
-    placement_variance_pos, placement_variance_neg : float
+    placement_variance_pos, placement_variance_neg : (...) arrays
         Variance of the placement values of the positives and of the negatives (ddof 1; NaN for
         a class with one member).
     """
 
-    auc: float
-    n_pos: int
-    n_neg: int
-    placement_variance_pos: float
-    placement_variance_neg: float
+    auc: Any
+    n_pos: Any
+    n_neg: Any
+    placement_variance_pos: Any
+    placement_variance_neg: Any
 
     @property
-    def variance(self) -> float:
+    def variance(self) -> Any:
         """DeLong's variance of the estimate (NaN where a class has one member)."""
         return self.placement_variance_pos / self.n_pos + self.placement_variance_neg / self.n_neg
+
+    @property
+    def pairs(self) -> Any:
+        """Disjoint pairs of a positive and a negative, ``k = min(m, n)``."""
+        return 1.0 * namespace(self.n_pos, self.n_neg).minimum(self.n_pos, self.n_neg)
+
+    @property
+    def separated(self) -> Any:
+        """Whether the classes are perfectly separated, in either direction."""
+        return (self.auc <= 0) | (self.auc >= 1)
 
 
 def _placements(y_true: ArrayLike, scores: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
@@ -157,11 +167,12 @@ def delong_covariance(y_true: ArrayLike, scores: ArrayLike) -> tuple[np.ndarray,
 
 
 class AucDifference(NamedTuple):
-    """Difference of two AUCs ``a - b``, its bounds (with remarks), and the two-sided p-value of none."""
+    """Difference of two AUCs ``a - b``, its bounds, the two-sided p-value of none, and remarks."""
 
     difference: float
     bounds: Bounds
     pvalue: float
+    remarks: tuple[str, ...] = ()
 
 
 def delong_difference(y_true: ArrayLike, score_a: ArrayLike, score_b: ArrayLike, tails: Tails) -> AucDifference:
@@ -182,8 +193,8 @@ def delong_difference(y_true: ArrayLike, score_a: ArrayLike, score_b: ArrayLike,
     Returns
     -------
     AucDifference
-        Named tuple (difference, bounds, pvalue). The bounds may leave [-1, 1], and are its ends
-        on a side whose tail is zero; the p-value is two-sided whatever the tails.
+        Named tuple (difference, bounds, pvalue, remarks). The bounds may leave [-1, 1], and are its
+        ends on an open side; the p-value is two-sided whatever the tails.
 
     Raises
     ------
@@ -214,21 +225,20 @@ def delong_difference(y_true: ArrayLike, score_a: ArrayLike, score_b: ArrayLike,
         variance = float(below_gap.var(ddof=1)) / (m * n**2) + float(above_gap.var(ddof=1)) / (n * m**2)
     if variance > 0:
         error = math.sqrt(variance)
-        low, high = delta_interval(difference, error, tails)
-        bounds = Bounds(max(low, -1.0) if tails.lower == 0 else low, min(high, 1.0) if tails.upper == 0 else high)
-        return AucDifference(difference, bounds, float(2 * special.ndtr(-abs(difference) / error)))
+        bounds = open_sides(*delta_interval(difference, error, tails), tails, (-1.0, 1.0))
+        return AucDifference(difference, bounds, float(2 * ndtr(-abs(difference) / error)))
     if not below_gap.any() and not above_gap.any():
         # these counts determine the order of every pair, ties included
-        steps = [1 - tail ** (1 / k) for tail in tails]
+        down, up = (1 - tail ** (1 / k) for tail in tails.sides)
         pvalue = 1.0
         reason = "the two scores order every pair of a positive and a negative alike"
     else:
-        steps = [math.sqrt(2 * -math.log(tail) / k) if tail > 0 else math.inf for tail in tails]
+        down, up = (math.sqrt(2 * -math.log(tail) / k) if tail > 0 else math.inf for tail in tails.sides)
         pvalue = min(1.0, 2 * math.exp(-k * difference**2 / 2))
         reason = f"DeLong's variance does not exist or is zero ({m} positives, {n} negatives)"
-    low, high = max(difference - steps[0], -1.0), min(difference + steps[1], 1.0)
+    bounds = Bounds(max(difference - down, -1.0), min(difference + up, 1.0))
     remark = f"{reason}: the bounds are conservative finite-sample ones from {k} disjoint pairs"
-    return AucDifference(difference, Bounds(low, high, (remark,)), pvalue)
+    return AucDifference(difference, bounds, pvalue, (remark,))
 
 
 class AucMethod(Method):
@@ -238,51 +248,65 @@ class AucMethod(Method):
     return the exact bound for k successes in k = min(m, n) trials, with a remark.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"auc"})
-    assumes_iid: ClassVar[bool] = True
+    needs = frozenset({"auc"})
+    assumes_iid = True
 
     @abc.abstractmethod
-    def interval(self, evidence: AucEvidence, tails: Tails) -> Bounds:
+    def of_auc(self, auc: AucEvidence, tails: Tails) -> Bounds:
         """Return bounds for classes that are not perfectly separated."""
+
+    @abc.abstractmethod
+    def doubts(self, auc: AucEvidence) -> tuple[str, ...]:
+        """Say on what a variance rests that the data of one data set do not give."""
 
     def refusal(self, statistic: Statistic) -> str | None:
         """Refuse what is not the whole area under one binary ROC curve."""
-        name, max_fpr = type(statistic).__name__, getattr(statistic, "max_fpr", None)
-        if name == "RocAuc" and max_fpr is None:
+        if is_whole_auc(statistic):
             return None
-        got = name if max_fpr is None else f"{name} with max_fpr={max_fpr:g}"
+        partial = f" with max_fpr={statistic.max_fpr:g}" if is_binary_auc(statistic) else ""
         return (
-            f"{self.name!r} needs the whole area under one binary ROC curve; {got} is not that "
-            "(method='percentile' serves partial and averaged areas)"
+            f"{self.name!r} needs the whole area under one binary ROC curve; {type(statistic).__name__}{partial} is "
+            "not that (method='percentile' serves partial and averaged areas)"
         )
 
-    def bounds(self, evidence: Evidence, tails: Tails) -> Bounds:
+    def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Bounds from ``evidence.auc``."""
         auc: AucEvidence = evidence.auc
-        if 0 < auc.auc < 1:
-            low, high, remarks = self.interval(auc, tails)
-            return Bounds(*within_range(low, high, evidence.statistic), remarks)
-        k = min(auc.n_pos, auc.n_neg)
-        low, high = clopper_pearson(auc.auc * k, k, tails)
+        xp = namespace(auc.auc)
+        low, high = open_sides(*self.of_auc(auc, tails), tails, evidence.statistic.bounds)
+        least = tails.lower ** (1 / auc.pairs) if tails.has_lower else 0.0
+        most = 1 - tails.upper ** (1 / auc.pairs) if tails.has_upper else 1.0
+        low = xp.where(auc.auc <= 0, 0.0, xp.where(auc.auc >= 1, least, low))[()]
+        high = xp.where(auc.auc >= 1, 1.0, xp.where(auc.auc <= 0, most, high))[()]
+        return Bounds(low, high)
+
+    def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
+        """Say that the classes are separated, or on what a variance rests."""
+        auc: AucEvidence = evidence.auc
+        if not np.any(auc.separated):
+            return self.doubts(auc)
         remark = (
-            f"the classes are perfectly separated, so the {self.name!r} interval does not exist: the "
-            f"bound is method='clopper_pearson' on {k} disjoint pairs of a positive and a negative"
+            f"the classes are perfectly separated, so the {self.name!r} interval does not exist: the bound is "
+            f"method='clopper_pearson' on {int(np.min(auc.pairs))} disjoint pairs of a positive and a negative"
         )
-        return Bounds(float(low), float(high), (remark,))
+        return (remark,)
 
 
-def _delong_error(evidence: AucEvidence) -> tuple[float, tuple[str, ...]]:
-    """DeLong's standard error, or the greatest one possible with a remark."""
-    variance = evidence.variance
-    if variance > 0:
-        return math.sqrt(variance), ()
-    k = min(evidence.n_pos, evidence.n_neg)
+def _delong_error(auc: AucEvidence) -> Any:
+    """DeLong's standard error, or the greatest one possible."""
+    xp = namespace(auc.auc)
+    return xp.sqrt(xp.where(auc.variance > 0, auc.variance, auc.auc * (1 - auc.auc) / auc.pairs))
+
+
+def _delong_doubts(auc: AucEvidence) -> tuple[str, ...]:
+    if np.all(auc.variance > 0):
+        return ()
+    k = int(np.min(auc.pairs))
     if k == 1:
         reason = "a class has a single member, so DeLong's variance does not exist"
     else:
         reason = "all scores are equal, so DeLong's variance is zero"
-    remark = f"{reason}: its upper bound A (1 - A) / {k} was used; method='hanley_mcneil' models it instead"
-    return math.sqrt(evidence.auc * (1 - evidence.auc) / k), (remark,)
+    return (f"{reason}: its upper bound A (1 - A) / {k} was used; method='hanley_mcneil' models it instead",)
 
 
 @record
@@ -299,13 +323,16 @@ class DeLong(AucMethod):
        of Mathematical Statistics 28, 933-945.
     """
 
-    name: ClassVar[str] = "delong"
-    leaves_range: ClassVar[bool] = True
+    name = "delong"
+    leaves_range = True
 
-    def interval(self, evidence: AucEvidence, tails: Tails) -> Bounds:
+    def of_auc(self, auc: AucEvidence, tails: Tails) -> Bounds:
         """Return bounds for classes that are not perfectly separated."""
-        error, remarks = _delong_error(evidence)
-        return Bounds(*delta_interval(evidence.auc, error, tails), remarks)
+        return delta_interval(auc.auc, _delong_error(auc), tails)
+
+    def doubts(self, auc: AucEvidence) -> tuple[str, ...]:
+        """Say that the variance was replaced by its upper bound."""
+        return _delong_doubts(auc)
 
 
 @record
@@ -320,12 +347,15 @@ class DeLongLogit(AucMethod):
        Prediction, chapter 5.
     """
 
-    name: ClassVar[str] = "delong_logit"
+    name = "delong_logit"
 
-    def interval(self, evidence: AucEvidence, tails: Tails) -> Bounds:
+    def of_auc(self, auc: AucEvidence, tails: Tails) -> Bounds:
         """Return bounds for classes that are not perfectly separated."""
-        error, remarks = _delong_error(evidence)
-        return Bounds(*delta_interval(evidence.auc, error, tails, "logit"), remarks)
+        return delta_interval(auc.auc, _delong_error(auc), tails, "logit")
+
+    def doubts(self, auc: AucEvidence) -> tuple[str, ...]:
+        """Say that the variance was replaced by its upper bound."""
+        return _delong_doubts(auc)
 
 
 @record
@@ -342,18 +372,22 @@ class HanleyMcNeil(AucMethod):
        143, 29-36, eq. (1).
     """
 
-    name: ClassVar[str] = "hanley_mcneil"
-    leaves_range: ClassVar[bool] = True
+    name = "hanley_mcneil"
+    leaves_range = True
 
-    def interval(self, evidence: AucEvidence, tails: Tails) -> Bounds:
+    def of_auc(self, auc: AucEvidence, tails: Tails) -> Bounds:
         """Return bounds for classes that are not perfectly separated."""
-        a, m, n = evidence.auc, evidence.n_pos, evidence.n_neg
+        a, m, n = auc.auc, 1.0 * auc.n_pos, 1.0 * auc.n_neg
         both_pos, both_neg = a / (2 - a) - a**2, 2 * a**2 / (1 + a) - a**2
         variance = (a * (1 - a) + (m - 1) * both_pos + (n - 1) * both_neg) / (m * n)
-        remarks: tuple[str, ...] = ()
-        if min(m, n) == 1:
-            remarks = (
-                "a class has a single member: the variance of 'hanley_mcneil' rests on its model alone; "
-                "method='delong_logit' gives a conservative interval",
-            )
-        return Bounds(*delta_interval(a, math.sqrt(variance), tails), remarks)
+        return delta_interval(a, namespace(a).sqrt(variance), tails)
+
+    def doubts(self, auc: AucEvidence) -> tuple[str, ...]:
+        """Say that a single member of a class tells nothing of its spread."""
+        if np.min(auc.pairs) > 1:
+            return ()
+        remark = (
+            "a class has a single member: the variance of 'hanley_mcneil' rests on its model alone; "
+            "method='delong_logit' gives a conservative interval"
+        )
+        return (remark,)

@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 import abc
-import dataclasses
-import functools
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from jaxci.checks import ALTERNATIVES
-from jaxci.intervals.replicates import Drawn, Rows
+from jaxci.records import record, static
+from jaxci.resampling.laws import BootstrapDistribution, Drawn
+from jaxci.special import namespace, ndtri
 from jaxci.statistics.base import Statistic
 
 
-class Tails(NamedTuple):
-    """Error probability allowed below and above; a zero means that side is unbounded."""
+class NoInterval(ValueError):
+    """There is no interval at this sample size, or on these data; the message says what there is."""
 
-    lower: float
-    upper: float
+
+@record
+class Tails:
+    """Error probability allowed below and above.
+
+    A side without a bound has ``has_lower`` or ``has_upper`` False; its probability is 0 and is never read.
+    """
+
+    lower: Any
+    upper: Any
+    has_lower: bool = static(default=True)
+    has_upper: bool = static(default=True)
+
+    @property
+    def sides(self) -> tuple[float, float]:
+        """Both probabilities as numbers on the host, 0 on a side without a bound."""
+        return float(self.lower) if self.has_lower else 0.0, float(self.upper) if self.has_upper else 0.0
 
 
 def tails(confidence_level: float, alternative: str = "two-sided") -> Tails:
@@ -30,104 +45,152 @@ def tails(confidence_level: float, alternative: str = "two-sided") -> Tails:
     if alternative == "two-sided":
         return Tails(alpha / 2, alpha / 2)
     if alternative == "less":
-        return Tails(0.0, alpha)
+        return Tails(0.0, alpha, has_lower=False)
     if alternative == "greater":
-        return Tails(alpha, 0.0)
+        return Tails(alpha, 0.0, has_upper=False)
     raise ValueError(f"alternative must be one of {ALTERNATIVES}; got {alternative!r}")
 
 
+def normal_steps(tails: Tails) -> tuple[Any, Any]:
+    """Return the standard normal quantile of one minus each tail, 0 on an open side, whose value is discarded."""
+    down = -ndtri(tails.lower) if tails.has_lower else 0.0
+    return down, -ndtri(tails.upper) if tails.has_upper else 0.0
+
+
 class Bounds(NamedTuple):
-    """Interval bounds (arrays of one shape) and remarks that became warnings."""
+    """Interval bounds: arrays (...) over data sets, NaN where there is no interval."""
 
     low: Any
     high: Any
-    remarks: tuple[str, ...] = ()
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+def open_sides(low: Any, high: Any, tails: Tails, ends: tuple[float, float]) -> Bounds:
+    """Return bounds (...) with an end of the range on a side that has none, NaN where the other is."""
+    xp = namespace(low, high)
+    if not tails.has_lower:
+        low = xp.where(xp.isnan(high), xp.nan, ends[0])[()]
+    if not tails.has_upper:
+        high = xp.where(xp.isnan(low), xp.nan, ends[1])[()]
+    return Bounds(low, high)
+
+
+@record
 class Evidence:
-    """Everything an interval may be read from. A method declares the fields it needs.
+    """Everything an interval may be read from: a pytree whose arrays have leading axes (...) over data sets.
 
-    Shapes are those of one data set; bootstrap methods, z, t and the proportion methods also
-    take stacks of data sets, with leading axes (...) on every array.
+    A method declares the fields it needs. All arrays are NumPy's, or all are JAX's.
 
     Attributes
     ----------
     statistic : Statistic
         The statistic the interval is about.
-    estimate : float
+    estimate : (...) array
         Its value on the data.
     n : int
-        Number of independent units (rows, or clusters).
-    count, nobs : float
+        Number of independent units (rows, or clusters); static.
+    count, nobs : (...) arrays
         Successes and trials of a proportion.
-    values : (n,) array
+    values : (..., n) array
         Per-observation values whose mean, or whose order statistics, the estimate is.
-    standard_error : float
+    standard_error : (...) array
         Influence-function standard error, ``sqrt(sum L_i**2) / n``.
-    acceleration : float
-        BCa acceleration.
-    replicates : (B,) array
-        Bootstrap replicates.
-    replicate_errors : (B,) array
-        Standard error at each replicate (studentized bootstrap).
-    distribution : object
-        Exact bootstrap distribution (see :mod:`jaxci.resampling.exact`).
-    auc : object
-        Counts and placement values of a ROC curve (see :mod:`jaxci.intervals.auc`).
-    law : Rows
-        Bootstrap distributions that are known already, in place of ``replicates``.
-    curvature : object
-        Second-order terms of the ABC interval.
-    uniform : float
-        A draw from (0, 1) for a method that is randomized.
+    acceleration : (...) array
+        BCa acceleration; NaN where it is 0/0.
+    distribution : BootstrapDistribution
+        Distribution of the drawn replicates.
+    core : (...) array
+        Where the replicates of ``distribution`` are mapped (see :class:`~jaxci.resampling.laws.Drawn`), the estimate
+        before the map: ties with it are then seen exactly.
+    pivots : Drawn
+        Distribution of ``(replicate - estimate) / its own standard error``, NaN where that error is zero.
+    law : BootstrapDistribution
+        Exact bootstrap distribution.
+    auc : AucEvidence
+        Counts and placement variances of a ROC curve (see :mod:`jaxci.intervals.auc`).
+    curvature : Curvature
+        Second-order terms of the ABC interval (see :mod:`jaxci.intervals.approximate`).
+    uniform : (...) array
+        A draw from (0, 1) for a method that is randomized or draws for itself.
     """
 
     statistic: Statistic
     estimate: Any
-    n: int
+    n: int = static()
     count: Any = None
     nobs: Any = None
-    values: np.ndarray | None = None
+    values: Any = None
     standard_error: Any = None
     acceleration: Any = None
-    replicates: np.ndarray | None = None
-    replicate_errors: np.ndarray | None = None
-    distribution: Any = None
+    distribution: BootstrapDistribution | None = None
+    core: Any = None
+    pivots: Drawn | None = None
+    law: BootstrapDistribution | None = None
     auc: Any = None
     curvature: Any = None
     uniform: Any = None
 
-    law: Rows | None = None
-
-    @functools.cached_property
-    def rows(self) -> Rows:
-        """The bootstrap distributions: ``law`` where it is known, else the sorted replicates."""
-        if self.law is not None:
-            return self.law
-        assert self.replicates is not None
-        return Drawn.of(self.replicates)
+    @property
+    def xp(self) -> Any:
+        """Array namespace of the evidence: ``numpy`` or ``jax.numpy``."""
+        return namespace(self.estimate)
 
 
 class Method(abc.ABC):
     """An interval method: a frozen :func:`~jaxci.records.record`.
 
-    Class attributes: ``name`` (the word users type), ``needs`` (fields of
-    :class:`Evidence`), ``assumes_iid`` (refuses clusters, strata and weights),
-    ``leaves_range`` (bounds may fall outside the estimand's range and are then clipped),
-    ``one_by_one`` (reads the evidence of one data set only, not of a stack of them).
+    Class attributes: ``name`` (the word users type), ``assumes_iid`` (refuses clusters, strata and
+    weights), ``leaves_range`` (bounds may fall outside the estimand's range and are then clipped).
+
+    The work is in three parts. :meth:`critical` is host code that knows the sample size and the level but no data;
+    :meth:`bounds` is array code, on NumPy arrays or traced by JAX, for stacks of data sets; :meth:`remarks` is host
+    code that says what a reader of one interval should know.
     """
 
     name: ClassVar[str]
-    needs: ClassVar[frozenset[str]]
     assumes_iid: ClassVar[bool] = False
     leaves_range: ClassVar[bool] = False
-    one_by_one: ClassVar[bool] = False
+
+    @property
+    @abc.abstractmethod
+    def needs(self) -> frozenset[str]:
+        """What the method reads: fields of :class:`Evidence`, and "replicates" for ``distribution``."""
+
+    @property
+    def by_jackknife(self) -> bool:
+        """Whether the acceleration it reads must come from leave-one-out values."""
+        return False
 
     @abc.abstractmethod
     def refusal(self, statistic: Statistic) -> str | None:
         """Return why the method cannot serve ``statistic``, or None if it can."""
 
+    def critical(self, statistic: Statistic, n: int, tails: Tails) -> Any:
+        """Return the critical values that :meth:`bounds` reads: a pytree of NumPy numbers and arrays.
+
+        Raises
+        ------
+        NoInterval
+            If there is no interval at this n.
+        """
+        return ()
+
     @abc.abstractmethod
-    def bounds(self, evidence: Evidence, tails: Tails) -> Bounds:
-        """Return the bounds; a side with a zero tail is the end of the estimand's range."""
+    def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
+        """Return the bounds (...), NaN where there is no interval; an open side is the end of the estimand's range."""
+
+    def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
+        """Say what a reader of the interval of one data set should know.
+
+        Raises
+        ------
+        NoInterval
+            If the data are none that the method is for, so that there is no interval.
+        """
+        return ()
+
+    def interval(self, evidence: Evidence, tails: Tails) -> tuple[Bounds, tuple[str, ...]]:
+        """Return bounds and remarks for one data set on the host."""
+        critical = self.critical(evidence.statistic, evidence.n, tails)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            bounds = self.bounds(evidence, tails, critical)
+        return bounds, self.remarks(evidence, bounds)

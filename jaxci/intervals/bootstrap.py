@@ -1,54 +1,66 @@
-"""Bootstrap intervals: every one is read from the same replicates.
+"""Bootstrap intervals: every one is read from the same distribution, drawn or computed.
 
-``Evidence.replicates`` may hold NaN (undefined resamples); bounds use the defined ones and
-the caller reports how many were not. Replicate quantiles are linear (NumPy's default). All
-methods work on stacks of data sets: replicates (..., B) and estimates (...).
+Replicates may be undefined (NaN); bounds use the defined ones and the caller reports how many were not. All methods
+work on stacks of data sets: distributions and estimates (...).
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy import special
 
-from jaxci.intervals.base import Bounds, Evidence, Method, Tails
-from jaxci.intervals.replicates import Drawn
+from jaxci.intervals.base import Bounds, Evidence, Method, Tails, normal_steps, open_sides
 from jaxci.records import record, static
+from jaxci.resampling.laws import BootstrapDistribution, Drawn
+from jaxci.special import namespace, ndtr, ndtri
 from jaxci.statistics.base import Statistic
 
 
 def smallest_bank(tails: Tails) -> int:
     """Return the smallest B whose extreme replicates still lie beyond the tails: ``1/tail - 1``."""
-    return max(math.ceil(1 / tail - 1 - 1e-9) for tail in tails if tail > 0)
+    return max(math.ceil(1 / tail - 1 - 1e-9) for tail in tails.sides if tail > 0)
 
 
-def open_ends(low: ArrayLike, high: ArrayLike, evidence: Evidence, tails: Tails) -> Bounds:
-    """Return bounds with the end of the estimand's range on a side that has no tail."""
-    bottom, top = evidence.statistic.bounds
-    low = np.asarray(low) if tails.lower > 0 else np.full_like(high, bottom)
-    high = np.asarray(high) if tails.upper > 0 else np.full_like(low, top)
-    return Bounds(low[()], high[()])
+def median_bias(evidence: Evidence) -> Any:
+    """Return z0: the normal quantile of the share of the distribution below the estimate, ties half."""
+    return ndtri(_distribution(evidence).share_below(evidence.estimate, evidence.core))
 
 
-def median_bias(evidence: Evidence) -> np.ndarray:
-    """Return z0: the normal quantile of the share of replicates below the estimate, ties half."""
-    return special.ndtri(evidence.rows.share_below(evidence.estimate))
+def adjusted_probability(p: Any, z0: Any, acceleration: Any) -> Any:
+    """Return the BCa-adjusted probability of a tail quantile (Efron 1987, eq. 2.3)."""
+    shifted = z0 + ndtri(p)
+    return ndtr(z0 + shifted / (1 - acceleration * shifted))
 
 
-def adjusted_probability(p: float, z0: ArrayLike, acceleration: ArrayLike) -> np.ndarray:
-    """Return the BCa-adjusted probability of a tail quantile (Efron 1987, eq. 2.3); 0 and 1 stay."""
-    if p in (0.0, 1.0):
-        return np.full(np.shape(z0), p)
-    shifted = z0 + special.ndtri(p)
-    return special.ndtr(z0 + shifted / (1 - acceleration * shifted))
+def studentized_pivots(replicates: Any, errors: Any, estimate: Any, standard_error: Any) -> Drawn:
+    """Return the distribution of ``(replicate - estimate) / its own error``; NaN where that error is zero.
+
+    Parameters
+    ----------
+    replicates, errors : (..., B) arrays
+        Replicates and the standard error at each.
+    estimate, standard_error : (...) arrays
+        The same on the data. An error below 1e-12 of it is zero.
+    """
+    xp = namespace(replicates, estimate)
+    least = 1e-12 * xp.maximum(xp.asarray(standard_error), np.finfo(float).tiny)[..., None]
+    varies = errors > least
+    apart = replicates - xp.asarray(estimate)[..., None]
+    return Drawn.of(xp.where(varies, apart / xp.where(varies, errors, 1.0), xp.nan))
 
 
-def _quantiles(evidence: Evidence, tails: Tails, z0: ArrayLike = 0.0, acceleration: ArrayLike = 0.0) -> Bounds:
-    """Read replicate quantiles at the tails, adjusted for bias and acceleration."""
+def _distribution(evidence: Evidence) -> BootstrapDistribution:
+    assert evidence.distribution is not None
+    return evidence.distribution
+
+
+def _quantiles(evidence: Evidence, tails: Tails, z0: Any, acceleration: Any) -> Bounds:
+    """Read quantiles at the tails, adjusted for bias and acceleration."""
     low, high = (adjusted_probability(p, z0, acceleration) for p in (tails.lower, 1 - tails.upper))
-    return open_ends(evidence.rows.quantile(low), evidence.rows.quantile(high), evidence, tails)
+    law = _distribution(evidence)
+    return open_sides(law.quantile(low), law.quantile(high), tails, evidence.statistic.bounds)
 
 
 class BootstrapMethod(Method):
@@ -67,10 +79,11 @@ class Percentile(BootstrapMethod):
 
     name = "percentile"
 
-    def bounds(self, evidence: Evidence, tails: Tails) -> Bounds:
-        """Return the replicate quantiles at the tails."""
-        low, high = (evidence.rows.quantile(p) for p in (tails.lower, 1 - tails.upper))
-        return open_ends(low, high, evidence, tails)
+    def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
+        """Return the quantiles at the tails."""
+        law = _distribution(evidence)
+        low, high = law.quantile(tails.lower), law.quantile(1 - tails.upper)
+        return open_sides(low, high, tails, evidence.statistic.bounds)
 
 
 @record
@@ -80,10 +93,11 @@ class Basic(BootstrapMethod):
     name = "basic"
     leaves_range = True
 
-    def bounds(self, evidence: Evidence, tails: Tails) -> Bounds:
+    def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Return ``2 estimate - quantile`` at the opposite tails."""
-        low, high = (evidence.rows.quantile(p) for p in (1 - tails.lower, tails.upper))
-        return open_ends(2 * evidence.estimate - low, 2 * evidence.estimate - high, evidence, tails)
+        law, estimate = _distribution(evidence), evidence.estimate
+        low, high = 2 * estimate - law.quantile(1 - tails.lower), 2 * estimate - law.quantile(tails.upper)
+        return open_sides(low, high, tails, evidence.statistic.bounds)
 
 
 @record
@@ -93,12 +107,12 @@ class Normal(BootstrapMethod):
     name = "normal"
     leaves_range = True
 
-    def bounds(self, evidence: Evidence, tails: Tails) -> Bounds:
+    def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Return ``estimate - bias +- z sd``; bias is the mean replicate minus the estimate."""
-        centre = 2 * evidence.estimate - evidence.rows.mean
-        error = evidence.rows.deviation
-        low = centre + special.ndtri(tails.lower or 0.5) * error
-        return open_ends(low, centre - special.ndtri(tails.upper or 0.5) * error, evidence, tails)
+        law = _distribution(evidence)
+        centre, error = 2 * evidence.estimate - law.mean, law.deviation
+        down, up = normal_steps(tails)
+        return open_sides(centre - down * error, centre + up * error, tails, evidence.statistic.bounds)
 
 
 @record
@@ -107,9 +121,9 @@ class BC(BootstrapMethod):
 
     name = "bc"
 
-    def bounds(self, evidence: Evidence, tails: Tails) -> Bounds:
-        """Return replicate quantiles at bias-corrected probabilities."""
-        return _quantiles(evidence, tails, median_bias(evidence))
+    def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
+        """Return quantiles at bias-corrected probabilities."""
+        return _quantiles(evidence, tails, median_bias(evidence), 0.0)
 
 
 DEGENERATE = (
@@ -124,7 +138,7 @@ class BCa(BootstrapMethod):
 
     ``acceleration`` "influence" uses derivatives where the statistic has them and
     leave-one-out values elsewhere; "jackknife" always leave-one-out values, as SciPy does.
-    ``degenerate`` says what a 0/0 acceleration becomes: "bc" (zero, with a warning) or "nan".
+    ``degenerate`` says what a 0/0 acceleration becomes: "bc" (zero, with a remark) or "nan".
     """
 
     name = "bca"
@@ -133,16 +147,22 @@ class BCa(BootstrapMethod):
     acceleration: str = static(default="influence")
     degenerate: str = static(default="bc")
 
-    def bounds(self, evidence: Evidence, tails: Tails) -> Bounds:
-        """Return replicate quantiles at BCa probabilities."""
-        assert evidence.acceleration is not None
-        acceleration = np.asarray(evidence.acceleration)
-        degenerate = np.isnan(acceleration)
-        remarks: tuple[str, ...] = ()
-        if self.degenerate == "bc" and degenerate.any():
-            acceleration = np.where(degenerate, 0.0, acceleration)
-            remarks = (DEGENERATE,)
-        return _quantiles(evidence, tails, median_bias(evidence), acceleration)._replace(remarks=remarks)
+    @property
+    def by_jackknife(self) -> bool:
+        """Whether the acceleration must come from leave-one-out values."""
+        return self.acceleration == "jackknife"
+
+    def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
+        """Return quantiles at BCa probabilities."""
+        acceleration, xp = evidence.acceleration, evidence.xp
+        if self.degenerate == "bc":
+            acceleration = xp.where(xp.isnan(acceleration), 0.0, acceleration)
+        return _quantiles(evidence, tails, median_bias(evidence), acceleration)
+
+    def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
+        """Say that the acceleration was 0/0."""
+        degenerate = self.degenerate == "bc" and np.isnan(evidence.acceleration).any()
+        return (DEGENERATE,) if degenerate else ()
 
 
 @record
@@ -153,7 +173,7 @@ class Studentized(BootstrapMethod):
     """
 
     name = "studentized"
-    needs = frozenset({"replicates", "replicate_errors", "standard_error"})
+    needs = frozenset({"replicates", "pivots", "standard_error"})
     leaves_range = True
 
     def refusal(self, statistic: Statistic) -> str | None:
@@ -162,23 +182,21 @@ class Studentized(BootstrapMethod):
             return None
         return "the studentized bootstrap needs a differentiable statistic; use 'percentile' or 'bca'"
 
-    def bounds(self, evidence: Evidence, tails: Tails) -> Bounds:
+    def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Return ``estimate - t_quantile * standard_error``."""
-        assert evidence.replicates is not None
-        assert evidence.replicate_errors is not None
-        assert evidence.standard_error is not None
-        estimate, error = np.asarray(evidence.estimate)[..., None], np.asarray(evidence.standard_error)
-        least = 1e-12 * np.maximum(error, np.finfo(float).tiny)[..., None]
-        flat = ~np.isnan(evidence.replicates) & ~(evidence.replicate_errors > least)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            pivots = np.where(flat, np.nan, (evidence.replicates - estimate) / evidence.replicate_errors)
-        rows = Drawn.of(pivots)
-        low = evidence.estimate - rows.quantile(1 - tails.lower) * error
-        high = evidence.estimate - rows.quantile(tails.upper) * error
-        lost = int(np.sum(flat))
-        remarks: tuple[str, ...] = ()
-        if lost == flat.size:
-            remarks = ("every resample has zero standard error; use 'percentile'",)
-        elif lost:
-            remarks = (f"{lost} resamples have zero standard error and were left out of the pivots",)
-        return open_ends(low, high, evidence, tails)._replace(remarks=remarks)
+        assert evidence.pivots is not None
+        estimate, error = evidence.estimate, evidence.standard_error
+        low = estimate - evidence.pivots.quantile(1 - tails.lower) * error
+        high = estimate - evidence.pivots.quantile(tails.upper) * error
+        return open_sides(low, high, tails, evidence.statistic.bounds)
+
+    def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
+        """Say how many defined resamples have no pivot."""
+        assert evidence.pivots is not None
+        drawn = evidence.distribution
+        assert isinstance(drawn, Drawn)
+        kept = int(np.sum(evidence.pivots.count))
+        lost = int(np.sum(drawn.count)) - kept
+        if lost and not kept:
+            return ("every resample has zero standard error; use 'percentile'",)
+        return (f"{lost} resamples have zero standard error and were left out of the pivots",) if lost else ()

@@ -2,7 +2,7 @@
 
 ``x`` are n independent observations with mean ``mu``, known to lie in ``[a, b]``. Each side misses
 with probability at most its tail, whatever the distribution. Bounds are not clipped to [a, b],
-except that a side whose tail is zero is the end of the range.
+except that an open side is the end of the range.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jaxci.intervals.base import Bounds, Evidence, Method, Tails
+from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails, open_sides
 from jaxci.intervals.parametric import mean_refusal
 from jaxci.records import record
+from jaxci.special import namespace
 from jaxci.statistics.base import Statistic, padded
 
 Range = tuple[float, float]
@@ -44,11 +45,14 @@ def _checked(values: ArrayLike, bounds: Range, least: int = 1) -> tuple[np.ndarr
     return x, low, high
 
 
-def _log_inverse(tail: float, factor: float = 1.0) -> float:
-    return math.log(factor / tail) if tail > 0 else math.inf
+def _logs(tails: Tails, factor: float = 1.0) -> tuple[Any, Any]:
+    """Return ``log(factor / tail)`` of each side; 1 on an open one, whose bound is discarded."""
+    xp = namespace(tails.lower, tails.upper)
+    down = xp.log(factor / tails.lower) if tails.has_lower else 1.0
+    return down, xp.log(factor / tails.upper) if tails.has_upper else 1.0
 
 
-def hoeffding(values: ArrayLike, bounds: Range, tails: Tails) -> tuple[float, float]:
+def hoeffding(values: ArrayLike, bounds: Range, tails: Tails) -> Bounds:
     """Hoeffding's interval ``xbar +- (b - a) sqrt(ln(1/tail) / (2n))``.
 
     Parameters
@@ -80,11 +84,16 @@ def hoeffding(values: ArrayLike, bounds: Range, tails: Tails) -> tuple[float, fl
     .. [1] Hoeffding (1963), JASA 58, 13-30, theorem 2.
     """
     x, a, b = _checked(values, bounds)
-    steps = [(b - a) * math.sqrt(_log_inverse(tail) / (2 * x.size)) for tail in tails]
-    return _sides(float(x.mean()), steps, a, b)
+    return _hoeffding(x, (a, b), tails)
 
 
-def empirical_bernstein(values: ArrayLike, bounds: Range, tails: Tails) -> tuple[float, float]:
+def _hoeffding(x: Any, ends: Range, tails: Tails) -> Bounds:
+    xp, mean = namespace(x), x.mean(axis=-1)
+    down, up = ((ends[1] - ends[0]) * xp.sqrt(log / (2 * x.shape[-1])) for log in _logs(tails))
+    return open_sides(mean - down, mean + up, tails, ends)
+
+
+def empirical_bernstein(values: ArrayLike, bounds: Range, tails: Tails) -> Bounds:
     """Maurer and Pontil's interval, ``xbar +- s sqrt(2L/n) + 7 (b - a) L / (3(n - 1))``.
 
     ``L = ln(2/tail)``, and ``s`` is the standard deviation with ddof 1.
@@ -119,21 +128,17 @@ def empirical_bernstein(values: ArrayLike, bounds: Range, tails: Tails) -> tuple
        COLT, theorem 4.
     """
     x, a, b = _checked(values, bounds, least=2)
-    n, sd = x.size, float(x.std(ddof=1))
-    steps = []
-    for tail in tails:
-        log = _log_inverse(tail, 2.0)
-        spread = sd * math.sqrt(2 * log / n) if sd > 0 else 0.0
-        steps.append(spread + 7 * (b - a) * log / (3 * (n - 1)))
-    return _sides(float(x.mean()), steps, a, b)
+    return _empirical_bernstein(x, (a, b), tails)
 
 
-def _sides(mean: float, steps: list[float], a: float, b: float) -> tuple[float, float]:
-    down, up = steps
-    return (a if math.isinf(down) else mean - down), (b if math.isinf(up) else mean + up)
+def _empirical_bernstein(x: Any, ends: Range, tails: Tails) -> Bounds:
+    xp, n = namespace(x), x.shape[-1]
+    mean, sd = x.mean(axis=-1), xp.std(x, axis=-1, ddof=1)
+    down, up = (sd * xp.sqrt(2 * log / n) + 7 * (ends[1] - ends[0]) * log / (3 * (n - 1)) for log in _logs(tails, 2.0))
+    return open_sides(mean - down, mean + up, tails, ends)
 
 
-def betting(values: ArrayLike, bounds: Range, tails: Tails) -> tuple[float, float]:
+def betting(values: ArrayLike, bounds: Range, tails: Tails) -> Bounds:
     """Betting interval: the means against which no gambler grows rich on these observations.
 
     With observations scaled to [0, 1], a gambler who holds that the mean exceeds ``m`` ends with
@@ -183,24 +188,29 @@ def betting(values: ArrayLike, bounds: Range, tails: Tails) -> tuple[float, floa
        JRSS B 86(1), 1-27, theorem 3, with their bets for a fixed n.
     """
     x, a, b = _checked(values, bounds)
-    n = x.size
-    scaled = np.zeros((2, padded(n)))
-    scaled[0, :n] = np.clip((x - a) / (b - a), 0, 1)
-    scaled[1, :n] = np.clip((b - x) / (b - a), 0, 1)
-    # any positive tail will do for a side that is unbounded and discarded below
-    logs = np.array([_log_inverse(tail) if tail > 0 else 1.0 for tail in tails])
+    return _betting(x, (a, b), tails)
+
+
+def _betting(x: Any, ends: Range, tails: Tails) -> Bounds:
+    xp, n, (a, b) = namespace(x), x.shape[-1], ends
+    # NumPy's rows are filled up to a padded size and handed to the compiled program.
+    size = padded(n) if xp is np else n
+    rows = xp.clip(xp.stack([(x - a) / (b - a), (b - x) / (b - a)]), 0, 1).reshape(2, -1, n)
+    rows = xp.concatenate([rows, xp.zeros((2, rows.shape[1], size - n))], axis=-1)
+    logs = xp.stack(xp.broadcast_arrays(*(xp.asarray(log, float) for log in _logs(tails))))
     with jax.enable_x64(True):
-        down, up = np.asarray(_betting_lower(scaled, np.float64(n), logs))
-    low = a + (b - a) * float(down) if tails.lower > 0 else a
-    high = b - (b - a) * float(up) if tails.upper > 0 else b
-    mean = float(x.mean())
-    return max(min(low, mean), a), min(max(high, mean), b)
+        found = _betting_lower(rows, xp.asarray(n, float), logs)
+    down, up = xp.asarray(found).reshape(2, *x.shape[:-1])
+    mean = x.mean(axis=-1)
+    low, high = xp.maximum(xp.minimum(a + (b - a) * down, mean), a), xp.minimum(xp.maximum(b - (b - a) * up, mean), b)
+    return open_sides(low, high, tails, ends)
 
 
 @jax.jit
 @functools.partial(jax.vmap, in_axes=(0, None, 0))
+@functools.partial(jax.vmap, in_axes=(0, None, None))
 def _betting_lower(x: jax.Array, n: jax.Array, log_inverse: jax.Array) -> jax.Array:
-    """Lower bound from observations in [0, 1], of which the first ``n`` count."""
+    """Lower bounds (2, R) from observations (2, R, m) in [0, 1], of which the first ``n`` count, by side."""
     t = jnp.arange(1, x.size + 1)
     valid = t <= n
     mean = (0.5 + jnp.cumsum(x)) / (t + 1)
@@ -225,18 +235,18 @@ class ConcentrationMethod(Method):
     low: Any
     high: Any
 
-    needs: ClassVar[frozenset[str]] = frozenset({"values"})
-    one_by_one: ClassVar[bool] = True
-    assumes_iid: ClassVar[bool] = True
+    needs = frozenset({"values"})
+    assumes_iid = True
+    least: ClassVar[int] = 1
 
     @abc.abstractmethod
-    def interval(self, values: ArrayLike, bounds: Range, tails: Tails) -> tuple[float, float]:
-        """Return (low, high) from values and their range."""
+    def of_values(self, values: Any, ends: Range, tails: Tails) -> Bounds:
+        """Return bounds (...) from values (..., n) and the ends of their range."""
 
     def value_range(self, statistic: Statistic) -> Range:
         """Range of the values: ``low`` and ``high`` where given, else the statistic's bounds."""
         low, high = statistic.bounds
-        return (low if self.low is None else float(self.low)), (high if self.high is None else float(self.high))
+        return (low if self.low is None else self.low), (high if self.high is None else self.high)
 
     def refusal(self, statistic: Statistic) -> str | None:
         """Refuse what is not a plain mean, or has no finite range."""
@@ -247,16 +257,37 @@ class ConcentrationMethod(Method):
             )
         return mean_refusal(self.name, statistic)
 
-    def bounds(self, evidence: Evidence, tails: Tails) -> Bounds:
-        """Bounds from ``evidence.values``."""
-        assert evidence.values is not None
-        bottom, top = self.value_range(evidence.statistic)
-        low, high = self.interval(evidence.values, (bottom, top), tails)
-        own = self.low is not None or self.high is not None
-        if not own or (low >= bottom and high <= top):
-            return Bounds(low, high)
-        remark = f"the {self.name!r} interval was clipped to the range given, {bottom:g} to {top:g}"
-        return Bounds(max(low, bottom), min(high, top), (remark,))
+    def critical(self, statistic: Statistic, n: int, tails: Tails) -> Any:
+        """Refuse too few values."""
+        if n < self.least:
+            raise NoInterval(f"values must be one row of at least {self.least} numbers; got shape ({n},)")
+        return ()
+
+    def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
+        """Bounds from ``evidence.values``, within the method's own range; NaN where a value lies outside."""
+        xp, values, ends = evidence.xp, evidence.values, self.value_range(evidence.statistic)
+        low, high = self.of_values(values, ends, tails)
+        inside = xp.all((values >= ends[0]) & (values <= ends[1]), axis=-1)
+        if self._own:
+            low, high = xp.maximum(low, ends[0]), xp.minimum(high, ends[1])
+        return Bounds(xp.where(inside, low, xp.nan)[()], xp.where(inside, high, xp.nan)[()])
+
+    @property
+    def _own(self) -> bool:
+        return self.low is not None or self.high is not None
+
+    def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
+        """Refuse values outside the range; say that bounds were clipped to the method's own."""
+        ends = self.value_range(evidence.statistic)
+        _checked(np.ravel(evidence.values), ends)
+        if not (self._own and self.leaves_range):
+            return ()
+        at_low, at_high = np.all(bounds.low == ends[0]), np.all(bounds.high == ends[1])
+        down, up = np.mean(evidence.values) - bounds.low, bounds.high - np.mean(evidence.values)
+        # the sides are equally long, unless one was cut off
+        if (at_low and at_high) or (at_low and np.all(down < up)) or (at_high and np.all(up < down)):
+            return (f"the {self.name!r} interval was clipped to the range given, {ends[0]:g} to {ends[1]:g}",)
+        return ()
 
 
 @record
@@ -272,12 +303,12 @@ class Hoeffding(ConcentrationMethod):
     low: Any = None
     high: Any = None
 
-    name: ClassVar[str] = "hoeffding"
-    leaves_range: ClassVar[bool] = True
+    name = "hoeffding"
+    leaves_range = True
 
-    def interval(self, values: ArrayLike, bounds: Range, tails: Tails) -> tuple[float, float]:
-        """Return (low, high) from values and their range."""
-        return hoeffding(values, bounds, tails)
+    def of_values(self, values: Any, ends: Range, tails: Tails) -> Bounds:
+        """Return bounds (...) from values (..., n) and the ends of their range."""
+        return _hoeffding(values, ends, tails)
 
 
 @record
@@ -293,12 +324,13 @@ class EmpiricalBernstein(ConcentrationMethod):
     low: Any = None
     high: Any = None
 
-    name: ClassVar[str] = "empirical_bernstein"
-    leaves_range: ClassVar[bool] = True
+    name = "empirical_bernstein"
+    least = 2
+    leaves_range = True
 
-    def interval(self, values: ArrayLike, bounds: Range, tails: Tails) -> tuple[float, float]:
-        """Return (low, high) from values and their range."""
-        return empirical_bernstein(values, bounds, tails)
+    def of_values(self, values: Any, ends: Range, tails: Tails) -> Bounds:
+        """Return bounds (...) from values (..., n) and the ends of their range."""
+        return _empirical_bernstein(values, ends, tails)
 
 
 @record
@@ -314,8 +346,8 @@ class Betting(ConcentrationMethod):
     low: Any = None
     high: Any = None
 
-    name: ClassVar[str] = "betting"
+    name = "betting"
 
-    def interval(self, values: ArrayLike, bounds: Range, tails: Tails) -> tuple[float, float]:
-        """Return (low, high) from values and their range."""
-        return betting(values, bounds, tails)
+    def of_values(self, values: Any, ends: Range, tails: Tails) -> Bounds:
+        """Return bounds (...) from values (..., n) and the ends of their range."""
+        return _betting(values, ends, tails)

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import math
-
-from scipy import special
+import dataclasses
+from typing import Any
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails
-from jaxci.intervals.bootstrap import DEGENERATE, adjusted_probability
+from jaxci.intervals.bootstrap import Basic, BCa, BootstrapMethod, Percentile
+from jaxci.intervals.capabilities import has_exact_law
 from jaxci.records import record, static
 from jaxci.statistics.base import Statistic
 
-
-def has_exact_law(statistic: Statistic) -> bool:
-    """Whether the bootstrap distribution of ``statistic`` can be computed: means, proportions, quantiles."""
-    return (
-        hasattr(statistic, "row_values")
-        or getattr(statistic, "has_fixed_trials", False)
-        or (statistic.road == "order" and hasattr(statistic, "q"))
-    )
+ENDPOINTS: dict[str, BootstrapMethod] = {"percentile": Percentile(), "basic": Basic(), "bca": BCa()}
 
 
 @record
@@ -31,10 +24,19 @@ class Exact(Method):
     """
 
     name = "exact"
-    needs = frozenset({"distribution"})
     assumes_iid = True
 
     endpoints: str = static(default="percentile")
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The law, and what else the endpoints are read from."""
+        return frozenset({"law"}) | (self.read.needs - {"replicates"})
+
+    @property
+    def read(self) -> BootstrapMethod:
+        """The method whose endpoints are read."""
+        return ENDPOINTS[self.endpoints]
 
     def refusal(self, statistic: Statistic) -> str | None:
         """Refuse statistics whose bootstrap distribution has no closed form here."""
@@ -45,26 +47,14 @@ class Exact(Method):
             "use 'percentile' or 'bca'"
         )
 
-    def bounds(self, evidence: Evidence, tails: Tails) -> Bounds:
-        """Return quantiles of the distribution."""
-        law = evidence.distribution
-        root = getattr(evidence.statistic, "link", "identity") == "sqrt"
-        centre = evidence.estimate**2 if root else evidence.estimate
-        low, high = tails.lower, 1 - tails.upper
-        remarks: tuple[str, ...] = ()
-        if self.endpoints == "bca":
-            acceleration = evidence.acceleration
-            assert acceleration is not None
-            if math.isnan(acceleration):
-                acceleration, remarks = 0.0, (DEGENERATE,)
-            z0 = float(special.ndtri(law.cdf(centre)))
-            low, high = (float(adjusted_probability(p, z0, acceleration)) for p in (low, high))
-        elif self.endpoints == "basic":
-            low, high = tails.upper, 1 - tails.lower
-        ends = [float(law.quantile(low)), float(law.quantile(high))]
-        if root:
-            ends = [math.sqrt(max(end, 0.0)) for end in ends]
-        if self.endpoints == "basic":
-            ends = [2 * evidence.estimate - ends[1], 2 * evidence.estimate - ends[0]]
-        whole = evidence.statistic.bounds
-        return Bounds(ends[0] if tails.lower > 0 else whole[0], ends[1] if tails.upper > 0 else whole[1], remarks)
+    def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
+        """Return the endpoints, read from the law."""
+        return self.read.bounds(_of_law(evidence), tails, critical)
+
+    def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
+        """Say what the endpoints' method says."""
+        return self.read.remarks(_of_law(evidence), bounds)
+
+
+def _of_law(evidence: Evidence) -> Evidence:
+    return dataclasses.replace(evidence, distribution=evidence.law, core=None)

@@ -13,11 +13,15 @@ import functools
 import itertools
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from scipy import special
 
 from jaxci.intervals.base import Tails
+from jaxci.records import record
+from jaxci.resampling.laws import picked
+from jaxci.special import namespace
 
 SLACK = 1e-12
 """Rounding in sums of binomial probabilities."""
@@ -48,16 +52,20 @@ class RandomizedRanks:
     probabilities: tuple[float, float]
 
 
-@functools.lru_cache(maxsize=512)
 def randomized_ranks(n: int, u: float, tails: Tails) -> RandomizedRanks | None:
     """Return the randomized interval of least expected length (Zielinski and Zielinski 2005); None below the least n.
 
     Ties are broken by the smallest difference of the two tail probabilities, then by the smallest k.
     """
+    return _randomized_ranks(n, u, *tails.sides)
+
+
+@functools.lru_cache(maxsize=512)
+def _randomized_ranks(n: int, u: float, lower: float, upper: float) -> RandomizedRanks | None:
     law = below(n, u)
-    if tails.lower == 0 or tails.upper == 0:
-        return _one_sided(law, n, tails)
-    level = 1 - tails.lower - tails.upper
+    if lower == 0 or upper == 0:
+        return _one_sided(law, n, lower, upper)
+    level = 1 - lower - upper
     ranks = np.arange(1, n)
     by_length = {d: law[ranks[: n - d] + d] - law[ranks[: n - d]] for d in range(1, n)}
     best = {d: float(r.max()) for d, r in by_length.items()}
@@ -93,50 +101,68 @@ def _share(level: float, low: float, high: float) -> float:
     return 1.0 if high - low <= SLACK else float(np.clip((level - low) / (high - low), 0.0, 1.0))
 
 
-def _one_sided(law: np.ndarray, n: int, tails: Tails) -> RandomizedRanks | None:
-    if tails.upper == 0:
+def _one_sided(law: np.ndarray, n: int, lower: float, upper: float) -> RandomizedRanks | None:
+    if upper == 0:
         k = np.arange(n + 1)  # rank 0: no bound, level 1
         levels = 1 - law[k]
-        level = 1 - tails.lower
+        level = 1 - lower
         if levels[1] < level - SLACK:
             return None
         tight = int(np.flatnonzero(levels >= level - SLACK)[-1])
         loose = min(tight + 1, n)
         share = _share(level, float(levels[loose]), float(levels[tight]))
         return RandomizedRanks(((loose, n + 1), (tight, n + 1)), (1 - share, share))
-    mirrored = _one_sided(1 - law[::-1], n, Tails(tails.upper, 0.0))
+    mirrored = _one_sided(1 - law[::-1], n, upper, 0.0)
     if mirrored is None:
         return None
     (a, _), (b, _) = mirrored.ranks
     return RandomizedRanks(((0, n + 1 - a), (0, n + 1 - b)), mirrored.probabilities)
 
 
-def unit(position: float, n: int) -> np.ndarray:
-    """Return coefficients (n,) of ``Q_L`` at a real rank: ``(1 - e) X(i) + e X(i + 1)``, the extremes beyond them."""
-    place = min(max(position, 1.0), float(n))
-    i = min(math.floor(place), n - 1) if n > 1 else 1
-    out = np.zeros(n)
-    out[i - 1] = 1 - (place - i)
-    if n > 1:
-        out[i] += place - i
-    return out
+@record
+class Place:
+    """Where between two neighbouring order statistics an end lies: ``(1 - weight) X(rank) + weight X(rank + 1)``.
+
+    ``rank`` (...) counts from 1 to n - 1 (1 where n = 1), ``weight`` (...) is in [0, 1].
+    """
+
+    rank: Any
+    weight: Any
+
+    @classmethod
+    def at(cls, position: Any, n: int) -> Place:
+        """Return the place of ``Q_L`` at real ranks (...): the extremes beyond them."""
+        xp = namespace(position)
+        place = xp.clip(xp.asarray(position, float), 1.0, float(n))
+        rank = xp.clip(xp.floor(place), 1, max(n - 1, 1))
+        return cls(rank.astype(np.int32), place - rank)
+
+    def mirrored(self, n: int) -> Place:
+        """Return the place in a sample of n > 1 with its order reversed."""
+        return Place(n - self.rank, 1 - self.weight)
+
+    def of(self, ordered: Any) -> Any:
+        """Return the value (...) there of ascending values (..., n)."""
+        next_one = namespace(self.rank).minimum(self.rank, ordered.shape[-1] - 1)
+        low, high = picked(ordered, self.rank - 1), picked(ordered, next_one)
+        return low + self.weight * (high - low)
 
 
-def interpolated_quantile(v: float, n: int) -> np.ndarray:
-    """Return coefficients (n,) of ``Q_L(v)``, at rank (n + 1) v (type 6 of Hyndman and Fan)."""
-    return unit((n + 1) * v, n)
+def interpolated_quantile(v: Any, n: int) -> Place:
+    """Return the place of ``Q_L(v)``, at rank (n + 1) v (type 6 of Hyndman and Fan)."""
+    return Place.at((n + 1) * v, n)
 
 
 def asymptotic_positions(n: int, u: float, tails: Tails) -> tuple[float, float] | None:
     """Return the ranks n (u -+ z sqrt(u (1 - u) / n)) (eq. 10); None where one lies outside [1, n]."""
-    half = math.sqrt(u * (1 - u) * n)
-    k = n * u + special.ndtri(tails.lower) * half if tails.lower else 1.0
-    l = n * u - special.ndtri(tails.upper) * half if tails.upper else float(n)
+    half, (lower, upper) = math.sqrt(u * (1 - u) * n), tails.sides
+    k = n * u + special.ndtri(lower) * half if lower else 1.0
+    l = n * u - special.ndtri(upper) * half if upper else float(n)
     return (k, l) if k >= 1 - SLACK and l <= n + SLACK and k < l else None
 
 
-def nyblom_upper(n: int, u: float, tail: float) -> np.ndarray | None:
-    """Return coefficients (n,) of the interpolated upper bound with error ``tail`` (Nyblom 1992).
+def nyblom_upper(n: int, u: float, tail: float) -> Place | None:
+    """Return the place of the interpolated upper bound with error ``tail`` (Nyblom 1992).
 
     ``(1 - w) X(r) + w X(r + 1)`` between the ranks whose levels enclose 1 - tail; for the median that of
     Hettmansperger and Sheather (1986). None where X(n) is not enough.
@@ -146,23 +172,20 @@ def nyblom_upper(n: int, u: float, tail: float) -> np.ndarray | None:
     if law[n] < level - SLACK:
         return None
     r = int(np.flatnonzero(law[1 : n + 1] <= level + SLACK)[-1]) + 1 if law[1] <= level + SLACK else 1
-    out = np.zeros(n)
     if r >= n or law[1] > level:
-        out[min(r, n) - 1] = 1.0
-        return out
+        return Place.at(float(min(r, n)), n)
     rise, rest = max(level - law[r], 0.0), law[r + 1] - level
     w = rise * (n - r) * u / (rise * (n - r) * u + rest * r * (1 - u))
-    out[r - 1], out[r] = 1 - w, w
-    return out
+    return Place(np.int32(r), np.float64(w))
 
 
-def semiparametric_level(n: int, u: float, p: float) -> float:
+def semiparametric_level(n: int, u: float, p: Any) -> Any:
     """Return v such that ``Q_T(v)`` is the p-quantile of the semiparametric bootstrap of the sample u-quantile.
 
     The ceil(n u)-th of n uniforms has a Beta law (Hutson 2002).
     """
     i = sample_rank(n, u)
-    return float(special.betaincinv(i, n - i + 1, p))
+    return special.betaincinv(i, n - i + 1, p)
 
 
 def sample_rank(n: int, u: float) -> int:
@@ -170,27 +193,25 @@ def sample_rank(n: int, u: float) -> int:
     return min(max(math.ceil(n * u - SLACK), 1), n)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@record
 class TailedEnd:
-    """An end ``Q_T(v)``: linear in the sorted values inside, extrapolated beyond the extremes (eq. 11).
+    """An end ``Q_T(v)``: between two sorted values inside, extrapolated beyond the extremes (eq. 11).
 
-    ``side`` is -1 below 1/(n + 1), where the end is ``X(1) + (X(2) - X(1)) slope``, 1 above
-    n/(n + 1), where it is ``X(n) - (X(n) - X(n - 1)) slope``, 0 inside, where ``coefficients`` (n,) hold.
+    ``side`` (...) is -1 below 1/(n + 1), where the end is ``X(1) + (X(2) - X(1)) slope``, 1 above
+    n/(n + 1), where it is ``X(n) - (X(n) - X(n - 1)) slope``, 0 inside, where ``place`` holds.
     """
 
-    side: int
-    slope: float
-    coefficients: np.ndarray
+    side: Any
+    slope: Any
+    place: Place
 
     @classmethod
-    def at(cls, v: float, n: int) -> TailedEnd:
-        """Return the end at level v."""
-        inside = interpolated_quantile(v, n)
-        if v < 1 / (n + 1):
-            return cls(-1, math.log((n + 1) * v), inside)
-        if v > n / (n + 1):
-            return cls(1, math.log((n + 1) * (1 - v)), inside)
-        return cls(0, 0.0, inside)
+    def at(cls, v: Any, n: int) -> TailedEnd:
+        """Return the ends at levels v (...)."""
+        xp = namespace(v)
+        lower, upper = v < 1 / (n + 1), v > n / (n + 1)
+        slope = xp.where(lower, xp.log((n + 1) * v), xp.where(upper, xp.log((n + 1) * (1 - v)), 0.0))
+        return cls(xp.where(lower, -1, xp.where(upper, 1, 0)), slope, interpolated_quantile(v, n))
 
 
 def joint_level(ranks: Sequence[tuple[int, int]], n: int, us: Sequence[float]) -> float:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from jaxci.intervals.base import Bounds, Evidence, Method, Tails
-from jaxci.intervals.proportion import is_proportion
+from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails, normal_steps, open_sides
+from jaxci.intervals.capabilities import is_binary_auc, is_mean, is_proportion
 from jaxci.records import record, static
+from jaxci.special import expit, logit, namespace
 from jaxci.statistics.base import Statistic
 
 SCALES: dict[str, tuple[float, float]] = {
@@ -19,11 +20,6 @@ SCALES: dict[str, tuple[float, float]] = {
     "logit": (0.0, 1.0),
     "fisher": (-1.0, 1.0),
 }
-
-
-def is_mean(statistic: Statistic) -> bool:
-    """Whether the statistic is the plain mean of per-row values (``row_values``, identity link)."""
-    return hasattr(statistic, "row_values") and getattr(statistic, "link", "identity") == "identity"
 
 
 def mean_refusal(name: str, statistic: Statistic) -> str | None:
@@ -36,31 +32,32 @@ def mean_refusal(name: str, statistic: Statistic) -> str | None:
     )
 
 
-def _around(centre: Any, error: Any, steps: tuple[float, float]) -> tuple[Any, Any]:
-    """Step down and up from ``centre``; a step of infinity goes there whatever the error."""
-    down, up = (step if math.isinf(step) else step * error for step in steps)
-    return centre - down, centre + up
+def _around(centre: Any, error: Any, steps: tuple[Any, Any], tails: Tails) -> Bounds:
+    """Step down and up from ``centre``; infinite on an open side."""
+    down, up = steps
+    return open_sides(centre - down * error, centre + up * error, tails, (-math.inf, math.inf))
 
 
-def _normal_steps(tails: Tails) -> tuple[float, float]:
-    return float(-special.ndtri(tails.lower)), float(-special.ndtri(tails.upper))
-
-
-def _student_steps(df: float, tails: Tails) -> tuple[float, float]:
-    lower, upper = (-float(special.stdtrit(df, tail)) if tail > 0 else math.inf for tail in tails)
+def student_steps(df: float, tails: Tails) -> tuple[float, float]:
+    """Return the Student quantiles of both sides, 0 on an open one (host)."""
+    lower, upper = (-float(special.stdtrit(df, tail)) if tail > 0 else 0.0 for tail in tails.sides)
     return lower, upper
 
 
-def _moments(values: ArrayLike, least: int = 2) -> tuple[Any, Any, int]:
-    """Mean, standard deviation (ddof 1) and size of samples along the last axis."""
+def _moments(x: Any) -> tuple[Any, Any]:
+    """Mean and standard error (ddof 1) of samples along the last axis."""
+    xp, n = namespace(x), x.shape[-1]
+    return x.mean(axis=-1), xp.std(x, axis=-1, ddof=1) / math.sqrt(n)
+
+
+def _rows(values: ArrayLike, least: int = 2) -> np.ndarray:
     x = np.asarray(values, float)
     if x.ndim == 0 or x.shape[-1] < least:
         raise ValueError(f"values must be rows of at least {least} numbers; got shape {x.shape}")
-    n = x.shape[-1]
-    return x.mean(axis=-1), x.std(axis=-1, ddof=1) if n > 1 else math.nan, n
+    return x
 
 
-def z_interval(values: ArrayLike, tails: Tails, sigma: float | None = None) -> tuple[Any, Any]:
+def z_interval(values: ArrayLike, tails: Tails, sigma: float | None = None) -> Bounds:
     """Gaussian interval for a mean, ``xbar +- z s / sqrt(n)``.
 
     Parameters
@@ -87,11 +84,15 @@ def z_interval(values: ArrayLike, tails: Tails, sigma: float | None = None) -> t
     Rows independent and identically distributed. Asymptotic; exact for normal observations with
     known ``sigma``.
     """
-    mean, sd, n = _moments(values, least=2 if sigma is None else 1)
-    return _around(mean, (sd if sigma is None else float(sigma)) / math.sqrt(n), _normal_steps(tails))
+    return _z(_rows(values, least=2 if sigma is None else 1), tails, sigma)
 
 
-def t_interval(values: ArrayLike, tails: Tails) -> tuple[Any, Any]:
+def _z(x: Any, tails: Tails, sigma: Any) -> Bounds:
+    mean, error = (x.mean(axis=-1), sigma / math.sqrt(x.shape[-1])) if sigma is not None else _moments(x)
+    return _around(mean, error, normal_steps(tails), tails)
+
+
+def t_interval(values: ArrayLike, tails: Tails) -> Bounds:
     """Student interval for a mean, ``xbar +- t_{n-1} s / sqrt(n)``.
 
     Parameters
@@ -120,11 +121,11 @@ def t_interval(values: ArrayLike, tails: Tails) -> tuple[Any, Any]:
     ----------
     .. [1] Student (1908), The probable error of a mean, Biometrika 6, 1-25.
     """
-    mean, sd, n = _moments(values)
-    return _around(mean, sd / math.sqrt(n), _student_steps(n - 1, tails))
+    x = _rows(values)
+    return _around(*_moments(x), student_steps(x.shape[-1] - 1, tails), tails)
 
 
-def welch(a: ArrayLike, b: ArrayLike, tails: Tails) -> tuple[float, float]:
+def welch(a: ArrayLike, b: ArrayLike, tails: Tails) -> Bounds:
     """Interval for the difference of two independent means, ``mean(a) - mean(b)``.
 
     ``d +- t_v sqrt(s_a^2/n_a + s_b^2/n_b)`` with Satterthwaite's degrees of freedom
@@ -158,26 +159,20 @@ def welch(a: ArrayLike, b: ArrayLike, tails: Tails) -> tuple[float, float]:
     .. [1] Welch (1947), Biometrika 34, 28-35.
     .. [2] Satterthwaite (1946), Biometrics Bulletin 2, 110-114.
     """
-    mean_a, sd_a, n_a = _moments(a)
-    mean_b, sd_b, n_b = _moments(b)
-    error = math.hypot(sd_a / math.sqrt(n_a), sd_b / math.sqrt(n_b))
+    x, y = _rows(a), _rows(b)
+    (mean_a, error_a), (mean_b, error_b) = _moments(x), _moments(y)
+    error = math.hypot(error_a, error_b)
     if error == 0:
-        return _around(mean_a - mean_b, 0.0, _normal_steps(tails))
-    share_a, share_b = sd_a**2 / n_a / error**2, sd_b**2 / n_b / error**2
-    df = 1 / (share_a**2 / (n_a - 1) + share_b**2 / (n_b - 1))
-    return _around(mean_a - mean_b, error, _student_steps(df, tails))
+        return _around(mean_a - mean_b, 0.0, (0.0, 0.0), tails)
+    share_a, share_b = error_a**2 / error**2, error_b**2 / error**2
+    df = 1 / (share_a**2 / (x.size - 1) + share_b**2 / (y.size - 1))
+    return _around(mean_a - mean_b, error, student_steps(df, tails), tails)
 
 
-def within_range(low: Any, high: Any, statistic: Statistic) -> tuple[Any, Any]:
-    """Put the end of the estimand's range where a bound is infinite."""
-    bottom, top = statistic.bounds
-    return np.where(low == -math.inf, bottom, low)[()], np.where(high == math.inf, top, high)[()]
-
-
-def _width_remarks(low: Any, high: Any, name: str, advice: str) -> tuple[str, ...]:
-    if np.all(low != high):
+def _width_remarks(bounds: Bounds, name: str, statistic: Statistic) -> tuple[str, ...]:
+    if np.all(bounds.low != bounds.high):
         return ()
-    return (f"the values do not vary, so the {name!r} interval has no width; {advice}",)
+    return (f"the values do not vary, so the {name!r} interval has no width; {_mean_advice(statistic)}",)
 
 
 def _mean_advice(statistic: Statistic) -> str:
@@ -201,50 +196,71 @@ class Z(Method):
 
     sigma: Any = None
 
-    name: ClassVar[str] = "z"
-    needs: ClassVar[frozenset[str]] = frozenset({"values"})
-    assumes_iid: ClassVar[bool] = True
-    leaves_range: ClassVar[bool] = True
+    name = "z"
+    needs = frozenset({"values"})
+    assumes_iid = True
+    leaves_range = True
 
     def refusal(self, statistic: Statistic) -> str | None:
         """Refuse what is not a plain mean."""
         return mean_refusal(self.name, statistic)
 
-    def bounds(self, evidence: Evidence, tails: Tails) -> Bounds:
+    def critical(self, statistic: Statistic, n: int, tails: Tails) -> Any:
+        """Refuse a single value, unless ``sigma`` is known."""
+        if self.sigma is None:
+            _check_two(n)
+        return ()
+
+    def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Bounds from ``evidence.values``."""
-        assert evidence.values is not None
-        low, high = within_range(*z_interval(evidence.values, tails, self.sigma), evidence.statistic)
-        return Bounds(low, high, _width_remarks(low, high, self.name, _mean_advice(evidence.statistic)))
+        return open_sides(*_z(evidence.values, tails, self.sigma), tails, evidence.statistic.bounds)
+
+    def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
+        """Say that the interval has no width."""
+        return _width_remarks(bounds, self.name, evidence.statistic)
+
+
+def _check_two(n: int) -> None:
+    if n < 2:
+        raise NoInterval(f"values must be rows of at least 2 numbers; got shape ({n},)")
 
 
 @record
 class T(Method):
     """Student interval of a mean; see :func:`t_interval`."""
 
-    name: ClassVar[str] = "t"
-    needs: ClassVar[frozenset[str]] = frozenset({"values"})
-    assumes_iid: ClassVar[bool] = True
-    leaves_range: ClassVar[bool] = True
+    name = "t"
+    needs = frozenset({"values"})
+    assumes_iid = True
+    leaves_range = True
 
     def refusal(self, statistic: Statistic) -> str | None:
         """Refuse what is not a plain mean."""
         return mean_refusal(self.name, statistic)
 
-    def bounds(self, evidence: Evidence, tails: Tails) -> Bounds:
+    def critical(self, statistic: Statistic, n: int, tails: Tails) -> Any:
+        """Return Student's quantiles with n - 1 degrees of freedom."""
+        _check_two(n)
+        return student_steps(n - 1, tails)
+
+    def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Bounds from ``evidence.values``."""
-        assert evidence.values is not None
-        low, high = within_range(*t_interval(evidence.values, tails), evidence.statistic)
-        return Bounds(low, high, _width_remarks(low, high, self.name, _mean_advice(evidence.statistic)))
+        found = _around(*_moments(evidence.values), critical, tails)
+        return open_sides(*found, tails, evidence.statistic.bounds)
+
+    def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
+        """Say that the interval has no width."""
+        return _width_remarks(bounds, self.name, evidence.statistic)
 
 
-def delta_interval(estimate: float, standard_error: float, tails: Tails, scale: str = "natural") -> tuple[float, float]:
+def delta_interval(estimate: Any, standard_error: Any, tails: Tails, scale: str = "natural") -> Bounds:
     """Delta-method interval ``g^-1(g(theta) +- z SE g'(theta))``.
 
     ``g`` is the identity ("natural"), ``log(p / (1 - p))`` ("logit") or ``atanh`` ("fisher").
 
     Parameters
     ----------
-    estimate, standard_error : float
+    estimate, standard_error : (...) arrays
         The estimate and its standard error on the natural scale. With influence values L the
         latter is ``sqrt(sum L_i^2) / n``.
     tails : Tails
@@ -254,25 +270,27 @@ def delta_interval(estimate: float, standard_error: float, tails: Tails, scale: 
 
     Returns
     -------
-    low, high : float
-        Bounds. A side whose tail is zero is infinite, or the end of the scale's range. An
-        estimate at the end of that range is returned as both bounds.
+    low, high : (...) arrays
+        Bounds. An open side is infinite, or the end of the scale's range. An estimate at the end
+        of that range is returned as both bounds.
 
     Notes
     -----
     Asymptotic.
     """
-    steps = _normal_steps(tails)
-    bottom, top = SCALES[scale]
+    xp, steps = namespace(estimate, standard_error), normal_steps(tails)
     if scale == "natural":
-        return _around(estimate, standard_error, steps)
-    if not bottom < estimate < top:  # at the end, or NaN
-        return (bottom if tails.lower == 0 else estimate), (top if tails.upper == 0 else estimate)
+        return _around(estimate, standard_error, steps, tails)
+    bottom, top = SCALES[scale]
+    inside = (bottom < estimate) & (estimate < top)
+    centre = xp.where(inside, estimate, (bottom + top) / 2)
     if scale == "logit":
-        low, high = _around(float(special.logit(estimate)), standard_error / (estimate * (1 - estimate)), steps)
-        return float(special.expit(low)), float(special.expit(high))
-    low, high = _around(math.atanh(estimate), standard_error / (1 - estimate**2), steps)
-    return math.tanh(low), math.tanh(high)
+        found = _around(logit(centre), standard_error / (centre * (1 - centre)), steps, tails)
+        low, high = (expit(end) for end in found)
+    else:
+        found = _around(xp.arctanh(centre), standard_error / (1 - centre**2), steps, tails)
+        low, high = (xp.tanh(end) for end in found)
+    return open_sides(xp.where(inside, low, estimate)[()], xp.where(inside, high, estimate)[()], tails, SCALES[scale])
 
 
 @record
@@ -290,9 +308,9 @@ class Delta(Method):
 
     scale: str = static(default="natural")
 
-    name: ClassVar[str] = "delta"
-    needs: ClassVar[frozenset[str]] = frozenset({"standard_error"})
-    leaves_range: ClassVar[bool] = True
+    name = "delta"
+    needs = frozenset({"standard_error"})
+    leaves_range = True
 
     def __post_init__(self) -> None:
         if self.scale not in SCALES:
@@ -313,18 +331,20 @@ class Delta(Method):
             )
         return None
 
-    def bounds(self, evidence: Evidence, tails: Tails) -> Bounds:
+    def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Bounds from ``evidence.estimate`` and ``evidence.standard_error``."""
-        assert evidence.standard_error is not None
-        estimate, statistic = float(evidence.estimate), evidence.statistic
-        low, high = delta_interval(estimate, float(evidence.standard_error), tails, self.scale)
-        low, high = within_range(low, high, statistic)
+        found = delta_interval(evidence.estimate, evidence.standard_error, tails, self.scale)
+        return open_sides(*found, tails, evidence.statistic.bounds)
+
+    def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
+        """Say that the interval has no width, and what to use."""
+        estimate, statistic = np.ravel(evidence.estimate)[0], evidence.statistic
         at_the_end = self.scale != "natural" and estimate in statistic.bounds
-        if evidence.standard_error != 0 and not at_the_end:
-            return Bounds(low, high)
+        if np.all(np.asarray(evidence.standard_error) != 0) and not at_the_end:
+            return ()
         if is_proportion(statistic):
             advice = "use method='wilson'"
-        elif type(statistic).__name__ == "RocAuc":
+        elif is_binary_auc(statistic):
             advice = "use method='delong_logit'"
         elif is_mean(statistic):
             advice = _mean_advice(statistic)
@@ -335,4 +355,4 @@ class Delta(Method):
         remark = (
             f"the estimate {estimate:g} has no estimated variance, so the {self.name!r} interval has no width; {advice}"
         )
-        return Bounds(low, high, (remark,))
+        return (remark,)

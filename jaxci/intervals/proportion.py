@@ -1,6 +1,6 @@
 """Intervals for a proportion from counts.
 
-The functions broadcast over arrays of counts and do no validation; a side whose tail is zero is
+The functions broadcast over arrays of counts, NumPy's or JAX's, and do no validation; an open side is
 the end of the range. ``x`` of ``n`` trials succeed, ``p_hat = x/n``, and ``z`` is the standard
 normal quantile of one minus the tail (each side has its own). The records below them are the same
 formulas as methods.
@@ -9,42 +9,27 @@ formulas as methods.
 from __future__ import annotations
 
 import abc
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
-from jaxci.intervals.base import Bounds, Evidence, Method, Tails
+from jaxci.intervals.base import Bounds, Evidence, Method, Tails, normal_steps, open_sides
+from jaxci.intervals.capabilities import is_proportion
 from jaxci.records import record
+from jaxci.special import beta_slope, betainc, betaincc, betainccinv, betaincinv, expit, logit, loop, namespace
 from jaxci.statistics.base import Statistic
 
-Pair = tuple[Any, Any]
+UNIT = (0.0, 1.0)
 
 
-def is_proportion(statistic: Statistic) -> bool:
-    """Whether the statistic is a count of successes over a fixed number of trials."""
-    return bool(getattr(statistic, "is_proportion", False))
-
-
-def as_float_arrays(*arrays: ArrayLike) -> tuple[np.ndarray, ...]:
+def as_float_arrays(*arrays: Any) -> tuple[Any, ...]:
     """Return arrays in double precision, broadcast against each other."""
-    return tuple(np.broadcast_arrays(*(np.asarray(a, float) for a in arrays)))
+    xp = namespace(*arrays)
+    return tuple(xp.broadcast_arrays(*(xp.asarray(a, float) for a in arrays)))
 
 
-def critical(tail: float) -> float:
-    """Return the normal quantile of a side; 0 for an unbounded side, whose value is discarded."""
-    return float(-special.ndtri(tail)) if tail > 0 else 0.0
-
-
-def open_sides(low: np.ndarray, high: np.ndarray, tails: Tails, bottom: float = 0.0) -> Pair:
-    """Put the ends of the range ``[bottom, 1]`` where a tail is zero."""
-    low = low if tails.lower > 0 else np.full_like(low, bottom)
-    high = high if tails.upper > 0 else np.ones_like(high)
-    return low[()], high[()]
-
-
-def wald(count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Pair:
+def wald(count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
     """Wald's interval ``p_hat +- z sqrt(p_hat (1 - p_hat) / n)``, not clipped.
 
     Parameters
@@ -70,11 +55,17 @@ def wald(count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Pair:
     """
     x, n = as_float_arrays(count, nobs)
     p = x / n
-    se = np.sqrt(p * (1 - p) / n)
-    return open_sides(p - critical(tails.lower) * se, p + critical(tails.upper) * se, tails)
+    se = namespace(x).sqrt(p * (1 - p) / n)
+    down, up = normal_steps(tails)
+    return _within(p - down * se, p + up * se, tails)
 
 
-def wilson(count: ArrayLike, nobs: ArrayLike, tails: Tails, *, continuity: bool = False) -> Pair:
+def _within(low: Any, high: Any, tails: Tails) -> Bounds:
+    """Put an end of [0, 1] on an open side; scalars for scalar counts."""
+    return open_sides(low[()], high[()], tails, UNIT)
+
+
+def wilson(count: ArrayLike, nobs: ArrayLike, tails: Tails, *, continuity: bool = False) -> Bounds:
     """Score interval: the values p that the score test does not reject.
 
     ``(2x + z^2 -+ z sqrt(z^2 + 4x(1 - p_hat))) / (2(n + z^2))``. With the continuity correction
@@ -106,20 +97,22 @@ def wilson(count: ArrayLike, nobs: ArrayLike, tails: Tails, *, continuity: bool 
        in Medicine 17, 857-872, methods 3 and 4.
     """
     x, n = as_float_arrays(count, nobs)
-    low = score_bound(x, n, -critical(tails.lower), -1.0 if continuity else 0.0)
-    high = score_bound(x, n, critical(tails.upper), 1.0 if continuity else 0.0)
-    return open_sides(np.where(x == 0, 0.0, low), np.where(x == n, 1.0, high), tails)
+    xp, (down, up) = namespace(x), normal_steps(tails)
+    low = score_bound(x, n, -down, -1.0 if continuity else 0.0)
+    high = score_bound(x, n, up, 1.0 if continuity else 0.0)
+    return _within(xp.where(x == 0, 0.0, low), xp.where(x == n, 1.0, high), tails)
 
 
-def score_bound(x: np.ndarray, n: np.ndarray, z: float, correction: float) -> np.ndarray:
+def score_bound(x: Any, n: Any, z: Any, correction: float) -> Any:
     """Solve the score equation with ``p_hat`` moved by ``correction / 2n``; z is negative below."""
+    xp = namespace(x)
     p, q = x / n, (n - x) / n
     inside = z * z + 4 * x * q + correction * (2 - 4 * p) - correction**2 / n
-    root = (2 * x + z * z + correction + z * np.sqrt(np.maximum(inside, 0))) / (2 * (n + z * z))
-    return np.clip(root, 0, 1)
+    root = (2 * x + z * z + correction + z * xp.sqrt(xp.maximum(inside, 0))) / (2 * (n + z * z))
+    return xp.clip(root, 0, 1)
 
 
-def agresti_coull(count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Pair:
+def agresti_coull(count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
     """Wald interval after adding ``z^2`` trials, half of them successes; not clipped.
 
     ``n~ = n + z^2``, ``p~ = (x + z^2/2) / n~``, ``p~ +- z sqrt(p~ (1 - p~) / n~)``.
@@ -146,15 +139,16 @@ def agresti_coull(count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Pair:
        binomial proportions, The American Statistician 52(2), 119-126.
     """
     x, n = as_float_arrays(count, nobs)
+    xp, (down, up) = namespace(x), normal_steps(tails)
     sides = []
-    for sign, z in ((-1, critical(tails.lower)), (1, critical(tails.upper))):
+    for z in (-down, up):
         total = n + z * z
         p = (x + z * z / 2) / total
-        sides.append(p + sign * z * np.sqrt(p * (1 - p) / total))
-    return open_sides(sides[0], sides[1], tails)
+        sides.append(p + z * xp.sqrt(p * (1 - p) / total))
+    return _within(sides[0], sides[1], tails)
 
 
-def clopper_pearson(count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Pair:
+def clopper_pearson(count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
     """Exact interval: ``P(X >= x | low) = tail`` and ``P(X <= x | high) = tail``.
 
     The bounds are the quantiles of Beta(x, n - x + 1) and Beta(x + 1, n - x).
@@ -180,12 +174,23 @@ def clopper_pearson(count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Pair:
     .. [1] Clopper & Pearson (1934), Biometrika 26, 404-413.
     """
     x, n = as_float_arrays(count, nobs)
-    low = np.where(x == 0, 0.0, special.betaincinv(np.where(x == 0, 1, x), n - x + 1, tails.lower))
-    high = np.where(x == n, 1.0, special.betainccinv(x + 1, np.where(x == n, 1, n - x), tails.upper))
-    return open_sides(low, high, tails)
+    return _beta_quantiles(x, n, tails, 0.0)
 
 
-def jeffreys(count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Pair:
+def _beta_quantiles(x: Any, n: Any, tails: Tails, shift: float) -> Bounds:
+    """Return quantiles of Beta(x + shift, n - x + 1 - shift), 0 at x = 0, and of its mirror image."""
+    xp = namespace(x)
+    low, high = xp.zeros_like(x), xp.ones_like(x)
+    if tails.has_lower:
+        found = betaincinv(xp.where(x == 0, 1.0, x) + shift, n - x + 1 - shift, tails.lower)
+        low = xp.where(x == 0, low, found)
+    if tails.has_upper:
+        found = betainccinv(x + 1 - shift, xp.where(x == n, 1.0, n - x) + shift, tails.upper)
+        high = xp.where(x == n, high, found)
+    return _within(low, high, tails)
+
+
+def jeffreys(count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
     """Equal-tailed posterior interval under Jeffreys' prior, Beta(x + 1/2, n - x + 1/2).
 
     Parameters
@@ -210,12 +215,10 @@ def jeffreys(count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Pair:
     .. [1] Brown, Cai & DasGupta (2001), Statistical Science 16(2), section 3.1.
     """
     x, n = as_float_arrays(count, nobs)
-    low = np.where(x == 0, 0.0, special.betaincinv(x + 0.5, n - x + 0.5, tails.lower))
-    high = np.where(x == n, 1.0, special.betainccinv(x + 0.5, n - x + 0.5, tails.upper))
-    return open_sides(low, high, tails)
+    return _beta_quantiles(x, n, tails, 0.5)
 
 
-def mid_p(count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Pair:
+def mid_p(count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
     """Clopper-Pearson with half the probability of the observed count.
 
     ``P(X > x | low) + P(X = x | low) / 2 = tail``, and the mirror image for the upper bound.
@@ -243,42 +246,49 @@ def mid_p(count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Pair:
     .. [2] Newcombe (1998), Statistics in Medicine 17, 857-872, method 6.
     """
     x, n = as_float_arrays(count, nobs)
-    low, high = np.zeros(x.shape), np.ones(x.shape)
+    xp = namespace(x)
     inner = (x > 0) & (x < n)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        if tails.lower > 0:
-            low = np.where(x == n, np.minimum((2 * tails.lower) ** (1 / n), 1.0), low)
-            low[inner] = _mid_p_root(x[inner], n[inner], tails.lower, special.betainc, special.betaincinv)
-        if tails.upper > 0:
-            high = np.where(x == 0, np.maximum(-np.expm1(np.log(2 * tails.upper) / n), 0.0), high)
-            high[inner] = _mid_p_root(x[inner], n[inner], tails.upper, special.betaincc, special.betainccinv)
-    return open_sides(low, high, tails)
+    k = xp.where(inner, x, 1.0)
+    m = xp.where(inner, n, 2.0)
+    low, high = xp.zeros_like(x), xp.ones_like(x)
+    if tails.has_lower:
+        root = _averaged_root(k, m, tails.lower, betainc, betaincinv(k, m - k + 1, tails.lower), 1.0)
+        low = xp.where(inner, root, xp.where(x == 0, 0.0, xp.minimum((2 * tails.lower) ** (1 / n), 1.0)))
+    if tails.has_upper:
+        root = _averaged_root(k, m, tails.upper, betaincc, betainccinv(k + 1, m - k, tails.upper), -1.0)
+        high = xp.where(inner, root, xp.where(x == n, 1.0, xp.maximum(-xp.expm1(xp.log(2 * tails.upper) / n), 0.0)))
+    return _within(low, high, tails)
 
 
-def _mid_p_root(x: np.ndarray, n: np.ndarray, tail: float, cdf: Any, quantile: Any) -> np.ndarray:
-    """Solve for 0 < x < n between the two Clopper-Pearson equations that mid-p averages."""
-    if x.size == 0:
-        return x
+def _averaged_root(x: Any, n: Any, tail: Any, share: Any, start: Any, sign: float) -> Any:
+    """Solve the mean of both Clopper-Pearson equations for 0 < x < n, from the outer solution.
 
-    def excess(p: np.ndarray, x: np.ndarray, n: np.ndarray) -> np.ndarray:
-        return (cdf(x, n - x + 1, p) + cdf(x + 1, n - x, p)) / 2 - tail
+    Newton's iteration on the logarithm of the mean as a function of ``sign logit p``, which is concave.
+    """
+    xp = namespace(x, tail)
 
-    from scipy.optimize import elementwise  # heavy, and needed here only
+    def step(state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+        s, _, count = state
+        p = expit(sign * s)
+        mean = (share(x, n - x + 1, p) + share(x + 1, n - x, p)) / 2
+        slope = (beta_slope(x, n - x + 1, p) + beta_slope(x + 1, n - x, p)) / 2
+        change = (xp.log(tail) - xp.log(mean)) * mean / slope
+        return s + change, xp.abs(change) * (1 - p), count + 1
 
-    below, above = quantile(x, n - x + 1, tail), quantile(x + 1, n - x, tail)
-    root = elementwise.find_root(excess, (below, above), args=(x, n))
-    # where rounding leaves no sign change the two quantiles are one floating-point number, nearly
-    return np.where(root.success, root.x, (below + above) / 2)
+    def going(state: tuple[Any, Any, Any]) -> Any:
+        return (state[2] < 60) & xp.any(state[1] > 1e-10)
+
+    return expit(sign * loop(xp, going, step, (sign * logit(start), xp.ones_like(x), 0))[0])
 
 
 class ProportionMethod(Method):
     """A method that reads the count of successes and the number of trials."""
 
-    needs: ClassVar[frozenset[str]] = frozenset({"count", "nobs"})
-    assumes_iid: ClassVar[bool] = True
+    needs = frozenset({"count", "nobs"})
+    assumes_iid = True
 
     @abc.abstractmethod
-    def interval(self, count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Pair:
+    def from_counts(self, count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
         """Return (low, high) from counts."""
 
     def refusal(self, statistic: Statistic) -> str | None:
@@ -290,25 +300,25 @@ class ProportionMethod(Method):
             f"{type(statistic).__name__} is not one"
         )
 
-    def bounds(self, evidence: Evidence, tails: Tails) -> Bounds:
+    def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Bounds from ``evidence.count`` and ``evidence.nobs``."""
-        assert evidence.count is not None
-        assert evidence.nobs is not None
-        low, high = self.interval(evidence.count, evidence.nobs, tails)
-        remarks: tuple[str, ...] = ()
-        if np.any(low == high):
-            remarks = (f"the {self.name!r} interval has no width at 0 or n successes; use method='wilson'",)
-        return Bounds(low, high, remarks)
+        return self.from_counts(evidence.count, evidence.nobs, tails)
+
+    def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
+        """Say that the interval has no width."""
+        if np.any(bounds.low == bounds.high):
+            return (f"the {self.name!r} interval has no width at 0 or n successes; use method='wilson'",)
+        return ()
 
 
 @record
 class Wald(ProportionMethod):
     """Normal interval; see :func:`wald`."""
 
-    name: ClassVar[str] = "wald"
-    leaves_range: ClassVar[bool] = True
+    name = "wald"
+    leaves_range = True
 
-    def interval(self, count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Pair:
+    def from_counts(self, count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
         """Return (low, high) from counts."""
         return wald(count, nobs, tails)
 
@@ -317,9 +327,9 @@ class Wald(ProportionMethod):
 class Wilson(ProportionMethod):
     """Score interval; see :func:`wilson`."""
 
-    name: ClassVar[str] = "wilson"
+    name = "wilson"
 
-    def interval(self, count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Pair:
+    def from_counts(self, count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
         """Return (low, high) from counts."""
         return wilson(count, nobs, tails)
 
@@ -328,9 +338,9 @@ class Wilson(ProportionMethod):
 class WilsonCC(ProportionMethod):
     """Score interval with continuity correction; see :func:`wilson`."""
 
-    name: ClassVar[str] = "wilson_cc"
+    name = "wilson_cc"
 
-    def interval(self, count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Pair:
+    def from_counts(self, count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
         """Return (low, high) from counts."""
         return wilson(count, nobs, tails, continuity=True)
 
@@ -339,10 +349,10 @@ class WilsonCC(ProportionMethod):
 class AgrestiCoull(ProportionMethod):
     """Adjusted Wald interval; see :func:`agresti_coull`."""
 
-    name: ClassVar[str] = "agresti_coull"
-    leaves_range: ClassVar[bool] = True
+    name = "agresti_coull"
+    leaves_range = True
 
-    def interval(self, count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Pair:
+    def from_counts(self, count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
         """Return (low, high) from counts."""
         return agresti_coull(count, nobs, tails)
 
@@ -351,9 +361,9 @@ class AgrestiCoull(ProportionMethod):
 class ClopperPearson(ProportionMethod):
     """Exact interval; see :func:`clopper_pearson`."""
 
-    name: ClassVar[str] = "clopper_pearson"
+    name = "clopper_pearson"
 
-    def interval(self, count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Pair:
+    def from_counts(self, count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
         """Return (low, high) from counts."""
         return clopper_pearson(count, nobs, tails)
 
@@ -362,9 +372,9 @@ class ClopperPearson(ProportionMethod):
 class Jeffreys(ProportionMethod):
     """Posterior interval under Jeffreys' prior; see :func:`jeffreys`."""
 
-    name: ClassVar[str] = "jeffreys"
+    name = "jeffreys"
 
-    def interval(self, count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Pair:
+    def from_counts(self, count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
         """Return (low, high) from counts."""
         return jeffreys(count, nobs, tails)
 
@@ -373,9 +383,9 @@ class Jeffreys(ProportionMethod):
 class MidP(ProportionMethod):
     """Mid-p interval; see :func:`mid_p`."""
 
-    name: ClassVar[str] = "mid_p"
+    name = "mid_p"
 
-    def interval(self, count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Pair:
+    def from_counts(self, count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
         """Return (low, high) from counts."""
         return mid_p(count, nobs, tails)
 

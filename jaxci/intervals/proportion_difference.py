@@ -1,7 +1,7 @@
 """Intervals and a test for the difference of two proportions, from counts.
 
-The functions broadcast over arrays of counts and do no validation; a side whose tail is zero is
-the end of the range.
+The functions broadcast over arrays of counts and do no validation; an open side is the end of the
+range.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from jaxci.intervals.base import Tails
-from jaxci.intervals.proportion import Pair, as_float_arrays, critical, open_sides, score_bound
+from jaxci.intervals.base import Bounds, Tails, normal_steps, open_sides
+from jaxci.intervals.proportion import as_float_arrays, score_bound
+from jaxci.special import namespace
 
 
 def newcombe_difference(
     count_a: ArrayLike, nobs_a: ArrayLike, count_b: ArrayLike, nobs_b: ArrayLike, tails: Tails
-) -> Pair:
+) -> Bounds:
     """Interval for the difference ``p_a - p_b`` of two independent proportions.
 
     With Wilson's bounds ``(l, u)`` of each: ``d - sqrt((p_a - l_a)^2 + (u_b - p_b)^2)`` and
@@ -46,10 +47,12 @@ def newcombe_difference(
        proportions, Statistics in Medicine 17, 873-890, method 10.
     """
     xa, na, xb, nb = as_float_arrays(count_a, nobs_a, count_b, nobs_b)
-    return _square_and_add(xa, na, xb, nb, np.zeros(xa.shape), tails)
+    return _square_and_add(xa, na, xb, nb, namespace(xa).zeros_like(xa), tails)
 
 
-def paired_difference(both: ArrayLike, only_a: ArrayLike, only_b: ArrayLike, neither: ArrayLike, tails: Tails) -> Pair:
+def paired_difference(
+    both: ArrayLike, only_a: ArrayLike, only_b: ArrayLike, neither: ArrayLike, tails: Tails
+) -> Bounds:
     """Interval for the difference ``p_a - p_b`` of two proportions on the same observations.
 
     The hybrid of :func:`newcombe_difference` with cross terms ``-2 phi (p_a - l_a)(u_b - p_b)``
@@ -79,29 +82,28 @@ def paired_difference(both: ArrayLike, only_a: ArrayLike, only_b: ArrayLike, nei
        proportions based on paired data, Statistics in Medicine 17, 2635-2650, method 10.
     """
     a, b, c, d = as_float_arrays(both, only_a, only_b, neither)
-    n = a + b + c + d
+    xp, n = namespace(a), a + b + c + d
     cross = a * d - b * c
-    cross = np.where(cross > 0, np.maximum(cross - n / 2, 0), cross)
-    scale = np.sqrt(a + b) * np.sqrt(c + d) * np.sqrt(a + c) * np.sqrt(b + d)
-    phi = np.where(scale > 0, cross / np.where(scale > 0, scale, 1), 0.0)
+    cross = xp.where(cross > 0, xp.maximum(cross - n / 2, 0), cross)
+    scale = xp.sqrt(a + b) * xp.sqrt(c + d) * xp.sqrt(a + c) * xp.sqrt(b + d)
+    phi = xp.where(scale > 0, cross / xp.where(scale > 0, scale, 1), 0.0)
     return _square_and_add(a + b, n, a + c, n, phi, tails)
 
 
-def _square_and_add(
-    xa: np.ndarray, na: np.ndarray, xb: np.ndarray, nb: np.ndarray, phi: np.ndarray, tails: Tails
-) -> Pair:
-    def reach(x: np.ndarray, n: np.ndarray, y: np.ndarray, m: np.ndarray, tail: float) -> np.ndarray:
+def _square_and_add(xa: Any, na: Any, xb: Any, nb: Any, phi: Any, tails: Tails) -> Bounds:
+    xp, (z_down, z_up) = namespace(xa), normal_steps(tails)
+
+    def reach(x: Any, n: Any, y: Any, m: Any, z: Any) -> Any:
         """Length from the difference down to its lower bound (up, with the groups exchanged)."""
-        z = critical(tail)
         down = x / n - score_bound(x, n, -z, 0.0)
         up = score_bound(y, m, z, 0.0) - y / m
         square = down**2 + up**2 - 2 * phi * down * up
-        return np.sign(z) * np.sqrt(np.maximum(square, 0))
+        return xp.sign(z) * xp.sqrt(xp.maximum(square, 0))
 
     difference = xa / na - xb / nb
-    low = difference - reach(xa, na, xb, nb, tails.lower)
-    high = difference + reach(xb, nb, xa, na, tails.upper)
-    return open_sides(np.clip(low, -1, 1), np.clip(high, -1, 1), tails, bottom=-1.0)
+    low = difference - reach(xa, na, xb, nb, z_down)
+    high = difference + reach(xb, nb, xa, na, z_up)
+    return open_sides(xp.clip(low, -1, 1)[()], xp.clip(high, -1, 1)[()], tails, (-1.0, 1.0))
 
 
 def mcnemar_pvalue(only_a: ArrayLike, only_b: ArrayLike, exact: bool = True) -> Any:

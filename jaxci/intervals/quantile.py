@@ -6,7 +6,6 @@ import abc
 import bisect
 import functools
 import math
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import jax
@@ -14,9 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
-from jaxci.intervals.base import Bounds, Evidence, Method, Tails
-from jaxci.intervals.bootstrap import open_ends
+from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails, open_sides
+from jaxci.intervals.capabilities import quantile_order
 from jaxci.intervals.order_laws import (
+    Place,
     TailedEnd,
     asymptotic_positions,
     interpolated_quantile,
@@ -24,10 +24,11 @@ from jaxci.intervals.order_laws import (
     randomized_ranks,
     sample_rank,
     semiparametric_level,
-    unit,
 )
 from jaxci.records import record, static
 from jaxci.resampling.bank import Bootstrap
+from jaxci.resampling.laws import Drawn, picked
+from jaxci.special import betaincinv, namespace
 from jaxci.statistics.base import Statistic
 
 
@@ -37,16 +38,17 @@ def smallest_n(q: float, tails: Tails) -> int | None:
     Two-sided: ``q**n + (1 - q)**n <= alpha``; one-sided, the one term that applies. The sum lies
     between its greater term and twice that, which brackets n.
     """
-    if tails.lower > 0 and tails.upper > 0:
-        alpha, greater = tails.lower + tails.upper, max(q, 1 - q)
+    lower, upper = tails.sides
+    if tails.has_lower and tails.has_upper:
+        alpha, greater = lower + upper, max(q, 1 - q)
         if greater == 1:
             return None
         low, high = (max(2, math.ceil(math.log(share) / math.log(greater) - 1e-12)) for share in (alpha, alpha / 2))
         return low + bisect.bisect_left(range(low, high), True, key=lambda n: q**n + (1 - q) ** n <= alpha)
-    base = 1 - q if tails.lower > 0 else q
+    base = 1 - q if tails.has_lower else q
     if base in (0, 1):
         return None if base else 1
-    return max(1, math.ceil(math.log(max(tails)) / math.log(base) - 1e-12))
+    return max(1, math.ceil(math.log(max(lower, upper)) / math.log(base) - 1e-12))
 
 
 def needs_rows(n: int | None) -> str:
@@ -67,14 +69,14 @@ def order_statistic_ranks(n: int, q: float, tails: Tails) -> tuple[int, int] | N
     s = np.arange(first, last + 1)
     # below[i] = P(fewer than s[i] observations lie below the quantile)
     below = np.where(s > 0, special.bdtr(np.maximum(s - 1, 0), n, q), 0.0)
-    slack = 1e-12
-    if tails.lower == 0:
-        reach = s[(below >= 1 - tails.upper - slack) & (s >= 1)]
+    slack, (lower, upper) = 1e-12, tails.sides
+    if not tails.has_lower:
+        reach = s[(below >= 1 - upper - slack) & (s >= 1)]
         return (0, int(reach[0])) if reach.size else None
-    if tails.upper == 0:
-        reach = s[(below <= tails.lower + slack) & (s >= 1)]
+    if not tails.has_upper:
+        reach = s[(below <= lower + slack) & (s >= 1)]
         return (int(reach[-1]), n + 1) if reach.size else None
-    level = 1 - tails.lower - tails.upper
+    level = 1 - lower - upper
     k = np.arange(max(1, first), last)
     at = below[k - first]
     # The smallest l for each k: below[l] >= level + below[k].
@@ -90,61 +92,49 @@ def order_statistic_ranks(n: int, q: float, tails: Tails) -> tuple[int, int] | N
     return int(k[best]), int(s[place[best]])
 
 
-@jax.jit
-def _linear(values: jax.Array, coefficients: jax.Array) -> jax.Array:
-    """Return (..., m) for sorted ``values`` (..., n) and ``coefficients`` (m, n)."""
-    # Differences from the median of the sample: an end must not lose digits to the size of the values.
-    middle = values[..., values.shape[-1] // 2 : values.shape[-1] // 2 + 1]
-    return (values - middle) @ coefficients.T + middle * coefficients.sum(axis=1)
-
-
-def _sorted(evidence: Evidence) -> jax.Array:
-    assert evidence.values is not None
-    return jnp.sort(jnp.asarray(evidence.values), axis=-1)
-
-
-def linear_ends(values: jax.Array, coefficients: Sequence[np.ndarray]) -> np.ndarray:
-    """Return linear functions (..., m) of sorted values (..., n) in double precision."""
-    return np.asarray(_linear(values, jnp.asarray(np.stack(coefficients))))
-
-
 class QuantileMethod(Method):
-    """An interval for a quantile whose ends are fixed functions of the order statistics.
+    """An interval for a quantile whose ends are functions of the order statistics, fixed by n and the level.
 
-    Assumes i.i.d. observations of a continuous law; reads data sets one at a time or in stacks.
+    Assumes i.i.d. observations of a continuous law.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"values"})
-    assumes_iid: ClassVar[bool] = True
+    needs = frozenset({"values"})
+    assumes_iid = True
+    instead: ClassVar[str] = "use 'exact' or 'percentile'"
 
     def refusal(self, statistic: Statistic) -> str | None:
         """Refuse everything but the median and quantiles."""
-        if statistic.road == "order" and hasattr(statistic, "q"):
+        if quantile_order(statistic) is not None:
             return None
         return f"{self.name!r} is for the median and quantiles only"
-
-    @abc.abstractmethod
-    def ends(self, values: jax.Array, q: float, tails: Tails, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
-        """Return both ends (...) for sorted ``values`` (..., n); raise ``ValueError`` where there is no interval."""
 
     @abc.abstractmethod
     def least_n(self, q: float, tails: Tails) -> int | None:
         """Return the smallest n at which the interval exists; None where it does at none."""
 
-    def bounds(self, evidence: Evidence, tails: Tails) -> Bounds:
-        """Return both ends; an open side is the end of the estimand's range."""
-        assert evidence.values is not None
-        q, n = float(evidence.statistic.q), evidence.values.shape[-1]  # type: ignore[attr-defined]
+    @abc.abstractmethod
+    def places(self, n: int, q: float, tails: Tails) -> Any:
+        """Return what :meth:`ends` reads, for an n at which the interval exists (host)."""
+
+    @abc.abstractmethod
+    def ends(self, ordered: Any, places: Any, tails: Tails, evidence: Evidence) -> tuple[Any, Any]:
+        """Return both ends (...) for ascending values (..., n); that of an open side is discarded."""
+
+    def critical(self, statistic: Statistic, n: int, tails: Tails) -> Any:
+        """Return what the ends are read from."""
+        q = quantile_order(statistic)
+        assert q is not None
         least = self.least_n(q, tails)
         if least is None or n < least:
-            raise ValueError(
+            raise NoInterval(
                 f"method {self.name!r} for q = {q:g} {needs_rows(least)} at this level; got n = {n}; {self.instead}"
             )
-        with jax.enable_x64(True):
-            low, high = self.ends(_sorted(evidence), q, tails, evidence)
-        return open_ends(low, high, evidence, tails)
+        return self.places(n, q, tails)
 
-    instead: ClassVar[str] = "use 'exact' or 'percentile'"
+    def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
+        """Return both ends."""
+        ordered = namespace(evidence.values).sort(evidence.values, axis=-1)
+        return open_sides(*self.ends(ordered, critical, tails, evidence), tails, evidence.statistic.bounds)
 
 
 @record
@@ -160,26 +150,21 @@ class OrderStatistic(QuantileMethod):
         """Return the smallest n (eq. 8)."""
         return smallest_n(q, tails)
 
-    def ends(self, values: jax.Array, q: float, tails: Tails, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
-        """Return X(k) and X(l)."""
-        n = values.shape[-1]
+    def places(self, n: int, q: float, tails: Tails) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ranks k and l."""
         ranks = order_statistic_ranks(n, q, tails)
         assert ranks is not None
-        return _at_ranks(values, *ranks)
+        return _within_sample(ranks[0], n), _within_sample(ranks[1], n)
+
+    def ends(self, ordered: Any, places: Any, tails: Tails, evidence: Evidence) -> tuple[Any, Any]:
+        """Return X(k) and X(l)."""
+        k, l = places
+        return picked(ordered, k - 1), picked(ordered, l - 1)
 
 
-@jax.jit
-def _picked(values: jax.Array, k: jax.Array, l: jax.Array) -> tuple[jax.Array, jax.Array]:
-    n = values.shape[-1]
-    places = [jnp.broadcast_to(jnp.clip(rank, 1, n) - 1, values.shape[:-1]) for rank in (k, l)]
-    low, high = (jnp.take_along_axis(values, place[..., None], axis=-1)[..., 0] for place in places)
-    return low, high
-
-
-def _at_ranks(values: jax.Array, k: Any, l: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return X(k) and X(l) (...) of sorted values (..., n); a rank off the sample gives its extreme."""
-    low, high = _picked(values, jnp.asarray(k), jnp.asarray(l))
-    return np.asarray(low), np.asarray(high)
+def _within_sample(ranks: Any, n: int) -> np.ndarray:
+    """Return ranks as an array; a rank off the sample, of an open side, becomes that of its extreme."""
+    return np.clip(np.asarray(ranks, np.int32), 1, n)
 
 
 @record
@@ -191,23 +176,38 @@ class ExactRandomized(QuantileMethod):
     """
 
     name = "exact_randomized"
-    needs: ClassVar[frozenset[str]] = frozenset({"values", "uniform"})
+    needs = frozenset({"values", "uniform"})
 
     def least_n(self, q: float, tails: Tails) -> int | None:
         """Return the smallest n (eq. 8)."""
         return smallest_n(q, tails)
 
-    def ends(self, values: jax.Array, q: float, tails: Tails, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
-        """Return the ends of the interval that ``evidence.uniform`` (...) picks."""
-        found = randomized_ranks(values.shape[-1], q, tails)
+    def places(self, n: int, q: float, tails: Tails) -> tuple[np.ndarray, float]:
+        """Return the ranks (2, 2) of both intervals, and the probability of the first."""
+        found = randomized_ranks(n, q, tails)
         assert found is not None
-        first = np.asarray(evidence.uniform) < found.probabilities[0]
-        (k1, l1), (k2, l2) = found.ranks
-        return _at_ranks(values, np.where(first, k1, k2), np.where(first, l1, l2))
+        return _within_sample(found.ranks, n), found.probabilities[0]
+
+    def ends(self, ordered: Any, places: Any, tails: Tails, evidence: Evidence) -> tuple[Any, Any]:
+        """Return the ends of the interval that ``evidence.uniform`` (...) picks."""
+        ranks, probability = places
+        xp = namespace(ordered)
+        first = evidence.uniform < probability
+        low, high = (picked(ordered, xp.where(first, ranks[0, side], ranks[1, side]) - 1) for side in (0, 1))
+        return low, high
+
+
+class BetweenMethod(QuantileMethod):
+    """An interval whose ends lie between two neighbouring order statistics each."""
+
+    def ends(self, ordered: Any, places: Any, tails: Tails, evidence: Evidence) -> tuple[Any, Any]:
+        """Return the values at both places."""
+        low, high = (place.of(ordered) for place in places)
+        return low, high
 
 
 @record
-class Interpolated(QuantileMethod):
+class Interpolated(BetweenMethod):
     """Ends interpolated between order statistics to the level asked for, without randomness.
 
     Reference: Nyblom (1992); for the median, Hettmansperger and Sheather (1986). Approximate.
@@ -219,23 +219,23 @@ class Interpolated(QuantileMethod):
         """Return the smallest n at which the extremes reach both tails."""
         if q in (0, 1):
             return None
-        bases = [base for base, tail in ((q, tails.upper), (1 - q, tails.lower)) if tail > 0]
-        tail = max(tails.lower, tails.upper) if 0 in tails else min(tails)
+        lower, upper = tails.sides
+        bases = [base for base, tail in ((q, upper), (1 - q, lower)) if tail > 0]
+        tail = min(lower, upper) or max(lower, upper)
         return max(2, max(math.ceil(math.log(tail) / math.log(base) - 1e-12) for base in bases))
 
-    def ends(self, values: jax.Array, q: float, tails: Tails, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
-        """Return both ends; the lower one is the upper one of the mirrored sample."""
-        n = values.shape[-1]
-        high = nyblom_upper(n, q, tails.upper) if tails.upper else unit(n, n)
-        low = nyblom_upper(n, 1 - q, tails.lower) if tails.lower else unit(n, n)
+    def places(self, n: int, q: float, tails: Tails) -> tuple[Place, Place]:
+        """Return both places; the lower one is the upper one of the mirrored sample."""
+        lower, upper = tails.sides
+        high = nyblom_upper(n, q, upper) if upper else Place.at(float(n), n)
+        low = nyblom_upper(n, 1 - q, lower) if lower else Place.at(float(n), n)
         assert low is not None
         assert high is not None
-        found = linear_ends(values, [low[::-1], high])
-        return found[..., 0], found[..., 1]
+        return low.mirrored(n), high
 
 
 @record
-class Asymptotic(QuantileMethod):
+class Asymptotic(BetweenMethod):
     """Order statistics at ranks ``n (q -+ z sqrt(q (1 - q) / n))``, interpolated (Lehmann and Paromau 2025, eq. 10)."""
 
     name = "asymptotic"
@@ -244,14 +244,12 @@ class Asymptotic(QuantileMethod):
         """Return the smallest n at which both ranks lie in the sample (Table 2)."""
         return least_asymptotic_n(q, tails)
 
-    def ends(self, values: jax.Array, q: float, tails: Tails, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
-        """Return Q_L at k/n and l/n."""
-        n = values.shape[-1]
+    def places(self, n: int, q: float, tails: Tails) -> tuple[Place, ...]:
+        """Return the places of Q_L at k/n and l/n."""
         positions = asymptotic_positions(n, q, tails)
         if positions is None:
-            raise ValueError(f"method 'asymptotic' for q = {q:g}: a rank lies outside the sample at n = {n}")
-        found = linear_ends(values, [interpolated_quantile(rank / n, n) for rank in positions])
-        return found[..., 0], found[..., 1]
+            raise NoInterval(f"method 'asymptotic' for q = {q:g}: a rank lies outside the sample at n = {n}")
+        return tuple(interpolated_quantile(rank / n, n) for rank in positions)
 
 
 def least_asymptotic_n(q: float, tails: Tails) -> int | None:
@@ -273,7 +271,8 @@ class TailedMethod(QuantileMethod):
     """An interval with ends ``Q_T(v)``: extrapolated beyond the extremes of the sample (eq. 11).
 
     With ``outside="transform"`` that is done on a scale on which ``lowest`` and ``highest`` are infinite
-    (logit, or log for one of them), so that no end leaves the range; ``"clip"`` cuts ends off there.
+    (logit, or log for one of them), so that no end leaves the range, and there is no interval for values outside it;
+    ``"clip"`` cuts ends off there.
     """
 
     outside: str
@@ -284,44 +283,55 @@ class TailedMethod(QuantileMethod):
         """Return 2: two values to extrapolate from."""
         return None if q in (0, 1) else 2
 
-    def closed_form(self, values: jax.Array, q: float, tails: Tails) -> tuple[np.ndarray, np.ndarray]:
-        """Return Q_T at the Beta quantiles of both tails (Hutson 2002): the bootstrap without its resamples."""
-        n = values.shape[-1]
-        levels = [p if 0 < p < 1 else 0.5 for p in (tails.lower, 1 - tails.upper)]
-        low, high = (self.end(values, TailedEnd.at(semiparametric_level(n, q, p), n)) for p in levels)
-        return low, high
+    def end(self, ordered: Any, end: TailedEnd) -> Any:
+        """Return one end (...) for ascending values (..., n), within the range."""
+        xp = namespace(ordered)
+        inner = xp.where(end.side < 0, ordered[..., 1], ordered[..., -2])
+        extreme = xp.where(end.side < 0, ordered[..., 0], ordered[..., -1])
+        beyond = self._beyond(extreme, inner, xp.abs(end.slope))
+        found = xp.clip(xp.where(end.side == 0, end.place.of(ordered), beyond), self.lowest, self.highest)
+        if self.outside == "clip":
+            return found
+        return xp.where((ordered[..., 0] >= self.lowest) & (ordered[..., -1] <= self.highest), found, xp.nan)
 
-    def end(self, values: jax.Array, end: TailedEnd) -> np.ndarray:
-        """Return one end (...) for sorted values (..., n), within the range."""
-        if end.side == 0:
-            found = linear_ends(values, [end.coefficients])[..., 0]
-        else:
-            inner, extreme = (values[..., 1], values[..., 0]) if end.side < 0 else (values[..., -2], values[..., -1])
-            found = np.asarray(self._beyond(extreme, inner, abs(end.slope)))
-        return np.clip(found, self.lowest, self.highest)
-
-    def _beyond(self, extreme: jax.Array, inner: jax.Array, slope: float) -> jax.Array:
+    def _beyond(self, extreme: Any, inner: Any, slope: Any) -> Any:
         if self.outside == "clip" or (math.isinf(self.lowest) and math.isinf(self.highest)):
             return extreme + (extreme - inner) * slope
+        xp = namespace(extreme)
         from_low, from_high = extreme - self.lowest, self.highest - extreme
-        scaled = _log(from_low, inner - self.lowest) - _log(from_high, self.highest - inner)
-        factor = jnp.exp(slope * scaled)  # the odds of the position in the range grow by this factor
+        scaled = _log_ratio(from_low, inner - self.lowest) - _log_ratio(from_high, self.highest - inner)
+        factor = xp.exp(slope * scaled)  # the odds of the position in the range grow by this factor
         if math.isinf(self.highest):
             return self.lowest + from_low * factor
         if math.isinf(self.lowest):
             return self.highest - from_high / factor
         moved = (self.lowest * from_high + self.highest * from_low * factor) / (from_high + from_low * factor)
         at_end = (from_low <= 0) | (from_high <= 0) | (extreme == inner)
-        return jnp.where(at_end, extreme, moved)
+        return xp.where(at_end, extreme, moved)
 
 
-def _log(extreme: jax.Array, inner: jax.Array) -> jax.Array:
+def _log_ratio(extreme: Any, inner: Any) -> Any:
     """Log of the ratio of two distances from a bound; 0 from a bound at infinity."""
-    return jnp.where(jnp.isinf(extreme), 0.0, jnp.log(extreme) - jnp.log(inner))
+    xp = namespace(extreme)
+    return xp.where(xp.isinf(extreme), 0.0, xp.log(extreme) - xp.log(inner))
+
+
+class ClosedForm(TailedMethod):
+    """Both ends at the Beta quantiles of the tails (Hutson 2002): the bootstrap without its resamples."""
+
+    def places(self, n: int, q: float, tails: Tails) -> Any:
+        """Return both ends at the quantiles of the tails."""
+        levels = [p if 0 < p < 1 else 0.5 for p in (tails.sides[0], 1 - tails.sides[1])]
+        return tuple(TailedEnd.at(semiparametric_level(n, q, p), n) for p in levels)
+
+    def ends(self, ordered: Any, places: Any, tails: Tails, evidence: Evidence) -> tuple[Any, Any]:
+        """Return Q_T at both ends."""
+        low, high = (self.end(ordered, place) for place in places)
+        return low, high
 
 
 @record
-class Semiparametric(TailedMethod):
+class Semiparametric(ClosedForm):
     """Percentile interval of the semiparametric bootstrap, in closed form (Hutson 2002)."""
 
     outside: str = static(default="clip")
@@ -330,14 +340,10 @@ class Semiparametric(TailedMethod):
 
     name = "semiparametric"
 
-    def ends(self, values: jax.Array, q: float, tails: Tails, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
-        """Return Q_T at the Beta quantiles of both tails."""
-        return self.closed_form(values, q, tails)
-
 
 @record
-class SemiparametricTransformed(TailedMethod):
-    """Semiparametric interval for values in [0, 1], extrapolated on the logit scale."""
+class SemiparametricTransformed(ClosedForm):
+    """Semiparametric interval for values in [0, 1], extrapolated on the logit scale; none for other values."""
 
     outside: str = static(default="transform")
     lowest: float = static(default=0.0)
@@ -345,18 +351,36 @@ class SemiparametricTransformed(TailedMethod):
 
     name = "semiparametric_transformed"
 
-    def ends(self, values: jax.Array, q: float, tails: Tails, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
-        """Return Q_T at the Beta quantiles of both tails."""
-        fits = np.asarray((values[..., 0] >= self.lowest) & (values[..., -1] <= self.highest))
-        if fits.ndim == 0 and not fits:
-            raise ValueError(f"method {self.name!r} is for values in [0, 1]; use 'semiparametric'")
-        low, high = self.closed_form(values, q, tails)
-        return np.where(fits, low, np.nan), np.where(fits, high, np.nan)
+    def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
+        """Refuse values outside [0, 1]."""
+        if np.min(evidence.values) < self.lowest or np.max(evidence.values) > self.highest:
+            raise NoInterval(f"method {self.name!r} is for values in [0, 1]; use 'semiparametric'")
+        return ()
+
+
+def _key(uniform: Any) -> jax.Array:
+    """Return the key that the first of ``uniform`` (...) makes."""
+    return jax.random.key((jnp.ravel(uniform)[0] * 2.0**53).astype(jnp.int64))
+
+
+@functools.partial(jax.jit, static_argnames="n_resamples")
+def _uniforms(uniform: Any, n_resamples: int) -> jax.Array:
+    return jnp.sort(jax.random.uniform(_key(uniform), (n_resamples,)))
+
+
+@functools.partial(jax.jit, static_argnames=("n", "n_resamples"))
+def _ranks_drawn(uniform: Any, n: int, n_resamples: int) -> jax.Array:
+    """Return how many of n draws are at most each rank, (B, n + 1), the 0th rank first."""
+    counts = Bootstrap.of(n).counts(_key(uniform), jnp.arange(n_resamples, dtype=jnp.int32))[:, :n]
+    return jnp.cumsum(jnp.pad(counts.astype(jnp.int32), ((0, 0), (1, 0))), axis=1)
 
 
 @record
 class SemiparametricResampled(TailedMethod):
-    """The semiparametric bootstrap with drawn resamples, as Lehmann and Paromau (2025) have it (B = 2,000)."""
+    """The semiparametric bootstrap with drawn resamples, as Lehmann and Paromau (2025) have it (B = 2,000).
+
+    A stack of data sets shares one bank of levels: that of the first.
+    """
 
     outside: str = static(default="clip")
     lowest: float = static(default=-math.inf)
@@ -364,20 +388,25 @@ class SemiparametricResampled(TailedMethod):
     n_resamples: int = static(default=2_000)
 
     name = "semiparametric_resampled"
-    needs: ClassVar[frozenset[str]] = frozenset({"values", "uniform"})
+    needs = frozenset({"values", "uniform"})
 
-    def ends(self, values: jax.Array, q: float, tails: Tails, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
-        """Return quantiles of ``Q_T`` at drawn levels: one bank of levels for a stack."""
-        n, rank = values.shape[-1], sample_rank(values.shape[-1], q)
-        seed = int(np.ravel(evidence.uniform)[0] * 2**53)
-        drawn = np.sort(np.random.default_rng(seed).beta(rank, n - rank + 1, self.n_resamples))
-        found = []
-        for p in (tails.lower, 1 - tails.upper):
-            place = p * (self.n_resamples - 1)
-            i = min(int(place), self.n_resamples - 2)
-            left, right = (self.end(values, TailedEnd.at(float(drawn[j]), n)) for j in (i, i + 1))
-            found.append(left + (place - i) * (right - left))
-        return found[0], found[1]
+    def places(self, n: int, q: float, tails: Tails) -> tuple[float, float]:
+        """Return the parameters of the levels' Beta law."""
+        rank = sample_rank(n, q)
+        return float(rank), float(n - rank + 1)
+
+    def ends(self, ordered: Any, places: Any, tails: Tails, evidence: Evidence) -> tuple[Any, Any]:
+        """Return quantiles of ``Q_T`` at drawn levels."""
+        with jax.enable_x64(True):
+            drawn = namespace(ordered).asarray(_uniforms(evidence.uniform, self.n_resamples))
+        xp = namespace(ordered)
+        positions = xp.asarray([tails.lower, 1 - tails.upper]) * (self.n_resamples - 1)
+        i = xp.clip(xp.floor(positions), 0, self.n_resamples - 2).astype(np.int32)
+        a, b = places
+        levels = betaincinv(a, b, drawn[xp.stack([i, i + 1])])
+        left, right = ([self.end(ordered, TailedEnd.at(v, ordered.shape[-1])) for v in of] for of in levels)
+        low, high = (left[side] + (positions[side] - i[side]) * (right[side] - left[side]) for side in (0, 1))
+        return low, high
 
 
 @record
@@ -394,24 +423,21 @@ class NoncentralT(QuantileMethod):
         """Return 2."""
         return None if q in (0, 1) else 2
 
-    def ends(self, values: jax.Array, q: float, tails: Tails, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
+    def places(self, n: int, q: float, tails: Tails) -> tuple[float, float]:
+        """Return the multiples of the standard deviation at which the ends lie."""
+        return _noncentral_factors(n, q, *tails.sides)
+
+    def ends(self, ordered: Any, places: Any, tails: Tails, evidence: Evidence) -> tuple[Any, Any]:
         """Return mean plus multiples of the standard deviation."""
-        n = values.shape[-1]
-        found = np.asarray(_about_the_mean(values, jnp.asarray(noncentral_factors(n, q, tails))))
-        return found[..., 0], found[..., 1]
-
-
-@jax.jit
-def _about_the_mean(values: jax.Array, factors: jax.Array) -> jax.Array:
-    mean, deviation = values.mean(axis=-1, keepdims=True), values.std(axis=-1, ddof=1, keepdims=True)
-    return mean + factors * deviation
+        xp = namespace(ordered)
+        mean, deviation = ordered.mean(axis=-1), xp.std(ordered, axis=-1, ddof=1)
+        return mean + places[0] * deviation, mean + places[1] * deviation
 
 
 @functools.lru_cache(maxsize=512)
-def noncentral_factors(n: int, q: float, tails: Tails) -> tuple[float, float]:
-    """Return the multiples of the standard deviation at which a normal quantile's interval ends."""
+def _noncentral_factors(n: int, q: float, lower: float, upper: float) -> tuple[float, float]:
     centre = special.ndtri(q) * math.sqrt(n)
-    low, high = (special.nctdtrit(n - 1, centre, p) if 0 < p < 1 else math.nan for p in (tails.lower, 1 - tails.upper))
+    low, high = (special.nctdtrit(n - 1, centre, p) if 0 < p < 1 else 0.0 for p in (lower, 1 - upper))
     return float(low) / math.sqrt(n), float(high) / math.sqrt(n)
 
 
@@ -425,26 +451,20 @@ class HarrellDavis(QuantileMethod):
     n_resamples: int = static(default=2_000)
 
     name = "harrell_davis"
-    needs: ClassVar[frozenset[str]] = frozenset({"values", "uniform"})
+    needs = frozenset({"values", "uniform"})
 
     def least_n(self, q: float, tails: Tails) -> int | None:
         """Return 2."""
         return None if q in (0, 1) else 2
 
-    def ends(self, values: jax.Array, q: float, tails: Tails, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
+    def places(self, n: int, q: float, tails: Tails) -> np.ndarray:
+        """Return the share of the estimator's weight (n + 1,) on the first 0, 1, ... n of n sorted values."""
+        return special.betainc((n + 1) * q, (n + 1) * (1 - q), np.arange(n + 1) / n)
+
+    def ends(self, ordered: Any, places: Any, tails: Tails, evidence: Evidence) -> tuple[Any, Any]:
         """Return quantiles of the estimator over the resamples."""
-        n = values.shape[-1]
-        key = jax.random.key(int(np.ravel(evidence.uniform)[0] * 2**53))
-        counts = Bootstrap.of(n).counts(key, jnp.arange(self.n_resamples, dtype=jnp.int32))[:, :n]
-        drawn = np.asarray(_harrell_davis(counts, values, q))
-        low, high = (np.quantile(drawn, p, axis=-1) for p in (tails.lower, 1 - tails.upper))
-        return low, high
-
-
-@functools.partial(jax.jit, static_argnums=2)
-def _harrell_davis(counts: jax.Array, ordered: jax.Array, q: float) -> jax.Array:
-    """Return the estimator (..., B) for counts (B, n) of sorted values (..., n)."""
-    n = counts.shape[1]
-    reached = jnp.cumsum(jnp.pad(counts, ((0, 0), (1, 0))), axis=1) / n
-    profile = jax.scipy.special.betainc((n + 1) * q, (n + 1) * (1 - q), jnp.clip(reached, 0, 1))
-    return ordered @ jnp.diff(profile, axis=1).T
+        xp, n = namespace(ordered), ordered.shape[-1]
+        with jax.enable_x64(True):
+            reached = xp.asarray(_ranks_drawn(evidence.uniform, n, self.n_resamples))
+        drawn = Drawn.of(ordered @ xp.diff(xp.asarray(places)[reached], axis=1).T)
+        return drawn.quantile(tails.lower), drawn.quantile(1 - tails.upper)

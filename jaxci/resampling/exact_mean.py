@@ -18,15 +18,18 @@ Two cases are told apart by looking at every frequency up to the grid's own:
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from numpy.typing import ArrayLike
+
+from jaxci.resampling.laws import GridLaw
+from jaxci.special import namespace
 
 GRID = 1 << 17
 """Points of the distribution function in the window (G)."""
@@ -48,94 +51,7 @@ _STEEPNESS = 2.3 * _WIDTH
 _CHUNKS = (1 << 10, 1 << 13, 1 << 16)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class MeanDistribution:
-    r"""Bootstrap distribution of a mean; of a sum after multiplication by n.
-
-    What is promised: for every p there is a ``p'`` with ``|p' - p| <= probability_error``
-    such that ``quantile(p)`` is within ``error_bound * standard_error`` of a
-    :math:`p'`-quantile of the exact law, and likewise for :meth:`cdf` with the roles
-    exchanged. At an atom the exact quantile function is a step, so a p within
-    ``probability_error`` of a step may return either of its sides or a value between.
-
-    Attributes
-    ----------
-    mean, standard_error : float
-        Exact moments of the law: the sample mean and ``sqrt(sum (x_i - mean)^2) / n``.
-    error_bound : float
-        Bound on the quantile error in standard errors: ``RADIUS + 1`` grid steps for an
-        atomic law; 3 steps for a smooth one (the cell of 2 steps that is interpolated, and 1
-        for structure finer than the grid, which no finite set of frequencies can exclude;
-        where there is none the error is below 1e-6).
-    probability_error : float
-        Bound on the error in probability.
-    low, high : float
-        Smallest and largest value of the mean of a resample.
-    step : float
-        Distance of the grid points, in units of the mean; 0 for a point mass.
-    origin : int
-        Index of the grid point that lies at the mean.
-    cumulative : (G,) array
-        Distribution function at the grid points, non-decreasing, half of an atom's mass
-        counted at the atom.
-    """
-
-    mean: float
-    standard_error: float
-    error_bound: float
-    probability_error: float
-    low: float
-    high: float
-    step: float
-    origin: int
-    cumulative: np.ndarray
-
-    def cdf(self, x: ArrayLike) -> np.ndarray:
-        """Return ``P(mean* < x) + P(mean* = x) / 2``, the mid-distribution function.
-
-        Interpolated by a cubic, kept between the values at the ends of the cell; exact to ``probability_error`` at the
-        mean, which is a grid point, and within 0.5% of an atom's mass at an atom elsewhere.
-        """
-        x = np.asarray(x, dtype=np.float64)
-        if self.step == 0.0:
-            return np.asarray((x > self.mean) + 0.5 * (x == self.mean))[()]
-        last = len(self.cumulative) - 1
-        position = np.fmin(np.fmax((x - self.mean) / self.step + self.origin, 0.0), last)
-        cell = np.clip(np.floor(position).astype(np.int64), 1, last - 2)
-        t = position - cell
-        before, left, right, after = (self.cumulative[cell + k] for k in (-1, 0, 1, 2))
-        value = (
-            left * (1 + t) * (1 - t) * (2 - t) / 2
-            + right * t * (1 + t) * (2 - t) / 2
-            - before * t * (1 - t) * (2 - t) / 6
-            - after * t * (1 + t) * (1 - t) / 6
-        )
-        value = np.clip(value, left, right)
-        value = np.where(position <= 0.0, 0.0, np.where(position >= last, 1.0, value))
-        return np.where(np.isnan(x), np.nan, value)[()]
-
-    def quantile(self, p: ArrayLike) -> np.ndarray:
-        """Return the p-quantile for p in [0, 1], linear between grid points.
-
-        Raises
-        ------
-        ValueError
-            If a p is outside [0, 1] or not a number.
-        """
-        p = np.asarray(p, dtype=np.float64)
-        if not np.all((p >= 0.0) & (p <= 1.0)):
-            raise ValueError(f"p must be within [0, 1]; got {p}")
-        if self.step == 0.0:
-            return np.full(p.shape, self.mean)[()]
-        right = np.clip(np.searchsorted(self.cumulative, p), 1, len(self.cumulative) - 1)
-        below, above = self.cumulative[right - 1], self.cumulative[right]
-        part = np.clip((p - below) / np.where(above > below, above - below, 1.0), 0.0, 1.0)
-        x = self.mean + (right - 1 + part - self.origin) * self.step
-        x = np.where(p == 0.0, self.low, np.where(p == 1.0, self.high, x))
-        return np.clip(x, self.low, self.high)[()]
-
-
-def mean_distribution(values: ArrayLike) -> MeanDistribution:
+def mean_distribution(values: ArrayLike) -> GridLaw:
     r"""Return the exact bootstrap distribution of the mean of ``values``.
 
     The law of :math:`\bar X^* = \frac1n \sum_{i=1}^n X^*_i` with :math:`X^*_i` drawn
@@ -149,7 +65,7 @@ def mean_distribution(values: ArrayLike) -> MeanDistribution:
 
     Returns
     -------
-    MeanDistribution
+    GridLaw
         Error below 1e-3 standard errors for any data, heavy tails and ties included: the
         window is at most 22 standard errors wide and the grid has 131,072 points, or 32,768
         where these suffice for a smooth law. A single or constant value gives a point mass.
@@ -173,7 +89,7 @@ def mean_distribution(values: ArrayLike) -> MeanDistribution:
     Examples
     --------
     >>> law = mean_distribution([0.0, 1.0, 1.0, 1.0])
-    >>> round(float(law.cdf(0.9)), 4)  # 1 - (3/4)**4
+    >>> round(float(law.share_below(0.9)), 4)  # 1 - (3/4)**4
     0.6836
     """
     x = np.asarray(values, dtype=np.float64)
@@ -184,7 +100,7 @@ def mean_distribution(values: ArrayLike) -> MeanDistribution:
     if not (math.isfinite(low) and math.isfinite(high)):
         raise ValueError("values must be finite; got a NaN or an infinity")
     if low == high:
-        return MeanDistribution(low, 0.0, 0.0, 0.0, low, high, 0.0, 0, np.array([0.5]))
+        return GridLaw(low, 0.0, 0.0, 0.0, low, high, 0.0, 0, np.full(4, 0.5))
     # A power of two scales without rounding. Centre twice, as the first mean is only as
     # precise as the values: where they differ in the last digit it is one of them.
     scale = 2.0 ** min(math.frexp(max(high / 2 - low / 2, 1e-300))[1], 1000)
@@ -214,9 +130,9 @@ def mean_distribution(values: ArrayLike) -> MeanDistribution:
     cumulative += np.arange(cumulative.size) / cumulative.size - cumulative[0]
     np.clip(cumulative, 0.0, 1.0, out=cumulative)
     np.maximum.accumulate(cumulative, out=cumulative)
-    return MeanDistribution(
-        mean=(centre + residue) * scale,
-        standard_error=math.sqrt(variance / n) * scale,
+    return GridLaw(
+        centre=(centre + residue) * scale,
+        spread=math.sqrt(variance / n) * scale,
         error_bound=error_bound if smooth else (RADIUS + 1.0) * step / deviation,
         probability_error=PROBABILITY_ERROR,
         low=low,
@@ -227,13 +143,14 @@ def mean_distribution(values: ArrayLike) -> MeanDistribution:
     )
 
 
-def _half_width(n: int, variance: float, largest: float) -> float:
+def _half_width(n: float, variance: Any, largest: Any) -> Any:
     """Return x with ``P(S >= x) <= TAIL`` by Bennett's inequality, never beyond ``n * largest``."""
+    xp = namespace(variance)
     rate = -math.log(TAIL) * largest * largest / (n * variance)
-    u = math.sqrt(2.0 * rate) + rate / 3.0  # from below; h is convex, so Newton ends above the root
+    u = xp.sqrt(2.0 * rate) + rate / 3.0  # from below; h is convex, so Newton ends above the root
     for _ in range(20):
-        u = u + (rate - ((1.0 + u) * math.log1p(u) - u)) / math.log1p(u)
-    return min(u * n * variance / largest, n * largest)
+        u = u + (rate - ((1.0 + u) * xp.log1p(u) - u)) / xp.log1p(u)
+    return xp.minimum(u * n * variance / largest, n * largest)
 
 
 @functools.lru_cache(maxsize=2)
@@ -250,15 +167,15 @@ def _deconvolution(points: int) -> np.ndarray:
     return (1.0 - 2.0 * (j % 2)) / transform
 
 
-@functools.lru_cache(maxsize=1)
-def _smoothing() -> np.ndarray:
-    """Return the transform of the Kaiser-Bessel density on ``[-RADIUS, RADIUS]`` grid steps.
+@functools.lru_cache(maxsize=2)
+def _smoothing(points: int) -> np.ndarray:
+    """Return the transform of the Kaiser-Bessel density on ``[-RADIUS, RADIUS]`` steps of a grid of ``points``.
 
     Its main lobe ends at the last frequency of the grid; what is cut off changes the
     distribution function by at most 7e-7 of an atom's mass.
     """
     beta = np.pi * RADIUS
-    root = beta * np.sqrt(1.0 - (np.arange(GRID // 2 + 1) / (GRID // 2)) ** 2)
+    root = beta * np.sqrt(1.0 - (np.arange(points // 2 + 1) / (points // 2)) ** 2)
     ratio = np.divide(np.sinh(root), root, out=np.ones_like(root), where=root > 0)
     return ratio * beta / np.sinh(beta)
 
@@ -303,9 +220,60 @@ def _spectrum(grid: jax.Array, n: jax.Array, *, points: int) -> tuple[jax.Array,
 def _invert(z: jax.Array, modulus: jax.Array, n: jax.Array, *, points: int, smooth: bool) -> jax.Array:
     """Return the distribution function of the sum less a ramp, from its mean onwards, cyclically."""
     last = BAND if smooth else points // 2
-    z, modulus = z[:last], modulus[:last] * (0.5 * points)
-    if not smooth:
-        modulus = modulus * _smoothing()[1:]
+    kept = jnp.ones(last) if smooth else jnp.asarray(_smoothing(points)[1:])
+    return _inverse(z[:last], modulus[:last] * kept, n, points)
+
+
+def _inverse(z: jax.Array, modulus: jax.Array, n: jax.Array | float, points: int) -> jax.Array:
+    modulus = modulus * (0.5 * points)
     angle = n * jnp.arctan2(z.imag, z.real)
     integral = lax.complex(modulus * jnp.sin(angle), -modulus * jnp.cos(angle))  # phi^n / (2 pi i j)
     return jnp.fft.irfft(jnp.concatenate((jnp.zeros(1, integral.dtype), integral)), points)
+
+
+def mean_distributions(values: jax.Array, points: int = COARSE) -> GridLaw:
+    """Return the exact bootstrap distributions of the means of ``values`` (..., n): traceable, in double precision.
+
+    The method of :func:`mean_distribution` on one grid of ``points``: ``error_bound`` says what it comes to, below
+    3.4e-3 at 32,768 points and 9e-4 at 131,072. Rows are independent of each other; a constant one is a point mass.
+    Cost O(n + G log G) a row; memory 8 G bytes a row, and 40 G more for some rows at a time.
+    """
+    n = values.shape[-1]
+    found = lax.map(functools.partial(_law, points=points), values.reshape(-1, n), batch_size=8)
+    return jax.tree.map(lambda x: x.reshape(values.shape[:-1] + x.shape[1:]), found)
+
+
+def _law(x: jax.Array, *, points: int) -> GridLaw:
+    n = x.shape[0]
+    low, high = jnp.min(x), jnp.max(x)
+    varies = low < high
+    exponent = jnp.frexp(jnp.maximum(high / 2 - low / 2, 1e-300))[1]
+    scale = jnp.ldexp(1.0, jnp.minimum(exponent, 1000))
+    d = x / scale
+    centre = jnp.mean(d)
+    d = d - centre
+    residue = jnp.mean(d)
+    d = jnp.where(varies, d - residue, jnp.where(jnp.arange(n) % 2 == 0, 1.0, -1.0))
+    variance = jnp.mean(d * d)
+    below, above = _half_width(n, variance, -jnp.min(d)), _half_width(n, variance, jnp.max(d))
+    window = (below + above) * (1.0 + 32.0 / COARSE)
+    step = window / points
+    z, modulus, rest = _spectrum(_add(jnp.zeros(2 * points), d, n, 2 * points / window), n, points=points)
+    smooth = rest < 0.01 * PROBABILITY_ERROR
+    band = jnp.arange(1, points // 2 + 1) <= BAND
+    periodic = _inverse(z, modulus * jnp.where(smooth, band, jnp.asarray(_smoothing(points)[1:])), n, points)
+    origin = jnp.ceil(below / step).astype(jnp.int32) + 8
+    cumulative = jnp.roll(periodic, origin)
+    cumulative = lax.cummax(jnp.clip(cumulative + jnp.arange(points) / points - cumulative[0], 0.0, 1.0))
+    steps = jnp.where(smooth, 2.0, RADIUS + 1.0)
+    return GridLaw(
+        centre=jnp.where(varies, (centre + residue) * scale, low),
+        spread=jnp.where(varies, jnp.sqrt(variance / n) * scale, 0.0),
+        error_bound=jnp.where(varies, steps * step / jnp.sqrt(n * variance), 0.0),
+        probability_error=jnp.where(varies, PROBABILITY_ERROR, 0.0),
+        low=low,
+        high=high,
+        step=jnp.where(varies, step * scale / n, 0.0),
+        origin=origin,
+        cumulative=cumulative,
+    )

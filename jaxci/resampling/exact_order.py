@@ -10,81 +10,27 @@ away from the diagonal: O(sqrt n) pairs carry it at any n.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from jaxci.records import record
+from jaxci.resampling.laws import Atoms, picked, rank
+from jaxci.special import namespace
+
 OUTSIDE = 1e-13
 """Mass of the order statistic left out beyond each end of the window of indices."""
-ROUNDING = 1e-12
-"""Slack in cumulative probabilities: p within it of a step counts as reached."""
+MIDDLE = (0.01, 0.99)
+"""Shares of a law between which atoms are typical: their size tells what is rounding."""
+TOLERANCE = 4.0 * float(np.finfo(np.float64).eps)
+"""Atoms that differ by less, relative to their size, are one."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class DiscreteDistribution:
-    """A law with finitely many atoms.
-
-    Attributes
-    ----------
-    support : (m,) array
-        Atoms, strictly increasing.
-    probabilities : (m,) array
-        Their masses, which sum to one.
-    tolerance : float
-        Arguments of :meth:`cdf` this close to an atom are taken to be the atom.
-    error_bound : float
-        Error of a quantile in standard errors: 0, the law is exact to rounding.
-    probability_error : float
-        Error in probability.
-    """
-
-    support: np.ndarray
-    probabilities: np.ndarray
-    tolerance: float = 0.0
-    error_bound: float = 0.0
-    probability_error: float = ROUNDING
-
-    @functools.cached_property
-    def mean(self) -> float:
-        """Mean of the law."""
-        return float(np.dot(self.probabilities, self.support))
-
-    @functools.cached_property
-    def standard_error(self) -> float:
-        """Standard deviation of the law."""
-        return math.sqrt(float(np.dot(self.probabilities, (self.support - self.mean) ** 2)))
-
-    @functools.cached_property
-    def _cumulative(self) -> np.ndarray:
-        return np.concatenate(([0.0], np.cumsum(self.probabilities)))
-
-    def cdf(self, x: ArrayLike) -> np.ndarray:
-        """Return ``P(X < x) + P(X = x) / 2``, the mid-distribution function."""
-        x = np.asarray(x, dtype=np.float64)
-        below = self._cumulative[np.searchsorted(self.support, x - self.tolerance, side="left")]
-        through = self._cumulative[np.searchsorted(self.support, x + self.tolerance, side="right")]
-        return np.where(np.isnan(x), np.nan, np.minimum(0.5 * (below + through), 1.0))[()]
-
-    def quantile(self, p: ArrayLike) -> np.ndarray:
-        """Return the smallest atom x with ``P(X <= x) >= p``, for p in [0, 1].
-
-        Raises
-        ------
-        ValueError
-            If a p is outside [0, 1] or not a number.
-        """
-        p = np.asarray(p, dtype=np.float64)
-        if not np.all((p >= 0.0) & (p <= 1.0)):
-            raise ValueError(f"p must be within [0, 1]; got {p}")
-        index = np.searchsorted(self._cumulative[1:], p - ROUNDING, side="left")
-        return self.support[np.minimum(index, self.support.size - 1)][()]
-
-
-def order_statistic_distribution(values_sorted: ArrayLike, k: int) -> DiscreteDistribution:
+def order_statistic_distribution(values_sorted: ArrayLike, k: int) -> Atoms:
     r"""Return the exact bootstrap distribution of the k-th smallest value.
 
     .. math:: P(X^*_{(k)} \le x_{(i)}) = P(\mathrm{Binomial}(n, i/n) \ge k) = I_{i/n}(k, n-k+1)
@@ -98,7 +44,7 @@ def order_statistic_distribution(values_sorted: ArrayLike, k: int) -> DiscreteDi
 
     Returns
     -------
-    DiscreteDistribution
+    Atoms
         Without the values that would be reached with probability below 1e-13 on either
         side, which its mean and standard error therefore leave out too.
 
@@ -124,7 +70,7 @@ def order_statistic_distribution(values_sorted: ArrayLike, k: int) -> DiscreteDi
     return _discrete(x[index - 1], mass)
 
 
-def quantile_distribution(values_sorted: ArrayLike, q: float) -> DiscreteDistribution:
+def quantile_distribution(values_sorted: ArrayLike, q: float) -> Atoms:
     r"""Return the exact bootstrap distribution of a sample quantile (linear, NumPy's default).
 
     The quantile is :math:`(1-f) X^*_{(k)} + f X^*_{(k+1)}` with :math:`k + f = (n-1) q + 1`.
@@ -146,7 +92,7 @@ def quantile_distribution(values_sorted: ArrayLike, q: float) -> DiscreteDistrib
 
     Returns
     -------
-    DiscreteDistribution
+    Atoms
         Exact at every n: pairs of total probability below 1e-12 are left out.
 
     Raises
@@ -172,19 +118,11 @@ def quantile_distribution(values_sorted: ArrayLike, q: float) -> DiscreteDistrib
     x = _checked(values_sorted)
     if not 0.0 <= q <= 1.0:
         raise ValueError(f"q must be within [0, 1]; got {q}")
-    n = x.size
-    position = (n - 1) * q
-    k = math.floor(position)
-    fraction = position - k
-    rounding = 4.0 * float(np.finfo(np.float64).eps) * n
-    if fraction <= rounding:
-        return order_statistic_distribution(x, k + 1)
-    if fraction >= 1.0 - rounding:
-        return order_statistic_distribution(x, k + 2)
-    return _interpolated(x, k + 1, fraction)
+    weights = quantile_weights(x.size, q)
+    return _discrete(weights.atoms(x), weights.mass)
 
 
-def median_distribution(values_sorted: ArrayLike) -> DiscreteDistribution:
+def median_distribution(values_sorted: ArrayLike) -> Atoms:
     """Return the exact bootstrap distribution of the median, :func:`quantile_distribution` at 1/2.
 
     For an odd n one order statistic, for an even n the average of the two in the middle.
@@ -196,7 +134,7 @@ def median_distribution(values_sorted: ArrayLike) -> DiscreteDistribution:
 
     Returns
     -------
-    DiscreteDistribution
+    Atoms
 
     Raises
     ------
@@ -224,9 +162,57 @@ def _rank_law(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
     return edges[1:], mass
 
 
-def _interpolated(x: np.ndarray, k: int, fraction: float) -> DiscreteDistribution:
+@record
+class QuantileWeights:
+    """Law of a sample quantile over pairs of ranks: it depends on n and q alone.
+
+    The quantile is ``x_(left) + fraction (x_(right) - x_(left))``, ranks from 0, with probability ``mass`` (m,).
+    """
+
+    left: Any
+    right: Any
+    fraction: Any
+    mass: Any
+
+    def atoms(self, ordered: Any) -> Any:
+        """Return the values (..., m) that the quantile takes on ascending values (..., n)."""
+        start = ordered[..., self.left]
+        return start + self.fraction * (ordered[..., self.right] - start)
+
+    def distribution(self, ordered: Any) -> Atoms:
+        """Return the laws of the quantile of ascending values (..., n), NumPy's or JAX's: O(m log m) a data set."""
+        xp = namespace(ordered)
+        found = self.atoms(ordered)
+        order = xp.argsort(found, axis=-1)
+        support = xp.take_along_axis(found, order, axis=-1)
+        masses = xp.asarray(self.mass / self.mass.sum())[order]
+        reached = xp.cumsum(masses, axis=-1)
+        places = (rank(reached, p, reached.shape[-1], through=False) for p in MIDDLE)
+        ends = [xp.abs(picked(support, xp.minimum(place, reached.shape[-1] - 1))) for place in places]
+        return Atoms(support, masses, TOLERANCE * xp.maximum(*ends))
+
+
+@functools.lru_cache(maxsize=16)
+def quantile_weights(n: int, q: float) -> QuantileWeights:
+    """Return the law of the linear quantile of order q of n draws over the ranks of the sample; host, O(sqrt n)."""
+    position = (n - 1) * q
+    k = math.floor(position)
+    fraction = position - k
+    rounding = 4.0 * float(np.finfo(np.float64).eps) * n
+    if fraction <= rounding or fraction >= 1.0 - rounding:
+        index, mass = _rank_law(n, k + 1 if fraction <= rounding else k + 2)
+        return _weights(index, index, 0.0, mass)
+    return _interpolated(n, k + 1, fraction)
+
+
+def _weights(left: np.ndarray, right: np.ndarray, fraction: float, mass: np.ndarray) -> QuantileWeights:
+    """Keep what has mass; ranks from 1 become places."""
+    keep = mass > 0.0
+    return QuantileWeights(left[keep] - 1, right[keep] - 1, fraction, mass[keep])
+
+
+def _interpolated(n: int, k: int, fraction: float) -> QuantileWeights:
     """Return the law of ``(1 - fraction) X*(k) + fraction X*(k+1)``, 1 <= k < n."""
-    n = x.size
     index, mass = _rank_law(n, k)
     from scipy import stats  # heavy, and needed here only
 
@@ -240,19 +226,17 @@ def _interpolated(x: np.ndarray, k: int, fraction: float) -> DiscreteDistributio
     beyond[above == 0] = 0.0
     pairs = apart[:, None] * (beyond[:, :-1] - beyond[:, 1:])
     upper = np.minimum(index[:, None] + gap[1:], n)
-    left = x[index - 1]
-    values = left[:, None] + fraction * (x[upper - 1] - left[:, None])
+    left = np.concatenate((index, np.repeat(index, gap.size - 1)))
     tied = np.maximum(mass - apart, 0.0)
-    return _discrete(np.concatenate((left, values.ravel())), np.concatenate((tied, pairs.ravel())))
+    return _weights(left, np.concatenate((index, upper.ravel())), fraction, np.concatenate((tied, pairs.ravel())))
 
 
-def _discrete(x: np.ndarray, mass: np.ndarray) -> DiscreteDistribution:
+def _discrete(x: np.ndarray, mass: np.ndarray) -> Atoms:
     """Sort, drop what has no mass, merge atoms that differ by rounding, normalise."""
     keep = mass > 0.0
     x, mass = x[keep], mass[keep]
     order = np.argsort(x, kind="stable")
     x, mass = x[order], mass[order] / mass.sum()
-    middle = x[np.searchsorted(np.cumsum(mass), (0.01, 0.99))]
-    tolerance = 4.0 * float(np.finfo(np.float64).eps) * float(np.abs(middle).max())
+    tolerance = TOLERANCE * float(np.abs(x[np.searchsorted(np.cumsum(mass), MIDDLE)]).max())
     first = np.flatnonzero(np.concatenate(([True], np.diff(x) > tolerance)))
-    return DiscreteDistribution(x[first], np.add.reduceat(mass, first), tolerance)
+    return Atoms(x[first], np.add.reduceat(mass, first), tolerance)

@@ -1,0 +1,444 @@
+"""Bootstrap distributions as intervals read them: quantiles, the share below a value, mean and deviation.
+
+Each class is a pytree of arrays with leading axes (...) over data sets, NumPy's or JAX's; replicates that were drawn
+and laws that were computed answer the same four questions.
+"""
+
+from __future__ import annotations
+
+import abc
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from jaxci.records import record, static
+from jaxci.special import betaincc, loop, namespace
+
+ROUNDING = 1e-12
+"""Slack in cumulative probabilities: p within it of a step counts as reached."""
+
+
+class BootstrapDistribution(abc.ABC):
+    """One bootstrap distribution a data set."""
+
+    @abc.abstractmethod
+    def quantile(self, p: Any) -> Any:
+        """Return the quantile (...) at ``p``, one probability or one a data set; NaN where p is."""
+
+    @abc.abstractmethod
+    def share_below(self, value: Any, core: Any = None) -> Any:
+        """Return the share (...) below ``value`` (...), ties counting one half; NaN where the value is.
+
+        ``core`` (...) is the value before the map of :class:`Drawn`, where it is known; other laws ignore it.
+        """
+
+    @property
+    @abc.abstractmethod
+    def mean(self) -> Any:
+        """Means (...)."""
+
+    @property
+    @abc.abstractmethod
+    def deviation(self) -> Any:
+        """Standard deviations (...)."""
+
+
+def picked(rows: Any, places: Any) -> Any:
+    """Return the entry of each row (..., m) at its place (...); either may lack axes that the other has."""
+    xp = namespace(rows, places)
+    shape = np.broadcast_shapes(rows.shape[:-1], np.shape(places))
+    rows = xp.broadcast_to(rows, (*shape, rows.shape[-1]))
+    return xp.take_along_axis(rows, xp.broadcast_to(places, shape)[..., None], axis=-1)[..., 0]
+
+
+def rank(rows: Any, value: Any, count: Any, *, through: bool) -> Any:
+    """Count the entries below ``value`` (or not above it, ``through``) among the first ``count`` of ascending rows."""
+    xp = namespace(rows, value)
+    shape = np.broadcast_shapes(rows.shape[:-1], np.shape(value))
+
+    def step(state: tuple[Any, Any]) -> tuple[Any, Any]:
+        low, high = state
+        middle = xp.minimum((low + high) // 2, rows.shape[-1] - 1)
+        at = picked(rows, middle)
+        going = ((at <= value) if through else (at < value)) & (low < high)
+        return xp.where(going, middle + 1, low), xp.where(going, high, xp.maximum(middle, low))
+
+    start = xp.zeros(shape, np.int32), xp.broadcast_to(xp.asarray(count, np.int32), shape)
+    return loop(xp, lambda state: xp.any(state[0] < state[1]), step, start)[0]
+
+
+@record
+class Drawn(BootstrapDistribution):
+    """Replicates, linear quantiles; undefined ones (NaN) count for nothing.
+
+    A replicate is ``offset + scale * core``, or the root of that (``root``; of a negative number 0). The cores,
+    ``ordered`` (..., B), ascend along the last axis, NaN last: differences from an estimate may be in float32 where
+    ``offset`` and ``scale`` (...) are not. The map is applied to the order statistics that a quantile lies between.
+    """
+
+    ordered: Any
+    offset: Any = None
+    scale: Any = None
+    root: bool = static(default=False)
+
+    @classmethod
+    def of(cls, replicates: Any) -> Drawn:
+        """Sort ``replicates`` (..., B)."""
+        return cls(namespace(replicates).sort(replicates, axis=-1))
+
+    @functools.cached_property
+    def count(self) -> Any:
+        """Number of defined replicates (...)."""
+        size = self.ordered.shape[-1]
+        return rank(self.ordered, math.inf, size, through=True)
+
+    def mapped(self, cores: Any) -> Any:
+        """Return replicates (..., k) from their cores."""
+        xp = namespace(cores, self.offset)
+        if self.scale is not None:
+            cores = cores * xp.asarray(self.scale)[..., None]
+        if self.offset is not None:
+            cores = cores + xp.asarray(self.offset)[..., None]
+        return xp.sqrt(xp.maximum(cores, 0)) if self.root else cores
+
+    @property
+    def replicates(self) -> Any:
+        """Replicates (..., B), ascending, NaN last."""
+        return self.mapped(self.ordered)
+
+    def quantile(self, p: Any) -> Any:
+        """Return the linear quantile (NumPy's default)."""
+        xp = namespace(self.ordered, p)
+        last = xp.maximum(self.count - 1, 0)
+        position = xp.clip(p, 0.0, 1.0) * last
+        known = ~xp.isnan(position) & (self.count > 0)
+        position = xp.where(known, position, 0.0)
+        below = xp.floor(position).astype(np.int32)
+        ends = xp.stack([picked(self.ordered, place) for place in (below, xp.minimum(below + 1, last))], axis=-1)
+        ends = self.mapped(ends)
+        found = ends[..., 0] + (position - below) * (ends[..., 1] - ends[..., 0])
+        return xp.where(known, found, xp.nan)[()]
+
+    def share_below(self, value: Any, core: Any = None) -> Any:
+        """Return the share below ``value``, ties half: compared by ``core`` where that is given."""
+        xp = namespace(self.ordered, value)
+        if core is None:
+            core = self._core(xp.asarray(value))
+        below, through = (rank(self.ordered, core, self.count, through=through) for through in (False, True))
+        known = (self.count > 0) & ~xp.isnan(core)
+        return xp.where(known, 0.5 * (below + through) / xp.maximum(self.count, 1), xp.nan)[()]
+
+    def _core(self, value: Any) -> Any:
+        """Undo the map."""
+        xp = namespace(value)
+        if self.root:
+            value = xp.where(value < 0, -xp.inf, value * value)
+        if self.offset is not None:
+            value = value - self.offset
+        return value if self.scale is None else value / self.scale
+
+    @property
+    def mean(self) -> Any:
+        """Means of the defined replicates."""
+        return self._sums(self.replicates, None) / self._divisor(0)
+
+    @property
+    def deviation(self) -> Any:
+        """Standard deviations of the defined replicates, ddof 1."""
+        return namespace(self.ordered).sqrt(self._sums(self.replicates, self.mean) / self._divisor(1))
+
+    def _sums(self, replicates: Any, centre: Any) -> Any:
+        """Sum replicates, or squared differences from ``centre`` (...)."""
+        xp = namespace(replicates)
+        terms = replicates.astype(float)
+        if centre is not None:
+            terms = terms - centre[..., None]
+            terms = terms * terms
+        return xp.sum(xp.where(xp.isnan(replicates), 0.0, terms), axis=-1)
+
+    def _divisor(self, lost: int) -> Any:
+        xp = namespace(self.ordered)
+        return xp.where(self.count > lost, self.count - lost, xp.nan)
+
+
+class Steps(BootstrapDistribution):
+    """A law with finitely many atoms: moments are sums over them."""
+
+    @property
+    @abc.abstractmethod
+    def atoms(self) -> Any:
+        """Atoms (..., m), ascending."""
+
+    @property
+    @abc.abstractmethod
+    def masses(self) -> Any:
+        """Their probabilities, (..., m) or (m,)."""
+
+    @property
+    def mean(self) -> Any:
+        """Means."""
+        return namespace(self.atoms).sum(self.atoms * self.masses, axis=-1)
+
+    @property
+    def deviation(self) -> Any:
+        """Standard deviations."""
+        xp = namespace(self.atoms)
+        apart = self.atoms - self.mean[..., None]
+        return xp.sqrt(xp.sum(apart * apart * self.masses, axis=-1))
+
+
+@record
+class RankLaw(Steps):
+    """Laws that share one law over the ranks of ascending ``values`` (..., n).
+
+    ``cumulative`` (n,) is the probability of drawing a rank not above each.
+    """
+
+    values: Any
+    cumulative: Any
+
+    @property
+    def atoms(self) -> Any:
+        """The values."""
+        return self.values
+
+    @property
+    def masses(self) -> Any:
+        """Probability of each rank (n,)."""
+        xp = namespace(self.cumulative)
+        return xp.diff(self.cumulative, prepend=xp.zeros(1))
+
+    def quantile(self, p: Any) -> Any:
+        """Return the smallest value whose distribution function reaches p."""
+        xp = namespace(self.values, p)
+        place = xp.searchsorted(self.cumulative, xp.asarray(p) - ROUNDING)
+        found = picked(self.values, xp.minimum(place, self.values.shape[-1] - 1))
+        return xp.where(xp.isnan(p), xp.nan, found)[()]
+
+    def share_below(self, value: Any, core: Any = None) -> Any:
+        """Return the probability below ``value``, ties half."""
+        xp = namespace(self.values, value)
+        size = self.values.shape[-1]
+        edges = xp.concatenate([xp.zeros(1), self.cumulative])
+        below, through = (edges[rank(self.values, value, size, through=through)] for through in (False, True))
+        return xp.where(xp.isnan(value), xp.nan, (below + through) / 2)[()]
+
+
+@record
+class Atoms(Steps):
+    """Laws with finitely many atoms.
+
+    Attributes
+    ----------
+    support : (..., m) array
+        Atoms, ascending. Laws with fewer than m atoms repeat the last one without mass.
+    probabilities : (..., m) array
+        Their masses, which sum to one.
+    tolerance : (...) array or float
+        Values this close to an atom are taken to be the atom.
+    """
+
+    support: Any
+    probabilities: Any
+    tolerance: Any = 0.0
+
+    @property
+    def atoms(self) -> Any:
+        """The support."""
+        return self.support
+
+    @property
+    def masses(self) -> Any:
+        """The probabilities."""
+        return self.probabilities
+
+    @functools.cached_property
+    def _cumulative(self) -> Any:
+        return namespace(self.probabilities).cumsum(self.probabilities, axis=-1)
+
+    def quantile(self, p: Any) -> Any:
+        """Return the smallest atom x with ``P(X <= x) >= p``."""
+        xp = namespace(self.support, p)
+        size = self.support.shape[-1]
+        place = rank(self._cumulative, xp.asarray(p) - ROUNDING, size, through=False)
+        return xp.where(xp.isnan(p), xp.nan, picked(self.support, xp.minimum(place, size - 1)))[()]
+
+    def share_below(self, value: Any, core: Any = None) -> Any:
+        """Return ``P(X < value) + P(X = value) / 2``."""
+        xp = namespace(self.support, value)
+        value, size = xp.asarray(value), self.support.shape[-1]
+        edges = xp.concatenate([xp.zeros_like(self._cumulative[..., :1]), self._cumulative], axis=-1)
+        below = picked(edges, rank(self.support, value - self.tolerance, size, through=False))
+        through = picked(edges, rank(self.support, value + self.tolerance, size, through=True))
+        return xp.where(xp.isnan(value), xp.nan, xp.minimum(0.5 * (below + through), 1.0))[()]
+
+
+@record
+class GridLaw(BootstrapDistribution):
+    r"""Bootstrap distributions of a mean on grids (see :mod:`jaxci.resampling.exact_mean`).
+
+    What is promised: for every p there is a ``p'`` with ``|p' - p| <= probability_error`` such that ``quantile(p)``
+    is within ``error_bound * deviation`` of a :math:`p'`-quantile of the exact law, and likewise for
+    :meth:`share_below` with the roles exchanged. At an atom the exact quantile function is a step, so a p within
+    ``probability_error`` of a step may return either of its sides or a value between.
+
+    Attributes
+    ----------
+    centre, spread : (...) arrays
+        Exact moments of the law: the sample mean and ``sqrt(sum (x_i - mean)^2) / n``.
+    error_bound : (...) array
+        Bound on the quantile error in standard deviations: ``RADIUS + 1`` grid steps for an atomic law; 3 steps for a
+        smooth one (the cell of 2 steps that is interpolated, and 1 for structure finer than the grid, which no finite
+        set of frequencies can exclude; where there is none the error is below 1e-6).
+    probability_error : (...) array
+        Bound on the error in probability.
+    low, high : (...) arrays
+        Smallest and largest value of the mean of a resample.
+    step : (...) array
+        Distance of the grid points, in units of the mean; 0 for a point mass.
+    origin : (...) array
+        Index of the grid point that lies at the mean.
+    cumulative : (..., G) array
+        Distribution function at the grid points, non-decreasing, half of an atom's mass counted at the atom.
+    """
+
+    centre: Any
+    spread: Any
+    error_bound: Any
+    probability_error: Any
+    low: Any
+    high: Any
+    step: Any
+    origin: Any
+    cumulative: Any
+
+    @property
+    def mean(self) -> Any:
+        """Means."""
+        return self.centre
+
+    @property
+    def deviation(self) -> Any:
+        """Standard deviations."""
+        return self.spread
+
+    def share_below(self, value: Any, core: Any = None) -> Any:
+        """Return ``P(mean* < value) + P(mean* = value) / 2``, the mid-distribution function.
+
+        Interpolated by a cubic, kept between the values at the ends of the cell; exact to ``probability_error`` at the
+        mean, which is a grid point, and within 0.5% of an atom's mass at an atom elsewhere.
+        """
+        xp = namespace(self.cumulative, value)
+        apart, last = xp.asarray(value) - self.centre, self.cumulative.shape[-1] - 1
+        flat = xp.asarray(self.step) == 0
+        position = xp.clip(apart / xp.where(flat, 1.0, self.step) + self.origin, 0.0, last)
+        known = ~xp.isnan(position)
+        position = xp.where(known, position, 0.0)
+        cell = xp.clip(xp.floor(position).astype(np.int32), 1, last - 2)
+        t = position - cell
+        before, left, right, after = (picked(self.cumulative, cell + k) for k in (-1, 0, 1, 2))
+        found = (
+            left * (1 + t) * (1 - t) * (2 - t) / 2
+            + right * t * (1 + t) * (2 - t) / 2
+            - before * t * (1 - t) * (2 - t) / 6
+            - after * t * (1 + t) * (1 - t) / 6
+        )
+        found = xp.minimum(xp.maximum(found, left), right)
+        found = xp.where(position <= 0.0, 0.0, xp.where(position >= last, 1.0, found))
+        found = xp.where(flat, (apart > 0) + 0.5 * (apart == 0), found)
+        return xp.where(known, found, xp.nan)[()]
+
+    def quantile(self, p: Any) -> Any:
+        """Return the p-quantile, linear between grid points."""
+        xp = namespace(self.cumulative, p)
+        p, last = xp.asarray(p), self.cumulative.shape[-1] - 1
+        right = xp.clip(rank(self.cumulative, p, last + 1, through=False), 1, last)
+        below, above = picked(self.cumulative, right - 1), picked(self.cumulative, right)
+        part = xp.clip((p - below) / xp.where(above > below, above - below, 1.0), 0.0, 1.0)
+        x = self.centre + (right - 1 + part - self.origin) * self.step
+        x = xp.where(p <= 0.0, self.low, xp.where(p >= 1.0, self.high, x))
+        return xp.where(xp.isnan(p), xp.nan, xp.clip(x, self.low, self.high))[()]
+
+
+@record
+class BinomialLaw(BootstrapDistribution):
+    """Laws of ``X / nobs`` with ``X ~ Binomial(nobs, count / nobs)``: no error at all."""
+
+    count: Any
+    nobs: Any
+
+    @property
+    def mean(self) -> Any:
+        """Means."""
+        return 1.0 * self.count / self.nobs
+
+    @property
+    def deviation(self) -> Any:
+        """Standard deviations."""
+        return namespace(self.count).sqrt(self.mean * (1 - self.mean) / self.nobs)
+
+    def share_below(self, value: Any, core: Any = None) -> Any:
+        """Return ``P(X / nobs < value) + P(X / nobs = value) / 2``."""
+        xp = namespace(self.count, value)
+        at = value * self.nobs
+        whole = xp.round(at)
+        tied = xp.abs(at - whole) < 1e-9 * xp.maximum(1.0, self.nobs)
+        through = self._through(xp.where(tied, whole, xp.floor(at)))
+        below = self._through(xp.where(tied, whole - 1, xp.floor(at)))
+        return xp.where(xp.isnan(at), xp.nan, (through + below) / 2)[()]
+
+    def _through(self, k: Any) -> Any:
+        """Return ``P(X <= k)`` for whole numbers k (...)."""
+        xp = namespace(self.count, k)
+        inside = (k >= 0) & (k < self.nobs)
+        k = xp.where(inside, k, 0.0)
+        return xp.where(inside, betaincc(k + 1, xp.maximum(self.nobs - k, 1), self.mean), xp.where(k < 0, 0.0, 1.0))
+
+    def quantile(self, p: Any) -> Any:
+        """Return the smallest proportion whose distribution function reaches ``p``."""
+        xp = namespace(self.count, p)
+        p = xp.asarray(p) + 0.0 * self.count
+        reach = 40 * xp.sqrt(self.nobs * self.mean * (1 - self.mean)) + 40
+        low = xp.maximum(xp.floor(self.count - reach), 0.0) + 0.0 * p
+        high = xp.minimum(xp.ceil(self.count + reach), self.nobs) + 0.0 * p
+
+        def step(state: tuple[Any, Any]) -> tuple[Any, Any]:
+            low, high = state
+            middle = xp.floor((low + high) / 2)
+            reached = self._through(middle) >= p - 1e-14
+            low, high = xp.where(reached, low, middle + 1), xp.where(reached, middle, high)
+            return xp.minimum(low, high), high
+
+        return (loop(xp, lambda state: xp.any(state[0] < state[1]), step, (low, high))[0] / self.nobs)[()]
+
+
+@record
+class Root(BootstrapDistribution):
+    """Laws of the square root of what has ``law``; moments to the first order."""
+
+    law: BootstrapDistribution
+
+    @property
+    def mean(self) -> Any:
+        """Roots of the means."""
+        xp = namespace(self.law.mean)
+        return xp.sqrt(xp.maximum(self.law.mean, 0.0))
+
+    @property
+    def deviation(self) -> Any:
+        """Deviations over twice the roots of the means."""
+        xp = namespace(self.law.mean)
+        centre = self.mean
+        return xp.where(centre > 0, self.law.deviation / xp.where(centre > 0, 2 * centre, 1.0), self.law.deviation)
+
+    def quantile(self, p: Any) -> Any:
+        """Return roots of quantiles."""
+        found = self.law.quantile(p)
+        xp = namespace(found)
+        return xp.sqrt(xp.maximum(found, 0.0))
+
+    def share_below(self, value: Any, core: Any = None) -> Any:
+        """Return the share below the square of ``value``."""
+        return self.law.share_below(value * value)
