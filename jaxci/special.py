@@ -8,7 +8,7 @@ the result one. Double precision is assumed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -57,14 +57,14 @@ def betainc(a: Any, b: Any, x: Any) -> Any:
     """Return the regularized incomplete beta function ``I_x(a, b)``, a, b > 0 and x in [0, 1]."""
     if namespace(a, b, x) is np:
         return special.betainc(a, b, x)
-    return _shares(*_floats(a, b, x, 1 - jnp.asarray(x)))[0]
+    return _shares(*_floats(a, b, x, 1 - jnp.asarray(x))).below
 
 
 def betaincc(a: Any, b: Any, x: Any) -> Any:
     """Return ``1 - I_x(a, b)`` without cancellation."""
     if namespace(a, b, x) is np:
         return special.betaincc(a, b, x)
-    return _shares(*_floats(a, b, x, 1 - jnp.asarray(x)))[1]
+    return _shares(*_floats(a, b, x, 1 - jnp.asarray(x))).above
 
 
 def betaincinv(a: Any, b: Any, p: Any) -> Any:
@@ -153,15 +153,24 @@ def _fraction(a: jax.Array, b: jax.Array, x: jax.Array, y: jax.Array) -> jax.Arr
     return lax.while_loop(going, step, start)[1]
 
 
-def _shares(a: jax.Array, b: jax.Array, x: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Return ``I_x(a, b)`` and its complement; the smaller one is computed."""
+class _Shares(NamedTuple):
+    """``I_x(a, b)``, its complement, and ``log(x^a y^b / B(a, b))``."""
+
+    below: jax.Array
+    above: jax.Array
+    log_factor: jax.Array
+
+
+def _shares(a: jax.Array, b: jax.Array, x: jax.Array, y: jax.Array) -> _Shares:
+    """Compute the smaller one of ``I_x(a, b)`` and its complement, y = 1 - x."""
     swap = x > (a + 1) / (a + b + 2)
     a, b, x, y = (jnp.where(swap, *pair) for pair in ((b, a), (a, b), (y, x), (x, y)))
     inside = (x > 0) & (y > 0)
     x, y = jnp.where(inside, x, 0.5), jnp.where(inside, y, 0.5)
-    found = jnp.exp(_log_factor(a, b, x, y)) / _fraction(a, b, x, y)
+    log_factor = _log_factor(a, b, x, y)
+    found = jnp.exp(log_factor) / _fraction(a, b, x, y)
     found = jnp.where(inside, jnp.minimum(found, 1.0), jnp.where(jnp.isnan(x), jnp.nan, 0.0))
-    return jnp.where(swap, 1 - found, found), jnp.where(swap, found, 1 - found)
+    return _Shares(jnp.where(swap, 1 - found, found), jnp.where(swap, found, 1 - found), log_factor)
 
 
 def _quantile(a: jax.Array, b: jax.Array, p: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -178,9 +187,9 @@ def _quantile(a: jax.Array, b: jax.Array, p: jax.Array) -> tuple[jax.Array, jax.
     def step(state: Any) -> Any:
         s, _, count = state
         x, y = jax.scipy.special.expit(s), jax.scipy.special.expit(-s)
-        share = _shares(a, b, x, y)[0]
-        slope = jnp.exp(_log_factor(a, b, x, y)) / share
-        change = jnp.clip((jnp.log(tail) - jnp.log(share)) / slope, -100.0, 100.0)
+        share = _shares(a, b, x, y)
+        slope = jnp.exp(share.log_factor) / share.below
+        change = jnp.clip((jnp.log(tail) - jnp.log(share.below)) / slope, -100.0, 100.0)
         return s + change, jnp.abs(change), count + 1
 
     def going(state: Any) -> jax.Array:

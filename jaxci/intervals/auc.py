@@ -59,7 +59,7 @@ class AucEvidence:
     @property
     def pairs(self) -> Any:
         """Disjoint pairs of a positive and a negative, ``k = min(m, n)``."""
-        return namespace(self.n_pos, self.n_neg).minimum(self.n_pos, self.n_neg)
+        return 1.0 * namespace(self.n_pos, self.n_neg).minimum(self.n_pos, self.n_neg)
 
     @property
     def separated(self) -> Any:
@@ -377,7 +377,7 @@ class HanleyMcNeil(AucMethod):
 
     def of_auc(self, auc: AucEvidence, tails: Tails) -> Bounds:
         """Return bounds for classes that are not perfectly separated."""
-        a, m, n = auc.auc, auc.n_pos, auc.n_neg
+        a, m, n = auc.auc, 1.0 * auc.n_pos, 1.0 * auc.n_neg
         both_pos, both_neg = a / (2 - a) - a**2, 2 * a**2 / (1 + a) - a**2
         variance = (a * (1 - a) + (m - 1) * both_pos + (n - 1) * both_neg) / (m * n)
         return delta_interval(a, namespace(a).sqrt(variance), tails)

@@ -146,7 +146,6 @@ class Method(Named, abc.ABC):
     code that says what a reader of one interval should know.
     """
 
-    name: ClassVar[str]
     assumes_iid: ClassVar[bool] = False
     leaves_range: ClassVar[bool] = False
 

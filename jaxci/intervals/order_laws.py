@@ -143,7 +143,8 @@ class Place:
 
     def of(self, ordered: Any) -> Any:
         """Return the value (...) there of ascending values (..., n)."""
-        low, high = (picked(ordered, rank) for rank in (self.rank - 1, np.minimum(self.rank, ordered.shape[-1] - 1)))
+        next_one = namespace(self.rank).minimum(self.rank, ordered.shape[-1] - 1)
+        low, high = picked(ordered, self.rank - 1), picked(ordered, next_one)
         return low + self.weight * (high - low)
 
 

@@ -399,17 +399,14 @@ class SemiparametricResampled(TailedMethod):
         """Return quantiles of ``Q_T`` at drawn levels."""
         with jax.enable_x64(True):
             drawn = namespace(ordered).asarray(_uniforms(evidence.uniform, self.n_resamples))
-        low, high = (self._quantile(ordered, drawn, p, places) for p in (tails.lower, 1 - tails.upper))
-        return low, high
-
-    def _quantile(self, ordered: Any, drawn: Any, p: Any, parameters: tuple[Any, Any]) -> Any:
-        """Return the linear p-quantile of ``Q_T`` at the levels that ``drawn`` probabilities (B,) make."""
         xp = namespace(ordered)
-        position = p * (self.n_resamples - 1)
-        i = xp.clip(xp.floor(position), 0, self.n_resamples - 2).astype(np.int32)
-        levels = (betaincinv(*parameters, drawn[i + step]) for step in (0, 1))
-        left, right = (self.end(ordered, TailedEnd.at(level, ordered.shape[-1])) for level in levels)
-        return left + (position - i) * (right - left)
+        positions = xp.asarray([tails.lower, 1 - tails.upper]) * (self.n_resamples - 1)
+        i = xp.clip(xp.floor(positions), 0, self.n_resamples - 2).astype(np.int32)
+        a, b = places
+        levels = betaincinv(a, b, drawn[xp.stack([i, i + 1])])
+        left, right = ([self.end(ordered, TailedEnd.at(v, ordered.shape[-1])) for v in of] for of in levels)
+        low, high = (left[side] + (positions[side] - i[side]) * (right[side] - left[side]) for side in (0, 1))
+        return low, high
 
 
 @record

@@ -128,7 +128,7 @@ class Drawn(BootstrapDistribution):
             core = self._core(xp.asarray(value))
         below, through = (rank(self.ordered, core, self.count, through=through) for through in (False, True))
         known = (self.count > 0) & ~xp.isnan(core)
-        return xp.where(known, (below + through) / 2 / xp.maximum(self.count, 1), xp.nan)[()]
+        return xp.where(known, 0.5 * (below + through) / xp.maximum(self.count, 1), xp.nan)[()]
 
     def _core(self, value: Any) -> Any:
         """Undo the map."""
@@ -372,7 +372,7 @@ class BinomialLaw(BootstrapDistribution):
     @property
     def mean(self) -> Any:
         """Means."""
-        return self.count / self.nobs
+        return 1.0 * self.count / self.nobs
 
     @property
     def deviation(self) -> Any:

@@ -11,7 +11,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[2] / "jaxci"
 
 FLOORS = (
-    {"records", "checks", "printing"},
+    {"records", "checks", "printing", "special"},
     {"statistics", "resampling", "distributions", "inducers"},
     {"intervals", "generalization"},
     {"inference"},

@@ -83,7 +83,7 @@ def check(row, method, level=0.95):
         assert high <= top, where
         assert low < high or row.warnings, where
     assert math.isnan(row.standard_error) or row.standard_error >= 0, where
-    draws = "replicates" in METHODS[method].needs
+    draws = "replicates" in METHODS[method]().needs
     assert row.n_resamples == (RESAMPLES if draws else 0)
     assert (row.bootstrap_distribution is not None) == draws
     assert row.statistic in str(row)
@@ -186,7 +186,7 @@ def test_auto_serves_every_metric_and_says_why(task):
         assert len(row.reason) > 10
 
 
-BOOTSTRAP = [name for name, cls in METHODS.items() if "replicates" in cls.needs]
+BOOTSTRAP = [name for name, cls in METHODS.items() if "replicates" in cls().needs]
 
 
 @pytest.mark.parametrize("method", BOOTSTRAP)

@@ -7,16 +7,27 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jaxci.resampling.engine import Layout
+from jaxci.resampling.jackknife import acceleration, quantile_left_out
 from scipy import stats
 
 import jaxci
 from jaxci.intervals.approximate import ABC, curvature
-from jaxci.intervals.base import Evidence, Tails, tails
-from jaxci.intervals.bootstrap import BC, Basic, BCa, Normal, Percentile, Studentized, median_bias, smallest_bank
+from jaxci.intervals.base import Evidence, tails
+from jaxci.intervals.bootstrap import (
+    BC,
+    Basic,
+    BCa,
+    Normal,
+    Percentile,
+    Studentized,
+    median_bias,
+    smallest_bank,
+    studentized_pivots,
+)
 from jaxci.intervals.quantile import OrderStatistic, order_statistic_ranks, smallest_n
 from jaxci.resampling import engine
-from jaxci.resampling.engine import Layout
-from jaxci.resampling.jackknife import acceleration, quantile_left_out
+from jaxci.resampling.laws import Drawn
 from jaxci.statistics import WeightedFunction
 from jaxci.statistics.base import Sample
 from jaxci.statistics.registry import METRICS
@@ -76,10 +87,10 @@ def test_bounds_equal_scipys_on_the_same_replicates(name, method, alternative):
             statistic=statistic,
             estimate=function(x),
             n=len(x),
-            replicates=replicates,
+            distribution=Drawn.of(replicates),
             acceleration=acceleration(leave_one_out(function, x), np.ones(len(x))),
         )
-        got = SCIPYS[method].bounds(evidence, tails(level, alternative))
+        got = SCIPYS[method].interval(evidence, tails(level, alternative))[0]
         expected = scipy_interval(function, x, replicates, method, level, alternative)
         compare_finite_sides(got, expected, alternative)
         if alternative == "less":
@@ -95,10 +106,10 @@ def test_left_out_median_gives_scipys_bca():
         statistic=Median(),
         estimate=np.median(x),
         n=len(x),
-        replicates=replicates,
+        distribution=Drawn.of(replicates),
         acceleration=acceleration(*quantile_left_out(np.sort(x), 0.5)),
     )
-    got = BCa().bounds(evidence, tails(0.95))
+    got = BCa().interval(evidence, tails(0.95))[0]
     compare_finite_sides(got, scipy_interval(np.median, x, replicates, "BCa", 0.95, "two-sided"), "two-sided")
 
 
@@ -128,10 +139,10 @@ def test_ties_with_the_estimate_count_one_half_as_in_scipy():
         statistic=Mean(),
         estimate=x.mean(),
         n=20,
-        replicates=replicates,
+        distribution=Drawn.of(replicates),
         acceleration=acceleration(leave_one_out(np.mean, x), np.ones(20)),
     )
-    got = BCa().bounds(evidence, tails(0.95))
+    got = BCa().interval(evidence, tails(0.95))[0]
     compare_finite_sides(got, scipy_interval(np.mean, x, replicates, "BCa", 0.95, "two-sided"), "two-sided")
     below, tied = np.mean(replicates < x.mean()), np.mean(replicates == x.mean())
     assert median_bias(evidence) == pytest.approx(stats.norm.ppf(below + tied / 2), rel=1e-12)
@@ -147,7 +158,7 @@ def test_rounding_does_not_split_ties_with_the_estimate(name, scale):
     tied = np.isclose(replicates, estimate, rtol=1e-12, atol=0)
     assert tied.mean() > 0.01
     expected = stats.norm.ppf(np.mean((replicates < estimate) & ~tied) + tied.mean() / 2)
-    evidence = Evidence(statistic=METRICS[name], estimate=estimate, n=15, replicates=replicates)
+    evidence = Evidence(statistic=METRICS[name], estimate=estimate, n=15, distribution=Drawn.of(replicates))
     assert median_bias(evidence) == pytest.approx(expected, abs=1e-12)
 
 
@@ -158,13 +169,14 @@ def test_degenerate_acceleration_is_bc_with_a_remark_or_scipys_nan():
         statistic=Median(),
         estimate=2.0,
         n=9,
-        replicates=replicates,
+        distribution=Drawn.of(replicates),
         acceleration=acceleration(np.full(9, 2.0), np.ones(9)),
     )
-    got, bc = BCa().bounds(evidence, tails(0.95)), BC().bounds(evidence, tails(0.95))
-    assert got[:2] == bc[:2]
-    assert "percentile" in got.remarks[0]
-    strict = BCa(degenerate="nan").bounds(evidence, tails(0.95))
+    (got, remarks), (bc, _) = BCa().interval(evidence, tails(0.95)), BC().interval(evidence, tails(0.95))
+    assert got == bc
+    assert "percentile" in remarks[0]
+    strict, remarks = BCa(degenerate="nan").interval(evidence, tails(0.95))
+    assert remarks == ()
     with pytest.warns(stats.DegenerateDataWarning), np.errstate(invalid="ignore"):
         expected = scipy_interval(np.median, x, replicates, "BCa", 0.95, "two-sided")
     assert math.isnan(expected.low)
@@ -176,11 +188,11 @@ def test_degenerate_acceleration_is_bc_with_a_remark_or_scipys_nan():
 def test_normal_interval_is_bias_corrected():
     x = sample(6)
     replicates = replicates_of(np.std, x)
-    evidence = Evidence(statistic=Std(), estimate=x.std(), n=len(x), replicates=replicates)
-    got = Normal().bounds(evidence, tails(0.9))
+    evidence = Evidence(statistic=Std(), estimate=x.std(), n=len(x), distribution=Drawn.of(replicates))
+    got = Normal().interval(evidence, tails(0.9))[0]
     centre, half = 2 * x.std() - replicates.mean(), stats.norm.ppf(0.95) * replicates.std(ddof=1)
     np.testing.assert_allclose(got[:2], [centre - half, centre + half], rtol=1e-12)
-    lower = Normal().bounds(evidence, tails(0.9, "greater"))
+    lower = Normal().interval(evidence, tails(0.9, "greater"))[0]
     assert lower.low == pytest.approx(centre - stats.norm.ppf(0.9) * replicates.std(ddof=1), rel=1e-12)
     assert lower.high == np.inf
 
@@ -195,14 +207,14 @@ def test_studentized_interval_of_a_mean_is_the_bootstrap_t():
         statistic=Mean(),
         estimate=x.mean(),
         n=len(x),
-        replicates=means,
-        replicate_errors=errors,
+        distribution=Drawn.of(means),
+        pivots=studentized_pivots(means, errors, x.mean(), error),
         standard_error=error,
     )
-    got = Studentized().bounds(evidence, tails(0.9))
+    got = Studentized().interval(evidence, tails(0.9))[0]
     low, high = np.quantile(t, [0.05, 0.95])
     np.testing.assert_allclose(got[:2], [x.mean() - high * error, x.mean() - low * error], rtol=1e-12)
-    upper = Studentized().bounds(evidence, tails(0.9, "less"))
+    upper = Studentized().interval(evidence, tails(0.9, "less"))[0]
     assert upper.low == -np.inf
     assert upper.high == pytest.approx(x.mean() - np.quantile(t, 0.1) * error, rel=1e-12)
 
@@ -300,10 +312,10 @@ def test_abc_equals_a_plain_implementation(name):
     assert terms.bias == pytest.approx(bias, abs=1e-6 * error)
     assert terms.quadratic == pytest.approx(quadratic, abs=1e-6)
     evidence = Evidence(statistic=statistic, estimate=function(np.full(15, 1 / 15), *data), n=15, curvature=terms)
-    two_sided = ABC().bounds(evidence, tails(0.95))
+    two_sided = ABC().interval(evidence, tails(0.95))[0]
     np.testing.assert_allclose(two_sided[:2], ends[[0, 3]], rtol=1e-6)
-    assert ABC().bounds(evidence, tails(0.95, "greater")).low == pytest.approx(ends[1], rel=1e-6)
-    assert ABC().bounds(evidence, tails(0.95, "less")).high == pytest.approx(ends[2], rel=1e-6)
+    assert ABC().interval(evidence, tails(0.95, "greater"))[0].low == pytest.approx(ends[1], rel=1e-6)
+    assert ABC().interval(evidence, tails(0.95, "less"))[0].high == pytest.approx(ends[2], rel=1e-6)
 
 
 @pytest.mark.usefixtures("float64")
@@ -396,7 +408,7 @@ def test_one_sided_bounds_equal_scipys_quantile_test(q, level):
                 assert ranks is None, (n, alternative)
                 continue
             evidence = Evidence(statistic=Quantile(q=q), estimate=0.0, n=n, values=x)
-            got = OrderStatistic().bounds(evidence, tails(level, alternative))
+            got = OrderStatistic().interval(evidence, tails(level, alternative))[0]
             assert getattr(got, side) == reference, (n, alternative)
             other = got.low if side == "high" else got.high
             assert abs(other) == np.inf
@@ -418,8 +430,11 @@ def test_too_small_a_sample_is_refused_with_the_size_that_is_needed():
 
 
 def test_tails_of_nothing_are_open_sides():
-    assert tails(0.95, "less") == Tails(0.0, pytest.approx(0.05))
-    assert tails(0.95, "greater") == Tails(pytest.approx(0.05), 0.0)
+    less, greater = tails(0.95, "less"), tails(0.95, "greater")
+    assert less.sides == (0.0, pytest.approx(0.05))
+    assert (less.has_lower, less.has_upper) == (False, True)
+    assert greater.sides == (pytest.approx(0.05), 0.0)
+    assert (greater.has_lower, greater.has_upper) == (True, False)
 
 
 def test_the_bootstrap_verb_and_scipy_read_replicates_alike():

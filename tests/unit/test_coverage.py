@@ -10,7 +10,7 @@ from jaxci.coverage.check import calibrated_level, fitted
 from jaxci.coverage.tally import group_error
 from jaxci.distributions import AdaptiveKDE, Cells, Empirical, LogitKDE, Parametric, Truth
 from jaxci.intervals.registry import applicable_methods
-from jaxci.intervals.replicates import Drawn, Lawful
+from jaxci.resampling.laws import Drawn, RankLaw
 from jaxci.statistics import F1, Accuracy, Mean, Median, Sample
 
 
@@ -51,7 +51,7 @@ def test_quantiles_and_shares_of_drawn_rows_are_numpys():
 
 
 def test_quantiles_of_an_exact_law_are_its_steps():
-    law = Lawful(np.array([[1.0, 2.0, 4.0]]), np.array([0.2, 0.7, 1.0]))
+    law = RankLaw(np.array([[1.0, 2.0, 4.0]]), np.array([0.2, 0.7, 1.0]))
     assert [float(law.quantile(p)[0]) for p in (0.1, 0.2, 0.21, 0.7, 0.99)] == [1.0, 1.0, 2.0, 2.0, 4.0]
     assert law.share_below(np.array([2.0]))[0] == pytest.approx(0.45)
     assert law.mean[0] == pytest.approx(0.2 + 1.0 + 1.2)

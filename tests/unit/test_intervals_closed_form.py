@@ -12,7 +12,16 @@ from jaxci.api.proportion import proportion_interval
 from jaxci.intervals import auc, concentration, parametric, proportion, proportion_difference
 from jaxci.intervals.base import Evidence, Tails, tails
 from jaxci.printing import ConfidenceInterval, JaxciWarning
-from jaxci.statistics.base import Statistic
+from jaxci.statistics import (
+    F1,
+    IQR,
+    Accuracy,
+    BrierScoreLoss,
+    CohenKappa,
+    Mean,
+    RocAuc,
+    RootMeanSquaredError,
+)
 
 TWO = tails(0.95)
 FORMULAS = {
@@ -27,31 +36,11 @@ FORMULAS = {
 LEVELS = (0.2, 0.5, 0.8, 0.9, 0.95, 0.99, 0.9999)
 
 
-class FakeStatistic(Statistic):
-    """A stand-in with the attributes a refusal looks at."""
-
-    def __init__(self, bounds=(-math.inf, math.inf), **attributes):
-        self.bounds = bounds
-        for name, value in attributes.items():
-            setattr(self, name, value)
-
-    def prepare(self, sample):
-        raise NotImplementedError
-
-    def value(self, prepared, weights):
-        raise NotImplementedError
-
-
-class RocAuc(FakeStatistic):
-    """A stand-in bearing the name that AUC methods look for."""
-
-
-MEAN = FakeStatistic(row_values=lambda sample: sample.values, link="identity")
-UNIT_MEAN = FakeStatistic((0.0, 1.0), row_values=lambda sample: sample.values, link="identity")
-ACCURACY = FakeStatistic((0.0, 1.0), row_values=None, link="identity", is_proportion=True)
-AUC = RocAuc((0.0, 1.0), max_fpr=None)
-F1 = FakeStatistic((0.0, 1.0))
-KAPPA = FakeStatistic((-1.0, 1.0))
+MEAN = Mean()
+UNIT_MEAN = BrierScoreLoss()
+ACCURACY = Accuracy()
+AUC = RocAuc()
+KAPPA = CohenKappa()
 
 
 # proportions ------------------------------------------------------------------------------------
@@ -278,7 +267,8 @@ def evidence_for(method):
         found = auc.auc_evidence(y, y + rng.normal(size=60))
         return Evidence(AUC, found.auc, 60, auc=found)
     values = (rng.random(40) < 0.8).astype(float)
-    return Evidence(ACCURACY, values.mean(), 40, count=values.sum(), nobs=40, values=values, standard_error=0.06)
+    statistic = UNIT_MEAN if "values" in method.needs else ACCURACY
+    return Evidence(statistic, values.mean(), 40, count=values.sum(), nobs=40, values=values, standard_error=0.06)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
@@ -288,17 +278,17 @@ def test_methods_are_ordered_nested_and_sided(method):
     assert all(getattr(evidence, field) is not None for field in method.needs)
     previous = (math.inf, -math.inf)
     for level in (0.5, 0.8, 0.95, 0.99):
-        low, high, remarks = method.bounds(evidence, tails(level))
+        (low, high), remarks = method.interval(evidence, tails(level))
         assert low <= evidence.estimate <= high
         assert remarks == ()
         assert low <= previous[0]
         assert high >= previous[1]
         previous = low, high
-    low, high, _ = method.bounds(evidence, tails(0.95))
-    upper = method.bounds(evidence, tails(0.975, "less"))
-    lower = method.bounds(evidence, tails(0.975, "greater"))
-    assert upper.low == 0
-    assert lower.high == 1
+    low, high = method.interval(evidence, tails(0.95))[0]
+    upper = method.interval(evidence, tails(0.975, "less"))[0]
+    lower = method.interval(evidence, tails(0.975, "greater"))[0]
+    assert upper.low == evidence.statistic.bounds[0]
+    assert lower.high == evidence.statistic.bounds[1]
     assert upper.high == pytest.approx(high, rel=1e-12)
     assert lower.low == pytest.approx(low, rel=1e-12)
 
@@ -306,22 +296,22 @@ def test_methods_are_ordered_nested_and_sided(method):
 def test_refusals():
     for cls in proportion.PROPORTION_METHODS:
         assert cls().refusal(ACCURACY) is None
-        assert "needs a proportion" in cls().refusal(F1)
+        assert "needs a proportion" in cls().refusal(F1())
     for method in (parametric.T(), parametric.Z()):
         assert method.refusal(MEAN) is None
-        assert "plain mean" in method.refusal(F1)
-        assert "plain mean" in method.refusal(FakeStatistic(row_values=None, link="sqrt"))
+        assert "plain mean" in method.refusal(F1())
+        assert "plain mean" in method.refusal(RootMeanSquaredError())
     assert "range" in concentration.Betting().refusal(MEAN)
     assert concentration.Betting(low=0, high=5).refusal(MEAN) is None
     assert "range" in concentration.Hoeffding(low=0).refusal(MEAN)
-    assert "plain mean" in concentration.Hoeffding(low=0, high=1).refusal(F1)
-    assert parametric.Delta(scale="logit").refusal(F1) is None
+    assert "plain mean" in concentration.Hoeffding(low=0, high=1).refusal(F1())
+    assert parametric.Delta(scale="logit").refusal(F1()) is None
     assert "between 0 and 1" in parametric.Delta(scale="logit").refusal(KAPPA)
     assert parametric.Delta(scale="fisher").refusal(KAPPA) is None
-    assert "differentiable" in parametric.Delta().refusal(FakeStatistic(smooth=False))
+    assert "differentiable" in parametric.Delta().refusal(IQR())
     assert auc.DeLong().refusal(AUC) is None
     assert "max_fpr=0.1" in auc.DeLong().refusal(RocAuc(max_fpr=0.1))
-    assert "ROC" in auc.HanleyMcNeil().refusal(F1)
+    assert "ROC" in auc.HanleyMcNeil().refusal(F1())
     with pytest.raises(ValueError, match="scale must be one of"):
         parametric.Delta(scale="log")
 
@@ -359,14 +349,14 @@ def test_a_large_offset_does_not_matter():
 @pytest.mark.parametrize("method", [parametric.T(), parametric.Z(), parametric.Delta()], ids=lambda m: m.name)
 def test_no_width_is_remarked(method, statistic, word):
     evidence = Evidence(statistic, 1.0, 5, values=np.ones(5), standard_error=0.0)
-    low, high, remarks = method.bounds(evidence, TWO)
+    (low, high), remarks = method.interval(evidence, TWO)
     assert low == high == 1
     assert f"method='{word}'" in remarks[0]
 
 
 def test_no_width_of_wald_is_remarked():
-    bounds = proportion.Wald().bounds(Evidence(ACCURACY, 1.0, 5, count=5, nobs=5), TWO)
-    assert "method='wilson'" in bounds.remarks[0]
+    _, remarks = proportion.Wald().interval(Evidence(ACCURACY, 1.0, 5, count=5, nobs=5), TWO)
+    assert "method='wilson'" in remarks[0]
 
 
 def test_welch_by_hand():
@@ -397,14 +387,14 @@ def test_delta_scales_by_hand():
 
 
 def test_delta_at_the_end_of_the_range():
-    bounds = parametric.Delta(scale="logit").bounds(Evidence(F1, 1.0, 9, standard_error=0.0), TWO)
-    assert (bounds.low, bounds.high) == (1, 1)
-    assert "clopper_pearson" in bounds.remarks[0]
-    bounds = parametric.Delta().bounds(Evidence(AUC, 1.0, 9, standard_error=0.0), TWO)
-    assert "delong_logit" in bounds.remarks[0]
-    bounds = parametric.Delta().bounds(Evidence(F1, 0.9, 9, standard_error=0.1), tails(0.9, "less"))
+    bounds, remarks = parametric.Delta(scale="logit").interval(Evidence(F1(), 1.0, 9, standard_error=0.0), TWO)
+    assert bounds == (1, 1)
+    assert "clopper_pearson" in remarks[0]
+    _, remarks = parametric.Delta().interval(Evidence(AUC, 1.0, 9, standard_error=0.0), TWO)
+    assert "delong_logit" in remarks[0]
+    bounds, remarks = parametric.Delta().interval(Evidence(F1(), 0.9, 9, standard_error=0.1), tails(0.9, "less"))
     assert bounds.low == 0
-    assert bounds.remarks == ()
+    assert remarks == ()
 
 
 def test_delta_keeps_nan():
@@ -521,9 +511,24 @@ def test_concentration_refuses_bad_values():
 
 def test_an_explicit_range_clips_with_a_remark():
     evidence = Evidence(MEAN, 1.5, 4, values=np.array([1.0, 2.0, 1.0, 2.0]))
-    bounds = concentration.Hoeffding(low=0.0, high=2.0).bounds(evidence, TWO)
-    assert (bounds.low, bounds.high) == (pytest.approx(1.5 - 2 * math.sqrt(math.log(40) / 8)), 2)
-    assert "clipped to the range given, 0 to 2" in bounds.remarks[0]
+    bounds, remarks = concentration.Hoeffding(low=0.0, high=2.0).interval(evidence, TWO)
+    assert bounds == (pytest.approx(1.5 - 2 * math.sqrt(math.log(40) / 8)), 2)
+    assert "clipped to the range given, 0 to 2" in remarks[0]
+    bounds, remarks = concentration.Hoeffding(low=0.0, high=20.0).interval(evidence, tails(0.95))
+    assert bounds.low == 0
+    assert "clipped to the range given, 0 to 20" in remarks[0]
+    bounds, remarks = concentration.Hoeffding(low=-40.0, high=40.0).interval(evidence, tails(0.7, "less"))
+    assert bounds.low == -40
+    assert remarks == ()
+
+
+def test_values_outside_the_range_have_no_interval():
+    rows = np.array([[1.0, 2.0, 1.0, 2.0], [1.0, 2.0, 1.0, 3.0]])
+    for method in (concentration.Hoeffding(0.0, 2.0), concentration.Betting(0.0, 2.0)):
+        low, high = method.bounds(Evidence(MEAN, rows.mean(axis=1), 4, values=rows), TWO, ())
+        assert np.isnan(low).tolist() == np.isnan(high).tolist() == [False, True]
+        with pytest.raises(ValueError, match=r"within bounds = \(0, 2\); got 3 \(1 of 4 outside\)"):
+            method.interval(Evidence(MEAN, 1.75, 4, values=rows[1]), TWO)
 
 
 # areas under ROC curves -------------------------------------------------------------------------
@@ -531,7 +536,8 @@ def test_an_explicit_range_clips_with_a_remark():
 
 def auc_bounds(method, y, score, chosen=TWO):
     found = auc.auc_evidence(y, score)
-    return method.bounds(Evidence(AUC, found.auc, len(y), auc=found), chosen)
+    (low, high), remarks = method.interval(Evidence(AUC, found.auc, len(y), auc=found), chosen)
+    return low, high, remarks
 
 
 AUC_METHODS = [auc.DeLong(), auc.DeLongLogit(), auc.HanleyMcNeil()]
@@ -604,7 +610,7 @@ def test_delong_difference_agrees_with_the_covariance():
     z = stats.norm.ppf(0.975)
     np.testing.assert_allclose(found.bounds[:2], found.difference + np.array([-z, z]) * se, rtol=1e-12)
     assert found.pvalue == pytest.approx(2 * stats.norm.sf(abs(found.difference) / se))
-    assert found.bounds.remarks == ()
+    assert found.remarks == ()
     mirrored = auc.delong_difference(y, b, a, TWO)
     assert mirrored.bounds.low == pytest.approx(-found.bounds.high)
     assert auc.delong_difference(y, a, b, tails(0.9, "less")).bounds.low == -1
@@ -618,7 +624,7 @@ def test_delong_difference_of_equal_orders():
     assert found.difference == 0
     assert found.pvalue == 1
     np.testing.assert_allclose(found.bounds[:2], (0.025 ** (1 / 3) - 1, 1 - 0.025 ** (1 / 3)))
-    assert "order every pair" in found.bounds.remarks[0]
+    assert "order every pair" in found.remarks[0]
 
 
 @pytest.mark.parametrize(
@@ -633,7 +639,7 @@ def test_delong_difference_without_a_variance(y, a, b):
     found = auc.delong_difference(y, a, b, TWO)
     assert -1 <= found.bounds.low < found.bounds.high <= 1
     assert 0 < found.pvalue <= 1
-    assert found.bounds.remarks
+    assert found.remarks
 
 
 def test_placement_counts_determine_the_order_of_every_pair():
