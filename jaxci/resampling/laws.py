@@ -393,8 +393,8 @@ class BinomialLaw(BootstrapDistribution):
         """Return ``P(X <= k)`` for whole numbers k (...)."""
         xp = namespace(self.count, k)
         inside = (k >= 0) & (k < self.nobs)
-        k = xp.where(inside, k, 0.0)
-        return xp.where(inside, betaincc(k + 1, xp.maximum(self.nobs - k, 1), self.mean), xp.where(k < 0, 0.0, 1.0))
+        at = xp.where(inside, k, 0.0)
+        return xp.where(inside, betaincc(at + 1, xp.maximum(self.nobs - at, 1), self.mean), xp.where(k < 0, 0.0, 1.0))
 
     def quantile(self, p: Any) -> Any:
         """Return the smallest proportion whose distribution function reaches ``p``."""
