@@ -292,7 +292,9 @@ def simulate(
         return tally
     statistics = tuple(cell.statistics[name] for name in methods)
     wanted = tuple(Wanted.by(found.values(), s) for found, s in zip(methods.values(), statistics, strict=True))
-    reading = tuple(i for i, (s, want) in enumerate(zip(statistics, wanted, strict=True)) if want.replicates_of(s))
+    reading = tuple(
+        i for i, (s, want) in enumerate(zip(statistics, wanted, strict=True)) if want.replicates_of(s, cell.n)
+    )
     whole = any("pivots" in want.needs for want in wanted)
     series = Series.of(cell, methods)
     targets = np.array([truths[name].value for name in methods])
@@ -325,7 +327,7 @@ def simulate(
             if reading and bank_of[0] != part.group:
                 rows = banks.rows(part.group, cell.n, cell.n_resamples, spread)
                 bank_of = part.group, _read(statistics, rows, which=reading, whole=whole)
-            ids = jnp.arange(part.start, part.start + part.size, dtype=jnp.int32)
+            ids = np.arange(part.start, part.start + part.size, dtype=np.int32)
             fixed = Fixed(cell.distribution, data_key, choice_key, statistics, *bank_of[1])
             if on_host:
                 found = spread(_evidence, ids, fixed, **settled)

@@ -50,9 +50,14 @@ class Wanted(NamedTuple):
         left_out = [method.by_jackknife or not statistic.smooth for method in methods if "acceleration" in method.needs]
         return cls(needs, not all(left_out), any(left_out))
 
-    def replicates_of(self, statistic: Statistic) -> bool:
-        """Whether a bank is read: the law of a quantile is known without one."""
-        return bool(self.needs & {"replicates", "pivots"}) and not isinstance(statistic, QuantileStatistic)
+    def replicates_of(self, statistic: Statistic, n: int) -> bool:
+        """Whether a bank is read: a quantile that is one order statistic has a law over ranks instead."""
+        return bool(self.needs & {"replicates", "pivots"}) and not is_order_statistic(statistic, n)
+
+
+def is_order_statistic(statistic: Statistic, n: int) -> bool:
+    """Whether the statistic of n values, and of every resample of n, is one of them in ascending order."""
+    return isinstance(statistic, QuantileStatistic) and quantile_weights(n, statistic.probability).is_rank
 
 
 class Accelerations(NamedTuple):
@@ -96,19 +101,17 @@ def batch_evidence(
         Draws from (0, 1).
     """
     programs = jax.vmap(functools.partial(of_batch, statistics))(sample)
-    cores = _cores(statistics, wanted, programs, shared)
+    cores = _cores(statistics, programs, shared)
     return [
         _evidence(statistic, want, number, sample, programs, cores.get(number), bank, uniform)
         for number, (statistic, want) in enumerate(zip(statistics, wanted, strict=True))
     ]
 
 
-def _cores(
-    statistics: Sequence[Statistic], wanted: Sequence[Wanted], programs: Program, shared: Sequence[Any]
-) -> dict[int, jax.Array]:
+def _cores(statistics: Sequence[Statistic], programs: Program, shared: Sequence[Any]) -> dict[int, jax.Array]:
     """Cores (R, B + 1) of the statistics that read a bank: products for all data sets together, others one by one."""
-    drawn = [i for i, (s, want) in enumerate(zip(statistics, wanted, strict=True)) if want.replicates_of(s)]
-    together = tuple(i for i in drawn if isinstance(statistics[i], MomentStatistic | OrderStatistic))
+    drawn = [i for i, read in enumerate(shared) if read is not None]
+    together = tuple(i for i in drawn if statistics[i].in_products)
     apart = tuple(i for i in drawn if i not in together)
     found: dict[int, jax.Array] = {}
     if together:
@@ -148,7 +151,7 @@ def _evidence(
         parts["curvature"] = curvatures(programs, number)
     if "law" in want.needs:
         parts["law"] = _law(statistic, values, parts, n)
-    if "replicates" in want.needs and isinstance(statistic, QuantileStatistic):
+    if "replicates" in want.needs and cores is None:
         parts["distribution"] = _law(statistic, values, parts, n)
     if cores is not None:
         parts["distribution"] = _drawn(statistic, _prepared(programs, number), cores, estimate)
@@ -211,7 +214,8 @@ def _law(statistic: Statistic, values: Any, parts: dict[str, Any], n: int) -> Bo
         law = mean_distributions(values)
         return Root(law) if statistic.link == "sqrt" else law
     assert isinstance(statistic, QuantileStatistic)
-    return quantile_weights(n, statistic.probability).distribution(values)
+    weights = quantile_weights(n, statistic.probability)
+    return weights.rank_law(values) if weights.is_rank else weights.distribution(values)
 
 
 def _drawn(statistic: Statistic, prepared: Any, cores: jax.Array, estimate: jax.Array) -> Drawn:

@@ -126,7 +126,7 @@ class Program:
                     if source not in sums:
                         sums[source] = prepared.bank_sums(bank)
                     lost = functools.partial(statistic.absent_in_sums, prepared.without_rows())
-                    known[kind] = jax.vmap(lost)(sums[source])
+                    known[kind] = jax.vmap(lost, in_axes=1)(sums[source])
                 missing = known[kind]
             else:
                 missing = jax.vmap(functools.partial(statistic.absent, prepared))(self.rows[order](bank.rows))

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from jaxci.records import record
-from jaxci.resampling.laws import Atoms, picked, rank
+from jaxci.resampling.laws import Atoms, RankLaw, picked, rank
 from jaxci.special import namespace
 
 OUTSIDE = 1e-13
@@ -173,6 +173,17 @@ class QuantileWeights:
     right: Any
     fraction: Any
     mass: Any
+
+    @property
+    def is_rank(self) -> bool:
+        """Whether the quantile is one order statistic."""
+        return self.fraction == 0.0
+
+    def rank_law(self, ordered: Any) -> RankLaw:
+        """Return the laws of the one order statistic that the quantile is, of ascending values (..., n)."""
+        mass = np.zeros(ordered.shape[-1])
+        mass[self.left] = self.mass / self.mass.sum()
+        return RankLaw(ordered, namespace(ordered).asarray(np.cumsum(mass)))
 
     def atoms(self, ordered: Any) -> Any:
         """Return the values (..., m) that the quantile takes on ascending values (..., n)."""

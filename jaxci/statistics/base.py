@@ -129,6 +129,7 @@ class Statistic(abc.ABC):
     - ``needs_probabilities``: whether ``y_score`` must hold probabilities;
     - ``of_law``: whether the value depends on the weighted distribution alone, not on the number of rows;
     - ``averages_classes``: whether it averages over classes;
+    - ``in_products``: whether replicates of many data sets are matrix products, best computed together;
     - ``least_n``: the size below which studies found too little coverage, and of what.
 
     How a resample reaches it is said by the typed base it derives from: :class:`MomentStatistic`,
@@ -143,6 +144,7 @@ class Statistic(abc.ABC):
     averages_classes: ClassVar[bool] = False
     least_n: ClassVar[tuple[int, str] | None] = None
     absent_class: Any = None
+    in_products: ClassVar[bool] = False
     bounds: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
     loss: ClassVar[bool] = False
     needs_probabilities: ClassVar[bool] = False
@@ -237,6 +239,11 @@ class Bank:
         columns = rows.T
         return cls(rows, columns, cumulative_counts(columns), jnp.sum(rows, axis=1), counts)
 
+    def sums(self, features: Any) -> jax.Array:
+        """Return the weighted sums (k, B) of ``features`` (n, k) over every resample."""
+        features = jnp.asarray(features, self.rows.dtype)
+        return jnp.matmul(features.T, self.rows.T, precision=jax.lax.Precision.HIGHEST)
+
 
 class RankedStatistic(Statistic):
     """A function of weighted ranks: rows are sorted once, and a resample reaches it in that order."""
@@ -278,17 +285,13 @@ class LinearStatistic(Statistic):
         """Like :meth:`absent`, from ``sums`` (k,)."""
         return jnp.zeros((), bool)
 
-    def shared(self, bank: Bank) -> Bank:
-        """Return the bank: the prepared data say which of its forms they sum."""
-        return bank
-
     def replicates(self, prepared: Any, shared: Bank) -> jax.Array:
         """Return the core (B,) from the sums of every resample."""
         return self.cores(prepared, prepared.bank_sums(shared))
 
     def cores(self, prepared: Any, sums: jax.Array) -> jax.Array:
-        """Return the core (B,) from ``sums`` (B, k)."""
-        return jax.vmap(functools.partial(self.core, prepared.without_rows()))(sums)
+        """Return the core (B,) from ``sums`` (k, B)."""
+        return jax.vmap(functools.partial(self.core, prepared.without_rows()), in_axes=1)(sums)
 
     def value(self, prepared: Any, weights: jax.Array) -> jax.Array:
         """Return the statistic under ``weights`` (n,)."""
@@ -305,9 +308,19 @@ class MomentStatistic(LinearStatistic):
     ``sums[0]`` is the total weight, the others are weighted sums of the features.
     """
 
+    in_products = True
+
+    def shared(self, bank: Bank) -> Bank:
+        """Return the bank without the forms that sums of features do not read."""
+        return dataclasses.replace(bank, columns=None, cumulative=None)
+
 
 class TableStatistic(LinearStatistic):
     """A function of the counts of a finite table: one sum a cell."""
+
+    def shared(self, bank: Bank) -> Bank:
+        """Return what the counts are read from: rows of a bank of counts are exchangeable."""
+        return dataclasses.replace(bank, rows=None, columns=None) if bank.counts else bank
 
     @property
     def is_proportion(self) -> bool:
@@ -357,11 +370,9 @@ class Features:
         return jnp.concatenate([total[None], weights @ self.design])
 
     def bank_sums(self, bank: Bank) -> jax.Array:
-        """Total weights and weighted sums (B, 1 + k) of every resample: one product."""
+        """Total weights and weighted sums (1 + k, B) of every resample: one product."""
         totals = bank.totals if self.mass is None else bank.rows @ jnp.asarray(self.mass, bank.rows.dtype)
-        design = jnp.asarray(self.design, bank.rows.dtype)
-        sums = jnp.matmul(bank.rows, design, precision=jax.lax.Precision.HIGHEST)
-        return jnp.concatenate([totals[:, None], sums], axis=1)
+        return jnp.concatenate([totals[None], bank.sums(self.design)])
 
     def by_unit(self, layout: Layout, capacity: int) -> Features:
         """Return the features of ``capacity`` units: sums over the rows of each, and its mass."""
@@ -434,12 +445,12 @@ class Cells:
         return jax.ops.segment_sum(weights, self.codes, self.size)
 
     def bank_sums(self, bank: Bank) -> jax.Array:
-        """Weight per cell (B, C) of every resample: differences of cumulative weights.
+        """Weight per cell (C, B) of every resample: differences of cumulative weights.
 
         Rows are exchangeable, so the cells may be blocks of rows that follow each other.
         """
         of_cell = jnp.asarray(self.codes)[:, None] == jnp.arange(self.size)
-        return cell_counts(bank.cumulative, jnp.sum(of_cell, axis=0)).T
+        return cell_counts(bank.cumulative, jnp.sum(of_cell, axis=0))
 
     def by_unit(self, layout: Layout, capacity: int) -> CellsOfUnits:
         """Return the cells of ``capacity`` units: the weight of each in every cell."""
@@ -465,10 +476,8 @@ class CellsOfUnits:
         return weights if self.members is None else weights @ self.members
 
     def bank_sums(self, bank: Bank) -> jax.Array:
-        """Weight per cell (B, C) of every resample."""
-        if self.members is None:
-            return bank.rows
-        return jnp.matmul(bank.rows, jnp.asarray(self.members, bank.rows.dtype), precision=jax.lax.Precision.HIGHEST)
+        """Weight per cell (C, B) of every resample."""
+        return bank.columns if self.members is None else bank.sums(self.members)
 
     def without_rows(self) -> Any:
         """Keep only what the statistic reads besides the sums."""

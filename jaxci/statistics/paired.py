@@ -53,7 +53,7 @@ class PairedFeatures:
         return self.both.sums(weights)
 
     def bank_sums(self, bank: Bank) -> jax.Array:
-        """Total weights and weighted sums (B, 1 + k) of every resample."""
+        """Total weights and weighted sums (1 + k, B) of every resample."""
         return self.both.bank_sums(bank)
 
     def by_unit(self, layout: Layout, capacity: int) -> PairedFeatures:
@@ -97,7 +97,7 @@ class PairedCells:
         return self.joint.sums(weights)
 
     def bank_sums(self, bank: Bank) -> jax.Array:
-        """Weight per joint cell (B, C) of every resample."""
+        """Weight per joint cell (C, B) of every resample."""
         return self.joint.bank_sums(bank)
 
     def by_unit(self, layout: Layout, capacity: int) -> CellsOfUnits:

@@ -215,6 +215,11 @@ class OrderStatistic(Statistic):
         return Scaling(self.mass * middle, jnp.where(widest > 0, widest, 1.0))
 
     @property
+    def in_products(self) -> bool:  # type: ignore[override]
+        """Whether all sorted values enter by coefficients, rather than a few by their places."""
+        return not self.quantiles
+
+    @property
     def quantiles(self) -> tuple[tuple[float, Any], ...]:
         """Factor and probability of every linear quantile that the statistic is a sum of; empty where it is none."""
         return ()
