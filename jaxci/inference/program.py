@@ -17,7 +17,7 @@ import numpy as np
 
 from jaxci.records import record, static
 from jaxci.resampling.bank import CellBootstrap
-from jaxci.statistics.base import Bank, CellsOfUnits, LinearStatistic, Sample, Statistic, TableStatistic, padded
+from jaxci.statistics.base import Bank, CellsOfUnits, LinearStatistic, Sample, Statistic, TableStatistic, cores, padded
 from jaxci.statistics.layout import Layout
 
 
@@ -88,19 +88,19 @@ class Program:
 
     def cores(self, shared: Sequence[Any], numbers: Sequence[int]) -> tuple[jax.Array, ...]:
         """Return the core (B,) of some statistics, by number, on every resample."""
-        sums: dict[int, jax.Array] = {}
-        found = []
+        found: dict[int, jax.Array] = {}
+        linear: dict[int, list[int]] = {}
         for number in numbers:
             statistic, (source, _) = self.statistics[number], self.where[number]
-            prepared = self.sources[source]
             if isinstance(statistic, LinearStatistic):
-                # Statistics of one source share its sums, and the compiler sees what else they have in common.
-                if source not in sums:
-                    sums[source] = prepared.bank_sums(shared[number])
-                found.append(statistic.cores(prepared, sums[source]))
+                linear.setdefault(source, []).append(number)
             else:
-                found.append(statistic.replicates(prepared, shared[number]))
-        return tuple(found)
+                found[number] = statistic.replicates(self.sources[source], shared[number])
+        for source, members in linear.items():  # statistics of one source share its sums
+            prepared = self.sources[source]
+            statistics = [s for number in members if isinstance(s := self.statistics[number], LinearStatistic)]
+            found.update(zip(members, cores(statistics, prepared, prepared.bank_sums(shared[members[0]])), strict=True))
+        return tuple(found[number] for number in numbers)
 
     def values(self, bank: Bank) -> jax.Array:
         """Return the values (S, B) of all statistics on every resample."""

@@ -151,6 +151,34 @@ def cumulative_counts(bank_t: jax.Array, form: Form | None = None) -> jax.Array:
     return by_platform(bank_t, cpu=row_by_row, accelerator=parallel, form=form)
 
 
+BLOCK = 512
+"""Tables that are evaluated together on a CPU: they and what is made of them stay in the cache."""
+
+
+def in_blocks(function: Callable[[jax.Array], Any], columns: jax.Array, form: Form | None = None) -> Any:
+    """Return ``function(columns)`` for a function of each column by itself, block by block on a CPU.
+
+    Parameters
+    ----------
+    function : callable
+        Takes (C, b) for any b and returns a pytree of arrays (b,).
+    columns : (C, B) array
+    form : {"cpu", "accelerator"}, optional
+        Form to use, in blocks or at once; by default that of the platform.
+    """
+    size = columns.shape[1]
+    if size <= BLOCK:
+        return function(columns)
+
+    def blocked(columns: jax.Array) -> Any:
+        blocks = -(-size // BLOCK)
+        filled = jnp.pad(columns, ((0, 0), (0, blocks * BLOCK - size)))
+        parts = jnp.swapaxes(filled.reshape(columns.shape[0], blocks, BLOCK), 0, 1)
+        return jax.tree.map(lambda x: x.reshape(-1)[:size], jax.lax.map(function, parts))
+
+    return by_platform(columns, cpu=blocked, accelerator=function, form=form)
+
+
 def cell_counts(cumulative: jax.Array, counts: jax.Array) -> jax.Array:
     """Return the counts per cell of every resample of a data set with ``counts`` rows per cell.
 

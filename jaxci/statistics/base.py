@@ -10,7 +10,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import jax
@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record, static
-from jaxci.resampling.kernels import cell_counts, cumulative_counts
+from jaxci.resampling.kernels import cell_counts, cumulative_counts, in_blocks
 from jaxci.statistics.layout import Layout
 
 ROWS_AT_A_TIME = 256
@@ -287,11 +287,7 @@ class LinearStatistic(Statistic):
 
     def replicates(self, prepared: Any, shared: Bank) -> jax.Array:
         """Return the core (B,) from the sums of every resample."""
-        return self.cores(prepared, prepared.bank_sums(shared))
-
-    def cores(self, prepared: Any, sums: jax.Array) -> jax.Array:
-        """Return the core (B,) from ``sums`` (k, B)."""
-        return jax.vmap(functools.partial(self.core, prepared.without_rows()), in_axes=1)(sums)
+        return cores([self], prepared, prepared.bank_sums(shared))[0]
 
     def value(self, prepared: Any, weights: jax.Array) -> jax.Array:
         """Return the statistic under ``weights`` (n,)."""
@@ -316,7 +312,10 @@ class MomentStatistic(LinearStatistic):
 
 
 class TableStatistic(LinearStatistic):
-    """A function of the counts of a finite table: one sum a cell."""
+    """A function of the counts of a finite table: one sum a cell.
+
+    ``core`` takes sums (C, ...): further axes run over tables, which lie next to each other.
+    """
 
     def shared(self, bank: Bank) -> Bank:
         """Return what the counts are read from: rows of a bank of counts are exchangeable."""
@@ -339,6 +338,17 @@ class TableStatistic(LinearStatistic):
         may be 0.
         """
         return None
+
+
+def cores(statistics: Sequence[LinearStatistic], prepared: Any, sums: jax.Array) -> list[jax.Array]:
+    """Return the core (B,) of linear statistics of one source from its ``sums`` (k, B).
+
+    Tables are evaluated together, so that the compiler sees what statistics have in common.
+    """
+    known = prepared.without_rows()
+    if all(isinstance(statistic, TableStatistic) for statistic in statistics):
+        return list(in_blocks(lambda part: tuple(s.core(known, part) for s in statistics), sums))
+    return [jax.vmap(functools.partial(statistic.core, known), in_axes=1)(sums) for statistic in statistics]
 
 
 def is_proportion(statistic: Statistic) -> bool:
@@ -457,11 +467,13 @@ class Cells:
         return CellsOfUnits(layout.count_codes(self.codes, self.size, capacity), self.without_rows())
 
     def table(self, sums: jax.Array) -> jax.Array:
-        """Spread sums (C,) over the whole table."""
-        whole = int(np.prod(self.shape))
+        """Spread sums (C, ...) over the whole table (..., with further axes last)."""
+        whole, more = int(np.prod(self.shape)), sums.shape[1:]
         if whole <= SMALL_TABLE:
-            return jnp.where(jnp.asarray(self.cells) < whole, sums, 0.0).reshape(self.shape)
-        return jnp.zeros(whole, sums.dtype).at[self.cells].set(sums, mode="drop").reshape(self.shape)
+            known = (jnp.asarray(self.cells) < whole).reshape(-1, *[1] * len(more))
+            return jnp.where(known, sums, 0.0).reshape(*self.shape, *more)
+        spread = jnp.zeros((whole, *more), sums.dtype).at[self.cells].set(sums, mode="drop")
+        return spread.reshape(*self.shape, *more)
 
 
 @record
