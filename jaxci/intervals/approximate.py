@@ -82,7 +82,7 @@ def _terms(program: Program, which: int) -> tuple[jax.Array, ...]:
 
 def curvature(program: Program, which: int) -> Curvature:
     """Compute the ABC terms of statistic number ``which`` on the host: O(n) Hessian products, each O(n) at most."""
-    error, acceleration, bias, quadratic = (float(x) for x in _terms(program, which))
+    error, acceleration, bias, quadratic = (np.float64(x) for x in _terms(program, which))
     return Curvature(error, acceleration, bias, quadratic, functools.partial(_along_on_host, program, which))
 
 
