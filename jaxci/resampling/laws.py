@@ -221,7 +221,7 @@ class RankLaw(Steps):
         """Return the probability below ``value``, ties half."""
         xp = namespace(self.values, value)
         size = self.values.shape[-1]
-        edges = xp.concatenate([xp.zeros(1), self.cumulative])
+        edges = xp.concatenate([xp.zeros(1), self.cumulative[:-1], xp.ones(1)])
         below, through = (edges[rank(self.values, value, size, through=through)] for through in (False, True))
         return xp.where(xp.isnan(value), xp.nan, (below + through) / 2)[()]
 
@@ -269,10 +269,11 @@ class Atoms(Steps):
         """Return ``P(X < value) + P(X = value) / 2``."""
         xp = namespace(self.support, value)
         value, size = xp.asarray(value), self.support.shape[-1]
-        edges = xp.concatenate([xp.zeros_like(self._cumulative[..., :1]), self._cumulative], axis=-1)
+        first = xp.zeros_like(self._cumulative[..., :1])
+        edges = xp.concatenate([first, self._cumulative[..., :-1], first + 1], axis=-1)
         below = picked(edges, rank(self.support, value - self.tolerance, size, through=False))
         through = picked(edges, rank(self.support, value + self.tolerance, size, through=True))
-        return xp.where(xp.isnan(value), xp.nan, xp.minimum(0.5 * (below + through), 1.0))[()]
+        return xp.where(xp.isnan(value), xp.nan, 0.5 * (below + through))[()]
 
 
 @record
