@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.inference.choice import choose
-from jaxci.inference.evidence import error_or_zero, gather, rounding, row_values_of, standard_error, trials_of
+from jaxci.inference.evidence import count_trials, error_or_zero, gather, rounding, row_values_of, standard_error
 from jaxci.inference.program import Program, RowReader
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.remarks import size_remarks
@@ -46,6 +46,7 @@ def intervals(
         for entry in entries:
             _settle_method(entry, sample, layout, settings)
         _replicate(entries, layout, settings, rng)
+        count_trials(entries, layout)
         _estimate(entries, sample, layout)
         return [_finish(entry, sample, layout, settings, rng) for entry in entries]
 
@@ -232,12 +233,12 @@ def _bounds(
     assert method is not None
     if math.isnan(entry.estimate):
         return Bounds(math.nan, math.nan), (undefined(entry.request.name, entry.statistic.task),), math.nan
-    trials = trials_of(entry, layout)
+    trials = entry.trials
     if trials is not None and trials.nobs == 0:
         name = entry.request.name
         remark = f"{name} is a share of no rows at all (0/0): the estimate is zero_division, and could be anything"
         return Bounds(*ends), (*entry.remarks, remark), math.nan
-    evidence = gather(entry, sample, layout, trials, rng)
+    evidence = gather(entry, sample, layout, rng)
     found, remarks = within_range(*method.interval(evidence, settings.tails), *ends, method.name)
     seen = [] if entry.replicates is None else _bank_remarks(entry, settings)
     return found, (*entry.remarks, *remarks, *seen), standard_error(entry, evidence)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +14,7 @@ import numpy as np
 from jaxci.inference.curvature import curvature
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.replicate import deleted_values
-from jaxci.inference.request import Entry, programs
+from jaxci.inference.request import Entry, Trials, by_shared_table, programs
 from jaxci.inference.slopes import jackknife_acceleration
 from jaxci.intervals.auc import auc_evidence
 from jaxci.intervals.base import Evidence
@@ -28,13 +29,6 @@ from jaxci.statistics.summary import MeanStatistic, OrderStatistic, QuantileStat
 
 PURPOSE_CHOICE = 5
 """Separates the draw of a randomized method from resamples."""
-
-
-class Trials(NamedTuple):
-    """Successes and trials of a proportion, weighted."""
-
-    successes: float
-    nobs: float
 
 
 def rounding(*values: float) -> float:
@@ -93,9 +87,9 @@ def _ordered_values(entry: Entry, sample: Sample) -> np.ndarray:
     return np.sort(entry.statistic.ordered_values(sample))
 
 
-def gather(entry: Entry, sample: Sample, layout: Layout, trials: Trials | None, rng: Randomness) -> Evidence:
+def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evidence:
     """Gather what the method needs, as a batch of one data set."""
-    statistic, needs = entry.statistic, entry.needs
+    statistic, needs, trials = entry.statistic, entry.needs, entry.trials
     parts: dict[str, Any] = {}
     if trials is not None:
         parts |= {"count": np.array([trials.successes]), "nobs": np.array([trials.nobs])}
@@ -131,20 +125,26 @@ def gather(entry: Entry, sample: Sample, layout: Layout, trials: Trials | None, 
 
 
 @jax.jit
-def _successes(statistic: Any, table: jax.Array) -> jax.Array:
-    return jnp.stack(statistic.successes(table))
+def _successes(statistics: Sequence[Any], table: jax.Array) -> jax.Array:
+    return jnp.stack([jnp.stack(statistic.successes(table)) for statistic in statistics])
 
 
-def trials_of(entry: Entry, layout: Layout) -> Trials | None:
-    """Count the successes and trials of a proportion; None for other statistics."""
-    if not is_proportion(entry.statistic):
-        return None
-    prepared = entry.prepared
+def count_trials(entries: Sequence[Entry], layout: Layout) -> None:
+    """Count the successes and trials of all proportions among ``entries``, those of one table in one program."""
+    proportions = [entry for entry in entries if is_proportion(entry.statistic)]
+    for group in by_shared_table(proportions):
+        table = _table(group[0].prepared, layout)
+        found = np.asarray(_successes(tuple(entry.statistic for entry in group), table))
+        for entry, (successes, nobs) in zip(group, found.tolist(), strict=True):
+            entry.trials = Trials(successes, nobs)
+
+
+def _table(prepared: Any, layout: Layout) -> np.ndarray:
     counts = prepared.weights_of(layout.n, layout.row_weights)
     table = np.zeros(prepared.shape).reshape(-1)
     inside = prepared.cells < table.size
     table[prepared.cells[inside]] = counts[inside]
-    return Trials(*np.asarray(_successes(entry.statistic, table.reshape(prepared.shape))).tolist())
+    return table.reshape(prepared.shape)
 
 
 def _law(entry: Entry, sample: Sample, trials: Trials | None) -> BootstrapDistribution:

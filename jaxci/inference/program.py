@@ -113,24 +113,23 @@ class Program:
         return list(zip(self.statistics, self.where, found, strict=True))
 
     def absent(self, bank: Bank) -> jax.Array:
-        """Return (S, B) whether a class of the sample is absent from the resample."""
-        found = []
-        size = bank.rows.shape[0]
+        """Return (S, B) whether a class of the sample is absent, for statistics that say what such a class counts."""
         sums: dict[int, jax.Array] = {}
         known: dict[Any, jax.Array] = {}
-        for statistic, (source, order), _ in self._with(self.statistics):
+        found = []
+        for statistic, (source, order) in zip(self.statistics, self.where, strict=True):
             prepared = self.sources[source]
-            if isinstance(statistic, LinearStatistic):
-                kind = (source, type(statistic).absent_in_sums)
-                if kind not in known:
-                    if source not in sums:
-                        sums[source] = prepared.bank_sums(bank)
-                    lost = functools.partial(statistic.absent_in_sums, prepared.without_rows())
-                    known[kind] = jax.vmap(lost, in_axes=1)(sums[source])
-                missing = known[kind]
-            else:
-                missing = jax.vmap(functools.partial(statistic.absent, prepared))(self.rows[order](bank.rows))
-            found.append(jnp.broadcast_to(missing, (size,)))
+            kind: Any = (source, type(statistic).absent_in_sums if isinstance(statistic, LinearStatistic) else order)
+            if statistic.absent_class is None:
+                kind, known[None] = None, jnp.zeros(bank.rows.shape[0], bool)
+            elif isinstance(statistic, LinearStatistic) and kind not in known:
+                if source not in sums:
+                    sums[source] = prepared.bank_sums(bank)
+                lost = functools.partial(statistic.absent_in_sums, prepared.without_rows())
+                known[kind] = jax.vmap(lost, in_axes=1)(sums[source])
+            elif kind not in known:
+                known[kind] = jax.vmap(functools.partial(statistic.absent, prepared))(self.rows[order](bank.rows))
+            found.append(known[kind])
         return jnp.stack(found)
 
     def errors(self, bank: Bank, numbers: Sequence[int]) -> jax.Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,13 @@ class Request:
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
+class Trials(NamedTuple):
+    """Successes and trials of a proportion, weighted."""
+
+    successes: float
+    nobs: float
+
+
 @dataclasses.dataclass
 class Entry:
     """Working state of one request: ``prepared`` data, and how their ``rows`` weigh."""
@@ -40,6 +47,7 @@ class Entry:
     acceleration: float = math.nan
     method: Method | None = None
     reason: str = "asked for"
+    trials: Trials | None = None
     replicates: np.ndarray | None = None
     errors: np.ndarray | None = None
     absent: int = 0
