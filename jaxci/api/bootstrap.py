@@ -11,17 +11,22 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import special
 
 from jaxci.api.readers.arrays import missing_values
 from jaxci.api.readers.functions import Function
 from jaxci.checks import ALTERNATIVES, check_alternative, check_choice, check_confidence_level, check_count, shown
 from jaxci.inference.randomness import randomness
+from jaxci.inference.slopes import first_order
+from jaxci.intervals.base import Evidence, Method, tails
+from jaxci.intervals.bootstrap import Basic, BCa, Percentile
 from jaxci.printing import MOST_ROWS, ConfidenceInterval, JaxciWarning, Printable, left_out, number, stated_level
 from jaxci.resampling.bank import replicate_keys, scaled_words
+from jaxci.resampling.laws import Drawn
 from jaxci.statistics.base import padded
+from jaxci.statistics.summary import Mean
 
-METHODS = ("percentile", "basic", "BCa")
+INTERVALS: dict[str, Method] = {"percentile": Percentile(), "basic": Basic(), "BCa": BCa(degenerate="nan")}
+"""Methods by SciPy's names; a 0/0 acceleration gives no interval there."""
 CHUNK_ELEMENTS = 2**20
 
 SLOW = (
@@ -192,45 +197,18 @@ def _left_out(function: Function, samples: Sequence[np.ndarray], which: tuple[in
     return np.stack(found, axis=-1)
 
 
-def _bca_probabilities(
-    function: Function,
-    samples: Sequence[np.ndarray],
-    paired: bool,
-    theta: np.ndarray,
-    replicates: np.ndarray,
-    alpha: float,
-) -> tuple[np.ndarray, np.ndarray]:
-    """BCa probabilities of both ends; acceleration by the jackknife over all samples (Efron 1987, sec. 7).
+def _acceleration(function: Function, samples: Sequence[np.ndarray], paired: bool) -> np.ndarray:
+    """Acceleration (...) by the jackknife over all samples (Efron 1987, sec. 7): NaN where nothing varies.
 
     Paired samples are one sample of pairs, which are left out whole.
     """
-    below = np.mean(replicates < theta[..., None], axis=-1) + 0.5 * np.mean(replicates == theta[..., None], axis=-1)
-    z0 = special.ndtri(below)
-    cubes, squares = np.zeros(theta.shape), np.zeros(theta.shape)
+    slopes = []
     each = range(len(samples))
     for which in [tuple(each)] if paired else [(j,) for j in each]:
         left = _left_out(function, samples, which)
         n = left.shape[-1]
-        u = (n - 1) * (left.mean(axis=-1, keepdims=True) - left)
-        cubes += np.sum(u**3, axis=-1) / n**3
-        squares += np.sum(u**2, axis=-1) / n**2
-    with np.errstate(invalid="ignore", divide="ignore"):
-        acceleration = cubes / (6 * squares**1.5)
-        z = special.ndtri(alpha)
-        low = special.ndtr(z0 + (z0 + z) / (1 - acceleration * (z0 + z)))
-        high = special.ndtr(z0 + (z0 - z) / (1 - acceleration * (z0 - z)))
-    return np.asarray(low), np.asarray(high)
-
-
-def _quantiles(replicates: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """Linear quantile of each row (..., B) at its own probability (...)."""
-    if np.ndim(p) == 0:
-        return np.quantile(replicates, p, axis=-1) if np.isfinite(p) else np.full(replicates.shape[:-1], np.nan)
-    out = np.full(replicates.shape[:-1], np.nan)
-    for at in np.ndindex(out.shape):
-        if np.isfinite(p[at]):
-            out[at] = np.quantile(replicates[at], p[at])
-    return out
+        slopes.append((n - 1) / n * (left.mean(axis=-1, keepdims=True) - left))
+    return first_order(np.concatenate(slopes, axis=-1), 1.0).acceleration
 
 
 def _undefined(samples: Sequence[np.ndarray], replicates: np.ndarray) -> str:
@@ -331,7 +309,7 @@ def bootstrap(
         batch = check_count("batch", batch, 1)
     if not callable(statistic):
         raise TypeError(f"statistic must be callable (jaxci.interval takes metrics by name); got {shown(statistic)}")
-    kind = check_choice("method", _respelled(method, METHODS), METHODS)
+    kind = check_choice("method", _respelled(method, tuple(INTERVALS)), INTERVALS)
     if vectorized not in (True, False, None):
         raise ValueError(f"vectorized must be True, False or None; got {shown(vectorized)}")
     if paired not in (True, False):
@@ -357,17 +335,22 @@ def bootstrap(
             known = parts[0].shape[-1] if parts else 0
             parts.append(_replicates(function, samples, paired, known, known + n_resamples, batch, source.key))
         replicates = np.concatenate(parts, axis=-1)
-        alpha = (1 - level) / 2 if alternative == "two-sided" else 1 - level
-        p_low, p_high = np.asarray(alpha), np.asarray(1 - alpha)
-        if kind == "BCa":
-            p_low, p_high = _bca_probabilities(function, samples, paired, theta, replicates, alpha)
-    low, high = _quantiles(replicates, p_low), _quantiles(replicates, p_high)
+        acceleration = _acceleration(function, samples, paired) if kind == "BCa" else None
+    evidence = Evidence(
+        statistic=Mean(),  # a statistic without bounds
+        estimate=theta,
+        n=samples[0].shape[-1],
+        acceleration=acceleration,
+        distribution=Drawn.of(replicates),
+    )
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = INTERVALS[kind].bounds(evidence, tails(level, alternative), ())
+    lost = np.isnan(replicates).any(axis=-1)
+    low, high = (np.where(lost, np.nan, end) for end in found)
     if np.isnan(low).any() or np.isnan(high).any():
         from scipy.stats import DegenerateDataWarning
 
         warnings.warn(_undefined(samples, replicates), DegenerateDataWarning, stacklevel=2)
-    if kind == "basic":
-        low, high = 2 * theta - high, 2 * theta - low
     if alternative == "less":
         low = np.full_like(low, -np.inf)
     elif alternative == "greater":

@@ -84,7 +84,9 @@ def jackknife(data: Any, statistic: Any, *, delete: int = 1) -> JackknifeResult:
     else:
         with jax.enable_x64(True):
             layout = Layout(n)
-            program = of_units([resolved], [RowReader(sample, layout).prepared(resolved)], layout, padded(n))
+            program = of_units(
+                [resolved], [RowReader(sample, layout, exchangeable=False).prepared(resolved)], layout, padded(n)
+            )
             estimate = float(estimates(program)[0])
             (values,) = deleted_values(program, left_out)
         if not resolved.smooth and delete == 1:

@@ -207,10 +207,12 @@ class RowReader:
     """Prepares statistics of one data set on the host, each in the order of rows that suits it.
 
     Prepared tables of one sample are one object, and so are the orders of statistics that sort by one column.
+    With ``exchangeable``, rows of a plain layout may meet any weights: then sorted rows are units as they come.
     """
 
-    def __init__(self, sample: Sample, layout: Layout):
+    def __init__(self, sample: Sample, layout: Layout, *, exchangeable: bool = True):
         self.sample, self.layout = sample, layout
+        self.exchangeable = exchangeable and layout.plain
         self._padded: Sample | None = None
         self._sorted: dict[int, tuple[np.ndarray, Sample, Rows]] = {}
         self._plain = self._rows(layout)
@@ -238,8 +240,7 @@ class RowReader:
             return statistic.prepare(self._padded), self._plain
         if id(keys) not in self._sorted:
             order = np.argsort(keys, kind="stable")
-            exchangeable = self.layout.plain
-            rows = self._plain if exchangeable else self._rows(self.layout.take(order))
+            rows = self._plain if self.exchangeable else self._rows(self.layout.take(order))
             self._sorted[id(keys)] = (keys, self.sample.take(order).padded(), rows)
         _, sample, rows = self._sorted[id(keys)]
         return statistic.prepare(sample), rows
