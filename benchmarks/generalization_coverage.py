@@ -61,7 +61,7 @@ def compared(row: dict[str, Any], other: dict[str, Any], replications: int) -> d
     found = {}
     for ours, error, theirs, their_error in PAIRS:
         found[ours] = apart(row[ours], row[error], other[theirs], other[their_error], least)
-    error = row["standard_error"] / math.sqrt(replications)
+    error = row["estimate_sd"] / math.sqrt(replications)
     found["estimate"] = apart(row["estimate"], error, other["mean_point"], other["mean_point_error"], 0.0)
     return found
 
@@ -90,7 +90,7 @@ def main() -> None:
             other = reference.get((problem, row["n"], learner, theirs))
             line = (
                 f"{row['n']:4d} {row['method']:27s} risk {row['coverage']:.3f} expected {row['coverage_expected']:.3f} "
-                f"estimate {row['estimate']:.4f} (truth {row['truth']:.4f}) width/sd {row['relative_width']:5.2f} "
+                f"estimate {row['estimate']:.4f} (truth {row['truth']:.4f}) width/sd {row['width_over_sd']:5.2f} "
                 f"fits {row['fits']:6.0f}"
             )
             kept = {name: row[name] for name in row if name not in ("flags", "distribution", "statistic")}

@@ -60,7 +60,7 @@ def main() -> None:
             print(
                 f"  {row['distribution']:27s} {row['statistic']:10s} n = {row['n']:4d} {row['method']:15s} risk "
                 f"{row['coverage']:.3f} +- {row['coverage_error']:.3f} expected {row['coverage_expected']:.3f} "
-                f"width/sd {row['relative_width']:.2f}"
+                f"width/sd {row['width_over_sd']:.2f}"
             )
     if options.json:
         device = jax.devices()[0]

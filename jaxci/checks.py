@@ -119,14 +119,14 @@ def hint(word: str, known: Collection[str]) -> str:
     return f": did you mean {close[0]!r}?" if close else f"; known are {', '.join(known)}"
 
 
-def read_kind(what: str, description: Any, kinds: Collection[str]) -> tuple[str, dict[str, Any]]:
-    """Return the kind of a table that describes ``what``, and its other keys."""
-    if not isinstance(description, Mapping) or "kind" not in description:
-        raise ValueError(f"{what} must be a table with a key 'kind'; got {description!r}")
-    kind = description["kind"]
-    if kind not in kinds:
-        raise ValueError(f"kind must be one of {', '.join(kinds)}; got {kind!r}{hint(str(kind), kinds)}")
-    return str(kind), {key: value for key, value in description.items() if key != "kind"}
+def read_kind(what: str, description: Any, kinds: Collection[str], key: str = "kind") -> tuple[str, dict[str, Any]]:
+    """Return the word under ``key`` of a table that describes ``what``, and its other keys."""
+    if not isinstance(description, Mapping) or key not in description:
+        raise ValueError(f"{what} must be a table with a key {key!r}; got {shown(description)}")
+    kind = description[key]
+    if not isinstance(kind, str) or kind not in kinds:
+        raise ValueError(f"{key} of {what} must be one of {', '.join(kinds)}; got {kind!r}{hint(str(kind), kinds)}")
+    return kind, {str(name): value for name, value in description.items() if name != key}
 
 
 def check_keys(what: str, given: Mapping[str, Any], needs: Collection[str], known: Collection[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import html
 import math
@@ -9,6 +10,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+
+from jaxci.records import Named
+
+MOST_ROWS = 60
+"""Rows that a printed table shows."""
 
 
 class JaxciWarning(UserWarning):
@@ -28,6 +34,10 @@ def plain(value: Any) -> Any:
         return value.tolist()
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, Printable):
+        return value.to_dict()
+    if isinstance(value, Named):
+        return value.written()
     if isinstance(value, ConfidenceInterval):
         return {"low": plain(value.low), "high": plain(value.high)}
     if isinstance(value, tuple | list):
@@ -81,11 +91,72 @@ def frame(records: list[dict[str, Any]]) -> Any:
     return pd.DataFrame.from_records(records)
 
 
+def stated_level(confidence_level: float, alternative: str, what: str) -> str:
+    """Return level and side of intervals in words, as a headline has them."""
+    side = "" if alternative == "two-sided" else f", one-sided ({alternative})"
+    return f"{100 * confidence_level:g}% {what}{side}"
+
+
+def left_out(size: int) -> list[str]:
+    """Return the line that says how many rows of ``size`` a table leaves out; nothing where it shows all."""
+    return [f"... and {size - MOST_ROWS} rows more"] if size > MOST_ROWS else []
+
+
+class Printable(abc.ABC):
+    """A result of plain numbers and arrays: prints as a table, and becomes HTML, a dictionary or a frame.
+
+    Leaves say what is in it: ``headline``, ``layout``, ``notes`` and ``records``. Fields in
+    ``unlisted`` stay out of the dictionary.
+    """
+
+    unlisted: ClassVar[frozenset[str]] = frozenset()
+
+    @abc.abstractmethod
+    def headline(self) -> str:
+        """Return the line above the table."""
+
+    @abc.abstractmethod
+    def layout(self) -> tuple[list[str], list[list[str]]]:
+        """Return header and cells of the printed table; an empty header where there is none."""
+
+    @abc.abstractmethod
+    def notes(self) -> list[str]:
+        """Return the lines below the table: reasons and warnings."""
+
+    @abc.abstractmethod
+    def records(self) -> list[dict[str, Any]]:
+        """Return one flat dictionary of plain values a row."""
+
+    def contents(self) -> dict[str, Any]:
+        """Return what the dictionary holds, by name: the fields."""
+        names = [field.name for field in dataclasses.fields(self)]  # type: ignore[arg-type]
+        return {name: getattr(self, name) for name in names if name not in self.unlisted}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain Python values, ready for JSON."""
+        return {name: plain(value) for name, value in self.contents().items()}
+
+    def to_frame(self) -> Any:
+        """Return a pandas frame, one row a record."""
+        return frame(self.records())
+
+    def __str__(self) -> str:
+        header, rows = self.layout()
+        table = [aligned(header, rows)] if header else []
+        return "\n".join(filter(None, [self.headline(), *table, *self.notes()]))
+
+    def _repr_html_(self) -> str:
+        header, rows = self.layout()
+        table = html_table(header, rows) if header else ""
+        above, *below = (f"<div>{html.escape(text)}</div>" if text else "" for text in (self.headline(), *self.notes()))
+        return above + table + "".join(below)
+
+
 COLUMNS = ("metric", "estimate", "low", "high", "std. error", "method")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class IntervalResult:
+class IntervalResult(Printable):
     """An estimate and its confidence interval.
 
     Attributes
@@ -99,8 +170,10 @@ class IntervalResult:
     standard_error : float
         Of the estimate: from the method where it has one, from influence values or the
         replicates otherwise; NaN where there is none.
-    method, reason : str
-        The method used and why.
+    method : Method or str
+        The method used, with its settings; equal to its name, as which it prints.
+    reason : str
+        Why it was used.
     confidence_level : float
     alternative : str
     n : int
@@ -123,7 +196,7 @@ class IntervalResult:
     estimate: float
     confidence_interval: ConfidenceInterval
     standard_error: float
-    method: str
+    method: Named | str
     reason: str
     confidence_level: float
     alternative: str
@@ -138,24 +211,18 @@ class IntervalResult:
 
     heading: ClassVar[tuple[str, ...]] = COLUMNS
     subject: ClassVar[str] = "confidence intervals"
+    unlisted = frozenset({"bootstrap_distribution"})
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values, ready for JSON (without the replicates)."""
-        out = {f.name: plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
-        del out["bootstrap_distribution"]
-        return out
-
-    def to_frame(self) -> Any:
-        """Return a pandas frame of one row."""
-        return frame([self.record()])
-
-    def record(self) -> dict[str, Any]:
-        """Return one flat row for a frame."""
+    def records(self) -> list[dict[str, Any]]:
+        """Return one flat row."""
         out = self.to_dict()
         interval = out.pop("confidence_interval")
-        out["low"], out["high"] = interval["low"], interval["high"]
-        out["warnings"] = "; ".join(out["warnings"])
-        return out
+        joined = {"method": str(self.method), "warnings": "; ".join(self.warnings)}
+        return [out | interval | joined]
+
+    def headline(self) -> str:
+        """Return the line above the table."""
+        return f"{stated_level(self.confidence_level, self.alternative, self.subject)}, n = {self.n}"
 
     def cells(self) -> list[str]:
         """Return the cells of the row of a table."""
@@ -166,30 +233,20 @@ class IntervalResult:
             number(low),
             number(high),
             number(self.standard_error),
-            self.method,
+            str(self.method),
         ]
+
+    def layout(self) -> tuple[list[str], list[list[str]]]:
+        """Return header and cells of the printed table."""
+        return list(self.heading), [self.cells()]
 
     def notes(self) -> list[str]:
         """Return the lines below the table: reasons and warnings."""
         return [f"{self.statistic}: {self.method}: {self.reason}", *(f"warning: {w}" for w in self.warnings)]
 
-    def __str__(self) -> str:
-        head = f"{headline(self)}\n{aligned(self.heading, [self.cells()])}\n"
-        return head + "\n".join(self.notes())
-
-    def _repr_html_(self) -> str:
-        notes = "".join(f"<div>{html.escape(note)}</div>" for note in self.notes())
-        return f"<div>{html.escape(headline(self))}</div>{html_table(self.heading, [self.cells()])}{notes}"
-
-
-def headline(result: IntervalResult) -> str:
-    """Return the line above a table."""
-    side = "" if result.alternative == "two-sided" else f", one-sided ({result.alternative})"
-    return f"{100 * result.confidence_level:g}% {result.subject}{side}, n = {result.n}"
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class EvaluationTable:
+class EvaluationTable(Printable):
     """Intervals for several metrics of one model on one data set: one row a metric.
 
     Rows are :class:`IntervalResult`; ``table["f1"]`` and iteration give them.
@@ -213,22 +270,17 @@ class EvaluationTable:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values, ready for JSON."""
-        return {
-            "n": self.n,
-            "rng": plain(self.rng),
-            "warnings": list(self.warnings),
-            "rows": [row.to_dict() for row in self.rows],
-        }
+    def records(self) -> list[dict[str, Any]]:
+        """Return one flat row a metric."""
+        return [record for row in self.rows for record in row.records()]
 
-    def to_frame(self) -> Any:
-        """Return a pandas frame, one row a metric."""
-        return frame([row.record() for row in self.rows])
+    def headline(self) -> str:
+        """Return the line above the table."""
+        return self.rows[0].headline() if self.rows else "no metrics"
 
     def notes(self) -> list[str]:
         """Return the lines below the table: reasons and warnings."""
-        reasons: dict[tuple[str, str], list[str]] = {}
+        reasons: dict[tuple[Named | str, str], list[str]] = {}
         for row in self.rows:
             reasons.setdefault((row.method, row.reason), []).append(row.statistic)
         notes = [f"{method}: {reason} ({', '.join(names)})" for (method, reason), names in reasons.items()]
@@ -247,15 +299,6 @@ class EvaluationTable:
             for row, cells in zip(self.rows, rows, strict=True):
                 cells.insert(-1, "" if math.isnan(row.coverage) else number(row.coverage))
         return header, rows
-
-    def __str__(self) -> str:
-        head = headline(self.rows[0]) if self.rows else "no metrics"
-        return "\n".join([head, aligned(*self.layout()), *self.notes()])
-
-    def _repr_html_(self) -> str:
-        notes = "".join(f"<div>{html.escape(note)}</div>" for note in self.notes())
-        head = html.escape(headline(self.rows[0])) if self.rows else ""
-        return f"<div>{head}</div>{html_table(*self.layout())}{notes}"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -291,7 +334,7 @@ class ComparisonResult(IntervalResult):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class JackknifeResult:
+class JackknifeResult(Printable):
     """Jackknife estimate, bias, standard error and pseudo-values.
 
     Attributes
@@ -312,3 +355,22 @@ class JackknifeResult:
     standard_error: float
     pseudo_values: np.ndarray = dataclasses.field(repr=False)
     delete: int = 1
+
+    def headline(self) -> str:
+        """Return the line above the table."""
+        left_out = "1 observation" if self.delete == 1 else f"{self.delete} observations"
+        return f"Jackknife, {left_out} left out at a time, {len(self.pseudo_values)} subsets"
+
+    def layout(self) -> tuple[list[str], list[list[str]]]:
+        """Return header and cells of the printed table."""
+        (record,) = self.records()
+        return list(record), [[number(value) for value in record.values()]]
+
+    def notes(self) -> list[str]:
+        """Return the lines below the table: none."""
+        return []
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one flat row, without the pseudo-values."""
+        names = ("estimate", "bias", "bias_corrected", "standard_error")
+        return [{name: float(getattr(self, name)) for name in names}]

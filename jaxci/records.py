@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, TypeVar, dataclass_transform
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple, TypeVar, dataclass_transform
 
 import jax
+import numpy as np
+
+from jaxci.checks import check_keys, read_kind
 
 T = TypeVar("T")
 
@@ -52,3 +57,163 @@ def record(cls: type[T]) -> type[T]:
 def settings(obj: Any) -> dict[str, Any]:
     """Return the fields of a record by name."""
     return {f.name: getattr(obj, f.name) for f in dataclasses.fields(obj)}
+
+
+class Form(NamedTuple):
+    """How a file holds a record whose fields are not what a user writes: by keys of its own.
+
+    ``read`` takes the keys and returns the record, ``write`` does the opposite; ``needs`` are keys
+    that must be there, ``allows`` the others (None: any, which ``read`` checks).
+    """
+
+    cls: type[Any]
+    read: Callable[..., Any]
+    write: Callable[[Any], dict[str, Any]]
+    needs: tuple[str, ...] = ()
+    allows: tuple[str, ...] | None = ()
+
+
+Kinds = Mapping[str, type[Any] | Form]
+"""A family of records as files hold it: a class, or its :class:`Form`, for every word."""
+
+
+def written(value: Any) -> Any:
+    """Return ``value`` as plain numbers, strings, lists and tables; infinities and NaN stay floats.
+
+    Raises
+    ------
+    ValueError
+        If no file can hold it: a function, or an object that is no record.
+    """
+    if isinstance(value, Named):
+        return value.written()
+    if isinstance(value, Mapping):
+        return {str(name): written(x) for name, x in value.items()}
+    if isinstance(value, tuple | list):
+        return [written(x) for x in value]
+    if isinstance(value, np.ndarray | np.generic | jax.Array):
+        return np.asarray(value).tolist()
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise ValueError(f"{value!r} cannot be written to a file: it is a user's own object")
+
+
+def written_fields(record: Any, *, defaults: bool = False) -> dict[str, Any]:
+    """Return the fields of a record that differ from their default, or with ``defaults`` all, as plain values."""
+    found = {}
+    for field in dataclasses.fields(record):
+        value = getattr(record, field.name)
+        if value is None and field.default is None:
+            continue
+        plain = written(value)
+        if defaults or field.default is dataclasses.MISSING or not _alike(plain, written(field.default)):
+            found[field.name] = plain
+    return found
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two plain values are equal; NaN equals NaN, and a truth value no number."""
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_alike(one[key], other[key]) for key in one)
+    if isinstance(one, float) and isinstance(other, float) and math.isnan(one):
+        return math.isnan(other)
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+
+
+def encode(record: Any, kinds: Kinds, *, key: str = "kind", defaults: bool = False) -> dict[str, Any]:
+    """Return a table of plain values that describes a record: its word in ``kinds`` under ``key``, and its fields.
+
+    Parameters
+    ----------
+    record : object
+    kinds : mapping of str to class or Form
+    key : str
+    defaults : bool
+        Whether fields at their default are written, too.
+
+    Raises
+    ------
+    ValueError
+        If it is of none of these classes, or holds what no file can.
+    """
+    for kind, entry in kinds.items():
+        cls = entry.cls if isinstance(entry, Form) else entry
+        if type(record) is cls:
+            if isinstance(entry, Form):
+                return {key: kind, **written(entry.write(record))}
+            return {key: kind, **written_fields(record, defaults=defaults)}
+    raise ValueError(f"{type(record).__name__} cannot be written to a file: it is a user's own object")
+
+
+def decode(description: Any, kinds: Kinds, *, key: str = "kind", what: str = "a record") -> Any:
+    """Return the record that a word of ``kinds``, or the table that :func:`encode` writes, describes.
+
+    Lists become tuples, which a record's static fields need.
+
+    Raises
+    ------
+    ValueError
+        If the word or a key is unknown or missing, or a value is not what the record takes.
+    """
+    table = {key: description} if isinstance(description, str) else description
+    kind, given = read_kind(what, table, kinds, key)
+    rest = {name: _read(value) for name, value in given.items()}
+    entry = kinds[kind]
+    if isinstance(entry, Form):
+        make, needs = entry.read, entry.needs
+        known = tuple(rest) if entry.allows is None else (*entry.needs, *entry.allows)
+    else:
+        fields = [field for field in dataclasses.fields(entry) if field.init]
+        make, known = entry, tuple(field.name for field in fields)
+        needs = tuple(field.name for field in fields if _required(field))
+    check_keys(f"{what} of {key} {kind!r}", rest, needs, known)
+    return make(**rest)
+
+
+def _required(field: Any) -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+
+
+def _read(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return tuple(map(_read, value))
+    return value
+
+
+class Named:
+    """A record that one word names: it prints as ``name``, and equals its like with the same settings.
+
+    It equals a string that is its name, whatever the settings; its hash is that of the name. Written
+    as the word, or as a table of the word and the settings that differ from their defaults.
+    """
+
+    name: ClassVar[str]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __format__(self, spec: str) -> str:
+        return format(self.name, spec)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, str):
+            return self.name == other
+        if isinstance(other, Named):
+            return type(self) is type(other) and _alike(written_fields(self), written_fields(other))
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def written(self) -> str | dict[str, Any]:
+        """Return the name, or a table of it and the settings that differ from their defaults."""
+        changed = written_fields(self)
+        return {"name": self.name, **changed} if changed else self.name
+
+    @property
+    def label(self) -> str:
+        """The name, with the settings that differ from their defaults in brackets."""
+        changed = ", ".join(f"{name}={value}" for name, value in written_fields(self).items())
+        return f"{self.name}({changed})" if changed else self.name

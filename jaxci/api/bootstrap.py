@@ -17,7 +17,7 @@ from jaxci.api.readers.arrays import missing_values
 from jaxci.api.readers.functions import Function
 from jaxci.checks import ALTERNATIVES, check_alternative, check_choice, check_confidence_level, check_count, shown
 from jaxci.inference.randomness import randomness
-from jaxci.printing import ConfidenceInterval, JaxciWarning
+from jaxci.printing import MOST_ROWS, ConfidenceInterval, JaxciWarning, Printable, left_out, number, stated_level
 from jaxci.resampling.bank import replicate_keys, scaled_words
 from jaxci.statistics.base import padded
 
@@ -31,7 +31,7 @@ SLOW = (
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class BootstrapResult:
+class BootstrapResult(Printable):
     """What :func:`bootstrap` returns, with the attributes of SciPy's result.
 
     Attributes
@@ -43,12 +43,46 @@ class BootstrapResult:
         Standard deviation (ddof 1) of the bootstrap distribution.
     rng : int or key
         Repeats the call when passed as ``rng``.
+    method, confidence_level, alternative
+        As they were asked for.
     """
 
     confidence_interval: ConfidenceInterval
     bootstrap_distribution: np.ndarray = dataclasses.field(repr=False)
     standard_error: Any = None
     rng: Any = None
+    method: str = "BCa"
+    confidence_level: float = 0.95
+    alternative: str = "two-sided"
+
+    unlisted = frozenset({"bootstrap_distribution"})
+
+    def headline(self) -> str:
+        """Return the line above the table."""
+        stated = stated_level(self.confidence_level, self.alternative, f"{self.method} bootstrap intervals")
+        return f"{stated}, {np.shape(self.bootstrap_distribution)[-1]} resamples"
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one flat row a value of the statistic; ``index`` is empty for a single number."""
+        low, high, error = (np.asarray(x) for x in (*self.confidence_interval, self.standard_error))
+        return [
+            {
+                "index": ", ".join(map(str, at)),
+                "low": float(low[at]),
+                "high": float(high[at]),
+                "standard_error": float(error[at]),
+            }
+            for at in np.ndindex(low.shape)
+        ]
+
+    def layout(self) -> tuple[list[str], list[list[str]]]:
+        """Return header and cells of the printed table."""
+        rows = [[r["index"], *(number(r[k]) for k in ("low", "high", "standard_error"))] for r in self.records()]
+        return ["index", "low", "high", "std. error"], rows[:MOST_ROWS]
+
+    def notes(self) -> list[str]:
+        """Return the lines below the table: how many rows it leaves out."""
+        return left_out(np.size(self.standard_error))
 
 
 def _respelled(name: Any, known: Sequence[str]) -> Any:
@@ -64,21 +98,26 @@ def _samples(data: Any, axis: int, paired: bool) -> list[np.ndarray]:
         raise TypeError(f"data must be a sequence of samples; got {shown(data)}") from None
     if not given:
         raise ValueError("data must hold at least one sample; got none")
+    ndim = max(x.ndim for x in given)
     out = []
     for i, x in enumerate(given):
         if x.ndim == 0:
             raise ValueError(f"data must be a sequence of samples, such as (x,); data[{i}] is the scalar {shown(x)}")
         if x.dtype.kind not in "biuf":
             raise TypeError(f"data[{i}] must hold numbers; got dtype {x.dtype}")
-        if not isinstance(axis, int | np.integer) or not -x.ndim <= axis < x.ndim:
+        if not isinstance(axis, int | np.integer) or not -ndim <= axis < ndim:
             raise ValueError(f"axis must be an axis of every sample; got {axis} for data[{i}] of shape {x.shape}")
-        x = np.moveaxis(x, axis, -1)
+        x = np.moveaxis(x.reshape((1,) * (ndim - x.ndim) + x.shape), axis, -1)
         if x.shape[-1] < 2:
             raise ValueError(f"each sample must hold at least 2 observations along axis; data[{i}] has {x.shape[-1]}")
-        out.append(x if x.dtype.kind == "f" else x.astype(np.float64))
+        # JAX averages shorter integers in single precision.
+        out.append(x.astype(np.int64) if x.dtype.kind in "iu" and x.dtype.itemsize < 8 else x)
     if paired and len({x.shape[-1] for x in out}) > 1:
         raise ValueError(f"paired samples must have one length along axis; got {[x.shape[-1] for x in out]}")
-    lead = np.broadcast_shapes(*(x.shape[:-1] for x in out))
+    try:
+        lead = np.broadcast_shapes(*(x.shape[:-1] for x in out))
+    except ValueError:
+        raise ValueError(f"samples must broadcast but for axis; got shapes {[x.shape for x in given]}") from None
     return [np.ascontiguousarray(np.broadcast_to(x, (*lead, x.shape[-1]))) for x in out]
 
 
@@ -101,24 +140,15 @@ def _device_chunk(
     function: Function, key: jax.Array, start: jax.Array, samples: Sequence[jax.Array], paired: bool, chunk: int
 ) -> jax.Array:
     drawn = _indices(key, start, [x.shape[-1] for x in samples], paired, chunk)
-    moved = [
-        jnp.moveaxis(x.at[..., i].get(mode="promise_in_bounds"), -2, 0) for x, i in zip(samples, drawn, strict=True)
-    ]
-    return function.on_device(*moved) if function.vectorized else jax.vmap(function.on_device)(*moved)
-
-
-def _host_chunk(function: Function, samples: Sequence[np.ndarray], drawn: Sequence[np.ndarray]) -> np.ndarray:
-    if function.vectorized:
-        moved = (np.moveaxis(x[..., i], -2, 0) for x, i in zip(samples, drawn, strict=True))
-        return function.on_host(*moved)
-    rows = zip(*drawn, strict=True)
-    return np.stack([function.on_host(*(x[..., i] for x, i in zip(samples, row, strict=True))) for row in rows])
+    moved = (x.at[..., i].get(mode="promise_in_bounds") for x, i in zip(samples, drawn, strict=True))
+    return function.on_device(*moved)
 
 
 def _replicates(
-    function: Function, samples: Sequence[np.ndarray], paired: bool, n_resamples: int, batch: int | None, key: Any
+    function: Function, samples: Sequence[np.ndarray], paired: bool, first: int, last: int, batch: int | None, key: Any
 ) -> np.ndarray:
-    """Replicates of shape (..., B)."""
+    """Replicates (..., last - first) with the numbers ``first`` to ``last - 1``."""
+    n_resamples = last - first
     per = sum(x.size for x in samples)
     chunk = max(1, min(n_resamples, batch or max(1, CHUNK_ELEMENTS // per)))
     chunk = -(-n_resamples // -(-n_resamples // chunk))
@@ -126,14 +156,13 @@ def _replicates(
     on_device = function.traceable(samples)
     moved = [jnp.asarray(x) for x in samples] if on_device else []
     sizes = tuple(x.shape[-1] for x in samples)
-    for start in range(0, n_resamples, chunk):
+    for start in range(first, last, chunk):
         if on_device:
             parts.append(_device_chunk(function, key, jnp.int32(start), moved, paired, chunk))
             continue
-        drawn = _host_indices(key, jnp.int32(start), sizes, paired, chunk)
-        parts.append(_host_chunk(function, samples, [np.asarray(i)[: n_resamples - start] for i in drawn]))
-    whole = np.concatenate([np.asarray(part) for part in parts])[:n_resamples]
-    return np.moveaxis(whole, 0, -1)
+        drawn = [np.asarray(i)[: last - start] for i in _host_indices(key, jnp.int32(start), sizes, paired, chunk)]
+        parts.append(function.on_host(*(x[..., i] for x, i in zip(samples, drawn, strict=True))))
+    return np.concatenate([np.asarray(part) for part in parts], axis=-1)[..., :n_resamples]
 
 
 @functools.partial(jax.jit, static_argnames=("function", "which"))
@@ -209,8 +238,8 @@ def _undefined(samples: Sequence[np.ndarray], replicates: np.ndarray) -> str:
     lost = int(np.isnan(replicates).sum())
     if not lost:
         return (
-            "the BCa interval is undefined (NaN): the leave-one-out values do not vary, or the replicates lie all on "
-            "one side of the estimate; use method='percentile'"
+            "The BCa confidence interval cannot be calculated (NaN): the leave-one-out values do not vary, or the "
+            "replicates lie all on one side of the estimate; use method='percentile'"
         )
     data = "; ".join(f"data[{i}]: {text}" for i, x in enumerate(samples) if (text := missing_values(x)))
     return (
@@ -239,11 +268,12 @@ def bootstrap(
     Parameters
     ----------
     data : sequence of array_like
-        One or more samples.
+        One or more samples; integers (64 bits) and booleans stay what they are.
     statistic : callable
         ``statistic(*samples)`` of 1-D samples, or ``statistic(*samples, axis=-1)`` where it
-        is vectorized. A function that JAX can trace runs on the device; another runs on the
-        host, with a warning.
+        is vectorized. Where it returns several values, for one sample or for each, their axes
+        come first. A function that JAX can trace runs on the device; another runs on the host,
+        with a warning.
     n_resamples : int
         Resamples B; 0 is allowed with ``bootstrap_result``.
     batch : int, optional
@@ -259,7 +289,8 @@ def bootstrap(
         "less" gives ``(-inf, high)``, "greater" ``(low, inf)``.
     method : {"percentile", "basic", "BCa"}
     bootstrap_result : BootstrapResult, optional
-        An earlier result, whose replicates are extended.
+        An earlier result, whose replicates are extended: with the same ``rng``, an int or a key, to
+        those of one longer call.
     rng : int, numpy.random.Generator, JAX key or None
 
     Returns
@@ -316,9 +347,15 @@ def bootstrap(
         if not traceable:
             warnings.warn(SLOW, JaxciWarning, stacklevel=2)
         theta = np.asarray((function.on_device if traceable else function.on_host)(*samples))
+        lead = samples[0].shape[:-1]
+        if theta.shape[theta.ndim - len(lead) :] != lead:
+            raise ValueError(
+                f"statistic must reduce axis and keep the other axes, of shape {lead}, last; got shape {theta.shape}"
+            )
         parts = [] if bootstrap_result is None else [np.asarray(bootstrap_result.bootstrap_distribution)]
         if n_resamples:
-            parts.append(_replicates(function, samples, paired, n_resamples, batch, source.key))
+            known = parts[0].shape[-1] if parts else 0
+            parts.append(_replicates(function, samples, paired, known, known + n_resamples, batch, source.key))
         replicates = np.concatenate(parts, axis=-1)
         alpha = (1 - level) / 2 if alternative == "two-sided" else 1 - level
         p_low, p_high = np.asarray(alpha), np.asarray(1 - alpha)
@@ -336,4 +373,6 @@ def bootstrap(
     elif alternative == "greater":
         high = np.full_like(high, np.inf)
     error = np.std(replicates, ddof=1, axis=-1) if replicates.shape[-1] > 1 else np.full(theta.shape, np.nan)
-    return BootstrapResult(ConfidenceInterval(low[()], high[()]), replicates, error[()], source.record)
+    return BootstrapResult(
+        ConfidenceInterval(low[()], high[()]), replicates, error[()], source.record, kind, level, alternative
+    )

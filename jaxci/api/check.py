@@ -15,10 +15,12 @@ from jaxci.api.readers.samples import check_n, is_function, sample_for
 from jaxci.checks import check_confidence_level, check_count, shown
 from jaxci.coverage.cell import Cell, run_cell
 from jaxci.coverage.check import CoverageCheck, check, fitted, quick_methods
+from jaxci.coverage.tally import Judgement
 from jaxci.distributions.base import Distribution
 from jaxci.inference.randomness import Randomness, randomness
 from jaxci.inference.remarks import announce
-from jaxci.intervals.registry import METHODS, method_by_name
+from jaxci.intervals.base import Method
+from jaxci.intervals.registry import method_by_name
 from jaxci.printing import IntervalResult
 from jaxci.statistics.base import Sample, Statistic
 from jaxci.statistics.registry import configured, name_of, statistic_by_name
@@ -30,7 +32,7 @@ PURPOSE_CHECK = 7
 def check_coverage(
     statistic: Any,
     *data: Any,
-    methods: Iterable[str] | None = None,
+    methods: Iterable[str | Method] | None = None,
     n: int | None = None,
     confidence_level: float = 0.95,
     n_replications: int = 2_000,
@@ -55,8 +57,8 @@ def check_coverage(
         A metric's name, or an object such as ``jaxci.statistics.F1(average="macro")``.
     *data : array_like
         What the statistic reads: ``values``; or ``y_true, y_pred``; or ``y_true, y_score``.
-    methods : iterable of str, optional
-        Method names; by default those that are quick to simulate for the statistic.
+    methods : iterable of str or Method, optional
+        Interval methods; by default those that are quick to simulate for the statistic.
     n : int, optional
         Sample size to judge the methods at; that of the data by default.
     confidence_level : float
@@ -96,7 +98,7 @@ def check_coverage(
     >>> y = np.array([0, 1] * 20)
     >>> guess = np.where(np.arange(40) % 5 == 0, 1 - y, y)
     >>> result = jaxci.check_coverage("accuracy", y, guess, methods=["wald", "wilson"])
-    >>> round(result["wald"].coverage, 3), round(result["wilson"].coverage, 3), result.recommended
+    >>> round(result["wald"].coverage, 3), round(result["wilson"].coverage, 3), str(result.recommended)
     (0.905, 0.928, 'wilson')
     """
     name = name_of(statistic)
@@ -129,11 +131,17 @@ def check_coverage(
         progress=progress,
     )
     calibrated = None
-    method = _to_calibrate(found)
-    if method is not None and size == sample.n:
-        at = found.calibrated_levels[method]
+    chosen_one = _to_calibrate(found)
+    if chosen_one is not None and size == sample.n:
+        at = found.calibrated_levels[chosen_one.label]
         calibrated = interval(
-            resolved, *data, method=method, confidence_level=at, labels=labels, pos_label=pos_label, rng=source.record
+            resolved,
+            *data,
+            method=chosen_one.method,
+            confidence_level=at,
+            labels=labels,
+            pos_label=pos_label,
+            rng=source.record,
         )
         calibrated = dataclasses.replace(calibrated, statistic=name)
     found = dataclasses.replace(found, calibrated=calibrated, rng=source.record, flags=(*remarks, *found.flags))
@@ -141,16 +149,16 @@ def check_coverage(
     return found
 
 
-def _serving(methods: Iterable[str], statistic: Statistic) -> list[str]:
-    """Return ``methods`` as a list of names that serve ``statistic``, each once."""
-    names = [methods] if isinstance(methods, str) else list(methods)
-    if not names:
+def _serving(methods: Iterable[str | Method], statistic: Statistic) -> list[Method]:
+    """Return ``methods`` as a list of those, each once, that serve ``statistic``."""
+    chosen = list(map(method_by_name, [methods] if isinstance(methods, str | Method) else methods))
+    if not chosen:
         raise ValueError("methods must name at least one method; got none")
-    for name in names:
-        refusal = method_by_name(name).refusal(statistic)
+    for method in chosen:
+        refusal = method.refusal(statistic)
         if refusal is not None:
             raise ValueError(f"methods must serve the statistic; {refusal}")
-    return list(dict.fromkeys(names))
+    return list(dict.fromkeys(chosen))
 
 
 def _fitted(statistic: Statistic, sample: Sample) -> Distribution:
@@ -158,12 +166,12 @@ def _fitted(statistic: Statistic, sample: Sample) -> Distribution:
         return fitted(statistic, sample)
 
 
-def _to_calibrate(found: CoverageCheck) -> str | None:
+def _to_calibrate(found: CoverageCheck) -> Judgement | None:
     """Return the method to calibrate: the recommended one, or the one whose level changes least."""
-    reached = {m: at for m, at in found.calibrated_levels.items() if not math.isnan(at)}
-    if found.recommended in reached or not reached:
-        return found.recommended if found.recommended in reached else None
-    return min(reached, key=lambda m: abs(reached[m] - found.confidence_level))
+    levels = found.calibrated_levels
+    reached = [j for j in found.judgements if not math.isnan(levels.get(j.label, math.nan))]
+    best = [j for j in reached if j.method == found.recommended]
+    return min(best or reached, key=lambda j: abs(levels[j.label] - found.confidence_level), default=None)
 
 
 def with_coverage(
@@ -181,12 +189,12 @@ def with_coverage(
     key = jax.random.fold_in(source.key, PURPOSE_CHECK)
     by_inputs: dict[str, list[IntervalResult]] = {}
     for row in rows:
-        if not math.isnan(row.estimate) and row.method in METHODS:
+        if not math.isnan(row.estimate):
             by_inputs.setdefault("scores" if "y_score" in statistics[row.statistic].inputs else "rest", []).append(row)
     judged = {}
     for together in by_inputs.values():
         mine = {row.statistic: statistics[row.statistic] for row in together}
-        methods = {row.statistic: [row.method] for row in together}
+        methods = {row.statistic: [method_by_name(row.method)] for row in together}
         level = together[0].confidence_level
         cell = Cell(
             _fitted(mine[together[0].statistic], sample), sample.n, mine, methods, [level], n_replications, n_resamples

@@ -29,10 +29,10 @@ from jaxci.intervals.proportion_difference import mcnemar_pvalue
 from jaxci.intervals.proportion_difference import paired_difference as newcombe_paired
 from jaxci.intervals.registry import check_known
 from jaxci.printing import ComparisonResult, ConfidenceInterval, IntervalResult
-from jaxci.resampling.engine import Layout
 from jaxci.resampling.exact_mean import mean_distribution
 from jaxci.statistics.base import Sample, Statistic
 from jaxci.statistics.classification import Accuracy
+from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import paired_difference
 from jaxci.statistics.ranking import RocAuc
 from jaxci.statistics.registry import configured, name_of, statistic_by_name

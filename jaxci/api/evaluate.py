@@ -15,6 +15,7 @@ from jaxci.inference.randomness import randomness
 from jaxci.inference.remarks import announce, layout_remarks
 from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
+from jaxci.intervals.base import Method
 from jaxci.printing import EvaluationTable
 from jaxci.statistics.registry import configured
 
@@ -25,7 +26,7 @@ def evaluate(
     y_score: Any = None,
     *,
     metrics: Iterable[Any] | None = None,
-    method: str = "auto",
+    method: str | Method = "auto",
     confidence_level: float = 0.95,
     n_resamples: int = 9999,
     alternative: str = "two-sided",
@@ -55,7 +56,7 @@ def evaluate(
     metrics : iterable of str or Statistic, optional
         Names (see :func:`jaxci.list_metrics`) or objects; ``"f1_per_class"`` and the like
         give a row a class. By default a set that suits the target and what was given.
-    method : str
+    method : str or Method
         One method for all metrics, or "auto" (each row says what was chosen and why).
     confidence_level : float
         Between 0 and 1.

@@ -24,6 +24,7 @@ from jaxci.generalization.fits import Outcome, Pace, Score, difference, distinct
 from jaxci.generalization.losses import Loss
 from jaxci.generalization.plans import Learning, check_plans, read_plans
 from jaxci.generalization.registry import METHODS, SMALL, recommended
+from jaxci.inducers.registry import as_inducer
 from jaxci.inference.randomness import Randomness, randomness
 from jaxci.inference.remarks import announce
 from jaxci.printing import ComparisonResult, ConfidenceInterval
@@ -79,9 +80,10 @@ def fit_resamples(
 
     Parameters
     ----------
-    inducer : Inducer or scikit-learn estimator
-        A learner of :mod:`jaxci.inducers` (all fits are one JAX program), or an estimator or
-        pipeline of scikit-learn (cloned, seeded and fitted on the host, in parallel).
+    inducer : Inducer, str or scikit-learn estimator
+        A learner of :mod:`jaxci.inducers` (all fits are one JAX program), also by its name and
+        fields (``"ridge"``, ``"ridge:alpha=0.1"``), or an estimator or pipeline of scikit-learn
+        (cloned, seeded and fitted on the host, in parallel).
     X : (n, d) array_like
     y : (n,) array_like
         Targets or class labels.
@@ -112,6 +114,7 @@ def fit_resamples(
         If an argument breaks its rule, or every fit fails; the message names it.
     """
     source = randomness(rng)
+    inducer = as_inducer(inducer)
     data = read_learning([inducer], X, y, groups, loss)
     name, score = read_score(loss, data)
     if not isinstance(plans, list | tuple) or not plans or not all(isinstance(plan, Plan) for plan in plans):
@@ -220,6 +223,7 @@ def generalization_interval(
     """
     level = check_confidence_level(confidence_level)
     source = randomness(rng)
+    inducer = as_inducer(inducer)
     data = read_learning([inducer], X, y, groups, loss)
     name, score = read_score(loss, data)
     method, reason = _settled(method, target, data, score)
@@ -258,8 +262,8 @@ def compare_inducers(
 
     Parameters
     ----------
-    a, b : Inducer or scikit-learn estimator
-        Of one task.
+    a, b : Inducer, str or scikit-learn estimator
+        As in :func:`fit_resamples`, of one task.
     method : str
         A method of :func:`generalization_interval` whose formula holds for differences of losses; of
         these "five_by_two_cv" is Dietterich's (1998) 5x2 CV test and "corrected_t" that of Nadeau
@@ -290,6 +294,7 @@ def compare_inducers(
     """
     level = check_confidence_level(confidence_level)
     source = randomness(rng)
+    a, b = as_inducer(a), as_inducer(b)
     data = read_learning([a, b], X, y, groups, loss)
     name, score = read_score(loss, data)
     method, reason = _settled(method, None, data, score)

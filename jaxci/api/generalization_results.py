@@ -14,7 +14,7 @@ from jaxci.generalization.base import IncompleteFits, LossInterval, Resampled
 from jaxci.generalization.registry import METHODS
 from jaxci.inference.engine import within_range
 from jaxci.intervals.base import Bounds
-from jaxci.printing import ConfidenceInterval, IntervalResult
+from jaxci.printing import ConfidenceInterval, IntervalResult, Printable, number
 from jaxci.resampling.plan import Plan
 
 
@@ -45,12 +45,7 @@ class GeneralizationResult(IntervalResult):
     heading = ("loss", *IntervalResult.heading[1:])
     subject = "confidence intervals of the generalization error"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values, ready for JSON (without losses and plan)."""
-        out = dataclasses.replace(self, losses=np.empty((0, 0)), plan=None)
-        found = super(GeneralizationResult, out).to_dict()
-        del found["losses"], found["plan"]
-        return found
+    unlisted = IntervalResult.unlisted | {"losses", "plan"}
 
     def notes(self) -> list[str]:
         """Return the lines below the table: target, fits, reason and warnings."""
@@ -87,7 +82,7 @@ def failure_remark(method: str, fits: Mapping[str, Resampled], low: float) -> li
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class ResampledFits:
+class ResampledFits(Printable):
     """Losses of all splits of some plans: fitted once, read by every method that knows one of the plans.
 
     Attributes
@@ -113,6 +108,37 @@ class ResampledFits:
     warnings: tuple[str, ...] = ()
     grouped: bool = False
     bounds: tuple[float, float] = (-math.inf, math.inf)
+
+    unlisted = frozenset({"fits"})
+
+    def headline(self) -> str:
+        """Return the line above the table."""
+        return f"{self.n_fits} fits, loss {self.loss}"
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one flat row a plan; ``mean`` is that of the splits that could be fitted."""
+        return [
+            {
+                "plan": name,
+                "splits": len(of.plan),
+                "failed": int((~of.kept).sum()),
+                "mean": float(np.mean(of.means[of.kept])) if of.kept.any() else math.nan,
+            }
+            for name, of in self.fits.items()
+        ]
+
+    def layout(self) -> tuple[list[str], list[list[str]]]:
+        """Return header and cells of the printed table."""
+        rows = [[r["plan"], str(r["splits"]), str(r["failed"]), number(r["mean"])] for r in self.records()]
+        return ["plan", "splits", "failed", "mean"], rows
+
+    def notes(self) -> list[str]:
+        """Return the lines below the table: warnings."""
+        return [f"warning: {text}" for text in self.warnings]
+
+    def contents(self) -> dict[str, Any]:
+        """Return what the dictionary holds: the fields, and the rows of the table for the losses."""
+        return {**super().contents(), "plans": self.records()}
 
     def interval(self, method: str, *, confidence_level: float = 0.95, **options: Any) -> GeneralizationResult:
         """Return the interval of one method; ``options`` are those of its formula.

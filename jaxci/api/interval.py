@@ -15,6 +15,7 @@ from jaxci.inference.randomness import randomness
 from jaxci.inference.remarks import announce, layout_remarks
 from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
+from jaxci.intervals.base import Method
 from jaxci.intervals.registry import applicable_methods
 from jaxci.printing import IntervalResult
 from jaxci.statistics.custom import from_callable
@@ -24,7 +25,7 @@ from jaxci.statistics.registry import METRICS, configured, name_of, statistic_by
 def interval(
     statistic: Any,
     *data: Any,
-    method: str = "auto",
+    method: str | Method = "auto",
     confidence_level: float = 0.95,
     alternative: str = "two-sided",
     n_resamples: int = 9999,
@@ -50,7 +51,7 @@ def interval(
         another one runs on the host, with a warning.
     *data : array_like
         What the statistic reads: ``values``; or ``y_true, y_pred``; or ``y_true, y_score``.
-    method : str
+    method : str or Method
         An interval method (:func:`jaxci.list_methods` lists those that serve), or "auto".
     confidence_level, alternative, n_resamples, groups, strata, sample_weight, labels, pos_label, rng
         As in :func:`jaxci.evaluate`.

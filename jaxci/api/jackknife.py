@@ -10,11 +10,15 @@ import numpy as np
 
 from jaxci.api.readers.samples import columns_sample, is_function, sample_for
 from jaxci.checks import check_count
+from jaxci.inference.program import RowReader, of_units
 from jaxci.inference.remarks import announce
+from jaxci.inference.replicate import deleted_values, subsets
+from jaxci.inference.slopes import estimates
 from jaxci.printing import JackknifeResult
-from jaxci.resampling import engine
-from jaxci.resampling.jackknife import deleted_values, subsets
+from jaxci.resampling.threads import begin
+from jaxci.statistics.base import padded
 from jaxci.statistics.custom import as_scalar
+from jaxci.statistics.layout import Layout
 from jaxci.statistics.registry import name_of, statistic_by_name
 
 
@@ -62,6 +66,7 @@ def jackknife(data: Any, statistic: Any, *, delete: int = 1) -> JackknifeResult:
     >>> round(result.standard_error, 6), result.bias
     (0.645497, 0.0)
     """
+    begin()
     arrays = tuple(data) if isinstance(data, tuple) else (data,)
     delete = check_count("delete", delete, 1)
     if is_function(statistic):
@@ -78,10 +83,10 @@ def jackknife(data: Any, statistic: Any, *, delete: int = 1) -> JackknifeResult:
         values = np.array([as_scalar(statistic(*(np.delete(x, s, axis=0) for x in sample.columns))) for s in left_out])
     else:
         with jax.enable_x64(True):
-            layout = engine.Layout(n)
-            program = engine.unit_program(engine.prepare([resolved], sample), layout, engine.make_scheme(layout))
-            estimate = float(engine.estimates(program)[0])
-            values = deleted_values(program, 0, left_out)
+            layout = Layout(n)
+            program = of_units([resolved], [RowReader(sample, layout).prepared(resolved)], layout, padded(n))
+            estimate = float(estimates(program)[0])
+            (values,) = deleted_values(program, left_out)
         if not resolved.smooth and delete == 1:
             remarks += (
                 "the statistic is not smooth: the delete-1 jackknife standard error is inconsistent; "

@@ -3,16 +3,101 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxci.checks import check_alternative, check_choice, check_confidence_level, shown
-from jaxci.intervals.base import tails
+from jaxci.intervals.base import Method, tails
 from jaxci.intervals.proportion import PROPORTION_METHODS
-from jaxci.printing import ConfidenceInterval, JaxciWarning
+from jaxci.printing import MOST_ROWS, ConfidenceInterval, JaxciWarning, Printable, left_out, number, stated_level
 
 _METHODS = {cls.name: cls() for cls in PROPORTION_METHODS}
+
+
+class ProportionInterval(Printable, ConfidenceInterval):
+    """The pair (low, high) of a proportion, with what it was computed from.
+
+    Attributes
+    ----------
+    low, high : float or array
+        Also by position: the result unpacks as a pair.
+    count, nobs : float or array
+        Successes and trials, of the shape of the bounds.
+    method : Method
+    confidence_level : float
+    alternative : str
+    """
+
+    count: Any
+    nobs: Any
+    method: Method | str
+    confidence_level: float
+    alternative: str
+
+    def __new__(
+        cls,
+        low: Any,
+        high: Any,
+        count: Any = np.nan,
+        nobs: Any = np.nan,
+        method: Method | str = "",
+        confidence_level: float = np.nan,
+        alternative: str = "two-sided",
+    ) -> ProportionInterval:
+        """Make the pair; what JAX or pickle rebuild from two bounds alone lacks the rest."""
+        found = super().__new__(cls, low, high)
+        found.count, found.nobs, found.method = count, nobs, method
+        found.confidence_level, found.alternative = confidence_level, alternative
+        return found
+
+    @property
+    def confidence_interval(self) -> ConfidenceInterval:
+        """The pair alone."""
+        return ConfidenceInterval(self.low, self.high)
+
+    @property
+    def estimate(self) -> Any:
+        """Share of successes."""
+        return self.count / self.nobs
+
+    @property
+    def standard_error(self) -> Any:
+        """Of the estimate: ``sqrt(p (1 - p) / nobs)``."""
+        return np.sqrt(self.estimate * (1 - self.estimate) / self.nobs)[()]
+
+    def contents(self) -> dict[str, Any]:
+        """Return what the dictionary holds."""
+        names = ("count", "nobs", "estimate", "confidence_interval", "standard_error", "method")
+        return {name: getattr(self, name) for name in (*names, "confidence_level", "alternative")}
+
+    def headline(self) -> str:
+        """Return the line above the table."""
+        return stated_level(self.confidence_level, self.alternative, "confidence intervals of a proportion")
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one flat row a proportion."""
+        columns = {name: getattr(self, name) for name in ("count", "nobs", "estimate", "low", "high", "standard_error")}
+        flat = {name: np.ravel(values).tolist() for name, values in columns.items()}
+        rows = zip(*flat.values(), strict=True)
+        return [{**dict(zip(flat, row, strict=True)), "method": str(self.method)} for row in rows]
+
+    def layout(self) -> tuple[list[str], list[list[str]]]:
+        """Return header and cells of the printed table."""
+        rows = [
+            [
+                f"{r['count']:g} of {r['nobs']:g}",
+                *(number(r[name]) for name in ("estimate", "low", "high", "standard_error")),
+                r["method"],
+            ]
+            for r in self.records()[:MOST_ROWS]
+        ]
+        return ["successes", "estimate", "low", "high", "std. error", "method"], rows
+
+    def notes(self) -> list[str]:
+        """Return the lines below the table: how many rows it leaves out."""
+        return left_out(np.size(self.low))
 
 
 def proportion_interval(
@@ -22,7 +107,7 @@ def proportion_interval(
     method: str = "wilson",
     confidence_level: float = 0.95,
     alternative: str = "two-sided",
-) -> ConfidenceInterval:
+) -> ProportionInterval:
     """Confidence interval for a proportion, such as an accuracy, from counts.
 
     The estimand is the probability p of success, ``count ~ Binomial(nobs, p)``.
@@ -45,8 +130,8 @@ def proportion_interval(
 
     Returns
     -------
-    ConfidenceInterval
-        Named tuple (low, high) of floats, or of arrays of the broadcast shape, within [0, 1].
+    ProportionInterval
+        The pair (low, high) of floats, or of arrays of the broadcast shape, within [0, 1].
 
     Raises
     ------
@@ -76,7 +161,8 @@ def proportion_interval(
     array([0.2589, 0.7776, 1.    ])
     """
     check_choice("method", method, _METHODS)
-    chosen = tails(check_confidence_level(confidence_level), check_alternative(alternative))
+    level = check_confidence_level(confidence_level)
+    chosen = tails(level, check_alternative(alternative))
     x, n = _counts(count, nobs)
     low, high = _METHODS[method].from_counts(x, n, chosen)
     clipped = np.clip((low, high), 0, 1)
@@ -90,7 +176,8 @@ def proportion_interval(
     if np.any(low == high):
         hint = "" if method == "wilson" else "; method='wilson' has"
         warnings.warn(f"the {method!r} interval has no width at 0 or nobs successes{hint}", JaxciWarning, stacklevel=2)
-    return ConfidenceInterval(low, high) if np.ndim(low) else ConfidenceInterval(float(low), float(high))
+    settled = [value if np.ndim(value) else float(value) for value in (low, high, x, n)]
+    return ProportionInterval(settled[0], settled[1], settled[2], settled[3], _METHODS[method], level, alternative)
 
 
 def _counts(count: ArrayLike, nobs: ArrayLike) -> tuple[np.ndarray, np.ndarray]:

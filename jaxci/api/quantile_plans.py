@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from jaxci.api.quantile_results import QuantileInterval, QuantilePlan
-from jaxci.api.quantiles import ALIASES, METHODS, one_sample, probabilities_of, quantile_estimate, tie_remarks
-from jaxci.checks import check_choice, check_confidence_level, shown
+from jaxci.api.quantiles import METHODS, method_named, one_sample, probabilities_of, quantile_estimate, tie_remarks
+from jaxci.checks import check_confidence_level, shown
 from jaxci.inference.remarks import announce
 from jaxci.intervals.base import tails
 from jaxci.intervals.order_laws import joint_level, simultaneous_ranks
@@ -83,7 +83,7 @@ def simultaneous_quantile_intervals(x: Any, qs: Any, *, confidence_level: float 
     )
 
 
-def minimum_sample_size(q: Any, *, confidence_level: float = 0.95, method: str = "exact") -> Any:
+def minimum_sample_size(q: Any, *, confidence_level: float = 0.95, method: str = "order_statistic") -> Any:
     """Return the smallest n at which a two-sided interval for a quantile exists (Tables 1 and 2).
 
     Parameters
@@ -104,8 +104,7 @@ def minimum_sample_size(q: Any, *, confidence_level: float = 0.95, method: str =
     >>> jaxci.minimum_sample_size(0.1), jaxci.minimum_sample_size(0.1, method="asymptotic")
     (29, 53)
     """
-    method = ALIASES.get(method, method)
-    check_choice("method", method, METHODS)
+    method = method_named(method)
     sides = tails(check_confidence_level(confidence_level))
     found = [METHODS[method]().least_n(float(u), sides) for u in probabilities_of("q", q)]
     return found[0] if np.ndim(q) == 0 else np.array(found)

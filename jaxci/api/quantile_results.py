@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import html
 import math
 from typing import Any
 
 import numpy as np
 
-from jaxci.printing import ConfidenceInterval, aligned, frame, html_table, number, plain
+from jaxci.printing import ConfidenceInterval, Printable, number
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class QuantileInterval:
+class QuantileInterval(Printable):
     """An interval for a quantile, or several of them.
 
     Arrays have the shape of ``q``, after that of a batch of samples where there is one; scalars
@@ -30,15 +29,15 @@ class QuantileInterval:
         One for every quantile.
     confidence_level : float
     actual_level : float or array
-        Level for a continuous law: exact for "exact" and "exact_randomized", NaN where it is only
-        approximate.
+        Level for a continuous law: exact for "order_statistic" and "exact_randomized", NaN where it is
+        only approximate.
     n : int
     candidate_indices : (2, 2) array or None
         Order statistics (k, l), 1-based, of the two intervals that "exact_randomized" draws from;
         a rank 0 or n + 1 is an open side. With several quantiles, a list of them.
     candidate_probabilities : (2,) array or None
     shapiro_pvalue, lilliefors_pvalue : float
-        For "normal": tests of the normality that it assumes; NaN otherwise and for batches.
+        For "noncentral_t": tests of the normality that it assumes; NaN otherwise and for batches.
     rng : int, JAX key or None
     warnings : tuple of str
     """
@@ -77,16 +76,10 @@ class QuantileInterval:
             for i, q in enumerate(qs)
         ]
 
-    def to_frame(self) -> Any:
-        """Return a pandas frame, one row a quantile."""
-        return frame(self.records())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values, ready for JSON."""
-        return {f.name: plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
-
     def layout(self) -> tuple[list[str], list[list[str]]]:
-        """Return header and cells of the printed table."""
+        """Return header and cells of the printed table; there is none for a batch of samples."""
+        if self._is_batch():
+            return [], []
         header = ["quantile", "estimate", "low", "high", "level", "method"]
         return header, [
             [f"{r['q']:g}", *(number(r[k]) for k in ("estimate", "low", "high", "actual_level")), r["method"]]
@@ -94,34 +87,24 @@ class QuantileInterval:
         ]
 
     def notes(self) -> list[str]:
-        """Return the lines below the table."""
-        reasons = dict.fromkeys(f"{r['method']}: {r['reason']}" for r in self.records())
-        return [*reasons, *(f"warning: {text}" for text in self.warnings)]
+        """Return the lines below the table: reasons and warnings; how many samples a batch has."""
+        warnings = [f"warning: {text}" for text in self.warnings]
+        if self._is_batch():
+            shape = np.shape(self.estimate)
+            return [f"{shape[0]} samples: see .confidence_interval, arrays {shape}", *warnings]
+        return [*dict.fromkeys(f"{r['method']}: {r['reason']}" for r in self.records()), *warnings]
 
     def headline(self) -> str:
         """Return the line above the table."""
         return f"{100 * self.confidence_level:g}% confidence intervals for quantiles, n = {self.n}"
 
-    def _batch(self) -> str:
-        """Say how many samples there are, if there is more than one; the table is for one."""
-        if np.shape(self.estimate) == np.shape(self.q):
-            return ""
-        return f"{np.shape(self.estimate)[0]} samples: see .confidence_interval, arrays {np.shape(self.estimate)}"
-
-    def __str__(self) -> str:
-        if batch := self._batch():
-            return f"{self.headline()}\n{batch}"
-        return "\n".join([self.headline(), aligned(*self.layout()), *self.notes()])
-
-    def _repr_html_(self) -> str:
-        if batch := self._batch():
-            return f"<div>{html.escape(self.headline())}</div><div>{html.escape(batch)}</div>"
-        notes = "".join(f"<div>{html.escape(note)}</div>" for note in self.notes())
-        return f"<div>{html.escape(self.headline())}</div>{html_table(*self.layout())}{notes}"
+    def _is_batch(self) -> bool:
+        """Whether there are several samples; the table is for one."""
+        return np.shape(self.estimate) != np.shape(self.q)
 
 
 @dataclasses.dataclass(frozen=True)
-class QuantilePlan:
+class QuantilePlan(Printable):
     """How many values an interval of a given width takes.
 
     ``expected_width`` is that of the exact interval at ``n``: in probability, or in units of the
@@ -134,9 +117,29 @@ class QuantilePlan:
     ranks: tuple[int, int]
     confidence_level: float
 
+    def headline(self) -> str:
+        """Return the line above the table."""
+        return f"Values that a {100 * self.confidence_level:g}% interval for the quantile {self.q:g} takes"
+
+    def layout(self) -> tuple[list[str], list[list[str]]]:
+        """Return header and cells of the printed table."""
+        return ["n", "expected width", "order statistics"], [
+            [str(self.n), number(self.expected_width), " and ".join(map(str, self.ranks))]
+        ]
+
+    def notes(self) -> list[str]:
+        """Return the lines below the table: none."""
+        return []
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one flat row."""
+        out = self.to_dict()
+        first, last = out.pop("ranks")
+        return [{**out, "first_rank": first, "last_rank": last}]
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class RunSummary:
+class RunSummary(Printable):
     """What n runs say: the mean with its t-interval, and quantiles with theirs.
 
     Attributes
@@ -170,20 +173,18 @@ class RunSummary:
         mean = ["mean", number(self.mean), *(number(x) for x in self.mean_interval), level, "t"]
         return header, [mean, *rows]
 
-    def to_frame(self) -> Any:
-        """Return a pandas frame: the mean, and one row a quantile."""
-        low, high = self.mean_interval
-        mean = {"q": math.nan, "estimate": self.mean, "low": float(low), "high": float(high), "method": "t"}
-        return frame([mean, *self.quantiles.records()])
+    def records(self) -> list[dict[str, Any]]:
+        """Return one flat row for the mean, and one a quantile."""
+        low, high = map(float, self.mean_interval)
+        level = self.quantiles.confidence_level
+        mean = {"q": math.nan, "estimate": self.mean, "low": low, "high": high, "actual_level": level, "method": "t"}
+        return [{**mean, "reason": "the mean of the runs"}, *self.quantiles.records()]
+
+    def notes(self) -> list[str]:
+        """Return the lines below the table: reasons and warnings."""
+        return self.quantiles.notes()
 
     def headline(self) -> str:
         """Return the line above the table."""
         better = "higher is better" if self.goal == "higher" else "lower is better"
         return f"{self.n} runs, {100 * self.quantiles.confidence_level:g}% confidence intervals, {better}"
-
-    def __str__(self) -> str:
-        return "\n".join([self.headline(), aligned(*self.layout()), *self.quantiles.notes()])
-
-    def _repr_html_(self) -> str:
-        notes = "".join(f"<div>{html.escape(note)}</div>" for note in self.quantiles.notes())
-        return f"<div>{html.escape(self.headline())}</div>{html_table(*self.layout())}{notes}"

@@ -40,17 +40,20 @@ from jaxci.printing import ConfidenceInterval
 from jaxci.statistics.summary import Mean, Quantile
 
 METHODS: dict[str, type[QuantileMethod]] = {
-    "exact_randomized": ExactRandomized,
-    "exact": OrderStatistic,
-    "interpolated": Interpolated,
-    "asymptotic": Asymptotic,
-    "semiparametric": Semiparametric,
-    "semiparametric_resampled": SemiparametricResampled,
-    "harrell_davis": HarrellDavis,
-    "normal": NoncentralT,
+    cls.name: cls
+    for cls in (
+        ExactRandomized,
+        OrderStatistic,
+        Interpolated,
+        Asymptotic,
+        Semiparametric,
+        SemiparametricResampled,
+        HarrellDavis,
+        NoncentralT,
+    )
 }
-ALIASES = {"order_statistic": "exact", "noncentral_t": "normal"}
-"""Names of two methods in :func:`jaxci.interval` and coverage tables, where shorter ones mean others."""
+_RENAMED = {"exact": "order_statistic", "normal": "noncentral_t"}
+"""What two methods were called, by names that mean others in :func:`jaxci.interval`."""
 DRAWN = ("exact_randomized", "semiparametric_resampled", "harrell_davis")
 ESTIMATES = ("sample", "interpolated", "linear", "semiparametric_median", "harrell_davis")
 
@@ -61,6 +64,13 @@ def probabilities_of(name: str, q: Any) -> np.ndarray:
     if np.any((values <= 0) | (values >= 1)):
         raise ValueError(f"{name} must lie in (0, 1); got {shown(q)}")
     return values
+
+
+def method_named(method: Any, others: tuple[str, ...] = ()) -> str:
+    """Return the name of a quantile method, or one of ``others``."""
+    if isinstance(method, str) and method in _RENAMED:
+        raise ValueError(f"method {method!r} of quantiles is called {_RENAMED[method]!r}")
+    return check_choice("method", method, (*others, *METHODS))
 
 
 def samples_of(x: Any, bounds: tuple[float, float] | None, least: int = 2) -> np.ndarray:
@@ -128,7 +138,7 @@ def quantile_interval(
     q : float or (m,) array_like
         Probabilities strictly between 0 and 1.
     method : str
-        - "exact": two order statistics, at least the level;
+        - "order_statistic": two order statistics, at least the level;
         - "exact_randomized": one of two such intervals, drawn so that the level is exact and the
           expected length least (Zielinski and Zielinski 2005);
         - "interpolated": between order statistics (Nyblom 1992), approximate;
@@ -137,11 +147,8 @@ def quantile_interval(
           falls to about 0.85 where no exact interval exists;
         - "semiparametric_resampled": the same with ``n_resamples`` drawn resamples;
         - "harrell_davis": percentile bootstrap of the Harrell-Davis estimator;
-        - "normal": exact for normal values (noncentral t);
-        - "auto": "exact" where it exists at this n, else "semiparametric".
-
-        In :func:`jaxci.interval` and in coverage tables "exact" is called "order_statistic" and
-        "normal" is called "noncentral_t"; both names serve here, too.
+        - "noncentral_t": exact for normal values;
+        - "auto": "order_statistic" where it exists at this n, else "semiparametric".
     confidence_level : float
     alternative : {"two-sided", "less", "greater"}
         "less" gives upper bounds, "greater" lower bounds.
@@ -166,7 +173,7 @@ def quantile_interval(
     Warns
     -----
     JaxciWarning
-        For tied values, and where "auto" had no exact interval.
+        For tied values, and where "auto" found no pair of order statistics.
 
     References
     ----------
@@ -180,8 +187,7 @@ def quantile_interval(
     (3.0, 10.0, 0.96142578)
     """
     probabilities = probabilities_of("q", q)
-    method = ALIASES.get(method, method)
-    check_choice("method", method, ("auto", *METHODS))
+    method = method_named(method, ("auto",))
     level = check_confidence_level(confidence_level)
     sides = tails(level, check_alternative(alternative))
     count = check_count("n_resamples", n_resamples, 2)
@@ -236,7 +242,7 @@ def _picked(candidates: list[Any], part: int, single: bool) -> Any:
 
 def _normality(values: np.ndarray, methods: list[str], key: jax.Array) -> dict[str, float]:
     """Return p-values of Shapiro-Wilk and Lilliefors beside an interval that assumes a normal law."""
-    if "normal" not in methods or values.ndim > 1 or values.size < 3 or np.ptp(values) == 0:
+    if "noncentral_t" not in methods or values.ndim > 1 or values.size < 3 or np.ptp(values) == 0:
         return {}
     seed = int(jax.random.bits(key))
     test = stats.goodness_of_fit(stats.norm, values, statistic="ks", n_mc_samples=999, rng=np.random.default_rng(seed))
@@ -258,7 +264,7 @@ def _one(
     chosen, reason, remarks = method, "asked for", []
     if method == "auto":
         least = OrderStatistic().least_n(u, sides)
-        chosen, reason = "exact", "two order statistics hold the level at every n and law"
+        chosen, reason = "order_statistic", "two order statistics hold the level at every n and law"
         if least is None or n < least:
             chosen = "semiparametric"
             reason = f"no pair of order statistics reaches the level at n = {n}: that {needs_rows(least)}"
@@ -268,7 +274,7 @@ def _one(
     if limits is not None:
         low, high = np.clip(low, *limits), np.clip(high, *limits)
     actual, candidates = math.nan, None
-    if chosen == "exact":
+    if chosen == "order_statistic":
         ranks = order_statistic_ranks(n, u, sides)
         assert ranks is not None
         actual = level_of_ranks(*ranks, n, u)
@@ -404,7 +410,7 @@ def summarize_runs(
     >>> import numpy as np, jaxci
     >>> summary = jaxci.summarize_runs(np.linspace(0.8, 0.9, 30), qs=[0.5])
     >>> round(summary.mean, 3), summary.quantiles.method
-    (0.85, ('exact',))
+    (0.85, ('order_statistic',))
     """
     check_choice("goal", goal, ("higher", "lower"))
     values = one_sample(x)

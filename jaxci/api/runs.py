@@ -11,7 +11,7 @@ from jaxci.api.generalization import two_sided
 from jaxci.api.readers.arrays import as_floats
 from jaxci.checks import check_confidence_level
 from jaxci.intervals.base import tails
-from jaxci.intervals.parametric import t_interval, welch
+from jaxci.intervals.parametric import T, t_interval, welch
 from jaxci.printing import ComparisonResult, ConfidenceInterval, IntervalResult
 
 
@@ -63,7 +63,7 @@ def runs_interval(scores: Any, *, confidence_level: float = 0.95) -> IntervalRes
         estimate=float(values.mean()),
         confidence_interval=ConfidenceInterval(float(low), float(high)),
         standard_error=float(values.std(ddof=1)) / math.sqrt(len(values)),
-        method="t",
+        method=T(),
         reason="runs under different seeds are independent",
         confidence_level=level,
         alternative="two-sided",

@@ -145,7 +145,7 @@ def evaluate(
     if json is not None:
         write_json(json, table.to_dict())
     if csv is not None:
-        write_csv(csv, [row.record() for row in table])
+        write_csv(csv, table.records())
 
 
 @app.command()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich import box
 from rich.console import Console
@@ -11,7 +11,7 @@ from rich.text import Text
 
 from jaxci.api.quantile_results import QuantileInterval
 from jaxci.coverage.check import CoverageCheck
-from jaxci.printing import EvaluationTable, IntervalResult, headline
+from jaxci.printing import EvaluationTable, IntervalResult, Printable
 
 NARROWEST = 110
 """Width of the page where the output is no terminal."""
@@ -34,25 +34,29 @@ def grid(header: Sequence[str], rows: Sequence[Sequence[str]], *, title: str | N
     return table
 
 
+def show_table(console: Console, result: Printable) -> None:
+    """Print a result with its reasons and warnings below."""
+    console.print(grid(*result.layout(), title=result.headline()))
+    show_notes(console, result.notes())
+
+
+def show_notes(console: Console, notes: Iterable[str]) -> None:
+    """Print the lines below a table, warnings in colour."""
+    for note in filter(None, notes):
+        console.print(Text(note, style="yellow" if note.startswith("warning") else "dim"))
+
+
 def show(console: Console, result: EvaluationTable | IntervalResult) -> None:
-    """Print a table of metrics, an interval or a comparison, with reasons and warnings below."""
-    rows = list(result) if isinstance(result, EvaluationTable) else [result]
-    title = headline(rows[0])
-    layout = result.layout() if isinstance(result, EvaluationTable) else (result.heading, [result.cells()])
-    console.print(grid(*layout, title=title))
-    for note in result.notes():
-        if note:
-            console.print(Text(note, style="yellow" if note.startswith("warning") else "dim"))
-    drawn = max(row.n_resamples for row in rows)
+    """Print a table of metrics, an interval or a comparison, and how to draw its resamples again."""
+    show_table(console, result)
+    drawn = max(row.n_resamples for row in ([result] if isinstance(result, IntervalResult) else result))
     if drawn and result.rng is not None:
         console.print(Text(f"{drawn} resamples; repeat with --seed {result.rng}", style="dim"))
 
 
 def show_check(console: Console, result: CoverageCheck) -> None:
     """Print coverage and width of every method, and what follows from them."""
-    console.print(grid(*result.layout(), title=result.headline()))
-    for note in result.notes():
-        console.print(Text(note, style="yellow" if note.startswith("warning") else "dim"))
+    show_table(console, result)
     console.print(Text(f"repeat with --seed {result.rng}", style="dim"))
 
 
@@ -65,5 +69,4 @@ def show_quantiles(console: Console, found: dict[str, QuantileInterval], by: str
         rows += [[f"{name} (n = {one.n})", *row] for row in cells]
     first = next(iter(found.values()))
     console.print(grid([by or "runs", *header], rows, title=first.headline().rsplit(",", 1)[0]))
-    for note in dict.fromkeys(note for one in found.values() for note in one.notes()):
-        console.print(Text(note, style="yellow" if note.startswith("warning") else "dim"))
+    show_notes(console, dict.fromkeys(note for one in found.values() for note in one.notes()))

@@ -9,28 +9,6 @@ import typer
 from jaxci.cli.options import Csv, File, Groups, Json, Level, Seed, split, working
 
 
-def _value(text: str) -> Any:
-    if "," in text:
-        return [_value(part.strip()) for part in text.split(",")]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
-
-
-def _learner(option: str, text: str) -> Any:
-    """Read a learner: its name, and after colons fields of it, as in ``ridge:alpha=2``."""
-    from jaxci.inducers.registry import inducer
-
-    name, *fields = text.split(":")
-    pairs = [field.partition("=") for field in fields]
-    if any(not sign for _, sign, _ in pairs):
-        raise ValueError(f"{option} must be NAME or NAME:field=value:...; got {text!r}")
-    return inducer(name, **{field.strip(): _value(value.strip()) for field, _, value in pairs})
-
-
 def generalization(
     file: File,
     target: Annotated[str, typer.Option(metavar="COL", help="Column of the target: numbers or labels.")],
@@ -67,9 +45,10 @@ def generalization(
 
         import jaxci
         from jaxci.cli.tables import as_scores, column_names, read_columns, write_csv, write_json
+        from jaxci.inducers.registry import as_inducer
 
-        first = _learner("--model", model)
-        second = None if versus is None else _learner("--versus", versus)
+        first = as_inducer(model)
+        second = None if versus is None else as_inducer(versus)
         chosen = split(features) or [name for name in column_names(file) if name not in (target, groups)]
         if not chosen:
             raise ValueError(f"{file} has no columns but {target!r}; a learner needs features")
@@ -104,4 +83,4 @@ def generalization(
     if json is not None:
         write_json(json, result.to_dict())
     if csv is not None:
-        write_csv(csv, [result.record()])
+        write_csv(csv, result.records())

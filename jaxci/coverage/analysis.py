@@ -71,7 +71,8 @@ def convergence_pace(columns: Columns, tags: Sequence[str] = ()) -> Columns:
     """Fit the pace at which coverage comes to its level.
 
     Coverage is modelled as ``level + pace / n``; the pace is the least-squares slope through the
-    origin of ``coverage - level`` on ``1 / n``. A negative pace is undercoverage in small samples.
+    origin of ``coverage - level`` on ``1 / n``, over the sizes at which there are intervals (NaN where
+    there are at none). A negative pace is undercoverage in small samples.
 
     Parameters
     ----------
@@ -100,9 +101,10 @@ def convergence_pace(columns: Columns, tags: Sequence[str] = ()) -> Columns:
     pace, error, sizes = [], [], []
     found = groups(columns, (*SERIES, *tags))
     for rows in found.values():
+        rows = rows[~np.isnan(columns["coverage"][rows])]
         inverse = 1.0 / columns["n"][rows]
         coverage, level = columns["coverage"][rows], columns["level"][rows]
-        beta = float(inverse @ (coverage - level) / (inverse @ inverse))
+        beta = float(inverse @ (coverage - level) / (inverse @ inverse)) if rows.size else np.nan
         residual = coverage - level - beta * inverse
         square = float(coverage @ coverage)
         pace.append(beta)
@@ -219,12 +221,13 @@ def quartiles(columns: Columns, *, by: Sequence[str] = GROUP) -> Columns:
     found = groups(columns, by)
     out = _table(by, list(found), instances=[len(rows) for rows in found.values()])
     for name in ("coverage", "mean_width"):
-        three = np.array([_quartiles(columns[name][rows]) for rows in found.values()]).reshape(-1, 3)
+        three = np.array([three_quartiles(columns[name][rows]) for rows in found.values()]).reshape(-1, 3)
         out |= {f"{name}_{part}": three[:, j] for j, part in enumerate(("q1", "median", "q3"))}
     return out
 
 
-def _quartiles(values: np.ndarray) -> np.ndarray:
+def three_quartiles(values: np.ndarray) -> np.ndarray:
+    """Return the quartiles (3,) of the values that are no NaN; NaN where there is none."""
     known = values[~np.isnan(values)]
     return np.quantile(known, [0.25, 0.5, 0.75]) if known.size else np.full(3, np.nan)
 
@@ -256,7 +259,7 @@ def failures(columns: Columns, *, by: Sequence[str] = GROUP) -> Columns:
     require(columns, by, "by")
     fence = np.full(len(columns["coverage"]), np.nan)
     for rows in groups(columns, by).values():
-        q1, _, q3 = _quartiles(columns["coverage"][rows])
+        q1, _, q3 = three_quartiles(columns["coverage"][rows])
         fence[rows] = q1 - 1.5 * (q3 - q1)
     failed = np.flatnonzero(columns["coverage"] < fence)
     failed = failed[np.argsort(columns["coverage"][failed], kind="stable")]

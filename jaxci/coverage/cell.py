@@ -1,28 +1,34 @@
-"""One cell of a coverage study: a distribution, a sample size, statistics, methods and levels."""
+"""One cell of a coverage study: a distribution, a sample size, statistics, methods and levels.
+
+A cell is one program from keys to counters: draws, replicates, evidence, bounds, counts. On an accelerator all of it
+runs there and only counts and widths leave; on a CPU the rows of replicates are sorted by threads of the host between
+two stages, and the bounds, a few numbers a data set, are computed by the same lines on NumPy arrays.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxci.coverage.enumeration import behaviour_of_proportion, enumerable, enumerated
-from jaxci.coverage.tally import Behaviour, CellResult, Judgement, Tally
-from jaxci.distributions.base import Distribution, Truth, predictions, predicts, truth
-from jaxci.inference.roads import Draws, Need, Road, road_for
+from jaxci.coverage.tally import Behaviour, CellResult, Judgement, Outcomes, Tally, labelled, outcomes
+from jaxci.distributions import Distribution, Truth, as_distribution, truth
+from jaxci.distributions.base import observations, predicts
+from jaxci.inference.batch import Accelerations, Wanted, batch_evidence, reads_of_bank, with_sorted_rows
 from jaxci.inference.sharding import Spread
-from jaxci.inference.supplements import supplemented
 from jaxci.intervals.base import Evidence, Method, NoInterval, Tails, tails
 from jaxci.intervals.registry import method_by_name
 from jaxci.resampling.bank import Bootstrap, replicate_keys
-from jaxci.statistics.base import Statistic
+from jaxci.statistics.base import Bank, MomentStatistic, Statistic, has_fixed_trials
 from jaxci.statistics.summary import Variance
 
 PURPOSE_DATA, PURPOSE_BANK, PURPOSE_TRUTH, PURPOSE_CHOICE = 0, 1, 2, 3
@@ -32,6 +38,8 @@ BUDGET = 2**29
 """Bytes that the replicates of some data sets may take at a time, where no limit is given."""
 BYTES_PER_REPLICATE = 32
 """Products, their sorted copies and what methods make of them."""
+BANKS_BUDGET = 2**30
+"""Bytes of banks that a study keeps for its next distribution."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -41,11 +49,12 @@ class Cell:
     Attributes
     ----------
     distribution : Distribution
+        Or what :func:`~jaxci.distributions.as_distribution` reads.
     n : int
         Sample size.
     statistics : dict of str to Statistic
-    methods : sequence of str, or dict of str to sequence of str
-        Method names, the same for all statistics or by the name of each; those that do not serve
+    methods : sequence of str or Method, or dict of str to such a sequence
+        Interval methods, the same for all statistics or by the name of each; those that do not serve
         a statistic are left out for it.
     levels : sequence of float
     n_replications, n_resamples, n_groups : int
@@ -55,24 +64,27 @@ class Cell:
     distribution: Distribution
     n: int
     statistics: dict[str, Statistic]
-    methods: Sequence[str] | Mapping[str, Sequence[str]]
+    methods: Sequence[str | Method] | Mapping[str, Sequence[str | Method]]
     levels: Sequence[float] = (0.95,)
     n_replications: int = 10_000
     n_resamples: int = 9_999
     n_groups: int = 80
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "distribution", as_distribution(self.distribution))
+
     def served(self, name: str) -> dict[str, Method]:
-        """Methods that serve the statistic called ``name``, by name."""
+        """Methods that serve the statistic called ``name``, by their label."""
         wanted = self.methods[name] if isinstance(self.methods, Mapping) else self.methods
-        found = {method: method_by_name(method) for method in wanted}
+        found = labelled(map(method_by_name, wanted))
         return {m: method for m, method in found.items() if method.refusal(self.statistics[name]) is None}
 
     def simulated(self, name: str) -> dict[str, Method]:
         """Methods whose coverage is simulated: a share of all rows is enumerated instead."""
         served = self.served(name)
-        if not getattr(self.statistics[name], "has_fixed_trials", False):
+        if not has_fixed_trials(self.statistics[name]):
             return served
-        return {method: found for method, found in served.items() if not enumerable(method)}
+        return {method: found for method, found in served.items() if not enumerable(found)}
 
     def group_sizes(self) -> list[int]:
         """Return the number of data sets in each group; groups may be ragged by one."""
@@ -80,83 +92,138 @@ class Cell:
         return [len(part) for part in np.array_split(np.arange(self.n_replications), groups)]
 
 
-def need_of(methods: Iterable[Method]) -> Need:
-    """Return what ``methods`` read, together."""
-    needs: frozenset[str] = frozenset().union(*(method.needs for method in methods))
-    return Need("replicates" in needs, "acceleration" in needs, "standard_error" in needs)
+class Judged(NamedTuple):
+    """One interval method of a cell at one level: whose interval it is, and what it reads besides evidence."""
+
+    number: int
+    method: Method
+    tails: Tails
+    critical: Any
 
 
-BATCHED = frozenset({"replicates", "acceleration", "values", "count", "nobs", "uniform", "standard_error"})
-"""Evidence that methods read for whole groups at once."""
-ALONE = frozenset({"auc", "law", "curvature", "pivots"})
-"""Evidence that is computed data set by data set."""
+class Series(NamedTuple):
+    """All that is judged in a cell, in one order: names as a reader knows them, and what a program reads.
+
+    A method that has no interval at this n or level has no entry in ``judged``; its name is in ``absent``.
+    """
+
+    names: tuple[tuple[str, str, float], ...]
+    judged: tuple[Judged, ...]
+    absent: tuple[tuple[str, str, float], ...]
+
+    @classmethod
+    def of(cls, cell: Cell, methods: Mapping[str, Mapping[str, Method]]) -> Series:
+        """Compute the critical values of every method and level."""
+        names, judged, absent = [], [], []
+        for number, (name, found) in enumerate(methods.items()):
+            for method_name, method in found.items():
+                for level in cell.levels:
+                    series, sides = (name, method_name, level), tails(level)
+                    try:
+                        critical = method.critical(cell.statistics[name], cell.n, sides)
+                    except NoInterval:
+                        absent.append(series)
+                        continue
+                    names.append(series)
+                    judged.append(Judged(number, method, sides, critical))
+        return cls(tuple(names), tuple(judged), tuple(absent))
 
 
-def group_bounds(
-    method: Method, evidence: Evidence, sides: Tails, alone: Callable[[int], Evidence]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds of every data set of a group, clipped to the estimand's range; ``alone(r)`` is evidence of one."""
-    undefined = np.isnan(evidence.estimate)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        low, high = _bounds(method, evidence, sides, alone, undefined)
-    bottom, top = evidence.statistic.bounds
-    low, high = np.maximum(low, bottom), np.minimum(high, top)
-    return np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
+def bounds_of(judged: Judged, evidence: Sequence[tuple[Evidence, Accelerations]]) -> tuple[Any, Any]:
+    """Return the bounds (R,) of one method, clipped to the estimand's range; NaN where there is no interval."""
+    mine, accelerations = evidence[judged.number]
+    found = judged.method.bounds(accelerations.given_to(judged.method, mine), judged.tails, judged.critical)
+    xp, (bottom, top) = mine.xp, mine.statistic.bounds
+    missing = xp.isnan(mine.estimate) | xp.isnan(found.low) | xp.isnan(found.high)
+    low, high = xp.clip(found.low, bottom, top), xp.clip(found.high, bottom, top)
+    return xp.where(missing, xp.nan, low), xp.where(missing, xp.nan, high)
 
 
-def _bounds(
-    method: Method, evidence: Evidence, sides: Tails, alone: Callable[[int], Evidence], undefined: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds as the method gives them: of the whole group at once where it can."""
-    low, high = np.full(undefined.shape, np.nan), np.full(undefined.shape, np.nan)
-    try:
-        critical = method.critical(evidence.statistic, evidence.n, sides)
-    except NoInterval:
-        return low, high
-    if method.needs <= BATCHED:
-        found = method.bounds(evidence, sides, critical)
-        return np.asarray(found.low, float), np.asarray(found.high, float)
-    for r in np.flatnonzero(~undefined):
-        with contextlib.suppress(ValueError):  # there is no such evidence for these data: NaN
-            low[r], high[r] = method.bounds(alone(int(r)), sides, critical)
-    return low, high
+class Fixed(NamedTuple):
+    """What all data sets of a cell share: a pytree."""
+
+    distribution: Distribution
+    key: jax.Array
+    choice: jax.Array
+    statistics: tuple[Statistic, ...]
+    shared: tuple[Any, ...]
+    bank: Bank | None
 
 
-def draw(
-    distribution: Distribution, key: jax.Array, start: int, size: int, n: int, spread: Spread | None = None
-) -> Draws:
-    """Draw ``size`` data sets of n observations, numbered from ``start``; predicted classes follow from scores."""
+def draw(distribution: Distribution, key: jax.Array, start: int, size: int, n: int) -> dict[str, np.ndarray]:
+    """Draw ``size`` data sets of n observations, numbered from ``start``."""
     ids = jnp.arange(start, start + size, dtype=jnp.int32)
-    found = (spread or Spread.over())(_drawn, ids, (distribution, key), n=n)
-    draws = {name: np.asarray(x) for name, x in found.items()}
-    if predicts(distribution):
-        scores = draws["y_score"]
-        flat = predictions(scores.reshape(-1, *scores.shape[2:]))
-        draws["y_pred"] = flat.reshape(scores.shape[:2])
-    return draws
+    return {name: np.asarray(x) for name, x in _drawn(ids, distribution, key, n=n).items()}
 
 
-def _drawn(ids: jax.Array, shared: tuple[Distribution, jax.Array], *, n: int) -> dict[str, jax.Array]:
-    distribution, key = shared
+@functools.partial(jax.jit, static_argnames="n")
+def _drawn(ids: jax.Array, distribution: Distribution, key: jax.Array, *, n: int) -> dict[str, jax.Array]:
     return jax.vmap(lambda k: distribution.sample(k, n))(replicate_keys(key, ids))
 
 
-def _uniforms(key: jax.Array, start: int, size: int) -> np.ndarray:
-    """Return a draw from (0, 1) for each data set from number ``start`` on, for randomized methods."""
-    keys = replicate_keys(jax.random.fold_in(key, PURPOSE_CHOICE), jnp.arange(start, start + size, dtype=jnp.int32))
-    return np.asarray(jax.vmap(jax.random.uniform)(keys), np.float64)
+def _evidence(
+    ids: jax.Array, fixed: Fixed, *, n: int, wanted: tuple[Wanted, ...], derives: bool
+) -> list[tuple[Evidence, Accelerations]]:
+    """Draw the data sets numbered ``ids`` and return the evidence of every statistic, replicates unsorted."""
+    law = fixed.distribution
+    samples = jax.vmap(lambda k: observations(law, law.sample(k, n), derives))(replicate_keys(fixed.key, ids))
+    uniform = None
+    if any("uniform" in want.needs for want in wanted):
+        uniform = jax.vmap(lambda k: jax.random.uniform(k, dtype=jnp.float64))(replicate_keys(fixed.choice, ids))
+    return batch_evidence(fixed.statistics, wanted, samples, fixed.shared, fixed.bank, uniform)
 
 
-def _bank(key: jax.Array, group: int, n: int, n_resamples: int, spread: Spread) -> jax.Array:
-    """Return the bank of a group (B + 1, n): counts of every resample, and a last row of ones."""
-    own = jax.random.fold_in(key, group)
-    rows = max(1, BLOCK // n)
-    starts = jnp.arange(-(-n_resamples // rows), dtype=jnp.int32) * rows
-    counts = spread(_counts, starts, (own, Bootstrap.of(n)), n=n, rows=rows)
-    return _closed(counts, n=n, n_resamples=n_resamples)
+def _counts(
+    ids: jax.Array,
+    fixed: tuple[Fixed, tuple[Judged, ...], jax.Array],
+    *,
+    n: int,
+    wanted: tuple[Wanted, ...],
+    derives: bool,
+) -> tuple[list[Outcomes], list[jax.Array]]:
+    """Do all of a cell for the data sets numbered ``ids``: what became of every interval, and estimates."""
+    data, judged, targets = fixed
+    evidence = [
+        (with_sorted_rows(one), rates) for one, rates in _evidence(ids, data, n=n, wanted=wanted, derives=derives)
+    ]
+    counts = [outcomes(*bounds_of(series, evidence), targets[series.number]) for series in judged]
+    return counts, [one.estimate for one, _ in evidence]
 
 
-def _counts(starts: jax.Array, shared: tuple[jax.Array, Bootstrap], *, n: int, rows: int) -> jax.Array:
+class Banks:
+    """Banks of a cell's groups: counts of every resample, and a last row of ones.
+
+    The bank of group g depends on the key, n, B and g. Where cells share a key, a later one finds the banks of an
+    earlier one; those used least recently are given up beyond ``budget`` bytes.
+    """
+
+    def __init__(self, key: jax.Array, budget: int = 0):
+        self.key, self.budget = key, budget
+        self._kept: OrderedDict[tuple[int, int, int], jax.Array] = OrderedDict()
+
+    def rows(self, group: int, n: int, n_resamples: int, spread: Spread) -> jax.Array:
+        """Return the bank (B + 1, n) of a group in float32."""
+        name = (n, n_resamples, group)
+        if name in self._kept:
+            self._kept.move_to_end(name)
+            return _widened(self._kept[name])
+        own = jax.random.fold_in(self.key, group)
+        rows = max(1, BLOCK // n)
+        starts = jnp.arange(-(-n_resamples // rows), dtype=jnp.int32) * rows
+        counts = spread(_bank_counts, starts, (own, Bootstrap.of(n)), n=n, rows=rows)
+        bank = _closed(counts, n=n, n_resamples=n_resamples)
+        size = (n_resamples + 1) * n
+        if size <= self.budget:
+            while self._kept and (len(self._kept) + 1) * size > self.budget:
+                self._kept.popitem(last=False)
+            self._kept[name] = bank.astype(jnp.uint8)  # no count of a bank of any use reaches 256
+        return bank
+
+
+_widened = jax.jit(lambda bank: bank.astype(jnp.float32))
+
+
+def _bank_counts(starts: jax.Array, shared: tuple[jax.Array, Bootstrap], *, n: int, rows: int) -> jax.Array:
     key, scheme = shared
 
     def block(start: jax.Array) -> jax.Array:
@@ -165,12 +232,38 @@ def _counts(starts: jax.Array, shared: tuple[jax.Array, Bootstrap], *, n: int, r
     return jax.lax.map(block, starts)
 
 
-def _closed_core(counts: jax.Array, *, n: int, n_resamples: int) -> jax.Array:
-    counts = counts.reshape(-1, n)[:n_resamples]
-    return jnp.concatenate([counts, jnp.ones((1, n), counts.dtype)])
+@functools.partial(jax.jit, static_argnames=("n", "n_resamples"))
+def _closed(counts: jax.Array, *, n: int, n_resamples: int) -> jax.Array:
+    counts = counts.reshape(-1, n)[:n_resamples].astype(jnp.float32)
+    return jnp.concatenate([counts, jnp.ones((1, n), jnp.float32)])
 
 
-_closed = jax.jit(_closed_core, static_argnames=("n", "n_resamples"))
+@functools.partial(jax.jit, static_argnames=("which", "whole"))
+def _read(
+    statistics: tuple[Statistic, ...], rows: jax.Array, *, which: tuple[int, ...], whole: bool
+) -> tuple[tuple[Any, ...], Bank | None]:
+    bank = Bank.of(rows, counts=True)
+    found = dict(zip(which, reads_of_bank([statistics[i] for i in which], bank), strict=True))
+    return tuple(found.get(i) for i in range(len(statistics))), bank if whole else None
+
+
+class Part(NamedTuple):
+    """Some data sets of one group."""
+
+    group: int
+    start: int
+    size: int
+    last: bool
+
+
+def _parts(cell: Cell, groups: Sequence[int] | None, most: int) -> Iterator[Part]:
+    starts = np.concatenate([[0], np.cumsum(cell.group_sizes())])
+    mine = range(len(starts) - 1) if groups is None else groups
+    for group in mine:
+        whole = range(int(starts[group]), int(starts[group + 1]), most)
+        for start in whole:
+            end = min(start + most, int(starts[group + 1]))
+            yield Part(group, start, end - start, start == whole[-1])
 
 
 def simulate(
@@ -178,6 +271,7 @@ def simulate(
     key: jax.Array,
     truths: dict[str, Truth],
     *,
+    banks: Banks | None = None,
     groups: Sequence[int] | None = None,
     spread: Spread | None = None,
     memory_limit: int | None = None,
@@ -185,67 +279,97 @@ def simulate(
 ) -> Tally:
     """Simulate some groups of a cell, all by default; statistics without a known truth are left out.
 
-    Draws of data set r depend on ``key`` and r alone, the bank of group g on ``key`` and g. The
-    replicates of no more data sets than fit ``memory_limit`` bytes are held at a time.
+    Draws of data set r depend on ``key`` and r alone, the bank of group g on ``banks`` (``key`` by default) and g.
+    The replicates of no more data sets than fit ``memory_limit`` bytes are held at a time.
     Cost: G banks of B n draws, R B n multiply-adds a linear statistic, and sorting R rows of B.
     """
     spread = spread or Spread.over()
+    banks = banks or Banks(jax.random.fold_in(key, PURPOSE_BANK))
     methods = {name: cell.simulated(name) for name in cell.statistics if math.isfinite(truths[name].value)}
-    roads: dict[str, Road] = {
-        name: road_for(cell.statistics[name], cell.n, need_of(found.values()), cell.distribution.n_classes, spread)
-        for name, found in methods.items()
-        if found
-    }
+    methods = {name: found for name, found in methods.items() if found}
     tally = Tally()
-    if not roads:
+    if not methods:
         return tally
-    banked = any(road.uses_bank for road in roads.values())
-    data_key, bank_key = jax.random.fold_in(key, PURPOSE_DATA), jax.random.fold_in(key, PURPOSE_BANK)
-    starts = np.concatenate([[0], np.cumsum(cell.group_sizes())])
-    mine = range(len(starts) - 1) if groups is None else groups
-    classes = cell.distribution.n_classes
-    most = max(len(spread.devices), (memory_limit or BUDGET) // (BYTES_PER_REPLICATE * (cell.n_resamples + cell.n)))
-    for done, group in enumerate(mine):
-        bank = _bank(bank_key, group, cell.n, cell.n_resamples, spread) if banked else None
-        for start in range(int(starts[group]), int(starts[group + 1]), most):
-            size = min(most, int(starts[group + 1]) - start)
-            with jax.enable_x64(True):
-                draws = draw(cell.distribution, data_key, start, size, cell.n, spread)
-            for name, road in roads.items():
-                evidence = road.evidence(draws, bank if road.uses_bank else None)
-                if any("uniform" in method.needs for method in methods[name].values()):
-                    evidence = dataclasses.replace(evidence, uniform=_uniforms(key, start, size))
-                tally.estimated(name, group, np.asarray(evidence.estimate))
-                for method_name, method in methods[name].items():
-                    needs = method.needs & ALONE
-                    whole = functools.partial(supplemented, evidence, draws, classes, needs, bank, spread)
-                    alone = functools.lru_cache(maxsize=None)(whole)
-                    for level in cell.levels:
-                        low, high = group_bounds(method, evidence, tails(level), alone)
-                        tally.add((name, method_name, level), group, low, high, truths[name].value)
-        if progress is not None:
-            progress(done + 1, len(mine))
+    statistics = tuple(cell.statistics[name] for name in methods)
+    wanted = tuple(Wanted.by(found.values(), s) for found, s in zip(methods.values(), statistics, strict=True))
+    reading = tuple(
+        i for i, (s, want) in enumerate(zip(statistics, wanted, strict=True)) if want.replicates_of(s, cell.n)
+    )
+    whole = any("pivots" in want.needs for want in wanted)
+    series = Series.of(cell, methods)
+    targets = np.array([truths[name].value for name in methods])
+    settled: dict[str, Any] = {"n": cell.n, "wanted": wanted, "derives": predicts(cell.distribution)}
+    on_host = spread.devices[0].platform == "cpu"
+    held = BYTES_PER_REPLICATE * (cell.n_resamples * max(1, len(reading)) + cell.n)
+    most = max(len(spread.devices), (memory_limit or BUDGET) // held)
+    data_key, choice_key = (jax.random.fold_in(key, purpose) for purpose in (PURPOSE_DATA, PURPOSE_CHOICE))
+    n_groups = len(cell.group_sizes() if groups is None else groups)
+    done, bank_of = 0, (-1, ((None,) * len(statistics), None))
+
+    def finished(part: Part, found: Any) -> None:
+        nonlocal done
+        counts, estimates = _judged(found, series, targets) if on_host else jax.device_get(found)
+        for name, one in zip(series.names, counts, strict=True):
+            tally.add(name, part.group, one)
+        never = np.full(part.size, np.nan)
+        for name in series.absent:
+            tally.add(name, part.group, outcomes(never, never, 0.0))
+        for statistic, estimate in zip(methods, estimates, strict=True):
+            tally.estimated(statistic, part.group, np.asarray(estimate))
+        if part.last:
+            done += 1
+            if progress is not None:
+                progress(done, n_groups)
+
+    waiting: list[tuple[Part, Any]] = []
+    with jax.enable_x64(True):
+        for part in _parts(cell, groups, most):
+            if reading and bank_of[0] != part.group:
+                rows = banks.rows(part.group, cell.n, cell.n_resamples, spread)
+                bank_of = part.group, _read(statistics, rows, which=reading, whole=whole)
+            ids = np.arange(part.start, part.start + part.size, dtype=np.int32)
+            fixed = Fixed(cell.distribution, data_key, choice_key, statistics, *bank_of[1])
+            if on_host:
+                found = spread(_evidence, ids, fixed, **settled)
+            else:
+                found = spread(_counts, ids, (fixed, series.judged, jnp.asarray(targets)), **settled)
+            waiting.append((part, found))  # the device goes on while the host counts the part before
+            if len(waiting) > 1:
+                finished(*waiting.pop(0))
+        for one in waiting:
+            finished(*one)
     return tally
+
+
+def _judged(found: Any, series: Series, targets: np.ndarray) -> tuple[list[Outcomes], list[np.ndarray]]:
+    """Do on the host what :func:`_counts` does after the evidence."""
+    host = jax.tree.map(np.asarray, found)
+    evidence = [(with_sorted_rows(one), rates) for one, rates in host]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        counts = [outcomes(*bounds_of(one, evidence), targets[one.number]) for one in series.judged]
+    return counts, [one.estimate for one, _ in evidence]
 
 
 def judge(cell: Cell, truths: dict[str, Truth], tally: Tally, seconds: float) -> CellResult:
     """Return the result of a cell from the tally of all its groups, in the order of its statistics."""
-    judged, behaved = tally.judge(truths)
+    judged, behaved = tally.judge(truths, {name: cell.served(name) for name in cell.statistics})
     judgements: list[Judgement] = []
     behaviours: list[Behaviour] = []
     for name, statistic in cell.statistics.items():
         target, served = truths[name], cell.served(name)
-        found = {(j.method, j.level): j for j in judged if j.statistic == name}
+        found = {(j.label, j.level): j for j in judged if j.statistic == name}
         seen = [b for b in behaved if b.statistic == name]
         if not math.isfinite(target.value):
-            found = {(m, level): _unknown(name, m, level) for m in served for level in cell.levels}
+            found = {
+                (m, level): _unknown(name, method, level, m) for m, method in served.items() for level in cell.levels
+            }
             unknown = math.nan
             seen = [Behaviour(name, unknown, unknown, unknown, unknown, unknown, unknown, (target.how,))]
-        elif getattr(statistic, "has_fixed_trials", False):
-            for method in served:
+        elif has_fixed_trials(statistic):
+            for label, method in served.items():
                 if enumerable(method):
                     for level in cell.levels:
-                        found[method, level] = enumerated(name, method, target.value, cell.n, level)
+                        found[label, level] = enumerated(name, method, target.value, cell.n, level, label)
             seen = [behaviour_of_proportion(name, target, cell.n, list(found.values()))]
         judgements += [found[m, level] for m in served for level in cell.levels]
         extra = _remarks(cell.distribution, statistic) if served else ()
@@ -253,13 +377,16 @@ def judge(cell: Cell, truths: dict[str, Truth], tally: Tally, seconds: float) ->
     return CellResult(cell.n, tuple(judgements), tuple(behaviours), seconds)
 
 
-def _unknown(statistic: str, method: str, level: float) -> Judgement:
-    return Judgement(statistic, method, level, *[math.nan] * 8)
+def _unknown(statistic: str, method: Method, level: float, label: str) -> Judgement:
+    unknown = math.nan
+    return Judgement(
+        statistic, method, level, unknown, unknown, unknown, unknown, unknown, unknown, unknown, unknown, label
+    )
 
 
 def _remarks(distribution: Distribution, statistic: Statistic) -> tuple[str, ...]:
     """Return what the law itself says against trusting moments of a simulation."""
-    if distribution.kind != "values" or statistic.road != "moments":
+    if distribution.kind != "values" or not isinstance(statistic, MomentStatistic):
         return ()
     variance = distribution.analytic(Variance())
     if variance is None or math.isfinite(variance):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import html
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -11,15 +10,21 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxci.coverage.cell import BATCHED, Cell, cell_truths, run_cell
+from jaxci.coverage.cell import Cell, cell_truths, run_cell
 from jaxci.coverage.enumeration import enumerable, nearby_coverage
+from jaxci.coverage.results import cell
 from jaxci.coverage.tally import Judgement
 from jaxci.distributions import AdaptiveKDE, Cells, Distribution, EmpiricalRows, EmpiricalTargets, LogitKDE
+from jaxci.intervals.base import Method
 from jaxci.intervals.concentration import ConcentrationMethod
 from jaxci.intervals.registry import METHODS, applicable_methods
-from jaxci.printing import IntervalResult, aligned, frame, html_table, number, plain
-from jaxci.statistics.base import Sample, Statistic
+from jaxci.intervals.semiparametric import SemiparametricTransformed
+from jaxci.printing import IntervalResult, Printable, number
+from jaxci.records import Named
+from jaxci.statistics.base import Sample, Statistic, has_fixed_trials
 
+QUICK = frozenset({"replicates", "acceleration", "values", "count", "nobs", "standard_error", "auc"})
+"""What a method reads that is quick to simulate."""
 SHORTFALL = 0.01
 """A method whose coverage is further below its level than this is not recommended."""
 NOMINAL = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.96, 0.97, 0.975, 0.98, 0.985, 0.99, 0.995, 0.999)
@@ -27,7 +32,7 @@ NOMINAL = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.96, 0.97, 0.975, 0.98, 
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class CoverageCheck:
+class CoverageCheck(Printable):
     """How the methods do on data like the user's.
 
     Attributes
@@ -39,9 +44,10 @@ class CoverageCheck:
     judgements : tuple of Judgement
         One a method, in the order asked for; coverage by enumeration has no Monte-Carlo error.
     nearby : dict of str to float
+        By the method's label.
         For a share of all rows, the mean coverage of each method over shares near the fitted one:
         coverage at one share is that of a tooth of a saw. Empty for other statistics.
-    recommended : str or None
+    recommended : Method or None
         The method with the narrowest intervals among those whose coverage (nearby, where there is
         that) is no more than one percentage point below the level; None if there is none.
     calibrated_levels : dict of str to float
@@ -60,23 +66,23 @@ class CoverageCheck:
     confidence_level: float
     judgements: tuple[Judgement, ...]
     nearby: dict[str, float]
-    recommended: str | None
+    recommended: Method | str | None
     calibrated_levels: dict[str, float]
     flags: tuple[str, ...] = ()
     calibrated: IntervalResult | None = None
     rng: Any = None
 
-    def __getitem__(self, method: str) -> Judgement:
+    def __getitem__(self, method: str | Method) -> Judgement:
         for judgement in self.judgements:
-            if judgement.method == method:
+            if (judgement.label if isinstance(method, str) else judgement.method) == method:
                 return judgement
-        raise KeyError(f"no method {method!r} here; there are {[j.method for j in self.judgements]}")
+        raise KeyError(f"no method {method!r} here; there are {[j.label for j in self.judgements]}")
 
     def layout(self) -> tuple[list[str], list[list[str]]]:
         """Return header and cells of the printed table."""
         header = ["method", "coverage", "std. error", "below", "above", "mean width"]
         rows = [
-            [j.method, *(number(x) for x in (j.coverage, j.coverage_error, j.below, j.above, j.mean_width))]
+            [j.label, *(cell(x) for x in (j.coverage, j.coverage_error, j.below, j.above, j.mean_width))]
             for j in self.judgements
         ]
         if self.nearby:
@@ -99,7 +105,7 @@ class CoverageCheck:
     def notes(self) -> list[str]:
         """Return the lines below the table: what to use, the calibrated interval, and what to know."""
         if self.recommended is not None:
-            lines = [f"use method={self.recommended!r}: the narrowest that reaches its level"]
+            lines = [f"use method={_typed(self.recommended)}: the narrowest that reaches its level"]
         elif self.calibrated is not None:
             lines = ["no method reaches its level here; the calibrated interval is meant to"]
         elif any(j.coverage + 2 * j.coverage_error >= self.confidence_level for j in self.judgements):
@@ -111,7 +117,7 @@ class CoverageCheck:
             nominal = self.calibrated.confidence_level
             lines.append(
                 f"calibrated for these data: {number(self.calibrated.estimate)} [{number(low)}, {number(high)}], "
-                f"by {self.calibrated.method!r} at nominal level {number(nominal)}"
+                f"by {_typed(self.calibrated.method)} at nominal level {number(nominal)}"
             )
         return lines + [f"warning: {text}" for text in self.flags]
 
@@ -119,39 +125,24 @@ class CoverageCheck:
         """Return one flat row a method."""
         rows = []
         for judgement in self.judgements:
-            row = {"n": self.n, **dataclasses.asdict(judgement)}
+            row = {"n": self.n, **judgement.row()}
             if self.nearby:
-                row["nearby_coverage"] = self.nearby[judgement.method]
+                row["nearby_coverage"] = self.nearby[judgement.label]
             if self.calibrated_levels:
-                row["calibrated_level"] = self.calibrated_levels[judgement.method]
+                row["calibrated_level"] = self.calibrated_levels[judgement.label]
             rows.append(row)
         return rows
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values, ready for JSON."""
-        return {
-            "statistic": self.statistic,
-            "distribution": self.distribution,
-            "n": self.n,
-            "confidence_level": self.confidence_level,
-            "recommended": self.recommended,
-            "calibrated": None if self.calibrated is None else self.calibrated.to_dict(),
-            "flags": list(self.flags),
-            "rng": plain(self.rng),
-            "methods": self.records(),
-        }
+    def contents(self) -> dict[str, Any]:
+        """Return what the dictionary holds: a row a method."""
+        names = ("statistic", "distribution", "n", "confidence_level", "recommended", "calibrated", "flags", "rng")
+        return {**{name: getattr(self, name) for name in names}, "methods": self.records()}
 
-    def to_frame(self) -> Any:
-        """Return a pandas frame, one row a method."""
-        return frame(self.records())
 
-    def __str__(self) -> str:
-        header, rows = self.layout()
-        return "\n".join([self.headline(), aligned(header, rows), *self.notes()])
-
-    def _repr_html_(self) -> str:
-        notes = "".join(f"<div>{html.escape(note)}</div>" for note in self.notes())
-        return f"<div>{html.escape(self.headline())}</div>{html_table(*self.layout())}{notes}"
+def _typed(method: Named | str) -> str:
+    """Return how a user writes a method as an argument: its name, or the object where settings are changed."""
+    name = method if isinstance(method, str) else method.written()
+    return repr(name if isinstance(name, str) else method)
 
 
 def fitted(statistic: Statistic, sample: Sample) -> Distribution:
@@ -185,7 +176,7 @@ def check(
     name: str,
     distribution: Distribution,
     n: int,
-    methods: Sequence[str],
+    methods: Sequence[str | Method],
     key: jax.Array,
     *,
     confidence_level: float = 0.95,
@@ -207,28 +198,26 @@ def check(
     levels = sorted({confidence_level, *(NOMINAL if calibrate else ())})
     groups = max(2, min(80, n_replications // 25))
     cell = Cell(distribution, n, {name: statistic}, methods, levels, n_replications, n_resamples, groups)
-    truths = cell_truths(distribution, cell.statistics, key)
+    truths = cell_truths(cell.distribution, cell.statistics, key)
     if math.isnan(truths[name].value):
         raise ValueError(truths[name].how)
     result = run_cell(cell, key, truths=truths, progress=progress)
     judged = {level: tuple(j for j in result.judgements if j.level == level) for level in levels}
-    fixed = getattr(statistic, "has_fixed_trials", False)
+    fixed = has_fixed_trials(statistic)
 
     def reached(judgement: Judgement) -> float:
         """Coverage that counts: of a share of all rows the mean near the fitted one, without its saw-tooth."""
-        if fixed and enumerable(judgement.method):
+        if fixed and isinstance(judgement.method, Method) and enumerable(judgement.method):
             return nearby_coverage(judgement.method, truths[name].value, n, judgement.level)
         return judgement.coverage
 
     chosen = judged[confidence_level]
     varies = any(j.mean_width > 1e-9 * abs(truths[name].value) for j in chosen)
-    nearby = {j.method: reached(j) for j in chosen}
+    nearby = {j.label: reached(j) for j in chosen}
     best = recommended(chosen, nearby, confidence_level) if varies else None
     calibrated = {
-        method: calibrated_level(
-            {j.level: reached(j) for j in result.judgements if j.method == method}, confidence_level
-        )
-        for method in (nearby if calibrate and varies else {})
+        label: calibrated_level({j.level: reached(j) for j in result.judgements if j.label == label}, confidence_level)
+        for label in (nearby if calibrate and varies else {})
     }
     flags = result.behaviours[0].flags if result.behaviours else ()
     return CoverageCheck(
@@ -239,20 +228,16 @@ def check(
 def quick_methods(statistic: Statistic) -> list[str]:
     """Return the methods that a check of ``statistic`` tries by default: those read for many data sets at once."""
     names = applicable_methods(statistic)
-    if getattr(statistic, "has_fixed_trials", False):
-        return [name for name in names if enumerable(name)]
-    at_once = BATCHED - {"uniform"} | {"standard_error", "auc"}
-    quick = [
-        name
-        for name in names
-        if METHODS[name]().needs <= at_once and not issubclass(METHODS[name], ConcentrationMethod)
-    ]
-    return [name for name in quick if name != "semiparametric_transformed"]  # for values in [0, 1] only
+    if has_fixed_trials(statistic):
+        return [name for name in names if enumerable(METHODS[name]())]
+    quick = [name for name in names if METHODS[name]().needs <= QUICK]
+    # Betting takes an optimization a data set; the transformed extrapolation is for values in [0, 1] only.
+    return [n for n in quick if not issubclass(METHODS[n], ConcentrationMethod | SemiparametricTransformed)]
 
 
-def recommended(judgements: Sequence[Judgement], reached: Mapping[str, float], level: float) -> str | None:
+def recommended(judgements: Sequence[Judgement], reached: Mapping[str, float], level: float) -> Method | str | None:
     """Return the method with the narrowest intervals among those whose coverage ``reached`` the level."""
-    good = [j for j in judgements if reached[j.method] >= level - SHORTFALL and not math.isnan(j.mean_width)]
+    good = [j for j in judgements if reached[j.label] >= level - SHORTFALL and not math.isnan(j.mean_width)]
     return min(good, key=lambda j: j.mean_width).method if good else None
 
 

@@ -19,6 +19,7 @@ from scipy import special
 
 from jaxci.coverage.processes import Work
 from jaxci.coverage.runner import Runnable
+from jaxci.coverage.tally import judged_row
 
 FLIPPED = 0.25
 """Share of labels that are drawn anew, so that half of them are wrong."""
@@ -26,15 +27,6 @@ DEPTH = 3
 ANGLES = 8192
 """Directions of the quadrature of a leaf's probability; its error is below 1e-4, mostly below 1e-6."""
 WEIGHT = 0.632
-METHODS = (
-    "normal",
-    "oob_t",
-    "oob_percentile",
-    "bootstrap_632_reversed",
-    "bootstrap_632_swapped",
-    "bootstrap_632",
-    "test_bootstrap",
-)
 LABEL = "two Gaussian classes: 2 informative features, 2 redundant, 1 of noise, 25% of the labels random"
 CELL = "decision_tree"
 
@@ -135,16 +127,70 @@ def hits(tree: Any, features: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Repetition:
-    """One simulated training and test set.
+class Retrained:
+    """What the methods read of one training and one test set.
 
     Attributes
     ----------
     truth : float
         Accuracy of the tree of the whole training set in the population.
-    estimates, low, high : (7,) array
-        Estimate and bounds of each of ``METHODS``.
+    right : (n_test,) bool array
+        Rows of the test set that it predicts right.
+    apparent : float
+        Its accuracy on the training set.
+    training, left_out : (B,) array
+        Accuracy of the tree of every resample on the whole training set, and on the rows left out.
+    test_accuracies : (B,) array
+        Accuracy of the first tree in resamples of the test set.
     """
+
+    truth: float
+    right: np.ndarray
+    apparent: float
+    training: np.ndarray
+    left_out: np.ndarray
+    test_accuracies: np.ndarray
+
+
+Triple = tuple[float, float, float]
+"""Estimate, lower and upper bound."""
+
+
+def _normal(of: Retrained, level: float) -> Triple:
+    return _around(of.right.mean(), of.right.std() / math.sqrt(len(of.right)), float(special.ndtri((1 + level) / 2)))
+
+
+def _oob_t(of: Retrained, level: float) -> Triple:
+    quantile = float(special.stdtrit(len(of.left_out) - 1, (1 + level) / 2))
+    return _around(of.left_out.mean(), of.left_out.std(ddof=1), quantile)
+
+
+def _around(centre: float, error: float, quantile: float) -> Triple:
+    return centre, centre - quantile * error, centre + quantile * error
+
+
+def _percentiles(accuracies: np.ndarray, level: float) -> Triple:
+    low, high = np.quantile(accuracies, [(1 - level) / 2, (1 + level) / 2])
+    return float(accuracies.mean()), float(low), float(high)
+
+
+METHODS: dict[str, Callable[[Retrained, float], Triple]] = {
+    "normal": _normal,
+    "oob_t": _oob_t,
+    "oob_percentile": lambda of, level: _percentiles(of.left_out, level),
+    "bootstrap_632_reversed": lambda of, level: _percentiles(WEIGHT * of.training + (1 - WEIGHT) * of.left_out, level),
+    "bootstrap_632_swapped": lambda of, level: _percentiles((1 - WEIGHT) * of.training + WEIGHT * of.left_out, level),
+    "bootstrap_632": lambda of, level: _percentiles((1 - WEIGHT) * of.apparent + WEIGHT * of.left_out, level),
+    "test_bootstrap": lambda of, level: _percentiles(of.test_accuracies, level),
+}
+"""Methods by name, as :class:`ClassifierStudy` says: what was fitted and a level in, estimate and bounds out."""
+ON_THE_TEST_SET = ("normal", "test_bootstrap")
+"""Methods whose n is the size of the test set."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Repetition:
+    """Truth of one simulated training and test set, and estimate and bounds (7,) of each of ``METHODS``."""
 
     truth: float
     estimates: np.ndarray
@@ -198,6 +244,8 @@ class ClassifierStudy(Runnable):
     level: float = 0.95
     seed: int = 0
 
+    limits_memory = False
+
     def __post_init__(self) -> None:
         least = {"n_train": 20, "n_test": 2, "n_resamples": 2, "n_repetitions": 2, "n_truth": 0, "seed": 0}
         for name, smallest in least.items():
@@ -231,8 +279,7 @@ class ClassifierStudy(Runnable):
         if work.processes.index > 0:
             return None
         started = time.perf_counter()
-        rows = [{**row, "flags": ""} for row in self.run_cell(name, progress)]
-        return {"rows": rows, "seconds": time.perf_counter() - started}
+        return {"rows": self.run_cell(name, progress), "seconds": time.perf_counter() - started}
 
     def repetition(self, r: int) -> Repetition:
         """Simulate repetition ``r``, which depends on ``seed`` and ``r`` alone."""
@@ -250,66 +297,35 @@ class ClassifierStudy(Runnable):
             truth = population.accuracy(tree)
         training, left_out = _retrained(features, labels, self.n_resamples, of_training)
         drawn = of_test.integers(0, self.n_test, (self.n_resamples, self.n_test))
-        found = {
-            "normal": self._around(right.mean(), right.std() / math.sqrt(self.n_test), special.ndtri),
-            "oob_t": self._around(
-                left_out.mean(), left_out.std(ddof=1), lambda p: special.stdtrit(self.n_resamples - 1, p)
-            ),
-            "oob_percentile": self._quantiles(left_out),
-            "bootstrap_632_reversed": self._quantiles(WEIGHT * training + (1 - WEIGHT) * left_out),
-            "bootstrap_632_swapped": self._quantiles((1 - WEIGHT) * training + WEIGHT * left_out),
-            "bootstrap_632": self._quantiles((1 - WEIGHT) * apparent + WEIGHT * left_out),
-            "test_bootstrap": self._quantiles(right[drawn].mean(axis=1)),
-        }
-        return Repetition(truth, *np.array([found[method] for method in METHODS]).T)
-
-    def _around(self, centre: float, error: float, quantile: Callable[[float], float]) -> tuple[float, float, float]:
-        half = quantile((1 + self.level) / 2) * error
-        return centre, centre - half, centre + half
-
-    def _quantiles(self, accuracies: np.ndarray) -> tuple[float, float, float]:
-        low, high = np.quantile(accuracies, [(1 - self.level) / 2, (1 + self.level) / 2])
-        return accuracies.mean(), low, high
+        fitted = Retrained(truth, right, float(apparent), training, left_out, right[drawn].mean(axis=1))
+        return Repetition(truth, *np.array([method(fitted, self.level) for method in METHODS.values()]).T)
 
     def rows(self, repetitions: Iterable[Repetition]) -> list[dict[str, Any]]:
-        """Judge repetitions: one row a method, with the keys of a cell's rows.
+        """Judge repetitions: one row a method, as every study has it.
 
-        The truth differs between repetitions: ``truth`` is its mean, ``truth_error`` the standard
-        error of one (0 where exact), and bias, RMSE and standard error are of estimate - truth.
+        The truth differs between repetitions: ``truth`` is its mean, and ``truth_error`` the standard
+        error of one (0 where exact). Repetitions share nothing, so their errors are binomial.
         """
         done = list(repetitions)
         truths = np.array([one.truth for one in done])
         truth_error = math.sqrt(float(np.mean(truths * (1 - truths))) / self.n_truth) if self.n_truth else 0.0
         rows = []
         for m, method in enumerate(METHODS):
-            estimate, low, high = np.array([(one.estimates[m], one.low[m], one.high[m]) for one in done]).T
-            below, above = float(np.mean(high < truths)), float(np.mean(low > truths))
-            coverage = float(np.mean((low <= truths) & (truths <= high)))
-            apart, width = estimate - truths, high - low
-            interdecile = float(np.subtract(*np.quantile(apart, [0.9, 0.1])))
-            rows.append(
-                {
-                    "distribution": LABEL,
-                    "statistic": "accuracy",
-                    "method": method,
-                    "level": self.level,
-                    "n": self.n_test if method in ("normal", "test_bootstrap") else self.n_train,
-                    "coverage": coverage,
-                    "coverage_error": math.sqrt(coverage * (1 - coverage) / len(done)),
-                    "below": below,
-                    "above": above,
-                    "invalid": 0.0,
-                    "mean_width": float(width.mean()),
-                    "median_width": float(np.median(width)),
-                    "relative_width": float(width.mean()) / interdecile if interdecile > 0 else math.nan,
-                    "truth": float(truths.mean()),
-                    "truth_error": truth_error,
-                    "bias": float(apart.mean()),
-                    "rmse": math.sqrt(float(np.mean(apart**2))),
-                    "standard_error": float(apart.std(ddof=1)),
-                    "undefined": 0.0,
-                }
+            estimates, low, high = np.array([(one.estimates[m], one.low[m], one.high[m]) for one in done]).T
+            n = self.n_test if method in ON_THE_TEST_SET else self.n_train
+            found = judged_row(
+                "accuracy",
+                method,
+                self.level,
+                n,
+                [len(done)],
+                estimates=estimates,
+                low=low,
+                high=high,
+                truths=truths,
+                truth_error=truth_error,
             )
+            rows.append({"distribution": LABEL, **found})
         return rows
 
 

@@ -11,55 +11,61 @@ from scipy import special, stats
 
 from jaxci.coverage.tally import Behaviour, Judgement, flags_of
 from jaxci.distributions.base import Truth
-from jaxci.intervals.base import Evidence, Tails, tails
+from jaxci.inference.slopes import jackknife_acceleration
+from jaxci.intervals.base import Evidence, Method, Tails, tails
+from jaxci.intervals.bootstrap import Basic, BCa, Percentile
 from jaxci.intervals.exact import Exact
 from jaxci.intervals.proportion import ProportionMethod
-from jaxci.intervals.registry import METHODS, method_by_name
-from jaxci.resampling.jackknife import acceleration
+from jaxci.intervals.registry import method_by_name
 from jaxci.resampling.laws import BinomialLaw
 from jaxci.statistics.classification import Accuracy
 
-ENDPOINTS = {"percentile": "percentile", "basic": "basic", "bca": "bca", "exact": "percentile"}
+ENDPOINTS: dict[Method, str] = {
+    Percentile(): "percentile",
+    Basic(): "basic",
+    BCa(): "bca",
+    BCa(acceleration="jackknife"): "bca",
+    **{Exact(endpoints=ends): ends for ends in ("percentile", "basic", "bca")},
+}
+"""Bootstrap methods whose ends are read from the binomial law; of a mean, both accelerations of BCa agree."""
 
 
 @functools.lru_cache(maxsize=256)
-def proportion_bounds(method: str, n: int, level: float) -> tuple[np.ndarray, np.ndarray]:
+def proportion_bounds(method: Method, n: int, level: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the two-sided bounds for every count 0..n (n + 1,), clipped to [0, 1].
 
     Bootstrap methods are read from their exact (binomial) distribution, B going to infinity.
     """
     sides = tails(level)
     counts = np.arange(n + 1.0)
-    known = method_by_name(method)
-    if isinstance(known, ProportionMethod):
-        low, high = known.from_counts(counts, np.full(n + 1, float(n)), sides)
+    if isinstance(method, ProportionMethod):
+        low, high = method.from_counts(counts, np.full(n + 1, float(n)), sides)
     elif method in ENDPOINTS:
         low, high = _exact(counts, n, sides, ENDPOINTS[method])
     else:
-        raise ValueError(f"method must be a proportion method or one of {', '.join(ENDPOINTS)}; got {method!r}")
+        known = ", ".join(dict.fromkeys(map(str, ENDPOINTS)))
+        raise ValueError(f"method must be a proportion method or one of {known}; got {method.written()!r}")
     return np.maximum(low, 0.0), np.minimum(high, 1.0)
 
 
 def _exact(counts: np.ndarray, n: int, sides: Tails, endpoints: str) -> tuple[np.ndarray, np.ndarray]:
-    left_out = [np.array([(count - 1) / (n - 1), count / (n - 1)]) if n > 1 else np.zeros(2) for count in counts]
+    # Without one of the successes, or one of the others.
+    left_out = np.stack([counts - 1, counts], axis=-1) / max(n - 1, 1)
+    times = np.stack([counts, n - counts], axis=-1)
+    varies = (counts > 0) & (counts < n)
     evidence = Evidence(
         statistic=Accuracy(),
         estimate=counts / n,
         n=n,
         law=BinomialLaw(counts, np.full(n + 1, float(n))),
-        acceleration=np.array(
-            [
-                acceleration(left, np.array([count, n - count])) if 0 < count < n else math.nan
-                for count, left in zip(counts, left_out, strict=True)
-            ]
-        ),
+        acceleration=np.where(varies, jackknife_acceleration(left_out, times), math.nan),
     )
     low, high = Exact(endpoints=endpoints).interval(evidence, sides)[0]
     return low, high
 
 
 def proportion_coverage(
-    p: float | np.ndarray, n: int, method: str = "wilson", confidence_level: float = 0.95
+    p: float | np.ndarray, n: int, method: str | Method = "wilson", confidence_level: float = 0.95
 ) -> np.ndarray:
     """Return the exact coverage of a two-sided interval for true proportions ``p``.
 
@@ -71,7 +77,7 @@ def proportion_coverage(
         True proportions.
     n : int
         Trials.
-    method : str
+    method : str or Method
         A proportion method, or "percentile", "basic", "bca" (infinitely many resamples).
     confidence_level : float
 
@@ -85,7 +91,7 @@ def proportion_coverage(
     >>> round(float(proportion_coverage(0.05, 10, "wald")), 4)
     0.4002
     """
-    low, high = proportion_bounds(method, n, confidence_level)
+    low, high = proportion_bounds(method_by_name(method), n, confidence_level)
     p = np.asarray(p, float)
     k = np.arange(n + 1)
     mass = np.exp(
@@ -99,12 +105,12 @@ def proportion_coverage(
     return np.sum(mass * inside, axis=-1)[()]
 
 
-def enumerable(method: str) -> bool:
+def enumerable(method: Method) -> bool:
     """Whether the coverage of ``method`` for a share of all rows is a finite sum."""
-    return method in ENDPOINTS or issubclass(METHODS[method], ProportionMethod)
+    return method in ENDPOINTS or isinstance(method, ProportionMethod)
 
 
-def enumerated(statistic: str, method: str, p: float, n: int, level: float) -> Judgement:
+def enumerated(statistic: str, method: Method, p: float, n: int, level: float, label: str) -> Judgement:
     """Judge a method for a share of n rows with true value ``p``, without simulation."""
     low, high = proportion_bounds(method, n, level)
     mass = stats.binom.pmf(np.arange(n + 1), n, p)
@@ -125,10 +131,11 @@ def enumerated(statistic: str, method: str, p: float, n: int, level: float) -> J
         mean,
         float(median),
         mean / spread if spread > 0 else math.nan,
+        label,
     )
 
 
-def nearby_coverage(method: str, p: float, n: int, level: float) -> float:
+def nearby_coverage(method: Method, p: float, n: int, level: float) -> float:
     """Return the mean coverage over proportions near ``p``: as near as a sample of n could tell.
 
     The coverage at one p is that of a tooth of a saw; the mean over a Beta(n p + 1/2, n (1 - p) + 1/2)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -17,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxci.coverage.tally import judged_row
 from jaxci.distributions import FileProblem, Problem
 from jaxci.generalization.base import IncompleteFits, Resampled
 from jaxci.generalization.fits import distinct_samples, tested_on_themselves
@@ -139,7 +139,8 @@ def _drawn(problem: Problem, key: jax.Array, numbers: np.ndarray, *, n: int) -> 
 class Found:
     """What replications gave: (R, C) for C configurations, (R,) for the truth; NaN where there is none.
 
-    ``fits`` and ``seconds`` (C,) are of one replication; ``lost`` counts fits that did not converge.
+    ``groups`` (R,) are the numbers of the groups that they belong to, whose plans they share. ``fits``
+    and ``seconds`` (C,) are of one replication; ``lost`` counts fits that did not converge.
     """
 
     estimates: np.ndarray
@@ -147,17 +148,20 @@ class Found:
     high: np.ndarray
     proxies: np.ndarray
     risks: np.ndarray
+    groups: np.ndarray
     fits: np.ndarray
     seconds: np.ndarray
     lost: int = 0
 
     @classmethod
     def merged(cls, parts: Sequence[Found]) -> Found:
-        """Join replications; costs are weighted by them."""
+        """Join replications, in the order of their groups; costs are weighted by them."""
         found: dict[str, Any] = {
             name: np.concatenate([getattr(p, name) for p in parts])
-            for name in ("estimates", "low", "high", "proxies", "risks")
+            for name in ("estimates", "low", "high", "proxies", "risks", "groups")
         }
+        order = np.argsort(found["groups"], kind="stable")
+        found = {name: values[order] for name, values in found.items()}
         sizes = [len(p.risks) for p in parts]
         for name in ("fits", "seconds"):
             found[name] = np.average([getattr(p, name) for p in parts], axis=0, weights=sizes)
@@ -180,10 +184,12 @@ def run_cell(
     groups: Sequence[int],
     spread: Spread,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    memory_limit: int | None = None,
 ) -> Found:
     """Simulate the replications of some groups.
 
-    Draws of a replication depend on ``key`` and its number alone, plans on ``key`` and the group's.
+    Draws of a replication depend on ``key`` and its number alone, plans on ``key`` and the group's. The
+    fits and predictions that are held at a time take no more than ``memory_limit`` bytes, if one fits.
     """
     sizes = cell.group_sizes()
     first = np.concatenate([[0], np.cumsum(sizes)])
@@ -192,7 +198,7 @@ def run_cell(
     with jax.enable_x64(True):
         fresh = cell.validation(key)
     for g in groups:
-        runner = _Group(cell, key, g, spread, fresh)
+        runner = _Group(cell, key, g, spread, fresh, memory_limit or FIT_BUDGET)
         for start in range(first[g], first[g + 1], runner.at_once):
             parts.append(runner.found(range(start, min(start + runner.at_once, first[g + 1]))))
             done += len(parts[-1].risks)
@@ -203,8 +209,11 @@ def run_cell(
 class _Group:
     """Plans of one group of replications, and their fits."""
 
-    def __init__(self, cell: LearningCell, key: jax.Array, g: int, spread: Spread, fresh: tuple[Any, Any]) -> None:
-        self.cell, self.key, self.spread, self.fresh = cell, key, spread, fresh
+    def __init__(
+        self, cell: LearningCell, key: jax.Array, g: int, spread: Spread, fresh: tuple[Any, Any], budget: int
+    ) -> None:
+        self.cell, self.key, self.number, self.spread, self.fresh = cell, key, g, spread, fresh
+        self.budget = budget
         seed = int(jax.random.bits(jax.random.fold_in(jax.random.fold_in(key, 3), g)))
         self.plans = [configuration.plans(cell.n, seed) for configuration in cell.configurations]
         flat = [plan for plans in self.plans for plan in plans]
@@ -215,7 +224,7 @@ class _Group:
         self.per_fit = cell.learner.bytes_of_fit(cell.n, cell.problem.n_features, self.n_classes)
         # Losses and predictions of all fits of a data set are held at once.
         held = 8 * cell.n * len(self.counts) * (2 + max(self.n_classes, 1))
-        self.at_once = int(np.clip(FIT_BUDGET // held, 1, 64))
+        self.at_once = int(np.clip(budget // held, 1, 64))
 
     def found(self, replications: range) -> Found:
         """Return estimates, bounds and truths of some replications."""
@@ -245,7 +254,9 @@ class _Group:
                     pass
                 seconds[r, c] = time.perf_counter() - began
         fits_each = np.array([len(np.unique(np.concatenate(places))) for places in self.places], float)
-        return Found(estimates, low, high, proxies, risks, fits_each, seconds.mean(axis=0) + spent * fits_each, lost)
+        cost = seconds.mean(axis=0) + spent * fits_each
+        groups = np.full(len(replications), self.number)
+        return Found(estimates, low, high, proxies, risks, groups, fits_each, cost, lost)
 
     def _keys(self, keys: jax.Array, numbers: np.ndarray) -> jax.Array:
         fold = jax.vmap(jax.vmap(jax.random.fold_in, (None, 0)), (0, None))
@@ -253,7 +264,7 @@ class _Group:
 
     def _predictions(self, keys: jax.Array, X: Any, y: Any) -> tuple[np.ndarray, int]:
         """Return predictions (R, F, n[, K]) in batches of fits, and how many fits did not converge."""
-        size = int(np.clip(FIT_BUDGET // (self.per_fit * len(keys)), 1, len(self.counts)))
+        size = int(np.clip(self.budget // (self.per_fit * len(keys)), 1, len(self.counts)))
         parts, lost = [], 0
         for start in range(0, len(self.counts), size):
             numbers = np.minimum(np.arange(start, start + size), len(self.counts) - 1)
@@ -298,7 +309,7 @@ class _Group:
         block = min(VALIDATION_ROWS, len(rows))
         padded = np.concatenate([rows, np.repeat(rows[-1:], -len(rows) % block, axis=0)])
         per = 8 * len(padded) * max(self.n_classes, 1)
-        at_once = max(1, FIT_BUDGET // (per * len(counts)))
+        at_once = max(1, self.budget // (per * len(counts)))
         number = np.broadcast_to(np.asarray(numbers, np.int32), len(counts))
         found = []
         for start in range(0, len(keys), at_once):
@@ -318,63 +329,56 @@ class _Group:
 
 
 def rows_of(cell: LearningCell, found: Found, label: str) -> list[dict[str, Any]]:
-    """Judge the intervals: one row a configuration.
+    """Judge the intervals: one row a configuration, as every study has it, with columns of its own.
 
-    ``coverage`` is that of the risk of the model fitted on all rows of the replication; of the
-    expected risk, its mean over replications, and of the proxy there are columns of their own.
-    ``relative_width`` is the median width over the standard deviation of the estimate: about 4 is
-    perfect at 95%.
+    ``coverage``, ``bias`` and the like are about the risk of the model fitted on all rows of the
+    replication; of the expected risk, its mean over replications, and of the proxy there are columns
+    of their own. Errors are those between groups, which share plans. ``estimate`` and ``estimate_sd``
+    are mean and standard deviation of the estimates, and ``width_over_sd`` is the median width over
+    the latter: about 4 is perfect at 95% (Schulz-Kuempel et al. 2024, section 5.3).
     """
-    expected = float(found.risks.mean())
-    replications = len(found.risks)
-    truth_error = float(found.risks.std(ddof=1)) / math.sqrt(replications)
+    sizes = np.unique(found.groups, return_counts=True)[1]
+    expected = np.full(len(found.risks), found.risks.mean())
+    truth_error = float(found.risks.std(ddof=1)) / len(found.risks) ** 0.5
     rows = []
     for c, configuration in enumerate(cell.configurations):
-        estimate, low, high = found.estimates[:, c], found.low[:, c], found.high[:, c]
-        valid = ~np.isnan(low) & ~np.isnan(high)
+        estimates = found.estimates[:, c]
 
-        def share(target: Any, low: np.ndarray = low, high: np.ndarray = high) -> tuple[float, float]:
-            value = float(np.mean((low <= target) & (target <= high)))
-            return value, math.sqrt(value * (1 - value) / replications)
+        def about(truths: np.ndarray, c: int = c, name: str = configuration.label) -> dict[str, Any]:
+            return judged_row(
+                cell.loss.name,
+                name,
+                cell.level,
+                cell.n,
+                sizes.tolist(),
+                estimates=found.estimates[:, c],
+                low=found.low[:, c],
+                high=found.high[:, c],
+                truths=truths,
+                truth_error=truth_error,
+            )
 
-        coverage, error = share(found.risks)
-        of_expected, expected_error = share(expected)
-        proxy = found.proxies[:, c]
-        has_proxy = not np.isnan(proxy).all()
-        of_proxy, proxy_error = share(proxy) if has_proxy else (math.nan, math.nan)
-        width = (high - low)[valid]
-        spread = float(np.std(estimate[valid], ddof=1)) if valid.sum() > 1 else math.nan
-        median = float(np.median(width)) if valid.any() else math.nan
+        row, of_expected = about(found.risks), about(expected)
+        proxies = found.proxies[:, c]
+        of_proxy = {} if np.isnan(proxies).any() else about(proxies)
+        defined = estimates[np.isfinite(estimates)]
+        spread = float(defined.std(ddof=1)) if defined.size > 1 else np.nan
+        flags = [row["flags"], f"{found.lost} fits did not converge" if found.lost else ""]
         rows.append(
             {
                 "distribution": label,
-                "statistic": cell.loss.name,
-                "method": configuration.label,
-                "level": cell.level,
-                "n": cell.n,
-                "coverage": coverage,
-                "coverage_error": error,
-                "coverage_expected": of_expected,
-                "coverage_expected_error": expected_error,
-                "coverage_proxy": of_proxy,
-                "coverage_proxy_error": proxy_error,
-                "below": float(np.mean(high < found.risks)),
-                "above": float(np.mean(low > found.risks)),
-                "invalid": float(np.mean(~valid)),
-                "mean_width": float(width.mean()) if valid.any() else math.nan,
-                "median_width": median,
-                "relative_width": median / spread if spread > 0 else math.nan,
-                "truth": expected,
-                "truth_error": truth_error,
-                "bias": float(np.nanmean(estimate - found.risks)) if valid.any() else math.nan,
-                "rmse": float(np.sqrt(np.nanmean((estimate - found.risks) ** 2))) if valid.any() else math.nan,
-                "standard_error": spread,
-                "undefined": float(np.mean(np.isnan(estimate))),
-                "estimate": float(np.nanmean(estimate)) if valid.any() else math.nan,
+                **row,
+                "flags": "; ".join(filter(None, flags)),
+                "coverage_expected": of_expected["coverage"],
+                "coverage_expected_error": of_expected["coverage_error"],
+                "coverage_proxy": of_proxy.get("coverage", np.nan),
+                "coverage_proxy_error": of_proxy.get("coverage_error", np.nan),
+                "estimate": float(defined.mean()) if defined.size else np.nan,
+                "estimate_sd": spread,
+                "width_over_sd": row["median_width"] / spread if spread > 0 else np.nan,
                 "fits": float(found.fits[c]),
                 "seconds": float(found.seconds[c]),
                 "target": METHODS[configuration.method].target,
-                "flags": f"{found.lost} fits did not converge" if found.lost else "",
             }
         )
     return rows

@@ -19,7 +19,7 @@ from jaxci.distributions.problem_registry import problem_label
 from jaxci.generalization.losses import LOSSES
 from jaxci.generalization.registry import METHODS
 from jaxci.inducers.base import Inducer
-from jaxci.inducers.registry import inducer_from_dict, inducer_to_dict
+from jaxci.inducers.registry import as_inducer, inducer_to_dict
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -34,7 +34,8 @@ class GeneralizationStudy(Runnable):
     problems : sequence or dict
         Names of :data:`jaxci.distributions.PROBLEMS`, or objects (by name in a dict).
     inducers : sequence or dict
-        Names of learners, tables of a name and fields, or objects (by name in a dict).
+        Names of learners, also with fields (``"ridge:alpha=0.1"``), tables of a name and fields, or
+        objects (by name in a dict).
     losses : sequence of str
     methods : sequence
         Names, or tables of a ``method``, settings of its plans (``n_folds``, ``p`` ...), options of its
@@ -198,7 +199,7 @@ class GeneralizationStudy(Runnable):
         key = jax.random.fold_in(jax.random.key(self.seed, impl="threefry2x32"), zlib.crc32(law.encode()))
         key = jax.random.fold_in(key, cell.n)
         mine = processes.mine(range(len(cell.group_sizes())))
-        mine_found = run_cell(cell, key, mine, work.spread, progress).to_arrays() if mine else None
+        mine_found = run_cell(cell, key, mine, work.spread, progress, work.memory_limit).to_arrays() if mine else None
         parts = work.gather(name, mine_found)
         if processes.index > 0:
             return None
@@ -237,7 +238,10 @@ def _problem(entry: Any) -> Problem | FileProblem:
 
 
 def _inducer(entry: Any) -> Inducer:
-    return entry if isinstance(entry, Inducer) else inducer_from_dict(entry)
+    made = as_inducer(entry)
+    if not isinstance(made, Inducer):
+        raise ValueError(f"inducers must be of jaxci.inducers, or names or tables of them; got {shown(entry)}")
+    return made
 
 
 def _inducer_label(made: Inducer) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,7 @@ from typing import Any
 import numpy as np
 
 from jaxci.coverage import analysis
-from jaxci.printing import aligned, frame, html_table, number
-
-MOST_ROWS = 60
-"""Rows that a printed table shows."""
+from jaxci.printing import MOST_ROWS, Printable, left_out, number
 
 
 def as_columns(rows: Sequence[dict[str, Any]]) -> dict[str, np.ndarray]:
@@ -22,7 +20,7 @@ def as_columns(rows: Sequence[dict[str, Any]]) -> dict[str, np.ndarray]:
     return {name: np.array([row.get(name, "") for row in rows]) for name in names}
 
 
-class ColumnTable:
+class ColumnTable(Printable):
     """A table by columns: prints, becomes a pandas frame, and gives its columns by name."""
 
     def __init__(self, columns: dict[str, np.ndarray]):
@@ -40,28 +38,32 @@ class ColumnTable:
         lists = [self.columns[name].tolist() for name in names]
         return [dict(zip(names, row, strict=True)) for row in zip(*lists, strict=True)]
 
-    def to_frame(self) -> Any:
-        """Return a pandas frame."""
-        return frame(self.records())
+    def contents(self) -> dict[str, Any]:
+        """Return what the dictionary holds: the columns."""
+        return dict(self.columns)
+
+    def headline(self) -> str:
+        """Return the line above the table: none."""
+        return ""
 
     def layout(self) -> tuple[list[str], list[list[str]]]:
-        """Return header and cells of the printed table."""
-        rows = [
-            [number(x) if isinstance(x, float) else str(x) for x in record.values()]
-            for record in self.records()[:MOST_ROWS]
-        ]
-        return list(self.columns), rows
+        """Return header and cells of the printed table; NaN, a number that does not exist, is an empty cell."""
+        return list(self.columns), [list(map(cell, record.values())) for record in self.records()[:MOST_ROWS]]
 
-    def __str__(self) -> str:
-        rest = len(self) - MOST_ROWS
-        return aligned(*self.layout()) + (f"\n... and {rest} rows more" if rest > 0 else "")
+    def notes(self) -> list[str]:
+        """Return the lines below the table: how many rows it leaves out."""
+        return left_out(len(self))
 
-    def _repr_html_(self) -> str:
-        return html_table(*self.layout())
+
+def cell(value: Any) -> str:
+    """Format a cell of a study's table; a number that does not exist is empty."""
+    if isinstance(value, float):
+        return "" if math.isnan(value) else number(value)
+    return str(value)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class StudyResults:
+class StudyResults(Printable):
     """Finished cells of a study: one row a distribution, sample size, statistic, method and level.
 
     Attributes
@@ -90,9 +92,31 @@ class StudyResults:
         """The whole table."""
         return ColumnTable(self.columns)
 
-    def to_frame(self) -> Any:
-        """Return a pandas frame, one row a judgement."""
-        return self.table.to_frame()
+    def records(self) -> list[dict[str, Any]]:
+        """Return one flat row a judgement."""
+        return self.table.records()
+
+    def contents(self) -> dict[str, Any]:
+        """Return what the dictionary holds: the design, how far it is, and the rows."""
+        design = self.study.to_dict()
+        return {"study": design, "n_cells": self.n_cells, "n_done": self.n_done, "rows": self.records()}
+
+    def headline(self) -> str:
+        """Return the line above the table."""
+        return f"{self.n_done} of {self.n_cells} cells"
+
+    @property
+    def _brief(self) -> ColumnTable:
+        wanted = ("distribution", "n", "statistic", "method", "level", "coverage", "coverage_error", "mean_width")
+        return ColumnTable({name: self.columns[name] for name in wanted if name in self.columns})
+
+    def layout(self) -> tuple[list[str], list[list[str]]]:
+        """Return header and cells of the printed table."""
+        return self._brief.layout()
+
+    def notes(self) -> list[str]:
+        """Return the lines below the table: how many rows it leaves out."""
+        return self._brief.notes()
 
     def save(self, path: str | Path) -> None:
         """Write the table as CSV, or as Parquet where the name ends so."""
@@ -144,8 +168,3 @@ class StudyResults:
         from jaxci.report.study import report
 
         report(self, path)
-
-    def __str__(self) -> str:
-        done = f"{self.n_done} of {self.n_cells} cells"
-        wanted = ("distribution", "n", "statistic", "method", "level", "coverage", "coverage_error", "mean_width")
-        return f"{done}\n{ColumnTable({name: self.columns[name] for name in wanted if name in self.columns})}"

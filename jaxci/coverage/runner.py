@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 
@@ -16,10 +16,16 @@ from jaxci.coverage.processes import Processes, Work
 from jaxci.coverage.results import StudyResults, as_columns
 from jaxci.coverage.store import Store, write_atomically
 from jaxci.inference.sharding import Spread
+from jaxci.resampling.threads import begin
 
 
 class Runnable(abc.ABC):
-    """A study: a description that identifies it, and cells that can be judged one by one."""
+    """A study: a description that identifies it, and cells that can be judged one by one.
+
+    ``limits_memory`` says whether its cells can be computed in parts that fit a limit.
+    """
+
+    limits_memory: ClassVar[bool] = True
 
     @abc.abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -110,7 +116,7 @@ def run(
     folder : path
         Made if it is not there.
     memory_limit : int, optional
-        Bytes that the replicates of some data sets may take at a time.
+        Bytes that the replicates, or the fits, of some data sets may take at a time.
     devices : sequence of jax.Device, optional
     progress : bool or callable
         True writes a line with rate and time left to stderr; a function is called with
@@ -123,10 +129,17 @@ def run(
     Raises
     ------
     ValueError
-        If ``folder`` holds another study; the message names the field that differs.
+        If ``folder`` holds another study (the message names the field that differs), or
+        ``memory_limit`` is given where a study cannot honour it.
     """
+    begin()
     if memory_limit is not None:
         check_count("memory_limit", memory_limit, 1)
+        if not study.limits_memory:
+            raise ValueError(
+                f"memory_limit must be None for a {type(study).__name__}, which holds one data set at a time; "
+                f"got {memory_limit}"
+            )
     processes, spread = Processes.here(), Spread.over(devices)
     if processes.index == 0:
         store = Store.opened(folder, study.to_dict())

@@ -21,12 +21,19 @@ from jaxci.coverage.store import Store
 from jaxci.coverage.tally import Tally
 from jaxci.distributions import Distribution, Truth, as_distribution, distribution_from_dict, distribution_to_dict
 from jaxci.distributions.base import check_readable
-from jaxci.intervals.registry import method_by_name
-from jaxci.records import settings
+from jaxci.intervals.base import Method
+from jaxci.intervals.registry import METHODS, method_by_name
+from jaxci.records import Kinds, decode, encode, settings
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.registry import name_of, statistic_by_name
 
 DEFAULT_LEVELS = (0.95,)
+STATISTICS: Kinds = {
+    name: cls
+    for name, cls in vars(statistics_room).items()
+    if isinstance(cls, type) and issubclass(cls, Statistic) and dataclasses.is_dataclass(cls)
+}
+"""Classes of statistics by name, as files hold those that are no metric of the registry."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -35,13 +42,15 @@ class Study(Runnable):
 
     Parameters
     ----------
-    distributions : dict of str to Distribution
+    distributions : dict of str to Distribution, or to what ``as_distribution`` reads (frozen scipy.stats laws)
         Instances by name; any object with ``sample(key, n)`` serves, but only those of
         :mod:`jaxci.distributions` can be saved to a file.
     statistics : sequence of str or Statistic
         Metrics; each is judged for the distributions that draw what it reads.
-    methods : sequence of str
-        Interval methods; each is judged for the statistics that it serves.
+    methods : sequence of str, Method or dict
+        Interval methods, with settings as objects (``BCa(acceleration="jackknife")``) or as tables
+        (``{"name": "bca", "acceleration": "jackknife"}``); each is judged for the statistics that it
+        serves. One name may stand for several settings: results tell them apart.
     sample_sizes : sequence of int
     levels : sequence of float
     n_replications, n_resamples : int
@@ -66,7 +75,7 @@ class Study(Runnable):
 
     distributions: Mapping[str, Any]
     statistics: Sequence[Any]
-    methods: Sequence[str]
+    methods: Sequence[Any]
     sample_sizes: Sequence[int]
     levels: Sequence[float] = DEFAULT_LEVELS
     n_replications: int = 10_000
@@ -84,9 +93,9 @@ class Study(Runnable):
             raise ValueError(f"distributions must name at least one distribution; got {shown(self.distributions)}")
         keep("distributions", {str(k): as_distribution(v) for k, v in self.distributions.items()})
         keep("statistics", _named_statistics(self.statistics))
-        keep("methods", tuple(_listed("methods", self.methods)))
-        for method in self.methods:
-            method_by_name(method)
+        methods = [_method(entry) for entry in _listed("methods", self.methods)]
+        check_distinct("methods", [method.label for method in methods])
+        keep("methods", tuple(methods))
         sizes = [check_count("sample_sizes", n, 2) for n in _listed("sample_sizes", self.sample_sizes)]
         keep("sample_sizes", tuple(sorted(set(sizes))))
         levels = _listed("levels", self.levels)
@@ -99,9 +108,9 @@ class Study(Runnable):
                 known = nearest(tagged, list(self.distributions))
                 raise ValueError(f"tags must belong to distributions; {tagged!r} is none: {known}")
         for name, statistic in self.named_statistics.items():
-            if all(method_by_name(method).refusal(statistic) is not None for method in self.methods):
-                reason = method_by_name(self.methods[0]).refusal(statistic)
-                raise ValueError(f"methods: none of {', '.join(self.methods)} serves {name}; {reason}")
+            refusals = [method.refusal(statistic) for method in methods]
+            if None not in refusals:
+                raise ValueError(f"methods: none of {', '.join(map(str, methods))} serves {name}; {refusals[0]}")
             if not any(self.serves(law, statistic) for law in self.distributions.values()):
                 law = next(iter(self.distributions.values()))
                 try:
@@ -141,12 +150,12 @@ class Study(Runnable):
     def to_dict(self) -> dict[str, Any]:
         """Return the design as plain numbers, strings, lists and dictionaries.
 
-        Distributions of the user's own are written as their label, and cannot be read back.
+        Distributions and functions of the user's own are written as their label, and cannot be read back.
         """
         return {
             "name": self.name,
             "statistics": [_written(name, statistic) for name, statistic in self.statistics],
-            "methods": list(self.methods),
+            "methods": [method.written() for method in self.methods],
             "sample_sizes": list(self.sample_sizes),
             "levels": list(self.levels),
             "n_replications": self.n_replications,
@@ -179,9 +188,11 @@ class Study(Runnable):
         return cls(laws, measured, **given)
 
     def save(self, path: str | Path) -> None:
-        """Write the study to a TOML file; a distribution of the user's own is refused."""
+        """Write the study to a TOML file; a distribution or function of the user's own is refused."""
         for law in self.distributions.values():
             distribution_to_dict(law)
+        for _, statistic in self.statistics:
+            encode(statistic, STATISTICS, key="class")
         super().save(path)
 
     @classmethod
@@ -236,7 +247,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
 
 
 def _listed(name: str, value: Any) -> list[Any]:
-    found = [value] if isinstance(value, str | int | float) else list(value)
+    found = [value] if isinstance(value, str | int | float | Method | Mapping) else list(value)
     if not found:
         raise ValueError(f"{name} must not be empty")
     return found
@@ -267,20 +278,25 @@ def _written(name: str, statistic: Statistic) -> Any:
 
     if name in METRICS and repr(settings(_settled(METRICS[name]))) == repr(settings(statistic)):
         return name
-    plain = {k: v for k, v in settings(statistic).items() if v is not None}
-    return {"name": name, "class": type(statistic).__name__, **plain}
+    try:
+        return {"name": name, **encode(statistic, STATISTICS, key="class", defaults=True)}
+    except ValueError:
+        return {"name": name, "class": type(statistic).__name__, "label": name_of(statistic)}
 
 
 def _read(entry: Any) -> Any:
     if not isinstance(entry, Mapping):
         return entry
-    given = dict(entry)
-    called, name = given.pop("class", None), given.pop("name", None)
-    cls = getattr(statistics_room, str(called), None)
-    if not (isinstance(cls, type) and issubclass(cls, Statistic)):
-        raise ValueError(f"statistics: a table needs 'class', a class of jaxci.statistics; got {shown(called)}")
-    statistic = cls(**given)
-    return (name or name_of(statistic), statistic)
+    given = {key: value for key, value in entry.items() if key != "name"}
+    statistic = decode(given, STATISTICS, key="class", what="statistics: a metric with settings")
+    return (entry.get("name") or name_of(statistic), statistic)
+
+
+def _method(entry: Any) -> Method:
+    """Return a method from its name, its table or itself."""
+    if isinstance(entry, Mapping):
+        entry = decode(entry, METHODS, key="name", what="methods: a method with settings")
+    return method_by_name(entry)
 
 
 def _described(law: Distribution) -> dict[str, Any]:

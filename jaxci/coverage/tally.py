@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxci.distributions.base import Truth
+from jaxci.intervals.base import Method
+from jaxci.special import namespace
+
+NO_INTERVAL = "no interval"
+"""Status of a row none of whose intervals exists: it has no coverage."""
+
+
+def labelled(methods: Iterable[Method]) -> dict[str, Method]:
+    """Return methods by how they print among each other: by name, and where a name repeats with their settings."""
+    listed = list(dict.fromkeys(methods))
+    names = [method.name for method in listed]
+    return {method.label if names.count(method.name) > 1 else method.name: method for method in listed}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -18,21 +30,27 @@ class Judgement:
 
     Attributes
     ----------
+    statistic : str
+    method : Method or str
+        With its settings; a formula of a study of learners has a name only.
     coverage, coverage_error : float
         Share of closed intervals that hold the truth, and its Monte-Carlo standard error, from
-        the variance between groups.
+        the variance between groups. NaN where no interval exists.
     below, above : float
         Shares of intervals that lie wholly below, and wholly above, the truth.
     invalid : float
-        Share of intervals that do not exist (NaN); they count as misses.
+        Share of intervals that do not exist (NaN); some count as misses, but all have no coverage.
     mean_width, median_width : float
         Of the intervals that exist.
     relative_width : float
-        Mean width over the interdecile range of the estimate.
+        Mean width over the interdecile range of the estimate's error: of the estimate, where there
+        is one truth.
+    label : str
+        How the method prints among those of its study.
     """
 
     statistic: str
-    method: str
+    method: Method | str
     level: float
     coverage: float
     coverage_error: float
@@ -42,13 +60,26 @@ class Judgement:
     mean_width: float
     median_width: float
     relative_width: float
+    label: str
+
+    @property
+    def status(self) -> str:
+        """:data:`NO_INTERVAL` where no interval exists."""
+        return NO_INTERVAL if self.invalid == 1 else ""
+
+    def row(self) -> dict[str, Any]:
+        """Return plain values by the names of columns; the method by its label."""
+        out = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)} | {"status": self.status}
+        return out | {"method": out.pop("label")}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Behaviour:
     """How the point estimator behaves in one cell.
 
-    ``truth_error`` is the standard error of a simulated truth (0 where it is known); ``flags``
+    ``truth`` is the mean where every data set has its own, as the risk of a fitted model; ``bias``,
+    ``rmse`` and ``standard_error`` are mean, root mean square and standard deviation of the estimate's
+    error. ``truth_error`` is the standard error of a simulated truth (0 where it is known); ``flags``
     name what a reader must know (a truth that is not known well enough, undefined samples).
     """
 
@@ -77,7 +108,7 @@ class CellResult:
         return [
             {
                 "n": self.n,
-                **dataclasses.asdict(j),
+                **j.row(),
                 **{k: v for k, v in by_name[j.statistic].items() if k != "statistic"},
             }
             for j in self.judgements
@@ -86,7 +117,31 @@ class CellResult:
 
 COUNTS = ("covered", "below", "above", "invalid")
 Series = tuple[str, str, float]
-"""Statistic, method and level."""
+"""Statistic, label of the method, and level."""
+
+
+MISSING = COUNTS.index("invalid")
+
+
+class Outcomes(NamedTuple):
+    """What became of an interval in every data set: ``outcome`` (R,), a place in :data:`COUNTS`, and ``width`` (R,)."""
+
+    outcome: Any
+    width: Any
+
+
+def outcomes(low: Any, high: Any, target: Any) -> Outcomes:
+    """Hold bounds (R,), NaN where there are none, against the truth, one or one a data set (R,).
+
+    Replicates are sums in float32; on a grid of values an interval often ends exactly at the truth, and holds it
+    then. A bound may lie a hundred-thousandth of the width from the truth and still equal it: a ten-millionth of a
+    continuous law's coverage is at stake.
+    """
+    xp = namespace(low, high)
+    width = high - low
+    touch = 1e-5 * xp.where(xp.isfinite(width), width, 0.0) + 1e-12 * xp.abs(target)
+    side = xp.where(high < target - touch, 1, xp.where(low > target + touch, 2, 0))
+    return Outcomes(xp.where(xp.isnan(low) | xp.isnan(high), MISSING, side).astype(np.int8), width)
 
 
 class Tally:
@@ -101,16 +156,13 @@ class Tally:
         self.widths: dict[Series, dict[int, np.ndarray]] = {}
         self.estimates: dict[str, dict[int, np.ndarray]] = {}
 
-    def add(self, series: Series, group: int, low: np.ndarray, high: np.ndarray, target: float) -> None:
-        """Count the intervals of one group, or of the next part of it; bounds (Rg,), NaN where there is none."""
-        missing = np.isnan(low) | np.isnan(high)
-        touch = _rounding(low, high, target)
-        below, above = ~missing & (high < target - touch), ~missing & (low > target + touch)
-        covered = ~missing & ~below & ~above
-        counts = np.array([np.sum(x) for x in (covered, below, above, missing)])
+    def add(self, series: Series, group: int, found: Outcomes) -> None:
+        """Count the intervals of one group, or of the next part of it."""
+        outcome, width = np.asarray(found.outcome), np.asarray(found.width)
+        counts = np.bincount(outcome, minlength=len(COUNTS))
         held = self.counts.setdefault(series, {})
         held[group] = held[group] + counts if group in held else counts
-        _append(self.widths.setdefault(series, {}), group, (high - low)[~missing].astype(np.float32))
+        _append(self.widths.setdefault(series, {}), group, width[outcome != MISSING].astype(np.float32))
 
     def estimated(self, statistic: str, group: int, estimates: np.ndarray) -> None:
         """Keep the estimates (Rg,) of one group, or of the next part of it."""
@@ -151,46 +203,48 @@ class Tally:
                 table.setdefault((key[0], key[1], float(key[2])), {})[int(group)] = array
         return whole
 
-    def judge(self, truths: dict[str, Truth]) -> tuple[tuple[Judgement, ...], tuple[Behaviour, ...]]:
-        """Return what the counts say, group by group in their order."""
+    def judge(
+        self, truths: Mapping[str, Truth], methods: Mapping[str, Mapping[str, Method | str]]
+    ) -> tuple[tuple[Judgement, ...], tuple[Behaviour, ...]]:
+        """Return what the counts say, group by group in their order; ``methods`` by statistic and label."""
         judgements, behaviours = [], []
         for name, groups in self.estimates.items():
             found = np.concatenate([groups[g] for g in sorted(groups)])
             defined = found[np.isfinite(found)]
             interdecile = float(np.subtract(*np.quantile(defined, [0.9, 0.1]))) if defined.size else math.nan
-            mine = [self._judge(series, interdecile) for series in self.counts if series[0] == name]
+            mine = [
+                self._judge(series, methods[name][series[1]], interdecile)
+                for series in self.counts
+                if series[0] == name
+            ]
             judgements += mine
             behaviours.append(_behaviour(name, truths[name], found, defined, mine))
         return tuple(judgements), tuple(behaviours)
 
-    def _judge(self, series: Series, interdecile: float) -> Judgement:
+    def _judge(self, series: Series, method: Method | str, interdecile: float) -> Judgement:
+        statistic, label, level = series
         groups = self.counts[series]
         counts = np.stack([groups[g] for g in sorted(groups)])
         widths = np.concatenate([self.widths[series][g] for g in sorted(groups)])
         finite = widths[np.isfinite(widths)]
         mean = float(np.mean(finite, dtype=np.float64)) if finite.size else math.nan
-        covered, below, above, invalid = counts.sum(axis=0) / counts.sum()
+        shares = counts.sum(axis=0) / counts.sum()
+        exists = shares[3] < 1
+        covered, below, above = shares[:3] if exists else np.full(3, math.nan)
         return Judgement(
-            *series,
+            statistic,
+            method,
+            level,
             float(covered),
-            group_error(counts[:, 0], counts.sum(axis=1)),
+            group_error(counts[:, 0], counts.sum(axis=1)) if exists else math.nan,
             float(below),
             float(above),
-            float(invalid),
+            float(shares[3]),
             mean,
             float(np.median(finite)) if finite.size else math.nan,
             mean / interdecile if interdecile > 0 else math.nan,
+            label,
         )
-
-
-def _rounding(low: np.ndarray, high: np.ndarray, target: float) -> np.ndarray:
-    """Return how far a bound may lie from the truth and still equal it (...).
-
-    Replicates are sums in float32; on a grid of values an interval often ends exactly at the truth, and
-    holds it then. A ten-millionth of a continuous law's coverage is at stake.
-    """
-    width = np.where(np.isfinite(high - low), high - low, 0.0)
-    return 1e-5 * width + 1e-12 * abs(target)
 
 
 def _append(table: dict[int, np.ndarray], group: int, values: np.ndarray) -> None:
@@ -218,13 +272,13 @@ def flags_of(target: Truth, undefined: float, judgements: Sequence[Judgement], d
     widths = [j.mean_width for j in judgements if math.isfinite(j.mean_width)]
     if widths and target.error > 0.02 * min(widths):
         flags.append("the truth is simulated, and its error is not small against the width of the intervals")
-    never = dict.fromkeys(j.method for j in judgements if j.invalid == 1 > undefined)
+    never = dict.fromkeys(j.label for j in judgements if j.invalid == 1 > undefined)
     if never:
         flags.append(f"there is no interval here by {', '.join(never)}")
     partly = [j for j in judgements if undefined + 1e-12 < j.invalid < 1]
     if partly:
         worst = max(partly, key=lambda j: j.invalid)
-        flags.append(f"{100 * worst.invalid:.3g}% of the {worst.method} intervals do not exist; they count as misses")
+        flags.append(f"{100 * worst.invalid:.3g}% of the {worst.label} intervals do not exist; they count as misses")
     if defined.size > 1 and np.ptp(defined) == 0:
         flags.append("the estimate is the same in all samples")
     return tuple(flags)
@@ -239,3 +293,30 @@ def _behaviour(
     rmse = math.sqrt(float(np.mean((defined - target.value) ** 2))) if defined.size else math.nan
     flags = flags_of(target, undefined, judgements, defined)
     return Behaviour(name, target.value, target.error, bias, rmse, spread, undefined, flags)
+
+
+def judged_row(
+    statistic: str,
+    method: str,
+    level: float,
+    n: int,
+    sizes: Sequence[int],
+    *,
+    estimates: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    truths: np.ndarray,
+    truth_error: float,
+) -> dict[str, Any]:
+    """Judge the intervals of one method where every data set has its own truth; arrays (R,) in groups of ``sizes``.
+
+    Returns the row that a study of statistics has for a method, its flags as text.
+    """
+    tally = Tally()
+    for group, part in enumerate(np.split(np.arange(len(truths)), np.cumsum(sizes)[:-1])):
+        tally.add((statistic, method, level), group, outcomes(low[part], high[part], truths[part]))
+        tally.estimated(statistic, group, estimates[part] - truths[part])
+    judgements, behaviours = tally.judge({statistic: Truth(0.0, truth_error, "")}, {statistic: {method: method}})
+    behaviour = dataclasses.replace(behaviours[0], truth=float(np.mean(truths)))
+    (row,) = CellResult(n, judgements, (behaviour,), math.nan).rows()
+    return {**row, "flags": "; ".join(row["flags"])}

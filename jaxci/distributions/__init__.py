@@ -4,12 +4,12 @@ Every distribution draws by a JAX program, ``sample(key, n)``, and :func:`truth`
 a statistic under it. A :class:`Problem` draws features and a target for a learner.
 """
 
-from jaxci.distributions.base import Distribution, Truth, observations, predictions, truth
+from jaxci.distributions.base import Distribution, Truth, observations, predictions
 from jaxci.distributions.empirical import Cells, Empirical, EmpiricalRows, EmpiricalTargets
 from jaxci.distributions.files import distribution_from_dict, distribution_to_dict
 from jaxci.distributions.kde import AdaptiveKDE
 from jaxci.distributions.logit_kde import LogitKDE
-from jaxci.distributions.parametric import Mixture, Parametric
+from jaxci.distributions.parametric import FrozenLaw, Mixture, Parametric
 from jaxci.distributions.problem_files import FileProblem
 from jaxci.distributions.problem_registry import PROBLEMS, problem, problem_from_dict, problem_to_dict
 from jaxci.distributions.problems import (
@@ -21,6 +21,7 @@ from jaxci.distributions.problems import (
     HighDimensional,
     Problem,
 )
+from jaxci.distributions.truths import truth
 from jaxci.distributions.user import UserDistribution, as_distribution
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "EmpiricalTargets",
     "FileProblem",
     "Friedman1",
+    "FrozenLaw",
     "HighDimensional",
     "LogitKDE",
     "Mixture",

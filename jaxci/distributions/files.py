@@ -2,97 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
-import numpy as np
-
-from jaxci.checks import check_keys, read_kind
 from jaxci.distributions.base import Distribution
 from jaxci.distributions.empirical import Cells, Empirical, EmpiricalRows, EmpiricalTargets
 from jaxci.distributions.kde import AdaptiveKDE
 from jaxci.distributions.logit_kde import LogitKDE
 from jaxci.distributions.parametric import Mixture, Parametric
-
-
-class _Form(NamedTuple):
-    """How one class of distributions is written: its keys, those it needs first."""
-
-    cls: type[Distribution]
-    needs: tuple[str, ...]
-    allows: tuple[str, ...]
-    read: Callable[..., Distribution]
-    write: Callable[[Any], dict[str, Any]]
-
-
-def _listed(x: Any) -> Any:
-    return np.asarray(x).tolist()
+from jaxci.records import Form, Kinds, decode, encode
 
 
 def _read_parametric(name: str, **parameters: Any) -> Distribution:
     return Parametric(name, parameters)
 
 
+def _write_parametric(x: Parametric) -> dict[str, Any]:
+    return {"name": x.name, **{name: float(value) for name, value in x.parameters.items()}}
+
+
 def _read_mixture(components: Any, weights: Any) -> Distribution:
-    return Mixture(tuple(distribution_from_dict(part) for part in components), weights)
+    return Mixture(tuple(map(distribution_from_dict, components)), weights)
 
 
 def _write_mixture(x: Mixture) -> dict[str, Any]:
-    return {"weights": _listed(x.weights), "components": [distribution_to_dict(part) for part in x.components]}
-
-
-def _write_rows(x: EmpiricalRows) -> dict[str, Any]:
-    second = "y_pred" if x.y_score is None else "y_score"
-    return {"y_true": _listed(x.y_true), second: _listed(getattr(x, second)), "n_classes": x.n_classes}
+    return {"weights": x.weights, "components": [distribution_to_dict(part) for part in x.components]}
 
 
 def _write_kde(x: AdaptiveKDE) -> dict[str, Any]:
-    grid = {} if x.grid is None else {"grid": x.grid}
-    return {"values": _listed(x.values), "bounds": list(x.bounds), **grid}
+    return {"values": x.values, "bounds": x.bounds} | ({} if x.grid is None else {"grid": x.grid})
 
 
 def _write_logits(x: LogitKDE) -> dict[str, Any]:
-    return {"logits": _listed(x.logits), "labels": _listed(x.labels), "variant": x.variant}
+    return {"logits": x.logits, "labels": x.labels, "variant": x.variant}
 
 
-_FORMS = {
-    "parametric": _Form(
-        Parametric, ("name",), (), _read_parametric, lambda x: {"name": x.name, **_numbers(x.parameters)}
-    ),
-    "mixture": _Form(Mixture, ("components", "weights"), (), _read_mixture, _write_mixture),
-    "empirical": _Form(Empirical, ("values",), (), Empirical, lambda x: {"values": _listed(x.values)}),
-    "rows": _Form(EmpiricalRows, ("y_true",), ("y_pred", "y_score", "n_classes"), EmpiricalRows, _write_rows),
-    "targets": _Form(
-        EmpiricalTargets,
-        ("y_true", "y_pred"),
-        (),
-        EmpiricalTargets,
-        lambda x: {"y_true": _listed(x.y_true), "y_pred": _listed(x.y_pred)},
-    ),
-    "cells": _Form(Cells, ("table",), (), Cells, lambda x: {"table": _listed(x.table)}),
-    "kde": _Form(AdaptiveKDE, ("values",), ("bounds", "grid"), AdaptiveKDE.fit, _write_kde),
-    "logit_kde": _Form(LogitKDE, ("logits", "labels"), ("variant",), LogitKDE.fit, _write_logits),
+KINDS: Kinds = {
+    "parametric": Form(Parametric, _read_parametric, _write_parametric, ("name",), None),
+    "mixture": Form(Mixture, _read_mixture, _write_mixture, ("components", "weights")),
+    "empirical": Empirical,
+    "rows": EmpiricalRows,
+    "targets": EmpiricalTargets,
+    "cells": Form(Cells, Cells, lambda x: {"table": x.table}, ("table",)),
+    "kde": Form(AdaptiveKDE, AdaptiveKDE.fit, _write_kde, ("values",), ("bounds", "grid")),
+    "logit_kde": Form(LogitKDE, LogitKDE.fit, _write_logits, ("logits", "labels"), ("variant",)),
 }
-
-
-def _numbers(parameters: Mapping[str, Any]) -> dict[str, float]:
-    return {name: float(value) for name, value in parameters.items()}
+"""Distributions as files hold them; estimated densities as the data from which they are estimated again."""
 
 
 def distribution_to_dict(distribution: Distribution) -> dict[str, Any]:
     """Return a dictionary of plain numbers, strings and lists that describes the distribution.
-
-    Estimated densities are written as their data, from which they are estimated again.
 
     Raises
     ------
     ValueError
         If it is a user's own, which no file can hold.
     """
-    for kind, form in _FORMS.items():
-        if isinstance(distribution, form.cls):
-            return {"kind": kind, **form.write(distribution)}
-    raise ValueError(f"{distribution.label} cannot be written to a file: it is a user's own object")
+    return encode(distribution, KINDS, defaults=True)
 
 
 def distribution_from_dict(description: Mapping[str, Any]) -> Distribution:
@@ -122,9 +88,4 @@ def distribution_from_dict(description: Mapping[str, Any]) -> Distribution:
     >>> distribution_from_dict({"kind": "parametric", "name": "beta", "a": 8, "b": 2}).label
     'beta(a=8, b=2)'
     """
-    kind, given = read_kind("a distribution", description, _FORMS)
-    form = _FORMS[kind]
-    # The keys of a parametric law are those of SciPy's distribution, which knows them.
-    known = given if kind == "parametric" else (*form.needs, *form.allows)
-    check_keys(f"a distribution of kind {kind!r}", given, form.needs, known)
-    return form.read(**given)
+    return decode(description, KINDS, what="a distribution")

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.checks import hint
+from jaxci.checks import hint, shown
 from jaxci.distributions.laws import LEVEL_NOISE, Law, MixtureLaw, ValueDistribution
 from jaxci.distributions.tables import TAIL, AliasTable, Lattice, QuantileTable, Table, float_type
 from jaxci.records import record, static
@@ -83,16 +83,21 @@ def _checked(name: str, parameters: tuple[tuple[str, float], ...]) -> Any:
 @functools.lru_cache(maxsize=256)
 def _table(name: str, shapes: tuple[tuple[str, float], ...]) -> Table | None:
     """Table of the standard law; None where ``jax.random`` draws it."""
-    if name in _DIRECT:
-        return None
-    law = _checked(name, shapes)
+    return None if name in _DIRECT else _tabulated(_checked(name, shapes), name)
+
+
+def _tabulated(law: Any, name: str) -> Table:
+    """Tabulate a frozen law of scipy.stats."""
     if not _is_discrete(law.dist):
         return QuantileTable.of(law, name)
     low = max(law.ppf(TAIL), law.support()[0])
     if not law.sf(low + _WIDEST_LATTICE) <= 10 * TAIL:
         raise ValueError(f"{name} cannot be drawn from: its values from {low:g} on are too many to list")
     high = min(law.isf(TAIL), law.support()[1], low + _WIDEST_LATTICE)
-    return Lattice(float(low), AliasTable.of(law.pmf(np.arange(low, high + 1))))
+    masses = law.pmf(np.arange(low, high + 1))
+    if not masses.sum() > 1 - 1e-9:
+        raise ValueError(f"{name} cannot be drawn from: its values must be whole numbers from {low:g} on")
+    return Lattice(float(low), AliasTable.of(masses))
 
 
 class ScipyLaw(Law):
@@ -224,6 +229,63 @@ class Parametric(ValueDistribution):
         loc, scale = given.pop("loc", 0.0), given.pop("scale", 1.0)
         standard = self.table.draw(key, n) if self.table is not None else _DIRECT[self.name](key, (n,), dtype, **given)
         return jnp.asarray(loc + scale * standard, dtype)
+
+
+@record
+class FrozenLaw(ValueDistribution):
+    """A frozen law whose family is no member of scipy.stats: of a user's own subclass, or of given masses.
+
+    Drawn through a table with the error of :class:`Parametric`'s; no file can hold it. A law whose
+    density jumps within the support, as a histogram's, is refused: the table would miss the jumps.
+
+    Parameters
+    ----------
+    frozen : scipy.stats.rv_frozen
+    """
+
+    frozen: Any = static()
+    table: Any = dataclasses.field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.table is None:
+            object.__setattr__(self, "table", _tabulated(self.frozen, self.label))
+
+    @property
+    def label(self) -> str:
+        """Name of the family's class."""
+        return type(self.frozen.dist).__name__
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Ends of the support."""
+        return self.law().support()
+
+    def law(self) -> ScipyLaw:
+        """Return the law, in double precision on the host."""
+        return ScipyLaw(self.frozen)
+
+    def draw(self, key: jax.Array, n: int) -> jax.Array:
+        """Draw ``n`` values (n,)."""
+        return jnp.asarray(self.table.draw(key, n), float_type())
+
+
+def from_frozen(frozen: Any) -> Parametric | FrozenLaw:
+    """Return a frozen law of scipy.stats as a distribution.
+
+    Raises
+    ------
+    ValueError
+        If its parameters are arrays, or it cannot be drawn from.
+    """
+    family = frozen.dist
+    known = (*_shape_names(family), "loc") if _is_discrete(family) else (*_shape_names(family), "loc", "scale")
+    parameters = {**dict(zip(known, frozen.args, strict=False)), **frozen.kwds}
+    for key, value in parameters.items():
+        if np.ndim(value):
+            raise ValueError(f"parameters of a frozen distribution must be numbers; got {key}={shown(value)}")
+    if family.name in _names() and type(family) is type(_family(family.name)):
+        return Parametric(family.name, parameters)
+    return FrozenLaw(frozen)
 
 
 @record

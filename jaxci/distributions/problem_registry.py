@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from jaxci.checks import check_keys, hint, read_kind
+from jaxci.checks import hint
 from jaxci.distributions.problem_files import FileProblem
 from jaxci.distributions.problems import (
     BatesClassification,
@@ -19,7 +18,7 @@ from jaxci.distributions.problems import (
     HighDimensional,
     Problem,
 )
-from jaxci.records import settings
+from jaxci.records import decode, encode, settings
 
 PROBLEMS: dict[str, Callable[[], Problem]] = {
     **{f"bates_classif_{d}": functools.partial(BatesClassification, d) for d in (20, 100)},
@@ -70,11 +69,7 @@ def problem_to_dict(problem: Problem | FileProblem) -> dict[str, Any]:
     ValueError
         If it is of a user's own class.
     """
-    for kind, cls in _KINDS.items():
-        if type(problem) is cls:
-            values = {name: x.tolist() if hasattr(x, "tolist") else x for name, x in settings(problem).items()}
-            return {"kind": kind, **values}
-    raise ValueError(f"{type(problem).__name__} cannot be written to a file: it is a user's own class")
+    return encode(problem, _KINDS, defaults=True)
 
 
 def problem_from_dict(description: Mapping[str, Any]) -> Problem | FileProblem:
@@ -90,8 +85,4 @@ def problem_from_dict(description: Mapping[str, Any]) -> Problem | FileProblem:
     >>> problem_label(problem_from_dict({"kind": "bates_regression", "n_features": 100}))
     'bates_regr_100'
     """
-    kind, given = read_kind("a problem", description, _KINDS)
-    fields = dataclasses.fields(_KINDS[kind])
-    needs = [field.name for field in fields if field.default is dataclasses.MISSING]
-    check_keys(f"a problem of kind {kind!r}", given, needs, [field.name for field in fields])
-    return _KINDS[kind](**given)
+    return decode(description, _KINDS, what="a problem")

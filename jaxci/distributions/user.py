@@ -8,11 +8,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.stats.distributions import rv_frozen
 
 from jaxci.distributions.base import COLUMNS, Distribution
+from jaxci.distributions.parametric import from_frozen
 from jaxci.distributions.tables import float_type
 from jaxci.records import record, static
 from jaxci.statistics.base import Statistic
+
+_CLASSES = {"labels": ("y_true", "y_pred"), "scores": ("y_true",)}
+"""Columns of class codes, by kind."""
 
 
 @record
@@ -27,10 +32,10 @@ class UserDistribution(Distribution):
     ----------
     source : object
         Hashable; programs are compiled anew for each object.
-    kind : {"values", "labels", "scores"}
-        What it draws.
+    kind : {"values", "labels", "scores", "targets"}
+        What it draws; targets are real numbers, true and predicted.
     n_classes : int
-        K; at least 2 for labels and scores.
+        K; at least 2 for labels and scores, which alone have classes.
     """
 
     source: Any = static()
@@ -42,10 +47,10 @@ class UserDistribution(Distribution):
             raise ValueError(f"a distribution must have a method sample(key, n); got {type(self.source).__name__}")
         if self.kind not in COLUMNS:
             raise ValueError(f"kind must be one of {', '.join(COLUMNS)}; got {self.kind!r}")
-        if self.n_classes != 0 if self.kind == "values" else self.n_classes < 2:
+        if self.n_classes < 2 if self.kind in _CLASSES else self.n_classes != 0:
             raise ValueError(
-                f"n_classes must be 0 for values and at least 2 for labels and scores; got {self.n_classes} "
-                f"for {self.kind}"
+                f"n_classes must be at least 2 for labels and scores and 0 for values and targets; "
+                f"got {self.n_classes} for {self.kind}"
             )
         try:
             hash(self.source)
@@ -82,7 +87,7 @@ class UserDistribution(Distribution):
         columns = {}
         for name in names:
             shape = (n, self.n_classes) if name == "y_score" and self.n_classes > 2 else (n,)
-            type_ = float_type() if name in ("values", "y_score") else jnp.int32
+            type_ = jnp.int32 if name in _CLASSES.get(self.kind, ()) else float_type()
             columns[name] = jnp.asarray(drawn[name]).astype(type_)
             if columns[name].shape != shape:
                 raise ValueError(f"{self.label}.sample must draw {name} of shape {shape}; got {columns[name].shape}")
@@ -96,5 +101,28 @@ class UserDistribution(Distribution):
 
 
 def as_distribution(source: Any, kind: str = "values", n_classes: int = 0) -> Distribution:
-    """Return ``source`` if it is a distribution, else wrap an object that has ``sample(key, n)``."""
-    return source if isinstance(source, Distribution) else UserDistribution(source, kind, n_classes)
+    """Return what is meant by ``source`` where a distribution is asked for.
+
+    Parameters
+    ----------
+    source : object
+        A distribution of :mod:`jaxci.distributions`; a frozen law of ``scipy.stats``, such as
+        ``scipy.stats.beta(8, 2)``: :class:`Parametric` of its name and parameters, or
+        :class:`FrozenLaw` where its family is no member of ``scipy.stats``; or an object that has
+        ``sample(key, n)``: :class:`UserDistribution`.
+    kind : {"values", "labels", "scores", "targets"}
+        What such an object draws.
+    n_classes : int
+        K of such an object.
+
+    Examples
+    --------
+    >>> import scipy.stats
+    >>> as_distribution(scipy.stats.beta(8, b=2, scale=3)).label
+    'beta(a=8, b=2, scale=3)'
+    """
+    if isinstance(source, Distribution):
+        return source
+    if isinstance(source, rv_frozen):
+        return from_frozen(source)
+    return UserDistribution(source, kind, n_classes)

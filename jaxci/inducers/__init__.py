@@ -7,7 +7,7 @@ from jaxci.inducers.lasso import ElasticNet, Lasso
 from jaxci.inducers.linear import Constant, Linear, Ridge
 from jaxci.inducers.logistic import Logistic
 from jaxci.inducers.mlp import MLP
-from jaxci.inducers.registry import INDUCERS, inducer
+from jaxci.inducers.registry import INDUCERS, as_inducer, inducer
 from jaxci.inducers.tree import Tree
 from jaxci.inducers.tuned import Tuned
 
@@ -26,6 +26,7 @@ __all__ = [
     "Ridge",
     "Tree",
     "Tuned",
+    "as_inducer",
     "fit_predict",
     "inducer",
 ]

@@ -16,7 +16,7 @@ from jaxci.inducers.logistic import Logistic
 from jaxci.inducers.mlp import MLP
 from jaxci.inducers.tree import Tree
 from jaxci.inducers.tuned import Tuned
-from jaxci.records import settings
+from jaxci.records import decode, encode, written
 
 INDUCERS: dict[str, type[Any]] = {
     "constant": Constant,
@@ -51,11 +51,10 @@ def inducer(name: str, **fields: Any) -> Inducer:
     if name not in INDUCERS:
         raise ValueError(f"there is no learner {name!r}{hint(name, INDUCERS)}")
     tuning = {key: fields.pop(key) for key in ("tune", "values", "n_folds") if key in fields}
-    known = [field.name for field in dataclasses.fields(INDUCERS[name])]
-    for key in (*fields, *([tuning["tune"]] if "tune" in tuning else [])):
-        if key not in known:
-            raise ValueError(f"the learner {name!r} has no field {key!r}{hint(key, known)}")
-    made: Inducer = INDUCERS[name](**{k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()})
+    made: Inducer = decode({"name": name, **fields}, INDUCERS, key="name", what="a learner")
+    known = [field.name for field in dataclasses.fields(made)]  # type: ignore[arg-type]
+    if "tune" in tuning and tuning["tune"] not in known:
+        raise ValueError(f"the learner {name!r} has no field {tuning['tune']!r}{hint(tuning['tune'], known)}")
     if not tuning:
         return made
     if "tune" not in tuning or "values" not in tuning:
@@ -67,19 +66,50 @@ def inducer(name: str, **fields: Any) -> Inducer:
 def inducer_to_dict(learner: Inducer) -> dict[str, Any]:
     """Return the arguments of :func:`inducer` that make it again; a user's own class is refused."""
     if isinstance(learner, Tuned):
-        tuning = {"tune": learner.field, "values": list(learner.values), "n_folds": learner.n_folds}
+        tuning = {"tune": learner.field, "values": written(learner.values), "n_folds": learner.n_folds}
         return {**inducer_to_dict(learner.base), **tuning}
-    for name, cls in INDUCERS.items():
-        if type(learner) is cls:
-            plain = settings(learner)
-            return {"name": name, **{k: list(v) if isinstance(v, tuple) else v for k, v in plain.items()}}
-    raise ValueError(f"{type(learner).__name__} cannot be written to a file: it is a user's own class")
+    return encode(learner, INDUCERS, key="name", defaults=True)
 
 
-def inducer_from_dict(description: str | Mapping[str, Any]) -> Inducer:
-    """Return the learner that a name, or a table with ``name`` and fields, describes."""
-    if isinstance(description, str):
-        return inducer(description)
-    if not isinstance(description, Mapping) or "name" not in description:
-        raise ValueError(f"a learner must be a name or a table with a key 'name'; got {description!r}")
-    return inducer(**description)
+def _number(text: str) -> Any:
+    """Return the number or the numbers that a text holds, or else the text."""
+    if "," in text:
+        return [_number(part.strip()) for part in text.split(",")]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def as_inducer(source: Any) -> Any:
+    """Return the learner that ``source`` stands for: itself where it is one, or an estimator.
+
+    Parameters
+    ----------
+    source : Inducer, estimator, str or mapping
+        A text is a name, and after colons fields of it: ``"ridge:alpha=2"``,
+        ``"ridge:tune=alpha:values=0.1,1,10"``. A table has the arguments of :func:`inducer`.
+
+    Raises
+    ------
+    ValueError
+        If the name or a field is unknown.
+
+    Examples
+    --------
+    >>> as_inducer("ridge:alpha=0.1")
+    Ridge(alpha=0.1)
+    """
+    if isinstance(source, str):
+        name, *fields = source.split(":")
+        pairs = [field.partition("=") for field in fields]
+        if any(not sign for _, sign, _ in pairs):
+            raise ValueError(f"a learner must be written NAME or NAME:field=value:...; got {source!r}")
+        return inducer(name.strip(), **{field.strip(): _number(value.strip()) for field, _, value in pairs})
+    if isinstance(source, Mapping):
+        if "name" not in source:
+            raise ValueError(f"a learner must be a name or a table with a key 'name'; got {source!r}")
+        return inducer(**source)
+    return source

@@ -7,14 +7,14 @@ from typing import NamedTuple
 from jaxci.intervals.auc import DeLongLogit
 from jaxci.intervals.base import Method, Tails
 from jaxci.intervals.bootstrap import Basic, Percentile
-from jaxci.intervals.capabilities import is_mean, is_proportion
 from jaxci.intervals.exact import Exact
 from jaxci.intervals.parametric import Delta, T
 from jaxci.intervals.proportion import Wilson
 from jaxci.intervals.quantile import OrderStatistic, needs_rows, smallest_n
-from jaxci.resampling.engine import Layout
-from jaxci.statistics.base import Statistic
+from jaxci.statistics.base import MomentStatistic, RankedStatistic, Statistic, is_proportion
+from jaxci.statistics.layout import Layout
 from jaxci.statistics.ranking import AveragePrecisionMulticlass
+from jaxci.statistics.summary import MeanStatistic, is_mean
 
 MOST_DRAWS = 4e9
 """Above so many draws (units times resamples) a smooth statistic gets the delta interval."""
@@ -34,11 +34,6 @@ def _scale(statistic: Statistic) -> str:
     return {(0.0, 1.0): "logit", (-1.0, 1.0): "fisher"}.get(statistic.bounds, "natural")
 
 
-def is_averaged(statistic: Statistic) -> bool:
-    """Whether the statistic averages over classes."""
-    return getattr(statistic, "average", "binary") in ("macro", "weighted", "micro")
-
-
 def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails) -> Choice:
     """Choose the interval method for ``statistic`` from the data's layout and size."""
     if not layout.plain:
@@ -50,7 +45,7 @@ def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails)
         return Choice(DeLongLogit(), "a ROC AUC of independent rows: DeLong on the logit scale stays in [0, 1]")
     if is_mean(statistic) and n < SMALL_MEAN:
         return Choice(T(), f"a mean with n < {SMALL_MEAN}")
-    if hasattr(statistic, "row_values"):
+    if isinstance(statistic, MeanStatistic):
         return Choice(
             Exact(endpoints="bca"),
             "a mean (or its root): BCa endpoints of the exact bootstrap distribution, free of Monte-Carlo error",
@@ -67,11 +62,15 @@ def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails)
             Exact(),
             f"a quantile; the order-statistic interval {needs_rows(need)} at this level, so the exact bootstrap",
         )
-    if statistic.smooth and statistic.road not in ("cells", "any") and n * float(n_resamples) > MOST_DRAWS:
+    if (
+        statistic.smooth
+        and isinstance(statistic, MomentStatistic | RankedStatistic)
+        and n * float(n_resamples) > MOST_DRAWS
+    ):
         return _delta(statistic, n)
     if isinstance(statistic, AveragePrecisionMulticlass) and statistic.average == "macro":
         return Choice(Basic(), "macro-averaged average precision: percentile and BCa undercover, basic does better")
-    if is_averaged(statistic):
+    if statistic.averages_classes:
         return Choice(Percentile(), "an averaged metric: the percentile bootstrap")
     return Choice(Percentile(), "no formula for this statistic: the percentile bootstrap")
 

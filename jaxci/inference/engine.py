@@ -10,21 +10,25 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.inference.choice import choose
-from jaxci.inference.evidence import error_or_zero, gather, rounding, row_values_of, standard_error, trials_of
+from jaxci.inference.evidence import count_trials, error_or_zero, gather, rounding, row_values_of, standard_error
+from jaxci.inference.program import Program, RowReader
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.remarks import size_remarks
-from jaxci.inference.request import Entry, Request, by_shared_table, by_table, program_order, programs
+from jaxci.inference.replicate import Replicates, replicate
+from jaxci.inference.request import Entry, Request, by_shared_table, by_table, programs, table_program, unit_program
 from jaxci.inference.settings import Settings
+from jaxci.inference.slopes import FirstOrder, first_order, of_mean
+from jaxci.inference.slopes import estimates as program_estimates
+from jaxci.inference.slopes import slopes as program_slopes
 from jaxci.intervals.base import Bounds
 from jaxci.intervals.bootstrap import smallest_bank
-from jaxci.intervals.capabilities import is_mean
 from jaxci.intervals.registry import applicable_methods, check_known, method_by_name
 from jaxci.printing import ConfidenceInterval, IntervalResult
-from jaxci.resampling import engine
-from jaxci.resampling.bank import Scheme
-from jaxci.resampling.engine import Influence, Layout, Program, Replicates
+from jaxci.resampling.bank import Scheme, make_scheme
 from jaxci.statistics.base import Sample
 from jaxci.statistics.custom import HostFunction
+from jaxci.statistics.layout import Layout
+from jaxci.statistics.summary import MeanStatistic, is_mean
 
 PURPOSE_UNITS, PURPOSE_CELLS = 0, 1
 
@@ -37,51 +41,49 @@ def intervals(
 ) -> list[IntervalResult]:
     """Compute one interval a request, all from one bank of resamples."""
     with jax.enable_x64(True):
-        order = _row_order(requests, sample)
-        if order is not None:
-            sample, layout = sample.take(order), layout.take(order)
-        items = engine.prepare([request.statistic for request in requests], sample)
-        entries = [Entry(request, item) for request, item in zip(requests, items, strict=True)]
+        reader = RowReader(sample, layout)
+        entries = [Entry.of(request, reader) for request in requests]
         for entry in entries:
             _settle_method(entry, sample, layout, settings)
         _replicate(entries, layout, settings, rng)
+        count_trials(entries, layout)
         _estimate(entries, sample, layout)
         return [_finish(entry, sample, layout, settings, rng) for entry in entries]
-
-
-def _row_order(requests: Sequence[Request], sample: Sample) -> np.ndarray | None:
-    """Order in which the first sorted statistic needs no gather per resample."""
-    for request in requests:
-        keys = request.statistic.sort_keys(sample)
-        if keys is not None:
-            return np.argsort(keys, kind="stable")
-    return None
 
 
 def _estimate(entries: Sequence[Entry], sample: Sample, layout: Layout) -> None:
     """Fill in the estimates that no bank has given, and derivatives where a method reads them."""
     for entry in entries:
-        if isinstance(entry.statistic, HostFunction):
-            entry.estimate = entry.statistic.value(entry.item.prepared, np.ones(layout.n))
-        elif layout.plain and hasattr(entry.statistic, "row_values") and math.isnan(entry.estimate):
-            mean = float(np.mean(row_values_of(entry.statistic, sample)))
-            entry.estimate = math.sqrt(mean) if getattr(entry.statistic, "link", "") == "sqrt" else mean
-    devices = [entry for entry in entries if not isinstance(entry.statistic, HostFunction)]
+        statistic = entry.statistic
+        if entry.on_host:
+            entry.estimate = float(statistic.value(entry.prepared, np.ones(layout.n)))  # type: ignore[arg-type]
+        elif layout.plain and isinstance(statistic, MeanStatistic):
+            found, first = of_mean(row_values_of(statistic, sample), statistic.link == "sqrt")
+            if math.isnan(entry.estimate):
+                entry.estimate = float(found)
+            _settle_slopes(entry, first, layout)
+    devices = [entry for entry in entries if not entry.on_host and not _is_plain_mean(entry, layout)]
     differentiated = [entry for entry in devices if entry.needs_slopes]
     plain = [entry for entry in devices if not entry.needs_slopes and math.isnan(entry.estimate)]
-    for group, slopes in ((differentiated, True), (plain, False)):
-        for program, members in programs(group, layout):
-            if slopes:
-                found: Influence = engine.influence(program)
-                for position, entry in enumerate(members):
-                    if math.isnan(entry.estimate):
-                        entry.estimate = float(found.estimates[position])
-                    entry.standard_error = error_or_zero(float(found.standard_errors[position]), entry, layout)
-                    varies = entry.standard_error > 0
-                    entry.acceleration = float(found.accelerations[position]) if varies else math.nan
-            else:
-                for entry, value in zip(members, engine.estimates(program), strict=True):
-                    entry.estimate = float(value)
+    for program, members in programs(differentiated, layout):
+        values, slopes = (np.asarray(x) for x in program_slopes(program))
+        first = first_order(slopes, np.asarray(program.multiplicity))
+        for position, entry in enumerate(members):
+            if math.isnan(entry.estimate):
+                entry.estimate = float(values[position])
+            _settle_slopes(entry, FirstOrder(first.standard_error[position], first.acceleration[position]), layout)
+    for program, members in programs(plain, layout):
+        for entry, value in zip(members, np.asarray(program_estimates(program)), strict=True):
+            entry.estimate = float(value)
+
+
+def _is_plain_mean(entry: Entry, layout: Layout) -> bool:
+    return layout.plain and isinstance(entry.statistic, MeanStatistic)
+
+
+def _settle_slopes(entry: Entry, first: FirstOrder, layout: Layout) -> None:
+    entry.standard_error = error_or_zero(float(first.standard_error), entry, layout)
+    entry.acceleration = float(first.acceleration) if entry.standard_error > 0 else math.nan
 
 
 def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Settings) -> None:
@@ -141,41 +143,35 @@ def _replicate(entries: Sequence[Entry], layout: Layout, settings: Settings, rng
         return
     for entry in drawing:
         _check_bank(entry, settings)
-    scheme = engine.make_scheme(layout, settings.resampling, settings.resample_size)
-    cells, rest = _split_cells(drawing, layout, settings, scheme)
-    hosted = [entry for entry in rest if isinstance(entry.statistic, HostFunction)]
-    rest = [entry for entry in rest if entry not in hosted]
-    for group in by_shared_table(cells):
-        program = engine.cell_program([entry.item for entry in group], layout)
-        _draw(group, program, PURPOSE_CELLS, settings, rng)
+    scheme = make_scheme(layout, settings.resampling, settings.resample_size)
+    tables = [entry for entry in drawing if _by_cells(entry, layout, settings)]
+    hosted = [entry for entry in drawing if entry.on_host]
+    rest = [entry for entry in drawing if entry not in tables and entry not in hosted]
+    for group in by_shared_table(tables):
+        program, cells = table_program(group, layout)
+        _draw(group, program, cells, PURPOSE_CELLS, settings, rng)
     if rest:
-        program = engine.unit_program([entry.item for entry in rest], layout, scheme)
-        _draw(program_order(rest, program), program, PURPOSE_UNITS, settings, rng)
+        _draw(rest, unit_program(rest, layout), scheme, PURPOSE_UNITS, settings, rng)
     for entry in hosted:
         entry.replicates = host_replicates(entry, layout, scheme, settings, rng)
 
 
-def _split_cells(
-    entries: Sequence[Entry], layout: Layout, settings: Settings, scheme: Scheme
-) -> tuple[list[Entry], list[Entry]]:
-    """Decide which statistics resample their table and which read the bank of units."""
-    able = [entry for entry in entries if by_table(entry, layout) and settings.plain]
-    if not able:
-        return [], list(entries)
-    rest = [entry for entry in entries if entry not in able]
-    strata = 1 if layout.strata is None else int(layout.strata.max()) + 1
-    width = sum(group[0].item.prepared.size for group in by_shared_table(able))
-    by_cells = CELL_COST * width * strata * settings.n_resamples + PROGRAM_COST
-    by_units = PRODUCT_COST * layout.n * width * settings.n_resamples
-    if not rest:  # otherwise the bank of units is drawn anyway
-        by_units += DRAW_COST * layout.n * settings.n_resamples
-    return (able, rest) if by_cells < by_units else ([], list(entries))
+def _by_cells(entry: Entry, layout: Layout, settings: Settings) -> bool:
+    """Decide whether a statistic resamples its table or reads the bank of units, whatever else is asked for."""
+    if not (settings.plain and by_table(entry, layout)):
+        return False
+    width = entry.prepared.size
+    by_cells = CELL_COST * width * layout.n_strata * settings.n_resamples + PROGRAM_COST
+    return by_cells < (PRODUCT_COST * width + DRAW_COST) * layout.n * settings.n_resamples
 
 
-def _draw(entries: Sequence[Entry], program: Program, purpose: int, settings: Settings, rng: Randomness) -> None:
+def _draw(
+    entries: Sequence[Entry], program: Program, scheme: Scheme, purpose: int, settings: Settings, rng: Randomness
+) -> None:
     errors = any("pivots" in entry.needs for entry in entries)
-    found: Replicates = engine.replicate(
+    found: Replicates = replicate(
         program,
+        scheme,
         jax.random.fold_in(rng.key, purpose),
         settings.n_resamples,
         errors=errors,
@@ -199,7 +195,7 @@ def host_replicates(entry: Entry, layout: Layout, scheme: Scheme, settings: Sett
         units = np.asarray(draw(jnp.int32(start)))
         rows = units[:, : layout.n] if layout.units is None else units[:, layout.units]
         for weights in rows[: settings.n_resamples - start]:
-            found.append(float(entry.statistic.value(entry.item.prepared, weights)))
+            found.append(float(entry.statistic.value(entry.prepared, weights)))
         if settings.progress is not None:
             settings.progress(len(found), settings.n_resamples)
     return np.array(found)
@@ -218,7 +214,7 @@ def within_range(
     if np.isnan(found.low) or np.isnan(found.high):
         missing = f"the {method} interval does not exist on these data; use 'percentile'"
         return Bounds(math.nan, math.nan), remarks or (missing,)
-    low, high = (min(max(float(end), bottom), top) for end in found)
+    low, high = (min(max(float(np.squeeze(end)), bottom), top) for end in found)
     slack = rounding(low, high, bottom, top)
     clipped = found.low < bottom - slack or found.high > top + slack
     if clipped:
@@ -237,12 +233,12 @@ def _bounds(
     assert method is not None
     if math.isnan(entry.estimate):
         return Bounds(math.nan, math.nan), (undefined(entry.request.name, entry.statistic.task),), math.nan
-    trials = trials_of(entry, layout)
+    trials = entry.trials
     if trials is not None and trials.nobs == 0:
         name = entry.request.name
         remark = f"{name} is a share of no rows at all (0/0): the estimate is zero_division, and could be anything"
         return Bounds(*ends), (*entry.remarks, remark), math.nan
-    evidence = gather(entry, sample, layout, trials, rng)
+    evidence = gather(entry, sample, layout, rng)
     found, remarks = within_range(*method.interval(evidence, settings.tails), *ends, method.name)
     seen = [] if entry.replicates is None else _bank_remarks(entry, settings)
     return found, (*entry.remarks, *remarks, *seen), standard_error(entry, evidence)
@@ -259,7 +255,7 @@ def _finish(entry: Entry, sample: Sample, layout: Layout, settings: Settings, rn
         estimate=entry.estimate,
         confidence_interval=ConfidenceInterval(bounds.low, bounds.high),
         standard_error=error,
-        method=entry.method.name,
+        method=entry.method,
         reason=entry.reason,
         confidence_level=settings.confidence_level,
         alternative=settings.alternative,
@@ -283,7 +279,7 @@ def _bank_remarks(entry: Entry, settings: Settings) -> list[str]:
             f"the statistic was undefined in {undefined_in} of {settings.n_resamples} resamples "
             f"({100 * undefined_in / settings.n_resamples:.3g}%); the interval is read from the others"
         )
-    if entry.absent > undefined_in and hasattr(entry.statistic, "absent_class"):
+    if entry.absent > undefined_in and entry.statistic.absent_class is not None:
         remarks.append(
             f"a class was absent from {entry.absent} of {settings.n_resamples} resamples; "
             "see absent_class for what they count as"

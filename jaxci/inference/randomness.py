@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.checks import shown
+from jaxci.resampling.threads import begin
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +48,10 @@ def randomness(rng: Any) -> Randomness:
     ------
     TypeError
         If ``rng`` is none of these.
+    RuntimeError
+        In a process forked from one that had computed (:func:`~jaxci.resampling.threads.begin`).
     """
+    begin()
     if rng is None:
         seed = secrets.randbits(62)
     elif isinstance(rng, np.random.Generator):

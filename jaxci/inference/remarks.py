@@ -7,13 +7,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from jaxci.inference.choice import is_averaged
-from jaxci.intervals.capabilities import is_mean
 from jaxci.printing import JaxciWarning
-from jaxci.resampling.engine import Layout
-from jaxci.statistics.base import Sample, Statistic
-from jaxci.statistics.classification import Accuracy, BalancedAccuracy, ErrorRate
-from jaxci.statistics.ranking import AveragePrecision, AveragePrecisionMulticlass, RocAuc, RocAucMulticlass
+from jaxci.statistics.base import Sample, Statistic, has_fixed_trials
+from jaxci.statistics.layout import Layout
+from jaxci.statistics.summary import is_mean
 
 FEW_CLUSTERS = 10
 """Below so many clusters every interval gets a remark."""
@@ -41,23 +38,14 @@ def layout_remarks(layout: Layout) -> list[str]:
     return remarks
 
 
-_SMALL: dict[type[Statistic], tuple[int, str]] = {
-    BalancedAccuracy: (50, "balanced accuracy"),
-    RocAuc: (25, "AUC"),
-    RocAucMulticlass: (25, "AUC"),
-    AveragePrecision: (25, "average precision"),
-    AveragePrecisionMulticlass: (25, "average precision"),
-}
-
-
 def size_remarks(statistic: Statistic, sample: Sample, n: int, values: np.ndarray | None) -> list[str]:
     """Warn below the sizes at which studies found 92.5% coverage of 95% intervals, and of rare classes."""
     remarks = []
-    if type(statistic) in _SMALL:
-        least, what = _SMALL[type(statistic)]
+    if statistic.least_n is not None:
+        least, what = statistic.least_n
         if n < least:
             remarks.append(f"n = {n} is below {least}, where intervals for {what} cover less than they say")
-    elif is_averaged(statistic) and n < 50:
+    elif statistic.averages_classes and n < 50:
         remarks.append(f"n = {n} is below 50, where intervals for averaged metrics cover less than they say")
     elif is_mean(statistic) and values is not None and n >= 3:
         sd = float(np.std(values))
@@ -69,6 +57,6 @@ def size_remarks(statistic: Statistic, sample: Sample, n: int, values: np.ndarra
     if sample.n_classes >= 2 and sample.y_true is not None and statistic.task in ("binary", "multiclass"):
         counts = np.bincount(sample.y_true, minlength=sample.n_classes)
         rare = counts[counts > 0].min(initial=n)
-        if 0 < rare < 10 and n >= 20 and not isinstance(statistic, Accuracy | ErrorRate):
+        if 0 < rare < 10 and n >= 20 and not has_fixed_trials(statistic):
             remarks.append(f"a class has only {int(rare)} cases: intervals that depend on it are rough")
     return remarks

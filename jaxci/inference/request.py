@@ -1,19 +1,21 @@
-"""Statistics on their way to an interval, and the programs that evaluate them together."""
+"""What is asked for: a statistic under a name, with an interval method; and its state on the way to an interval."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxci.inference import program
+from jaxci.inference.program import Program, RowReader, Rows
 from jaxci.intervals.base import Method
-from jaxci.intervals.exact import Exact
-from jaxci.resampling import engine
-from jaxci.resampling.engine import Item, Layout, Program
-from jaxci.statistics.base import Statistic
+from jaxci.resampling.bank import CellBootstrap
+from jaxci.statistics.base import Statistic, TableStatistic, padded
+from jaxci.statistics.custom import HostFunction
+from jaxci.statistics.layout import Layout
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,26 +28,45 @@ class Request:
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
+class Trials(NamedTuple):
+    """Successes and trials of a proportion, weighted."""
+
+    successes: float
+    nobs: float
+
+
 @dataclasses.dataclass
 class Entry:
-    """Working state of one request."""
+    """Working state of one request: ``prepared`` data, and how their ``rows`` weigh."""
 
     request: Request
-    item: Item
+    prepared: Any
+    rows: Rows
     estimate: float = math.nan
     standard_error: float = math.nan
     acceleration: float = math.nan
     method: Method | None = None
     reason: str = "asked for"
+    trials: Trials | None = None
     replicates: np.ndarray | None = None
     errors: np.ndarray | None = None
     absent: int = 0
     remarks: list[str] = dataclasses.field(default_factory=list)
 
+    @classmethod
+    def of(cls, request: Request, reader: RowReader) -> Entry:
+        """Prepare the data of a request."""
+        return cls(request, *reader.prepared(request.statistic))
+
     @property
     def statistic(self) -> Statistic:
         """The statistic asked for."""
         return self.request.statistic
+
+    @property
+    def on_host(self) -> bool:
+        """Whether the statistic is a function that is called on the host."""
+        return isinstance(self.statistic, HostFunction)
 
     @property
     def needs(self) -> frozenset[str]:
@@ -54,48 +75,48 @@ class Entry:
         return self.method.needs
 
     @property
+    def by_jackknife(self) -> bool:
+        """Whether the method asks for the acceleration from leave-one-out values."""
+        assert self.method is not None
+        return self.method.by_jackknife
+
+    @property
     def needs_slopes(self) -> bool:
         """Whether derivatives in the weights are wanted."""
         if "standard_error" in self.needs:
             return True
-        if isinstance(self.method, Exact) or not self.statistic.smooth:
-            return False
-        return "acceleration" in self.needs and not by_jackknife(self.method)
+        return "acceleration" in self.needs and self.statistic.smooth and not self.by_jackknife
 
 
-def by_jackknife(method: Method | None) -> bool:
-    """Whether the method asks for the acceleration from leave-one-out values."""
-    return method is not None and method.by_jackknife
+def by_table(entry: Entry, layout: Layout) -> bool:
+    """Whether counts per cell are all that the statistic needs of the data."""
+    return isinstance(entry.statistic, TableStatistic) and layout.rows_are_units
+
+
+def table_program(entries: Sequence[Entry], layout: Layout) -> tuple[Program, CellBootstrap]:
+    """Return the program over the cells of the one table of ``entries``."""
+    return program.of_tables([entry.statistic for entry in entries], entries[0].prepared, layout)
+
+
+def unit_program(entries: Sequence[Entry], layout: Layout) -> Program:
+    """Return the program over the units of ``entries``."""
+    prepared = [(entry.prepared, entry.rows) for entry in entries]
+    return program.of_units([entry.statistic for entry in entries], prepared, layout, padded(layout.n_units))
 
 
 def programs(entries: Sequence[Entry], layout: Layout) -> list[tuple[Program, list[Entry]]]:
     """Programs that evaluate ``entries`` without resampling: tables by their cells, the rest by units."""
     tables = [entry for entry in entries if by_table(entry, layout)]
     rest = [entry for entry in entries if not by_table(entry, layout)]
-    found = [(engine.cell_program([e.item for e in group], layout), group) for group in by_shared_table(tables)]
+    found = [(table_program(group, layout)[0], group) for group in by_shared_table(tables)]
     if rest:
-        program = engine.unit_program([entry.item for entry in rest], layout, engine.make_scheme(layout))
-        found.append((program, program_order(rest, program)))
+        found.append((unit_program(rest, layout), rest))
     return found
-
-
-def by_table(entry: Entry, layout: Layout) -> bool:
-    """Whether counts per cell are all that the statistic needs of the data."""
-    return engine.is_cells(entry.item.prepared) and layout.units is None and layout.row_weights is None
 
 
 def by_shared_table(entries: Sequence[Entry]) -> list[list[Entry]]:
     """Group entries that share one table."""
     groups: dict[int, list[Entry]] = {}
     for entry in entries:
-        groups.setdefault(id(entry.item.prepared), []).append(entry)
+        groups.setdefault(id(entry.prepared), []).append(entry)
     return list(groups.values())
-
-
-def program_order(entries: Sequence[Entry], program: Program) -> list[Entry]:
-    """Entries in the order in which a program lists its statistics: linear ones first."""
-    if not program.general:
-        return list(entries)
-    general = {id(item.prepared) for item in program.general}
-    linear = [entry for entry in entries if id(entry.item.prepared) not in general]
-    return linear + [entry for entry in entries if id(entry.item.prepared) in general]

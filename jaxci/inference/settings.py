@@ -8,9 +8,8 @@ from typing import Any
 
 from jaxci.checks import check_alternative, check_choice, check_confidence_level, check_count
 from jaxci.intervals.base import Tails, tails
-from jaxci.resampling.engine import Layout
-
-RESAMPLING = ("bootstrap", "balanced", "bayesian")
+from jaxci.resampling.bank import RESAMPLING
+from jaxci.statistics.layout import Layout
 
 
 @dataclasses.dataclass(frozen=True)

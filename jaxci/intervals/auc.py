@@ -81,12 +81,15 @@ def _placements(y_true: ArrayLike, scores: ArrayLike) -> tuple[np.ndarray, np.nd
     n = positive.size - m
     if m == 0 or n == 0:
         raise ValueError(f"y_true must hold both classes, 0 and 1; got {m} positives and {n} negatives")
-    from scipy import stats  # heavy, and needed here only
-
-    ranks = stats.rankdata(score, axis=1)
-    below = ranks[:, positive] - stats.rankdata(score[:, positive], axis=1)
-    above = m - (ranks[:, ~positive] - stats.rankdata(score[:, ~positive], axis=1))
+    below = np.stack([_counted_below(row[positive], row[~positive]) for row in score])
+    above = np.stack([m - _counted_below(row[~positive], row[positive]) for row in score])
     return below, above
+
+
+def _counted_below(x: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Count the ``others`` (n,) below each of ``x`` (m,), ties one half."""
+    ordered = np.sort(others)
+    return (np.searchsorted(ordered, x, side="left") + np.searchsorted(ordered, x, side="right")) / 2
 
 
 def auc_evidence(y_true: ArrayLike, score: ArrayLike) -> AucEvidence:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from jaxci.checks import ALTERNATIVES
-from jaxci.records import record, static
+from jaxci.records import Named, record, static
 from jaxci.resampling.laws import BootstrapDistribution, Drawn
 from jaxci.special import namespace, ndtri
 from jaxci.statistics.base import Statistic
@@ -135,7 +135,7 @@ class Evidence:
         return namespace(self.estimate)
 
 
-class Method(abc.ABC):
+class Method(Named, abc.ABC):
     """An interval method: a frozen :func:`~jaxci.records.record`.
 
     Class attributes: ``name`` (the word users type), ``assumes_iid`` (refuses clusters, strata and
@@ -146,7 +146,6 @@ class Method(abc.ABC):
     code that says what a reader of one interval should know.
     """
 
-    name: ClassVar[str]
     assumes_iid: ClassVar[bool] = False
     leaves_range: ClassVar[bool] = False
 

@@ -255,7 +255,7 @@ def saw_tooth(
         axes.axhline(100 * level, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
         axes.set_title(f"n = {n}", loc="left", fontsize=10, color=INK)
     figure.supxlabel(f"True {name}", fontsize=10, color=INK)
-    lowest = 100 * float(np.min(table["coverage"]))
+    lowest = 100 * float(np.nanmin(table["coverage"]))
     floor = max(0.0, 100 * level - 20)
     label = f"Coverage of {100 * level:g}% intervals (%)"
     if lowest < floor:

@@ -91,7 +91,7 @@ def coverage_against_width(results: StudyTable) -> Any:
     ----------
     Schulz-Kuempel et al. (2024), section 5.3 and Figure 2.
     """
-    require(results.columns, ("relative_width", "coverage"))
+    require(results.columns, ("width_over_sd", "coverage"))
     table, level = selected_rows(results, None, None, None)
     styles = styles_of(results, "method")
     panels = groups(table, ("n",))
@@ -99,9 +99,11 @@ def coverage_against_width(results: StudyTable) -> Any:
     for axes, ((n,), where) in zip(grid, panels.items(), strict=True):
         for (method,), rows in groups(take(table, where), ("method",)).items():
             part = take(take(table, where), rows)
+            if np.isnan(part["coverage"]).all():
+                continue
             colour, marker, _ = styles[method]
-            width = float(np.nanmedian(part["relative_width"]))
-            place = width, 100 * float(np.mean(part["coverage"]))
+            width = float(np.nanmedian(part["width_over_sd"]))
+            place = width, 100 * float(np.nanmean(part["coverage"]))
             axes.plot(*place, color=colour, marker=marker, markersize=6)
             axes.annotate(method, place, (3, 3), textcoords="offset points", fontsize=6, color=INK)
         axes.axhline(100 * level, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)

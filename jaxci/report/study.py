@@ -26,7 +26,9 @@ from jaxci.coverage.analysis import (
     require,
     required_n,
     take,
+    three_quartiles,
 )
+from jaxci.coverage.tally import NO_INTERVAL
 from jaxci.printing import html_table, number
 
 COVERAGES = (0.925, 0.94)
@@ -116,7 +118,7 @@ def _text(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(_text, value))
     if isinstance(value, float | np.floating):
-        return number(float(value))
+        return "" if np.isnan(value) else number(float(value))
     return str(value)
 
 
@@ -181,11 +183,16 @@ def _pace(columns: Columns, tags: Sequence[str]) -> str:
     paces = convergence_pace(columns, tags)
     found = groups(paces, by)
     out: Columns = {name: np.array([key[j] for key in found]) for j, name in enumerate(by)}
-    three = np.array([np.quantile(paces["pace"][rows], [0.25, 0.5, 0.75]) for rows in found.values()])
+    three = np.array([three_quartiles(paces["pace"][rows]) for rows in found.values()])
     out |= {"pace_q1": three[:, 0], "pace_median": three[:, 1], "pace_q3": three[:, 2]}
-    out["largest_relative_error"] = np.array([paces["relative_error"][rows].max() for rows in found.values()])
+    out["largest_relative_error"] = np.array([_largest(paces["relative_error"][rows]) for rows in found.values()])
     told = _said("Coverage = level + pace / n, fitted by least squares to each instance; quartiles over instances.")
     return told + _listing(out, _named(tuple(out)))
+
+
+def _largest(values: np.ndarray) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.max()) if known.size else np.nan
 
 
 def _sizes(columns: Columns, tags: Sequence[str]) -> str:
@@ -233,7 +240,10 @@ def _flagged(columns: Columns) -> str:
     size = len(columns["n"])
     flags = columns.get("flags", np.full(size, "")).tolist()
     shares = columns.get("invalid", np.zeros(size)).tolist()
-    missing = [f"{100 * share:.2g}% of the intervals do not exist" if share > 0 else "" for share in shares]
+    missing = [
+        NO_INTERVAL if share == 1 else f"{100 * share:.2g}% of the intervals do not exist" if share > 0 else ""
+        for share in shares
+    ]
     remark = np.array(["; ".join(filter(None, both)) for both in zip(flags, missing, strict=True)])
     if not np.any(remark != ""):
         return _said("None.")
@@ -303,9 +313,11 @@ def _learners(results: StudyTable) -> list[str]:
     targets = [
         _picture(plots_generalization.target_coverage(results, n=n), f"Coverage of each target, n = {n}") for n in sizes
     ]
-    shown = ("coverage", "coverage_expected", "coverage_proxy", "median_width", "relative_width", "fits", "seconds")
+    shown = ("coverage", "coverage_expected", "coverage_proxy", "median_width", "width_over_sd", "fits", "seconds")
     return [
-        _said("Coverage of the risk, the expected risk and the proxy; relative width is over the sd of the estimate."),
+        _said(
+            "Coverage of the risk, the expected risk and the proxy; width over sd: median width over that of estimates."
+        ),
         _listing(results.columns, _named([*SERIES, "n", *shown, "target"])),
         *targets,
         _picture(plots_generalization.coverage_against_width(results), "Coverage of the risk against relative width"),

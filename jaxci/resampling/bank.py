@@ -15,8 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record, static
+from jaxci.resampling.kernels import count_rows
 from jaxci.resampling.multinomial import multinomial
 from jaxci.statistics.base import padded
+from jaxci.statistics.layout import Layout
 
 
 def replicate_keys(key: jax.Array, ids: jax.Array) -> jax.Array:
@@ -36,16 +38,6 @@ def scaled_words(words: jax.Array, n: jax.Array) -> jax.Array:
     ll, lh, hl, hh = low * n_low, low * n_high, high * n_low, high * n_high
     middle = (ll >> 16) + (lh & 0xFFFF) + (hl & 0xFFFF)
     return (hh + (lh >> 16) + (hl >> 16) + (middle >> 16)).astype(jnp.int32)
-
-
-def histogram(index: jax.Array, size: int, increment: jax.Array | float = 1.0) -> jax.Array:
-    """Count each row's indices (B, m) into (B, size)."""
-    rows = index.shape[0]
-    flat = index + (jnp.arange(rows, dtype=jnp.int32) * size)[:, None]
-    amount = jnp.broadcast_to(jnp.asarray(increment, float), index.shape)
-    counts = jnp.zeros(rows * size, amount.dtype)
-    counts = counts.at[flat.reshape(-1)].add(amount.reshape(-1), mode="promise_in_bounds")
-    return counts.reshape(rows, size)
 
 
 class Scheme(abc.ABC):
@@ -93,9 +85,8 @@ class Bootstrap(Scheme):
         words = jax.vmap(lambda k: jax.random.bits(k, (self.draws,), jnp.uint32))(keys)
         index = scaled_words(words, jnp.asarray(self.n))
         if self.draws <= 16:  # small sizes are not padded
-            return histogram(index, self.capacity)
-        drawn = jnp.arange(self.draws, dtype=jnp.int32) < self.size
-        return histogram(index, self.capacity, jnp.where(drawn, 1.0, 0.0)[None, :])
+            return count_rows(index, self.capacity)
+        return count_rows(index, self.capacity, jnp.arange(self.draws, dtype=jnp.int32) < self.size)
 
 
 @record
@@ -135,7 +126,7 @@ class StratifiedBootstrap(Scheme):
         words = jax.vmap(lambda k: jax.random.bits(k, (units,), jnp.uint32))(keys)
         place = self.start + scaled_words(words, jnp.asarray(self.size))
         drawn = jnp.arange(units, dtype=jnp.int32) < self.n
-        return histogram(jnp.asarray(self.members)[place], units, jnp.where(drawn, 1.0, 0.0)[None, :])
+        return count_rows(jnp.asarray(self.members)[place], units, drawn)
 
 
 @record
@@ -160,7 +151,7 @@ class BalancedBootstrap(Scheme):
         keys = replicate_keys(key, ids[:: self.block] // self.block)
         copies = jnp.tile(jnp.arange(self.n, dtype=jnp.int32), self.block)
         shuffled = jax.lax.map(lambda k: jax.random.permutation(k, copies), keys)
-        return histogram(shuffled.reshape(-1, self.n), self.n_units)
+        return count_rows(shuffled.reshape(-1, self.n), self.n_units)
 
 
 @record
@@ -223,3 +214,20 @@ class CellBootstrap(Scheme):
 def replicate_keys_of(keys: jax.Array, number: jax.Array) -> jax.Array:
     """Fold one ``number`` (a stratum, a purpose) into every key of ``keys`` (B,)."""
     return jax.vmap(lambda k: jax.random.fold_in(k, number))(keys)
+
+
+RESAMPLING = ("bootstrap", "balanced", "bayesian")
+"""Names of the ways to resample."""
+
+
+def make_scheme(layout: Layout, resampling: str = "bootstrap", resample_size: int | None = None) -> Scheme:
+    """Build the scheme named ``resampling`` for the units of ``layout``."""
+    if resampling not in RESAMPLING:
+        raise ValueError(f"resampling must be one of {', '.join(RESAMPLING)}; got {resampling!r}")
+    if resampling == "balanced":
+        return BalancedBootstrap(layout.n_units)
+    if resampling == "bayesian":
+        return BayesianBootstrap.of(layout.n_units)
+    if layout.strata is not None:
+        return StratifiedBootstrap.of(layout.strata)
+    return Bootstrap.of(layout.n_units, resample_size)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from jaxci.records import record, static
+from jaxci.records import record
 from jaxci.resampling.laws import Atoms, RankLaw, picked, rank
 from jaxci.special import namespace
 
@@ -166,30 +166,34 @@ def _rank_law(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
 class QuantileWeights:
     """Law of a sample quantile over pairs of ranks: it depends on n and q alone.
 
-    The quantile is ``x_(left) + fraction (x_(right) - x_(left))``, ranks from 0, with probability ``mass`` (m,);
-    ``single`` where it is one order statistic, so that ``left`` ascends.
+    The quantile is ``x_(left) + fraction (x_(right) - x_(left))``, ranks from 0, with probability ``mass`` (m,).
     """
 
     left: Any
     right: Any
     fraction: Any
     mass: Any
-    single: bool = static(default=False)
+
+    @property
+    def is_rank(self) -> bool:
+        """Whether the quantile is one order statistic."""
+        return self.fraction == 0.0
+
+    def rank_law(self, ordered: Any) -> RankLaw:
+        """Return the laws of the one order statistic that the quantile is, of ascending values (..., n)."""
+        mass = np.zeros(ordered.shape[-1])
+        mass[self.left] = self.mass / self.mass.sum()
+        return RankLaw(ordered, namespace(ordered).asarray(np.cumsum(mass)))
 
     def atoms(self, ordered: Any) -> Any:
         """Return the values (..., m) that the quantile takes on ascending values (..., n)."""
         start = ordered[..., self.left]
         return start + self.fraction * (ordered[..., self.right] - start)
 
-    def distribution(self, ordered: Any) -> Atoms | RankLaw:
-        """Return the laws of the quantile of ascending values (..., n), NumPy's or JAX's.
-
-        Cost O(m) a data set for a single rank, O(m log m) for pairs.
-        """
+    def distribution(self, ordered: Any) -> Atoms:
+        """Return the laws of the quantile of ascending values (..., n), NumPy's or JAX's: O(m log m) a data set."""
         xp = namespace(ordered)
         found = self.atoms(ordered)
-        if self.single:
-            return RankLaw(found, xp.cumsum(self.mass / self.mass.sum()))
         order = xp.argsort(found, axis=-1)
         support = xp.take_along_axis(found, order, axis=-1)
         masses = xp.asarray(self.mass / self.mass.sum())[order]
@@ -208,8 +212,14 @@ def quantile_weights(n: int, q: float) -> QuantileWeights:
     rounding = 4.0 * float(np.finfo(np.float64).eps) * n
     if fraction <= rounding or fraction >= 1.0 - rounding:
         index, mass = _rank_law(n, k + 1 if fraction <= rounding else k + 2)
-        return QuantileWeights(index - 1, index - 1, 0.0, mass, single=True)
+        return _weights(index, index, 0.0, mass)
     return _interpolated(n, k + 1, fraction)
+
+
+def _weights(left: np.ndarray, right: np.ndarray, fraction: float, mass: np.ndarray) -> QuantileWeights:
+    """Keep what has mass; ranks from 1 become places."""
+    keep = mass > 0.0
+    return QuantileWeights(left[keep] - 1, right[keep] - 1, fraction, mass[keep])
 
 
 def _interpolated(n: int, k: int, fraction: float) -> QuantileWeights:
@@ -229,9 +239,7 @@ def _interpolated(n: int, k: int, fraction: float) -> QuantileWeights:
     upper = np.minimum(index[:, None] + gap[1:], n)
     left = np.concatenate((index, np.repeat(index, gap.size - 1)))
     tied = np.maximum(mass - apart, 0.0)
-    right, mass = np.concatenate((index, upper.ravel())), np.concatenate((tied, pairs.ravel()))
-    keep = mass > 0.0
-    return QuantileWeights(left[keep] - 1, right[keep] - 1, fraction, mass[keep])
+    return _weights(left, np.concatenate((index, upper.ravel())), fraction, np.concatenate((tied, pairs.ravel())))
 
 
 def _discrete(x: np.ndarray, mass: np.ndarray) -> Atoms:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import html
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -11,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.printing import aligned, frame, html_table, number
+from jaxci.printing import Printable, number
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class SeedRuns:
+class SeedRuns(Printable):
     """Metrics of a training function over its seeds.
 
     Attributes
@@ -67,10 +66,6 @@ class SeedRuns:
             for i, (seed, repetition) in enumerate(numbered(self.seeds.tolist()))
         ]
 
-    def to_frame(self) -> Any:
-        """Return a pandas frame, one row a run."""
-        return frame(self.records())
-
     def headline(self) -> str:
         """Return the line above the table."""
         n = len(self._first())
@@ -91,13 +86,6 @@ class SeedRuns:
     def notes(self) -> list[str]:
         """Return the lines below the table."""
         return [f"warning: {text}" for text in self.warnings]
-
-    def __str__(self) -> str:
-        return "\n".join([self.headline(), aligned(*self.layout()), *self.notes()])
-
-    def _repr_html_(self) -> str:
-        notes = "".join(f"<div>{html.escape(note)}</div>" for note in self.notes())
-        return f"<div>{html.escape(self.headline())}</div>{html_table(*self.layout())}{notes}"
 
 
 def numbered(seeds: Sequence[int]) -> list[tuple[int, int]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import jax
@@ -18,7 +18,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record, static
+from jaxci.resampling.kernels import cell_counts, cumulative_counts, in_blocks
+from jaxci.statistics.layout import Layout
 
+ROWS_AT_A_TIME = 256
+"""Resamples of a bank on which a statistic without a road of its own is evaluated together."""
+WEIGHTS_AT_A_TIME = 2**22
+"""Weights on which a ranked statistic is evaluated together."""
 SMALL_TABLE = 16
 """Tables of at most so many cells keep them all; larger ones keep the observed."""
 
@@ -34,9 +40,17 @@ def padded(n: int) -> int:
     return -(-n // step) * step
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+def namespace(x: Any) -> Any:
+    """Return the module whose functions suit ``x``: ``numpy`` for host arrays, ``jax.numpy`` for traced ones."""
+    return x.__array_namespace__()
+
+
+@record
 class Sample:
-    """Validated observations, row by row, in the form that statistics read (host arrays).
+    """Validated observations, row by row, in the form that statistics read.
+
+    A pytree: host arrays of one data set, or traced arrays with a leading axis over data sets, of which
+    ``jax.vmap`` shows a statistic one at a time.
 
     Attributes
     ----------
@@ -61,10 +75,10 @@ class Sample:
     y_true: Any = None
     y_pred: Any = None
     y_score: Any = None
-    columns: tuple[np.ndarray, ...] = ()
-    n_classes: int = 0
-    padding: int = 0
-    other: Sample | None = None
+    columns: tuple[Any, ...] = ()
+    n_classes: int = static(default=0)
+    padding: int = static(default=0)
+    other: Any = None
 
     @property
     def n(self) -> int:
@@ -93,6 +107,8 @@ class Sample:
     def confusion(self) -> Cells:
         """Membership of every row in the (K, K) table of true against predicted class."""
         k = self.n_classes
+        if namespace(self.y_true) is jnp:
+            return Cells(self.y_true.astype(jnp.int32) * k + self.y_pred, np.arange(k * k, dtype=np.int32), (k, k))
         exact = np.uint8 if k * k <= 256 else np.int64
         flat = self.y_true.astype(exact)
         flat *= k
@@ -107,17 +123,28 @@ class Statistic(abc.ABC):
 
     - ``task``: ``"values"``, ``"binary"``, ``"multiclass"`` (which includes binary) or ``"regression"``;
     - ``inputs``: the :class:`Sample` fields it reads;
-    - ``road``: how resamples reach it, ``"moments"``, ``"cells"``, ``"order"``, ``"ranked"`` or ``"any"``;
     - ``smooth``: whether the value is differentiable in the weights;
     - ``bounds``: the range of the estimand;
     - ``loss``: whether smaller is better;
-    - ``needs_probabilities``: whether ``y_score`` must hold probabilities.
+    - ``needs_probabilities``: whether ``y_score`` must hold probabilities;
+    - ``of_law``: whether the value depends on the weighted distribution alone, not on the number of rows;
+    - ``averages_classes``: whether it averages over classes;
+    - ``in_products``: whether replicates of many data sets are matrix products, best computed together;
+    - ``least_n``: the size below which studies found too little coverage, and of what.
+
+    How a resample reaches it is said by the typed base it derives from: :class:`MomentStatistic`,
+    :class:`TableStatistic`, :class:`~jaxci.statistics.summary.OrderStatistic`, :class:`RankedStatistic`,
+    or none of them. Every base gives :meth:`replicates`.
     """
 
     task: ClassVar[str]
     inputs: ClassVar[tuple[str, ...]]
-    road: ClassVar[str]
     smooth: ClassVar[bool] = True
+    of_law: ClassVar[bool] = True
+    averages_classes: ClassVar[bool] = False
+    least_n: ClassVar[tuple[int, str] | None] = None
+    absent_class: Any = None
+    in_products: ClassVar[bool] = False
     bounds: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
     loss: ClassVar[bool] = False
     needs_probabilities: ClassVar[bool] = False
@@ -138,22 +165,129 @@ class Statistic(abc.ABC):
         """Row order (n,) in which :meth:`prepare` needs no gather per resample, if there is one."""
         return None
 
+    def settled(self, n_classes: int) -> Statistic:
+        """Return the statistic with what it leaves to the number of classes decided."""
+        return self
+
+    def of_class(self, index: int) -> Statistic | None:
+        """Return the statistic of one class against the rest; None where there is no such thing."""
+        return None
+
+    def scaling(self, prepared: Any) -> Scaling:
+        """Return the map from the core, which :meth:`replicates` gives, to the statistic: the identity."""
+        return Scaling(0.0, 1.0)
+
+    def shared(self, bank: Bank) -> Any:
+        """Return what all data sets of one size read of a bank; none of it depends on the data."""
+        return bank.rows
+
+    def replicates(self, prepared: Any, shared: Any) -> jax.Array:
+        """Return the core (B,) of the statistic on every resample of the bank."""
+        return jax.lax.map(functools.partial(self.value, prepared), shared, batch_size=ROWS_AT_A_TIME)
+
+
+@record
+class Scaling:
+    """A statistic is ``offset + scale * core``, or the root of that where ``root``.
+
+    The core is of order one whatever the units of the data and lies around 0 or 1, so replicates of it keep
+    their digits in single precision.
+    """
+
+    offset: Any
+    scale: Any
+    root: bool = static(default=False)
+
+    def __call__(self, core: Any) -> Any:
+        """Return the statistic for ``core``, an array of the shape of ``offset`` or with one more axis."""
+        value = self.offset + self.scale * core
+        return square_root(value) if self.root else value
+
+
+def square_root(x: jax.Array, noise: float | jax.Array = 0.0) -> jax.Array:
+    """Return the root of ``x``; 0 with a zero gradient where ``x <= noise``."""
+    zero = x <= noise
+    return jnp.where(zero, 0.0, jnp.sqrt(jnp.where(zero, 1.0, x)))
+
+
+@record
+class Bank:
+    """Weights of B resamples of n rows, in the forms that statistics read.
+
+    Attributes
+    ----------
+    rows : (B, n) array
+        Weights, one resample a row.
+    columns : (n, B) array
+        The same, one observation a row.
+    cumulative : (n + 1, B) array
+        Sums of the first 0, 1, ... n observations.
+    totals : (B,) array
+    counts : bool
+        Whether all weights are whole numbers.
+    """
+
+    rows: Any
+    columns: Any
+    cumulative: Any
+    totals: Any
+    counts: bool = static(default=False)
+
+    @classmethod
+    def of(cls, rows: jax.Array, *, counts: bool = False) -> Bank:
+        """Derive all forms of ``rows``; what is not read costs nothing under ``jit``."""
+        columns = rows.T
+        return cls(rows, columns, cumulative_counts(columns), jnp.sum(rows, axis=1), counts)
+
+    def sums(self, features: Any) -> jax.Array:
+        """Return the weighted sums (k, B) of ``features`` (n, k) over every resample."""
+        features = jnp.asarray(features, self.rows.dtype)
+        return jnp.matmul(features.T, self.rows.T, precision=jax.lax.Precision.HIGHEST)
+
+
+class RankedStatistic(Statistic):
+    """A function of weighted ranks: rows are sorted once, and a resample reaches it in that order."""
+
+    bounds = (0.0, 1.0)
+
+    def shared(self, bank: Bank) -> Any:
+        """Return the bank by observation (n, B)."""
+        return bank.columns
+
+    def each(self, prepared: Any, bank_t: jax.Array) -> jax.Array:
+        """Return :meth:`value` under every column of ``bank_t`` (n, B), in batches of resamples."""
+        weights = bank_t.T
+        batch = min(len(weights), max(1, WEIGHTS_AT_A_TIME // weights.shape[1]))
+        return jax.lax.map(functools.partial(self.value, prepared), weights, batch_size=batch)
+
+    def replicates(self, prepared: Any, shared: Any) -> jax.Array:
+        """Return the statistic (B,) on every resample of a bank by observation (n, B)."""
+        return self.each(prepared, shared)
+
 
 class LinearStatistic(Statistic):
-    """A function of weighted sums: ``value = from_sums(prepared, weights @ design)``.
+    """A function of weighted sums, which :meth:`from_sums` reads.
 
-    Moments read sums of per-observation features; cells read a weighted table of counts.
-    ``prepared`` is :class:`Features` or :class:`Cells`. ``from_sums`` must be invariant to
-    the scale of the sums (it divides by the total weight itself).
+    Moments read the total weight and sums of per-observation features; cells read a weighted table of
+    counts. ``prepared`` is :class:`Features` or :class:`Cells`. ``from_sums`` must be invariant to the scale of
+    the sums (it divides by the total weight itself).
     """
 
     @abc.abstractmethod
+    def core(self, prepared: Any, sums: jax.Array) -> jax.Array:
+        """Return the core of the statistic (:meth:`scaling`) from ``sums`` (k,)."""
+
     def from_sums(self, prepared: Any, sums: jax.Array) -> jax.Array:
         """Return the statistic from ``sums`` (k,)."""
+        return self.scaling(prepared)(self.core(prepared, sums))
 
     def absent_in_sums(self, prepared: Any, sums: jax.Array) -> jax.Array:
         """Like :meth:`absent`, from ``sums`` (k,)."""
         return jnp.zeros((), bool)
+
+    def replicates(self, prepared: Any, shared: Bank) -> jax.Array:
+        """Return the core (B,) from the sums of every resample."""
+        return cores([self], prepared, prepared.bank_sums(shared))[0]
 
     def value(self, prepared: Any, weights: jax.Array) -> jax.Array:
         """Return the statistic under ``weights`` (n,)."""
@@ -164,20 +298,98 @@ class LinearStatistic(Statistic):
         return self.absent_in_sums(prepared, prepared.sums(weights))
 
 
+class MomentStatistic(LinearStatistic):
+    """A smooth function of weighted means of features.
+
+    ``sums[0]`` is the total weight, the others are weighted sums of the features.
+    """
+
+    in_products = True
+
+    def shared(self, bank: Bank) -> Bank:
+        """Return the bank without the forms that sums of features do not read."""
+        return dataclasses.replace(bank, columns=None, cumulative=None)
+
+
+class TableStatistic(LinearStatistic):
+    """A function of the counts of a finite table: one sum a cell.
+
+    ``core`` takes sums (C, ...): further axes run over tables, which lie next to each other.
+    """
+
+    def shared(self, bank: Bank) -> Bank:
+        """Return what the counts are read from: rows of a bank of counts are exchangeable."""
+        return dataclasses.replace(bank, rows=None, columns=None) if bank.counts else bank
+
+    @property
+    def is_proportion(self) -> bool:
+        """Whether the statistic is a proportion of independent rows: :meth:`successes` counts them."""
+        return False
+
+    @property
+    def has_fixed_trials(self) -> bool:
+        """Whether the trials of the proportion are all rows, so that a resample cannot change them."""
+        return False
+
+    def successes(self, table: jax.Array) -> tuple[jax.Array, jax.Array] | None:
+        """Return (successes, trials) of a proportion of independent rows; None if it is not one.
+
+        Trials of a precision, recall, specificity or NPV are the rows that the metric conditions on, so they
+        may be 0.
+        """
+        return None
+
+
+def cores(statistics: Sequence[LinearStatistic], prepared: Any, sums: jax.Array) -> list[jax.Array]:
+    """Return the core (B,) of linear statistics of one source from its ``sums`` (k, B).
+
+    Tables are evaluated together, so that the compiler sees what statistics have in common.
+    """
+    known = prepared.without_rows()
+    if all(isinstance(statistic, TableStatistic) for statistic in statistics):
+        return list(in_blocks(lambda part: tuple(s.core(known, part) for s in statistics), sums))
+    return [jax.vmap(functools.partial(statistic.core, known), in_axes=1)(sums) for statistic in statistics]
+
+
+def is_proportion(statistic: Statistic) -> bool:
+    """Whether the statistic is a proportion of independent rows."""
+    return isinstance(statistic, TableStatistic) and statistic.is_proportion
+
+
+def has_fixed_trials(statistic: Statistic) -> bool:
+    """Whether the statistic is a share of all rows."""
+    return isinstance(statistic, TableStatistic) and statistic.has_fixed_trials
+
+
 @record
 class Features:
     """Per-observation features of a moment statistic.
 
-    ``design`` (n, k) has a first column of ones; ``constants`` is any pytree (centres,
-    scales) that ``from_sums`` needs. Centre data before squaring it.
+    ``design`` (n, k); ``constants`` is any pytree (centres, scales) that the statistic needs besides; ``mass``
+    (n,) is the weight of a row that stands for several, None where all are 1. Centre and scale data before
+    squaring it.
     """
 
     design: Any
     constants: Any = ()
+    mass: Any = None
 
     def sums(self, weights: jax.Array) -> jax.Array:
-        """Weighted sums (k,) for ``weights`` (n,)."""
-        return weights @ self.design
+        """Total weight and weighted sums of the features (1 + k,) for ``weights`` (n,)."""
+        total = jnp.sum(weights) if self.mass is None else weights @ self.mass
+        return jnp.concatenate([total[None], weights @ self.design])
+
+    def bank_sums(self, bank: Bank) -> jax.Array:
+        """Total weights and weighted sums (1 + k, B) of every resample: one product."""
+        totals = bank.totals if self.mass is None else bank.rows @ jnp.asarray(self.mass, bank.rows.dtype)
+        return jnp.concatenate([totals[None], bank.sums(self.design)])
+
+    def by_unit(self, layout: Layout, capacity: int) -> Features:
+        """Return the features of ``capacity`` units: sums over the rows of each, and its mass."""
+        if layout.rows_are_units:
+            return self
+        mass = layout.sum_rows(np.ones((len(self.design), 1)), capacity)[:, 0]
+        return Features(layout.sum_rows(self.design, capacity), self.constants, mass)
 
     @property
     def size(self) -> int:
@@ -242,9 +454,43 @@ class Cells:
         """Weight per cell (C,) for ``weights`` (n,)."""
         return jax.ops.segment_sum(weights, self.codes, self.size)
 
+    def bank_sums(self, bank: Bank) -> jax.Array:
+        """Weight per cell (C, B) of every resample: differences of cumulative weights.
+
+        Rows are exchangeable, so the cells may be blocks of rows that follow each other.
+        """
+        of_cell = jnp.asarray(self.codes)[:, None] == jnp.arange(self.size)
+        return cell_counts(bank.cumulative, jnp.sum(of_cell, axis=0))
+
+    def by_unit(self, layout: Layout, capacity: int) -> CellsOfUnits:
+        """Return the cells of ``capacity`` units: the weight of each in every cell."""
+        return CellsOfUnits(layout.count_codes(self.codes, self.size, capacity), self.without_rows())
+
     def table(self, sums: jax.Array) -> jax.Array:
-        """Spread sums (C,) over the whole table."""
-        whole = int(np.prod(self.shape))
+        """Spread sums (C, ...) over the whole table (..., with further axes last)."""
+        whole, more = int(np.prod(self.shape)), sums.shape[1:]
         if whole <= SMALL_TABLE:
-            return jnp.where(jnp.asarray(self.cells) < whole, sums, 0.0).reshape(self.shape)
-        return jnp.zeros(whole, sums.dtype).at[self.cells].set(sums, mode="drop").reshape(self.shape)
+            known = (jnp.asarray(self.cells) < whole).reshape(-1, *[1] * len(more))
+            return jnp.where(known, sums, 0.0).reshape(*self.shape, *more)
+        spread = jnp.zeros((whole, *more), sums.dtype).at[self.cells].set(sums, mode="drop")
+        return spread.reshape(*self.shape, *more)
+
+
+@record
+class CellsOfUnits:
+    """Table data of units: ``members`` (U, C) is the weight of each in every cell, None where units are cells."""
+
+    members: Any
+    cells: Any
+
+    def sums(self, weights: jax.Array) -> jax.Array:
+        """Weight per cell (C,) for weights (U,) of units."""
+        return weights if self.members is None else weights @ self.members
+
+    def bank_sums(self, bank: Bank) -> jax.Array:
+        """Weight per cell (C, B) of every resample."""
+        return bank.columns if self.members is None else bank.sums(self.members)
+
+    def without_rows(self) -> Any:
+        """Keep only what the statistic reads besides the sums."""
+        return self.cells

@@ -27,6 +27,7 @@ weight is 0.
 from __future__ import annotations
 
 import abc
+import dataclasses
 from typing import ClassVar
 
 import jax
@@ -41,6 +42,7 @@ from jaxci.statistics.confusion import (
     check_absent_class,
     mean_defined,
     ratio,
+    total,
 )
 
 AVERAGES = ("binary", "micro", "macro", "weighted", "class")
@@ -54,14 +56,15 @@ class Accuracy(ConfusionStatistic):
     """
 
     is_proportion = True
+    has_fixed_trials = True
 
     def score(self, table: jax.Array) -> jax.Array:
         """Return the share of weight on the diagonal of ``table`` (K, K)."""
-        return jnp.trace(table) / table.sum()
+        return jnp.trace(table) / total(table)
 
     def successes(self, table: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Return (correct rows, all rows)."""
-        return jnp.trace(table), table.sum()
+        return jnp.trace(table), total(table)
 
 
 @record
@@ -73,14 +76,15 @@ class ErrorRate(ConfusionStatistic):
 
     loss: ClassVar[bool] = True
     is_proportion = True
+    has_fixed_trials = True
 
     def score(self, table: jax.Array) -> jax.Array:
         """Return the share of weight off the diagonal of ``table`` (K, K)."""
-        return OneVsRest.of(table).misses.sum() / table.sum()
+        return OneVsRest.of(table).misses.sum(axis=0) / total(table)
 
     def successes(self, table: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Return (wrong rows, all rows)."""
-        return OneVsRest.of(table).misses.sum(), table.sum()
+        return OneVsRest.of(table).misses.sum(axis=0), total(table)
 
 
 @record
@@ -98,6 +102,8 @@ class BalancedAccuracy(ConfusionStatistic):
         An absent class leaves the mean, and K counts the rest ("sklearn", "skip"), or it
         recalls 0 and K stays ("zero").
     """
+
+    least_n = (50, "balanced accuracy")
 
     adjusted: bool = static(default=False)
     absent_class: str = static(default="sklearn")
@@ -117,7 +123,7 @@ class BalancedAccuracy(ConfusionStatistic):
         mean = mean_defined(recalls, jnp.ones_like(recalls))
         if not self.adjusted:
             return mean
-        n_scored = (~jnp.isnan(recalls)).sum()
+        n_scored = (~jnp.isnan(recalls)).sum(axis=0)
         return ratio(n_scored * mean - 1, n_scored - 1, np.nan)
 
 
@@ -170,6 +176,20 @@ class AveragedStatistic(ConfusionStatistic):
         return self.average in self.proportions
 
     @property
+    def has_fixed_trials(self) -> bool:
+        """Whether the statistic is a share of all rows."""
+        return self.is_proportion and self.average not in ("binary", "class")
+
+    @property
+    def averages_classes(self) -> bool:  # type: ignore[override]
+        """Whether it averages over classes."""
+        return self.average in ("macro", "weighted", "micro")
+
+    def of_class(self, index: int) -> Statistic | None:
+        """Return the score of one class against the rest."""
+        return dataclasses.replace(self, average="class", class_index=index) if self.average == "binary" else None
+
+    @property
     def scored_class(self) -> int:
         """The class whose score is returned where ``average`` is "binary" or "class"."""
         return 1 if self.average == "binary" else self.class_index
@@ -208,7 +228,7 @@ class AveragedStatistic(ConfusionStatistic):
         if self.average in ("binary", "class"):
             successes, trials = self.fraction(OneVsRest.of(table))
             return successes[self.scored_class], trials[self.scored_class]
-        return jnp.trace(table), table.sum()
+        return jnp.trace(table), total(table)
 
 
 @record
@@ -340,10 +360,10 @@ class MatthewsCorrcoef(ConfusionStatistic):
 
     def score(self, table: jax.Array) -> jax.Array:
         """Return the correlation of the rows and columns of ``table`` (K, K)."""
-        counts = OneVsRest.of(table / table.sum())
+        counts = OneVsRest.of(table / total(table))
         rejected = counts.others - counts.alarms
-        covariance = (counts.hits * rejected - counts.misses * counts.alarms).sum()
-        spread = (counts.true * counts.others).sum() * (counts.predicted * counts.dismissed).sum()
+        covariance = (counts.hits * rejected - counts.misses * counts.alarms).sum(axis=0)
+        spread = (counts.true * counts.others).sum(axis=0) * (counts.predicted * counts.dismissed).sum(axis=0)
         return ratio(covariance, jnp.sqrt(jnp.where(spread > 0, spread, 1)) * (spread > 0), 0.0)
 
 
@@ -359,8 +379,8 @@ class CohenKappa(ConfusionStatistic):
 
     def score(self, table: jax.Array) -> jax.Array:
         """Return the agreement of the rows and columns of ``table`` (K, K)."""
-        counts = OneVsRest.of(table / table.sum())
-        return 1 - ratio(counts.misses.sum(), (counts.predicted * counts.others).sum(), np.nan)
+        counts = OneVsRest.of(table / total(table))
+        return 1 - ratio(counts.misses.sum(axis=0), (counts.predicted * counts.others).sum(axis=0), np.nan)
 
 
 METRICS: dict[str, Statistic] = {

@@ -10,11 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.checks import ABSENT_CLASS
-from jaxci.statistics.base import Cells, LinearStatistic, Sample
+from jaxci.statistics.base import Cells, Sample, TableStatistic
+
+FEW = 16
+"""Up to so many classes the diagonal of a table is picked one by one."""
 
 
 class OneVsRest(NamedTuple):
-    """Weights of each class against the rest, (K,) each.
+    """Weights of each class against the rest, (K, ...) each.
 
     ``hits`` TP, ``misses`` FN, ``alarms`` FP; ``others`` is the weight whose true class is another
     one (TN + FP), ``dismissed`` the weight predicted as another one (TN + FN).
@@ -28,9 +31,12 @@ class OneVsRest(NamedTuple):
 
     @classmethod
     def of(cls, table: jax.Array) -> OneVsRest:
-        """Read the weights off a ``table`` (K, K)."""
-        off = ~np.eye(table.shape[0], dtype=bool)
-        hits = jnp.diagonal(table)
+        """Read the weights off a ``table`` (K, K, ...); further axes run over tables."""
+        size = table.shape[0]
+        hits = (
+            jnp.stack([table[k, k] for k in range(size)]) if size <= FEW else jnp.moveaxis(jnp.diagonal(table), -1, 0)
+        )
+        off = ~np.eye(size, dtype=bool).reshape(size, size, *[1] * (table.ndim - 2))
         errors = jnp.where(off, table, 0)
         misses, alarms = errors.sum(axis=1), errors.sum(axis=0)
         others = jnp.where(off, hits + misses, 0).sum(axis=1)
@@ -39,17 +45,22 @@ class OneVsRest(NamedTuple):
 
     @property
     def true(self) -> jax.Array:
-        """Weight of each true class, ``t_k`` (K,)."""
+        """Weight of each true class, ``t_k`` (K, ...)."""
         return self.hits + self.misses
 
     @property
     def predicted(self) -> jax.Array:
-        """Weight of each predicted class, ``p_k`` (K,)."""
+        """Weight of each predicted class, ``p_k`` (K, ...)."""
         return self.hits + self.alarms
 
     def pooled(self) -> OneVsRest:
-        """Sum over the classes (scalars)."""
-        return OneVsRest(*(weight.sum() for weight in self))
+        """Sum over the classes (...)."""
+        return OneVsRest(*(weight.sum(axis=0) for weight in self))
+
+
+def total(table: jax.Array) -> jax.Array:
+    """Return the whole weight (...) of a ``table`` (K, K, ...)."""
+    return table.sum(axis=(0, 1))
 
 
 def ratio(numerator: jax.Array, denominator: jax.Array, undefined: float) -> jax.Array:
@@ -59,14 +70,14 @@ def ratio(numerator: jax.Array, denominator: jax.Array, undefined: float) -> jax
 
 
 def mean_defined(scores: jax.Array, weights: jax.Array) -> jax.Array:
-    """Weighted mean of the ``scores`` (K,) that are not NaN.
+    """Weighted mean (...) of the ``scores`` (K, ...) that are not NaN.
 
     Where these all have weight 0 the mean is unweighted, and NaN where there are none.
     """
     defined = ~jnp.isnan(scores)
     scores, weights = jnp.where(defined, scores, 0), jnp.where(defined, weights, 0)
-    weights = jnp.where(weights.sum() > 0, weights, defined)
-    return ratio((weights * scores).sum(), weights.sum(), np.nan)
+    weights = jnp.where(weights.sum(axis=0) > 0, weights, defined)
+    return ratio((weights * scores).sum(axis=0), weights.sum(axis=0), np.nan)
 
 
 def check_absent_class(rule: str) -> None:
@@ -75,35 +86,16 @@ def check_absent_class(rule: str) -> None:
         raise ValueError(f"absent_class must be one of {ABSENT_CLASS}; got {rule!r}")
 
 
-class ConfusionStatistic(LinearStatistic):
+class ConfusionStatistic(TableStatistic):
     """A function of the table of true against predicted classes."""
 
     task: ClassVar[str] = "multiclass"
     inputs: ClassVar[tuple[str, ...]] = ("y_true", "y_pred")
-    road: ClassVar[str] = "cells"
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-
-    @property
-    def has_fixed_trials(self) -> bool:
-        """Whether the trials of the proportion are all rows, so that a resample cannot change them."""
-        return self.is_proportion and getattr(self, "average", "micro") not in ("binary", "class")
-
-    @property
-    def is_proportion(self) -> bool:
-        """Whether the statistic is a proportion of independent rows: :meth:`successes` counts them."""
-        return False
 
     @abc.abstractmethod
     def score(self, table: jax.Array) -> jax.Array:
-        """Return the statistic of a ``table`` (K, K) of positive total weight."""
-
-    def successes(self, table: jax.Array) -> tuple[jax.Array, jax.Array] | None:
-        """Return (successes, trials) of a proportion of independent rows; None if it is not one.
-
-        Trials of a precision, recall, specificity or NPV are the rows that the metric
-        conditions on, so they may be 0.
-        """
-        return None
+        """Return the statistic (...) of a ``table`` (K, K, ...) of positive total weight."""
 
     def check_classes(self, n_classes: int) -> None:
         """Raise where the statistic is not meant for ``n_classes`` classes."""
@@ -122,10 +114,10 @@ class ConfusionStatistic(LinearStatistic):
         self.check_classes(sample.n_classes)
         return sample.confusion
 
-    def from_sums(self, prepared: Cells, sums: jax.Array) -> jax.Array:
-        """Return the statistic from weights per observed cell (C,)."""
+    def core(self, prepared: Cells, sums: jax.Array) -> jax.Array:
+        """Return the statistic (...) from weights per observed cell (C, ...)."""
         table = prepared.table(jnp.asarray(sums, jnp.result_type(sums, 1.0)))
-        return jnp.where(table.sum() > 0, self.score(table), np.nan)
+        return jnp.where(total(table) > 0, self.score(table), np.nan)
 
     def absent_in_sums(self, prepared: Cells, sums: jax.Array) -> jax.Array:
         """Whether a true class that has cells in ``prepared`` has no weight."""

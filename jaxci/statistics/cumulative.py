@@ -55,8 +55,13 @@ def gather(x: jax.Array, index: Any) -> jax.Array:
     return jax.lax.optimization_barrier(jnp.asarray(x).at[index].get(mode="promise_in_bounds"))
 
 
-def sorting_order(keys: np.ndarray) -> np.ndarray | None:
-    """Return the stable ascending order (n,) int32 of ``keys`` (n,), None if they are in order."""
+def sorting_order(keys: Any) -> Any:
+    """Return the stable ascending order (n,) int32 of ``keys`` (n,).
+
+    None for host keys that are in order; a traced program fills it always.
+    """
+    if keys.__array_namespace__() is jnp:
+        return jnp.argsort(keys).astype(jnp.int32)
     if np.all(keys[1:] >= keys[:-1]):
         return None
     return np.argsort(keys, kind="stable").astype(np.int32)
@@ -65,6 +70,8 @@ def sorting_order(keys: np.ndarray) -> np.ndarray | None:
 @record
 class Ordering:
     """Ascending order of the keys of n rows, and the extent of every group of tied keys.
+
+    Host keys (NumPy) leave out what they do not need; those of a program (JAX, traced or not) fill all.
 
     Attributes
     ----------
@@ -80,14 +87,16 @@ class Ordering:
     last: Any
 
     @classmethod
-    def of(cls, keys: np.ndarray, n: int) -> Ordering:
+    def of(cls, keys: Any, n: int) -> Ordering:
         """Order ``keys`` (N,), of which the first ``n`` are of observations and the rest padding."""
         order = sorting_order(keys)
         return cls(order, *_ties(keys if order is None else keys[order], _distinct(keys[:n])))
 
     @classmethod
-    def of_columns(cls, keys: np.ndarray, n: int) -> Ordering:
+    def of_columns(cls, keys: Any, n: int) -> Ordering:
         """Order each column of ``keys`` (N, K): the fields are of shape (N, K)."""
+        if keys.__array_namespace__() is jnp:
+            return jax.vmap(lambda column: cls.of(column, n), in_axes=1, out_axes=1)(keys)
         order = np.argsort(keys, axis=0, kind="stable").astype(np.int32)
         distinct = all(_distinct(column) for column in keys[:n].T)
         columns = zip(keys.T, order.T, strict=True)
@@ -95,13 +104,13 @@ class Ordering:
         return cls(order, *((None, None) if distinct else (np.stack(first, 1), np.stack(last, 1))))
 
     @classmethod
-    def of_entries(cls, keys: np.ndarray, n: int) -> tuple[Ordering, np.ndarray]:
+    def of_entries(cls, keys: Any, n: int) -> tuple[Ordering, Any]:
         """Order all entries of ``keys`` (N, K) together: ``order`` (N * K,) names their rows.
 
         Also returned are the positions (N * K,) of the entries in ``keys.ravel()``.
         """
         flat = keys.ravel()
-        entries = np.argsort(flat, kind="stable")
+        entries = keys.__array_namespace__().argsort(flat, stable=True)
         ties = _ties(flat[entries], _distinct(keys[:n].ravel()))
         return cls((entries // keys.shape[1]).astype(np.int32), *ties), entries
 
@@ -133,17 +142,23 @@ class Ordering:
         return gather(jnp.pad(sums, (0, 1)), self.last + 1)
 
 
-def _distinct(keys: np.ndarray) -> bool:
-    """Whether no two keys are equal."""
+def _distinct(keys: Any) -> bool:
+    """Whether host ``keys`` are known to have no two equal."""
+    if keys.__array_namespace__() is jnp:
+        return False
     ascending = np.sort(keys)
     return not np.any(ascending[1:] == ascending[:-1])
 
 
-def _ties(keys: np.ndarray, distinct: bool) -> tuple[np.ndarray, np.ndarray] | tuple[None, None]:
+def _ties(keys: Any, distinct: bool) -> tuple[Any, Any]:
     """First and last position (n,) of the group of equal sorted ``keys`` (n,) at each position."""
     if distinct:
         return None, None
+    if keys.__array_namespace__() is jnp:
+        place, change = jnp.arange(len(keys), dtype=jnp.int32), keys[1:] != keys[:-1]
+        first = jax.lax.cummax(jnp.where(jnp.append(True, change), place, 0))
+        last = jax.lax.cummin(jnp.where(jnp.append(change, True), place, len(keys) - 1), reverse=True)
+        return first, last
     starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
     sizes = np.diff(np.append(starts, len(keys)))
-    first = np.repeat(starts, sizes).astype(np.int32)
-    return first, np.repeat(starts + sizes - 1, sizes).astype(np.int32)
+    return np.repeat(starts, sizes).astype(np.int32), np.repeat(starts + sizes - 1, sizes).astype(np.int32)

@@ -36,7 +36,6 @@ class WeightedFunction(Statistic):
 
     task = "custom"
     inputs = ("columns",)
-    road = "any"
 
     @property
     def smooth(self) -> bool:  # type: ignore[override]
@@ -72,8 +71,8 @@ class SampleFunction(Statistic):
 
     task = "custom"
     inputs = ("columns",)
-    road = "any"
     smooth = False
+    of_law = False
 
     def prepare(self, sample: Sample) -> Columns:
         """Keep the columns."""
@@ -94,8 +93,8 @@ class HostFunction(Statistic):
 
     task = "custom"
     inputs = ("columns",)
-    road = "host"
     smooth = False
+    of_law = False
 
     @property
     def remark(self) -> str:

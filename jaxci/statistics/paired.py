@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+import dataclasses
+from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record, static
-from jaxci.statistics.base import Cells, Features, LinearStatistic, Sample, Statistic
+from jaxci.statistics.base import (
+    Bank,
+    Cells,
+    CellsOfUnits,
+    Features,
+    MomentStatistic,
+    Sample,
+    Statistic,
+    TableStatistic,
+    namespace,
+)
+from jaxci.statistics.layout import Layout
+from jaxci.statistics.summary import MeanStatistic, is_mean
 
 
 def _other(sample: Sample) -> Sample:
     assert sample.other is not None
     return sample.other
-
-
-class _HasRowValues(Protocol):
-    def row_values(self, sample: Sample) -> np.ndarray: ...
 
 
 def _difference_bounds(statistic: Statistic) -> tuple[float, float]:
@@ -27,9 +37,9 @@ def _difference_bounds(statistic: Statistic) -> tuple[float, float]:
 
 @record
 class PairedFeatures:
-    """Features of both models side by side; the first ``split`` columns belong to the first."""
+    """Features of ``both`` models side by side; the first ``split`` columns belong to the first."""
 
-    design: Any
+    both: Any
     first: Features
     second: Features
     split: int = static()
@@ -39,8 +49,16 @@ class PairedFeatures:
         return PairedFeatures(None, self.first, self.second, self.split)
 
     def sums(self, weights: jax.Array) -> jax.Array:
-        """Weighted sums (k,) for ``weights`` (n,)."""
-        return weights @ self.design
+        """Total weight and weighted sums (1 + k,) for ``weights`` (n,)."""
+        return self.both.sums(weights)
+
+    def bank_sums(self, bank: Bank) -> jax.Array:
+        """Total weights and weighted sums (1 + k, B) of every resample."""
+        return self.both.bank_sums(bank)
+
+    def by_unit(self, layout: Layout, capacity: int) -> PairedFeatures:
+        """Return the features of units."""
+        return dataclasses.replace(self, both=self.both.by_unit(layout, capacity))
 
 
 @record
@@ -69,14 +87,27 @@ class PairedCells:
         """Keep only what ``from_sums`` reads."""
         return PairedCells(self.joint.without_rows(), self.first, self.second)
 
+    def of_each(self, sums: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Return the weight per cell of each model from that of the joint cells."""
+        table = self.joint.table(sums)
+        return table.sum(axis=1), table.sum(axis=0)
+
     def sums(self, weights: jax.Array) -> jax.Array:
         """Weight per joint cell for ``weights`` (n,)."""
         return self.joint.sums(weights)
 
+    def bank_sums(self, bank: Bank) -> jax.Array:
+        """Weight per joint cell (C, B) of every resample."""
+        return self.joint.bank_sums(bank)
+
+    def by_unit(self, layout: Layout, capacity: int) -> CellsOfUnits:
+        """Return the joint cells of units."""
+        return CellsOfUnits(layout.count_codes(self.codes, self.size, capacity), self.without_rows())
+
 
 @record
-class PairedLinear(LinearStatistic):
-    """Difference of a linear statistic (moments or cells) between two models."""
+class PairedMoments(MomentStatistic):
+    """Difference of a moment statistic between two models."""
 
     statistic: Any
 
@@ -84,66 +115,82 @@ class PairedLinear(LinearStatistic):
     task = "paired"
 
     @property
-    def road(self) -> str:  # type: ignore[override]
-        """Road of the statistic."""
-        return self.statistic.road
+    def bounds(self) -> tuple[float, float]:  # type: ignore[override]
+        """Range of the difference."""
+        return _difference_bounds(self.statistic)
+
+    def prepare(self, sample: Sample) -> PairedFeatures:
+        """Join the features of both models."""
+        first, second = self.statistic.prepare(sample), self.statistic.prepare(_other(sample))
+        design = namespace(first.design).concatenate([first.design, second.design], axis=1)
+        return PairedFeatures(Features(design), first.without_rows(), second.without_rows(), first.size)
+
+    def core(self, prepared: PairedFeatures, sums: jax.Array) -> jax.Array:
+        """Return the difference from the total weight and the sums of both."""
+        split = 1 + prepared.split
+        other = jnp.concatenate([sums[:1], sums[split:]])
+        a = self.statistic.from_sums(prepared.first, sums[:split])
+        return a - self.statistic.from_sums(prepared.second, other)
+
+
+@record
+class PairedTable(TableStatistic):
+    """Difference of a statistic of a table between two models."""
+
+    statistic: Any
+
+    inputs = ()
+    task = "paired"
+
+    @property
+    def absent_class(self) -> str | None:
+        """What an absent class counts."""
+        return self.statistic.absent_class
 
     @property
     def bounds(self) -> tuple[float, float]:  # type: ignore[override]
         """Range of the difference."""
         return _difference_bounds(self.statistic)
 
-    def prepare(self, sample: Sample) -> PairedFeatures | PairedCells:
-        """Join what both models need."""
+    def prepare(self, sample: Sample) -> PairedCells:
+        """Join the cells of both models."""
         first, second = self.statistic.prepare(sample), self.statistic.prepare(_other(sample))
-        if isinstance(first, Features):
-            design = np.concatenate([first.design, second.design], axis=1)
-            return PairedFeatures(design, first.without_rows(), second.without_rows(), first.size)
-        flat = first.codes.astype(np.int64) * second.size + second.codes
-        joint = Cells.observed(flat, (first.size, second.size))
+        shape = (first.size, second.size)
+        if namespace(first.codes) is jnp:
+            flat = first.codes * second.size + second.codes
+            joint = Cells(flat, np.arange(first.size * second.size, dtype=np.int32), shape)
+        else:
+            joint = Cells.observed(first.codes.astype(np.int64) * second.size + second.codes, shape)
         return PairedCells(joint, first.without_rows(), second.without_rows())
 
-    def from_sums(self, prepared: PairedFeatures | PairedCells, sums: jax.Array) -> jax.Array:
-        """Return the difference from joint sums."""
-        if isinstance(prepared, PairedFeatures):
-            first, second = sums[: prepared.split], sums[prepared.split :]
-        else:
-            table = prepared.joint.table(sums)
-            first, second = table.sum(axis=1), table.sum(axis=0)
-        a = self.statistic.from_sums(prepared.first, first)
-        return a - self.statistic.from_sums(prepared.second, second)
+    def core(self, prepared: PairedCells, sums: jax.Array) -> jax.Array:
+        """Return the difference from the joint counts."""
+        a, b = prepared.of_each(sums)
+        return self.statistic.from_sums(prepared.first, a) - self.statistic.from_sums(prepared.second, b)
+
+    def absent_in_sums(self, prepared: PairedCells, sums: jax.Array) -> jax.Array:
+        """Whether a class of the sample is absent for either model."""
+        a, b = prepared.of_each(sums)
+        return self.statistic.absent_in_sums(prepared.first, a) | self.statistic.absent_in_sums(prepared.second, b)
 
 
 @record
-class PairedMean(LinearStatistic):
+class PairedMean(MeanStatistic):
     """Difference of a mean of per-observation values: itself the mean of their differences."""
 
     statistic: Any
 
     inputs = ()
     task = "paired"
-    road = "moments"
-    link = "identity"
 
     @property
     def bounds(self) -> tuple[float, float]:  # type: ignore[override]
         """Range of the difference."""
         return _difference_bounds(self.statistic)
 
-    def row_values(self, sample: Sample) -> np.ndarray:
+    def row_values(self, sample: Sample) -> Any:
         """Differences of the per-observation values (n,)."""
-        inner: _HasRowValues = self.statistic
-        return inner.row_values(sample) - inner.row_values(_other(sample))
-
-    def prepare(self, sample: Sample) -> Features:
-        """Centre the differences."""
-        values = self.row_values(sample)
-        centre = float(np.mean(values))
-        return Features(np.stack([np.ones_like(values), values - centre], axis=1), (centre,))
-
-    def from_sums(self, prepared: Features, sums: jax.Array) -> jax.Array:
-        """Return the mean difference."""
-        return prepared.constants[0] + sums[1] / sums[0]
+        return self.statistic.row_values(sample) - self.statistic.row_values(_other(sample))
 
 
 @record
@@ -156,14 +203,14 @@ class PairedGeneral(Statistic):
     task = "paired"
 
     @property
-    def road(self) -> str:  # type: ignore[override]
-        """Road of the statistic."""
-        return self.statistic.road
-
-    @property
     def smooth(self) -> bool:  # type: ignore[override]
         """Whether the statistic is differentiable."""
         return self.statistic.smooth
+
+    @property
+    def absent_class(self) -> str | None:
+        """What an absent class counts."""
+        return self.statistic.absent_class
 
     @property
     def bounds(self) -> tuple[float, float]:  # type: ignore[override]
@@ -179,6 +226,10 @@ class PairedGeneral(Statistic):
         a = self.statistic.value(prepared[0], weights)
         return a - self.statistic.value(prepared[1], weights)
 
+    def absent(self, prepared: tuple[Any, Any], weights: jax.Array) -> jax.Array:
+        """Whether a class of the sample is absent for either model."""
+        return self.statistic.absent(prepared[0], weights) | self.statistic.absent(prepared[1], weights)
+
     def sort_keys(self, sample: Sample) -> np.ndarray | None:
         """Order of the first model."""
         return self.statistic.sort_keys(sample)
@@ -186,8 +237,10 @@ class PairedGeneral(Statistic):
 
 def paired_difference(statistic: Statistic) -> Statistic:
     """Return the statistic ``a - b`` for two models' predictions of the same observations."""
-    if hasattr(statistic, "row_values") and getattr(statistic, "link", "identity") == "identity":
+    if is_mean(statistic):
         return PairedMean(statistic)
-    if isinstance(statistic, LinearStatistic):
-        return PairedLinear(statistic)
+    if isinstance(statistic, MomentStatistic):
+        return PairedMoments(statistic)
+    if isinstance(statistic, TableStatistic):
+        return PairedTable(statistic)
     return PairedGeneral(statistic)

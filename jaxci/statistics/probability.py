@@ -6,21 +6,24 @@
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record, static
-from jaxci.statistics.base import Features, LinearStatistic, Sample, Statistic
+from jaxci.statistics.base import Features, MomentStatistic, Sample, Statistic, namespace
 from jaxci.statistics.summary import MeanStatistic
 
 
-def _probabilities(sample: Sample) -> tuple[np.ndarray, np.ndarray]:
+def _probabilities(sample: Sample) -> tuple[Any, Any]:
     """Return class codes (n,) and the probability of every class (n, K)."""
     assert sample.y_true is not None
     assert sample.y_score is not None
     p = sample.y_score
-    return sample.y_true, np.stack([1 - p, p], axis=1) if p.ndim == 1 else p
+    return sample.y_true, namespace(p).stack([1 - p, p], axis=1) if p.ndim == 1 else p
 
 
 @record
@@ -43,11 +46,12 @@ class LogLoss(MeanStatistic):
     loss = True
     needs_probabilities = True
 
-    def row_values(self, sample: Sample) -> np.ndarray:
+    def row_values(self, sample: Sample) -> Any:
         """Return the negative log probability of every row's class (n,)."""
         codes, p = _probabilities(sample)
         eps = np.finfo(np.float64).eps
-        return -np.log(np.clip(p[np.arange(len(codes)), codes], eps, 1 - eps))
+        xp = namespace(p)
+        return -xp.log(xp.clip(p[np.arange(len(codes)), codes], eps, 1 - eps))
 
 
 @record
@@ -74,22 +78,28 @@ class BrierScoreLoss(MeanStatistic):
 
     scale_by_half: bool | str = static(default="auto")
 
+    def settled(self, n_classes: int) -> BrierScoreLoss:
+        """Return the score with "auto" decided."""
+        if self.scale_by_half != "auto":
+            return self
+        return dataclasses.replace(self, scale_by_half=n_classes == 2)
+
     @property
     def bounds(self) -> tuple[float, float]:  # type: ignore[override]
         """Range of the score whatever the number of classes."""
         return (0.0, 1.0) if self.scale_by_half is True else (0.0, 2.0)
 
-    def row_values(self, sample: Sample) -> np.ndarray:
+    def row_values(self, sample: Sample) -> Any:
         """Return the squared distance of every row's probabilities from its class (n,)."""
         codes, p = _probabilities(sample)
         outcome = codes[:, None] == np.arange(p.shape[1])
-        distance = np.sum((outcome - p) ** 2, axis=1)
+        distance = ((outcome - p) ** 2).sum(axis=1)
         halve = p.shape[1] < 3 if self.scale_by_half == "auto" else self.scale_by_half
         return 0.5 * distance if halve else distance
 
 
 @record
-class CalibrationError(LinearStatistic):
+class CalibrationError(MomentStatistic):
     """Expected calibration error, ``sum_b |sum_{i in b} w_i (hit_i - confidence_i)| / N``.
 
     Rows fall into equal-width bins b of their confidence, each open below and closed above. Two
@@ -116,7 +126,6 @@ class CalibrationError(LinearStatistic):
 
     task = "multiclass"
     inputs = ("y_true", "y_score")
-    road = "moments"
     bounds = (0.0, 1.0)
     loss = True
     needs_probabilities = True
@@ -124,20 +133,19 @@ class CalibrationError(LinearStatistic):
     n_bins: int = static(default=15)
 
     def prepare(self, sample: Sample) -> Features:
-        """Return one and, in the column of the row's bin, hit less confidence."""
+        """Return, in the column of the row's bin, hit less confidence."""
         codes, p = _probabilities(sample)
+        xp = namespace(p)
         if p.shape[1] == 2:
             confidence, hit = p[:, 1], codes == 1
         else:
-            top = np.argmax(p, axis=1)
+            top = xp.argmax(p, axis=1)
             confidence, hit = p[np.arange(len(codes)), top], codes == top
         edges = np.arange(1, self.n_bins) / self.n_bins
-        design = np.zeros((len(codes), 1 + self.n_bins))
-        design[:, 0] = 1
-        design[np.arange(len(codes)), 1 + np.searchsorted(edges, confidence)] = hit - confidence
-        return Features(design)
+        member = xp.searchsorted(edges, confidence)[:, None] == np.arange(self.n_bins)
+        return Features(xp.where(member, (hit - confidence)[:, None], 0.0))
 
-    def from_sums(self, prepared: Features, sums: jax.Array) -> jax.Array:
+    def core(self, prepared: Features, sums: jax.Array) -> jax.Array:
         """Return the error from the sums (1 + n_bins,) of weights and of gaps by bin."""
         return jnp.sum(jnp.abs(sums[1:])) / sums[0]
 

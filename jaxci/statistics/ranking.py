@@ -2,7 +2,8 @@
 
 A resample reaches them as weights ``w_i`` in the order of the scores ``s_i``: data are sorted once
 and every value costs O(n) in cumulative sums. Rows of equal score are treated together, as one
-threshold. ``N_k`` is the weight of class k, N the total.
+threshold. ``N_k`` is the weight of class k, N the total. All resamples of a bank are reached at once by
+:meth:`RankedStatistic.replicates`.
 
 Statistics of more than two classes score each class k against others by column k of ``y_score``.
 A class of the full sample may be left without weight by a resample; the field ``absent_class``
@@ -25,7 +26,8 @@ has a score the value is NaN. Micro averages pool all classes and need no rule.
 from __future__ import annotations
 
 import abc
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -33,7 +35,8 @@ import numpy as np
 
 from jaxci.checks import ABSENT_CLASS
 from jaxci.records import record, static
-from jaxci.statistics.base import Sample, Statistic
+from jaxci.resampling import kernels, ranked
+from jaxci.statistics.base import RankedStatistic, Sample, Statistic, namespace
 from jaxci.statistics.cumulative import Ordering
 
 SCHEMES = ("ovr", "ovo", "micro")
@@ -49,7 +52,7 @@ class Ranking:
     ordering: Ordering
 
     @classmethod
-    def of(cls, labels: np.ndarray, scores: np.ndarray, n: int) -> Ranking:
+    def of(cls, labels: Any, scores: Any, n: int) -> Ranking:
         """Rank rows (N,), of which the first ``n`` are observations and the rest padding."""
         ordering = Ordering.of(scores, n)
         return cls(labels if ordering.order is None else labels[ordering.order], ordering)
@@ -59,6 +62,12 @@ class Ranking:
         in_order = 1.0 * self.ordering.arrange(weights)
         member = jnp.asarray(self.labels) == target
         return jnp.where(member, in_order, 0), jnp.where(member, 0, in_order)
+
+    def descent(self, target: int | jax.Array = 1) -> ranked.Descent:
+        """Return the rows from the highest score down, those of class ``target`` as members."""
+        labels, order = jnp.asarray(self.labels), self.ordering.order
+        rows = jnp.arange(labels.shape[0], dtype=jnp.int32) if order is None else order
+        return ranked.Descent.of(rows, labels == target, self.ordering.first)
 
 
 def _ratio(numerator: jax.Array, denominator: jax.Array, otherwise: float | jax.Array = jnp.nan) -> jax.Array:
@@ -101,13 +110,115 @@ def average_precision(ranking: Ranking, weights: jax.Array, target: int | jax.Ar
     return _ratio(jnp.sum(positive * precision), jnp.sum(positive))
 
 
-class BinaryRanking(Statistic):
+def _area_of_pairs(pairs: ranked.PairSums) -> jax.Array:
+    """Area under the ROC curve from the weights of its pairs."""
+    return _ratio(pairs.wins, pairs.members * pairs.others)
+
+
+class Placements(NamedTuple):
+    """Area under the ROC curve of class 1, and what DeLong's variance of it reads (scalars).
+
+    ``variance = variance_pos / n_pos + variance_neg / n_neg``.
+
+    Attributes
+    ----------
+    auc : float
+        The area.
+    n_pos, n_neg : int32
+        Rows of class 1, and of class 0.
+    variance_pos, variance_neg : float
+        Variance (ddof 1) of the placement values of either: for a positive, the share of negatives below
+        it, for a negative, the share of positives above it, ties one half. NaN for a class with one member.
+    """
+
+    auc: jax.Array
+    n_pos: jax.Array
+    n_neg: jax.Array
+    variance_pos: jax.Array
+    variance_neg: jax.Array
+
+
+def placement_variances(prepared: Ranking, present: jax.Array | None = None) -> Placements:
+    """Return DeLong's evidence of a ranking, in a program.
+
+    Parameters
+    ----------
+    prepared : Ranking
+        What a binary statistic's ``prepare`` returned.
+    present : (n,) array, optional
+        1 for observations and 0 for padding; all are observations by default.
+
+    Returns
+    -------
+    Placements
+
+    References
+    ----------
+    DeLong, DeLong & Clarke-Pearson (1988), Comparing the areas under two or more correlated ROC curves,
+    Biometrics 44, 837-845; by mid-ranks as in Sun & Xu (2014), Fast implementation of DeLong's algorithm.
+    """
+    present = jnp.ones(prepared.labels.shape[0]) if present is None else present
+    positive, negative = prepared.split(present, 1)
+    m, n = jnp.sum(positive), jnp.sum(negative)
+    below = prepared.ordering.below(negative)
+    above = m - prepared.ordering.below(positive)
+
+    def variance(counts: jax.Array, members: jax.Array, size: jax.Array, most: jax.Array) -> jax.Array:
+        apart = counts - _ratio(jnp.sum(members * counts), size)
+        return _ratio(jnp.sum(members * apart**2), (size - 1) * most**2)
+
+    auc = _ratio(jnp.sum(positive * below), m * n)
+    sizes = m.astype(jnp.int32), n.astype(jnp.int32)
+    return Placements(auc, *sizes, variance(below, positive, m, n), variance(above, negative, n, m))
+
+
+Replicates = Callable[[Any, jax.Array], jax.Array]
+
+
+class ScoreRanking(RankedStatistic):
+    """A statistic of the order of scores, which reaches all resamples of a bank in one pass."""
+
+    inputs = ("y_true", "y_score")
+
+    @property
+    def is_whole_area(self) -> bool:
+        """Whether the statistic is the whole area under the ROC curve: a mean over pairs of rows."""
+        return False
+
+    @abc.abstractmethod
+    def replicates(self, prepared: Any, bank_t: jax.Array) -> jax.Array:
+        """Return :meth:`value` under every column of a transposed bank.
+
+        Parameters
+        ----------
+        prepared : pytree
+            What :meth:`prepare` returned.
+        bank_t : (n, B) array
+            Weights; integers or half precision for counts.
+
+        Returns
+        -------
+        (B,) array
+            float64 for a bank of float64, else float32. Areas of counts are the very value that
+            :meth:`value` gives; precisions equal it up to the order of summation.
+        """
+
+    def by_bank(self, prepared: Any, bank_t: jax.Array, scanned: Replicates, compared: Replicates) -> jax.Array:
+        """Call the form for the platform: ``scanned`` on a CPU, ``compared`` or, for many rows, :meth:`each`."""
+        few = bank_t.shape[0] <= kernels.COMPARED
+
+        def rounded(form: Replicates) -> Replicates:
+            return lambda prepared, bank_t: form(prepared, bank_t).astype(kernels.sum_dtype(bank_t))
+
+        return kernels.by_platform(
+            prepared, bank_t, cpu=rounded(scanned), accelerator=rounded(compared if few else self.each)
+        )
+
+
+class BinaryRanking(ScoreRanking):
     """A statistic of the scores of class 1 in a problem of two classes."""
 
     task = "binary"
-    inputs = ("y_true", "y_score")
-    road = "ranked"
-    bounds = (0.0, 1.0)
 
     def prepare(self, sample: Sample) -> Ranking:
         """Sort by score."""
@@ -148,6 +259,8 @@ class RocAuc(BinaryRanking):
     Analyzing a portion of the ROC curve.
     """
 
+    least_n = (25, "AUC")
+
     max_fpr: float | None = static(default=None)
     mcclish: bool = static(default=False)
 
@@ -155,15 +268,33 @@ class RocAuc(BinaryRanking):
         if self.max_fpr is not None and not 0 < self.max_fpr <= 1:
             raise ValueError(f"max_fpr must lie in (0, 1] or be None; got {self.max_fpr!r}")
 
+    @property
+    def is_whole_area(self) -> bool:
+        """Whether there is no limit on the false-positive rate."""
+        return self.max_fpr is None
+
     def value(self, prepared: Ranking, weights: jax.Array) -> jax.Array:
         """Return the area under ``weights`` (n,)."""
         if self.max_fpr is None:
             return area(prepared, weights)
-        part = partial_area(prepared, weights, self.max_fpr)
-        if not self.mcclish:
+        return self._scaled(partial_area(prepared, weights, self.max_fpr))
+
+    def _scaled(self, part: jax.Array) -> jax.Array:
+        """Standardize a partial area, if asked to."""
+        if self.max_fpr is None or not self.mcclish:
             return part
         chance = self.max_fpr**2 / 2
         return 0.5 * (1 + (part - chance) / (self.max_fpr - chance))
+
+    def replicates(self, prepared: Ranking, bank_t: jax.Array) -> jax.Array:
+        """Return the area in every resample (B,), from ``bank_t`` (n, B)."""
+
+        def form(wins: Callable[..., ranked.PairSums], *settings: float) -> Replicates:
+            return lambda ranking, bank: self._scaled(_area_of_pairs(wins(bank, ranking.descent(), *settings)))
+
+        if self.max_fpr is None:
+            return self.by_bank(prepared, bank_t, form(ranked.scanned_wins), form(ranked.compared_wins))
+        return self.by_bank(prepared, bank_t, form(ranked.scanned_partial_wins, self.max_fpr), self.each)
 
 
 @record
@@ -178,9 +309,19 @@ class AveragePrecision(BinaryRanking):
     Manning, Raghavan & Schuetze (2008), Introduction to information retrieval, section 8.4.
     """
 
+    least_n = (25, "average precision")
+
     def value(self, prepared: Ranking, weights: jax.Array) -> jax.Array:
         """Return the average precision under ``weights`` (n,)."""
         return average_precision(prepared, weights)
+
+    def replicates(self, prepared: Ranking, bank_t: jax.Array) -> jax.Array:
+        """Return the average precision in every resample (B,), from ``bank_t`` (n, B)."""
+
+        def scanned(ranking: Ranking, bank_t: jax.Array) -> jax.Array:
+            return _ratio(*ranked.scanned_precision(bank_t, ranking.descent()))
+
+        return self.by_bank(prepared, bank_t, scanned, self.each)
 
 
 @record
@@ -214,27 +355,29 @@ class ClassRankings:
         """Rank all pairs of a row and a class; scores of class 0 are ``1 - s`` if only s is given."""
         codes, counts, scores = _class_scores(sample, 1.0)
         ordering, entries = Ordering.of_entries(scores, sample.n)
-        member = codes[:, None] == np.arange(scores.shape[1])
+        member = codes[:, None] == namespace(scores).arange(scores.shape[1])
         return cls(codes, counts, Ranking(member.ravel()[entries].astype(np.int32), ordering))
 
     def class_weights(self, weights: jax.Array) -> jax.Array:
         """Weight of every class (K,)."""
         return jax.ops.segment_sum(weights, self.codes, self.counts.shape[0])
 
-    def over_classes(self, function: Any) -> jax.Array:
+    def over_classes(self, function: Any) -> Any:
         """Stack ``function(ranking by class k, k)`` over the classes, one after the other."""
         columns = jax.tree.map(jnp.transpose, self.ranking)
         classes = jnp.arange(self.counts.shape[0])
         return jax.lax.map(lambda pair: function(*pair), (columns, classes))
 
 
-def _class_scores(sample: Sample, whole: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _class_scores(sample: Sample, whole: float) -> tuple[Any, Any, Any]:
     """Return codes (n,), counts (K,) and scores (n, K), class 0 of two scoring ``whole - s``."""
     assert sample.y_true is not None
     assert sample.y_score is not None
     s = sample.y_score
-    scores = np.stack([whole - s, s], axis=1) if s.ndim == 1 else s
-    counts = np.bincount(sample.y_true[: sample.n], minlength=scores.shape[1])
+    xp = namespace(s)
+    scores = xp.stack([whole - s, s], axis=1) if s.ndim == 1 else s
+    codes, classes = sample.y_true[: sample.n], scores.shape[1]
+    counts = jnp.bincount(codes, length=classes) if xp is jnp else np.bincount(codes, minlength=classes)
     return sample.y_true, counts.astype(np.int32), scores
 
 
@@ -249,13 +392,10 @@ def _average(scores: jax.Array, shares: jax.Array, defined: jax.Array, absent_cl
     return jnp.where(undefined, jnp.nan, mean)
 
 
-class MulticlassRanking(Statistic):
+class MulticlassRanking(ScoreRanking):
     """A statistic of the scores of K classes."""
 
     task = "multiclass"
-    inputs = ("y_true", "y_score")
-    road = "ranked"
-    bounds = (0.0, 1.0)
 
     @property
     @abc.abstractmethod
@@ -305,6 +445,9 @@ class RocAucMulticlass(MulticlassRanking):
     (one versus rest, weighted).
     """
 
+    least_n = (25, "AUC")
+    averages_classes = True
+
     scheme: str = static(default="ovr")
     average: str = static(default="macro")
     absent_class: str = static(default="sklearn")
@@ -327,21 +470,51 @@ class RocAucMulticlass(MulticlassRanking):
             return area(prepared.ranking, weights)
         sizes = 1.0 * prepared.class_weights(weights)
         if self.scheme == "ovo":
-            return self._one_versus_one(prepared, weights, sizes)
+
+            def wins(ranking: Ranking, k: jax.Array) -> jax.Array:
+                """Weight of pairs, of class k and of each class (K,), in which class k scores higher."""
+                member, others = ranking.split(weights, k)
+                outranked = others * (jnp.sum(member) - ranking.ordering.below(member))
+                return jax.ops.segment_sum(outranked, ranking.labels, len(sizes))
+
+            return self._one_versus_one(prepared.over_classes(wins), sizes)
         areas = prepared.over_classes(lambda ranking, k: area(ranking, weights, k))
-        shares = sizes if self.average == "weighted" else jnp.ones_like(sizes)
         others = jnp.sum(jnp.where(np.eye(len(sizes), dtype=bool), 0, sizes), axis=1)
+        return self._one_versus_rest(areas, sizes, others)
+
+    def replicates(self, prepared: ClassRankings, bank_t: jax.Array) -> jax.Array:
+        """Return the area in every resample (B,), from ``bank_t`` (n, B)."""
+
+        def form(wins: Callable[..., ranked.PairSums], class_wins: Callable[..., Any]) -> Replicates:
+            def one_versus_one(data: ClassRankings, bank: jax.Array) -> jax.Array:
+                classes = data.counts.shape[0]
+                table, sizes = data.over_classes(
+                    lambda ranking, k: class_wins(bank, ranking.descent(k), data.codes, classes)
+                )
+                return jax.vmap(self._one_versus_one, (2, 1))(table, sizes)
+
+            def one_versus_rest(data: ClassRankings, bank: jax.Array) -> jax.Array:
+                pairs = data.over_classes(lambda ranking, k: wins(bank, ranking.descent(k)))
+                return jax.vmap(self._one_versus_rest, 1)(_area_of_pairs(pairs), pairs.members, pairs.others)
+
+            return one_versus_one if self.scheme == "ovo" else one_versus_rest
+
+        def micro(data: ClassRankings, bank: jax.Array) -> jax.Array:
+            return _area_of_pairs(ranked.scanned_wins(bank, data.ranking.descent()))
+
+        if self.micro:
+            return self.by_bank(prepared, bank_t, micro, self.each)
+        scanned = form(ranked.scanned_wins, ranked.scanned_class_wins)
+        return self.by_bank(prepared, bank_t, scanned, form(ranked.compared_wins, ranked.compared_class_wins))
+
+    def _one_versus_rest(self, areas: jax.Array, sizes: jax.Array, others: jax.Array) -> jax.Array:
+        """Average the areas (K,) of classes of weights ``sizes`` against rests of weights ``others``."""
+        shares = sizes if self.average == "weighted" else jnp.ones_like(sizes)
         return _average(areas, shares, (sizes > 0) & (others > 0), self.absent_class)
 
-    def _one_versus_one(self, prepared: ClassRankings, weights: jax.Array, sizes: jax.Array) -> jax.Array:
-        def wins(ranking: Ranking, k: jax.Array) -> jax.Array:
-            """Weight of pairs, of class k and of each class (K,), in which class k scores higher."""
-            member, others = ranking.split(weights, k)
-            outranked = others * (jnp.sum(member) - ranking.ordering.below(member))
-            return jax.ops.segment_sum(outranked, ranking.labels, len(sizes))
-
+    def _one_versus_one(self, table: jax.Array, sizes: jax.Array) -> jax.Array:
+        """Average over pairs of classes of weights ``sizes`` (K,) the wins (K, K) of rows over columns."""
         a, b = np.triu_indices(len(sizes), 1)
-        table = prepared.over_classes(wins)
         scores = _ratio((table[a, b] + table[b, a]) / 2, sizes[a] * sizes[b])
         shares = sizes[a] + sizes[b] if self.average == "weighted" else jnp.ones(len(a), sizes.dtype)
         rule = "skip" if self.absent_class == "sklearn" else self.absent_class
@@ -363,6 +536,9 @@ class AveragePrecisionMulticlass(MulticlassRanking):
         Rule for a class without weight (see the module).
     """
 
+    least_n = (25, "average precision")
+    averages_classes = True
+
     average: str = static(default="macro")
     absent_class: str = static(default="sklearn")
 
@@ -379,7 +555,23 @@ class AveragePrecisionMulticlass(MulticlassRanking):
         if self.micro:
             return average_precision(prepared.ranking, weights)
         sizes = 1.0 * prepared.class_weights(weights)
-        scores = prepared.over_classes(lambda ranking, k: average_precision(ranking, weights, k))
+        return self._over_classes(
+            prepared.over_classes(lambda ranking, k: average_precision(ranking, weights, k)), sizes
+        )
+
+    def replicates(self, prepared: ClassRankings, bank_t: jax.Array) -> jax.Array:
+        """Return the average precision in every resample (B,), from ``bank_t`` (n, B)."""
+
+        def scanned(prepared: ClassRankings, bank_t: jax.Array) -> jax.Array:
+            if self.micro:
+                return _ratio(*ranked.scanned_precision(bank_t, prepared.ranking.descent()))
+            sums, sizes = prepared.over_classes(lambda ranking, k: ranked.scanned_precision(bank_t, ranking.descent(k)))
+            return jax.vmap(self._over_classes, 1)(_ratio(sums, sizes), sizes)
+
+        return self.by_bank(prepared, bank_t, scanned, self.each)
+
+    def _over_classes(self, scores: jax.Array, sizes: jax.Array) -> jax.Array:
+        """Average the precisions (K,) of classes of weights ``sizes``."""
         shares = sizes if self.average == "weighted" else jnp.ones_like(sizes)
         rule = "zero" if self.absent_class == "sklearn" else self.absent_class
         return _average(scores, shares, sizes > 0, rule)

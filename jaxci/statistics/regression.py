@@ -13,21 +13,21 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record, static
-from jaxci.statistics.base import Features, LinearStatistic, Sample, Statistic
+from jaxci.statistics.base import Features, MomentStatistic, RankedStatistic, Sample, Statistic, namespace, square_root
 from jaxci.statistics.cumulative import Ordering, gather
 from jaxci.statistics.summary import (
     MeanStatistic,
-    OrderStatistic,
+    QuantileStatistic,
     centre,
     median_profile,
-    square_root,
+    standardized,
     variance_from_sums,
 )
 
 
-def _pair(sample: Sample) -> tuple[np.ndarray, np.ndarray]:
+def _pair(sample: Sample) -> tuple[Any, Any]:
     """Return targets and predictions (n,), float64."""
-    return np.asarray(sample.y_true, np.float64), np.asarray(sample.y_pred, np.float64)
+    return sample.y_true.astype(np.float64), sample.y_pred.astype(np.float64)
 
 
 class MeanError(MeanStatistic):
@@ -43,7 +43,7 @@ class MeanError(MeanStatistic):
 class MeanSquaredError(MeanError):
     """Mean squared error, ``E[(y - p)**2]``."""
 
-    def row_values(self, sample: Sample) -> np.ndarray:
+    def row_values(self, sample: Sample) -> Any:
         """Return squared errors (n,)."""
         y, p = _pair(sample)
         return (y - p) ** 2
@@ -58,7 +58,7 @@ class RootMeanSquaredError(MeanError):
 
     link: ClassVar[str] = "sqrt"
 
-    def row_values(self, sample: Sample) -> np.ndarray:
+    def row_values(self, sample: Sample) -> Any:
         """Return squared errors (n,)."""
         y, p = _pair(sample)
         return (y - p) ** 2
@@ -68,10 +68,10 @@ class RootMeanSquaredError(MeanError):
 class MeanAbsoluteError(MeanError):
     """Mean absolute error, ``E|y - p|``."""
 
-    def row_values(self, sample: Sample) -> np.ndarray:
+    def row_values(self, sample: Sample) -> Any:
         """Return absolute errors (n,)."""
         y, p = _pair(sample)
-        return np.abs(y - p)
+        return abs(y - p)
 
 
 @record
@@ -82,14 +82,14 @@ class MeanAbsolutePercentageError(MeanError):
     target of 0 makes the value enormous rather than undefined, as in scikit-learn.
     """
 
-    def row_values(self, sample: Sample) -> np.ndarray:
+    def row_values(self, sample: Sample) -> Any:
         """Return relative absolute errors (n,)."""
         y, p = _pair(sample)
-        return np.abs(y - p) / np.maximum(np.abs(y), np.finfo(np.float64).eps)
+        return abs(y - p) / namespace(y).maximum(abs(y), np.finfo(np.float64).eps)
 
 
 @record
-class MedianAbsoluteError(OrderStatistic):
+class MedianAbsoluteError(QuantileStatistic):
     """Median of the absolute errors ``|y - p|``, the two middle ones averaged where N is even."""
 
     task = "regression"
@@ -102,10 +102,10 @@ class MedianAbsoluteError(OrderStatistic):
         """Probability of the quantile, 1/2."""
         return 0.5
 
-    def ordered_values(self, sample: Sample) -> np.ndarray:
+    def ordered_values(self, sample: Sample) -> Any:
         """Return absolute errors (n,)."""
         y, p = _pair(sample)
-        return np.abs(y - p)
+        return abs(y - p)
 
     def profile(self, cumulative: jax.Array, total: jax.Array) -> jax.Array:
         """Return the cumulated coefficient at ``cumulative`` (n,) weights out of ``total``."""
@@ -121,7 +121,7 @@ def _explained(residual: jax.Array, spread: jax.Array, force_finite: bool) -> ja
 
 
 @record
-class R2(LinearStatistic):
+class R2(MomentStatistic):
     """Coefficient of determination, ``1 - E[(y - p)**2] / V[y]``, at most 1.
 
     A variance of the targets within rounding of 0 is 0. NaN for one observation.
@@ -135,25 +135,25 @@ class R2(LinearStatistic):
 
     task = "regression"
     inputs = ("y_true", "y_pred")
-    road = "moments"
     bounds = (-np.inf, 1.0)
 
     force_finite: bool = static(default=True)
 
     def prepare(self, sample: Sample) -> Features:
-        """Return one, the centred target, its square, and the squared error."""
+        """Return the standardized target, its square, and the squared error in the same unit."""
         y, p = _pair(sample)
-        d = y - (centre(y, sample.n) if sample.n > 1 else np.nan)
-        return Features(np.stack([np.ones_like(d), d, d * d, (y - p) ** 2], axis=1))
+        d, _, scale = standardized(y, sample.n)
+        alone = 0.0 if sample.n > 1 else np.nan
+        return Features(namespace(d).stack([d + alone, d * d, ((y - p) / scale) ** 2], axis=1))
 
-    def from_sums(self, prepared: Features, sums: jax.Array) -> jax.Array:
+    def core(self, prepared: Features, sums: jax.Array) -> jax.Array:
         """Return R2 from the sums (4,) of the features."""
         spread = variance_from_sums(sums[0], sums[1], sums[2])
         return _explained(sums[3] / sums[0], spread, self.force_finite)
 
 
 @record
-class ExplainedVariance(LinearStatistic):
+class ExplainedVariance(MomentStatistic):
     """Share of the variance explained, ``1 - V[y - p] / V[y]``, at most 1.
 
     Unlike :class:`R2` it ignores a constant error. Variances within rounding of 0 are 0.
@@ -167,18 +167,18 @@ class ExplainedVariance(LinearStatistic):
 
     task = "regression"
     inputs = ("y_true", "y_pred")
-    road = "moments"
     bounds = (-np.inf, 1.0)
 
     force_finite: bool = static(default=True)
 
     def prepare(self, sample: Sample) -> Features:
-        """Return one, the centred target and its square, the centred error and its square."""
+        """Return the standardized target and its square, the centred error in the same unit and its square."""
         y, p = _pair(sample)
-        d, e = y - centre(y, sample.n), (y - p) - centre(y - p, sample.n)
-        return Features(np.stack([np.ones_like(d), d, d * d, e, e * e], axis=1))
+        d, _, scale = standardized(y, sample.n)
+        e = ((y - p) - centre(y - p, sample.n)) / scale
+        return Features(namespace(d).stack([d, d * d, e, e * e], axis=1))
 
-    def from_sums(self, prepared: Features, sums: jax.Array) -> jax.Array:
+    def core(self, prepared: Features, sums: jax.Array) -> jax.Array:
         """Return the share from the sums (5,) of the features."""
         spread = variance_from_sums(sums[0], sums[1], sums[2])
         return _explained(variance_from_sums(sums[0], sums[3], sums[4]), spread, self.force_finite)
@@ -192,7 +192,7 @@ def _correlation(covariance: jax.Array, first: jax.Array, second: jax.Array) -> 
 
 
 @record
-class PearsonR(LinearStatistic):
+class PearsonR(MomentStatistic):
     """Pearson's correlation of targets and predictions, ``Cov[y, p] / sqrt(V[y] V[p])``.
 
     From -1 to 1; NaN where either does not vary (has a variance within rounding of 0).
@@ -200,26 +200,18 @@ class PearsonR(LinearStatistic):
 
     task = "regression"
     inputs = ("y_true", "y_pred")
-    road = "moments"
     bounds = (-1.0, 1.0)
 
     def prepare(self, sample: Sample) -> Features:
-        """Return one and the products, of degree up to two, of both columns, standardized."""
-        a, b = (_standardized(x, sample.n) for x in _pair(sample))
-        return Features(np.stack([np.ones_like(a), a, b, a * a, b * b, a * b], axis=1))
+        """Return the products, of degree up to two, of both columns, standardized."""
+        a, b = (standardized(x, sample.n)[0] for x in _pair(sample))
+        return Features(namespace(a).stack([a, b, a * a, b * b, a * b], axis=1))
 
-    def from_sums(self, prepared: Features, sums: jax.Array) -> jax.Array:
+    def core(self, prepared: Features, sums: jax.Array) -> jax.Array:
         """Return the correlation from the sums (6,) of the features."""
         n, a, b, aa, bb, ab = sums
         covariance = ab / n - (a / n) * (b / n)
         return _correlation(covariance, variance_from_sums(n, a, aa), variance_from_sums(n, b, bb))
-
-
-def _standardized(x: np.ndarray, n: int) -> np.ndarray:
-    """Return ``x`` (N,) centred and scaled to a mean square of 1 over its first ``n`` entries."""
-    d = x - centre(x, n)
-    scale = np.sqrt(np.mean(d[:n] ** 2))
-    return d / scale if scale > 0 else d
 
 
 @record
@@ -233,13 +225,16 @@ class Ranks:
     position: Any
 
     @classmethod
-    def of(cls, keys: np.ndarray, n: int) -> Ranks:
+    def of(cls, keys: Any, n: int) -> Ranks:
         """Rank ``keys`` (N,), of which the first ``n`` are of observations and the rest padding."""
         ordering = Ordering.of(keys, n)
         if ordering.order is None:
             return cls(ordering, None)
-        position = np.empty(len(keys), np.int32)
-        position[ordering.order] = np.arange(len(keys), dtype=np.int32)
+        place = np.arange(len(keys), dtype=np.int32)
+        if keys.__array_namespace__() is jnp:
+            return cls(ordering, jnp.zeros_like(place).at[ordering.order].set(place, unique_indices=True))
+        position = np.empty_like(place)
+        position[ordering.order] = place
         return cls(ordering, position)
 
     def shares(self, weights: jax.Array) -> jax.Array:
@@ -253,7 +248,7 @@ class Ranks:
 
 
 @record
-class SpearmanR(Statistic):
+class SpearmanR(RankedStatistic):
     """Spearman's rank correlation: Pearson's correlation of the mid-ranks of ``y`` and ``p``.
 
     The weighted mid-rank of row i is ``sum_j w_j (1[x_j < x_i] + 1[x_j = x_i] / 2)``; for integer
@@ -267,13 +262,13 @@ class SpearmanR(Statistic):
 
     task = "regression"
     inputs = ("y_true", "y_pred")
-    road = "ranked"
     bounds = (-1.0, 1.0)
 
     def prepare(self, sample: Sample) -> tuple[Ranks, Ranks]:
         """Sort both columns."""
-        y, p = _pair(sample)
-        return Ranks.of(y, sample.n), Ranks.of(p, sample.n)
+        assert sample.y_true is not None
+        assert sample.y_pred is not None
+        return Ranks.of(sample.y_true, sample.n), Ranks.of(sample.y_pred, sample.n)
 
     def value(self, prepared: tuple[Ranks, Ranks], weights: jax.Array) -> jax.Array:
         """Return the rank correlation under ``weights`` (n,)."""

@@ -8,6 +8,7 @@ is NaN where N = 0.
 from __future__ import annotations
 
 import abc
+import math
 from typing import Any, ClassVar
 
 import jax
@@ -15,20 +16,35 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record
-from jaxci.statistics.base import Features, LinearStatistic, Sample, Statistic
+from jaxci.resampling.kernels import RankPicks, rank_picks
+from jaxci.statistics.base import Bank, Features, MomentStatistic, Sample, Scaling, Statistic, namespace
 from jaxci.statistics.cumulative import cumulative_sum, gather, sorting_order
 
 _ROUNDING = 16.0
 """Multiples of the machine epsilon within which a difference of sums counts as zero."""
 
 
-def centre(x: np.ndarray, n: int) -> np.float64:
-    """Return the median of the first ``n`` of ``x``: a centre that outliers do not move.
+def centre(x: Any, n: int) -> Any:
+    """Return a centre of the first ``n`` of ``x``: their median, or the mean of traced values.
 
-    After subtracting it, sums of any resample are as accurate as the resample's own spread
-    allows, whatever the offset of the data and whichever outliers the resample left out.
+    After subtracting a median, sums of any resample are as accurate as the resample's own spread allows,
+    whatever the offset of the data and whichever outliers the resample left out. Traced values are many data
+    sets at once, and drawn from a law.
     """
-    return np.float64(np.median(x[:n]))
+    return np.float64(np.median(x[:n])) if namespace(x) is np else jnp.mean(x[:n])
+
+
+def standardized(x: Any, n: int) -> tuple[Any, Any, Any]:
+    """Return ``(x - centre) / scale`` (N,), centre and scale: the first ``n`` lie within [-1, 1].
+
+    Where they do not vary the scale is 1.
+    """
+    xp = namespace(x)
+    middle = centre(x, n)
+    apart = x - middle
+    widest = xp.max(xp.abs(apart[:n]))
+    scale = xp.where(widest > 0, widest, 1.0)
+    return apart / scale, middle, scale
 
 
 def variance_from_sums(total: jax.Array, first: jax.Array, second: jax.Array) -> jax.Array:
@@ -38,39 +54,38 @@ def variance_from_sums(total: jax.Array, first: jax.Array, second: jax.Array) ->
     return jnp.where(variance <= _ROUNDING * jnp.finfo(variance.dtype).eps * square, 0.0, variance)
 
 
-def square_root(x: jax.Array, noise: float | jax.Array = 0.0) -> jax.Array:
-    """Return the root of ``x``; 0 with a zero gradient where ``x <= noise``."""
-    zero = x <= noise
-    return jnp.where(zero, 0.0, jnp.sqrt(jnp.where(zero, 1.0, x)))
-
-
-class MeanStatistic(LinearStatistic):
+class MeanStatistic(MomentStatistic):
     """A weighted mean of one value per row, or its square root.
 
     ``m = sum_i w_i r_i / N``; leaves supply the row values ``r``. The value is m where ``link``
     is ``"identity"``, and the root of m, for ``r >= 0``, where it is ``"sqrt"``.
     """
 
-    road = "moments"
     link: ClassVar[str] = "identity"
 
     @abc.abstractmethod
-    def row_values(self, sample: Sample) -> np.ndarray:
+    def row_values(self, sample: Sample) -> Any:
         """Return the averaged value of every row, (n,) float64."""
 
     def prepare(self, sample: Sample) -> Features:
-        """Centre the row values."""
-        values = np.asarray(self.row_values(sample), np.float64)
-        middle = centre(values, sample.n)
-        return Features(np.stack([np.ones_like(values), values - middle], axis=1), (middle,))
+        """Standardize the row values."""
+        values = self.row_values(sample)
+        design, middle, scale = standardized(values.astype(np.float64), sample.n)
+        return Features(design[:, None], (middle, scale))
 
-    def from_sums(self, prepared: Features, sums: jax.Array) -> jax.Array:
-        """Return the statistic from the sums (2,) of weights and weighted centred values."""
-        (middle,) = prepared.constants
-        mean = middle + sums[1] / sums[0]
-        if self.link == "identity":
-            return mean
-        return square_root(mean, _ROUNDING * jnp.finfo(mean.dtype).eps * middle)
+    def scaling(self, prepared: Features) -> Scaling:
+        """Return centre and scale of the row values, and whether the link is a root."""
+        middle, scale = prepared.constants
+        return Scaling(middle, scale, self.link == "sqrt")
+
+    def core(self, prepared: Features, sums: jax.Array) -> jax.Array:
+        """Return the mean of the standardized values from the sums (2,) of weights and of them."""
+        return sums[1] / sums[0]
+
+
+def is_mean(statistic: Statistic) -> bool:
+    """Whether the statistic is the plain mean of per-row values."""
+    return isinstance(statistic, MeanStatistic) and statistic.link == "identity"
 
 
 @record
@@ -89,19 +104,25 @@ class Mean(MeanStatistic):
         return sample.values
 
 
-class SecondMoment(LinearStatistic):
-    """A function of the variance of the values."""
+class SecondMoment(MomentStatistic):
+    """A function of the variance of the values.
+
+    ``scaling`` of a leaf must be that of the variance, ``scale**2``, or of the standard deviation, ``root`` besides.
+    """
 
     task = "values"
     inputs = ("values",)
-    road = "moments"
     bounds = (0.0, np.inf)
 
     def prepare(self, sample: Sample) -> Features:
-        """Return powers 0, 1, 2 of the centred values."""
+        """Return powers 1 and 2 of the standardized values."""
         assert sample.values is not None
-        d = sample.values - centre(sample.values, sample.n)
-        return Features(np.stack([np.ones_like(d), d, d * d], axis=1))
+        d, _, scale = standardized(sample.values, sample.n)
+        return Features(namespace(d).stack([d, d * d], axis=1), (scale,))
+
+    def core(self, prepared: Features, sums: jax.Array) -> jax.Array:
+        """Return the variance of the standardized values from the sums (3,) of powers."""
+        return variance_from_sums(sums[0], sums[1], sums[2])
 
 
 @record
@@ -111,9 +132,9 @@ class Variance(SecondMoment):
     A variance within rounding of 0 is 0.
     """
 
-    def from_sums(self, prepared: Features, sums: jax.Array) -> jax.Array:
-        """Return the variance from the sums (3,) of powers."""
-        return variance_from_sums(sums[0], sums[1], sums[2])
+    def scaling(self, prepared: Features) -> Scaling:
+        """Return the unit of the variance."""
+        return Scaling(0.0, prepared.constants[0] ** 2)
 
 
 @record
@@ -123,9 +144,9 @@ class Std(SecondMoment):
     Where it is 0 (constant values) its derivatives are given as 0.
     """
 
-    def from_sums(self, prepared: Features, sums: jax.Array) -> jax.Array:
-        """Return the standard deviation from the sums (3,) of powers."""
-        return square_root(variance_from_sums(sums[0], sums[1], sums[2]))
+    def scaling(self, prepared: Features) -> Scaling:
+        """Return the unit of the variance, whose root is taken."""
+        return Scaling(0.0, prepared.constants[0] ** 2, root=True)
 
 
 @record
@@ -148,12 +169,12 @@ class OrderStatistic(Statistic):
     and 0 for a spread.
     """
 
-    road = "order"
     smooth = False
+    of_law = False
     mass: ClassVar[float] = 1.0
 
     @abc.abstractmethod
-    def ordered_values(self, sample: Sample) -> np.ndarray:
+    def ordered_values(self, sample: Sample) -> Any:
         """Return the values (n,) float64, by row, that are put in order."""
 
     @abc.abstractmethod
@@ -162,7 +183,10 @@ class OrderStatistic(Statistic):
 
     def prepare(self, sample: Sample) -> Ordered:
         """Sort the values."""
-        values = np.asarray(self.ordered_values(sample), np.float64)
+        values = self.ordered_values(sample).astype(np.float64)
+        if namespace(values) is jnp:
+            rows = jnp.argsort(values).astype(jnp.int32)
+            return Ordered(values[rows], rows)
         order = sorting_order(values)
         return Ordered(values if order is None else values[order], order)
 
@@ -184,6 +208,51 @@ class OrderStatistic(Statistic):
         """Return the values (n,)."""
         return self.ordered_values(sample)
 
+    def scaling(self, prepared: Ordered) -> Scaling:
+        """Return the middle value, as often as the coefficients add up to, and the largest distance from it."""
+        middle = prepared.values[len(prepared.values) // 2]
+        widest = jnp.max(jnp.abs(prepared.values - middle))
+        return Scaling(self.mass * middle, jnp.where(widest > 0, widest, 1.0))
+
+    @property
+    def in_products(self) -> bool:  # type: ignore[override]
+        """Whether all sorted values enter by coefficients, rather than a few by their places."""
+        return not self.quantiles
+
+    @property
+    def quantiles(self) -> tuple[tuple[float, Any], ...]:
+        """Factor and probability of every linear quantile that the statistic is a sum of; empty where it is none."""
+        return ()
+
+    def shared(self, bank: Bank) -> jax.Array | tuple[RankPicks, ...]:
+        """Return how sorted values enter: rows are exchangeable, so sorted ones serve.
+
+        The places (B,) of those that a quantile of a resample lies between, or coefficients (B, n) of all.
+        """
+        if self.quantiles and bank.counts:
+            return tuple(rank_picks(bank.cumulative, q) for _, q in self.quantiles)
+        size = max(1, 2**17 // bank.rows.shape[1])
+        return jax.lax.map(self.coefficients, bank.rows, batch_size=size)
+
+    def replicates(self, prepared: Ordered, shared: jax.Array | tuple[RankPicks, ...]) -> jax.Array:
+        """Return the core (B,) from the scaled sorted values."""
+        middle = prepared.values[len(prepared.values) // 2]
+        apart = (prepared.values - middle) / self.scaling(prepared).scale
+        if isinstance(shared, tuple):
+            apart = apart.astype(shared[0].fraction.dtype)
+            return sum(
+                factor * (apart[picks.low] * (1 - picks.fraction) + apart[picks.high] * picks.fraction)
+                for (factor, _), picks in zip(self.quantiles, shared, strict=True)
+            )
+        return jnp.matmul(shared, apart.astype(shared.dtype), precision=jax.lax.Precision.HIGHEST)
+
+    def left_out(self, values: Any) -> tuple[Any, np.ndarray]:
+        """Return distinct leave-one-out values (..., m) of sorted ``values`` (..., n), with multiplicities (m,)."""
+        n = values.shape[-1]
+        coefficients = _left_out_coefficients(self, n)
+        middle = values[..., n // 2 : n // 2 + 1]
+        return (values - middle) @ coefficients.T + self.mass * middle, np.ones(n)
+
 
 def quantile_profile(q: float | jax.Array, cumulative: jax.Array, total: jax.Array) -> jax.Array:
     """Profile of the linear quantile: a uniform window of one observation from ``(N - 1) q`` on."""
@@ -199,6 +268,43 @@ def median_profile(cumulative: jax.Array, total: jax.Array) -> jax.Array:
     return (reached.astype(half.dtype) + passed.astype(half.dtype)) / 2
 
 
+def _left_out_coefficients(statistic: OrderStatistic, n: int) -> np.ndarray:
+    """Return the coefficients (n, n) of the sorted values of a sample without each of them."""
+    with jax.ensure_compile_time_eval(), jax.enable_x64(True):
+        return np.asarray(jax.vmap(statistic.coefficients)(1.0 - jnp.eye(n)))
+
+
+class QuantileStatistic(OrderStatistic):
+    """An order statistic that is one linear quantile, of probability ``q``."""
+
+    @property
+    @abc.abstractmethod
+    def q(self) -> Any:
+        """Probability of the quantile."""
+
+    @property
+    def quantiles(self) -> tuple[tuple[float, Any], ...]:
+        """The one quantile that the statistic is."""
+        return ((1.0, self.q),)
+
+    @property
+    def probability(self) -> float:
+        """Probability of the quantile as a number on the host."""
+        return float(self.q)
+
+    def left_out(self, values: Any) -> tuple[Any, np.ndarray]:
+        """Return the three values (..., 3) that occur: the rank left out lies below, at or above the quantile."""
+        xp, n = namespace(values), values.shape[-1]
+        h = (n - 2) * float(self.q)
+        lo = min(math.floor(h + 1e-9), max(n - 3, 0))
+        f = h - lo
+        if n < 3:
+            return values[..., ::-1], np.ones(2)
+        a, b, c = (values[..., lo + i] for i in range(3))
+        found = xp.stack([(1 - f) * b + f * c, (1 - f) * a + f * c, (1 - f) * a + f * b], axis=-1)
+        return found, np.array([lo + 1.0, 1.0, n - 2.0 - lo])
+
+
 class ValueOrderStatistic(OrderStatistic):
     """An order statistic of the values themselves."""
 
@@ -212,7 +318,7 @@ class ValueOrderStatistic(OrderStatistic):
 
 
 @record
-class Median(ValueOrderStatistic):
+class Median(ValueOrderStatistic, QuantileStatistic):
     """Median, ``(inf{x: F(x) >= 1/2} + inf{x: F(x) > 1/2}) / 2``, F the weighted distribution.
 
     The mean of the two middle values where N is even; unchanged when the weights are rescaled.
@@ -229,7 +335,7 @@ class Median(ValueOrderStatistic):
 
 
 @record
-class Quantile(ValueOrderStatistic):
+class Quantile(ValueOrderStatistic, QuantileStatistic):
     """Quantile of probability q, ``(1 - f) x_(l+1) + f x_(l+2)`` with ``l + f = (N - 1) q``.
 
     Linear interpolation of the data repeated by weight (``numpy.quantile``'s default, type 7 of
@@ -259,6 +365,7 @@ class IQR(ValueOrderStatistic):
 
     bounds = (0.0, np.inf)
     mass: ClassVar[float] = 0.0
+    quantiles = ((1.0, 0.75), (-1.0, 0.25))
 
     def profile(self, cumulative: jax.Array, total: jax.Array) -> jax.Array:
         """Return G at ``cumulative`` (n,)."""

@@ -13,7 +13,7 @@ import pytest
 import jaxci
 from jaxci.intervals.quantile import QuantileMethod
 from jaxci.intervals.registry import METHODS, applicable_methods, method_by_name
-from jaxci.records import settings
+from jaxci.records import decode, settings
 from jaxci.resampling import engine
 from jaxci.statistics import F1, Quantile, WeightedFunction
 from jaxci.statistics.base import Sample
@@ -87,7 +87,7 @@ def check(row, method, level=0.95):
     assert row.n_resamples == (RESAMPLES if draws else 0)
     assert (row.bootstrap_distribution is not None) == draws
     assert row.statistic in str(row)
-    assert row.to_dict()["method"] == method
+    assert decode(row.to_dict()["method"], METHODS, key="name") == row.method
 
 
 # Every metric by every method

@@ -7,6 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jaxci.resampling.engine import Layout
+from jaxci.resampling.jackknife import acceleration, quantile_left_out
 from scipy import stats
 
 import jaxci
@@ -25,8 +27,6 @@ from jaxci.intervals.bootstrap import (
 )
 from jaxci.intervals.quantile import OrderStatistic, order_statistic_ranks, smallest_n
 from jaxci.resampling import engine
-from jaxci.resampling.engine import Layout
-from jaxci.resampling.jackknife import acceleration, quantile_left_out
 from jaxci.resampling.laws import Drawn
 from jaxci.statistics import WeightedFunction
 from jaxci.statistics.base import Sample

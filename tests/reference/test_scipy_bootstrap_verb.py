@@ -245,6 +245,83 @@ def test_batches_and_roads_do_not_change_a_draw():
         np.testing.assert_allclose(found.bootstrap_distribution, whole, rtol=1e-12)
 
 
+@pytest.mark.parametrize("vectorized", [True, False])
+@pytest.mark.parametrize("road", ["device", "host"])
+def test_several_values_for_each_slice(road, vectorized):
+    """Their axes come first, as in SciPy: each value's interval is that of the value alone."""
+    library = jnp if road == "device" else np
+
+    def values(x, axis=-1):
+        x = np.asarray(x) if road == "host" else x
+        return library.stack([[x.mean(axis=axis), x.std(axis=axis)], [x.min(axis=axis), x.max(axis=axis)]])
+
+    def as_lists(x, axis=-1):
+        x = np.asarray(x) if road == "host" else x
+        return [[x.mean(axis=axis), x.std(axis=axis)], (x.min(axis=axis), x.max(axis=axis))]
+
+    options = {"n_resamples": 99, "vectorized": vectorized, "axis": -1, "rng": 3}
+    for statistic in (as_lists,) if road == "device" else (lambda x, axis=-1: np.array(as_lists(x, axis)), as_lists):
+        for batch in (None, 7, 99):
+            found = quiet(jaxci.bootstrap, (TABLE,), statistic, batch=batch, **options)
+            assert found.bootstrap_distribution.shape == (2, 2, 3, 4, 99)
+            theirs = quiet(
+                stats.bootstrap,
+                (TABLE,),
+                lambda x, axis=-1: np.array(as_lists(np.asarray(x), axis)),
+                n_resamples=0,
+                axis=-1,
+                bootstrap_result=found,
+            )
+            np.testing.assert_allclose(found.confidence_interval, theirs.confidence_interval, rtol=1e-9)
+            for at, alone in (((0, 0), np.mean), ((0, 1), np.std), ((1, 0), np.min), ((1, 1), np.max)):
+                one = quiet(jaxci.bootstrap, (TABLE,), alone, n_resamples=99, axis=-1, rng=3)
+                np.testing.assert_allclose(found.bootstrap_distribution[at], one.bootstrap_distribution, rtol=1e-12)
+                np.testing.assert_allclose(found.standard_error[at], one.standard_error, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int64, np.uint64])
+def test_integers_stay_integers(kind):
+    rows = np.arange(40).astype(kind)
+    plain = jaxci.bootstrap((X,), np.mean, n_resamples=99, rng=0)
+    for statistic in (lambda i: X[i].mean(), lambda i: jnp.asarray(X)[i].mean()):
+        found = quiet(jaxci.bootstrap, (rows,), statistic, n_resamples=99, rng=0)
+        np.testing.assert_allclose(found.confidence_interval, plain.confidence_interval, rtol=1e-10)
+
+
+def test_booleans_stay_booleans():
+    options = {"paired": True, "n_resamples": 99, "rng": 0}
+    host = quiet(jaxci.bootstrap, (X, X > 1), lambda x, case: x[case].mean() - x[~case].mean(), **options)
+    device = jaxci.bootstrap((X, X > 1), lambda x, case: x.mean(where=case) - x.mean(where=~case), **options)
+    np.testing.assert_allclose(host.confidence_interval, device.confidence_interval, rtol=1e-10)
+
+
+def test_means_of_integers_and_booleans_are_in_double_precision():
+    for data in (np.arange(40) % 3 == 0, (np.arange(40) % 7).astype(np.int32)):
+        found = jaxci.bootstrap((data,), np.mean, n_resamples=99, rng=0)
+        plain = jaxci.bootstrap((data.astype(float),), np.mean, n_resamples=99, rng=0)
+        np.testing.assert_allclose(found.bootstrap_distribution, plain.bootstrap_distribution, rtol=1e-14)
+        np.testing.assert_allclose(found.confidence_interval, plain.confidence_interval, rtol=1e-12)
+
+
+def test_a_result_is_extended_as_if_by_one_longer_call():
+    """Replicate i belongs to the seed, whichever call draws it: SciPy's ``test_re_bootstrap``."""
+    longer = jaxci.bootstrap((X,), np.mean, n_resamples=300, confidence_level=0.9, rng=7)
+    first = jaxci.bootstrap((X,), np.mean, n_resamples=100, method="percentile", rng=7)
+    found = jaxci.bootstrap((X,), np.mean, n_resamples=200, confidence_level=0.9, rng=7, bootstrap_result=first)
+    np.testing.assert_allclose(found.bootstrap_distribution, longer.bootstrap_distribution, rtol=1e-14)
+    np.testing.assert_allclose(found.confidence_interval, longer.confidence_interval, rtol=1e-13)
+    assert found.standard_error == pytest.approx(longer.standard_error, rel=1e-13)
+
+
+def test_statistics_of_another_shape_are_refused():
+    with pytest.raises(ValueError, match=r"statistic must reduce axis and keep .* \(3, 4\), last; got shape \(\)"):
+        jaxci.bootstrap((TABLE,), lambda x, axis: x.mean(), axis=-1, n_resamples=9)
+    with pytest.raises(TypeError, match="statistic must return a number or an array of numbers; got 'large'"):
+        quiet(jaxci.bootstrap, (X,), lambda x: "large", n_resamples=9)
+    with pytest.raises(ValueError, match=r"samples must broadcast but for axis; got shapes \[\(3, 20\), \(4, 20\)\]"):
+        jaxci.bootstrap((TABLE[0, :3], TABLE[0, :4]), gap, axis=-1, n_resamples=9)
+
+
 # --- warnings --------------------------------------------------------------------------------------
 
 

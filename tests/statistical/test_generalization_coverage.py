@@ -62,5 +62,5 @@ def test_recommended_methods_hold_their_level_at_100_rows():
     assert abs(rows["corrected_t"]["coverage"] - 0.915) < 3.5 * error
     assert rows["nested_cv"]["coverage"] > 0.95 - 3 * math.sqrt(0.95 * 0.05 / 400)
     assert rows["cv_wald"]["coverage"] < rows["nested_cv"]["coverage"]
-    assert 3 < rows["corrected_t"]["relative_width"] < 4.5
+    assert 3 < rows["corrected_t"]["width_over_sd"] < 4.5
     assert rows["cv_wald"]["coverage_proxy"] > 0.8

@@ -13,7 +13,6 @@ from jaxci.resampling.bank import (
     Bootstrap,
     CellBootstrap,
     StratifiedBootstrap,
-    histogram,
     replicate_keys,
     scaled_words,
 )
@@ -221,12 +220,6 @@ def test_scaled_words_take_one_size_a_word():
     sizes = np.resize(np.array([1, 5, 65_537, 2**31 - 1], np.int32), len(WORDS))
     got = np.asarray(scaled_words(jnp.asarray(WORDS), jnp.asarray(sizes)))
     assert got.tolist() == [(int(word) * int(n)) >> 32 for word, n in zip(WORDS, sizes, strict=True)]
-
-
-def test_histogram_counts_rows_apart():
-    index = jnp.asarray([[0, 2, 2], [1, 1, 1]], jnp.int32)
-    np.testing.assert_array_equal(histogram(index, 4), [[1, 0, 2, 0], [0, 3, 0, 0]])
-    np.testing.assert_array_equal(histogram(index, 4, jnp.asarray([[1.0, 1.0, 0.0]])), [[1, 0, 1, 0], [0, 2, 0, 0]])
 
 
 def test_replicate_keys_are_folded_from_the_global_number():

@@ -68,7 +68,10 @@ def test_two_learners_with_groups(capsys, file):
     ("arguments", "message"),
     [
         (["--target", "y", "--model", "rigde"], "no learner 'rigde': did you mean 'ridge'?"),
-        (["--target", "y", "--model", "ridge:alpha"], "--model must be NAME or NAME:field=value"),
+        (
+            ["--target", "y", "--model", "ridge:alpha"],
+            "a learner must be written NAME or NAME:field=value",
+        ),
         (["--target", "y", "--model", "ridge"], "features must be numbers; label, dirty are not"),
         (["--target", "z", "--model", "ridge", "--features", "a"], "no column 'z'"),
         (["--target", "y", "--model", "ridge", "--features", "a,label"], "column 'label' must hold numbers; got"),

@@ -6,7 +6,7 @@ import pytest
 
 import jaxci
 from jaxci.generalization import METHODS
-from jaxci.inducers import Constant, Forest, Logistic, Ridge, Tuned
+from jaxci.inducers import Constant, Forest, Logistic, Ridge, Tuned, as_inducer
 from jaxci.resampling import splits
 from jaxci.statistics import F1
 
@@ -37,6 +37,29 @@ def test_every_method_gives_an_interval_by_its_usual_plan(method):
     assert result.losses.shape == result.plan.test_mask.shape
     again = jaxci.generalization_interval(Ridge(), X, y, method=method, rng=result.rng)
     assert again.confidence_interval == result.confidence_interval
+
+
+def test_learners_are_named_by_strings_as_on_the_command_line():
+    X, y = regression(40)
+    tuned = Tuned(Ridge(), "alpha", (0.1, 10), n_folds=2)
+    texts = {"ridge": Ridge(), "ridge:alpha=0.1": Ridge(alpha=0.1), "ridge:tune=alpha:values=0.1,10:n_folds=2": tuned}
+    for text, made in texts.items():
+        assert repr(as_inducer(text)) == repr(made)
+        named, given = (jaxci.generalization_interval(x, X, y, method="corrected_t", rng=0) for x in (text, made))
+        assert named.confidence_interval == given.confidence_interval
+    pairs = (("ridge:alpha=30", "constant"), (Ridge(alpha=30), Constant()))
+    named, given = (jaxci.compare_inducers(*pair, X, y, rng=0) for pair in pairs)
+    assert named.confidence_interval == given.confidence_interval
+    plans = [splits.kfold(40, 4, 0)]
+    named, given = (jaxci.fit_resamples(x, X, y, plans=plans, rng=0) for x in ("ridge:alpha=3", Ridge(alpha=3.0)))
+    assert named.interval("cv_wald").confidence_interval == given.interval("cv_wald").confidence_interval
+    for text, message in (
+        ("rigde", "no learner 'rigde': did you mean 'ridge'"),
+        ("ridge:alfa=1", "no field 'alfa'"),
+        ("ridge:alpha", "must be written NAME or NAME:field=value:...; got 'ridge:alpha'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            jaxci.generalization_interval(text, X, y)
 
 
 def test_scikit_learns_estimators_give_the_same_interval():
@@ -361,7 +384,7 @@ def test_groups_are_not_split_by_a_plan():
     groups = np.arange(60) // 6
     with pytest.raises(ValueError, match=r"plan must keep groups together; split 0 of 'subsampling'"):
         jaxci.generalization_interval(Ridge(), X, y, groups=groups, plan=splits.subsampling(60, 0.9, 5, 0))
-    with pytest.raises(ValueError, match="groups must have no missing ids; 1 of 60"):
+    with pytest.raises(ValueError, match="groups must have no missing labels; 1 of 60"):
         jaxci.generalization_interval(Ridge(), X, y, groups=np.r_[np.nan, groups[1:]])
     uneven = np.random.default_rng(0).integers(0, 15, 60)
     result = jaxci.generalization_interval(Ridge(), X, y, groups=uneven, method="conservative_z", rng=0)

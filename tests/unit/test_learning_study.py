@@ -8,7 +8,8 @@ import pytest
 
 import jaxci
 from jaxci.coverage import GeneralizationStudy, load_study
-from jaxci.coverage.learner_cell import Configuration, LearningCell, rows_of, run_cell
+from jaxci.coverage.learner_cell import Configuration, Found, LearningCell, rows_of, run_cell
+from jaxci.coverage.tally import NO_INTERVAL
 from jaxci.distributions import BatesRegression, FileProblem, Friedman1, problem
 from jaxci.generalization import LOSSES, METHODS
 from jaxci.inducers import Linear, Logistic, Ridge
@@ -107,11 +108,55 @@ def test_rows_of_a_cell():
     assert row["coverage"] == inside.mean()
     expected = found.risks.mean()
     assert row["coverage_expected"] == np.mean((found.low[:, 0] <= expected) & (expected <= found.high[:, 0]))
-    np.testing.assert_allclose(
-        row["relative_width"], np.median(found.high[:, 0] - found.low[:, 0]) / found.estimates[:, 0].std(ddof=1)
-    )
+    width, estimates = found.high[:, 0] - found.low[:, 0], found.estimates[:, 0]
+    np.testing.assert_allclose(row["width_over_sd"], np.median(width) / estimates.std(ddof=1), rtol=1e-6)
+    apart = estimates - found.risks
+    np.testing.assert_allclose(row["relative_width"], width.mean() / np.ptp(np.quantile(apart, [0.1, 0.9])), rtol=1e-6)
+    np.testing.assert_allclose([row["bias"], row["standard_error"]], [apart.mean(), apart.std(ddof=1)])
+    np.testing.assert_allclose(row["rmse"] ** 2, np.mean(apart**2))
+    groups = np.array([inside[:3].mean(), inside[3:].mean()])
+    np.testing.assert_allclose(row["coverage_error"], groups.std(ddof=1) / np.sqrt(2))
     assert np.isnan(row["coverage_proxy"])
     assert not np.isnan(rows_of(made, found, "here")[1]["coverage_proxy"])
+
+
+def test_intervals_that_do_not_exist_have_no_coverage():
+    made = cell()
+    found = run_cell(made, KEY, [0, 1], Spread.over())
+    found.low[:, 0] = np.nan
+    found.high[:2, 1] = np.nan
+    none, some = rows_of(made, found, "here")
+    assert (none["status"], none["invalid"], some["status"]) == (NO_INTERVAL, 1.0, "")
+    empty = ("coverage", "coverage_error", "below", "above", "coverage_expected", "coverage_expected_error")
+    assert all(np.isnan(none[name]) for name in (*empty, "mean_width", "relative_width"))
+    assert some["invalid"] == pytest.approx(1 / 3)
+    assert some["coverage"] + some["below"] + some["above"] + some["invalid"] == pytest.approx(1)
+    assert "there is no interval here by corrected_t" in none["flags"]
+
+
+def test_the_order_in_which_processes_count_changes_nothing():
+    made = cell(n_groups=3)
+    parts = [run_cell(made, KEY, [g], Spread.over()) for g in range(3)]
+    for part in parts:
+        part.fits[:], part.seconds[:] = 1, 1
+    one, other = (rows_of(made, Found.merged(order), "") for order in (parts, parts[::-1]))
+    assert repr(one) == repr(other)
+
+
+def test_the_memory_limit_is_kept_and_changes_no_interval(monkeypatch):
+    free = run_cell(cell(), KEY, [0, 1], Spread.over())
+    sizes = []
+    original = LearningCell.data
+
+    def counting(self, key, replications):
+        sizes.append(len(replications))
+        return original(self, key, replications)
+
+    monkeypatch.setattr(LearningCell, "data", counting)
+    tight = run_cell(cell(), KEY, [0, 1], Spread.over(), memory_limit=1)
+    assert sizes == [1] * 6
+    for name in ("estimates", "low", "high", "risks", "proxies"):
+        np.testing.assert_allclose(getattr(tight, name), getattr(free, name), rtol=1e-9)
 
 
 def test_a_study_pairs_learners_with_problems_of_their_task():
@@ -156,7 +201,7 @@ def test_a_study_is_run_resumed_and_reported(tmp_path):
     [
         ({"problems": ["friedman"]}, "no problem 'friedman': did you mean 'friedman1'"),
         ({"inducers": ["rigde"]}, "no learner 'rigde': did you mean 'ridge'"),
-        ({"inducers": [{"name": "ridge", "alfa": 1.0}]}, "has no field 'alfa': did you mean 'alpha'"),
+        ({"inducers": [{"name": "ridge", "alfa": 1.0}]}, "has no key 'alfa': did you mean 'alpha'"),
         ({"losses": ["hinge"]}, "losses must be one of"),
         ({"methods": ["percentile"]}, "methods must be one of"),
         ({"methods": [{"method": "cv_wald", "folds": 3}]}, "cv_wald has no setting 'folds'; did you mean 'n_folds'"),
@@ -195,3 +240,11 @@ def test_a_file_gives_disjoint_data_sets(tmp_path):
     assert GeneralizationStudy.from_dict(study.to_dict()).to_dict() == study.to_dict()
     with pytest.raises(ValueError, match="enough for 5 replications of size 100"):
         dataclasses.replace(study, sample_sizes=[100]).run(tmp_path / "more")
+
+
+def test_learners_of_a_study_may_have_fields_in_their_name():
+    study = small(inducers=["ridge", "ridge:alpha=0.1"], losses=["squared"])
+    assert set(study.inducers) == {"ridge", "ridge:alpha=0.1"}
+    assert study.inducers["ridge:alpha=0.1"].alpha == 0.1
+    with pytest.raises(ValueError, match=r"inducers must be of jaxci\.inducers, or names or tables of them; got 3"):
+        small(inducers=[3])

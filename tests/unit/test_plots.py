@@ -217,6 +217,22 @@ def test_report_is_one_page_that_needs_nothing_else(tmp_path):
     assert "a <flag>; 25% of the intervals do not exist" in page.text
 
 
+def test_what_has_no_interval_is_drawn_nowhere_and_empty_in_tables(tmp_path, recwarn):
+    results = made_up([f"bernoulli(p={i})" for i in range(9)], statistics=("accuracy",))
+    gone = (results.columns["method"] == "bca") & (results.columns["n"] == 10)
+    for name in ("coverage", "mean_width"):
+        results.columns[name][gone] = np.nan
+    results.columns["invalid"][gone] = 1.0
+    line = next(x for x in plots.coverage_against_n(results).axes[0].lines if x.get_color() == PALETTE[2])
+    assert np.isnan(line.get_ydata()).tolist() == [True, False, False]
+    assert not panels(plots.coverage_boxes(results, n=10))[0].texts
+    assert np.isfinite(plots.saw_tooth(results).axes[0].get_ylim()).all()
+    text = report(results, tmp_path / "gone.html").read_text(encoding="utf-8")
+    assert "<td>no interval</td>" in text
+    assert "<td>nan</td>" not in text
+    assert not [str(w.message) for w in recwarn if issubclass(w.category, RuntimeWarning)]
+
+
 def test_report_of_a_single_distribution_without_a_study(tmp_path):
     text = report(SINGLE, tmp_path / "one.html").read_text(encoding="utf-8")
     assert "Coverage study" in text

@@ -7,6 +7,7 @@ from scipy import stats
 from scipy.optimize import linprog
 
 import jaxci
+from jaxci.api.quantiles import METHODS
 from jaxci.intervals.base import tails
 from jaxci.intervals.order_laws import below, joint_level, randomized_ranks, simultaneous_ranks
 
@@ -33,7 +34,7 @@ def test_tables_1_and_2_come_out(level):
 
 
 def test_the_median_of_one_to_twelve():
-    result = jaxci.quantile_interval(np.arange(1, 13), 0.5, method="exact")
+    result = jaxci.quantile_interval(np.arange(1, 13), 0.5, method="order_statistic")
     assert result.confidence_interval == (3.0, 10.0)
     assert result.actual_level == pytest.approx(0.96142578, abs=5e-9)
 
@@ -46,7 +47,9 @@ def test_one_sided_exact_bounds_are_scipys(n, q):
         theirs = stats.quantile_test(x, p=q).confidence_interval(confidence_level=0.95)
         # SciPy's two-sided interval at level c puts (1 - c)/2 in each tail, as a one-sided bound at (1 + c)/2 does.
         try:
-            ours = jaxci.quantile_interval(x, q, method="exact", alternative=alternative, confidence_level=0.975)
+            ours = jaxci.quantile_interval(
+                x, q, method="order_statistic", alternative=alternative, confidence_level=0.975
+            )
         except ValueError:
             assert not math.isfinite(theirs[side])
             continue
@@ -163,7 +166,7 @@ def test_extrapolated_ends_stay_in_the_range():
 
 def test_the_normal_interval_is_that_of_the_noncentral_t():
     x = np.random.default_rng(3).normal(2, 3, 14)
-    result = jaxci.quantile_interval(x, 0.9, method="normal", rng=0)
+    result = jaxci.quantile_interval(x, 0.9, method="noncentral_t", rng=0)
     law = stats.nct(13, stats.norm.ppf(0.9) * math.sqrt(14))
     expected = x.mean() + law.ppf([0.025, 0.975]) * x.std(ddof=1) / math.sqrt(14)
     np.testing.assert_allclose(result.confidence_interval, expected, rtol=1e-6)
@@ -203,7 +206,7 @@ def test_the_harrell_davis_interval_is_a_percentile_bootstrap():
     np.testing.assert_allclose(result.confidence_interval, theirs, atol=0.1)
 
 
-@pytest.mark.parametrize("method", ["exact", "interpolated", "asymptotic", "semiparametric", "normal"])
+@pytest.mark.parametrize("method", ["order_statistic", "interpolated", "asymptotic", "semiparametric", "noncentral_t"])
 def test_batches_and_vectors_equal_single_calls(method):
     x = np.random.default_rng(6).normal(size=(3, 25))
     both = jaxci.quantile_interval(x, [0.25, 0.5], method=method, rng=0).confidence_interval
@@ -218,7 +221,7 @@ def test_auto_says_why():
     x = np.random.default_rng(7).normal(size=10)
     with pytest.warns(jaxci.JaxciWarning, match="may cover less than its level"):
         result = jaxci.quantile_interval(x, [0.1, 0.5])
-    assert result.method == ("semiparametric", "exact")
+    assert result.method == ("semiparametric", "order_statistic")
     assert "needs n >= 29" in result.reason[0]
     assert "semiparametric" in str(result)
 
@@ -274,7 +277,7 @@ def test_a_summary_of_runs_reads_from_bad_to_good():
     [
         (
             (np.arange(10.0), 0.1),
-            {"method": "exact"},
+            {"method": "order_statistic"},
             "needs n >= 29 .* got n = 10; methods that exist .* semiparametric",
         ),
         ((np.arange(10.0), 0.9), {"method": "asymptotic"}, "needs n >= 35"),
@@ -340,17 +343,31 @@ def test_methods_run_inside_interval_and_cells():
 
 def test_ends_outside_the_range_are_cut_off_on_both_sides():
     x = np.random.default_rng(0).uniform(size=40)
-    low, high = jaxci.quantile_interval(x, 0.99, bounds=(0, 1), method="normal", rng=0).confidence_interval
+    low, high = jaxci.quantile_interval(x, 0.99, bounds=(0, 1), method="noncentral_t", rng=0).confidence_interval
     assert low <= high == 1
 
 
-def test_a_batch_prints_and_names_of_other_tables_serve():
+def test_a_batch_prints():
     x = np.random.default_rng(0).normal(size=(3, 40))
     assert "3 samples" in str(jaxci.quantile_interval(x, 0.5))
     assert "3 samples" in jaxci.quantile_interval(x, 0.5)._repr_html_()
-    for alias, name in (("order_statistic", "exact"), ("noncentral_t", "normal")):
-        one, other = (jaxci.quantile_interval(x[0], 0.5, method=m, rng=0) for m in (alias, name))
-        assert one.confidence_interval == other.confidence_interval
+
+
+def test_a_method_has_one_name_everywhere():
+    x = np.random.default_rng(0).normal(size=40)
+    for name, former in (("order_statistic", "exact"), ("noncentral_t", "normal")):
+        found = jaxci.quantile_interval(x, 0.5, method=name, rng=0)
+        assert found.method == name
+        assert found.confidence_interval == jaxci.interval("median", x, method=name, rng=0).confidence_interval
+        for verb in (
+            lambda m: jaxci.quantile_interval(x, 0.5, method=m),
+            lambda m: jaxci.minimum_sample_size(0.5, method=m),
+        ):
+            with pytest.raises(ValueError, match=f"method '{former}' of quantiles is called '{name}'"):
+                verb(former)
+    assert jaxci.quantile_interval(x, 0.5).method == "order_statistic"
+    served = set(jaxci.list_methods("median"))
+    assert set(METHODS) <= served
 
 
 def test_several_probabilities_at_once():

@@ -1,5 +1,6 @@
 """Ranking statistics: hand-computed values, edges, absent classes, influence, batching."""
 
+import functools
 import itertools
 import math
 
@@ -8,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxci.intervals.auc import auc_evidence
+from jaxci.resampling import kernels
 from jaxci.statistics.base import Sample
 from jaxci.statistics.cumulative import Ordering
 from jaxci.statistics.ranking import (
@@ -16,6 +19,7 @@ from jaxci.statistics.ranking import (
     AveragePrecisionMulticlass,
     RocAuc,
     RocAucMulticlass,
+    placement_variances,
 )
 
 pytestmark = pytest.mark.usefixtures("float64")
@@ -30,6 +34,8 @@ MULTICLASS = tuple(
         ("micro", "macro"),
     ]
 ) + tuple(AveragePrecisionMulticlass(average=average) for average in ("macro", "weighted", "micro"))
+WHOLE_AREAS = (BINARY[0], MULTICLASS[4])
+"""Ratios of two sums of counts: float32 gives one value, in whichever order it sums."""
 RULES = ("sklearn", "zero", "skip")
 OTHER_RULES = tuple(
     cls(absent_class=rule) for cls in (RocAucMulticlass, AveragePrecisionMulticlass) for rule in ("zero", "skip")
@@ -306,3 +312,120 @@ def test_ordering():
     assert jax.tree.leaves(plain) == []
     np.testing.assert_array_equal(plain.below(x), [0.5, 2, 5, 11])
     np.testing.assert_array_equal(plain.above(x), [14, 12, 8, 0])
+
+
+def prepared_in_program(statistic, data):
+    y_true, y_score = data
+    classes = 2 if y_score.ndim == 1 else y_score.shape[1]
+    return statistic.prepare(Sample(y_true=y_true, y_score=y_score, n_classes=classes))
+
+
+@jax.jit
+def prepared_batch(statistic, data):
+    return jax.vmap(lambda one: prepared_in_program(statistic, one))(data)
+
+
+@jax.jit
+def replicates_and_values(statistic, data, bank_t):
+    """Both (R, B), for several data sets and one transposed bank."""
+
+    def one(data):
+        prepared = prepared_in_program(statistic, data)
+        return statistic.replicates(prepared, bank_t), jax.vmap(lambda w: statistic.value(prepared, w), 1)(bank_t)
+
+    return jax.lax.map(one, data)
+
+
+@jax.jit
+def replicates(statistic, prepared, bank_t):
+    return statistic.replicates(prepared, bank_t)
+
+
+def several(statistic, decimals, count=3):
+    """Data sets one by one, and stacked."""
+    drawn = [draw(N, 2 if statistic.task == "binary" else 3, decimals, seed) for seed in range(count)]
+    return drawn, tuple(np.stack(x) for x in zip(*drawn, strict=True))
+
+
+def bank_for(y, size=40):
+    """Counts (B, n): random, of one class alone, without one class, and none."""
+    counts = np.random.default_rng(7).multinomial(N, np.full(N, 1 / N), size)
+    counts[:3] = [y == 1, 2 * (y != 1), np.zeros(N)]
+    return counts
+
+
+@pytest.mark.parametrize(("statistic", "decimals"), CASES, ids=str)
+def test_prepared_in_a_program_as_on_the_host(statistic, decimals):
+    drawn, stacked = several(statistic, decimals)
+    batch = prepared_batch(statistic, stacked)
+    weights = np.random.default_rng(6).integers(0, 4, N).astype(float)
+    for i, data in enumerate(drawn):
+        in_program = jax.tree.map(lambda x: x[i], batch)  # noqa: B023
+        on_host = statistic.prepare(sample_of(*data))
+        if decimals == TIED:
+            jax.tree.map(np.testing.assert_array_equal, in_program, on_host)
+        expected = float(evaluate(statistic, on_host, weights))
+        assert float(evaluate(statistic, in_program, weights)) == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "decimals"), [*CASES, *((statistic, TIED) for statistic in OTHER_RULES)], ids=str
+)
+def test_replicates_are_the_values_under_every_resample(statistic, decimals):
+    drawn, stacked = several(statistic, decimals)
+    counts = bank_for(drawn[0][0]).T
+    for bank_t in (counts * 1.0, counts * np.random.default_rng(8).gamma(1, size=counts.shape)):
+        got, expected = replicates_and_values(statistic, stacked, bank_t)
+        np.testing.assert_allclose(got, expected, rtol=1e-12, atol=0)
+        if decimals == UNTIED:  # prepared on the host without groups of ties
+            got = replicates(statistic, statistic.prepare(sample_of(*drawn[-1])), bank_t)
+            np.testing.assert_allclose(got, expected[-1], rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "rtol"), [*((area, 0) for area in WHOLE_AREAS), (AveragePrecision(), 1e-6)], ids=str
+)
+def test_replicates_in_single_precision(statistic, rtol):
+    drawn, stacked = several(statistic, TIED)
+    counts = bank_for(drawn[0][0]).T
+    got, expected = replicates_and_values(statistic, stacked, jnp.asarray(counts, jnp.float32))
+    assert got.dtype == jnp.float32
+    np.testing.assert_allclose(got, expected, rtol=rtol, atol=0)
+    for data, row in zip(drawn, got, strict=True):
+        small = replicates(statistic, statistic.prepare(sample_of(*data)), jnp.asarray(counts, jnp.uint8))
+        np.testing.assert_array_equal(small, row)
+
+
+@pytest.mark.parametrize("statistic", [*BINARY, *MULTICLASS[:3:2], MULTICLASS[4], MULTICLASS[5]], ids=str)
+def test_replicates_of_the_form_for_accelerators(statistic, monkeypatch):
+    drawn, _ = several(statistic, TIED)
+    prepared, bank_t = statistic.prepare(sample_of(*drawn[0])), jnp.asarray(bank_for(drawn[0][0]).T, float)
+    expected = replicates(statistic, prepared, bank_t)
+    monkeypatch.setattr(kernels, "by_platform", functools.partial(kernels.by_platform, form="accelerator"))
+    got = jax.jit(lambda prepared, bank_t: statistic.replicates(prepared, bank_t))(prepared, bank_t)
+    np.testing.assert_allclose(got, expected, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize(("rows", "decimals"), [(N, TIED), (N, UNTIED), (17, UNTIED)])
+def test_placement_variances_are_those_of_the_host(rows, decimals):
+    y, s = draw(rows, 2, decimals)
+    order = np.argsort(s)
+    padded = sample_of(y[order], s[order]).padded()
+    expected = auc_evidence(y, s)
+    present = np.arange(padded.n + padded.padding) < padded.n
+    for got in (
+        jax.jit(placement_variances)(RocAuc().prepare(sample_of(y, s))),
+        jax.jit(placement_variances)(RocAuc().prepare(padded), present.astype(float)),
+        jax.jit(lambda *data: placement_variances(prepared_in_program(RocAuc(), data)))(y, s),
+    ):
+        want = (expected.auc, expected.n_pos, expected.n_neg)
+        want += (expected.placement_variance_pos, expected.placement_variance_neg)
+        np.testing.assert_allclose([float(x) for x in got], want, rtol=1e-13)
+
+
+def test_placement_variances_of_a_class_of_one():
+    y, s = np.array([0, 1, 0, 0]), np.array([0.1, 0.4, 0.5, 0.3])
+    got = placement_variances(RocAuc().prepare(sample_of(y, s)))
+    expected = auc_evidence(y, s)
+    assert math.isnan(got.variance_pos)
+    assert float(got.variance_neg) == pytest.approx(expected.placement_variance_neg, rel=1e-14)

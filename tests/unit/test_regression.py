@@ -138,6 +138,21 @@ def test_rank_correlation_repeats_the_data(decimals):
         assert estimate(SpearmanR(), y, p, weights) == pytest.approx(expected, abs=1e-13)
 
 
+@pytest.mark.parametrize("decimals", [0, 8])
+def test_ranks_are_prepared_in_a_program_as_on_the_host(decimals):
+    drawn = [np.round(draw(20, seed), decimals) for seed in range(3)]
+    statistic = SpearmanR()
+    batch = jax.jit(jax.vmap(lambda pair: statistic.prepare(Sample(y_true=pair[0], y_pred=pair[1]))))(np.stack(drawn))
+    weights = np.random.default_rng(1).integers(0, 4, 20).astype(float)
+    for i, (y, p) in enumerate(drawn):
+        in_program = jax.tree.map(lambda x: x[i], batch)  # noqa: B023
+        on_host = statistic.prepare(sample_of(y, p))
+        if decimals == 0:
+            jax.tree.map(np.testing.assert_array_equal, in_program, on_host)
+        got = float(evaluate(statistic, in_program, weights))
+        assert got == pytest.approx(float(evaluate(statistic, on_host, weights)), rel=1e-14)
+
+
 @pytest.mark.parametrize("name", ["spearmanr", "median_absolute_error"])
 def test_sorted_rows_need_one_gather_less_and_padding_has_no_effect(name):
     statistic = METRICS[name]

@@ -1,13 +1,18 @@
 import json
 
+import jax
 import numpy as np
 import pytest
 
 import jaxci
 from jaxci import statistics as S
-from jaxci.coverage import Study, bundled_names, load_study
+from jaxci.coverage import GeneralizationStudy, Study, bundled_names, load_study, run_cell
+from jaxci.coverage.results import ColumnTable
 from jaxci.coverage.store import difference, file_name, write_atomically
+from jaxci.coverage.tally import NO_INTERVAL, judged_row
 from jaxci.distributions import AdaptiveKDE, Cells, EmpiricalRows, LogitKDE, Mixture, Parametric
+from jaxci.intervals.bootstrap import BCa, Percentile
+from jaxci.intervals.parametric import T
 
 LAWS = {"beta(8,2)": Parametric("beta", {"a": 8, "b": 2}), "table": Cells(np.array([[0.4, 0.1], [0.1, 0.4]]))}
 
@@ -44,6 +49,30 @@ def test_a_study_survives_its_file(tmp_path):
     for name in laws:
         first, second = (s.distributions[name] for s in (study, again))
         assert first.label == second.label
+
+
+def test_methods_keep_their_settings_in_a_study_its_file_and_its_rows(tmp_path):
+    tables = ["t", {"name": "bca", "acceleration": "jackknife"}, BCa(), "percentile"]
+    study = small(methods=tables, statistics=["mean", "accuracy"])
+    assert study.methods == (T(), BCa(acceleration="jackknife"), BCa(), Percentile())
+    study.save(tmp_path / "study.toml")
+    assert study.to_dict()["methods"] == ["t", {"name": "bca", "acceleration": "jackknife"}, "bca", "percentile"]
+    assert Study.load(tmp_path / "study.toml").methods == study.methods
+    results = study.run(tmp_path / "out")
+    names = set(results.columns["method"].tolist())
+    assert names == {"t", "bca(acceleration=jackknife)", "bca", "percentile"}
+    both = [results.columns["mean_width"][results.columns["method"] == name] for name in sorted(names)[:2]]
+    np.testing.assert_allclose(both[0], both[1], rtol=1e-5)  # of a mean both accelerations are the same
+    with pytest.raises(ValueError, match=r"methods is .* there"):
+        small(methods=["t", "bca", "percentile"]).run(tmp_path / "out")
+
+
+def test_a_setting_reaches_the_cell():
+    cell = small(methods=[BCa(degenerate="nan"), BCa()], statistics=["mean"]).cell("beta(8,2), n=10")
+    assert cell.served("mean") == {"bca(degenerate=nan)": BCa(degenerate="nan"), "bca": BCa()}
+    judged = run_cell(cell, jax.random.key(0)).judgements
+    assert [(j.label, j.method) for j in judged[::2]] == list(cell.served("mean").items())
+    assert judged[0].method != judged[2].method
 
 
 def test_run_writes_cells_once_and_resumes(tmp_path, monkeypatch):
@@ -122,6 +151,40 @@ def test_memory_limit_does_not_change_a_result(tmp_path):
         np.testing.assert_array_equal(free[name], tight[name])
 
 
+def test_a_row_of_varying_truths_counts_each_about_its_own():
+    truths = np.array([0.0, 1.0, 2.0, 3.0])
+    low, high = np.array([-1.0, 0.0, 3.0, np.nan]), np.array([1.0, 0.5, 4.0, 4.0])
+    row = judged_row(
+        "risk", "m", 0.9, 7, [2, 2], estimates=2 * truths, low=low, high=high, truths=truths, truth_error=0.0
+    )
+    assert [row[name] for name in ("coverage", "below", "above", "invalid")] == [0.25] * 4
+    assert row["coverage_error"] == pytest.approx(np.std([0.5, 0.0], ddof=1) / np.sqrt(2))
+    assert (row["truth"], row["bias"], row["n"], row["level"], row["method"]) == (1.5, 1.5, 7, 0.9, "m")
+    assert row["relative_width"] == pytest.approx((2 + 0.5 + 1) / 3 / np.ptp(np.quantile([0, 1, 2, 3], [0.1, 0.9])))
+
+
+def test_a_table_shows_what_does_not_exist_as_an_empty_cell():
+    table = ColumnTable({"method": np.array(["t"]), "coverage": np.array([np.nan]), "n": np.array([3])})
+    assert str(table).splitlines()[-1].split() == ["t", "3"]
+    assert "<td></td>" in table._repr_html_()
+
+
+def test_a_study_that_cannot_limit_its_memory_says_so(tmp_path):
+    study = load_study("classifier-ci", n_repetitions=2)
+    with pytest.raises(ValueError, match="memory_limit must be None for a ClassifierStudy"):
+        study.run(tmp_path, memory_limit=10**9)
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_study_has_the_same_columns(tmp_path):
+    pytest.importorskip("sklearn")
+    tree = load_study("classifier-ci", n_train=30, n_test=20, n_resamples=5, n_repetitions=3)
+    learner = GeneralizationStudy(["friedman1"], ["constant"], ["squared"], ["cv_wald"], [20], 4, 2, 100)
+    schema = list(small(sample_sizes=[10]).run(tmp_path / "s").columns)
+    assert list(tree.run(tmp_path / "t").columns) == schema
+    assert list(learner.run(tmp_path / "l").columns)[: len(schema)] == schema
+
+
 def test_progress_is_reported(tmp_path):
     seen = []
     small(sample_sizes=[10]).run(tmp_path, progress=lambda done, total: seen.append((done, total)))
@@ -147,6 +210,14 @@ def test_a_users_own_distribution_runs_but_has_no_file(tmp_path):
         study.save(tmp_path / "coin.toml")
 
 
+def test_a_users_own_function_runs_but_has_no_file(tmp_path):
+    spread = S.WeightedFunction(lambda values, weights: (weights * values**2).sum() / weights.sum())
+    study = small(distributions={"beta": LAWS["beta(8,2)"]}, statistics=[("spread", spread)], methods=["t", "bca"])
+    assert study.to_dict()["statistics"] == [{"name": "spread", "class": "WeightedFunction", "label": "<lambda>"}]
+    with pytest.raises(ValueError, match="user's own"):
+        study.save(tmp_path / "spread.toml")
+
+
 def test_trouble_is_flagged_and_never_a_number(tmp_path):
     laws = {
         "cauchy": Parametric("cauchy", {}),
@@ -170,6 +241,10 @@ def test_trouble_is_flagged_and_never_a_number(tmp_path):
     assert "undefined in" in flags["rare"]
     rare = frame[frame["distribution"] == "rare"]
     assert (rare["invalid"] > 0.5).any()
+    none = frame[frame["invalid"] == 1]
+    assert set(none["status"]) == {NO_INTERVAL}
+    assert none[["coverage", "coverage_error", "below", "above", "mean_width"]].isna().all(axis=None)
+    assert set(frame.loc[frame["invalid"] != 1, "status"]) == {""}
     np.testing.assert_allclose(rare[["coverage", "below", "above", "invalid"]].sum(axis=1), 1)
 
 
@@ -181,6 +256,10 @@ def test_trouble_is_flagged_and_never_a_number(tmp_path):
         ({"statistics": ["mean", "mean"]}, "'mean' is given 2 times"),
         ({"statistics": ["roc_auc"]}, "no distribution serves roc_auc"),
         ({"methods": ["percentil"]}, "did you mean 'percentile'"),
+        ({"methods": ["bca", BCa()]}, "methods must be distinct; 'bca' is given 2 times"),
+        ({"methods": [{"name": "bca", "accelerate": 1}]}, "has no key 'accelerate': did you mean 'acceleration'"),
+        ({"methods": [{"name": "bca", "acceleration": "jack"}]}, "acceleration must be one of influence, jackknife"),
+        ({"methods": [{"method": "bca"}]}, "must be a table with a key 'name'"),
         ({"methods": ["wilson"]}, "methods: none of wilson serves mean"),
         ({"sample_sizes": [1]}, "sample_sizes must be at least 2; got 1"),
         ({"levels": [95]}, "confidence_level must lie in"),

@@ -50,6 +50,12 @@ def test_pace_of_a_curve_that_follows_the_model_is_exact():
     assert found["sizes"][0] == 2
 
 
+def test_sizes_without_intervals_are_left_out_of_a_pace():
+    found = convergence_pace(table({"a": {5: np.nan, 10: 0.83, 20: 0.865}, "b": {5: np.nan}}, level=0.9))
+    np.testing.assert_allclose(found["pace"], [-0.7, np.nan])
+    assert found["sizes"].tolist() == [2, 0]
+
+
 def test_required_n_interpolates_between_sizes():
     columns = stacked(
         table({"rises": {10: 0.90, 20: 0.92, 40: 0.94}}),

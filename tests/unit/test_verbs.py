@@ -219,7 +219,7 @@ def test_html_is_escaped():
         found = result._repr_html_()
         assert "<table>" in found
         assert result.statistic in found
-        assert result.method in found
+        assert str(result.method) in found
 
 
 def test_rows_of_a_table():

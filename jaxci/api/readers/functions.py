@@ -11,6 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxci.checks import shown
+
 _TWINS: dict[Any, Callable[..., Any]] = {
     np.mean: jnp.mean,
     np.std: jnp.std,
@@ -56,25 +58,36 @@ class Function:
         return True
 
     def on_device(self, *samples: Any) -> jax.Array:
-        """Value (...) of samples (..., n)."""
+        """Value (..., lead) of samples (lead, n): what the function returns for one sample comes first."""
+        if _twin(self.host) is not None:  # of booleans JAX would take it in single precision
+            samples = tuple(x.astype(float) if x.dtype == bool else x for x in samples)
         if self.vectorized:
-            return jnp.asarray(self.device(*samples, axis=-1), float)
+            return _as_floats(self.device(*samples, axis=-1))
         function = self.device
-        for _ in range(samples[0].ndim - 1):
-            function = jax.vmap(function)
-        return jnp.asarray(function(*samples), float)
+        for depth in range(1, samples[0].ndim):
+            function = jax.vmap(function, out_axes=-depth)
+        return _as_floats(function(*samples))
 
     def on_host(self, *samples: np.ndarray) -> np.ndarray:
-        """Value (...) of samples (..., n)."""
+        """Value (..., lead) of samples (lead, n): what the function returns for one sample comes first."""
         if self.vectorized:
-            return np.asarray(self.host(*samples, axis=-1), float)
+            return _as_host_floats(self.host(*samples, axis=-1))
         lead = samples[0].shape[:-1]
-        if not lead:
-            return np.asarray(self.host(*samples), float)
-        out = np.empty(lead)
-        for at in np.ndindex(lead):
-            out[at] = self.host(*(x[at] for x in samples))
-        return out
+        values = [_as_host_floats(self.host(*(x[at] for x in samples))) for at in np.ndindex(lead)]
+        return np.stack(values, axis=-1).reshape((*values[0].shape, *lead))
+
+
+def _as_floats(value: Any) -> jax.Array:
+    """Return a traced number, an array of them or a sequence of arrays as one array."""
+    return jnp.stack([_as_floats(x) for x in value]) if isinstance(value, tuple | list) else jnp.asarray(value, float)
+
+
+def _as_host_floats(value: Any) -> np.ndarray:
+    """Return a number, an array of them or a sequence of arrays as one array."""
+    try:
+        return np.asarray(value, float)
+    except (TypeError, ValueError):
+        raise TypeError(f"statistic must return a number or an array of numbers; got {shown(value)}") from None
 
 
 def _twin(statistic: Callable[..., Any]) -> Callable[..., Any] | None:

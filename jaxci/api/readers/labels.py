@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,15 @@ CACHED_ROWS = 2**15
 """Rows that stay in the cache while they are read twice."""
 
 
+EXACT_FLOATS = 2**53
+"""Below it every integer is a float64 of its own."""
+
+
 def label_values(name: str, data: Any) -> np.ndarray:
-    """Return labels (n,) of one type: numbers, strings or booleans, none missing."""
+    """Return labels (n,) of one type: numbers, strings or booleans, none missing, all told apart exactly."""
     array = as_array(name, data)
+    if isinstance(data, list | tuple) and array.dtype.kind == "f" and np.any(np.abs(array) >= EXACT_FLOATS):
+        array = np.asarray(data, object)  # the integers among the numbers, before they were rounded
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -35,13 +41,26 @@ def label_values(name: str, data: Any) -> np.ndarray:
         elif not all(issubclass(k, int | float | np.number) for k in kinds):
             raise TypeError(f"{name} must hold labels of one type; got {sorted(k.__name__ for k in kinds)}")
         else:
-            array = array.astype(np.float64)
+            array = exact_numbers([x.item() if isinstance(x, np.generic) else x for x in array])
     return array
+
+
+def exact_numbers(values: Sequence[int | float]) -> np.ndarray:
+    """Return numbers (n,) in the first type that holds them all exactly: int64, uint64, float64 or Python's own."""
+    whole = all(isinstance(x, int) for x in values)
+    for kind in (np.int64, np.uint64) if whole else (np.float64,):
+        try:
+            array = np.array(values, kind)
+        except OverflowError:
+            continue
+        if whole or array.tolist() == values:
+            return array
+    return np.array(values, object)
 
 
 def in_bytes(array: np.ndarray) -> np.ndarray:
     """Return integers as bytes where all of them fit one, in a single pass over the memory."""
-    if array.dtype.kind not in "iu" or array.dtype.itemsize == 1:
+    if array.dtype.kind not in "iu" or array.dtype.itemsize == 1 or not array.dtype.isnative:
         return array
     narrow = np.empty(len(array), np.uint8)
     for start in range(0, len(array), CACHED_ROWS):
@@ -52,6 +71,12 @@ def in_bytes(array: np.ndarray) -> np.ndarray:
     return narrow
 
 
+def _above(array: np.ndarray, low: int) -> np.ndarray:
+    """Return integers less ``low`` (n,) int32: right modulo 2^32, whatever type holds them."""
+    steps = array.astype(np.int32)
+    return steps - np.uint32(low % 2**32).astype(np.int32) if low else steps
+
+
 def distinct(array: np.ndarray) -> np.ndarray:
     """Return the sorted distinct values: in O(n) for integers of a small range, by sorting otherwise."""
     if array.dtype.kind == "b":
@@ -59,28 +84,50 @@ def distinct(array: np.ndarray) -> np.ndarray:
     if array.dtype.kind in "iu":
         low, high = int(array.min()), int(array.max())
         if high - low <= 1:
-            return np.arange(low, high + 1, dtype=array.dtype)
+            return np.array(sorted({low, high}), array.dtype)
         if high - low <= SMALL_RANGE:
-            return (np.flatnonzero(np.bincount((array - low).astype(np.intp))) + low).astype(array.dtype)
+            found = np.flatnonzero(np.bincount(_above(array, low))).astype(array.dtype)
+            return found + array.dtype.type(low)  # modulo 2^8 for bytes
     return np.unique(array)
+
+
+def _rounds(arrays: Iterable[np.ndarray]) -> bool:
+    """Whether the common type of ``arrays`` rounds integers of 8 bytes, or is Python's own."""
+    kinds = {array.dtype for array in arrays}
+    if len(kinds) == 1:
+        return False
+    wide = any(kind.kind in "iu" and kind.itemsize == 8 for kind in kinds)
+    return any(kind.kind == "O" for kind in kinds) or (wide and np.result_type(*kinds).kind == "f")
+
+
+def _union(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the sorted values that occur in any of ``arrays``."""
+    if _rounds(arrays):
+        return exact_numbers(sorted({value for array in arrays for value in array.tolist()}))
+    return np.unique(np.concatenate(arrays))
 
 
 def positions(classes: np.ndarray, array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the position in ``classes`` of every value (n,), and which values are not there (n,)."""
     if classes.dtype.kind in "iub" and array.dtype.kind in "iub":
         low, high = int(classes.min()), int(classes.max())
-        inside = array.min() >= low and array.max() <= high
-        if inside and np.array_equal(classes, np.arange(low, high + 1)):
-            place = np.subtract(array, low, dtype=np.int32, casting="unsafe") if low else array.astype(np.int32)
-            return place, np.zeros(len(array), bool)
+        inside = int(array.min()) >= low and int(array.max()) <= high
+        if inside and high - low + 1 == len(classes) and (classes[1:] > classes[:-1]).all():
+            return _above(array, low), np.zeros(len(array), bool)
         if high - low <= SMALL_RANGE:
-            table = np.full(high - low + 3, -1, np.int32)
-            table[classes.astype(np.int64) - low + 1] = np.arange(len(classes), dtype=np.int32)
-            array = array.astype(np.intp)
-            if not inside:
-                array = np.clip(array, low - 1, high + 1)
-            place = table[array - (low - 1)]
+            table = np.full(high - low + 1, -1, np.int32)
+            table[_above(classes, low)] = np.arange(len(classes), dtype=np.int32)
+            if inside:
+                place = table[_above(array, low)]
+            else:
+                place = np.full(len(array), -1, np.int32)
+                known = (array >= low) & (array <= high)
+                place[known] = table[_above(array[known], low)]
             return place, place < 0
+    if _rounds([classes, array]):
+        code = {value: i for i, value in enumerate(classes.tolist())}
+        place = np.array([code.get(value, -1) for value in array.tolist()], np.int32)
+        return place, place < 0
     order = np.argsort(classes, kind="stable")
     place = np.minimum(np.searchsorted(classes[order], array), len(classes) - 1)
     return order[place].astype(np.int32), classes[order][place] != array
@@ -130,7 +177,7 @@ def encode_labels(
     if labels is None:
         for name, array in arrays.items():
             _without_fractions(name, array, arrays["y_true"])
-        classes = np.unique(np.concatenate([distinct(a) for a in arrays.values()]))
+        classes = _union([distinct(a) for a in arrays.values()])
     else:
         classes = given["labels"]
         if len(np.unique(classes)) != len(classes):

@@ -9,7 +9,7 @@ import numpy as np
 from jaxci.api.readers.arrays import as_floats, check_lengths
 from jaxci.api.readers.labels import label_values
 from jaxci.checks import shown
-from jaxci.resampling.engine import Layout
+from jaxci.statistics.layout import Layout
 
 
 def make_layout(n: int, groups: Any, strata: Any, sample_weight: Any) -> Layout:

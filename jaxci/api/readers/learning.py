@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.api.readers.arrays import as_array, as_floats, check_lengths, missing_values
+from jaxci.api.readers.arrays import as_array, as_floats, check_lengths
 from jaxci.api.readers.labels import encode_labels, is_classification, label_values
 from jaxci.checks import check_choice, shown
 from jaxci.generalization.fits import Score
@@ -70,10 +70,8 @@ def read_learning(learners: Sequence[Any], X: Any, y: Any, groups: Any = None, l
     given = {"X": rows, "y": len(as_array("y", y))}
     ids = None
     if groups is not None:
-        ids = as_array("groups", groups)
+        ids = label_values("groups", groups)
         given["groups"] = len(ids)
-        if lost := missing_values(ids):
-            raise ValueError(f"groups must have no missing ids; {lost}")
     check_lengths(given)
     if task == "regression":
         targets = as_floats("y", y)

@@ -91,8 +91,8 @@ def is_regression(named: list[tuple[str, Statistic | None]]) -> bool:
 
 def _per_class(name: str, labelled: Labelled) -> list[tuple[str, Statistic]]:
     base = name.removesuffix(PER_CLASS)
-    if base not in METRICS or not hasattr(METRICS[base], "class_index"):
-        known = [m for m, s in METRICS.items() if getattr(s, "average", None) == "binary"]
+    if base not in METRICS or METRICS[base].of_class(0) is None:
+        known = [m for m, s in METRICS.items() if s.of_class(0) is not None]
         raise ValueError(f"unknown metric {name!r}: per-class metrics are {', '.join(m + PER_CLASS for m in known)}")
     codes = range(len(labelled.classes)) if len(labelled.classes) > 1 else [int(labelled.codes["y_true"][0])]
     return [

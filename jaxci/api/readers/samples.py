@@ -144,9 +144,7 @@ class Labelled:
             for called, scores in self.given.items():
                 if fault := not_probabilities(called, scores):
                     raise ValueError(fault)
-        if getattr(statistic, "scale_by_half", None) == "auto":
-            return dataclasses.replace(statistic, scale_by_half=self.n_classes == 2)  # type: ignore[type-var]
-        return statistic
+        return statistic.settled(self.n_classes)
 
     def remarks_for(self, statistics: Iterable[Statistic]) -> tuple[str, ...]:
         """Return the remarks that concern any of ``statistics``."""

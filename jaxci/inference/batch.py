@@ -1,0 +1,243 @@
+"""Evidence of many data sets at once: all of one size, with independent rows, and reading one bank of resamples.
+
+Everything here is traced: a batch comes as a :class:`~jaxci.statistics.base.Sample` whose arrays have a leading axis,
+and leaves as :class:`~jaxci.intervals.base.Evidence` with the same axis. Replicates leave unsorted
+(:func:`with_sorted_rows` is the next stage), so that a CPU may sort them on the host.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxci.inference.curvature import curvatures
+from jaxci.inference.program import Program, of_batch
+from jaxci.inference.slopes import FirstOrder, first_order, jackknife_acceleration, of_mean
+from jaxci.intervals.auc import AucEvidence
+from jaxci.intervals.base import Evidence, Method
+from jaxci.resampling.exact_mean import mean_distributions
+from jaxci.resampling.exact_order import quantile_weights
+from jaxci.resampling.kernels import sorted_rows
+from jaxci.resampling.laws import BinomialLaw, BootstrapDistribution, Drawn, Root
+from jaxci.statistics.base import Bank, MomentStatistic, Sample, Statistic, TableStatistic, has_fixed_trials, namespace
+from jaxci.statistics.ranking import placement_variances
+from jaxci.statistics.summary import MeanStatistic, OrderStatistic, QuantileStatistic
+
+NOISE = 1e-6
+"""Cores of sums in single precision closer to the estimate's than this are equal to it."""
+FLAT = 1e-12
+"""Errors of a replicate below this share of the estimate's count as zero."""
+
+
+class Wanted(NamedTuple):
+    """What the methods of one statistic read; hashable, so that it is static under ``jit``."""
+
+    needs: frozenset[str]
+    influence: bool
+    jackknife: bool
+
+    @classmethod
+    def by(cls, methods: Iterable[Method], statistic: Statistic) -> Wanted:
+        """Return what ``methods`` read of ``statistic``, together."""
+        methods = list(methods)
+        needs: frozenset[str] = frozenset().union(*(method.needs for method in methods))
+        left_out = [method.by_jackknife or not statistic.smooth for method in methods if "acceleration" in method.needs]
+        return cls(needs, not all(left_out), any(left_out))
+
+    def replicates_of(self, statistic: Statistic, n: int) -> bool:
+        """Whether a bank is read: a quantile that is one order statistic has a law over ranks instead."""
+        return bool(self.needs & {"replicates", "pivots"}) and not is_order_statistic(statistic, n)
+
+
+def is_order_statistic(statistic: Statistic, n: int) -> bool:
+    """Whether the statistic of n values, and of every resample of n, is one of them in ascending order."""
+    return isinstance(statistic, QuantileStatistic) and quantile_weights(n, statistic.probability).is_rank
+
+
+class Accelerations(NamedTuple):
+    """BCa accelerations (R,) from derivatives and from leave-one-out values; None where not wanted."""
+
+    influence: Any
+    jackknife: Any
+
+    def given_to(self, method: Method, evidence: Evidence) -> Evidence:
+        """Return the evidence with the acceleration that the method asks for."""
+        by_jackknife = method.by_jackknife or not evidence.statistic.smooth
+        return dataclasses.replace(evidence, acceleration=self.jackknife if by_jackknife else self.influence)
+
+
+def reads_of_bank(statistics: Sequence[Statistic], bank: Bank) -> tuple[Any, ...]:
+    """Return what each statistic reads of a bank, whatever the data."""
+    return tuple(statistic.shared(bank) for statistic in statistics)
+
+
+def batch_evidence(
+    statistics: Sequence[Statistic],
+    wanted: Sequence[Wanted],
+    sample: Sample,
+    shared: Sequence[Any],
+    bank: Bank | None,
+    uniform: Any,
+) -> list[tuple[Evidence, Accelerations]]:
+    """Return the evidence of every statistic for a batch of data sets.
+
+    Parameters
+    ----------
+    statistics, wanted : sequences of length S
+    sample : Sample
+        Arrays (R, n, ...).
+    shared : sequence
+        :func:`reads_of_bank` for every statistic that reads a bank, None for others. The last row of the bank
+        is all ones.
+    bank : Bank or None
+        The bank itself, for standard errors of replicates.
+    uniform : (R,) or None
+        Draws from (0, 1).
+    """
+    programs = jax.vmap(functools.partial(of_batch, statistics))(sample)
+    cores = _cores(statistics, programs, shared)
+    return [
+        _evidence(statistic, want, number, sample, programs, cores.get(number), bank, uniform)
+        for number, (statistic, want) in enumerate(zip(statistics, wanted, strict=True))
+    ]
+
+
+def _cores(statistics: Sequence[Statistic], programs: Program, shared: Sequence[Any]) -> dict[int, jax.Array]:
+    """Cores (R, B + 1) of the statistics that read a bank: products for all data sets together, others one by one."""
+    drawn = [i for i, read in enumerate(shared) if read is not None]
+    together = tuple(i for i in drawn if statistics[i].in_products)
+    apart = tuple(i for i in drawn if i not in together)
+    found: dict[int, jax.Array] = {}
+    if together:
+        found.update(zip(together, jax.vmap(lambda program: program.cores(shared, together))(programs), strict=True))
+    if apart:
+        found.update(zip(apart, jax.lax.map(lambda program: program.cores(shared, apart), programs), strict=True))
+    return found
+
+
+def _prepared(programs: Program, number: int) -> Any:
+    return programs.sources[programs.where[number][0]]
+
+
+def _evidence(
+    statistic: Statistic,
+    want: Wanted,
+    number: int,
+    sample: Sample,
+    programs: Program,
+    cores: jax.Array | None,
+    bank: Bank | None,
+    uniform: Any,
+) -> tuple[Evidence, Accelerations]:
+    n = programs.multiplicity.shape[-1]
+    values = _values(statistic, sample, programs, number)
+    estimate, first = _first_order(statistic, values, programs, number)
+    parts: dict[str, Any] = {}
+    if values is not None and "values" in want.needs:
+        parts["values"] = values
+    if "uniform" in want.needs:
+        parts["uniform"] = uniform
+    if isinstance(statistic, TableStatistic) and want.needs & {"count", "nobs", "law"}:
+        parts["count"], parts["nobs"] = _trials(statistic, programs, number)
+    if "auc" in want.needs:
+        parts["auc"] = AucEvidence(*jax.vmap(placement_variances)(_prepared(programs, number)))
+    if "curvature" in want.needs:
+        parts["curvature"] = curvatures(programs, number)
+    if "law" in want.needs:
+        parts["law"] = _law(statistic, values, parts, n)
+    if "replicates" in want.needs and cores is None:
+        parts["distribution"] = _law(statistic, values, parts, n)
+    if cores is not None:
+        parts["distribution"] = _drawn(statistic, _prepared(programs, number), cores, estimate)
+        parts["core"] = jnp.zeros_like(estimate)
+    if "pivots" in want.needs and cores is not None:
+        assert bank is not None
+        errors = jax.lax.map(lambda program: program.errors(bank, [number])[0], programs)[:, :-1]
+        known = errors > FLAT * first.standard_error[:, None]
+        apart = parts["distribution"].mapped(parts["distribution"].ordered) - estimate[:, None]
+        parts["pivots"] = Drawn(jnp.where(known, apart / jnp.where(known, errors, 1.0), jnp.nan))
+    jackknife = _left_out_acceleration(statistic, values, programs, number) if want.jackknife else None
+    evidence = Evidence(statistic=statistic, estimate=estimate, n=n, standard_error=first.standard_error, **parts)
+    return evidence, Accelerations(first.acceleration if want.influence else None, jackknife)
+
+
+def _values(statistic: Statistic, sample: Sample, programs: Program, number: int) -> Any:
+    """Averaged values of rows, or the sorted values (R, n) of an order statistic; None for others."""
+    if isinstance(statistic, MeanStatistic):
+        return jax.vmap(statistic.row_values)(sample).astype(np.float64)
+    if isinstance(statistic, OrderStatistic):
+        return _prepared(programs, number).values
+    return None
+
+
+def _first_order(statistic: Statistic, values: Any, programs: Program, number: int) -> tuple[Any, FirstOrder]:
+    """Estimates (R,) with their standard errors and accelerations, NaN where there are no derivatives."""
+    if isinstance(statistic, MeanStatistic):
+        return of_mean(values, statistic.link == "sqrt")
+    if not statistic.smooth:
+        estimate = jax.vmap(lambda program: program.value(number, program.multiplicity))(programs)
+        return estimate, FirstOrder(jnp.full_like(estimate, jnp.nan), jnp.full_like(estimate, jnp.nan))
+    estimate, slopes = jax.vmap(lambda program: program.slope(number))(programs)
+    return estimate, first_order(slopes, programs.multiplicity)
+
+
+def _left_out_acceleration(statistic: Statistic, values: Any, programs: Program, number: int) -> Any:
+    """BCa accelerations (R,) from leave-one-out values: a jackknife is a bank of weights like any other."""
+    if isinstance(statistic, OrderStatistic):
+        return jackknife_acceleration(*statistic.left_out(values))
+    n = programs.multiplicity.shape[-1]
+    shared = {number: statistic.shared(Bank.of(1.0 - jnp.eye(n), counts=True))}
+    (left_out,) = jax.lax.map(lambda program: program.cores(shared, (number,)), programs)
+    scaled = jax.vmap(lambda prepared, core: statistic.scaling(prepared)(core))(_prepared(programs, number), left_out)
+    return jackknife_acceleration(scaled, np.ones(n))
+
+
+def _trials(statistic: TableStatistic, programs: Program, number: int) -> Any:
+    def one(program: Program) -> Any:
+        prepared = _prepared(program, number)
+        return statistic.successes(prepared.without_rows().table(prepared.sums(program.multiplicity)))
+
+    return jax.vmap(one)(programs)
+
+
+def _law(statistic: Statistic, values: Any, parts: dict[str, Any], n: int) -> BootstrapDistribution:
+    """Exact bootstrap distributions of a mean, a share of all rows or a quantile."""
+    if has_fixed_trials(statistic):
+        return BinomialLaw(parts["count"], parts["nobs"])
+    if isinstance(statistic, MeanStatistic):
+        law = mean_distributions(values)
+        return Root(law) if statistic.link == "sqrt" else law
+    assert isinstance(statistic, QuantileStatistic)
+    weights = quantile_weights(n, statistic.probability)
+    return weights.rank_law(values) if weights.is_rank else weights.distribution(values)
+
+
+def _drawn(statistic: Statistic, prepared: Any, cores: jax.Array, estimate: jax.Array) -> Drawn:
+    """Replicates (R, B), unsorted, as differences of their cores from the estimate's, which the last column holds."""
+    scaling = jax.vmap(statistic.scaling)(prepared)
+    apart = cores[:, :-1] - cores[:, -1:]
+    if isinstance(statistic, MomentStatistic | OrderStatistic):
+        apart = jnp.where(jnp.abs(apart) <= NOISE, 0.0, apart)
+    root = scaling.root
+    return Drawn(apart, estimate**2 if root else estimate, jnp.broadcast_to(scaling.scale, estimate.shape), root)
+
+
+def with_sorted_rows(evidence: Evidence) -> Evidence:
+    """Return the evidence with its replicates and pivots sorted."""
+    parts: dict[str, Any] = {}
+    if isinstance(evidence.distribution, Drawn):
+        ordered = _sorted(evidence.distribution.ordered)
+        parts["distribution"] = dataclasses.replace(evidence.distribution, ordered=ordered)
+    if evidence.pivots is not None:
+        parts["pivots"] = Drawn(_sorted(evidence.pivots.ordered))
+    return dataclasses.replace(evidence, **parts) if parts else evidence
+
+
+def _sorted(rows: Any) -> Any:
+    return sorted_rows(rows) if namespace(rows) is np else jnp.sort(rows, axis=-1)

@@ -1,0 +1,281 @@
+"""What resamples are evaluated by: statistics with their prepared data, over the units that are resampled.
+
+A program is a pytree. For one data set its leaves are host arrays and a bank of resamples comes in chunks; for a
+batch of data sets every leaf has a leading axis, and all of them read one bank. The functions below are the only
+ones that turn weights into values of statistics.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxci.records import record, static
+from jaxci.resampling.bank import CellBootstrap
+from jaxci.statistics.base import Bank, CellsOfUnits, LinearStatistic, Sample, Statistic, TableStatistic, cores, padded
+from jaxci.statistics.layout import Layout
+
+
+@record
+class Rows:
+    """How rows of some order weigh: their ``units`` and ``weights`` (N,), None where rows are units of weight 1."""
+
+    units: Any = None
+    weights: Any = None
+
+    @property
+    def are_units(self) -> bool:
+        """Whether weights of rows are those of units."""
+        return self.units is None and self.weights is None
+
+    def __call__(self, weights: jax.Array) -> jax.Array:
+        """Return weights of rows (..., N) from weights of units (..., U)."""
+        rows = weights if self.units is None else weights[..., self.units]
+        return rows if self.weights is None else rows * self.weights
+
+
+@record
+class Program:
+    """Statistics with what they read of the data.
+
+    Attributes
+    ----------
+    statistics : tuple of Statistic
+    sources : tuple
+        Prepared data, each once; linear statistics have theirs by unit.
+    rows : tuple of Rows
+        How rows weigh in each order in which some statistics read them.
+    multiplicity : (U,)
+        How many observations a unit stands for.
+    strata : (U,) or None
+        Stratum of every unit, out of ``n_strata``.
+    where : tuple of (int, int)
+        Source and order of rows of each statistic.
+    """
+
+    statistics: tuple[Statistic, ...]
+    sources: tuple[Any, ...]
+    rows: tuple[Rows, ...]
+    multiplicity: Any
+    strata: Any = None
+    n_strata: int = static(default=0)
+    where: tuple[tuple[int, int], ...] = static(default=())
+
+    def functions(self) -> list[Callable[[jax.Array], jax.Array]]:
+        """Each statistic as a function of the weights of units (U,)."""
+        return [functools.partial(self.value, number) for number in range(len(self.statistics))]
+
+    def value(self, number: int, weights: jax.Array) -> jax.Array:
+        """Return the value of statistic ``number`` under the weights of units (U,)."""
+        statistic, (source, order) = self.statistics[number], self.where[number]
+        prepared = self.sources[source]
+        if isinstance(statistic, LinearStatistic):
+            return statistic.from_sums(prepared.without_rows(), prepared.sums(weights))
+        return statistic.value(prepared, self.rows[order](weights))
+
+    def shared(self, bank: Bank) -> tuple[Any, ...]:
+        """Return what each statistic reads of a bank whatever the data."""
+        banks = [bank if rows.are_units else Bank.of(rows(bank.rows)) for rows in self.rows]
+        return tuple(
+            statistic.shared(bank if isinstance(statistic, LinearStatistic) else banks[order])
+            for statistic, (_, order) in zip(self.statistics, self.where, strict=True)
+        )
+
+    def cores(self, shared: Sequence[Any], numbers: Sequence[int]) -> tuple[jax.Array, ...]:
+        """Return the core (B,) of some statistics, by number, on every resample."""
+        found: dict[int, jax.Array] = {}
+        linear: dict[int, list[int]] = {}
+        for number in numbers:
+            statistic, (source, _) = self.statistics[number], self.where[number]
+            if isinstance(statistic, LinearStatistic):
+                linear.setdefault(source, []).append(number)
+            else:
+                found[number] = statistic.replicates(self.sources[source], shared[number])
+        for source, members in linear.items():  # statistics of one source share its sums
+            prepared = self.sources[source]
+            statistics = [s for number in members if isinstance(s := self.statistics[number], LinearStatistic)]
+            found.update(zip(members, cores(statistics, prepared, prepared.bank_sums(shared[members[0]])), strict=True))
+        return tuple(found[number] for number in numbers)
+
+    def values(self, bank: Bank) -> jax.Array:
+        """Return the values (S, B) of all statistics on every resample."""
+        cores = self.cores(self.shared(bank), range(len(self.statistics)))
+        return jnp.stack(
+            [statistic.scaling(self.sources[source])(core) for statistic, (source, _), core in self._with(cores)]
+        )
+
+    def _with(self, found: Sequence[Any]) -> list[tuple[Statistic, tuple[int, int], Any]]:
+        return list(zip(self.statistics, self.where, found, strict=True))
+
+    def absent(self, bank: Bank) -> jax.Array:
+        """Return (S, B) whether a class of the sample is absent, for statistics that say what such a class counts."""
+        sums: dict[int, jax.Array] = {}
+        known: dict[Any, jax.Array] = {}
+        found = []
+        for statistic, (source, order) in zip(self.statistics, self.where, strict=True):
+            prepared = self.sources[source]
+            kind: Any = (source, type(statistic).absent_in_sums if isinstance(statistic, LinearStatistic) else order)
+            if statistic.absent_class is None:
+                kind, known[None] = None, jnp.zeros(bank.rows.shape[0], bool)
+            elif isinstance(statistic, LinearStatistic) and kind not in known:
+                if source not in sums:
+                    sums[source] = prepared.bank_sums(bank)
+                lost = functools.partial(statistic.absent_in_sums, prepared.without_rows())
+                known[kind] = jax.vmap(lost, in_axes=1)(sums[source])
+            elif kind not in known:
+                known[kind] = jax.vmap(functools.partial(statistic.absent, prepared))(self.rows[order](bank.rows))
+            found.append(known[kind])
+        return jnp.stack(found)
+
+    def errors(self, bank: Bank, numbers: Sequence[int]) -> jax.Array:
+        """Return the influence standard error (len(numbers), B) of some statistics at every resample."""
+
+        def one(weights: jax.Array) -> jax.Array:
+            slopes = [self.slope(number, weights)[1] for number in numbers]
+            return jnp.sqrt(jnp.stack([jnp.sum(weights * slope * slope) for slope in slopes]))
+
+        return jnp.moveaxis(jax.lax.map(one, bank.rows, batch_size=256), 0, 1)
+
+    def slope(self, number: int, weights: Any = None) -> tuple[jax.Array, jax.Array]:
+        """Return the value of statistic ``number`` and its derivatives (U,) in the weights of units.
+
+        A derivative is the influence value divided by the number of observations. ``weights`` (U,) are those of
+        the data by default.
+        """
+        at = jnp.asarray(self.multiplicity if weights is None else weights)
+        value, slope = jax.value_and_grad(functools.partial(self.value, number))(at)
+        return value, self.centred(slope, at)
+
+    def centred(self, influence: jax.Array, weights: jax.Array) -> jax.Array:
+        """Centre influence values (U,) within strata, where there are any, under ``weights`` (U,)."""
+        if self.strata is None:
+            return influence
+        total = jax.ops.segment_sum(influence * weights, self.strata, self.n_strata)
+        size = jax.ops.segment_sum(weights, self.strata, self.n_strata)
+        return influence - (total / jnp.where(size > 0, size, 1.0))[self.strata]
+
+    def slopes(self) -> tuple[jax.Array, jax.Array]:
+        """Return the values (S,) on the data and their derivatives (S, U) in the weights of units (:meth:`slope`)."""
+        pairs = [self.slope(number) for number in range(len(self.statistics))]
+        return jnp.stack([p[0] for p in pairs]), jnp.stack([p[1] for p in pairs])
+
+    def estimates(self) -> jax.Array:
+        """Return the values (S,) on the data."""
+        whole = jnp.asarray(self.multiplicity)
+        return jnp.stack([function(whole) for function in self.functions()])
+
+
+def _distinct(things: Sequence[Any]) -> tuple[list[Any], list[int]]:
+    """Return each object once, and the place of every one of ``things`` among them."""
+    places: dict[int, int] = {}
+    found: list[Any] = []
+    for thing in things:
+        if id(thing) not in places:
+            places[id(thing)] = len(found)
+            found.append(thing)
+    return found, [places[id(thing)] for thing in things]
+
+
+def of_tables(statistics: Sequence[Statistic], cells: Any, layout: Layout) -> tuple[Program, CellBootstrap]:
+    """Return the program over the cells of one table, and the scheme that draws them: its cost is free of n."""
+    if layout.strata is None:
+        groups, observed = 1, cells.weights_of(layout.n, None)[None]
+        members = None
+    else:
+        groups = layout.n_strata
+        flat = layout.strata.astype(np.int64) * cells.size + cells.codes[: layout.n]
+        observed = np.bincount(flat, minlength=groups * cells.size).astype(np.float64).reshape(groups, cells.size)
+        members = np.tile(np.eye(cells.size), (groups, 1))
+    program = Program(
+        statistics=tuple(statistics),
+        sources=(CellsOfUnits(members, cells.without_rows()),),
+        rows=(Rows(),),
+        multiplicity=observed.reshape(-1),
+        strata=None if layout.strata is None else np.repeat(np.arange(groups, dtype=np.int32), cells.size),
+        n_strata=0 if layout.strata is None else groups,
+        where=((0, 0),) * len(statistics),
+    )
+    return program, CellBootstrap(observed)
+
+
+class RowReader:
+    """Prepares statistics of one data set on the host, each in the order of rows that suits it.
+
+    Prepared tables of one sample are one object, and so are the orders of statistics that sort by one column.
+    """
+
+    def __init__(self, sample: Sample, layout: Layout):
+        self.sample, self.layout = sample, layout
+        self._padded: Sample | None = None
+        self._sorted: dict[int, tuple[np.ndarray, Sample, Rows]] = {}
+        self._plain = self._rows(layout)
+
+    def _rows(self, layout: Layout) -> Rows:
+        if layout.rows_are_units:
+            return Rows()
+        size = padded(layout.n)
+        units = None
+        if layout.units is not None:
+            units = np.zeros(size, np.int32)
+            units[: layout.n] = layout.units
+        weights = np.zeros(size)
+        weights[: layout.n] = 1.0 if layout.row_weights is None else layout.row_weights
+        return Rows(units, weights)
+
+    def prepared(self, statistic: Statistic) -> tuple[Any, Rows]:
+        """Return prepared data and how their rows weigh."""
+        if isinstance(statistic, TableStatistic):
+            return statistic.prepare(self.sample), self._plain
+        if self._padded is None:
+            self._padded = self.sample.padded()
+        keys = statistic.sort_keys(self.sample)
+        if keys is None:
+            return statistic.prepare(self._padded), self._plain
+        if id(keys) not in self._sorted:
+            order = np.argsort(keys, kind="stable")
+            exchangeable = self.layout.plain
+            rows = self._plain if exchangeable else self._rows(self.layout.take(order))
+            self._sorted[id(keys)] = (keys, self.sample.take(order).padded(), rows)
+        _, sample, rows = self._sorted[id(keys)]
+        return statistic.prepare(sample), rows
+
+
+def of_units(
+    statistics: Sequence[Statistic], prepared: Sequence[tuple[Any, Rows]], layout: Layout, capacity: int
+) -> Program:
+    """Return the program over the rows or clusters of one data set."""
+    sources, source_at = _distinct([data for data, _ in prepared])
+    orders, order_at = _distinct([rows for _, rows in prepared])
+    linear = {at for statistic, at in zip(statistics, source_at, strict=True) if isinstance(statistic, LinearStatistic)}
+    multiplicity = np.zeros(capacity)
+    multiplicity[: layout.n_units] = 1.0
+    strata = None
+    if layout.strata is not None:
+        strata = np.zeros(capacity, np.int32)
+        strata[: layout.n_units] = layout.strata
+    return Program(
+        statistics=tuple(statistics),
+        sources=tuple(data.by_unit(layout, capacity) if at in linear else data for at, data in enumerate(sources)),
+        rows=tuple(orders),
+        multiplicity=multiplicity,
+        strata=strata,
+        n_strata=0 if layout.strata is None else layout.n_strata,
+        where=tuple(zip(source_at, order_at, strict=True)),
+    )
+
+
+def of_batch(statistics: Sequence[Statistic], sample: Sample) -> Program:
+    """Return the program over independent rows of traced data: ``jax.vmap`` of it serves a batch of data sets."""
+    sources, source_at = _distinct([statistic.prepare(sample) for statistic in statistics])
+    return Program(
+        statistics=tuple(statistics),
+        sources=tuple(sources),
+        rows=(Rows(),),
+        multiplicity=jnp.ones(sample.n),
+        where=tuple((at, 0) for at in source_at),
+    )

@@ -1,0 +1,189 @@
+"""Replicates of one data set: resamples in chunks that fit the memory, each draw tied to its replicate."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import os
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxci.inference.program import Program
+from jaxci.resampling.bank import Scheme
+from jaxci.resampling.threads import pool
+from jaxci.statistics.base import Bank
+
+CACHE_BUDGET = 32 * 2**20
+"""Default bytes the chunks in work may use on a CPU: more falls out of the cache and runs slower."""
+
+LEAST_SHARE = 2000
+"""Replicates that are worth a worker of their own."""
+
+MOST_SUBSETS = 2_000_000
+"""Delete-d jackknives with more subsets are refused."""
+
+
+class Replicates(NamedTuple):
+    """Bootstrap replicates of S statistics (host arrays; NaN where undefined)."""
+
+    estimates: np.ndarray
+    """(S,) values on the data"""
+    values: np.ndarray
+    """(S, B)"""
+    errors: np.ndarray | None
+    """(S, B) influence standard error at each replicate, if asked for"""
+    absent: np.ndarray
+    """(S, B) whether a class of the sample is absent from the resample"""
+
+
+@functools.partial(jax.jit, static_argnames=("size", "errors"))
+def _chunk(
+    program: Program, scheme: Scheme, key: jax.Array, start: jax.Array, *, size: int, errors: bool
+) -> tuple[jax.Array, jax.Array | None, jax.Array]:
+    ids = start + jnp.arange(size, dtype=jnp.int32)
+    # The data themselves ride along as a last row, so that estimates need no program of their own.
+    whole = jnp.asarray(program.multiplicity)[None, :]
+    bank = Bank.of(jnp.concatenate([scheme.counts(key, ids), whole]))
+    return (
+        program.values(bank),
+        program.errors(bank, range(len(program.statistics))) if errors else None,
+        program.absent(bank),
+    )
+
+
+def default_budget() -> int:
+    """Bytes a chunk may use: a quarter of an accelerator's free memory, a cache's worth on a CPU."""
+    device = jax.devices()[0]
+    stats = device.memory_stats() if device.platform != "cpu" else None
+    if not stats:
+        return CACHE_BUDGET
+    free = stats.get("bytes_limit", 4 << 30) - stats.get("bytes_in_use", 0)
+    return max(CACHE_BUDGET, free // 4)
+
+
+def bytes_per_replicate(program: Program, *, errors: bool = False) -> int:
+    """Estimate the bytes that one replicate of a chunk needs at its peak."""
+    units = len(program.multiplicity)
+    leaves = [x for source in program.sources for x in jax.tree.leaves(source)]
+    rows = max((np.shape(x)[0] for x in leaves if np.ndim(x) > 0), default=0)
+    classes = max((np.shape(x)[-1] for x in leaves if np.ndim(x) > 1), default=1)
+    per = 4 * units + rows * (1 + 6 * classes)
+    if errors:
+        per += (2 * units + 6 * rows) * len(program.statistics)
+    return 8 * per
+
+
+def chunk_size(program: Program, block: int, n_resamples: int, budget: int, *, errors: bool, workers: int = 1) -> int:
+    """Return the number of replicates a chunk holds: a multiple of the scheme's ``block``.
+
+    ``workers`` chunks run at a time and share the ``budget``; each gets as many chunks, where
+    there are replicates enough for all.
+    """
+    most = max(1, budget // workers // bytes_per_replicate(program, errors=errors) // block)
+    total = -(-n_resamples // block)
+    chunks = -(-total // most)
+    shares = max(1, min(workers, n_resamples // LEAST_SHARE))
+    chunks = -(-chunks // shares) * shares
+    return -(-total // min(chunks, total)) * block
+
+
+def chunk_workers() -> int:
+    """Chunks to run at a time: XLA runs most of one on a single core of a CPU."""
+    return min(8, os.cpu_count() or 1) if jax.default_backend() == "cpu" else 2
+
+
+def replicate(
+    program: Program,
+    scheme: Scheme,
+    key: jax.Array,
+    n_resamples: int,
+    *,
+    errors: bool = False,
+    memory_limit: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Replicates:
+    """Draw ``n_resamples`` resamples and evaluate every statistic on each.
+
+    Cost: O(B U) draws plus one product (B, U) x (U, k) for each source of a linear statistic and
+    O(B n) for each other statistic. Memory: ``memory_limit`` bytes, or one replicate if that
+    takes more. Chunk size never changes a draw.
+    """
+    workers = chunk_workers()
+    budget = memory_limit or default_budget()
+    size = chunk_size(program, scheme.block, n_resamples, budget, errors=errors, workers=workers)
+    program, scheme = jax.device_put((program, scheme), next(iter(key.devices())))  # threads know no default device
+    wide = jnp.result_type(float) == jnp.float64
+
+    def run(start: int) -> tuple[jax.Array, jax.Array | None, jax.Array]:
+        with jax.enable_x64(wide):  # a context of the calling thread
+            return jax.block_until_ready(_chunk(program, scheme, key, jnp.int32(start), size=size, errors=errors))
+
+    waiting = [pool(workers).submit(run, start) for start in range(0, n_resamples, size)]
+    parts = []
+    try:
+        for future in waiting:
+            parts.append(future.result())
+            if progress is not None:
+                progress(min(len(parts) * size, n_resamples), n_resamples)
+    finally:  # an interrupt leaves no work behind
+        for future in waiting:
+            future.cancel()
+    values, spread, absent = (
+        None if part[0] is None else np.concatenate([np.asarray(x)[:, :-1] for x in part], axis=1)[:, :n_resamples]
+        for part in zip(*parts, strict=True)
+    )
+    assert values is not None
+    assert absent is not None
+    estimates = np.asarray(parts[0][0])[:, -1]
+    return Replicates(estimates, with_ties(values, estimates), spread, absent)
+
+
+def with_ties(values: np.ndarray, estimates: np.ndarray) -> np.ndarray:
+    """Return replicates (S, B) in which those equal to the estimate (S,) up to rounding are equal to it.
+
+    BCa counts ties one half, so how a sum happened to round must not decide on which side it falls.
+    """
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(values - estimates[:, None])
+        largest = np.max(np.where(np.isfinite(apart), apart, 0.0), axis=1, initial=0.0)
+        rounding = 1e-12 * largest + 16 * np.finfo(float).eps * np.abs(estimates)
+        return np.where(apart <= rounding[:, None], estimates[:, None], values)
+
+
+@jax.jit
+def _without(program: Program, deleted: jax.Array) -> jax.Array:
+    whole = jnp.asarray(program.multiplicity)
+    return program.values(Bank.of(jax.vmap(lambda units: whole.at[units].add(-1.0))(deleted)))
+
+
+def deleted_values(program: Program, deleted: np.ndarray) -> np.ndarray:
+    """Return every statistic with each row of units in ``deleted`` (m, d) left out: (S, m).
+
+    A jackknife is a bank of weights like any other. Cost O(m n) at most, in chunks of the default budget.
+    """
+    size = max(1, min(len(deleted), default_budget() // bytes_per_replicate(program)))
+    program = jax.device_put(program)
+    parts = []
+    for start in range(0, len(deleted), size):
+        part = deleted[start : start + size].astype(np.int32)
+        padded = np.pad(part, ((0, size - len(part)), (0, 0)), mode="edge")
+        parts.append(np.asarray(_without(program, padded))[:, : len(part)])
+    return np.concatenate(parts, axis=1)
+
+
+def subsets(n: int, delete: int) -> np.ndarray:
+    """Return all subsets of ``delete`` units out of ``n``, one a row."""
+    if delete == 1:
+        return np.arange(n)[:, None]
+    count = math.comb(n, delete)
+    if count > MOST_SUBSETS:
+        raise ValueError(
+            f"delete = {delete} of n = {n} means {count:,} subsets, more than {MOST_SUBSETS:,}; use a smaller delete"
+        )
+    flat = itertools.chain.from_iterable(itertools.combinations(range(n), delete))
+    return np.fromiter(flat, np.int64, count * delete).reshape(count, delete)

@@ -1,0 +1,74 @@
+"""How rows relate to the units that are resampled: clusters, strata, case weights."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Layout:
+    """How rows relate to the units that are resampled (host arrays).
+
+    Attributes
+    ----------
+    n : int
+        Rows.
+    units : (n,) int32 or None
+        Cluster code of every row; None: every row is its own unit.
+    strata : (number of units,) int32 or None
+        Stratum code of every unit.
+    row_weights : (n,) float64 or None
+        Case weights.
+    """
+
+    n: int
+    units: np.ndarray | None = None
+    strata: np.ndarray | None = None
+    row_weights: np.ndarray | None = None
+
+    @property
+    def n_units(self) -> int:
+        """Number of units."""
+        return self.n if self.units is None else int(self.units.max()) + 1
+
+    @property
+    def n_strata(self) -> int:
+        """Number of strata, 1 where there are none."""
+        return 1 if self.strata is None else int(self.strata.max()) + 1
+
+    @property
+    def plain(self) -> bool:
+        """Whether rows are exchangeable: no clusters, strata or weights."""
+        return self.units is None and self.strata is None and self.row_weights is None
+
+    @property
+    def rows_are_units(self) -> bool:
+        """Whether every row is a unit of weight 1."""
+        return self.units is None and self.row_weights is None
+
+    def take(self, rows: np.ndarray) -> Layout:
+        """Return the layout of permuted rows; units keep their numbers."""
+        units = rows.astype(np.int32) if self.units is None else self.units[rows]
+        return Layout(self.n, units, self.strata, None if self.row_weights is None else self.row_weights[rows])
+
+    def sum_rows(self, matrix: np.ndarray, capacity: int) -> np.ndarray:
+        """Sum rows (N, k), weighted, within units: (capacity, k)."""
+        rows = matrix[: self.n]
+        if self.row_weights is not None:
+            rows = rows * self.row_weights[:, None]
+        out = np.zeros((capacity, matrix.shape[1]))
+        if self.units is None:
+            out[: self.n] = rows
+        else:
+            for j in range(matrix.shape[1]):
+                out[: self.n_units, j] = np.bincount(self.units, rows[:, j], self.n_units)
+        return out
+
+    def count_codes(self, codes: np.ndarray, size: int, capacity: int) -> np.ndarray:
+        """Return the weight of every unit in every one of ``size`` cells (capacity, size)."""
+        unit = np.arange(self.n) if self.units is None else self.units
+        flat = unit.astype(np.int64) * size + codes[: self.n]
+        counts = np.bincount(flat, self.row_weights, capacity * size)
+        return counts.astype(np.float64).reshape(capacity, size)

@@ -1,0 +1,225 @@
+"""Kernels: both forms give one result, which is that of the plain computation they stand for."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxci.resampling import kernels, ranked
+from jaxci.statistics.base import Sample
+from jaxci.statistics.summary import IQR, Median, OrderStatistic, Quantile
+
+N, B = 37, 101
+FORMS: tuple[kernels.Form, ...] = ("cpu", "accelerator")
+
+
+def bank_of(n: int, size: int, draws: int | None = None) -> np.ndarray:
+    """Counts (B, n): random, all weight on a single observation, and none."""
+    counts = np.random.default_rng(5).multinomial(n if draws is None else draws, np.full(n, 1 / n), size)
+    counts[1:3] = 0
+    counts[1, n // 3] = n
+    return counts
+
+
+def test_the_form_is_that_of_the_platform() -> None:
+    called = jax.jit(functools.partial(kernels.by_platform, cpu=jnp.sin, accelerator=jnp.exp))
+    for platform, mine, other in (("cpu", "sine", "exponential"), ("cuda", "exponential", "sine")):
+        program = jax.export.export(called, platforms=[platform])(jnp.float32(0)).mlir_module()
+        assert f"stablehlo.{mine}" in program
+        assert f"stablehlo.{other}" not in program
+    for form, value in (("cpu", 0.0), ("accelerator", 1.0)):
+        assert kernels.by_platform(jnp.float32(0), cpu=jnp.sin, accelerator=jnp.exp, form=form) == value
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("m", "size"), [(1, 1), (20, 16), (300, 37)])
+def test_draws_are_counted_into_rows(form: kernels.Form, m: int, size: int) -> None:
+    index = np.random.default_rng(m).integers(0, size, (B, m)).astype(np.int32)
+    index[0] = size - 1
+    for counted in (None, np.arange(m) < m - 3, np.random.default_rng(1).random((B, m)) < 0.5):
+        kept = np.broadcast_to(True if counted is None else counted, index.shape)
+        expected = np.stack([np.bincount(row[keep], minlength=size) for row, keep in zip(index, kept, strict=True)])
+        rows = kernels.count_rows(jnp.asarray(index), size, counted, form=form)
+        assert rows.dtype == jnp.zeros((), float).dtype
+        np.testing.assert_array_equal(rows, expected)
+        columns = kernels.count_rows(jnp.asarray(index), size, counted, transposed=True, dtype=jnp.uint16, form=form)
+        assert columns.dtype == jnp.uint16
+        np.testing.assert_array_equal(columns, expected.T)
+
+
+def test_counts_beyond_32_bits_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"2\*\*31 counts; got 4 rows of 536870912"):
+        kernels.count_rows(jnp.zeros((4, 1), jnp.int32), 2**29)
+
+
+@pytest.mark.parametrize("dtype", [jnp.uint8, jnp.bfloat16, jnp.float32])
+def test_cumulative_counts(dtype: Any) -> None:
+    bank = bank_of(N, B)
+    for form in FORMS:
+        sums = kernels.cumulative_counts(jnp.asarray(bank.T, dtype), form)
+        assert sums.dtype == jnp.float32
+        np.testing.assert_array_equal(sums, np.pad(np.cumsum(bank.T, axis=0), ((1, 0), (0, 0))))
+
+
+def test_sums_beyond_the_integers_of_float32_are_float64() -> None:
+    bank = jnp.full((2, 1), 2**24 - 1, jnp.float32)
+    assert kernels.sum_dtype(bank, 2**24) == jnp.float32
+    with pytest.raises(ValueError, match=r"64-bit JAX .* got sums up to 1.67772e\+07"):
+        kernels.sum_dtype(bank, 2**24 + 1)
+    with jax.enable_x64(True):
+        assert kernels.sum_dtype(bank, 2**24 + 1) == jnp.float64
+
+
+def rows_with_edges(dtype: Any) -> np.ndarray:
+    """Random rows; ties, signed zeros, infinities and NaN; the smallest and greatest numbers."""
+    x = np.random.default_rng(2).normal(size=(5, 60)).astype(dtype)
+    x[1] = np.round(x[1])
+    x[2, :9] = [0.0, -0.0, np.inf, -np.inf, np.nan, -np.nan, 0.0, -np.inf, np.nan]
+    info = np.finfo(x.dtype)
+    x[3, :5] = [info.tiny, -info.tiny, info.max, info.min, info.smallest_subnormal]
+    x[4] = np.nan
+    return x
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.usefixtures("float64")
+def test_rows_are_sorted(form: kernels.Form) -> None:
+    many = np.random.default_rng(4).normal(size=(9, 2**13))  # enough for threads
+    for x in (rows_with_edges(np.float32), rows_with_edges(np.float64), many):
+        before = x.copy()
+        ordered = np.asarray(kernels.sorted_rows(jnp.asarray(x), form))
+        assert ordered.dtype == x.dtype
+        np.testing.assert_array_equal(ordered, np.sort(x, axis=1))
+        np.testing.assert_array_equal(kernels.sorted_rows(x, form), ordered)
+        np.testing.assert_array_equal(x, before)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.usefixtures("float64")
+def test_order_statistics_are_those_of_sorted_rows(form: kernels.Form, dtype: Any) -> None:
+    x = rows_with_edges(dtype)
+    everywhere = np.arange(x.shape[1])
+    own = np.random.default_rng(3).integers(0, x.shape[1], (len(x), 4))
+    for ranks in (everywhere, own):
+        got = jax.jit(functools.partial(kernels.order_statistics, form=form))(x, ranks)
+        assert got.dtype == dtype
+        expected = np.take_along_axis(kernels.sorted_rows(x), np.broadcast_to(ranks, (len(x), ranks.shape[-1])), 1)
+        np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("counts", [[10, 0, 20, 7], [37], [0, 0, 37, 0], [1] * 37], ids=str)
+def test_cell_counts_equal_products_with_indicators(counts: list[int]) -> None:
+    bank = bank_of(N, B)
+    codes = np.repeat(np.arange(len(counts)), counts)
+    cumulative = kernels.cumulative_counts(jnp.asarray(bank.T, jnp.float32))
+    tables = jax.jit(kernels.cell_counts)(cumulative, jnp.asarray(counts))
+    assert tables.dtype == jnp.float32
+    np.testing.assert_array_equal(tables, (codes == np.arange(len(counts))[:, None]) @ bank.T)
+
+
+def test_cell_counts_of_many_data_sets() -> None:
+    bank, counts = bank_of(N, B), np.array([[10, 27, 0], [0, 30, 7]])
+    cumulative = kernels.cumulative_counts(jnp.asarray(bank.T, jnp.uint8))
+    tables = jax.jit(jax.vmap(kernels.cell_counts, (None, 0)))(cumulative, counts)
+    for table, row in zip(tables, counts, strict=True):
+        np.testing.assert_array_equal(table, kernels.cell_counts(cumulative, row))
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("n", [2, 9, 10, 37, 250])
+@pytest.mark.parametrize("q", [0.0, 0.1, 0.25, 0.5, 0.77, 1.0])
+def test_rank_picks_read_the_quantile(n: int, q: float) -> None:
+    values = np.sort(np.random.default_rng(n).normal(size=n))
+    for draws in (n, n + 1):
+        bank = bank_of(n, 60, draws)
+        cumulative = kernels.cumulative_counts(jnp.asarray(bank.T, float))
+        low, high, fraction = (np.asarray(x) for x in jax.jit(kernels.rank_picks)(cumulative, q))
+        got = (1 - fraction) * values[low] + fraction * values[high]
+        statistics: list[OrderStatistic] = [Quantile(q), Median()] if q == 0.5 else [Quantile(q)]
+        for statistic in statistics:
+            prepared = statistic.prepare(Sample(values=values))
+            expected = jax.vmap(lambda w: statistic.value(prepared, w))(jnp.asarray(bank, float))  # noqa: B023
+            np.testing.assert_allclose(got, expected, rtol=0, atol=1e-14 * np.ptp(values) * n)
+        repeated = [np.quantile(np.repeat(values, row), q) if row.sum() else np.nan for row in bank]
+        np.testing.assert_allclose(got, repeated, rtol=0, atol=1e-14 * n)
+
+
+@pytest.mark.usefixtures("float64")
+def test_rank_picks_read_the_interquartile_range() -> None:
+    values = np.sort(np.random.default_rng(3).normal(size=N))
+    bank = bank_of(N, B)
+    cumulative = kernels.cumulative_counts(jnp.asarray(bank.T, jnp.uint8))
+    ends = [kernels.rank_picks(cumulative, q) for q in (0.25, 0.75)]
+    low, high = ((1 - end.fraction) * values[end.low] + end.fraction * values[end.high] for end in ends)
+    prepared = IQR().prepare(Sample(values=values))
+    expected = jax.vmap(lambda w: IQR().value(prepared, w))(jnp.asarray(bank, float))
+    np.testing.assert_allclose(high - low, expected, rtol=0, atol=1e-13)
+
+
+def drawn_ranking(decimals: int, n: int = N) -> tuple[ranked.Descent, np.ndarray, np.ndarray]:
+    """Ranking of class 1 of three by random scores, with the classes and the scores by row."""
+    rng = np.random.default_rng(6)
+    labels, scores = rng.integers(0, 3, n), np.round(rng.normal(size=n), decimals)
+    order = np.argsort(scores, kind="stable").astype(np.int32)
+    first = np.searchsorted(scores[order], scores[order]).astype(np.int32)
+    return ranked.Descent.of(order, labels[order] == 1, first), labels, scores
+
+
+def pairs_won(labels: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Points (n, n) of members (rows) against others (columns)."""
+    points = (scores[:, None] > scores) + (scores[:, None] == scores) / 2
+    return points * (labels[:, None] == 1) * (labels != 1)
+
+
+@pytest.mark.parametrize("dtype", [jnp.uint8, jnp.bfloat16, jnp.float32])
+@pytest.mark.parametrize("decimals", [0, 8])
+def test_pairs_won_are_exact_on_both_forms(dtype: Any, decimals: int) -> None:
+    descent, labels, scores = drawn_ranking(decimals)
+    bank = bank_of(N, B)
+    points, member = pairs_won(labels, scores), labels == 1
+    expected = (np.sum((bank @ points) * bank, axis=1), bank @ member, bank @ ~member)
+    by_class = [np.sum((bank @ (points * (labels == k))) * bank, axis=1) for k in range(3)]
+    bank_t = jnp.asarray(bank.T, dtype)
+    for wins in (ranked.scanned_wins, ranked.compared_wins):
+        for got, sums in zip(jax.jit(wins)(bank_t, descent), expected, strict=True):
+            assert got.dtype == jnp.float32
+            np.testing.assert_array_equal(got, sums)
+    for class_wins in (ranked.scanned_class_wins, ranked.compared_class_wins):
+        table, members = jax.jit(class_wins, static_argnums=3)(bank_t, descent, labels, 3)
+        np.testing.assert_array_equal(table, by_class)
+        np.testing.assert_array_equal(members, expected[1])
+
+
+def test_pairs_of_real_weights_on_both_forms() -> None:
+    descent, labels, scores = drawn_ranking(0)
+    bank = np.random.default_rng(7).gamma(1, size=(B, N))
+    with jax.enable_x64(True):
+        for wins in (ranked.scanned_wins, ranked.compared_wins):
+            got = jax.jit(wins)(jnp.asarray(bank.T), descent).wins
+            np.testing.assert_allclose(got, np.sum((bank @ pairs_won(labels, scores)) * bank, axis=1), rtol=1e-13)
+
+
+def test_pairs_of_many_rows_stay_exact() -> None:
+    """Twice the pairs exceed what float32 holds from 5,793 rows on."""
+    n = 5_793
+    descent, labels, scores = drawn_ranking(8, n)
+    bank_t = jnp.ones((n, 1), jnp.float32)
+    member = labels == 1
+    below = np.searchsorted(np.sort(scores[~member]), scores[member])
+    with pytest.raises(ValueError, match="64-bit JAX"):
+        ranked.scanned_wins(bank_t, descent)
+    with jax.enable_x64(True):
+        assert float(ranked.scanned_wins(bank_t, descent).wins[0]) == below.sum()
+
+
+def test_a_ranking_without_ties_needs_no_groups() -> None:
+    descent, labels, scores = drawn_ranking(8)
+    order = np.argsort(scores).astype(np.int32)
+    for got, expected in zip(ranked.Descent.of(order, labels[order] == 1, None), descent, strict=True):
+        np.testing.assert_array_equal(got, expected)
