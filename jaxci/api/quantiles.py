@@ -32,11 +32,10 @@ from jaxci.intervals.quantile import (
     NoncentralT,
     OrderStatistic,
     QuantileMethod,
-    Semiparametric,
-    SemiparametricResampled,
     needs_rows,
     order_statistic_ranks,
 )
+from jaxci.intervals.semiparametric import Semiparametric, SemiparametricResampled
 from jaxci.printing import ConfidenceInterval
 from jaxci.statistics.summary import Mean, Quantile
 

@@ -17,8 +17,8 @@ from jaxci.coverage.tally import Judgement
 from jaxci.distributions import AdaptiveKDE, Cells, Distribution, EmpiricalRows, EmpiricalTargets, LogitKDE
 from jaxci.intervals.base import Method
 from jaxci.intervals.concentration import ConcentrationMethod
-from jaxci.intervals.quantile import SemiparametricTransformed
 from jaxci.intervals.registry import METHODS, applicable_methods
+from jaxci.intervals.semiparametric import SemiparametricTransformed
 from jaxci.printing import IntervalResult, Printable, number
 from jaxci.records import Named
 from jaxci.statistics.base import Sample, Statistic, has_fixed_trials

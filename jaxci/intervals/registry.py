@@ -22,10 +22,8 @@ from jaxci.intervals.quantile import (
     Interpolated,
     NoncentralT,
     OrderStatistic,
-    Semiparametric,
-    SemiparametricResampled,
-    SemiparametricTransformed,
 )
+from jaxci.intervals.semiparametric import Semiparametric, SemiparametricResampled, SemiparametricTransformed
 from jaxci.records import settings
 from jaxci.statistics.base import Statistic
 

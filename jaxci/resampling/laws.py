@@ -56,6 +56,8 @@ def picked(rows: Any, places: Any) -> Any:
 def rank(rows: Any, value: Any, count: Any, *, through: bool) -> Any:
     """Count the entries below ``value`` (or not above it, ``through``) among the first ``count`` of ascending rows."""
     xp = namespace(rows, value)
+    if xp is np and rows.ndim == 1:  # one data set on the host
+        return np.minimum(np.searchsorted(rows, value, "right" if through else "left"), count)
     shape = np.broadcast_shapes(rows.shape[:-1], np.shape(value))
 
     def step(state: tuple[Any, Any]) -> tuple[Any, Any]:
@@ -142,25 +144,22 @@ class Drawn(BootstrapDistribution):
     @property
     def mean(self) -> Any:
         """Means of the defined replicates."""
-        return self._sums(self.replicates, None) / self._divisor(0)
+        return self._moments[0]
 
     @property
     def deviation(self) -> Any:
         """Standard deviations of the defined replicates, ddof 1."""
-        return namespace(self.ordered).sqrt(self._sums(self.replicates, self.mean) / self._divisor(1))
+        return self._moments[1]
 
-    def _sums(self, replicates: Any, centre: Any) -> Any:
-        """Sum replicates, or squared differences from ``centre`` (...)."""
-        xp = namespace(replicates)
-        terms = replicates.astype(float)
-        if centre is not None:
-            terms = terms - centre[..., None]
-            terms = terms * terms
-        return xp.sum(xp.where(xp.isnan(replicates), 0.0, terms), axis=-1)
-
-    def _divisor(self, lost: int) -> Any:
-        xp = namespace(self.ordered)
-        return xp.where(self.count > lost, self.count - lost, xp.nan)
+    @functools.cached_property
+    def _moments(self) -> tuple[Any, Any]:
+        xp, count = namespace(self.ordered), self.count
+        undefined = xp.isnan(self.ordered)
+        replicates = self.replicates.astype(float)
+        total = xp.sum(xp.where(undefined, 0.0, replicates), axis=-1)
+        mean = xp.asarray(total / xp.where(count > 0, count, xp.nan))
+        apart = xp.where(undefined, 0.0, replicates - mean[..., None])
+        return mean[()], xp.sqrt(xp.sum(apart * apart, axis=-1) / xp.where(count > 1, count - 1, xp.nan))
 
 
 class Steps(BootstrapDistribution):

@@ -343,6 +343,12 @@ def test_distributions_are_exported_for_accelerators(law):
     assert_stays_on_the_device(exported(read, laws()[law], values().mean(axis=1)))
 
 
+def test_exact_laws_are_exported_for_accelerators():
+    assert_stays_on_the_device(exported(mean_distributions, values()))
+    program = exported(lambda weights, x: weights.distribution(x), quantile_weights(N, 0.5), np.sort(values(), axis=1))
+    assert_stays_on_the_device(program)
+
+
 def test_a_callback_is_seen():
     def asked(x):
         return jax.pure_callback(np.sin, jax.ShapeDtypeStruct((), x.dtype), x)
