@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 
 import jaxci
+from jaxci.inference import replicate
 from jaxci.intervals.quantile import QuantileMethod
 from jaxci.intervals.registry import METHODS, applicable_methods, method_by_name
 from jaxci.records import decode, settings
-from jaxci.resampling import engine
 from jaxci.statistics import F1, Quantile, WeightedFunction
-from jaxci.statistics.base import Sample
+from jaxci.statistics.base import MomentStatistic, RankedStatistic, Sample, TableStatistic
 from jaxci.statistics.paired import paired_difference
 from jaxci.statistics.registry import METRICS
+from jaxci.statistics.summary import OrderStatistic
 
 pytestmark = pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
 
@@ -261,7 +262,7 @@ def test_neither_level_nor_method_nor_seed_compiles_another_chunk():
         return rows_of("binary", names, **{"method": "percentile", **arguments})
 
     table()
-    before = engine._chunk._cache_size()
+    before = replicate._chunk._cache_size()
     for changed in (
         {"confidence_level": 0.9},
         {"alternative": "less"},
@@ -270,7 +271,7 @@ def test_neither_level_nor_method_nor_seed_compiles_another_chunk():
         {"rng": 7},
     ):
         table(**changed)
-    assert engine._chunk._cache_size() == before
+    assert replicate._chunk._cache_size() == before
 
 
 # Equivariance
@@ -356,7 +357,7 @@ def test_prepared_data_may_be_arguments_of_a_program(task):
 def test_declarations_are_complete():
     for name, statistic in METRICS.items():
         assert statistic.task in TASKS, name
-        assert statistic.road in ("moments", "cells", "order", "ranked"), name
+        assert isinstance(statistic, MomentStatistic | TableStatistic | OrderStatistic | RankedStatistic), name
         assert set(statistic.inputs) <= {"values", "y_true", "y_pred", "y_score"}, name
         low, high = statistic.bounds
         assert low < high, name

@@ -2,23 +2,23 @@
 
 import dataclasses
 import functools
-from typing import Any, ClassVar
+import itertools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from programs import Injected, influence, injected, row_order, table_program, unit_program
 from scipy import stats
 from sklearn import metrics as sk
 
-from jaxci.records import record
-from jaxci.resampling import engine
-from jaxci.resampling.bank import Scheme
-from jaxci.resampling.engine import Layout
-from jaxci.resampling.jackknife import deleted_values
+from jaxci.inference.replicate import _chunk, bytes_per_replicate, chunk_size, deleted_values, replicate
+from jaxci.inference.slopes import estimates, slopes
+from jaxci.resampling.bank import make_scheme
 from jaxci.statistics import WeightedFunction
 from jaxci.statistics.base import Sample, padded
 from jaxci.statistics.classification import F1, Accuracy, BalancedAccuracy, CohenKappa, MatthewsCorrcoef
+from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import paired_difference
 from jaxci.statistics.probability import CalibrationError, LogLoss
 from jaxci.statistics.ranking import AveragePrecision, RocAuc, RocAucMulticlass
@@ -41,22 +41,8 @@ N = 43
 ROWS = 60
 KEY_SEED = 5
 NEAR = {"rtol": 1e-10, "atol": 1e-12}
-
-
-@record
-class Injected(Scheme):
-    """A bank that is given: row b of ``rows`` (B, U) is replicate b."""
-
-    rows: Any
-
-    block: ClassVar[int] = 1
-
-    @property
-    def n_units(self):
-        return self.rows.shape[1]
-
-    def counts(self, key, ids):
-        return jnp.asarray(self.rows)[ids]
+KEPT = Layout(N, strata=np.zeros(N, np.int32))
+"""One stratum: rows are not exchangeable, so that unit i stays row i whatever the statistic sorts by."""
 
 
 def multinomial_counts(units, size=None, rows=ROWS, seed=3):
@@ -64,22 +50,28 @@ def multinomial_counts(units, size=None, rows=ROWS, seed=3):
     return rng.multinomial(units if size is None else size, np.full(units, 1 / units), rows).astype(float)
 
 
-def injected(counts):
-    """Return the scheme for counts (B, U) of the real units."""
-    units = counts.shape[1]
-    return Injected(np.pad(counts, ((0, 0), (0, padded(units) - units))))
-
-
 def run(statistics, sample, layout, counts, **options):
-    items = engine.prepare(statistics, sample)
-    program = engine.unit_program(items, layout, injected(counts))
-    return program, engine.replicate(program, jax.random.key(0), len(counts), **options)
+    program = unit_program(statistics, sample, layout)
+    return replicate(program, injected(counts), jax.random.key(0), len(counts), **options)
 
 
-def expected_values(functions, counts):
-    """Evaluate ``functions(rows)`` on the row numbers repeated by their counts: (S, B)."""
-    rows = [np.repeat(np.arange(counts.shape[1]), row.astype(int)) for row in counts]
-    return np.array([[function(i) for i in rows] for function in functions])
+def expected_values(functions, counts, orders=None):
+    """Evaluate ``functions(rows)`` on row numbers repeated by their counts: (S, B).
+
+    ``orders`` gives, for each function, the rows that the columns of ``counts`` stand for.
+    """
+    orders = [np.arange(counts.shape[1])] * len(functions) if orders is None else orders
+    return np.array(
+        [
+            [function(np.repeat(order, row.astype(int))) for row in counts]
+            for function, order in zip(functions, orders, strict=True)
+        ]
+    )
+
+
+def orders_of(statistics, sample, layout):
+    """Return the row that every unit of a program stands for, for each statistic."""
+    return [row_order(statistic, sample, layout) for statistic in statistics]
 
 
 @functools.cache
@@ -200,19 +192,13 @@ CASES = {
 }
 
 
-def in_program_order(program, statistics, values):
-    """Rows of ``values`` (one a program function) in the order of ``statistics``."""
-    placed = [item.statistic for item in (*program.linear, *program.general)]
-    return np.array([values[[s is t for t in placed].index(True)] for s in statistics])
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_replicates_equal_the_statistic_of_repeated_rows(case):
     statistics, sample, functions = CASES[case]()
     counts = multinomial_counts(N)
-    program, found = run(statistics, sample, Layout(N), counts)
-    values = in_program_order(program, statistics, found.values)
-    np.testing.assert_allclose(values, expected_values(functions, counts), **NEAR)
+    found = run(statistics, sample, Layout(N), counts)
+    expected = expected_values(functions, counts, orders_of(statistics, sample, Layout(N)))
+    np.testing.assert_allclose(found.values, expected, **NEAR)
     assert not found.absent.any()
     assert found.errors is None
 
@@ -223,9 +209,8 @@ def test_resampled_clusters_equal_whole_clusters_repeated(case):
     units = np.random.default_rng(0).integers(0, 14, N)
     units[:14] = np.arange(14)
     counts = multinomial_counts(14)
-    program, found = run(statistics, sample, Layout(N, units.astype(np.int32)), counts)
-    values = in_program_order(program, statistics, found.values)
-    np.testing.assert_allclose(values, expected_values(functions, counts[:, units]), **NEAR)
+    found = run(statistics, sample, Layout(N, units.astype(np.int32)), counts)
+    np.testing.assert_allclose(found.values, expected_values(functions, counts[:, units]), **NEAR)
 
 
 def test_case_weights_multiply_counts():
@@ -235,19 +220,19 @@ def test_case_weights_multiply_counts():
     sample, labelled = regression_sample(), multiclass_sample()
     y, p = sample.y_true, sample.y_pred
     statistics = [MeanSquaredError(), R2(), MeanAbsoluteError()]
-    _, found = run(statistics, sample, Layout(N, row_weights=weights), counts)
+    found = run(statistics, sample, Layout(N, row_weights=weights), counts)
     functions = [sk.mean_squared_error, sk.r2_score, sk.mean_absolute_error]
     expected = [[f(y, p, sample_weight=row * weights) for row in counts] for f in functions]
     np.testing.assert_allclose(found.values, expected, **NEAR)
 
-    _, found = run([Accuracy(), F1(average="macro")], labelled, Layout(N, row_weights=weights), counts)
+    found = run([Accuracy(), F1(average="macro")], labelled, Layout(N, row_weights=weights), counts)
     y, p = labelled.y_true, labelled.y_pred
     functions = [sk.accuracy_score, functools.partial(sk.f1_score, average="macro")]
     expected = [[f(y, p, sample_weight=row * weights) for row in counts] for f in functions]
     np.testing.assert_allclose(found.values, expected, **NEAR)
 
     scored = binary_sample()
-    _, found = run([RocAuc(), AveragePrecision()], scored, Layout(N, row_weights=weights), counts)
+    found = run([RocAuc(), AveragePrecision()], scored, Layout(N, row_weights=weights), counts)
     y, s = scored.y_true, scored.y_score
     functions = [sk.roc_auc_score, sk.average_precision_score]
     expected = [[f(y, s, sample_weight=row * weights) for row in counts] for f in functions]
@@ -261,21 +246,19 @@ def test_case_weights_inside_clusters():
     counts = multinomial_counts(9)
     x = values_sample().values
     statistics = [Mean(), Std(), Median()]
-    program, found = run(statistics, values_sample(), Layout(N, units, row_weights=weights), counts)
-    values = in_program_order(program, statistics, found.values)
+    found = run(statistics, values_sample(), Layout(N, units, row_weights=weights), counts)
     functions = [lambda i, f=f: f(x[i]) for f in (np.mean, np.std, np.median)]
-    np.testing.assert_allclose(values, expected_values(functions, counts[:, units] * weights), **NEAR)
+    np.testing.assert_allclose(found.values, expected_values(functions, counts[:, units] * weights), **NEAR)
 
 
 def test_cell_program_equals_the_rows_it_stands_for():
     statistics, sample, _ = label_case()
     counts = multinomial_counts(N)
-    _, by_rows = run(statistics, sample, Layout(N), counts)
-    items = engine.prepare(statistics, sample)
-    program = engine.cell_program(items, Layout(N))
-    codes = items[0].prepared.codes[:N]
-    cells = np.stack([np.bincount(codes, row, items[0].prepared.size) for row in counts])
-    by_cells = engine.replicate(dataclasses.replace(program, scheme=Injected(cells)), jax.random.key(0), ROWS)
+    by_rows = run(statistics, sample, Layout(N), counts)
+    program, scheme = table_program(statistics, sample)
+    codes = statistics[0].prepare(sample).codes
+    cells = np.stack([np.bincount(codes, row, scheme.n_units) for row in counts])
+    by_cells = replicate(program, Injected(cells), jax.random.key(0), ROWS)
     np.testing.assert_allclose(by_cells.values, by_rows.values, rtol=1e-13)
 
 
@@ -283,20 +266,19 @@ def test_strata_stay_apart_in_units_and_in_cells():
     statistics, sample, functions = label_case()
     strata = (np.arange(N) % 3).astype(np.int32)
     layout = Layout(N, strata=strata)
-    items = engine.prepare(statistics, sample)
-    program = engine.unit_program(items, layout, engine.make_scheme(layout))
+    scheme = make_scheme(layout)
     key = jax.random.key(KEY_SEED)
-    found = engine.replicate(program, key, ROWS)
-    counts = np.asarray(program.scheme.counts(key, jnp.arange(ROWS, dtype=jnp.int32)))[:, :N]
+    found = replicate(unit_program(statistics, sample, layout), scheme, key, ROWS)
+    counts = np.asarray(scheme.counts(key, jnp.arange(ROWS, dtype=jnp.int32)))[:, :N]
     for stratum in range(3):
         assert np.all(counts[:, strata == stratum].sum(axis=1) == np.sum(strata == stratum))
     np.testing.assert_allclose(found.values, expected_values(functions, counts), **NEAR)
 
-    program = engine.cell_program(items, layout)
-    codes = items[0].prepared.codes[:N]
+    program, _ = table_program(statistics, sample, layout)
+    codes = statistics[0].prepare(sample).codes
     cells = np.stack([np.bincount(strata * 9 + codes, row, 27) for row in counts])
     assert np.all(program.multiplicity == np.bincount(strata * 9 + codes, minlength=27))
-    by_cells = engine.replicate(dataclasses.replace(program, scheme=Injected(cells)), key, ROWS)
+    by_cells = replicate(program, Injected(cells), key, ROWS)
     np.testing.assert_allclose(by_cells.values, found.values, rtol=1e-13)
 
 
@@ -307,9 +289,9 @@ def test_absent_classes_are_counted():
     gone[[3, 20]] = True
     counts[np.ix_(gone, sample.y_true == 1)] = 0
     statistics = [Accuracy(), RocAucMulticlass(), RocAucMulticlass(absent_class="skip")]
-    program, found = run(statistics, sample, Layout(N), counts)
+    found = run(statistics, sample, Layout(N), counts)
     np.testing.assert_array_equal(found.absent, np.broadcast_to(gone, (3, ROWS)))
-    values = in_program_order(program, statistics, found.values)
+    values = found.values
     np.testing.assert_array_equal(np.isnan(values[0]), np.zeros(ROWS, bool))
     np.testing.assert_array_equal(np.isnan(values[1]), gone)
     np.testing.assert_array_equal(np.isnan(values[2]), np.zeros(ROWS, bool))
@@ -323,15 +305,11 @@ def _bank_programs():
     strata = Layout(N, strata=(np.arange(N) % 3).astype(np.int32))
     plain = Layout(N)
     return {
-        "rows": lambda: engine.unit_program(engine.prepare(statistics, sample), plain, engine.make_scheme(plain)),
-        "scores": lambda: engine.unit_program(engine.prepare(scores, scored), plain, engine.make_scheme(plain)),
-        "clusters": lambda: engine.unit_program(
-            engine.prepare(statistics, sample), clusters, engine.make_scheme(clusters)
-        ),
-        "balanced": lambda: engine.unit_program(
-            engine.prepare(statistics, sample), plain, engine.make_scheme(plain, "balanced")
-        ),
-        "cells in strata": lambda: engine.cell_program(engine.prepare(labels, labelled), strata),
+        "rows": lambda: (unit_program(statistics, sample), make_scheme(plain)),
+        "scores": lambda: (unit_program(scores, scored), make_scheme(plain)),
+        "clusters": lambda: (unit_program(statistics, sample, clusters), make_scheme(clusters)),
+        "balanced": lambda: (unit_program(statistics, sample), make_scheme(plain, "balanced")),
+        "cells in strata": lambda: table_program(labels, labelled, strata),
     }
 
 
@@ -340,17 +318,17 @@ PROGRAMS = _bank_programs()
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_values_do_not_depend_on_the_memory_limit(name):
-    program = PROGRAMS[name]()
+    program, scheme = PROGRAMS[name]()
     key, count = jax.random.key(KEY_SEED), 230
-    block = program.scheme.block
-    whole = engine.replicate(program, key, count, memory_limit=2**30)
-    assert whole.values.shape == (len(program.linear) + len(program.general), count)
-    assert engine.chunk_size(program, count, 2**30, errors=False) >= count
-    limit = engine.bytes_per_replicate(program) * (-(-count // (4 * block)) * block)
-    size = engine.chunk_size(program, count, limit, errors=False)
+    block = scheme.block
+    whole = replicate(program, scheme, key, count, memory_limit=2**30)
+    assert whole.values.shape == (len(program.statistics), count)
+    assert chunk_size(program, block, count, 2**30, errors=False) >= count
+    limit = bytes_per_replicate(program) * (-(-count // (4 * block)) * block)
+    size = chunk_size(program, block, count, limit, errors=False)
     assert size % block == 0
     assert size < count
-    parts = engine.replicate(program, key, count, memory_limit=limit)
+    parts = replicate(program, scheme, key, count, memory_limit=limit)
     np.testing.assert_array_equal(parts.absent, whole.absent)
     if name.startswith("cells"):  # sums of whole numbers are exact
         np.testing.assert_array_equal(parts.values, whole.values)
@@ -359,33 +337,37 @@ def test_values_do_not_depend_on_the_memory_limit(name):
 
 
 def test_one_replicate_a_chunk_still_works_below_any_memory_limit():
-    program = PROGRAMS["rows"]()
-    assert engine.chunk_size(program, 7, 1, errors=True) == 1
-    assert engine.chunk_size(PROGRAMS["balanced"](), 230, 1, errors=False) == 100
-    whole = engine.replicate(program, jax.random.key(1), 7)
-    single = engine.replicate(program, jax.random.key(1), 7, memory_limit=1)
+    program, scheme = PROGRAMS["rows"]()
+    assert chunk_size(program, scheme.block, 7, 1, errors=True) == 1
+    balanced, blocks = PROGRAMS["balanced"]()
+    assert chunk_size(balanced, blocks.block, 230, 1, errors=False) == 100
+    whole = replicate(program, scheme, jax.random.key(1), 7)
+    single = replicate(program, scheme, jax.random.key(1), 7, memory_limit=1)
     np.testing.assert_allclose(single.values, whole.values, rtol=1e-13)
 
 
 @pytest.mark.parametrize(("count", "workers", "chunks"), [(9999, 2, 2), (9999, 4, 4), (9999, 8, 4), (100, 4, 1)])
 def test_workers_share_the_replicates_where_that_is_worth_it(count, workers, chunks):
-    size = engine.chunk_size(PROGRAMS["cells in strata"](), count, 2**30, errors=False, workers=workers)
+    program, scheme = PROGRAMS["cells in strata"]()
+    size = chunk_size(program, scheme.block, count, 2**30, errors=False, workers=workers)
     assert -(-count // size) == chunks
 
 
 def test_more_resamples_keep_the_first_ones():
-    program = PROGRAMS["rows"]()
+    program, scheme = PROGRAMS["rows"]()
     key = jax.random.key(2)
-    many, few = engine.replicate(program, key, 230), engine.replicate(program, key, 100)
+    many, few = replicate(program, scheme, key, 230), replicate(program, scheme, key, 100)
     np.testing.assert_allclose(many.values[:, :100], few.values, rtol=1e-13)
 
 
 def test_progress_counts_up_to_the_number_of_resamples():
-    program, seen = PROGRAMS["rows"](), []
-    limit = engine.bytes_per_replicate(program) * 100
-    engine.replicate(
-        program, jax.random.key(1), 230, memory_limit=limit, progress=lambda done, total: seen.append((done, total))
-    )
+    (program, scheme), seen = PROGRAMS["rows"](), []
+    limit = bytes_per_replicate(program) * 100
+
+    def progress(done, total):
+        seen.append((done, total))
+
+    replicate(program, scheme, jax.random.key(1), 230, memory_limit=limit, progress=progress)
     assert seen[-1] == (230, 230)
     assert [done for done, _ in seen] == sorted({done for done, _ in seen})
 
@@ -394,17 +376,12 @@ def test_progress_counts_up_to_the_number_of_resamples():
 
 
 def influence_of(statistics, sample, layout):
-    items = engine.prepare(statistics, sample)
-    program = engine.unit_program(items, layout, engine.make_scheme(layout))
-    found = engine.influence(program)
-    placed = [item.statistic for item in (*program.linear, *program.general)]
-    order = [[s is t for t in placed].index(True) for s in statistics]
-    return program, order, found
+    return influence(unit_program(statistics, sample, layout))
 
 
 def test_influence_of_a_mean_is_its_textbook_standard_error_and_skewness():
     x = values_sample().values
-    _, _, found = influence_of([Mean()], values_sample(), Layout(N))
+    found = influence_of([Mean()], values_sample(), Layout(N))
     np.testing.assert_allclose(found.estimates, [x.mean()], rtol=1e-14)
     np.testing.assert_allclose(found.standard_errors, [x.std() / np.sqrt(N)], rtol=1e-12)
     np.testing.assert_allclose(found.accelerations, [stats.skew(x) / 6 / np.sqrt(N)], rtol=1e-12)
@@ -414,7 +391,7 @@ def test_influence_of_a_mean_is_its_textbook_standard_error_and_skewness():
 def test_influence_of_moments_is_their_textbook_standard_error():
     x = values_sample().values
     d = x - x.mean()
-    _, _, found = influence_of([Variance(), Std()], values_sample(), Layout(N))
+    found = influence_of([Variance(), Std()], values_sample(), Layout(N))
     variance_error = np.sqrt(np.mean(d**4) - x.var() ** 2) / np.sqrt(N)
     expected = [variance_error, variance_error / (2 * x.std())]
     np.testing.assert_allclose(found.standard_errors, expected, rtol=1e-11)
@@ -423,8 +400,7 @@ def test_influence_of_moments_is_their_textbook_standard_error():
 def test_influence_of_a_proportion_and_of_an_auc():
     sample = binary_sample(True)
     y, s = sample.y_true, sample.y_score
-    _, order, found = influence_of([Accuracy(), RocAuc()], sample, Layout(N))
-    errors = found.standard_errors[order]
+    errors = influence_of([Accuracy(), RocAuc()], sample, Layout(N)).standard_errors
     p = np.mean(y == sample.y_pred)
     np.testing.assert_allclose(errors[0], np.sqrt(p * (1 - p) / N), rtol=1e-12)
     wins = (s[y == 1][:, None] > s[y == 0]) + 0.5 * (s[y == 1][:, None] == s[y == 0])
@@ -436,7 +412,7 @@ def test_influence_sums_over_clusters_before_squaring():
     x = values_sample().values
     units = (np.arange(N) ** 2 % 9).astype(np.int32)
     units = np.unique(units, return_inverse=True)[1].astype(np.int32)
-    _, _, found = influence_of([Mean()], values_sample(), Layout(N, units))
+    found = influence_of([Mean()], values_sample(), Layout(N, units))
     sums = np.bincount(units, x - x.mean())
     np.testing.assert_allclose(found.standard_errors, [np.sqrt(np.sum(sums**2)) / N], rtol=1e-11)
     expected = np.sum(sums**3) / (6 * np.sum(sums**2) ** 1.5)
@@ -446,7 +422,7 @@ def test_influence_sums_over_clusters_before_squaring():
 def test_influence_is_centred_within_strata():
     x = values_sample().values
     strata = np.repeat([0, 1, 2], [20, 13, N - 33]).astype(np.int32)
-    _, _, found = influence_of([Mean()], values_sample(), Layout(N, strata=strata))
+    found = influence_of([Mean()], values_sample(), Layout(N, strata=strata))
     within = sum(np.sum(strata == h) * np.var(x[strata == h]) for h in range(3))
     np.testing.assert_allclose(found.standard_errors, [np.sqrt(within) / N], rtol=1e-11)
 
@@ -454,11 +430,11 @@ def test_influence_is_centred_within_strata():
 def test_influence_through_cells_equals_influence_through_rows():
     statistics, sample, _ = label_case()
     layout = Layout(N, strata=(np.arange(N) % 3).astype(np.int32))
-    _, order, by_rows = influence_of(statistics, sample, layout)
-    by_cells = engine.influence(engine.cell_program(engine.prepare(statistics, sample), layout))
-    np.testing.assert_allclose(by_cells.estimates, by_rows.estimates[order], rtol=1e-13)
-    np.testing.assert_allclose(by_cells.standard_errors, by_rows.standard_errors[order], rtol=1e-11)
-    np.testing.assert_allclose(by_cells.accelerations, by_rows.accelerations[order], rtol=1e-9)
+    by_rows = influence_of(statistics, sample, layout)
+    by_cells = influence(table_program(statistics, sample, layout)[0])
+    np.testing.assert_allclose(by_cells.estimates, by_rows.estimates, rtol=1e-13)
+    np.testing.assert_allclose(by_cells.standard_errors, by_rows.standard_errors, rtol=1e-11)
+    np.testing.assert_allclose(by_cells.accelerations, by_rows.accelerations, rtol=1e-9)
 
 
 def smooth_metrics(sample):
@@ -475,7 +451,8 @@ def smooth_metrics(sample):
 def test_influence_values_are_numerical_derivatives_for_every_differentiable_metric(make):
     sample = make()
     statistics = [s for s in smooth_metrics(sample) if not isinstance(s, TrimmedMean)]
-    program, _, found = influence_of(statistics, sample, Layout(N))
+    program = unit_program(statistics, sample, Layout(N))
+    found = influence(program)
     step = 1e-4
     whole = np.asarray(program.multiplicity)
     moved = np.concatenate([whole + step * np.eye(len(whole))[:N], whole - step * np.eye(len(whole))[:N]])
@@ -497,9 +474,10 @@ def test_influence_of_a_trimmed_mean_is_the_winsorized_sample():
     ordered = np.sort(x)
     low, high = ordered[[cut - 1, cut]].mean(), ordered[[N - 1 - cut, N - cut]].mean()
     winsorized = np.clip(x, low, high)
-    _, _, found = influence_of([TrimmedMean()], values_sample(), Layout(N))
+    found = influence_of([TrimmedMean()], values_sample(), Layout(N))
     expected = (winsorized - winsorized.mean()) / (1 - 2 * cut / N) / N
-    np.testing.assert_allclose(found.slopes[0, :N], expected, atol=1e-12)
+    order = row_order(TrimmedMean(), values_sample(), Layout(N))
+    np.testing.assert_allclose(found.slopes[0, :N], expected[order], atol=1e-12)
 
 
 @pytest.mark.parametrize("make", [values_sample, regression_sample, binary_sample])
@@ -514,9 +492,9 @@ def test_influence_errors_and_accelerations_agree_with_leave_one_out_on_large_da
         "binary": [F1(), MatthewsCorrcoef(), RocAuc(), AveragePrecision()],
     }
     task = "values" if sample.values is not None else "binary" if sample.n_classes else "regression"
-    program, _, found = influence_of(chosen[task], sample, Layout(n))
-    for which in range(len(chosen[task])):
-        left = deleted_values(program, which, np.arange(n)[:, None])
+    program = unit_program(chosen[task], sample)
+    found = influence(program)
+    for which, left in enumerate(deleted_values(program, np.arange(n)[:, None])):
         centred = left.mean() - left
         error = np.sqrt((n - 1) / n * np.sum(centred**2))
         skewness = np.sum(centred**3) / (6 * np.sum(centred**2) ** 1.5)
@@ -526,7 +504,7 @@ def test_influence_errors_and_accelerations_agree_with_leave_one_out_on_large_da
 
 def test_degenerate_influence_gives_a_zero_error_and_no_acceleration():
     constant = Sample(values=np.full(12, 3.5))
-    _, _, found = influence_of([Mean()], constant, Layout(12))
+    found = influence_of([Mean()], constant, Layout(12))
     assert found.standard_errors[0] == 0
     assert np.isnan(found.accelerations[0])
 
@@ -559,8 +537,7 @@ def repeated_errors(statistics, sample, counts, units=None, strata=None):
             None if units is None else np.concatenate(new_units).astype(np.int32),
             None if strata is None else np.array(new_strata, np.int32),
         )
-        _, order, found = influence_of(statistics, sample.take(rows), layout)
-        errors.append(found.standard_errors[order])
+        errors.append(influence_of(statistics, sample.take(rows), layout).standard_errors)
     return np.array(errors).T
 
 
@@ -568,18 +545,20 @@ def repeated_errors(statistics, sample, counts, units=None, strata=None):
 def test_error_at_a_replicate_is_the_influence_error_of_the_repeated_data(case):
     make, statistics = STUDENTIZED[case]
     counts = multinomial_counts(N, rows=12)
-    program, found = run(statistics, make(), Layout(N), counts, errors=True)
-    errors = in_program_order(program, statistics, found.errors)
-    np.testing.assert_allclose(errors, repeated_errors(statistics, make(), counts), rtol=1e-9, atol=1e-15)
+    found = run(statistics, make(), Layout(N), counts, errors=True)
+    orders = orders_of(statistics, make(), Layout(N))
+    for order in np.unique(orders, axis=0):
+        same = [np.array_equal(order, mine) for mine in orders]
+        expected = repeated_errors(list(itertools.compress(statistics, same)), make().take(order), counts)
+        np.testing.assert_allclose(found.errors[same], expected, rtol=1e-9, atol=1e-15)
 
 
 def test_error_at_a_replicate_with_clusters_repeats_whole_clusters():
     statistics = [Mean(), Std()]
     units = (np.arange(N) % 10).astype(np.int32)
     counts = multinomial_counts(10, rows=8)
-    program, found = run(statistics, values_sample(), Layout(N, units), counts, errors=True)
-    errors = in_program_order(program, statistics, found.errors)
-    np.testing.assert_allclose(errors, repeated_errors(statistics, values_sample(), counts, units), rtol=1e-9)
+    found = run(statistics, values_sample(), Layout(N, units), counts, errors=True)
+    np.testing.assert_allclose(found.errors, repeated_errors(statistics, values_sample(), counts, units), rtol=1e-9)
 
 
 @pytest.mark.parametrize("case", ["values", "binary"])
@@ -588,21 +567,18 @@ def test_error_at_a_replicate_with_strata_is_centred_within_the_resampled_strata
     strata = np.repeat([0, 1, 2], [20, 13, N - 33]).astype(np.int32)
     blocks = [multinomial_counts(size, rows=8) for size in (20, 13, N - 33)]
     counts = np.concatenate(blocks, axis=1)
-    program, found = run(statistics, make(), Layout(N, strata=strata), counts, errors=True)
-    errors = in_program_order(program, statistics, found.errors)
+    found = run(statistics, make(), Layout(N, strata=strata), counts, errors=True)
     expected = repeated_errors(statistics, make(), counts, strata=strata)
-    np.testing.assert_allclose(errors, expected, rtol=1e-9, atol=1e-15)
+    np.testing.assert_allclose(found.errors, expected, rtol=1e-9, atol=1e-15)
 
 
 def test_error_at_a_replicate_through_cells_equals_the_one_through_rows():
     statistics, sample, _ = label_case()
     counts = multinomial_counts(N)
-    _, by_rows = run(statistics, sample, Layout(N), counts, errors=True)
-    items = engine.prepare(statistics, sample)
-    program = engine.cell_program(items, Layout(N))
-    cells = np.stack([np.bincount(items[0].prepared.codes[:N], row, 9) for row in counts])
-    program = dataclasses.replace(program, scheme=Injected(cells))
-    by_cells = engine.replicate(program, jax.random.key(0), ROWS, errors=True)
+    by_rows = run(statistics, sample, Layout(N), counts, errors=True)
+    program, _ = table_program(statistics, sample)
+    cells = np.stack([np.bincount(statistics[0].prepare(sample).codes, row, 9) for row in counts])
+    by_cells = replicate(program, Injected(cells), jax.random.key(0), ROWS, errors=True)
     np.testing.assert_allclose(by_cells.errors, by_rows.errors, rtol=1e-9, atol=1e-13)
 
 
@@ -621,9 +597,11 @@ def test_paired_difference_is_the_difference_on_every_resample():
         (RocAuc(), dataclasses.replace(scored, other=dataclasses.replace(scored, y_score=rng.random(N)))),
     ]
     for statistic, sample in pairs:
-        _, found = run([paired_difference(statistic)], sample, Layout(N), counts)
-        _, a = run([statistic], dataclasses.replace(sample, other=None), Layout(N), counts)
-        _, b = run([statistic], sample.other, Layout(N), counts)
+        found = run([paired_difference(statistic)], sample, Layout(N), counts)
+        by_row = np.empty_like(counts)
+        by_row[:, row_order(paired_difference(statistic), sample, Layout(N))] = counts
+        a = run([statistic], dataclasses.replace(sample, other=None), KEPT, by_row)
+        b = run([statistic], sample.other, KEPT, by_row)
         np.testing.assert_allclose(found.values, a.values - b.values, rtol=1e-10, atol=1e-12)
 
 
@@ -631,7 +609,7 @@ def test_weighted_function_is_resampled_by_weights():
     x = values_sample().values
     geometric = WeightedFunction(lambda x, w: jnp.exp(jnp.sum(w * jnp.log(x)) / jnp.sum(w)))
     counts = multinomial_counts(N)
-    _, found = run([geometric], Sample(columns=(x,)), Layout(N), counts, errors=True)
+    found = run([geometric], Sample(columns=(x,)), Layout(N), counts, errors=True)
     expected = expected_values([lambda i: stats.gmean(x[i])], counts)
     np.testing.assert_allclose(found.values, expected, **NEAR)
     spreads = [np.std(np.log(np.repeat(x, row.astype(int)))) for row in counts]
@@ -647,12 +625,11 @@ def _programs_of(n, seed):
     x, y = rng.normal(size=n), rng.integers(0, 2, n).astype(np.int32)
     y[:2] = [0, 1]
     scored = Sample(y_true=y, y_pred=rng.integers(0, 2, n).astype(np.int32), y_score=rng.random(n), n_classes=2)
-    layout = Layout(n)
-    scheme = engine.make_scheme(layout)
+    scheme = make_scheme(Layout(n))
     return {
-        "values": engine.unit_program(engine.prepare([Mean(), Std(), Median()], Sample(values=x)), layout, scheme),
-        "scores": engine.unit_program(engine.prepare([RocAuc(), LogLoss()], scored), layout, scheme),
-        "cells": engine.cell_program(engine.prepare([Accuracy(), F1()], scored), layout),
+        "values": (unit_program([Mean(), Std(), Median()], Sample(values=x)), scheme),
+        "scores": (unit_program([RocAuc(), LogLoss()], scored), scheme),
+        "cells": table_program([Accuracy(), F1()], scored),
     }
 
 
@@ -660,19 +637,19 @@ def _programs_of(n, seed):
 def test_data_of_similar_size_share_one_compiled_chunk(name):
     assert padded(97) == padded(104) == 104
     smooth = name != "values"
-    first = _programs_of(97, 0)[name]
-    engine.replicate(first, jax.random.key(0), 50)
-    engine.estimates(first)
+    first, scheme = _programs_of(97, 0)[name]
+    replicate(first, scheme, jax.random.key(0), 50)
+    estimates(first)
     if smooth:
-        engine.influence(first)
-    before = engine._chunk._cache_size(), engine._estimates._cache_size(), engine._influence._cache_size()
+        slopes(first)
+    before = _chunk._cache_size(), estimates._cache_size(), slopes._cache_size()
     for n, seed in ((97, 1), (100, 0), (104, 0)):
-        other = _programs_of(n, seed)[name]
-        engine.replicate(other, jax.random.key(seed), 50)
-        engine.estimates(other)
+        other, scheme = _programs_of(n, seed)[name]
+        replicate(other, scheme, jax.random.key(seed), 50)
+        estimates(other)
         if smooth:
-            engine.influence(other)
-    assert (engine._chunk._cache_size(), engine._estimates._cache_size(), engine._influence._cache_size()) == before
+            slopes(other)
+    assert (_chunk._cache_size(), estimates._cache_size(), slopes._cache_size()) == before
 
 
 def test_a_users_function_is_not_retraced_for_data_of_similar_size():
@@ -685,7 +662,5 @@ def test_a_users_function_is_not_retraced_for_data_of_similar_size():
     statistic = WeightedFunction(function)
     for n in (97, 100, 104):
         sample = Sample(columns=(np.random.default_rng(n).normal(size=n),))
-        layout = Layout(n)
-        program = engine.unit_program(engine.prepare([statistic], sample), layout, engine.make_scheme(layout))
-        engine.replicate(program, jax.random.key(0), 50)
+        replicate(unit_program([statistic], sample), make_scheme(Layout(n)), jax.random.key(0), 50)
     assert len(traces) == 1

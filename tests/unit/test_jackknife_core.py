@@ -5,14 +5,16 @@ import math
 
 import numpy as np
 import pytest
+from programs import influence, row_order, table_program, unit_program
 from scipy import stats
 from sklearn import metrics as sk
 
-from jaxci.resampling import engine, jackknife
-from jaxci.resampling.engine import Layout
-from jaxci.resampling.jackknife import acceleration, deleted_values, quantile_left_out, subsets
+from jaxci.inference import replicate
+from jaxci.inference.replicate import bytes_per_replicate, deleted_values, subsets
+from jaxci.inference.slopes import jackknife_acceleration
 from jaxci.statistics.base import Sample
 from jaxci.statistics.classification import F1
+from jaxci.statistics.layout import Layout
 from jaxci.statistics.ranking import RocAuc
 from jaxci.statistics.summary import IQR, Mean, Median, Quantile, Std, TrimmedMean
 
@@ -32,7 +34,7 @@ def test_quantile_left_out_equals_brute_force(q):
     for n in (*range(2, 31), 99, 100, 101, 102):
         for x in (np.sort(rng.normal(size=n)), np.sort(rng.integers(0, 4, n).astype(float))):
             expected = np.sort([np.quantile(rest, q) for rest in left_out(x)])
-            values, multiplicity = quantile_left_out(x, q)
+            values, multiplicity = Quantile(q).left_out(x)
             assert multiplicity.sum() == n
             assert np.all(multiplicity >= 0)
             got = np.sort(np.repeat(values, multiplicity.astype(int)))
@@ -42,7 +44,7 @@ def test_quantile_left_out_equals_brute_force(q):
 def test_quantile_left_out_of_the_median_equals_brute_force():
     for n in range(2, 30):
         x = np.sort(np.random.default_rng(n).exponential(size=n))
-        values, multiplicity = quantile_left_out(x, 0.5)
+        values, multiplicity = Median().left_out(x)
         expected = np.sort([np.median(rest) for rest in left_out(x)])
         np.testing.assert_allclose(np.sort(np.repeat(values, multiplicity.astype(int))), expected, rtol=1e-13)
 
@@ -51,38 +53,35 @@ def test_acceleration_is_efrons_formula():
     values = np.random.default_rng(1).gamma(1.5, size=40)
     d = values.mean() - values
     expected = np.sum(d**3) / (6 * np.sum(d**2) ** 1.5)
-    assert acceleration(values, np.ones(40)) == pytest.approx(expected, rel=1e-12)
-    assert acceleration(-values, np.ones(40)) == pytest.approx(-expected, rel=1e-12)
-    assert acceleration(1e6 + 3 * values, np.ones(40)) == pytest.approx(expected, rel=1e-8)
+    assert jackknife_acceleration(values, np.ones(40)) == pytest.approx(expected, rel=1e-12)
+    assert jackknife_acceleration(-values, np.ones(40)) == pytest.approx(-expected, rel=1e-12)
+    assert jackknife_acceleration(1e6 + 3 * values, np.ones(40)) == pytest.approx(expected, rel=1e-8)
 
 
 def test_acceleration_of_a_mean_is_its_skewness():
     x = np.random.default_rng(2).exponential(size=50)
-    found = acceleration((x.sum() - x) / 49, np.ones(50))
+    found = jackknife_acceleration((x.sum() - x) / 49, np.ones(50))
     assert found == pytest.approx(stats.skew(x) / 6 / np.sqrt(50), rel=1e-11)
 
 
 def test_multiplicity_repeats_a_value():
     values, multiplicity = np.array([1.0, 2.5, 7.0]), np.array([4.0, 0.0, 2.0])
     repeated = np.repeat(values, multiplicity.astype(int))
-    assert acceleration(values, multiplicity) == pytest.approx(acceleration(repeated, np.ones(6)), rel=1e-12)
+    assert jackknife_acceleration(values, multiplicity) == pytest.approx(
+        jackknife_acceleration(repeated, np.ones(6)), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("value", [0.0, 3.7, -1e9, 1 / 3])
 def test_acceleration_is_undefined_where_nothing_varies(value):
-    assert math.isnan(acceleration(np.full(10, value), np.ones(10)))
+    assert math.isnan(jackknife_acceleration(np.full(10, value), np.ones(10)))
     rounding = value + np.spacing(value) * (np.arange(10) % 2)
-    assert math.isnan(acceleration(rounding, np.ones(10))) or value == 0.0
-    assert math.isnan(acceleration(np.array([value, value + 5.0]), np.array([10.0, 0.0])))
+    assert math.isnan(jackknife_acceleration(rounding, np.ones(10))) or value == 0.0
+    assert math.isnan(jackknife_acceleration(np.array([value, value + 5.0]), np.array([10.0, 0.0])))
 
 
 def test_undefined_leave_one_out_value_makes_the_acceleration_undefined():
-    assert math.isnan(acceleration(np.array([1.0, np.nan, 2.0]), np.ones(3)))
-
-
-def program_of(statistics, sample, layout=None):
-    layout = Layout(sample.n) if layout is None else layout
-    return engine.unit_program(engine.prepare(statistics, sample), layout, engine.make_scheme(layout))
+    assert math.isnan(jackknife_acceleration(np.array([1.0, np.nan, 2.0]), np.ones(3)))
 
 
 def values_sample(n=N):
@@ -103,12 +102,12 @@ SUMMARIES = {
 def test_deleted_values_equal_brute_force(name):
     statistic, function = SUMMARIES[name]
     sample = values_sample()
-    program = program_of([statistic], sample)
-    x = sample.values
-    got = deleted_values(program, 0, np.arange(N)[:, None])
+    program = unit_program([statistic], sample)
+    x = sample.values[row_order(statistic, sample, Layout(N))]
+    got = deleted_values(program, np.arange(N)[:, None])[0]
     np.testing.assert_allclose(got, [function(rest) for rest in left_out(x)], rtol=1e-12)
     pairs = subsets(N, 2)
-    got = deleted_values(program, 0, pairs)
+    got = deleted_values(program, pairs)[0]
     np.testing.assert_allclose(got, [function(np.delete(x, pair)) for pair in pairs], rtol=1e-12)
 
 
@@ -118,16 +117,18 @@ def test_deleted_values_of_rankings_and_cells_equal_brute_force():
     s = np.round(rng.random(N), 1)
     p = (s > 0.5).astype(np.int32)
     sample = Sample(y_true=y, y_pred=p, y_score=s, n_classes=2)
-    program = program_of([F1(), RocAuc()], sample)
+    program = unit_program([F1(), RocAuc()], sample)
     one = np.arange(N)[:, None]
     f1 = [sk.f1_score(np.delete(y, i), np.delete(p, i)) for i in range(N)]
     auc = [sk.roc_auc_score(np.delete(y, i), np.delete(s, i)) for i in range(N)]
-    np.testing.assert_allclose(deleted_values(program, 0, one), f1, rtol=1e-12)
-    np.testing.assert_allclose(deleted_values(program, 1, one), auc, rtol=1e-12)
+    order = row_order(RocAuc(), sample, Layout(N))
+    found = deleted_values(program, one)
+    np.testing.assert_allclose(found[0], f1, rtol=1e-12)
+    np.testing.assert_allclose(found[1], np.array(auc)[order], rtol=1e-12)
 
-    cells = engine.cell_program(engine.prepare([F1()], sample), Layout(N))
+    cells, _ = table_program([F1()], sample)
     occupied = np.flatnonzero(np.asarray(cells.multiplicity) > 0)
-    left = deleted_values(cells, 0, occupied[:, None])
+    left = deleted_values(cells, occupied[:, None])[0]
     multiplicity = np.asarray(cells.multiplicity)[occupied]
     assert multiplicity.sum() == N
     np.testing.assert_allclose(np.sort(np.repeat(left, multiplicity.astype(int))), np.sort(f1), rtol=1e-12)
@@ -136,29 +137,28 @@ def test_deleted_values_of_rankings_and_cells_equal_brute_force():
 def test_deleting_a_unit_deletes_its_cluster():
     sample = values_sample()
     units = (np.arange(N) % 6).astype(np.int32)
-    program = program_of([Mean(), Std()], sample, Layout(N, units))
-    for which, function in enumerate((np.mean, np.std)):
-        got = deleted_values(program, which, np.arange(6)[:, None])
+    program = unit_program([Mean(), Std()], sample, Layout(N, units))
+    for got, function in zip(deleted_values(program, np.arange(6)[:, None]), (np.mean, np.std), strict=True):
         np.testing.assert_allclose(got, [function(sample.values[units != u]) for u in range(6)], rtol=1e-12)
 
 
 def test_deleted_values_do_not_depend_on_the_chunk(monkeypatch):
-    program = program_of([Mean(), Median()], values_sample())
+    program = unit_program([Mean(), Median()], values_sample())
     one = np.arange(N)[:, None]
-    whole = [deleted_values(program, which, one) for which in range(2)]
-    per = engine.bytes_per_replicate(program)
+    whole = deleted_values(program, one)
+    per = bytes_per_replicate(program)
     for size in (1, 4):
-        monkeypatch.setattr(jackknife, "default_budget", lambda size=size: size * per)
-        parts = [deleted_values(program, which, one) for which in range(2)]
+        monkeypatch.setattr(replicate, "default_budget", lambda size=size: size * per)
+        parts = deleted_values(program, one)
         np.testing.assert_allclose(parts, whole, rtol=1e-14)
 
 
 def test_left_out_class_is_undefined_not_an_error():
     y = np.zeros(8, np.int32)
     y[5] = 1
-    program = program_of([RocAuc()], Sample(y_true=y, y_pred=y, y_score=np.linspace(0, 1, 8), n_classes=2))
-    left = deleted_values(program, 0, np.arange(8)[:, None])
-    np.testing.assert_array_equal(np.isnan(left), y == 1)
+    sample = Sample(y_true=y, y_pred=y, y_score=np.linspace(0, 1, 8), n_classes=2)
+    left = deleted_values(unit_program([RocAuc()], sample), np.arange(8)[:, None])[0]
+    np.testing.assert_array_equal(np.isnan(left), (y == 1)[row_order(RocAuc(), sample, Layout(8))])
 
 
 @pytest.mark.parametrize(("n", "delete"), [(5, 1), (5, 2), (6, 3), (7, 7), (9, 4)])
@@ -175,7 +175,7 @@ def test_too_many_subsets_are_refused_with_their_number():
 
 def test_influence_acceleration_is_the_limit_of_the_jackknife_one():
     x = np.random.default_rng(6).gamma(2.0, size=1500)
-    program = program_of([Std()], Sample(values=x))
-    left = deleted_values(program, 0, np.arange(1500)[:, None])
-    by_jackknife = acceleration(left, np.ones(1500))
-    assert engine.influence(program).accelerations[0] == pytest.approx(by_jackknife, rel=0.02)
+    program = unit_program([Std()], Sample(values=x))
+    left = deleted_values(program, np.arange(1500)[:, None])[0]
+    by_jackknife = jackknife_acceleration(left, np.ones(1500))
+    assert influence(program).accelerations[0] == pytest.approx(by_jackknife, rel=0.02)

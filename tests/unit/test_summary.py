@@ -16,7 +16,7 @@ from jaxci.statistics.summary import IQR, METRICS, Mean, Median, OrderStatistic,
 
 pytestmark = pytest.mark.usefixtures("float64")
 SMOOTH = [name for name, statistic in METRICS.items() if statistic.smooth]
-ORDER = [name for name, statistic in METRICS.items() if statistic.road == "order"]
+ORDER = [name for name, statistic in METRICS.items() if isinstance(statistic, OrderStatistic)]
 
 
 def sample_of(values):
