@@ -28,6 +28,7 @@ from jaxci.statistics.base import Statistic
 from jaxci.statistics.registry import name_of, statistic_by_name
 
 DEFAULT_LEVELS = (0.95,)
+SEVERAL = 3
 STATISTICS: Kinds = {
     name: cls
     for name, cls in vars(statistics_room).items()
@@ -262,21 +263,15 @@ def _named_statistics(statistics: Any) -> tuple[tuple[str, Statistic], ...]:
     if not pairs:
         raise ValueError("statistics must not be empty")
     check_distinct("statistics", [name for name, _ in pairs])
-    return tuple((name, _settled(statistic)) for name, statistic in pairs)
-
-
-def _settled(statistic: Statistic) -> Statistic:
-    """Settle what a metric leaves to the number of classes: the convention of several classes."""
-    if getattr(statistic, "scale_by_half", None) == "auto":
-        return dataclasses.replace(statistic, scale_by_half=False)  # type: ignore[type-var]
-    return statistic
+    # What a metric leaves to the number of classes is settled by the convention of several.
+    return tuple((name, statistic.settled(SEVERAL)) for name, statistic in pairs)
 
 
 def _written(name: str, statistic: Statistic) -> Any:
     """Return a metric's name, or a table of its class and settings."""
     from jaxci.statistics.registry import METRICS
 
-    if name in METRICS and repr(settings(_settled(METRICS[name]))) == repr(settings(statistic)):
+    if name in METRICS and repr(settings(METRICS[name].settled(SEVERAL))) == repr(settings(statistic)):
         return name
     try:
         return {"name": name, **encode(statistic, STATISTICS, key="class", defaults=True)}

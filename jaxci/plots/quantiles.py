@@ -9,6 +9,7 @@ import numpy as np
 from jaxci.coverage.analysis import groups, levels_of, take
 from jaxci.coverage.results import StudyResults
 from jaxci.plots.style import INK, axes_grid, legend_above, selected_rows, styles_of
+from jaxci.statistics.summary import QuantileStatistic
 
 PAPER = ("exact_randomized", "interpolated", "asymptotic", "semiparametric", "noncentral_t")
 
@@ -146,7 +147,7 @@ def interval_bars(tables: dict[str, Any]) -> Any:
 
 def _probabilities(results: StudyResults) -> dict[str, float]:
     """Return the probability of every quantile among the statistics of a study."""
-    found = {name: s.q for name, s in results.study.named_statistics.items() if hasattr(s, "q")}
+    found = {name: s.q for name, s in results.study.named_statistics.items() if isinstance(s, QuantileStatistic)}
     if not found:
         raise ValueError("results must hold quantiles; the study has none")
     return found

@@ -30,6 +30,7 @@ from jaxci.coverage.analysis import (
 )
 from jaxci.coverage.tally import NO_INTERVAL
 from jaxci.printing import html_table, number
+from jaxci.statistics.summary import QuantileStatistic
 
 COVERAGES = (0.925, 0.94)
 WIDTHS = (0.1, 0.05, 0.01)
@@ -290,7 +291,7 @@ def _quantile_pictures(results: StudyTable) -> list[str]:
     from jaxci.plots import quantiles as plots_quantiles
 
     statistics = getattr(getattr(results, "study", None), "named_statistics", {})
-    if sum(hasattr(statistic, "q") for statistic in statistics.values()) < 2:
+    if sum(isinstance(statistic, QuantileStatistic) for statistic in statistics.values()) < 2:
         return []
     methods = tuple(m for m in plots_quantiles.PAPER if m in results.columns["method"].tolist())
     if not methods:

@@ -165,6 +165,11 @@ class Statistic(abc.ABC):
         """Row order (n,) in which :meth:`prepare` needs no gather per resample, if there is one."""
         return None
 
+    @property
+    def described(self) -> str:
+        """What a table calls the statistic where it has no registered name."""
+        return repr(self)
+
     def settled(self, n_classes: int) -> Statistic:
         """Return the statistic with what it leaves to the number of classes decided."""
         return self

@@ -21,8 +21,27 @@ class Columns:
     n: int = static()
 
 
+def called(function: Any) -> str:
+    """Return the name of a user's function, or of its class."""
+    return getattr(function, "__name__", type(function).__name__)
+
+
+class FunctionStatistic(Statistic):
+    """A statistic that is a user's function of the columns."""
+
+    task = "custom"
+    inputs = ("columns",)
+
+    function: Callable[..., Any]
+
+    @property
+    def described(self) -> str:
+        """Name of the function."""
+        return called(self.function)
+
+
 @record
-class WeightedFunction(Statistic):
+class WeightedFunction(FunctionStatistic):
     """A user's JAX function ``f(*data, weights)``: the fast road, with influence values.
 
     ``weights`` (N,) are non-negative and sum to the number of observations; N may exceed the
@@ -33,9 +52,6 @@ class WeightedFunction(Statistic):
 
     function: Callable[..., Any] = static()
     differentiable: bool = static(default=True)
-
-    task = "custom"
-    inputs = ("columns",)
 
     @property
     def smooth(self) -> bool:  # type: ignore[override]
@@ -61,7 +77,7 @@ def as_scalar(value: Any) -> float:
 
 
 @record
-class SampleFunction(Statistic):
+class SampleFunction(FunctionStatistic):
     """A user's JAX function ``f(*sample)`` of resampled data: rows are gathered, counts only.
 
     Weights must sum to the prepared number of rows.
@@ -69,8 +85,6 @@ class SampleFunction(Statistic):
 
     function: Callable[..., Any] = static()
 
-    task = "custom"
-    inputs = ("columns",)
     smooth = False
     of_law = False
 
@@ -85,14 +99,12 @@ class SampleFunction(Statistic):
 
 
 @record
-class HostFunction(Statistic):
+class HostFunction(FunctionStatistic):
     """A user's NumPy function ``f(*sample)``, called once a resample on the host; ``reason`` says why."""
 
     function: Callable[..., Any] = static()
     reason: str = static(default="the statistic cannot be traced by JAX")
 
-    task = "custom"
-    inputs = ("columns",)
     smooth = False
     of_law = False
 

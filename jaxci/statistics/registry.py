@@ -10,6 +10,7 @@ from jaxci.checks import check_options, nearest, shown
 from jaxci.records import settings
 from jaxci.statistics import classification, probability, ranking, regression, summary
 from jaxci.statistics.base import Statistic
+from jaxci.statistics.custom import called
 
 METRICS: dict[str, Statistic] = {
     **classification.METRICS,
@@ -49,13 +50,12 @@ def name_of(statistic: Any) -> str:
     if isinstance(statistic, str):
         return statistic
     if not isinstance(statistic, Statistic):
-        return getattr(statistic, "__name__", type(statistic).__name__)
+        return called(statistic)
     mine = repr(settings(statistic))
     for name, known in METRICS.items():
         if type(known) is type(statistic) and repr(settings(known)) == mine:
             return name
-    function = getattr(statistic, "function", None)
-    return repr(statistic) if function is None else getattr(function, "__name__", "statistic")
+    return statistic.described
 
 
 def configured(statistic: Statistic, options: Mapping[str, Any]) -> tuple[Statistic, dict[str, Any]]:
