@@ -22,7 +22,7 @@ from jaxci.inference.slopes import FirstOrder, first_order, jackknife_accelerati
 from jaxci.intervals.auc import AucEvidence
 from jaxci.intervals.base import Evidence, Method
 from jaxci.resampling.exact_mean import mean_distributions
-from jaxci.resampling.exact_order import quantile_weights
+from jaxci.resampling.exact_order import QuantileWeights, quantile_weights
 from jaxci.resampling.kernels import sorted_rows
 from jaxci.resampling.laws import BinomialLaw, BootstrapDistribution, Drawn, Root
 from jaxci.statistics.base import Bank, MomentStatistic, Sample, Statistic, TableStatistic, has_fixed_trials, namespace
@@ -54,6 +54,12 @@ class Wanted(NamedTuple):
         """Whether a bank is read: the law of a quantile is known without one."""
         return bool(self.needs & {"replicates", "pivots"}) and not isinstance(statistic, QuantileStatistic)
 
+    def ranks_of(self, statistic: Statistic, n: int) -> QuantileWeights | None:
+        """Return the law of a quantile over the ranks of n values, where it is read (host)."""
+        if isinstance(statistic, QuantileStatistic) and self.needs & {"law", "replicates"}:
+            return quantile_weights(n, statistic.probability)
+        return None
+
 
 class Accelerations(NamedTuple):
     """BCa accelerations (R,) from derivatives and from leave-one-out values; None where not wanted."""
@@ -77,6 +83,7 @@ def batch_evidence(
     wanted: Sequence[Wanted],
     sample: Sample,
     shared: Sequence[Any],
+    ranks: Sequence[QuantileWeights | None],
     bank: Bank | None,
     uniform: Any,
 ) -> list[tuple[Evidence, Accelerations]]:
@@ -90,6 +97,8 @@ def batch_evidence(
     shared : sequence
         :func:`reads_of_bank` for every statistic that reads a bank, None for others. The last row of the bank
         is all ones.
+    ranks : sequence
+        :meth:`Wanted.ranks_of` for every statistic.
     bank : Bank or None
         The bank itself, for standard errors of replicates.
     uniform : (R,) or None
@@ -98,7 +107,7 @@ def batch_evidence(
     programs = jax.vmap(functools.partial(of_batch, statistics))(sample)
     cores = _cores(statistics, wanted, programs, shared)
     return [
-        _evidence(statistic, want, number, sample, programs, cores.get(number), bank, uniform)
+        _evidence(statistic, want, number, sample, programs, cores.get(number), ranks[number], bank, uniform)
         for number, (statistic, want) in enumerate(zip(statistics, wanted, strict=True))
     ]
 
@@ -129,6 +138,7 @@ def _evidence(
     sample: Sample,
     programs: Program,
     cores: jax.Array | None,
+    ranks: QuantileWeights | None,
     bank: Bank | None,
     uniform: Any,
 ) -> tuple[Evidence, Accelerations]:
@@ -146,10 +156,11 @@ def _evidence(
         parts["auc"] = AucEvidence(*jax.vmap(placement_variances)(_prepared(programs, number)))
     if "curvature" in want.needs:
         parts["curvature"] = curvatures(programs, number)
-    if "law" in want.needs:
-        parts["law"] = _law(statistic, values, parts, n)
-    if "replicates" in want.needs and isinstance(statistic, QuantileStatistic):
-        parts["distribution"] = _law(statistic, values, parts, n)
+    if ranks is not None:
+        law = ranks.distribution(values)
+        parts |= {name: law for name, need in (("law", "law"), ("distribution", "replicates")) if need in want.needs}
+    elif "law" in want.needs:
+        parts["law"] = _law(statistic, values, parts)
     if cores is not None:
         parts["distribution"] = _drawn(statistic, _prepared(programs, number), cores, estimate)
         parts["core"] = jnp.zeros_like(estimate)
@@ -203,15 +214,13 @@ def _trials(statistic: TableStatistic, programs: Program, number: int) -> Any:
     return jax.vmap(one)(programs)
 
 
-def _law(statistic: Statistic, values: Any, parts: dict[str, Any], n: int) -> BootstrapDistribution:
-    """Exact bootstrap distributions of a mean, a share of all rows or a quantile."""
+def _law(statistic: Statistic, values: Any, parts: dict[str, Any]) -> BootstrapDistribution:
+    """Exact bootstrap distributions of a mean or a share of all rows."""
     if has_fixed_trials(statistic):
         return BinomialLaw(parts["count"], parts["nobs"])
-    if isinstance(statistic, MeanStatistic):
-        law = mean_distributions(values)
-        return Root(law) if statistic.link == "sqrt" else law
-    assert isinstance(statistic, QuantileStatistic)
-    return quantile_weights(n, statistic.probability).distribution(values)
+    assert isinstance(statistic, MeanStatistic)
+    law = mean_distributions(values)
+    return Root(law) if statistic.link == "sqrt" else law
 
 
 def _drawn(statistic: Statistic, prepared: Any, cores: jax.Array, estimate: jax.Array) -> Drawn:
