@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import math
+import operator
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,7 +29,9 @@ from jaxci.inference.batch import Accelerations, Wanted, batch_evidence, reads_o
 from jaxci.inference.sharding import Spread
 from jaxci.intervals.base import Evidence, Method, NoInterval, Tails, tails
 from jaxci.intervals.registry import method_by_name
+from jaxci.records import record, static
 from jaxci.resampling.bank import Bootstrap, replicate_keys
+from jaxci.resampling.exact_order import QuantileWeights, RankWeights
 from jaxci.statistics.base import Bank, MomentStatistic, Statistic, has_fixed_trials
 from jaxci.statistics.summary import Variance
 
@@ -92,10 +96,11 @@ class Cell:
         return [len(part) for part in np.array_split(np.arange(self.n_replications), groups)]
 
 
-class Judged(NamedTuple):
+@record
+class Judged:
     """One interval method of a cell at one level: whose interval it is, and what it reads besides evidence."""
 
-    number: int
+    number: int = static()
     method: Method
     tails: Tails
     critical: Any
@@ -147,7 +152,70 @@ class Fixed(NamedTuple):
     choice: jax.Array
     statistics: tuple[Statistic, ...]
     shared: tuple[Any, ...]
+    ranks: tuple[QuantileWeights | RankWeights | None, ...]
     bank: Bank | None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Simulation:
+    """What the programs of a cell read besides banks and draws: of the statistics that are simulated.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Statistics with a known truth, in the order of the programs.
+    wanted : tuple of Wanted
+        What is read of each.
+    series : Series
+    targets : (S,) array
+        True values.
+    """
+
+    cell: Cell
+    names: tuple[str, ...]
+    wanted: tuple[Wanted, ...]
+    series: Series
+    targets: np.ndarray
+
+    @classmethod
+    def of(cls, cell: Cell, truths: Mapping[str, Truth]) -> Simulation:
+        """Settle the methods of a cell and their critical values."""
+        known = {name: cell.simulated(name) for name in cell.statistics if math.isfinite(truths[name].value)}
+        methods = {name: found for name, found in known.items() if found}
+        wanted = tuple(Wanted.by(found.values(), cell.statistics[name]) for name, found in methods.items())
+        targets = np.array([truths[name].value for name in methods])
+        return cls(cell, tuple(methods), wanted, Series.of(cell, methods), targets)
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """The statistics that are simulated."""
+        return tuple(self.cell.statistics[name] for name in self.names)
+
+    @property
+    def reading(self) -> tuple[int, ...]:
+        """Numbers of the statistics that read a bank."""
+        both = zip(self.statistics, self.wanted, strict=True)
+        return tuple(i for i, (s, want) in enumerate(both) if want.replicates_of(s, self.cell.n))
+
+    @property
+    def static(self) -> dict[str, Any]:
+        """Static arguments of the programs over data sets."""
+        return {"n": self.cell.n, "wanted": self.wanted, "derives": predicts(self.cell.distribution)}
+
+    def read(self, rows: jax.Array) -> tuple[tuple[Any, ...], Bank | None]:
+        """Return what every statistic reads of a bank (B + 1, n), and the bank where a method asks for it."""
+        return _read(self.statistics, rows, which=self.reading, whole=any("pivots" in w.needs for w in self.wanted))
+
+    def fixed(self, key: jax.Array, read: tuple[tuple[Any, ...], Bank | None] | None) -> Fixed:
+        """Return what all data sets of a group share: ``read`` is what :meth:`read` gave, None without a bank."""
+        shared, bank = read or ((None,) * len(self.names), None)
+        data, choice = (jax.random.fold_in(key, purpose) for purpose in (PURPOSE_DATA, PURPOSE_CHOICE))
+        ranks = tuple(want.ranks_of(s, self.cell.n) for s, want in zip(self.statistics, self.wanted, strict=True))
+        return Fixed(self.cell.distribution, data, choice, self.statistics, shared, ranks, bank)
+
+    def judging(self, fixed: Fixed) -> tuple[Fixed, tuple[Judged, ...], jax.Array]:
+        """Return what :func:`_counts` reads besides the numbers of data sets."""
+        return fixed, self.series.judged, jnp.asarray(self.targets)
 
 
 def draw(distribution: Distribution, key: jax.Array, start: int, size: int, n: int) -> dict[str, np.ndarray]:
@@ -170,7 +238,7 @@ def _evidence(
     uniform = None
     if any("uniform" in want.needs for want in wanted):
         uniform = jax.vmap(lambda k: jax.random.uniform(k, dtype=jnp.float64))(replicate_keys(fixed.choice, ids))
-    return batch_evidence(fixed.statistics, wanted, samples, fixed.shared, fixed.bank, uniform)
+    return batch_evidence(fixed.statistics, wanted, samples, fixed.shared, fixed.ranks, fixed.bank, uniform)
 
 
 def _counts(
@@ -285,36 +353,24 @@ def simulate(
     """
     spread = spread or Spread.over()
     banks = banks or Banks(jax.random.fold_in(key, PURPOSE_BANK))
-    methods = {name: cell.simulated(name) for name in cell.statistics if math.isfinite(truths[name].value)}
-    methods = {name: found for name, found in methods.items() if found}
-    tally = Tally()
-    if not methods:
+    simulation, tally = Simulation.of(cell, truths), Tally()
+    if not simulation.names:
         return tally
-    statistics = tuple(cell.statistics[name] for name in methods)
-    wanted = tuple(Wanted.by(found.values(), s) for found, s in zip(methods.values(), statistics, strict=True))
-    reading = tuple(
-        i for i, (s, want) in enumerate(zip(statistics, wanted, strict=True)) if want.replicates_of(s, cell.n)
-    )
-    whole = any("pivots" in want.needs for want in wanted)
-    series = Series.of(cell, methods)
-    targets = np.array([truths[name].value for name in methods])
-    settled: dict[str, Any] = {"n": cell.n, "wanted": wanted, "derives": predicts(cell.distribution)}
     on_host = spread.devices[0].platform == "cpu"
-    held = BYTES_PER_REPLICATE * (cell.n_resamples * max(1, len(reading)) + cell.n)
+    held = BYTES_PER_REPLICATE * (cell.n_resamples * max(1, len(simulation.reading)) + cell.n)
     most = max(len(spread.devices), (memory_limit or BUDGET) // held)
-    data_key, choice_key = (jax.random.fold_in(key, purpose) for purpose in (PURPOSE_DATA, PURPOSE_CHOICE))
     n_groups = len(cell.group_sizes() if groups is None else groups)
-    done, bank_of = 0, (-1, ((None,) * len(statistics), None))
+    done = 0
 
     def finished(part: Part, found: Any) -> None:
         nonlocal done
-        counts, estimates = _judged(found, series, targets) if on_host else jax.device_get(found)
-        for name, one in zip(series.names, counts, strict=True):
+        counts, estimates = _judged(found, simulation) if on_host else jax.device_get(found)
+        for name, one in zip(simulation.series.names, counts, strict=True):
             tally.add(name, part.group, one)
         never = np.full(part.size, np.nan)
-        for name in series.absent:
+        for name in simulation.series.absent:
             tally.add(name, part.group, outcomes(never, never, 0.0))
-        for statistic, estimate in zip(methods, estimates, strict=True):
+        for statistic, estimate in zip(simulation.names, estimates, strict=True):
             tally.estimated(statistic, part.group, np.asarray(estimate))
         if part.last:
             done += 1
@@ -323,30 +379,31 @@ def simulate(
 
     waiting: list[tuple[Part, Any]] = []
     with jax.enable_x64(True):
-        for part in _parts(cell, groups, most):
-            if reading and bank_of[0] != part.group:
-                rows = banks.rows(part.group, cell.n, cell.n_resamples, spread)
-                bank_of = part.group, _read(statistics, rows, which=reading, whole=whole)
-            ids = np.arange(part.start, part.start + part.size, dtype=np.int32)
-            fixed = Fixed(cell.distribution, data_key, choice_key, statistics, *bank_of[1])
-            if on_host:
-                found = spread(_evidence, ids, fixed, **settled)
-            else:
-                found = spread(_counts, ids, (fixed, series.judged, jnp.asarray(targets)), **settled)
-            waiting.append((part, found))  # the device goes on while the host counts the part before
-            if len(waiting) > 1:
-                finished(*waiting.pop(0))
+        for group, parts in itertools.groupby(_parts(cell, groups, most), key=operator.attrgetter("group")):
+            rows = banks.rows(group, cell.n, cell.n_resamples, spread) if simulation.reading else None
+            fixed = simulation.fixed(key, None if rows is None else simulation.read(rows))
+            for part in parts:
+                ids = np.arange(part.start, part.start + part.size, dtype=np.int32)
+                if on_host:
+                    found = spread(_evidence, ids, fixed, **simulation.static)
+                else:
+                    found = spread(_counts, ids, simulation.judging(fixed), **simulation.static)
+                waiting.append((part, found))  # the device goes on while the host counts the part before
+                if len(waiting) > 1:
+                    finished(*waiting.pop(0))
         for one in waiting:
             finished(*one)
     return tally
 
 
-def _judged(found: Any, series: Series, targets: np.ndarray) -> tuple[list[Outcomes], list[np.ndarray]]:
+def _judged(found: Any, simulation: Simulation) -> tuple[list[Outcomes], list[np.ndarray]]:
     """Do on the host what :func:`_counts` does after the evidence."""
     host = jax.tree.map(np.asarray, found)
     evidence = [(with_sorted_rows(one), rates) for one, rates in host]
     with np.errstate(invalid="ignore", divide="ignore"):
-        counts = [outcomes(*bounds_of(one, evidence), targets[one.number]) for one in series.judged]
+        counts = [
+            outcomes(*bounds_of(one, evidence), simulation.targets[one.number]) for one in simulation.series.judged
+        ]
     return counts, [one.estimate for one, _ in evidence]
 
 

@@ -22,7 +22,7 @@ from jaxci.inference.slopes import FirstOrder, first_order, jackknife_accelerati
 from jaxci.intervals.auc import AucEvidence
 from jaxci.intervals.base import Evidence, Method
 from jaxci.resampling.exact_mean import mean_distributions
-from jaxci.resampling.exact_order import quantile_weights
+from jaxci.resampling.exact_order import QuantileWeights, RankWeights, quantile_weights
 from jaxci.resampling.kernels import sorted_rows
 from jaxci.resampling.laws import BinomialLaw, BootstrapDistribution, Drawn, Root
 from jaxci.statistics.base import Bank, MomentStatistic, Sample, Statistic, TableStatistic, has_fixed_trials, namespace
@@ -54,9 +54,17 @@ class Wanted(NamedTuple):
         """Whether a bank is read: a quantile that is one order statistic has a law over ranks instead."""
         return bool(self.needs & {"replicates", "pivots"}) and not is_order_statistic(statistic, n)
 
+    def ranks_of(self, statistic: Statistic, n: int) -> QuantileWeights | RankWeights | None:
+        """Return the law of a quantile over the ranks of n values, where it is read (host)."""
+        read = "law" in self.needs or ("replicates" in self.needs and is_order_statistic(statistic, n))
+        if not (read and isinstance(statistic, QuantileStatistic)):
+            return None
+        weights = quantile_weights(n, statistic.probability)
+        return weights.of_rank(n) if weights.is_rank else weights
+
 
 def is_order_statistic(statistic: Statistic, n: int) -> bool:
-    """Whether the statistic of n values, and of every resample of n, is one of them in ascending order."""
+    """Whether the statistic of n values, and of every resample of n, is one of them in ascending order (host)."""
     return isinstance(statistic, QuantileStatistic) and quantile_weights(n, statistic.probability).is_rank
 
 
@@ -82,6 +90,7 @@ def batch_evidence(
     wanted: Sequence[Wanted],
     sample: Sample,
     shared: Sequence[Any],
+    ranks: Sequence[QuantileWeights | RankWeights | None],
     bank: Bank | None,
     uniform: Any,
 ) -> list[tuple[Evidence, Accelerations]]:
@@ -95,6 +104,8 @@ def batch_evidence(
     shared : sequence
         :func:`reads_of_bank` for every statistic that reads a bank, None for others. The last row of the bank
         is all ones.
+    ranks : sequence
+        :meth:`Wanted.ranks_of` for every statistic.
     bank : Bank or None
         The bank itself, for standard errors of replicates.
     uniform : (R,) or None
@@ -103,7 +114,7 @@ def batch_evidence(
     programs = jax.vmap(functools.partial(of_batch, statistics))(sample)
     cores = _cores(statistics, programs, shared)
     return [
-        _evidence(statistic, want, number, sample, programs, cores.get(number), bank, uniform)
+        _evidence(statistic, want, number, sample, programs, cores.get(number), ranks[number], bank, uniform)
         for number, (statistic, want) in enumerate(zip(statistics, wanted, strict=True))
     ]
 
@@ -132,6 +143,7 @@ def _evidence(
     sample: Sample,
     programs: Program,
     cores: jax.Array | None,
+    ranks: QuantileWeights | RankWeights | None,
     bank: Bank | None,
     uniform: Any,
 ) -> tuple[Evidence, Accelerations]:
@@ -149,10 +161,14 @@ def _evidence(
         parts["auc"] = AucEvidence(*jax.vmap(placement_variances)(_prepared(programs, number)))
     if "curvature" in want.needs:
         parts["curvature"] = curvatures(programs, number)
-    if "law" in want.needs:
-        parts["law"] = _law(statistic, values, parts, n)
-    if "replicates" in want.needs and cores is None:
-        parts["distribution"] = _law(statistic, values, parts, n)
+    if ranks is not None:
+        law = ranks.distribution(values)
+        if "law" in want.needs:
+            parts["law"] = law
+        if "replicates" in want.needs and cores is None:
+            parts["distribution"] = law
+    elif "law" in want.needs:
+        parts["law"] = _law(statistic, values, parts)
     if cores is not None:
         parts["distribution"] = _drawn(statistic, _prepared(programs, number), cores, estimate)
         parts["core"] = jnp.zeros_like(estimate)
@@ -206,16 +222,13 @@ def _trials(statistic: TableStatistic, programs: Program, number: int) -> Any:
     return jax.vmap(one)(programs)
 
 
-def _law(statistic: Statistic, values: Any, parts: dict[str, Any], n: int) -> BootstrapDistribution:
-    """Exact bootstrap distributions of a mean, a share of all rows or a quantile."""
+def _law(statistic: Statistic, values: Any, parts: dict[str, Any]) -> BootstrapDistribution:
+    """Exact bootstrap distributions of a mean or a share of all rows."""
     if has_fixed_trials(statistic):
         return BinomialLaw(parts["count"], parts["nobs"])
-    if isinstance(statistic, MeanStatistic):
-        law = mean_distributions(values)
-        return Root(law) if statistic.link == "sqrt" else law
-    assert isinstance(statistic, QuantileStatistic)
-    weights = quantile_weights(n, statistic.probability)
-    return weights.rank_law(values) if weights.is_rank else weights.distribution(values)
+    assert isinstance(statistic, MeanStatistic)
+    law = mean_distributions(values)
+    return Root(law) if statistic.link == "sqrt" else law
 
 
 def _drawn(statistic: Statistic, prepared: Any, cores: jax.Array, estimate: jax.Array) -> Drawn:

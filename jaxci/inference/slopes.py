@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import jax
-import numpy as np
 
 from jaxci.inference.program import Program
 from jaxci.statistics.base import namespace
@@ -54,7 +53,7 @@ def jackknife_acceleration(left_out: Any, multiplicity: Any) -> Any:
     ``multiplicity`` (m,) or (..., m) says how many units each stands for.
     """
     xp = namespace(left_out)
-    total = np.sum(multiplicity, axis=-1)
+    total = xp.sum(xp.asarray(multiplicity), axis=-1)
     centred = (xp.sum(multiplicity * left_out, axis=-1) / total)[..., None] - left_out
     scale = xp.max(xp.abs(left_out), axis=-1)
     unit = xp.where(scale > 0, scale, 1.0)[..., None]

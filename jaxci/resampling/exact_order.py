@@ -163,6 +163,17 @@ def _rank_law(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @record
+class RankWeights:
+    """Law of one order statistic of n draws: ``cumulative`` (n,) over the ranks of the sample."""
+
+    cumulative: Any
+
+    def distribution(self, ordered: Any) -> RankLaw:
+        """Return the laws of the order statistic of ascending values (..., n)."""
+        return RankLaw(ordered, self.cumulative)
+
+
+@record
 class QuantileWeights:
     """Law of a sample quantile over pairs of ranks: it depends on n and q alone.
 
@@ -179,11 +190,11 @@ class QuantileWeights:
         """Whether the quantile is one order statistic."""
         return self.fraction == 0.0
 
-    def rank_law(self, ordered: Any) -> RankLaw:
-        """Return the laws of the one order statistic that the quantile is, of ascending values (..., n)."""
-        mass = np.zeros(ordered.shape[-1])
+    def of_rank(self, n: int) -> RankWeights:
+        """Return the law over all ranks of n values where the quantile is one of them."""
+        mass = np.zeros(n)
         mass[self.left] = self.mass / self.mass.sum()
-        return RankLaw(ordered, namespace(ordered).asarray(np.cumsum(mass)))
+        return RankWeights(np.cumsum(mass))
 
     def atoms(self, ordered: Any) -> Any:
         """Return the values (..., m) that the quantile takes on ascending values (..., n)."""

@@ -8,7 +8,6 @@ is NaN where N = 0.
 from __future__ import annotations
 
 import abc
-import math
 from typing import Any, ClassVar
 
 import jax
@@ -246,10 +245,10 @@ class OrderStatistic(Statistic):
             )
         return jnp.matmul(shared, apart.astype(shared.dtype), precision=jax.lax.Precision.HIGHEST)
 
-    def left_out(self, values: Any) -> tuple[Any, np.ndarray]:
+    def left_out(self, values: Any) -> tuple[Any, Any]:
         """Return distinct leave-one-out values (..., m) of sorted ``values`` (..., n), with multiplicities (m,)."""
         n = values.shape[-1]
-        coefficients = _left_out_coefficients(self, n)
+        coefficients = namespace(values).asarray(jax.vmap(self.coefficients)(1.0 - jnp.eye(n)))
         middle = values[..., n // 2 : n // 2 + 1]
         return (values - middle) @ coefficients.T + self.mass * middle, np.ones(n)
 
@@ -266,12 +265,6 @@ def median_profile(cumulative: jax.Array, total: jax.Array) -> jax.Array:
     noise = _ROUNDING / 2 * jnp.finfo(half.dtype).eps * half
     reached, passed = cumulative >= half - noise, cumulative > half + noise
     return (reached.astype(half.dtype) + passed.astype(half.dtype)) / 2
-
-
-def _left_out_coefficients(statistic: OrderStatistic, n: int) -> np.ndarray:
-    """Return the coefficients (n, n) of the sorted values of a sample without each of them."""
-    with jax.ensure_compile_time_eval(), jax.enable_x64(True):
-        return np.asarray(jax.vmap(statistic.coefficients)(1.0 - jnp.eye(n)))
 
 
 class QuantileStatistic(OrderStatistic):
@@ -292,17 +285,17 @@ class QuantileStatistic(OrderStatistic):
         """Probability of the quantile as a number on the host."""
         return float(self.q)
 
-    def left_out(self, values: Any) -> tuple[Any, np.ndarray]:
+    def left_out(self, values: Any) -> tuple[Any, Any]:
         """Return the three values (..., 3) that occur: the rank left out lies below, at or above the quantile."""
         xp, n = namespace(values), values.shape[-1]
-        h = (n - 2) * float(self.q)
-        lo = min(math.floor(h + 1e-9), max(n - 3, 0))
-        f = h - lo
         if n < 3:
             return values[..., ::-1], np.ones(2)
-        a, b, c = (values[..., lo + i] for i in range(3))
+        h = (n - 2) * xp.asarray(self.q, float)
+        lo = xp.minimum(xp.floor(h + 1e-9), n - 3.0)
+        f, place = h - lo, lo.astype(np.int32)
+        a, b, c = (values[..., place + i] for i in range(3))
         found = xp.stack([(1 - f) * b + f * c, (1 - f) * a + f * c, (1 - f) * a + f * b], axis=-1)
-        return found, np.array([lo + 1.0, 1.0, n - 2.0 - lo])
+        return found, xp.stack([lo + 1.0, xp.ones_like(lo), n - 2.0 - lo])
 
 
 class ValueOrderStatistic(OrderStatistic):

@@ -1,0 +1,153 @@
+"""Programs of coverage cells lowered for accelerators that are not at hand, and held against the road of a CPU."""
+
+import functools
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxci.coverage import cell as cells
+from jaxci.coverage.cell import Banks, Cell, Simulation
+from jaxci.distributions import Cells, EmpiricalTargets, LogitKDE, Parametric, Truth
+from jaxci.inference.sharding import Spread
+from jaxci.intervals.concentration import ConcentrationMethod
+from jaxci.intervals.registry import METHODS
+from jaxci.resampling.bank import Bootstrap
+from jaxci.statistics import Quantile, RocAuc, WeightedFunction
+from jaxci.statistics.registry import METRICS
+
+N, B, R, G = 16, 63, 6, 2
+PLATFORMS = ("cuda", "tpu")
+
+
+def weighted_mean(x, weights):
+    return jnp.sum(x * weights) / jnp.sum(weights)
+
+
+def table(k):
+    return Cells(np.random.default_rng(k).random((k, k)) + 2 * np.eye(k))
+
+
+def scores(k):
+    labels = np.arange(40) % k
+    logits = np.random.default_rng(k).normal(size=(40, k)) + 1.5 * np.eye(k)[labels]
+    return LogitKDE.fit(logits[:, 1] - logits[:, 0] if k == 2 else logits, labels)
+
+
+def targets():
+    y, noise = np.random.default_rng(0).normal(size=(2, 40))
+    return EmpiricalTargets(y, y + noise / 2)
+
+
+def named(*names):
+    return {name: METRICS[name] for name in names}
+
+
+VALUES = Parametric("beta", {"a": 8, "b": 2})
+KINDS = {
+    "means and moments": (VALUES, {**named("mean", "std"), "own": WeightedFunction(weighted_mean)}),
+    "order statistics": (VALUES, {**named("median", "iqr", "trimmed_mean"), "quantile": Quantile(0.7)}),
+    "targets": (targets(), named("root_mean_squared_error", "r2", "pearsonr", "spearmanr")),
+    "tables, K = 2": (table(2), named("accuracy", "precision", "matthews_corrcoef")),
+    "tables, K = 4": (table(4), named("balanced_accuracy", "f1_macro", "matthews_corrcoef")),
+    "ranks, K = 2": (
+        scores(2),
+        {**named("roc_auc", "average_precision", "expected_calibration_error"), "partial": RocAuc(max_fpr=0.2)},
+    ),
+    "ranks, K = 4": (
+        scores(4),
+        named("roc_auc_ovr", "roc_auc_ovo", "roc_auc_micro", "average_precision_macro", "average_precision_micro"),
+    ),
+}
+FOREIGN = re.compile(r"custom_call|infeed|outfeed|stablehlo\.(?:send|recv)|memory_kind|pinned_host|annotate_device")
+"""What is no plain computation on the device: calls of Python or of a library, and traffic with the host."""
+
+
+EVERY = [cls(0.0, 1.0) if issubclass(cls, ConcentrationMethod) else cls() for cls in METHODS.values()]
+
+
+def cell_of(kind, names=None, n_replications=R):
+    law, statistics = KINDS[kind]
+    return Cell(law, N, {k: statistics[k] for k in names or statistics}, EVERY, (0.8,), n_replications, B, G)
+
+
+def simulation_of(cell, truth=0.5):
+    return Simulation.of(cell, {name: Truth(truth, 0.0, "assumed") for name in cell.statistics})
+
+
+def exported(function, *arguments):
+    """Lower ``function`` for all platforms at once."""
+    return jax.export.export(jax.jit(function), platforms=PLATFORMS)(*arguments)
+
+
+def foreign(program):
+    return sorted(set(FOREIGN.findall(program.mlir_module())))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_cell_is_one_program_of_accelerators_that_only_counts_leave(kind, float64):
+    simulation = simulation_of(cell_of(kind))
+    assert set(simulation.names) == set(KINDS[kind][1])
+    bank = jax.ShapeDtypeStruct((B + 1, N), jnp.float32)
+    read = exported(simulation.read, bank)
+    fixed = simulation.fixed(jax.random.key(0), jax.eval_shape(simulation.read, bank))
+    whole = exported(
+        functools.partial(cells._counts, **simulation.static), jnp.arange(R, dtype=jnp.int32), simulation.judging(fixed)
+    )
+    for program in (read, whole):
+        assert set(program.platforms) == set(PLATFORMS)
+        assert foreign(program) == []
+    series, statistics = len(simulation.series.judged), len(simulation.names)
+    assert [(x.shape, x.dtype) for x in whole.out_avals] == [((R,), np.int8), ((R,), np.float64)] * series + [
+        ((R,), np.float64)
+    ] * statistics
+
+
+def test_every_method_is_lowered_for_some_statistic():
+    lowered = {method for kind in KINDS for _, method, _ in simulation_of(cell_of(kind)).series.names}
+    assert lowered == set(METHODS)
+
+
+def test_banks_are_programs_of_accelerators(float64):
+    keys = jax.random.key(0), Bootstrap.of(N)
+    counts = exported(functools.partial(cells._bank_counts, n=N, rows=8), jnp.arange(8, dtype=jnp.int32), keys)
+    closed = exported(functools.partial(cells._closed, n=N, n_resamples=B), counts.out_avals[0])
+    assert foreign(counts) == foreign(closed) == []
+    assert closed.out_avals[0].shape == (B + 1, N)
+
+
+def test_a_call_of_the_host_is_found():
+    def calls(x):
+        return jax.pure_callback(np.sin, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+    assert FOREIGN.findall(jax.jit(calls).lower(jnp.ones(3)).as_text()) != []
+
+
+@pytest.mark.parametrize(
+    ("kind", "names", "truth"),
+    [
+        ("means and moments", ["mean"], 0.8),
+        ("order statistics", ["quantile"], 0.87),
+        ("ranks, K = 2", ["roc_auc"], 0.85),
+    ],
+)
+def test_one_program_counts_what_a_program_and_the_host_count(kind, names, truth, float64):
+    cell = cell_of(kind, names, n_replications=40)
+    simulation, key = simulation_of(cell, truth), jax.random.key(5)
+    fixed = simulation.fixed(key, simulation.read(Banks(key).rows(0, N, B, Spread.over())))
+    ids = jnp.arange(40, dtype=jnp.int32)
+    parts, whole = (
+        jax.jit(
+            functools.partial(function, **simulation.static), compiler_options={"xla_backend_optimization_level": 0}
+        )
+        for function in (cells._evidence, cells._counts)
+    )
+    counts, estimates = jax.device_get(whole(ids, simulation.judging(fixed)))
+    expected, expected_estimates = cells._judged(parts(ids, fixed), simulation)
+    for series, one, other in zip(simulation.series.names, counts, expected, strict=True):
+        np.testing.assert_array_equal(one.outcome, other.outcome, str(series))
+        np.testing.assert_allclose(one.width, other.width, rtol=1e-6, err_msg=str(series))
+    np.testing.assert_allclose(estimates, expected_estimates, rtol=1e-12)
+    assert len({tuple(np.bincount(one.outcome, minlength=4)) for one in counts}) > 3
