@@ -20,6 +20,7 @@ from jaxci.statistics.registry import METRICS
 
 N, B, R, G = 16, 63, 6, 2
 PLATFORMS = ("cuda", "tpu")
+QUICK = {"xla_backend_optimization_level": 0}
 
 
 def weighted_mean(x, weights):

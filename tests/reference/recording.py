@@ -495,14 +495,14 @@ def _(seed: int) -> Answers:
 
 QUANTILE_METHODS = (
     "auto",
-    "exact",
+    "order_statistic",
     "exact_randomized",
     "interpolated",
     "asymptotic",
     "semiparametric",
     "semiparametric_resampled",
     "harrell_davis",
-    "normal",
+    "noncentral_t",
 )
 
 
@@ -512,11 +512,11 @@ def _(seed: int) -> Answers:
     for method in QUANTILE_METHODS:
         found[method] = run(RUNS, qs, method=method)
         found[f"{method}, ties, less"] = run(VALUES, 0.3, method=method, alternative="less")
-    found["normal, greater"] = run(RUNS, 0.9, method="normal", alternative="greater", confidence_level=0.9)
+    found["noncentral_t, greater"] = run(RUNS, 0.9, method="noncentral_t", alternative="greater", confidence_level=0.9)
     found["few"] = run(RUNS[:8], 0.1)
     found["clip"] = run(VALUES[:12], 0.95, bounds="clip")
     found["bounds"] = run(VALUES[:12], 0.95, bounds=(0, 1))
-    found["batch"] = run(RUNS.reshape(3, 10), [0.4, 0.5], method="exact")
+    found["batch"] = run(RUNS.reshape(3, 10), [0.4, 0.5], method="order_statistic")
     found["batch, randomized"] = run(RUNS.reshape(3, 10), 0.5, method="exact_randomized")
     return {name: of_quantiles(result) for name, result in found.items()}
 
