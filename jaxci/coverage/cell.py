@@ -42,8 +42,8 @@ BUDGET = 2**29
 """Bytes that the replicates of some data sets may take at a time, where no limit is given."""
 BYTES_PER_REPLICATE = 32
 """Products, their sorted copies and what methods make of them."""
-BANKS_BUDGET = 2**30
-"""Bytes of banks that a study keeps for its next distribution."""
+LEAST = 8
+"""Data sets, at least, that a device holds at a time: products of a few rows round as those of many do, of one not."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -328,10 +328,10 @@ def _parts(cell: Cell, groups: Sequence[int] | None, most: int) -> Iterator[Part
     starts = np.concatenate([[0], np.cumsum(cell.group_sizes())])
     mine = range(len(starts) - 1) if groups is None else groups
     for group in mine:
-        whole = range(int(starts[group]), int(starts[group + 1]), most)
-        for start in whole:
-            end = min(start + most, int(starts[group + 1]))
-            yield Part(group, start, end - start, start == whole[-1])
+        first, size = int(starts[group]), int(starts[group + 1] - starts[group])
+        ends = np.cumsum([len(part) for part in np.array_split(np.arange(size), max(1, -(-size // most)))])
+        for start, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):
+            yield Part(group, first + start, end - start, end == size)
 
 
 def simulate(
@@ -358,7 +358,7 @@ def simulate(
         return tally
     on_host = spread.devices[0].platform == "cpu"
     held = BYTES_PER_REPLICATE * (cell.n_resamples * max(1, len(simulation.reading)) + cell.n)
-    most = max(len(spread.devices), (memory_limit or BUDGET) // held)
+    most = max(LEAST * len(spread.devices), (memory_limit or BUDGET) // held)
     n_groups = len(cell.group_sizes() if groups is None else groups)
     done = 0
 

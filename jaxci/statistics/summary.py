@@ -114,10 +114,14 @@ class SecondMoment(MomentStatistic):
     bounds = (0.0, np.inf)
 
     def prepare(self, sample: Sample) -> Features:
-        """Return powers 1 and 2 of the standardized values."""
+        """Return powers 1 and 2 of the standardized values, whose squares are 1 on average."""
         assert sample.values is not None
         d, _, scale = standardized(sample.values, sample.n)
-        return Features(namespace(d).stack([d, d * d], axis=1), (scale,))
+        xp = namespace(d)
+        size = xp.sqrt(xp.mean(d[: sample.n] ** 2))
+        unit = xp.where(size > 0, size, 1.0)
+        d = d / unit
+        return Features(xp.stack([d, d * d], axis=1), (scale * unit,))
 
     def core(self, prepared: Features, sums: jax.Array) -> jax.Array:
         """Return the variance of the standardized values from the sums (3,) of powers."""
