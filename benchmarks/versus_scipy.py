@@ -21,8 +21,10 @@ from sklearn.metrics import roc_auc_score
 
 import jaxci
 from jaxci.inference.engine import PURPOSE_CELLS
-from jaxci.resampling import engine
+from jaxci.inference.program import of_tables
+from jaxci.inference.replicate import replicate
 from jaxci.statistics.base import Sample
+from jaxci.statistics.layout import Layout
 from jaxci.statistics.registry import METRICS
 
 B = 9_999
@@ -76,10 +78,9 @@ def resampling_stage(n: int, repeats: int) -> float:
     y, p, _ = labels(n)
     sample = Sample(y_true=y.astype(np.int32), y_pred=p.astype(np.int32), n_classes=2)
     with jax.enable_x64(True):
-        items = engine.prepare([METRICS[name] for name in SIX], sample)
-        program = engine.cell_program(items, engine.Layout(n))
+        program, scheme = of_tables([METRICS[name] for name in SIX], sample.confusion, Layout(n))
         key = jax.random.fold_in(jax.random.key(0), PURPOSE_CELLS)
-        return median_time(lambda: engine.replicate(program, key, B), repeats)
+        return median_time(lambda: replicate(program, scheme, key, B), repeats)
 
 
 def cell_rows(repeats: int) -> list[dict]:

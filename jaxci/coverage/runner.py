@@ -94,6 +94,22 @@ class Pace:
             print(file=sys.stderr)
 
 
+def mappings() -> tuple[int, int] | None:
+    """Return the memory mappings of this process and the most it may have; None where the system does not say."""
+    try:
+        used = Path("/proc/self/maps").read_bytes().count(b"\n")
+        return used, int(Path("/proc/sys/vm/max_map_count").read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def few_programs() -> None:
+    """Drop compiled programs when they are many: each takes memory mappings, and XLA crashes where none are left."""
+    counted = mappings()
+    if counted is not None and counted[0] > counted[1] // 2:
+        jax.clear_caches()
+
+
 def run(
     study: Runnable,
     folder: str | Path,
@@ -152,6 +168,7 @@ def run(
     processes.wait("counted what is missing")
     pace = Pace(progress, len(missing))
     for name in missing:
+        few_programs()
         advance = pace.within(name)
         record = study.judged(name, Work(store, processes, spread, memory_limit), advance)
         if record is not None:

@@ -6,7 +6,7 @@ import pytest
 
 import jaxci
 from jaxci import statistics as S
-from jaxci.coverage import GeneralizationStudy, Study, bundled_names, load_study, run_cell
+from jaxci.coverage import GeneralizationStudy, Study, bundled_names, load_study, run_cell, runner
 from jaxci.coverage.results import ColumnTable
 from jaxci.coverage.store import difference, file_name, write_atomically
 from jaxci.coverage.tally import NO_INTERVAL, judged_row
@@ -321,3 +321,14 @@ def test_the_first_difference_is_named():
 def test_names_of_the_rooms_are_public():
     assert jaxci.coverage.Study is Study
     assert jaxci.distributions.Parametric is Parametric
+
+
+def test_a_long_study_drops_programs_and_goes_on(tmp_path, monkeypatch):
+    free = small(n_groups=2).run(tmp_path / "free").columns
+    cleared = []
+    monkeypatch.setattr(runner, "mappings", lambda: (40_000, 65_530))
+    monkeypatch.setattr(runner.jax, "clear_caches", lambda: cleared.append(True))
+    pressed = small(n_groups=2).run(tmp_path / "pressed").columns
+    assert len(cleared) == len(small().cell_names())
+    for name in ("coverage", "mean_width"):
+        np.testing.assert_array_equal(free[name], pressed[name])
