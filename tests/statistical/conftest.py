@@ -6,6 +6,8 @@ written down. Each comparison may raise a false alarm with probability ``FALSE_A
 most ``MOST_COMPARISONS`` comparisons the whole suite stays below one in a thousand.
 """
 
+from pathlib import Path
+
 import pytest
 
 FALSE_ALARM = 1e-6
@@ -19,3 +21,12 @@ MOST_COMPARISONS = 1000
 def false_alarm():
     """Level of one comparison: a p-value below it fails."""
     return FALSE_ALARM
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark what is in this folder: it simulates for many seconds, and runs in a step of its own."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.statistical)
