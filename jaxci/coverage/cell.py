@@ -241,6 +241,12 @@ def _evidence(
     return batch_evidence(fixed.statistics, wanted, samples, fixed.shared, fixed.ranks, fixed.bank, uniform)
 
 
+def _rows_of_evidence(ids: jax.Array, fixed: Fixed, **static: Any) -> list[tuple[Evidence, Accelerations]]:
+    """Return :func:`_evidence` without the statistics: all that is left has an axis over data sets."""
+    nothing: Any = None
+    return [(dataclasses.replace(one, statistic=nothing), rates) for one, rates in _evidence(ids, fixed, **static)]
+
+
 def _counts(
     ids: jax.Array,
     fixed: tuple[Fixed, tuple[Judged, ...], jax.Array],
@@ -385,7 +391,7 @@ def simulate(
             for part in parts:
                 ids = np.arange(part.start, part.start + part.size, dtype=np.int32)
                 if on_host:
-                    found = spread(_evidence, ids, fixed, **simulation.static)
+                    found = spread(_rows_of_evidence, ids, fixed, **simulation.static)
                 else:
                     found = spread(_counts, ids, simulation.judging(fixed), **simulation.static)
                 waiting.append((part, found))  # the device goes on while the host counts the part before
@@ -398,8 +404,10 @@ def simulate(
 
 def _judged(found: Any, simulation: Simulation) -> tuple[list[Outcomes], list[np.ndarray]]:
     """Do on the host what :func:`_counts` does after the evidence."""
-    host = jax.tree.map(np.asarray, found)
-    evidence = [(with_sorted_rows(one), rates) for one, rates in host]
+    evidence = [
+        (with_sorted_rows(dataclasses.replace(one, statistic=statistic)), rates)
+        for (one, rates), statistic in zip(jax.tree.map(np.asarray, found), simulation.statistics, strict=True)
+    ]
     with np.errstate(invalid="ignore", divide="ignore"):
         counts = [
             outcomes(*bounds_of(one, evidence), simulation.targets[one.number]) for one in simulation.series.judged

@@ -170,7 +170,7 @@ class RankWeights:
 
     def distribution(self, ordered: Any) -> RankLaw:
         """Return the laws of the order statistic of ascending values (..., n)."""
-        return RankLaw(ordered, self.cumulative)
+        return RankLaw(ordered, namespace(ordered).broadcast_to(self.cumulative, ordered.shape))
 
 
 @record

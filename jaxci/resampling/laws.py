@@ -192,7 +192,7 @@ class Steps(BootstrapDistribution):
 class RankLaw(Steps):
     """Laws that share one law over the ranks of ascending ``values`` (..., n).
 
-    ``cumulative`` (n,) is the probability of drawing a rank not above each.
+    ``cumulative``, (n,) or (..., n), is the probability of drawing a rank not above each.
     """
 
     values: Any
@@ -205,23 +205,25 @@ class RankLaw(Steps):
 
     @property
     def masses(self) -> Any:
-        """Probability of each rank (n,)."""
+        """Probability of each rank, of the shape of ``cumulative``."""
         xp = namespace(self.cumulative)
-        return xp.diff(self.cumulative, prepend=xp.zeros(1))
+        return xp.diff(self.cumulative, prepend=xp.zeros_like(self.cumulative[..., :1]))
 
     def quantile(self, p: Any) -> Any:
         """Return the smallest value whose distribution function reaches p."""
         xp = namespace(self.values, p)
-        place = xp.searchsorted(self.cumulative, xp.asarray(p) - ROUNDING)
-        found = picked(self.values, xp.minimum(place, self.values.shape[-1] - 1))
+        size = self.values.shape[-1]
+        place = rank(self.cumulative, xp.asarray(p) - ROUNDING, size, through=False)
+        found = picked(self.values, xp.minimum(place, size - 1))
         return xp.where(xp.isnan(p), xp.nan, found)[()]
 
     def share_below(self, value: Any, core: Any = None) -> Any:
         """Return the probability below ``value``, ties half."""
         xp = namespace(self.values, value)
         size = self.values.shape[-1]
-        edges = xp.concatenate([xp.zeros(1), self.cumulative[:-1], xp.ones(1)])
-        below, through = (edges[rank(self.values, value, size, through=through)] for through in (False, True))
+        nothing = xp.zeros_like(self.cumulative[..., :1])
+        edges = xp.concatenate([nothing, self.cumulative[..., :-1], nothing + 1.0], axis=-1)
+        below, through = (picked(edges, rank(self.values, value, size, through=through)) for through in (False, True))
         return xp.where(xp.isnan(value), xp.nan, (below + through) / 2)[()]
 
 

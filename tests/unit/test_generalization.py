@@ -55,7 +55,7 @@ def test_learners_are_named_by_strings_as_on_the_command_line():
     assert named.interval("cv_wald").confidence_interval == given.interval("cv_wald").confidence_interval
     for text, message in (
         ("rigde", "no learner 'rigde': did you mean 'ridge'"),
-        ("ridge:alfa=1", "no field 'alfa'"),
+        ("ridge:alfa=1", "no key 'alfa': did you mean 'alpha'"),
         ("ridge:alpha", "must be written NAME or NAME:field=value:...; got 'ridge:alpha'"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -129,7 +129,7 @@ def test_bad_input_is_refused(change, message):
 
 def test_what_is_no_learner_is_refused():
     with pytest.raises(TypeError, match=r"inducer must be of jaxci\.inducers"):
-        jaxci.generalization_interval("ridge", *regression())
+        jaxci.generalization_interval(Ridge, *regression())
     with pytest.raises(ValueError, match="y must hold at least 2 classes"):
         jaxci.generalization_interval(Logistic(), regression()[0], np.ones(60))
 
