@@ -56,9 +56,10 @@ def picked(rows: Any, places: Any) -> Any:
 def rank(rows: Any, value: Any, count: Any, *, through: bool) -> Any:
     """Count the entries below ``value`` (or not above it, ``through``) among the first ``count`` of ascending rows."""
     xp = namespace(rows, value)
-    if xp is np and rows.ndim == 1:  # one data set on the host
-        return np.minimum(np.searchsorted(rows, value, "right" if through else "left"), count)
     shape = np.broadcast_shapes(rows.shape[:-1], np.shape(value))
+    if xp is np and rows.size == rows.shape[-1]:  # one data set on the host
+        found = np.searchsorted(rows.reshape(-1), value, "right" if through else "left")
+        return np.broadcast_to(np.minimum(found, count), shape)
 
     def step(state: tuple[Any, Any]) -> tuple[Any, Any]:
         low, high = state
