@@ -36,6 +36,18 @@ def blocks() -> list[Block]:
     ]
 
 
+NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
+
+
+class Checker(doctest.OutputChecker):
+    """Compares what was printed, numbers to a relative 1e-12: processors differ in the last digits of a float64."""
+
+    def check_output(self, want: str, got: str, optionflags: int) -> bool:
+        wanted, found = ([float(number) for number in NUMBER.findall(text)] for text in (want, got))
+        words = (NUMBER.sub("#", text) for text in (want, got))
+        return found == pytest.approx(wanted, rel=1e-12, abs=0) and super().check_output(*words, optionflags)
+
+
 def test_python_blocks_run_and_print_what_stands_below(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "readme"}
@@ -45,7 +57,7 @@ def test_python_blocks_run_and_print_what_stands_below(tmp_path, monkeypatch):
         if block.code.startswith(">>>"):
             example = doctest.DocTestParser().get_doctest(block.code, names, "README", str(README), 0)
             told: list[str] = []
-            runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+            runner = doctest.DocTestRunner(Checker(), optionflags=doctest.NORMALIZE_WHITESPACE)
             runner.run(example, out=told.append, clear_globs=False)
             assert not told, "".join(told)
             names.update(example.globs)
