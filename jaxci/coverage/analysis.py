@@ -1,4 +1,4 @@
-"""Analysis of a coverage study: convergence pace, required sizes, comparisons, quartiles, failures.
+"""Analysis of a coverage study: convergence pace, required sizes, comparisons, averages, quartiles, failures.
 
 Every function reads a column table: a dict of one-dimensional arrays of one length, one row a
 judged cell. Every function returns such a table.
@@ -14,6 +14,7 @@ import numpy as np
 
 from jaxci.checks import check_choice, check_count, check_number, shown
 from jaxci.coverage.permutation import label_test, sign_flip_test
+from jaxci.coverage.tally import group_error
 
 Columns = dict[str, np.ndarray]
 
@@ -224,6 +225,60 @@ def quartiles(columns: Columns, *, by: Sequence[str] = GROUP) -> Columns:
         three = np.array([three_quartiles(columns[name][rows]) for rows in found.values()]).reshape(-1, 3)
         out |= {f"{name}_{part}": three[:, j] for j, part in enumerate(("q1", "median", "q3"))}
     return out
+
+
+def averages(columns: Columns, *, by: Sequence[str] = GROUP) -> Columns:
+    """Average coverage and mean width over instances (distributions), with the Monte-Carlo error of the coverage.
+
+    Instances that share banks of resamples err together. So the error is that of the mean over instances in
+    every group of data sets, from its variance between groups; a coverage that is computed adds none.
+
+    Parameters
+    ----------
+    columns : dict of str to (rows,) array
+    by : sequence of str
+        Columns held fixed; tags may be among them.
+
+    Returns
+    -------
+    dict of str to (groups,) array
+        The columns ``by``, ``instances``, ``coverage``, ``coverage_error`` and ``mean_width``. Instances without
+        intervals are left out; NaN where there is nothing else. With one group of data sets the error is the
+        mean of those of the instances, which is an upper bound.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, or instances have different groups.
+    """
+    require(columns, ("coverage", "coverage_error", "mean_width", "covered_by_group"))
+    require(columns, by, "by")
+    found = groups(columns, by)
+    table: dict[str, list[float]] = {"coverage": [], "coverage_error": [], "mean_width": []}
+    instances = []
+    for rows in found.values():
+        known = rows[~np.isnan(columns["coverage"][rows])]
+        instances.append(len(known))
+        table["coverage"].append(float(columns["coverage"][known].mean()) if known.size else np.nan)
+        table["mean_width"].append(float(columns["mean_width"][known].mean()) if known.size else np.nan)
+        table["coverage_error"].append(_error_of_mean(columns, known))
+    return _table(by, list(found), instances=instances, **table)
+
+
+def _error_of_mean(columns: Columns, rows: np.ndarray) -> float:
+    """Return the standard error of the mean coverage of ``rows``, from its variance between groups."""
+    if rows.size == 0:
+        return np.nan
+    texts = [text for text in columns["covered_by_group"][rows].tolist() if text]
+    if not texts:
+        return float(columns["coverage_error"][rows].mean())
+    shares = [[tuple(map(int, part.split("/"))) for part in text.split()] for text in texts]
+    if len({tuple(size for _, size in row) for row in shares}) > 1:
+        raise ValueError("covered_by_group must have the same groups of data sets in all rows that are averaged")
+    sizes = np.array([size for _, size in shares[0]])
+    if len(sizes) == 1:
+        return float(columns["coverage_error"][rows].mean())
+    return group_error(np.array(shares)[:, :, 0].sum(axis=0) / len(rows), sizes)
 
 
 def three_quartiles(values: np.ndarray) -> np.ndarray:

@@ -13,7 +13,6 @@ import itertools
 import math
 import operator
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -21,6 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxci.coverage.banks import Banks
 from jaxci.coverage.enumeration import behaviour_of_proportion, enumerable, enumerated
 from jaxci.coverage.tally import Behaviour, CellResult, Judgement, Outcomes, Tally, labelled, outcomes
 from jaxci.distributions import Distribution, Truth, as_distribution, truth
@@ -30,14 +30,12 @@ from jaxci.inference.sharding import Spread
 from jaxci.intervals.base import Evidence, Method, NoInterval, Tails, tails
 from jaxci.intervals.registry import method_by_name
 from jaxci.records import record, static
-from jaxci.resampling.bank import Bootstrap, replicate_keys
+from jaxci.resampling.bank import replicate_keys
 from jaxci.resampling.exact_order import QuantileWeights, RankWeights
 from jaxci.statistics.base import Bank, MomentStatistic, Statistic, has_fixed_trials
 from jaxci.statistics.summary import Variance
 
 PURPOSE_DATA, PURPOSE_BANK, PURPOSE_TRUTH, PURPOSE_CHOICE = 0, 1, 2, 3
-BLOCK = 2**17
-"""Draws of a bank made together: they stay in a CPU's cache."""
 BUDGET = 2**29
 """Bytes that the replicates of some data sets may take at a time, where no limit is given."""
 BYTES_PER_REPLICATE = 32
@@ -264,54 +262,6 @@ def _counts(
     return counts, [one.estimate for one, _ in evidence]
 
 
-class Banks:
-    """Banks of a cell's groups: counts of every resample, and a last row of ones.
-
-    The bank of group g depends on the key, n, B and g. Where cells share a key, a later one finds the banks of an
-    earlier one; those used least recently are given up beyond ``budget`` bytes.
-    """
-
-    def __init__(self, key: jax.Array, budget: int = 0):
-        self.key, self.budget = key, budget
-        self._kept: OrderedDict[tuple[int, int, int], jax.Array] = OrderedDict()
-
-    def rows(self, group: int, n: int, n_resamples: int, spread: Spread) -> jax.Array:
-        """Return the bank (B + 1, n) of a group in float32."""
-        name = (n, n_resamples, group)
-        if name in self._kept:
-            self._kept.move_to_end(name)
-            return _widened(self._kept[name])
-        own = jax.random.fold_in(self.key, group)
-        rows = max(1, BLOCK // n)
-        starts = jnp.arange(-(-n_resamples // rows), dtype=jnp.int32) * rows
-        counts = spread(_bank_counts, starts, (own, Bootstrap.of(n)), n=n, rows=rows)
-        bank = _closed(counts, n=n, n_resamples=n_resamples)
-        size = (n_resamples + 1) * n
-        if size <= self.budget:
-            while self._kept and (len(self._kept) + 1) * size > self.budget:
-                self._kept.popitem(last=False)
-            self._kept[name] = bank.astype(jnp.uint8)  # no count of a bank of any use reaches 256
-        return bank
-
-
-_widened = jax.jit(lambda bank: bank.astype(jnp.float32))
-
-
-def _bank_counts(starts: jax.Array, shared: tuple[jax.Array, Bootstrap], *, n: int, rows: int) -> jax.Array:
-    key, scheme = shared
-
-    def block(start: jax.Array) -> jax.Array:
-        return scheme.counts(key, start + jnp.arange(rows, dtype=jnp.int32))[:, :n]
-
-    return jax.lax.map(block, starts)
-
-
-@functools.partial(jax.jit, static_argnames=("n", "n_resamples"))
-def _closed(counts: jax.Array, *, n: int, n_resamples: int) -> jax.Array:
-    counts = counts.reshape(-1, n)[:n_resamples].astype(jnp.float32)
-    return jnp.concatenate([counts, jnp.ones((1, n), jnp.float32)])
-
-
 @functools.partial(jax.jit, static_argnames=("which", "whole"))
 def _read(
     statistics: tuple[Statistic, ...], rows: jax.Array, *, which: tuple[int, ...], whole: bool
@@ -353,7 +303,7 @@ def simulate(
 ) -> Tally:
     """Simulate some groups of a cell, all by default; statistics without a known truth are left out.
 
-    Draws of data set r depend on ``key`` and r alone, the bank of group g on ``banks`` (``key`` by default) and g.
+    Draws of data set r depend on ``key`` and r alone, the bank of group g on ``banks`` (``key`` by default), n and g.
     The replicates of no more data sets than fit ``memory_limit`` bytes are held at a time.
     Cost: G banks of B n draws, R B n multiply-adds a linear statistic, and sorting R rows of B.
     """

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import jax
 import numpy as np
 
+from jaxci.coverage.banks import Banks
 from jaxci.coverage.store import Store, write_atomically
 from jaxci.inference.sharding import Spread
 
@@ -39,12 +40,16 @@ class Processes:
 
 @dataclasses.dataclass(frozen=True)
 class Work:
-    """Where and with what a study is run: its folder, the processes, the devices of this one, a memory budget."""
+    """Where and with what a study is run.
+
+    Its folder, the processes, the devices of this one, a memory budget, and the banks that its cells share, if any.
+    """
 
     store: Store
     processes: Processes
     spread: Spread
     memory_limit: int | None
+    banks: Banks | None = None
 
     def gather(self, name: str, arrays: Mapping[str, np.ndarray] | None) -> list[dict[str, np.ndarray]]:
         """Return what all processes counted in the cell ``name``, in their order; nothing but in the first.

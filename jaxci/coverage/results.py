@@ -150,6 +150,10 @@ class StudyResults(Printable):
         found = analysis.compare(self.columns, self.tags, by=by, value=value, paired=paired, within=within, **options)
         return ColumnTable(found)
 
+    def averages(self, *, by: tuple[str, ...] = ("statistic", "method", "level", "n")) -> ColumnTable:
+        """Mean coverage over distributions, with its error; see :func:`jaxci.coverage.analysis.averages`."""
+        return ColumnTable(analysis.averages(self.columns, by=by))
+
     def quartiles(self, *, by: tuple[str, ...] = ("statistic", "method", "level", "n")) -> ColumnTable:
         """Median and quartiles over distributions; see :func:`jaxci.coverage.analysis.quartiles`."""
         return ColumnTable(analysis.quartiles(self.columns, by=by))

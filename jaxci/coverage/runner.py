@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import jax
 
 from jaxci.checks import check_count
+from jaxci.coverage.banks import Banks
 from jaxci.coverage.processes import Processes, Work
 from jaxci.coverage.results import StudyResults, as_columns
 from jaxci.coverage.store import Store, write_atomically
@@ -38,6 +39,14 @@ class Runnable(abc.ABC):
     @abc.abstractmethod
     def judged(self, name: str, work: Work, progress: Callable[[int, int], None]) -> dict[str, Any] | None:
         """Return the record of a cell: ``rows`` and ``seconds``; None from all processes but the first."""
+
+    def banks(self) -> Banks | None:
+        """Return the banks that cells share: none."""
+        return None
+
+    def in_order(self, names: Sequence[str]) -> list[str]:
+        """Return cells in the order in which they are run."""
+        return list(names)
 
     def save(self, path: str | Path) -> None:
         """Write the study to a TOML file."""
@@ -164,13 +173,13 @@ def run(
         processes.wait("opened")
         store = Store.opened(folder, study.to_dict(), create=False)
     names = study.cell_names()
-    missing = [name for name in names if not store.has(name)]
+    missing = study.in_order([name for name in names if not store.has(name)])
     processes.wait("counted what is missing")
-    pace = Pace(progress, len(missing))
+    pace, work = Pace(progress, len(missing)), Work(store, processes, spread, memory_limit, study.banks())
     for name in missing:
         few_programs()
         advance = pace.within(name)
-        record = study.judged(name, Work(store, processes, spread, memory_limit), advance)
+        record = study.judged(name, work, advance)
         if record is not None:
             store.write(name, record)
         advance(1, 1)

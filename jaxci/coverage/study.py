@@ -14,7 +14,8 @@ import jax
 
 from jaxci import statistics as statistics_room
 from jaxci.checks import check_confidence_level, check_count, check_distinct, nearest, shown
-from jaxci.coverage.cell import Cell, cell_truths, judge, simulate
+from jaxci.coverage.banks import KEPT, Banks
+from jaxci.coverage.cell import PURPOSE_BANK, Cell, cell_truths, judge, simulate
 from jaxci.coverage.processes import Work
 from jaxci.coverage.runner import Runnable
 from jaxci.coverage.store import Store
@@ -61,6 +62,10 @@ class Study(Runnable):
         leave coverage unbiased; they add variance that means do not show, the trimmed mean shows
         at G = 1 (1.8 times) and medians show strongly (14 to 18 times); at 64 groups it is about
         1.2 times. The Monte-Carlo error reported comes from the groups, so it includes this.
+    share_banks : bool
+        All cells of one n read the banks of the study, drawn once and kept as far as they fit: banks
+        depend on n and the group alone. Cells of one n are then not independent, as their rows
+        ``covered_by_group`` tell; :meth:`StudyResults.averages` heeds it. Otherwise every cell draws its own.
     seed : int
     name : str
     tags : dict of str to dict, optional
@@ -82,6 +87,7 @@ class Study(Runnable):
     n_replications: int = 10_000
     n_resamples: int = 9_999
     n_groups: int = 80
+    share_banks: bool = True
     seed: int = 0
     name: str = "study"
     tags: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
@@ -103,6 +109,8 @@ class Study(Runnable):
         keep("levels", tuple(sorted({check_confidence_level(level) for level in levels})))
         for field, least in (("n_replications", 2), ("n_resamples", 1), ("n_groups", 1), ("seed", 0)):
             keep(field, check_count(field, getattr(self, field), least))
+        if not isinstance(self.share_banks, bool):
+            raise ValueError(f"share_banks must be True or False; got {shown(self.share_banks)}")
         keep("tags", {str(k): dict(v) for k, v in dict(self.tags).items()})
         for tagged in self.tags:
             if tagged not in self.distributions:
@@ -162,6 +170,7 @@ class Study(Runnable):
             "n_replications": self.n_replications,
             "n_resamples": self.n_resamples,
             "n_groups": self.n_groups,
+            "share_banks": self.share_banks,
             "seed": self.seed,
             "tags": {k: dict(v) for k, v in self.tags.items()},
             "distributions": {k: _described(v) for k, v in self.distributions.items()},
@@ -205,6 +214,15 @@ class Study(Runnable):
         """JAX key of a cell, or of a distribution: from the seed and the name alone."""
         return jax.random.fold_in(jax.random.key(self.seed, impl="threefry2x32"), zlib.crc32(name.encode()))
 
+    def banks(self) -> Banks | None:
+        """Return the banks that all cells of one n share, if they do."""
+        return Banks(jax.random.fold_in(self.key("banks"), PURPOSE_BANK), KEPT) if self.share_banks else None
+
+    def in_order(self, names: Sequence[str]) -> list[str]:
+        """Return cells by their n: those of one n share banks."""
+        places = self._places()
+        return sorted(names, key=lambda name: places[name][1])
+
     def judged(self, name: str, work: Work, progress: Callable[[int, int], None]) -> dict[str, Any] | None:
         """Simulate one cell; the first of several processes returns its record, the others None."""
         store, processes, spread = work.store, work.processes, work.spread
@@ -214,7 +232,14 @@ class Study(Runnable):
         truths = self._truths(distribution, store)
         mine = processes.mine(range(len(cell.group_sizes())))
         tally = simulate(
-            cell, self.key(name), truths, groups=mine, spread=spread, memory_limit=work.memory_limit, progress=progress
+            cell,
+            self.key(name),
+            truths,
+            banks=work.banks,
+            groups=mine,
+            spread=spread,
+            memory_limit=work.memory_limit,
+            progress=progress,
         )
         parts = work.gather(name, tally.to_arrays())
         if processes.index > 0:

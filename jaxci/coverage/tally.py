@@ -47,6 +47,9 @@ class Judgement:
         is one truth.
     label : str
         How the method prints among those of its study.
+    by_group : (2, G) array or None
+        Data sets of every group whose interval holds the truth, and all of the group; None where the
+        coverage is computed without simulation.
     """
 
     statistic: str
@@ -61,6 +64,7 @@ class Judgement:
     median_width: float
     relative_width: float
     label: str
+    by_group: np.ndarray | None = None
 
     @property
     def status(self) -> str:
@@ -68,9 +72,12 @@ class Judgement:
         return NO_INTERVAL if self.invalid == 1 else ""
 
     def row(self) -> dict[str, Any]:
-        """Return plain values by the names of columns; the method by its label."""
+        """Return plain values by the names of columns; the method by its label, the groups as a text of fractions."""
         out = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)} | {"status": self.status}
-        return out | {"method": out.pop("label")}
+        groups = [] if self.by_group is None else self.by_group.T.tolist()
+        text = " ".join(f"{covered}/{size}" for covered, size in groups)
+        del out["by_group"]
+        return out | {"method": out.pop("label"), "covered_by_group": text}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -244,6 +251,7 @@ class Tally:
             float(np.median(finite)) if finite.size else math.nan,
             mean / interdecile if interdecile > 0 else math.nan,
             label,
+            np.stack([counts[:, 0], counts.sum(axis=1)]) if exists else None,
         )
 
 

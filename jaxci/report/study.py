@@ -18,6 +18,7 @@ from jaxci.coverage.analysis import (
     SERIES,
     Columns,
     StudyTable,
+    averages,
     convergence_pace,
     failures,
     groups,
@@ -89,6 +90,7 @@ def report(results: StudyTable, path: str | os.PathLike[str]) -> pathlib.Path:
         ("Design", _design(columns, design)),
         ("Coverage and width against n", "".join(pictures[:2])),
         ("Coverage by instance", "".join(pictures[2:3]) + _each_distribution(columns)),
+        ("Mean coverage over distributions", _averages(columns, results.tags)),
         ("Quartiles over distributions", _quartiles(columns, results.tags)),
         ("Sample size needed", _sizes(columns, results.tags)),
         ("Convergence pace", "".join(pictures[3:4]) + _pace(columns, results.tags)),
@@ -170,6 +172,14 @@ def _quartiles(columns: Columns, tags: Sequence[str]) -> str:
     by = (*_metric(tags), "statistic", "method", "level", "n")
     names = [f"{value}_{part}" for value in ("coverage", "mean_width") for part in ("q1", "median", "q3")]
     return _listing(quartiles(columns, by=by), _named([*by, "instances", *names]))
+
+
+def _averages(columns: Columns, tags: Sequence[str]) -> str:
+    if "covered_by_group" not in columns:
+        return ""
+    by = (*_metric(tags), "statistic", "method", "level", "n")
+    told = _said("The error heeds that distributions share resamples: it comes from the variance between groups.")
+    return told + _listing(averages(columns, by=by), _named([*by, "instances", "coverage", "coverage_error"]))
 
 
 def _each_distribution(columns: Columns) -> str:

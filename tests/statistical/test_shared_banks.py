@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxci.coverage import Cell, run_cell
+from jaxci.coverage import Cell, Study, run_cell
 from jaxci.distributions import Parametric, Truth
 from jaxci.statistics import Mean, Median, TrimmedMean
 
@@ -74,3 +74,31 @@ def test_the_reported_error_is_that_of_repeated_studies(false_alarm):
     assert law.ppf(false_alarm / 2) < between / reported < law.isf(false_alarm / 2)
     plain = np.mean([j.coverage * (1 - j.coverage) for j in found]) / 1_600
     assert reported > 1.2 * plain
+
+
+def test_the_error_of_an_average_over_distributions_that_share_banks_is_that_of_repeated_studies(tmp_path, false_alarm):
+    """The trimmed means of eight equal laws err together, and errors taken as independent say far too little."""
+    repeats, groups, laws = 60, 4, 8
+    reported, independent, found = [], [], []
+    for r in range(repeats):
+        twins = {f"law {i}": Parametric("norm", {}) for i in range(laws)}
+        study = Study(
+            twins,
+            ["median"],
+            ["percentile"],
+            [21],
+            [0.8],
+            n_replications=1_600,
+            n_resamples=19,
+            n_groups=groups,
+            seed=r,
+        )
+        results = study.run(tmp_path / str(r))
+        average = results.averages()
+        found.append(average["coverage"][0])
+        reported.append(average["coverage_error"][0] ** 2)
+        independent.append(np.mean(results.columns["coverage_error"] ** 2) / laws)
+    between = np.var(found, ddof=1)
+    law = stats.f(repeats - 1, repeats * (groups - 1))
+    assert law.ppf(false_alarm / 2) < between / np.mean(reported) < law.isf(false_alarm / 2)
+    assert between / np.mean(independent) > law.isf(false_alarm / 2)

@@ -6,7 +6,7 @@ import pytest
 
 import jaxci
 from jaxci import statistics as S
-from jaxci.coverage import GeneralizationStudy, Study, bundled_names, load_study, run_cell, runner
+from jaxci.coverage import GeneralizationStudy, Study, banks, bundled_names, load_study, run_cell, runner
 from jaxci.coverage.results import ColumnTable
 from jaxci.coverage.store import difference, file_name, write_atomically
 from jaxci.coverage.tally import NO_INTERVAL, judged_row
@@ -80,7 +80,7 @@ def test_run_writes_cells_once_and_resumes(tmp_path, monkeypatch):
     whole = study.run(tmp_path / "whole")
     assert whole.n_done == whole.n_cells == 4
     calls = []
-    halfway = {"beta(8,2), n=10", "table, n=20"}
+    halfway = {"beta(8,2), n=10", "beta(8,2), n=20"}
     original = Study.judged
 
     def dying(self, name, work, progress):
@@ -92,7 +92,7 @@ def test_run_writes_cells_once_and_resumes(tmp_path, monkeypatch):
     monkeypatch.setattr(Study, "judged", dying)
     with pytest.raises(KeyboardInterrupt):
         study.run(tmp_path / "broken")
-    assert calls == ["beta(8,2), n=10", "beta(8,2), n=20"]
+    assert calls == ["beta(8,2), n=10", "table, n=10"]
     monkeypatch.setattr(Study, "judged", original)
     resumed = study.run(tmp_path / "broken")
     for name, column in whole.columns.items():
@@ -142,6 +142,41 @@ def test_a_cell_depends_on_its_name_alone(tmp_path):
     same = both[both["distribution"] == "beta(8,2)"].reset_index(drop=True)
     np.testing.assert_array_equal(same["coverage"], one["coverage"])
     np.testing.assert_array_equal(same["mean_width"], one["mean_width"])
+
+
+def test_cells_of_one_n_read_the_same_banks_whatever_is_run_before(tmp_path, monkeypatch):
+    """Banks belong to the study: a cell that is run again alone, or with none of them kept, has the same row."""
+    twins = {"one": LAWS["beta(8,2)"], "two": LAWS["beta(8,2)"]}
+    study = small(distributions=twins, statistics=["median"], methods=["percentile"])
+    drawn = []
+    monkeypatch.setattr(banks, "_closed", lambda *a, closed=banks._closed, **k: drawn.append(k["n"]) or closed(*a, **k))
+    all_cells = study.run(tmp_path / "all")
+    assert drawn == [10] * 4 + [20] * 4  # by n, four groups each, for both distributions
+    next((tmp_path / "all" / "cells").glob("two_n=10-*")).unlink()
+    again = study.run(tmp_path / "all")
+    monkeypatch.setattr("jaxci.coverage.study.KEPT", 0)
+    unkept = study.run(tmp_path / "unkept")
+    apart = small(distributions=twins, statistics=["median"], methods=["percentile"], share_banks=False).run(
+        tmp_path / "apart"
+    )
+    for found in (again, unkept):
+        for name in all_cells.columns:
+            np.testing.assert_array_equal(all_cells.columns[name], found.columns[name])
+    np.testing.assert_array_equal(all_cells.columns["bias"], apart.columns["bias"])  # the same data
+    assert (all_cells.columns["covered_by_group"] != apart.columns["covered_by_group"]).any()
+
+
+def test_rows_hold_what_every_group_counted(tmp_path):
+    columns = small(sample_sizes=[10]).run(tmp_path).columns
+    wanted = ("covered_by_group", "coverage", "coverage_error", "statistic")
+    for text, coverage, error, statistic in zip(*(columns[name].tolist() for name in wanted), strict=True):
+        assert (text == "") == (statistic == "accuracy")  # enumerated
+        if text:
+            counts = np.array([part.split("/") for part in text.split()], int)
+            assert counts.shape == (4, 2)
+            assert counts[:, 1].tolist() == [10] * 4
+            assert counts[:, 0].sum() / 40 == pytest.approx(coverage, rel=1e-12)
+            assert np.std(counts[:, 0] / 10, ddof=1) / 2 == pytest.approx(error, rel=1e-12, abs=1e-15)
 
 
 def test_memory_limit_does_not_change_a_result(tmp_path):

@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from jaxci.coverage.analysis import compare, convergence_pace, failures, quartiles, required_n
+from jaxci.coverage.analysis import averages, compare, convergence_pace, failures, quartiles, required_n
 from jaxci.coverage.permutation import label_test, sign_flip_test
 
 
@@ -232,3 +232,38 @@ def test_failures_lie_below_the_lower_fence_of_their_group():
     q1, q3 = np.quantile(values, [0.25, 0.75])
     assert found["distribution"].tolist() == ["d6"]
     assert found["fence"][0] == pytest.approx(q1 - 1.5 * (q3 - q1))
+
+
+def test_averages_err_as_groups_that_share_banks_do():
+    """Two instances that err together have the error of one; two that err against each other have none."""
+    columns = table({"a": {10: 0.9}, "b": {10: 0.8}, "c": {10: 0.8}, "d": {20: 0.7}, "e": {30: np.nan}})
+    columns["covered_by_group"] = np.array(["10/10 8/10", "9/10 7/10", "7/10 9/10", "", ""])
+    columns["coverage_error"] = np.array([0.1, 0.1, 0.1, 0.0, np.nan])
+    together, against = (averages({k: v[rows] for k, v in columns.items()}) for rows in ([0, 1], [0, 2]))
+    assert together["coverage"] == pytest.approx([0.85])
+    assert together["coverage_error"] == pytest.approx([0.1])
+    assert against["coverage_error"] == pytest.approx([0.0])
+    found = averages(columns)
+    assert found["instances"].tolist() == [3, 1, 0]
+    np.testing.assert_allclose(found["coverage"], [2.5 / 3, 0.7, np.nan])
+    means = np.array([10 + 9 + 7, 8 + 7 + 9]) / 30
+    np.testing.assert_allclose(found["coverage_error"], [np.std(means, ddof=1) / np.sqrt(2), 0.0, np.nan])
+
+
+def test_what_is_computed_adds_no_error_to_an_average():
+    columns = table({"a": {10: 0.9}, "b": {10: 0.95}})
+    columns |= {"covered_by_group": np.array(["10/10 8/10", ""]), "coverage_error": np.array([0.1, 0.0])}
+    assert averages(columns)["coverage_error"] == pytest.approx([0.05])
+
+
+def test_one_group_gives_the_bound_of_errors_that_go_together():
+    columns = table({"a": {10: 0.9}, "b": {10: 0.8}})
+    columns |= {"covered_by_group": np.array(["9/10", "8/10"]), "coverage_error": np.array([0.1, 0.2])}
+    assert averages(columns)["coverage_error"] == pytest.approx([0.15])
+
+
+def test_averages_of_other_groups_are_refused():
+    columns = table({"a": {10: 0.9}, "b": {10: 0.8}})
+    columns |= {"covered_by_group": np.array(["9/10 9/10", "8/10 4/5"]), "coverage_error": np.array([0.1, 0.2])}
+    with pytest.raises(ValueError, match="covered_by_group must have the same groups"):
+        averages(columns)
