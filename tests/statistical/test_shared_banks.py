@@ -84,9 +84,9 @@ def test_the_error_of_an_average_over_distributions_that_share_banks_is_that_of_
         twins = {f"law {i}": Parametric("norm", {}) for i in range(laws)}
         study = Study(
             twins,
-            ["median"],
+            ["trimmed_mean"],
             ["percentile"],
-            [21],
+            [20],
             [0.8],
             n_replications=1_600,
             n_resamples=19,
