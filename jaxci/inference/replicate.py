@@ -41,14 +41,19 @@ class Replicates(NamedTuple):
     """(S, B) whether a class of the sample is absent from the resample"""
 
 
-@functools.partial(jax.jit, static_argnames=("size", "errors"))
-def _chunk(
-    program: Program, scheme: Scheme, key: jax.Array, start: jax.Array, *, size: int, errors: bool
-) -> tuple[jax.Array, jax.Array | None, jax.Array]:
-    ids = start + jnp.arange(size, dtype=jnp.int32)
-    # The data themselves ride along as a last row, so that estimates need no program of their own.
-    whole = jnp.asarray(program.multiplicity)[None, :]
-    bank = Bank.of(jnp.concatenate([scheme.counts(key, ids), whole]))
+@functools.partial(jax.jit, static_argnames="size")
+def _rows(scheme: Scheme, key: jax.Array, start: jax.Array, whole: jax.Array, *, size: int) -> jax.Array:
+    """Return the rows of replicates from number ``start`` on, a program that all statistics share.
+
+    The data themselves, ``whole`` (U,), ride along as a last row, so that estimates need no program of their own.
+    """
+    drawn = scheme.counts(key, start + jnp.arange(size, dtype=jnp.int32))
+    return jnp.concatenate([drawn, jnp.asarray(whole)[None, :]])
+
+
+@functools.partial(jax.jit, static_argnames="errors")
+def _chunk(program: Program, rows: jax.Array, *, errors: bool) -> tuple[jax.Array, jax.Array | None, jax.Array]:
+    bank = Bank.of(rows)
     return (
         program.values(bank),
         program.errors(bank, range(len(program.statistics))) if errors else None,
@@ -121,7 +126,8 @@ def replicate(
 
     def run(start: int) -> tuple[jax.Array, jax.Array | None, jax.Array]:
         with jax.enable_x64(wide):  # a context of the calling thread
-            return jax.block_until_ready(_chunk(program, scheme, key, jnp.int32(start), size=size, errors=errors))
+            rows = _rows(scheme, key, np.int32(start), program.multiplicity, size=size)
+            return jax.block_until_ready(_chunk(program, rows, errors=errors))
 
     waiting = [pool(workers).submit(run, start) for start in range(0, n_resamples, size)]
     parts = []
