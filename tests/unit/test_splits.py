@@ -106,6 +106,7 @@ def test_stratified_folds_keep_shares_and_sizes_within_one(seed):
     assert all((np.abs(used[:, classes == c].sum(axis=1) - (classes == c).sum() / 2) <= 1).all() for c in range(3))
 
 
+@pytest.mark.false_alarm(3e-6)
 def test_subsamples_have_the_stated_size_and_are_even():
     plan = splits.subsampling(10, 0.7, 4000, 3)
     np.testing.assert_array_equal(plan.train_counts.sum(axis=1), 7)
@@ -173,6 +174,7 @@ def test_replace_one_differs_from_its_base_in_one_row(stratify):
     assert splits.replace_one_cv(N, 4, 3).n_fits == 4 + 15 * 3
 
 
+@pytest.mark.false_alarm(2e-5)
 def test_bootstrap_counts():
     plan = splits.bootstrap(N, 400, 8)
     np.testing.assert_array_equal(plan.train_counts.sum(axis=1), N)
