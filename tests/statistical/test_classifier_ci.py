@@ -147,13 +147,20 @@ def test_reversed_weights_of_the_632_estimator_lose_coverage_by_being_narrow():
     # Training accuracies of resampled trees share their rows and vary little; in every repetition that counts.
     assert np.mean(reversed_) < 0.8 * np.mean(swapped)
     assert np.mean(reversed_ < efron) > 0.9
-    # Of 1,000 repetitions (benchmarks/results) it covered 857, and the others 938 and 916; the seed is fixed here.
-    covered = [(one.low <= one.truth) & (one.truth <= one.high) for one in study()]
+    estimates = np.array([one.estimates for one in study()])
+    assert np.all(estimates[:, place["bootstrap_632_reversed"]] > estimates[:, place["oob_t"]])
+
+
+@pytest.mark.false_alarm(3e-4)
+def test_reversed_weights_of_the_632_estimator_cover_least():
+    # Of 1,000 published repetitions they covered 857, the others 938 and 916 (benchmarks/results). A smaller design
+    # has the same order, and 400 repetitions that show it.
+    design = dataclasses.replace(SMALL, n_repetitions=400, seed=6)
+    found = [design.repetition(r) for r in range(400)]
+    covered = [(one.low <= one.truth) & (one.truth <= one.high) for one in found]
     shares = dict(zip(METHODS, np.mean(covered, axis=0), strict=True))
     assert shares["bootstrap_632_reversed"] < shares["bootstrap_632"]
     assert shares["bootstrap_632_reversed"] < shares["bootstrap_632_swapped"]
-    estimates = np.array([one.estimates for one in study()])
-    assert np.all(estimates[:, place["bootstrap_632_reversed"]] > estimates[:, place["oob_t"]])
 
 
 def test_without_scikit_learn_an_error_names_what_to_install(monkeypatch):
