@@ -60,10 +60,10 @@ def test_draws_have_their_shape_type_and_range(name, x64):
 def test_a_key_draws_one_sample_alone_and_in_a_batch(name):
     d = MEMBERS[name]
     keys = jax.random.split(KEY, 3)
-    batch = jax.jit(jax.vmap(lambda k: d.sample(k, 50)))(keys)
+    batch = jax.jit(jax.vmap(lambda k: d.sample(k, SIZE)))(keys)
     for i in range(3):
-        again = _sample(d, keys[i], 50)
-        for column, x in _sample(d, keys[i], 50).items():
+        again = _sample(d, keys[i], SIZE)
+        for column, x in _sample(d, keys[i], SIZE).items():
             np.testing.assert_array_equal(x, again[column])
             np.testing.assert_allclose(x, batch[column][i], rtol=1e-5, atol=1e-6)
     assert any(not np.array_equal(x[0], x[1]) for x in batch.values())
@@ -91,8 +91,8 @@ def test_a_file_gives_back_the_same_draws(name):
     for read in (json.loads(json.dumps(described)), tomllib.loads(tomli_w.dumps(described))):
         again = distribution_from_dict(read)
         assert distribution_to_dict(again) == described
-        second = _sample(again, KEY, 50)
-        for column, x in _sample(MEMBERS[name], KEY, 50).items():
+        second = _sample(again, KEY, SIZE)
+        for column, x in _sample(MEMBERS[name], KEY, SIZE).items():
             np.testing.assert_array_equal(x, second[column])
 
 
@@ -102,5 +102,5 @@ def test_every_distribution_is_a_pytree(name):
     leaves, tree = jax.tree.flatten(d)
     assert isinstance(jax.tree.unflatten(tree, leaves), Distribution)
     on_device = jax.tree.map(jnp.asarray, d)
-    for column, x in _sample(d, KEY, 50).items():
-        np.testing.assert_allclose(_sample(on_device, KEY, 50)[column], x, rtol=1e-6)
+    for column, x in _sample(d, KEY, SIZE).items():
+        np.testing.assert_allclose(_sample(on_device, KEY, SIZE)[column], x, rtol=1e-6)
