@@ -16,8 +16,21 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".jax_cache"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip tests marked ``gpu`` where JAX computes on the CPU."""
+FALSE_ALARM = 1e-6
+"""Chance with which one comparison of draws with their law rejects a correct program."""
+
+SUITE_FALSE_ALARM = 1e-2
+"""Chance with which draws make any test of the suite fail a correct program: the sum of all that tests state."""
+
+STATED = pytest.StashKey[dict[str, float]]()
+"""The chance of a false alarm that every collected test states, by its name: also of those that are not run."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Note the chances that tests state, and skip tests marked ``gpu`` where JAX computes on the CPU."""
+    stated = {item.nodeid: item.get_closest_marker("false_alarm") for item in items}
+    config.stash[STATED] = {name: float(mark.args[0]) for name, mark in stated.items() if mark is not None}
     marked = [item for item in items if item.get_closest_marker("gpu")]
     if not marked:
         return
@@ -26,6 +39,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if jax.default_backend() == "cpu":
         for item in marked:
             item.add_marker(pytest.mark.skip(reason="needs an accelerator"))
+
+
+@pytest.fixture
+def false_alarm(request: pytest.FixtureRequest) -> float:
+    """Level of one comparison: a p-value below it fails.
+
+    Draws have fixed keys, so that a test always passes or always fails: the p-value is the chance that a correct
+    program would have drawn beyond the bound when the key was written down.
+    """
+    if request.node.get_closest_marker("false_alarm") is None:
+        pytest.fail("a test that compares draws with their law states the chance of a false alarm: mark it")
+    return FALSE_ALARM
+
+
+@pytest.fixture(scope="session")
+def stated_false_alarms(pytestconfig: pytest.Config) -> tuple[dict[str, float], float]:
+    """Chances of a false alarm that tests state, by name, and the most that all of them may have together."""
+    return pytestconfig.stash[STATED], SUITE_FALSE_ALARM
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from jaxci.distributions.empirical import Cells, Empirical, EmpiricalRows, Empir
 from jaxci.distributions.kde import AdaptiveKDE
 from jaxci.distributions.logit_kde import LogitKDE
 from jaxci.distributions.parametric import Mixture, Parametric
-from jaxci.records import Form, Kinds, decode, encode
+from jaxci.records import Form, decode, encode
 
 
 def _read_parametric(name: str, **parameters: Any) -> Distribution:
@@ -37,7 +37,7 @@ def _write_logits(x: LogitKDE) -> dict[str, Any]:
     return {"logits": x.logits, "labels": x.labels, "variant": x.variant}
 
 
-KINDS: Kinds = {
+KINDS: dict[str, type[Any] | Form] = {
     "parametric": Form(Parametric, _read_parametric, _write_parametric, ("name",), None),
     "mixture": Form(Mixture, _read_mixture, _write_mixture, ("components", "weights")),
     "empirical": Empirical,

@@ -11,8 +11,8 @@ import numpy as np
 
 from jaxci.generalization import bootstrapping, splitting
 from jaxci.generalization.base import LossInterval, Resampled
-from jaxci.resampling import splits
 from jaxci.resampling.plan import Plan
+from jaxci.resampling.splits import PLANS
 
 SMALL = 100
 """Up to so many rows "auto" takes nested cross-validation."""
@@ -25,19 +25,21 @@ class Role:
     Attributes
     ----------
     names : tuple of str
-        Plans that serve; the first is the usual one.
-    build : callable
-        Its builder in :mod:`jaxci.resampling.splits`.
+        Plans of :data:`jaxci.resampling.splits.PLANS` that serve; the first is the usual one.
     settings : dict or callable
-        Of the builder, beside n and the source of randomness; a function of n where they depend on it.
+        Of its builder, beside n and the source of randomness; a function of n where they depend on it.
     optional : callable
         Whether options of the formula make the plan needless.
     """
 
     names: tuple[str, ...]
-    build: Callable[..., Plan]
     settings: Mapping[str, Any] | Callable[[int], Mapping[str, Any]] = dataclasses.field(default_factory=dict)
     optional: Callable[[Mapping[str, Any]], bool] = lambda options: False
+
+    @property
+    def build(self) -> Callable[..., Plan]:
+        """Builder of the usual plan."""
+        return PLANS[self.names[0]]
 
     def plan(self, n: int, seed: int, changes: Mapping[str, Any], by: Mapping[str, Any]) -> Plan:
         """Return the plan for n rows; of ``changes`` and ``by`` (classes, groups) what its builder knows."""
@@ -150,10 +152,10 @@ def _many(n: int) -> dict[str, Any]:
     return {"n_resamples": min(max(200, bootstrapping.ENOUGH * n), 2500)}
 
 
-INSAMPLE = Role(("insample",), splits.insample)
-MANY = Role(("bootstrap",), splits.bootstrap, _many)
-HUNDRED = Role(("bootstrap",), splits.bootstrap, {"n_resamples": 100})
-TWO_HUNDRED = Role(("bootstrap",), splits.bootstrap, {"n_resamples": 200})
+INSAMPLE = Role(("insample",))
+MANY = Role(("bootstrap",), _many)
+HUNDRED = Role(("bootstrap",), {"n_resamples": 100})
+TWO_HUNDRED = Role(("bootstrap",), {"n_resamples": 200})
 EXPECTED, MODEL = "expected risk of models fitted on n rows", "risk of the model fitted on all rows"
 
 METHODS: dict[str, Method] = {
@@ -162,15 +164,15 @@ METHODS: dict[str, Method] = {
         Method(
             "holdout",
             splitting.holdout,
-            (Role(("holdout",), splits.holdout, {"p": 0.9}),),
+            (Role(("holdout",), {"p": 0.9}),),
             "risk of the model fitted on the training part",
         ),
         Method(
             "replace_one_cv",
             splitting.replace_one_cv,
             (
-                Role(("replace_one_cv",), splits.replace_one_cv, {"n_folds": 5}),
-                Role(("kfold",), splits.kfold, {"n_folds": 5}),
+                Role(("replace_one_cv",), {"n_folds": 5}),
+                Role(("kfold",), {"n_folds": 5}),
             ),
             "expected risk at the training size of the folds",
         ),
@@ -180,23 +182,22 @@ METHODS: dict[str, Method] = {
             (
                 Role(
                     ("repeated_replace_one_cv",),
-                    splits.repeated_replace_one_cv,
                     {"n_folds": 5, "n_repetitions": 5},
                 ),
-                Role(("repeated_kfold",), splits.repeated_kfold, {"n_folds": 5, "n_repetitions": 5}),
+                Role(("repeated_kfold",), {"n_folds": 5, "n_repetitions": 5}),
             ),
             "expected risk at the training size of the folds",
         ),
         Method(
             "cv_wald",
             splitting.cv_wald,
-            (Role(("kfold", "leave_one_out"), splits.kfold, {"n_folds": 10}),),
+            (Role(("kfold", "leave_one_out"), {"n_folds": 10}),),
             "mean risk of the models of the folds",
         ),
         Method(
             "corrected_t",
             splitting.corrected_t,
-            (Role(("subsampling",), splits.subsampling, {"p": 0.9, "n_subsamples": 25}),),
+            (Role(("subsampling",), {"p": 0.9, "n_subsamples": 25}),),
             "expected risk at the training size of the subsamples",
             metrics=True,
             groups=True,
@@ -205,8 +206,8 @@ METHODS: dict[str, Method] = {
             "conservative_z",
             splitting.conservative_z,
             (
-                Role(("subsampling",), splits.subsampling, lambda n: _only(_few(n), "p", "n_subsamples")),
-                Role(("paired_subsampling",), splits.paired_subsampling, _few),
+                Role(("subsampling",), lambda n: _only(_few(n), "p", "n_subsamples")),
+                Role(("paired_subsampling",), _few),
             ),
             "expected risk at the training size of the subsamples",
             metrics=True,
@@ -215,14 +216,14 @@ METHODS: dict[str, Method] = {
         Method(
             "five_by_two_cv",
             splitting.five_by_two_cv,
-            (Role(("repeated_kfold",), splits.repeated_kfold, {"n_folds": 2, "n_repetitions": 5}),),
+            (Role(("repeated_kfold",), {"n_folds": 2, "n_repetitions": 5}),),
             "expected risk of models fitted on half the rows",
             groups=True,
         ),
         Method(
             "nested_cv",
             splitting.nested_cv,
-            (Role(("nested_cv",), splits.nested_cv, {"n_folds": 5, "n_repetitions": 25}),),
+            (Role(("nested_cv",), {"n_folds": 5, "n_repetitions": 25}),),
             MODEL,
         ),
         Method("oob", bootstrapping.oob, (MANY,), EXPECTED),
@@ -238,10 +239,9 @@ METHODS: dict[str, Method] = {
             "bootstrap_case_cv",
             bootstrapping.bootstrap_case_cv,
             (
-                Role(("bootstrap_case_cv",), splits.bootstrap_case_cv, {"n_resamples": 100}),
+                Role(("bootstrap_case_cv",), {"n_resamples": 100}),
                 Role(
                     ("leave_one_out",),
-                    splits.leave_one_out,
                     optional=lambda given: not given.get("bias_correction", True),
                 ),
             ),
@@ -252,7 +252,7 @@ METHODS: dict[str, Method] = {
             "two_stage_bootstrap",
             bootstrapping.two_stage_bootstrap,
             (
-                Role(("two_stage_bootstrap",), splits.two_stage_bootstrap, {"n_outer": 200, "n_inner": 10}),
+                Role(("two_stage_bootstrap",), {"n_outer": 200, "n_inner": 10}),
                 HUNDRED,
                 INSAMPLE,
             ),
@@ -263,7 +263,7 @@ METHODS: dict[str, Method] = {
             "location_shifted_bootstrap",
             bootstrapping.location_shifted_bootstrap,
             (
-                Role(("insample_bootstrap",), splits.insample_bootstrap, {"n_resamples": 100}),
+                Role(("insample_bootstrap",), {"n_resamples": 100}),
                 HUNDRED,
                 INSAMPLE,
             ),
@@ -284,7 +284,6 @@ METHODS: dict[str, Method] = {
                 TWO_HUNDRED,
                 Role(
                     ("bootstrap_apparent",),
-                    splits.bootstrap_apparent,
                     {"n_resamples": 200},
                     optional=lambda given: given.get("combine", "oob") == "oob",
                 ),

@@ -8,6 +8,7 @@ the real number always get zero. The key of a replicate is folded from its globa
 from __future__ import annotations
 
 import abc
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import jax
@@ -216,18 +217,22 @@ def replicate_keys_of(keys: jax.Array, number: jax.Array) -> jax.Array:
     return jax.vmap(lambda k: jax.random.fold_in(k, number))(keys)
 
 
-RESAMPLING = ("bootstrap", "balanced", "bayesian")
-"""Names of the ways to resample."""
+def _bootstrap(layout: Layout, size: int | None) -> Scheme:
+    if layout.strata is not None:
+        return StratifiedBootstrap.of(layout.strata)
+    return Bootstrap.of(layout.n_units, size)
+
+
+RESAMPLING: dict[str, Callable[[Layout, int | None], Scheme]] = {
+    "bootstrap": _bootstrap,
+    "balanced": lambda layout, size: BalancedBootstrap(layout.n_units),
+    "bayesian": lambda layout, size: BayesianBootstrap.of(layout.n_units),
+}
+"""Ways to resample by name: the scheme for the units of a layout, of m units a resample where the way allows it."""
 
 
 def make_scheme(layout: Layout, resampling: str = "bootstrap", resample_size: int | None = None) -> Scheme:
     """Build the scheme named ``resampling`` for the units of ``layout``."""
     if resampling not in RESAMPLING:
         raise ValueError(f"resampling must be one of {', '.join(RESAMPLING)}; got {resampling!r}")
-    if resampling == "balanced":
-        return BalancedBootstrap(layout.n_units)
-    if resampling == "bayesian":
-        return BayesianBootstrap.of(layout.n_units)
-    if layout.strata is not None:
-        return StratifiedBootstrap.of(layout.strata)
-    return Bootstrap.of(layout.n_units, resample_size)
+    return RESAMPLING[resampling](layout, resample_size)

@@ -15,7 +15,7 @@ checked when it is made: no split trains on nothing or tests nothing.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -327,6 +327,29 @@ def two_stage_bootstrap(
     outer, inner = (x.reshape(-1) for x in np.indices(train.shape[:2]))
     masks = (x.reshape(-1, len(units))[:, units.of] for x in (train, test))
     return _plan("two_stage_bootstrap", *masks, outer=outer, inner=inner - 1)
+
+
+PLANS: dict[str, Callable[..., Plan]] = {
+    build.__name__: build
+    for build in (
+        holdout,
+        subsampling,
+        paired_subsampling,
+        kfold,
+        repeated_kfold,
+        leave_one_out,
+        nested_cv,
+        replace_one_cv,
+        repeated_replace_one_cv,
+        bootstrap,
+        insample,
+        insample_bootstrap,
+        bootstrap_apparent,
+        bootstrap_case_cv,
+        two_stage_bootstrap,
+    )
+}
+"""Builders by the name of their plan."""
 
 
 def from_indices(

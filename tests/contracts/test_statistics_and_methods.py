@@ -12,11 +12,13 @@ import pytest
 
 import jaxci
 from jaxci.inference import replicate
+from jaxci.inference.batch import Wanted, batch_evidence
 from jaxci.intervals.quantile import QuantileMethod
 from jaxci.intervals.registry import METHODS, applicable_methods, method_by_name
 from jaxci.records import decode, settings
+from jaxci.resampling.laws import Drawn
 from jaxci.statistics import F1, Quantile, WeightedFunction
-from jaxci.statistics.base import MomentStatistic, RankedStatistic, Sample, TableStatistic
+from jaxci.statistics.base import Bank, MomentStatistic, RankedStatistic, Sample, TableStatistic
 from jaxci.statistics.paired import paired_difference
 from jaxci.statistics.registry import METRICS
 from jaxci.statistics.summary import OrderStatistic
@@ -94,20 +96,26 @@ def check(row, method, level=0.95):
 # Every metric by every method
 
 
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("method", METHODS)
+PAIRS = [(method, task) for method in METHODS for task in TASKS]
+UNIT = "semiparametric_transformed"
+"""Serves quantiles of values within [0, 1] only."""
+SERVED = [pair for pair in PAIRS if served_by(*pair)]
+REFUSED = [pair for pair in PAIRS if len(served_by(*pair)) < len(metrics_of(pair[1]))]
+
+
+@pytest.mark.parametrize(("method", "task"), [pair for pair in SERVED if pair[0] != UNIT])
 def test_every_pair_that_is_served_gives_an_interval(method, task):
     names = served_by(method, task)
-    if not names:
-        pytest.skip("serves no metric of this kind")
-    if method == UNIT:
-        with pytest.raises(ValueError, match=r"is for values in \[0, 1\]"):
-            rows_of(task, names, method=method)
-        return
     rows = rows_of(task, names, method=method)
     assert [row.statistic for row in rows] == names
     for row in rows:
         check(row, method)
+
+
+@pytest.mark.parametrize(("method", "task"), [pair for pair in SERVED if pair[0] == UNIT])
+def test_a_method_for_values_within_the_unit_interval_refuses_others(method, task):
+    with pytest.raises(ValueError, match=r"is for values in \[0, 1\]"):
+        rows_of(task, served_by(method, task), method=method)
 
 
 @pytest.mark.parametrize("method", ["hoeffding", "empirical_bernstein", "betting"])
@@ -129,12 +137,9 @@ def test_refusals_are_reasons(method):
         assert (method in jaxci.list_methods(name)) == (reason is None)
 
 
-@pytest.mark.parametrize("task", TASKS)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("method", "task"), REFUSED)
 def test_every_pair_that_is_refused_says_why(method, task):
     refused = [name for name in metrics_of(task) if name not in served_by(method, task)]
-    if not refused:
-        pytest.skip("serves every metric of this kind")
     for name in refused[:1]:
         reason = METHODS[method]().refusal(METRICS[name])
         with pytest.raises(ValueError, match="cannot serve") as error:
@@ -203,8 +208,6 @@ def test_bounds_are_in_order_where_every_replicate_lies_on_one_side_of_the_estim
 # Levels and sides
 
 
-UNIT = "semiparametric_transformed"
-"""Serves quantiles of values within [0, 1] only."""
 QUANTILE_METHODS = [name for name, cls in METHODS.items() if issubclass(cls, QuantileMethod)]
 TYPICAL = {
     **dict.fromkeys(("z", "t"), ("values", "mean", {})),
@@ -315,26 +318,79 @@ def test_complementary_metrics_have_complementary_intervals():
 # Programs
 
 
+@functools.cache
+def weights_of_all():
+    """Ones, real weights and counts (3, N), and all N (N - 1) resamples in which one row takes another's place."""
+    rng = np.random.default_rng(5)
+    three = np.stack([np.ones(N), rng.exponential(size=N), rng.multinomial(N, np.full(N, 1 / N)).astype(float)])
+    swaps = np.eye(N)[:, None] - np.eye(N) + 1
+    return np.concatenate([three, swaps[~np.eye(N, dtype=bool)]])
+
+
+def values_of(task):
+    """The function of weights (N,) to the values of all metrics of a task."""
+    prepared = {name: METRICS[name].prepare(sample_of(task)) for name in metrics_of(task)}
+    return lambda weights: jnp.stack([METRICS[name].value(p, weights) for name, p in prepared.items()])
+
+
+@functools.cache
+def values_of_all(task):
+    """Values of all metrics for all weights, by one program."""
+    with jax.enable_x64(True):
+        return np.asarray(jax.jit(jax.vmap(values_of(task)))(jnp.asarray(weights_of_all())))
+
+
 @pytest.mark.parametrize("task", TASKS)
 def test_value_is_the_same_compiled_batched_and_neither(task):
-    sample = sample_of(task)
-    names = metrics_of(task)
-    rng = np.random.default_rng(5)
-    bank = np.stack([np.ones(N), rng.exponential(size=N), rng.multinomial(N, np.full(N, 1 / N)).astype(float)])
     with jax.enable_x64(True):
-        prepared = [METRICS[name].prepare(sample) for name in names]
-
-        def values(weights):
-            return jnp.stack([METRICS[name].value(p, weights) for name, p in zip(names, prepared, strict=True)])
-
-        weights = jnp.asarray(bank)
+        values, weights = values_of(task), jnp.asarray(weights_of_all()[:3])
         compiled = np.stack([np.asarray(jax.jit(values)(w)) for w in weights])
-        batched = np.asarray(jax.jit(jax.vmap(values))(weights))
         plain = np.asarray(values(weights[1]))
     assert compiled.dtype == np.float64
     assert np.all(np.isfinite(compiled))
-    np.testing.assert_allclose(batched, compiled, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(values_of_all(task)[:3], compiled, rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(plain, compiled[1], rtol=1e-12, atol=1e-14)
+
+
+@functools.partial(jax.jit, static_argnames=("wanted", "reading", "errors"))
+def evidence_of_batch(statistics, ranks, sample, rows, *, wanted, reading, errors):
+    bank = Bank.of(rows, counts=True)
+    shared = [s.shared(bank) if reads else None for s, reads in zip(statistics, reading, strict=True)]
+    found = [one for one, _ in batch_evidence(statistics, wanted, sample, shared, ranks, None, None)]
+    return [(one.estimate, one.standard_error if errors else None, one.distribution) for one in found]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_batch_of_data_sets_gives_what_each_gives_alone(task):
+    """Replicates are compared as sets: the bank is closed under permutations, as a batch may meet rows in any order."""
+    statistics = tuple(METRICS[name] for name in metrics_of(task))
+    wanted = tuple(Wanted.by([METHODS["percentile"]()], s) for s in statistics)
+    ranks = tuple(want.ranks_of(s, N) for s, want in zip(statistics, wanted, strict=True))
+    reading = tuple(want.replicates_of(s, N) for s, want in zip(statistics, wanted, strict=True))
+    smooth = served_by("delta", task) if task != "multiclass" else []  # whose derivatives take long to compile
+    one = sample_of(task)
+    other = one.take(np.r_[np.arange(N - 8), np.arange(8)])
+    with jax.enable_x64(True):
+        rows = jnp.asarray(np.concatenate([weights_of_all()[3:], np.ones((1, N))]), jnp.float32)
+        static = {"wanted": wanted, "reading": reading, "errors": bool(smooth)}
+        pairs = [jax.tree.map(lambda *x: np.stack(x), one, second) for second in (other, one)]
+        mixed, twice = (
+            jax.tree.map(np.asarray, evidence_of_batch(statistics, ranks, pair, rows, **static)) for pair in pairs
+        )
+    expected = values_of_all(task)
+    rows = rows_of(task, smooth, method="delta") if smooth else []
+    errors = {row.statistic: row.standard_error for row in rows}
+    for number, name in enumerate(metrics_of(task)):
+        (estimate, error, law), (again, _, same) = mixed[number], twice[number]
+        np.testing.assert_allclose(estimate[0], expected[0, number], rtol=1e-12, err_msg=name)
+        np.testing.assert_allclose(again, estimate[0], rtol=1e-12, err_msg=name)
+        if name in errors:
+            np.testing.assert_allclose(error[0], errors[name], rtol=1e-9, err_msg=name)
+        if isinstance(law, Drawn):
+            found = np.sort(law.mapped(law.ordered), axis=-1)
+            np.testing.assert_allclose(found[0], np.sort(expected[3:, number]), rtol=1e-6, atol=1e-6, err_msg=name)
+            np.testing.assert_array_equal(found[0], np.sort(same.mapped(same.ordered), axis=-1)[1], err_msg=name)
+    assert any(estimate[0] != estimate[1] for estimate, _, _ in mixed)
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -182,6 +182,7 @@ def test_samples_broadcast_against_each_other():
 B = 3999
 
 
+@pytest.mark.false_alarm(2e-6)
 @pytest.mark.parametrize("case", ["one sample", "paired", "two samples", "one sample, on the host"])
 def test_independent_streams_have_one_distribution(case):
     """Kolmogorov-Smirnov's distance of the two sets of replicates stays below its 1e-6 point.
@@ -199,6 +200,7 @@ def test_independent_streams_have_one_distribution(case):
     assert ours.standard_error == pytest.approx(theirs.standard_error, rel=5 * math.sqrt(2) * 0.014)
 
 
+@pytest.mark.false_alarm(2e-6)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("case", ["one sample", "paired", "two samples"])
 def test_independent_streams_give_close_intervals(case, method):

@@ -52,7 +52,8 @@ def test_the_median_of_the_rounded_law_is_a_point_of_the_grid_with_mass_on_both_
 
 
 # SciPy 1.17 covers .13 with whole numbers, .66 with hundredths (2,000 data sets, benchmarks/results).
-@pytest.mark.parametrize(("unit", "below", "replications"), [(1, 0.3, 200), (100, 0.75, 1_000)])
+@pytest.mark.false_alarm(3e-4)
+@pytest.mark.parametrize(("unit", "below", "replications"), [(1, 0.3, 1_500), (100, 0.75, 1_000)])
 def test_scipy_loses_its_coverage_among_ties_to_intervals_that_are_nan(unit, below, replications):
     rng = np.random.default_rng(31)
     covered, missing = np.array([scipy_covers(rng, unit) for _ in range(replications)]).T
@@ -60,6 +61,7 @@ def test_scipy_loses_its_coverage_among_ties_to_intervals_that_are_nan(unit, bel
     assert covered[~missing].mean() > 0.9  # the intervals that exist are fine
 
 
+@pytest.mark.false_alarm(1e-6)
 @pytest.mark.parametrize(
     ("distribution", "target"),
     [
@@ -76,6 +78,7 @@ def test_bca_keeps_its_coverage_with_and_without_ties(distribution, target, fals
     assert stats.binomtest(round(judged.coverage * replications), replications, 0.95).pvalue > false_alarm
 
 
+@pytest.mark.false_alarm(1e-6)
 def test_the_interval_of_rounded_data_holds_the_median_in_its_own_unit(false_alarm):
     rng = np.random.default_rng(33)
     replications, covered = 200, 0

@@ -35,6 +35,7 @@ def fitted(features, labels):
     return DecisionTreeClassifier(max_depth=3, random_state=42).fit(features, labels.astype(float))
 
 
+@pytest.mark.false_alarm(4e-6)
 def test_the_exact_accuracy_is_that_of_many_rows(false_alarm):
     for seed in range(4):
         rng = np.random.default_rng(seed)
@@ -46,6 +47,7 @@ def test_the_exact_accuracy_is_that_of_many_rows(false_alarm):
         assert population.accuracy(tree, 2**16) == pytest.approx(exact, abs=1e-5)
 
 
+@pytest.mark.false_alarm(1e-6)
 def test_the_population_is_that_of_make_classification(false_alarm):
     n = 400_000
     features, labels = make_classification(
@@ -115,6 +117,7 @@ def test_a_repetition_depends_on_the_seed_and_its_number_alone():
     assert other.repetition(3).truth != backwards[0].truth
 
 
+@pytest.mark.false_alarm(1e-6)
 def test_a_measured_truth_is_near_the_exact_one(false_alarm):
     exact = SMALL.repetition(0)
     measured = dataclasses.replace(SMALL, n_truth=100_000).repetition(0)
@@ -123,6 +126,7 @@ def test_a_measured_truth_is_near_the_exact_one(false_alarm):
     np.testing.assert_array_equal(measured.low, exact.low)
 
 
+@pytest.mark.false_alarm(5e-6)
 def test_coverages_are_those_published(false_alarm):
     rows = {row["method"]: row for row in ClassifierStudy().rows(study())}
     for method, published in PUBLISHED.items():
@@ -143,13 +147,20 @@ def test_reversed_weights_of_the_632_estimator_lose_coverage_by_being_narrow():
     # Training accuracies of resampled trees share their rows and vary little; in every repetition that counts.
     assert np.mean(reversed_) < 0.8 * np.mean(swapped)
     assert np.mean(reversed_ < efron) > 0.9
-    # Of 1,000 repetitions (benchmarks/results) it covered 857, and the others 938 and 916; the seed is fixed here.
-    covered = [(one.low <= one.truth) & (one.truth <= one.high) for one in study()]
+    estimates = np.array([one.estimates for one in study()])
+    assert np.all(estimates[:, place["bootstrap_632_reversed"]] > estimates[:, place["oob_t"]])
+
+
+@pytest.mark.false_alarm(3e-4)
+def test_reversed_weights_of_the_632_estimator_cover_least():
+    # Of 1,000 published repetitions they covered 857, the others 938 and 916 (benchmarks/results). A smaller design
+    # has the same order, and 400 repetitions that show it.
+    design = dataclasses.replace(SMALL, n_repetitions=400, seed=6)
+    found = [design.repetition(r) for r in range(400)]
+    covered = [(one.low <= one.truth) & (one.truth <= one.high) for one in found]
     shares = dict(zip(METHODS, np.mean(covered, axis=0), strict=True))
     assert shares["bootstrap_632_reversed"] < shares["bootstrap_632"]
     assert shares["bootstrap_632_reversed"] < shares["bootstrap_632_swapped"]
-    estimates = np.array([one.estimates for one in study()])
-    assert np.all(estimates[:, place["bootstrap_632_reversed"]] > estimates[:, place["oob_t"]])
 
 
 def test_without_scikit_learn_an_error_names_what_to_install(monkeypatch):

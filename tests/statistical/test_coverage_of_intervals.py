@@ -30,6 +30,7 @@ def t_cell(levels):
     return Cell(Parametric("norm", {}), 12, {"mean": Mean()}, ["t"], levels, n_replications=20_000, n_groups=20)
 
 
+@pytest.mark.false_alarm(5e-4)
 def test_student_intervals_cover_normal_means_as_they_say(false_alarm):
     result = run_cell(t_cell((0.9, 0.95)), jax.random.key(11), truths={"mean": ZERO})
     band = Band(20_000, false_alarm)
@@ -40,11 +41,13 @@ def test_student_intervals_cover_normal_means_as_they_say(false_alarm):
         )
 
 
+@pytest.mark.false_alarm(1e-9)
 def test_a_ninety_percent_interval_called_ninety_five_is_caught(false_alarm):
     result = run_cell(t_cell((0.9,)), jax.random.key(11), truths={"mean": ZERO})
     assert not Band(20_000, false_alarm).holds(result.judgements[0].coverage, 0.95)
 
 
+@pytest.mark.false_alarm(1e-6)
 def test_the_exact_law_of_a_median_covers_as_its_order_statistics_say(false_alarm):
     n, replications = 21, 20_000
     cell = Cell(Parametric("norm", {}), n, {"median": Median()}, ["percentile"], (0.95,), replications, 99, 20)
@@ -56,6 +59,7 @@ def test_the_exact_law_of_a_median_covers_as_its_order_statistics_say(false_alar
     assert Band(replications, false_alarm).holds(result.judgements[0].coverage, covered)
 
 
+@pytest.mark.false_alarm(2e-6)
 def test_bootstrap_coverage_equals_a_plain_simulation(false_alarm):
     n, replications, resamples = 15, 3_000, 399
     cell = Cell(

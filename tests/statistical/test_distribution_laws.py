@@ -1,4 +1,4 @@
-"""Draws follow the laws they are named after (fixed keys; see conftest for the budget)."""
+"""Draws follow the laws they are named after (fixed keys)."""
 
 import jax
 import jax.numpy as jnp
@@ -60,6 +60,7 @@ def drawn(d, n=DRAWS, key=KEY, x64=True):
         return {name: np.asarray(x) for name, x in _draw(d, key, n).items()}
 
 
+@pytest.mark.false_alarm(1e-6)
 @pytest.mark.parametrize("x64", [True, False])
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_continuous_laws(name, x64, false_alarm):
@@ -67,6 +68,7 @@ def test_continuous_laws(name, x64, false_alarm):
     assert stats.kstest(x, getattr(stats, name)(**CONTINUOUS[name]).cdf).pvalue > false_alarm
 
 
+@pytest.mark.false_alarm(6e-6)
 @pytest.mark.parametrize("name", ["beta", "t"])
 def test_a_million_draws_from_a_table(name, false_alarm):
     law = getattr(stats, name)(**CONTINUOUS[name])
@@ -85,6 +87,7 @@ def test_tails_reach_beyond_single_precision():
     assert -lower == pytest.approx(upper)
 
 
+@pytest.mark.false_alarm(1e-6)
 @pytest.mark.parametrize("name", DISCRETE)
 def test_discrete_laws(name, false_alarm):
     law = getattr(stats, name)(**DISCRETE[name])
@@ -99,6 +102,7 @@ def test_discrete_laws(name, false_alarm):
     assert stats.chisquare(found[used], wanted[used] * found.sum() / wanted[used].sum()).pvalue > false_alarm
 
 
+@pytest.mark.false_alarm(1e-6)
 def test_mixtures(false_alarm):
     d = Mixture((Parametric("norm", {"loc": -1}), Parametric("beta", {"a": 0.5, "b": 0.5})), [0.7, 0.3])
     assert stats.kstest(drawn(d)["values"], d.law().cdf).pvalue > false_alarm
@@ -123,6 +127,7 @@ def slow_draws(x, low, high, count, rng):
     return np.array(out)
 
 
+@pytest.mark.false_alarm(5e-6)
 @pytest.mark.parametrize("x", [SCORES, ON_THE_BOUND], ids=["inside", "on the bound"])
 def test_kernel_estimate_draws_what_a_slow_program_draws(x, false_alarm):
     d = AdaptiveKDE.fit(x, (0, 1))
@@ -139,6 +144,7 @@ def test_kernel_estimate_draws_what_a_slow_program_draws(x, false_alarm):
     assert stats.ttest_1samp(fast, x.mean()).pvalue > false_alarm
 
 
+@pytest.mark.false_alarm(1e-9)
 def test_the_comparison_sees_wrong_kernels(false_alarm):
     x = np.random.default_rng(7).beta(3, 0.5, 60)
     right = slow_draws(x, 0, 1, 20_000, np.random.default_rng(1))
@@ -175,6 +181,7 @@ def slow_logits(x, labels, count, rng):
     return labels[rows], shifted
 
 
+@pytest.mark.false_alarm(9e-6)
 def test_logit_estimate_draws_what_a_slow_program_draws(false_alarm):
     x, labels = logits()
     true, shifted = slow_logits(x, labels, 20_000, np.random.default_rng(5))
@@ -191,6 +198,7 @@ def test_logit_estimate_draws_what_a_slow_program_draws(false_alarm):
     assert stats.chi2_contingency(table).pvalue > false_alarm
 
 
+@pytest.mark.false_alarm(1e-6)
 @pytest.mark.parametrize("dim", [1, 2, 7])
 def test_kernels_of_logits_are_epanechnikov_in_d_dimensions(dim, false_alarm):
     classes = max(2, dim)
@@ -207,6 +215,7 @@ def test_kernels_of_logits_are_epanechnikov_in_d_dimensions(dim, false_alarm):
     assert stats.kstest(e[:, 0], marginal.cdf).pvalue > false_alarm
 
 
+@pytest.mark.false_alarm(2e-6)
 def test_tables_and_rows(false_alarm):
     table = np.array([[40, 3, 0], [2, 20, 1], [0, 4, 30]])
     columns = drawn(Cells(table), x64=False)
@@ -240,6 +249,7 @@ VALUE_LAWS = {
 }
 
 
+@pytest.mark.false_alarm(7e-6)
 @pytest.mark.parametrize("name", VALUE_LAWS)
 def test_simulated_truths_agree_with_analytic_ones(name, false_alarm):
     d, forgotten = VALUE_LAWS[name], UserDistribution(Plain(VALUE_LAWS[name]))
@@ -253,6 +263,7 @@ def test_simulated_truths_agree_with_analytic_ones(name, false_alarm):
             assert false_alarm / 2 < stats.chi2.sf(ratio, 19) < 1 - false_alarm / 2
 
 
+@pytest.mark.false_alarm(3e-6)
 def test_simulated_truths_of_labels_and_scores(false_alarm):
     cells = Cells([[40, 3, 1], [2, 20, 0], [0, 4, 30]])
     x, labels = logits()
@@ -267,6 +278,7 @@ def test_simulated_truths_of_labels_and_scores(false_alarm):
         assert 2 * stats.t.sf(abs(found.value - known.value) / found.error, 19) > false_alarm
 
 
+@pytest.mark.false_alarm(1e-6)
 def test_simulated_area_of_two_normal_laws(false_alarm):
     class Binormal:
         def sample(self, key, n):

@@ -4,6 +4,7 @@ import math
 
 import jax
 import numpy as np
+import pytest
 from scipy import special
 
 from jaxci.coverage.learner_cell import Configuration, LearningCell, rows_of, run_cell
@@ -35,6 +36,7 @@ def found(problem, n, configurations, replications, groups):
     return cell, run_cell(cell, KEY, range(groups), Spread.over())
 
 
+@pytest.mark.false_alarm(2e-4)
 def test_the_constant_of_replace_one_cv():
     """Experiment A.1 of Schulz-Kuempel et al. (2024): 1 with the corrected constant, sqrt(2) with the original."""
     n, z = 200, 2 * special.ndtri(0.975)
@@ -49,6 +51,7 @@ def test_the_constant_of_replace_one_cv():
     np.testing.assert_allclose(errors[:, 1] / errors[:, 0], math.sqrt(2), rtol=1e-9)
 
 
+@pytest.mark.false_alarm(1e-4)
 def test_recommended_methods_hold_their_level_at_100_rows():
     """The independent simulation has corrected t at 90 to 92% and nested CV above 95%."""
     methods = [
@@ -56,9 +59,9 @@ def test_recommended_methods_hold_their_level_at_100_rows():
         Configuration("nested_cv", "nested_cv", {"n_repetitions": 10}),
         Configuration("cv_wald", "cv_wald"),
     ]
-    cell, runs = found(BatesRegression(), 100, methods, 400, 20)
+    cell, runs = found(BatesRegression(), 100, methods, 1000, 50)
     rows = {row["method"]: row for row in rows_of(cell, runs, "")}
-    error = math.sqrt(0.92 * 0.08 / 400)
+    error = math.sqrt(0.92 * 0.08 / 400)  # bounds are those of 400 data sets, which 1,000 break less often
     assert abs(rows["corrected_t"]["coverage"] - 0.915) < 3.5 * error
     assert rows["nested_cv"]["coverage"] > 0.95 - 3 * math.sqrt(0.95 * 0.05 / 400)
     assert rows["cv_wald"]["coverage"] < rows["nested_cv"]["coverage"]

@@ -1,4 +1,4 @@
-"""Multinomial and bootstrap counts follow their laws (fixed keys; see conftest for the budget)."""
+"""Multinomial and bootstrap counts follow their laws (fixed keys)."""
 
 import jax
 import jax.numpy as jnp
@@ -53,6 +53,7 @@ def binomial_pvalue(counts, trials, p, most_bins=60):
     return stats.chisquare(found[used], mass[used] / mass[used].sum() * len(counts)).pvalue
 
 
+@pytest.mark.false_alarm(6e-6)
 @pytest.mark.parametrize("name", LAWS)
 def test_marginals_are_binomial(name, false_alarm):
     rows, trials, probabilities = draw(name)
@@ -61,6 +62,7 @@ def test_marginals_are_binomial(name, false_alarm):
         assert binomial_pvalue(rows[:, cell], trials, p) > false_alarm, f"cell {cell}"
 
 
+@pytest.mark.false_alarm(22e-6)
 @pytest.mark.parametrize("name", LAWS)
 def test_moments_are_multinomial(name, false_alarm):
     rows, trials, p = draw(name)
@@ -77,6 +79,7 @@ def test_moments_are_multinomial(name, false_alarm):
             assert 2 * stats.norm.sf(abs(score)) > false_alarm, f"cells {i}, {j}"
 
 
+@pytest.mark.false_alarm(9e-6)
 @pytest.mark.parametrize("name", ["a million", "ten million", "ten million, one rare"])
 def test_large_counts_fill_every_residue(name, false_alarm):
     # Numbers computed in single precision crowd on a lattice, which bins of the marginal do not show.
@@ -89,6 +92,7 @@ def test_large_counts_fill_every_residue(name, false_alarm):
             assert stats.chisquare(found).pvalue > false_alarm, f"cell {cell} modulo {modulus}"
 
 
+@pytest.mark.false_alarm(12e-6)
 def test_tails_of_a_large_binomial_are_not_cut_off(false_alarm):
     rows, trials, probabilities = draw("ten million")
     for cell, p in enumerate(probabilities):
@@ -99,6 +103,7 @@ def test_tails_of_a_large_binomial_are_not_cut_off(false_alarm):
             assert stats.binomtest(int(above), ROWS, stats.binom.sf(high, trials, p)).pvalue > false_alarm
 
 
+@pytest.mark.false_alarm(1e-6)
 def test_the_marginal_test_sees_wrong_samplers(false_alarm):
     rng = np.random.default_rng(0)
     trials, p = 10_000_000, 0.3
@@ -115,6 +120,7 @@ def _bank(scheme, count=ROWS):
     return np.asarray(draws(scheme, jnp.arange(count, dtype=jnp.int32)))
 
 
+@pytest.mark.false_alarm(6e-6)
 @pytest.mark.parametrize(("n", "size"), [(12, 12), (33, 33), (33, 20)])
 def test_bootstrap_counts_are_multinomial(n, size, false_alarm):
     rows = _bank(Bootstrap.of(n, size))[:, :n]
@@ -125,6 +131,7 @@ def test_bootstrap_counts_are_multinomial(n, size, false_alarm):
     assert binomial_pvalue(rows[:, : n // 3].sum(axis=1), size, (n // 3) / n) > false_alarm
 
 
+@pytest.mark.false_alarm(9e-6)
 def test_stratified_counts_are_multinomial_within_strata(false_alarm):
     strata = np.repeat([1, 0, 2], [4, 9, 20])
     rows = _bank(StratifiedBootstrap.of(strata))[:, : len(strata)]
@@ -136,6 +143,7 @@ def test_stratified_counts_are_multinomial_within_strata(false_alarm):
         assert stats.chisquare(inside.sum(axis=0)).pvalue > false_alarm
 
 
+@pytest.mark.false_alarm(7e-6)
 def test_balanced_counts_have_the_marginals_of_their_permutation(false_alarm):
     # One row takes n of the 100 n copies: hypergeometric, with 100 copies of each unit.
     n = 7
@@ -149,6 +157,7 @@ def test_balanced_counts_have_the_marginals_of_their_permutation(false_alarm):
         assert stats.chisquare(*merged).pvalue > false_alarm
 
 
+@pytest.mark.false_alarm(5e-6)
 def test_cells_in_strata_follow_their_observed_shares(false_alarm):
     observed = np.array([[30.0, 10.0, 0.0], [5.0, 200.0, 95.0]])
     rows = _bank(CellBootstrap(observed)).reshape(ROWS, 2, 3)

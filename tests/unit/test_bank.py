@@ -47,7 +47,6 @@ def schemes():
         "bootstrap of 12": Bootstrap.of(12),
         "m out of n": Bootstrap.of(37, 21),
         "stratified": StratifiedBootstrap.of(STRATA),
-        "balanced": BalancedBootstrap(23),
         "bayesian": BayesianBootstrap.of(23),
         "cells": CellBootstrap(observed),
         "cells in strata": CellBootstrap(stratified),
@@ -108,6 +107,7 @@ def test_balanced_blocks_hold_every_unit_a_hundred_times():
     assert not np.all(blocks[0] == blocks[0][0])
 
 
+@pytest.mark.false_alarm(1e-6)
 def test_bayesian_weights_are_a_scaled_dirichlet():
     n, count = 23, 20_000
     rows = draw(BayesianBootstrap.of(n), range(count))
@@ -138,42 +138,12 @@ def test_cell_rows_keep_every_stratum_and_leave_empty_cells_empty(name):
     assert np.all(table[:, observed > 1].std(axis=0) > 0)
 
 
+@pytest.mark.false_alarm(2e-6)
 def test_strata_of_cells_are_drawn_independently():
     rows = draw(SCHEMES["cells in strata"], range(COUNT))
     assert not np.array_equal(rows[:, 0], rows[:, 3])  # two strata with the same counts
     for first, second in ((0, 3), (0, 7), (3, 7)):
         assert abs(np.corrcoef(rows[:, first], rows[:, second])[0, 1]) < 5 / np.sqrt(COUNT)
-
-
-@pytest.mark.parametrize("name", SCHEMES)
-def test_row_belongs_to_its_replicate_not_to_its_chunk(name):
-    scheme = SCHEMES[name]
-    whole = draw(scheme, range(COUNT))
-    far = 100 * 2**20
-    if scheme.block > 1:
-        halves = [draw(scheme, range(100)), draw(scheme, range(100, 200))]
-        np.testing.assert_array_equal(np.concatenate(halves), whole)
-        assert not np.array_equal(draw(scheme, range(far, far + 100)), whole[:100])
-        return
-    backwards = np.arange(COUNT)[::-1]
-    np.testing.assert_array_equal(draw(scheme, backwards), whole[backwards])
-    assert not np.array_equal(draw(scheme, far + backwards), whole)
-    if name.startswith("cells"):  # slow to compile; chunks of cells are compared with the engine's tests
-        return
-    few = draw(scheme, [150, 3, 77])
-    if name == "bayesian":  # real weights: the same random words, whose sum may round differently
-        np.testing.assert_allclose(few, whole[[150, 3, 77]], rtol=1e-14)
-    else:
-        np.testing.assert_array_equal(few, whole[[150, 3, 77]])
-
-
-@pytest.mark.parametrize("name", SCHEMES)
-def test_rows_differ_by_replicate_and_by_key_and_repeat_for_the_same_key(name):
-    scheme = SCHEMES[name]
-    rows = draw(scheme, range(COUNT))
-    assert len({row.tobytes() for row in rows}) > COUNT / 2
-    np.testing.assert_array_equal(rows, draw(scheme, range(COUNT)))
-    assert not np.array_equal(rows, draw(scheme, range(COUNT), seed=8))
 
 
 def _stretched(scheme, extra):
@@ -197,14 +167,6 @@ def test_rows_do_not_depend_on_the_padded_capacity(name):
     else:
         np.testing.assert_array_equal(stretched[:, : rows.shape[1]], rows)
     assert np.all(stretched[:, rows.shape[1] :] == 0)
-
-
-@pytest.mark.parametrize("name", ["bootstrap", "bootstrap of 12", "m out of n", "stratified", "balanced"])
-def test_counts_are_the_same_with_and_without_64_bit_types(name):
-    narrow, wide = draw(SCHEMES[name], range(COUNT), x64=False), draw(SCHEMES[name], range(COUNT))
-    assert narrow.dtype == np.float32
-    assert wide.dtype == np.float64
-    np.testing.assert_array_equal(narrow, wide)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 250, 65_535, 65_536, 65_537, 10_000_000, 2**31 - 1])

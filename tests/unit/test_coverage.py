@@ -123,6 +123,7 @@ def test_check_of_an_accuracy_is_enumerated_and_recommends_one_that_reaches_its_
     assert "wilson" in result._repr_html_()
 
 
+@pytest.mark.false_alarm(1e-6)
 def test_check_simulates_what_cannot_be_enumerated():
     cells = Cells(np.array([[0.4, 0.1], [0.1, 0.4]]))
     result = check(F1(), "f1", cells, 20, ["percentile", "bca"], jax.random.key(0), n_replications=200, n_resamples=199)

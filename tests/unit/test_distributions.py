@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from distribution_members import LABELS, LOGITS, MEMBERS, SCORES
 from scipy import integrate, optimize, stats
 
 from jaxci.coverage import Study
@@ -25,7 +26,6 @@ from jaxci.distributions import (
     observations,
     truth,
 )
-from jaxci.distributions.base import Distribution
 from jaxci.statistics.classification import F1, Accuracy, BalancedAccuracy
 from jaxci.statistics.custom import HostFunction, SampleFunction, WeightedFunction
 from jaxci.statistics.probability import LogLoss
@@ -34,29 +34,6 @@ from jaxci.statistics.regression import MeanSquaredError
 from jaxci.statistics.summary import IQR, Mean, Median, Quantile, Std, TrimmedMean, Variance
 
 KEY = jax.random.key(3)
-RNG = np.random.default_rng(0)
-
-SCORES = np.concatenate([[0.0, 0.0, 1.0, 1.0, 1.0], RNG.beta(8, 2, 45).round(3)])
-LOGITS = RNG.normal(size=(40, 3))
-LABELS = np.argmax(LOGITS + RNG.normal(size=(40, 3)), axis=1)
-
-MEMBERS = {
-    "direct": Parametric("lognorm", {"s": 0.5, "scale": 2.0}),
-    "tabulated": Parametric("beta", {"a": 8, "b": 2}),
-    "discrete": Parametric("poisson", {"mu": 3.3, "loc": -1}),
-    "mixture": Mixture((Parametric("norm", {"loc": -1}), Parametric("beta", {"a": 0.5, "b": 0.5})), [3, 1]),
-    "empirical": Empirical(SCORES),
-    "kde": AdaptiveKDE.fit(SCORES, (0, 1)),
-    "unbounded kde": AdaptiveKDE.fit(SCORES),
-    "grid": AdaptiveKDE.fit(SCORES, (0, 1), grid=1000),
-    "rows of labels": EmpiricalRows(LABELS, LOGITS.argmax(axis=1), n_classes=3),
-    "rows of scores": EmpiricalRows(LABELS, y_score=LOGITS),
-    "rows of binary scores": EmpiricalRows(LABELS > 0, y_score=1 / (1 + np.exp(LOGITS[:, 0]))),
-    "cells": Cells([[40, 3, 1], [2, 20, 0], [0, 4, 30]]),
-    "logits": LogitKDE.fit(LOGITS, LABELS),
-    "binary logits": LogitKDE.fit(LOGITS[:, :2], LABELS > 0),
-    "log odds": LogitKDE.fit(LOGITS[:, 0], LABELS > 0, variant="code"),
-}
 
 
 class Rolls:
@@ -69,39 +46,6 @@ class Rolls:
 
 
 _sample = jax.jit(lambda d, key, n: d.sample(key, n), static_argnums=2)
-
-
-@pytest.mark.parametrize("name", MEMBERS)
-@pytest.mark.parametrize("x64", [False, True])
-def test_draws_have_their_shape_type_and_range(name, x64):
-    d = MEMBERS[name]
-    with jax.enable_x64(x64):
-        drawn = {k: np.asarray(v) for k, v in _sample(d, KEY, 3000).items()}
-    real = np.float64 if x64 else np.float32
-    second = {"values": None, "labels": "y_pred", "scores": "y_score"}[d.kind]
-    assert set(drawn) == ({"values"} if second is None else {"y_true", second})
-    for column, x in drawn.items():
-        assert x.shape == ((3000, 3) if column == "y_score" and d.n_classes > 2 else (3000,))
-        assert x.dtype == (real if column in ("values", "y_score") else np.int32)
-        if column in ("y_true", "y_pred"):
-            assert x.min() >= 0
-            assert x.max() < d.n_classes
-    x = drawn[second or "values"]
-    low, high = d.bounds
-    assert np.all(x >= real(low))
-    assert np.all(x <= real(high))
-    if x.ndim == 2 and isinstance(d, LogitKDE):
-        np.testing.assert_allclose(x.sum(axis=1), 1, rtol=1e-5)
-
-
-@pytest.mark.parametrize("name", MEMBERS)
-def test_batched_keys_draw_what_single_keys_draw(name):
-    d = MEMBERS[name]
-    keys = jax.random.split(KEY, 3)
-    batch = jax.jit(jax.vmap(lambda k: d.sample(k, 50)))(keys)
-    for i in range(3):
-        for column, x in _sample(d, keys[i], 50).items():
-            np.testing.assert_allclose(x, batch[column][i], rtol=1e-5, atol=1e-6)
 
 
 def test_new_parameters_of_one_law_do_not_compile_again():
@@ -302,6 +246,7 @@ def test_logits_of_deficient_rank_or_no_spread():
     assert np.all(np.asarray(constant.sample(KEY, 20)["y_score"]) == 0.5)
 
 
+@pytest.mark.false_alarm(1e-5)
 def test_user_distributions():
     dice = as_distribution(Rolls())
     assert as_distribution(dice) is dice
@@ -375,6 +320,7 @@ OWN_FAMILIES = {
 }
 
 
+@pytest.mark.false_alarm(2e-6)
 @pytest.mark.parametrize("name", OWN_FAMILIES)
 def test_frozen_laws_of_other_families_are_tabulated(name):
     """Kolmogorov-Smirnov's distance of 20,000 draws stays below its 1e-6 point, .019."""
@@ -417,33 +363,6 @@ def test_observations_derive_predictions_and_keep_columns_in_order():
     rows = observations(MEMBERS["rows of scores"], MEMBERS["rows of scores"].sample(KEY, 9))
     np.testing.assert_array_equal(rows.y_pred, np.argmax(rows.y_score, axis=1))
     assert truth(d, WeightedFunction(lambda y, s, w: jnp.sum(w * (y + s)) / jnp.sum(w)), KEY, 4000).value > 0
-
-
-@pytest.mark.parametrize("name", MEMBERS)
-def test_dictionaries_give_back_the_same_draws(name):
-    tomllib = pytest.importorskip("tomllib")
-    described = distribution_to_dict(MEMBERS[name])
-
-    def written(x):
-        if isinstance(x, dict):
-            return "{" + ", ".join(f"{k} = {written(v)}" for k, v in x.items()) + "}"
-        return f"[{', '.join(map(written, x))}]" if isinstance(x, list) else repr(x).replace("'", '"')
-
-    read = tomllib.loads(f"d = {written(described)}")["d"]
-    again = distribution_from_dict(read)
-    assert distribution_to_dict(again) == described
-    second = _sample(again, KEY, 50)
-    for column, x in _sample(MEMBERS[name], KEY, 50).items():
-        np.testing.assert_array_equal(x, second[column])
-
-
-def test_every_distribution_is_a_pytree():
-    for d in MEMBERS.values():
-        leaves, tree = jax.tree.flatten(d)
-        assert isinstance(jax.tree.unflatten(tree, leaves), Distribution)
-        on_device = jax.tree.map(jnp.asarray, d)
-        for column, x in _sample(d, KEY, 50).items():
-            np.testing.assert_allclose(_sample(on_device, KEY, 50)[column], x, rtol=1e-6)
 
 
 def test_arrays_of_jax_are_taken_too():

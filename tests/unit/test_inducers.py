@@ -118,19 +118,13 @@ SMALL = {
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_rows_without_weight_do_nothing_and_batches_change_nothing(name):
+def test_batches_change_nothing(name):
     classes = 3 if name == "logistic" else 0
     X, y, counts = data(classes)
-    counts[:, :6] = 0
     found, converged = fit_predict(SMALL[name], KEY, X, y, counts, classes)
     assert converged.all()
     one_by_one, _ = fit_predict(SMALL[name], KEY, X, y, counts, classes, memory_limit=1)
     np.testing.assert_allclose(found, one_by_one, rtol=1e-9, atol=1e-9)
-    wild, other = X.copy(), y.copy()
-    wild[:6] = 1e4 * np.random.default_rng(0).normal(size=(6, 4))
-    other[:6] = 0 if classes else 1e4
-    found_wild, _ = fit_predict(SMALL[name], KEY, wild, other, counts, classes)
-    np.testing.assert_allclose(found[:, 6:], found_wild[:, 6:], rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("name", ["linear", "lasso", "logistic"])

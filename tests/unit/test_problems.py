@@ -1,4 +1,4 @@
-"""Supervised learning problems: their laws by large samples, their files, their names.
+"""Supervised learning problems: their laws by large samples, names and descriptions that are refused.
 
 Bounds of 5 standard errors: some 6e-7 false alarms a comparison.
 """
@@ -30,23 +30,12 @@ from jaxci.distributions.problems import (
     HighDimensional,
     Problem,
 )
-from jaxci.records import record, settings
+from jaxci.records import record
 
 KEY = jax.random.key(11)
 RNG = np.random.default_rng(0)
 DATA = RNG.normal(size=(50, 4)) @ RNG.normal(size=(4, 4)) * [1e-3, 1, 10, 1e4]
 SIZE = 50_000
-
-MEMBERS = [
-    BatesClassification(),
-    BatesRegression(),
-    Friedman1(),
-    Chen10(null=True),
-    Chen10(variant="code"),
-    HighDimensional(0),
-    Covariance.of(DATA, 5),
-]
-
 
 draw = jax.jit(lambda law, key, n: law.sample(key, n), static_argnums=2)
 
@@ -98,12 +87,14 @@ def check_standard_normal(X):
     assert np.abs(off).max() < 5 / np.sqrt(len(X))
 
 
+@pytest.mark.false_alarm(2e-4)
 def test_bates_classification():
     X, y = drawn(BatesClassification())
     check_standard_normal(X)
     check_classes(X, y, X[:, :5].sum(axis=1))
 
 
+@pytest.mark.false_alarm(2e-4)
 def test_bates_regression():
     X, y = drawn(BatesRegression())
     check_standard_normal(X)
@@ -111,6 +102,7 @@ def test_bates_regression():
     near(y**2, 6.0)
 
 
+@pytest.mark.false_alarm(6e-5)
 @pytest.mark.parametrize("cls", [BatesClassification, BatesRegression])
 def test_bates_with_a_hundred_features_has_five_active_ones(cls):
     X, y = drawn(cls(100), 20_000)
@@ -120,6 +112,7 @@ def test_bates_with_a_hundred_features_has_five_active_ones(cls):
     assert t[5:].max() < 5
 
 
+@pytest.mark.false_alarm(5e-5)
 def test_friedman1():
     X, y = drawn(Friedman1())
     assert X.min() >= 0
@@ -135,6 +128,7 @@ def chen_mean(a, b, c):
     return 0.25 * np.exp(4 * a) + 4 / (1 + np.exp(-20 * (b - 0.5))) + 3 * c
 
 
+@pytest.mark.false_alarm(1.2e-4)
 @pytest.mark.parametrize("null", [False, True])
 @pytest.mark.parametrize(("variant", "steps", "noise", "sd"), [("paper", 10, 0.0, 0.3), ("code", 9, 0.3, 1.0)])
 def test_features_of_chen(null, variant, steps, noise, sd):
@@ -148,6 +142,7 @@ def test_features_of_chen(null, variant, steps, noise, sd):
     near(centred[:, 1:, 0] * centred[:, :1, 0])  # latents are independent
 
 
+@pytest.mark.false_alarm(1e-6)
 @pytest.mark.parametrize(("variant", "noise", "sd"), [("paper", 0.0, 0.3), ("code", 0.3, 1.0)])
 def test_target_of_chen_given_the_sharpest_features(variant, noise, sd):
     """Features 0, 10 and 20 are the latents up to .01 Z; slopes of the mean turn that into variance."""
@@ -158,6 +153,7 @@ def test_target_of_chen_given_the_sharpest_features(variant, noise, sd):
     np.testing.assert_allclose(residuals.var(), 0.04 + (0.01 * sd) ** 2 * slopes, rtol=0.05)
 
 
+@pytest.mark.false_alarm(1.4e-4)
 @pytest.mark.parametrize(("variant", "mean", "sd"), [("paper", 0.0, np.sqrt(0.2)), ("code", 0.2, 1.0)])
 def test_target_of_chen_null_has_its_own_latents(variant, mean, sd):
     X, y = drawn(Chen10(null=True, variant=variant))
@@ -169,6 +165,7 @@ def test_target_of_chen_null_has_its_own_latents(variant, mean, sd):
     assert np.abs(related).max() < 5 / np.sqrt(SIZE)
 
 
+@pytest.mark.false_alarm(3e-4)
 @pytest.mark.parametrize(("exponent", "n"), [(0, 20_000), (1, 10_000)])
 def test_high_dimensional(exponent, n):
     X, y = drawn(HighDimensional(exponent), n)
@@ -185,6 +182,7 @@ def test_high_dimensional(exponent, n):
     check_classes(X, y, log_odds)
 
 
+@pytest.mark.false_alarm(3e-5)
 def test_covariance_of_data():
     law = Covariance.of(DATA, 5)
     np.testing.assert_allclose(law.covariance, np.cov(DATA.T))
@@ -199,6 +197,7 @@ def test_covariance_of_data():
     check_classes(X, y, X @ law.theta)
 
 
+@pytest.mark.false_alarm(1e-4)
 def test_effects_are_equally_likely_and_follow_the_seed():
     law = Covariance.drawn(np.diag(np.full(90, 4.0)), 1)
     found = np.array([np.isclose(2 * law.theta, effect).sum() for effect in EFFECTS])
@@ -214,34 +213,13 @@ def test_a_singular_covariance_draws_features_that_depend_on_each_other(float64)
     assert np.linalg.matrix_rank(X, tol=1e-5) == 2
 
 
-# --- what all have in common -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("law", MEMBERS, ids=problem_label)
-def test_the_same_key_draws_the_same_rows_batched_or_not(law):
-    keys = jax.random.split(KEY, 3)
-    together = jax.jit(jax.vmap(lambda key: law.sample(key, 40)))(keys)
-    for i, key in enumerate(keys):
-        X, y = draw(law, key, 40)
-        np.testing.assert_array_equal(X, draw(law, key, 40)[0])
-        np.testing.assert_allclose(together[0][i], X, rtol=1e-5, atol=1e-6 * np.abs(X).max())
-        np.testing.assert_allclose(together[1][i], y, rtol=1e-4, atol=1e-4)
-    assert np.any(together[0][0] != together[0][1])
+# --- names and files -------------------------------------------------------------------------------
 
 
 def test_rows_are_the_same_without_jit(float64):
     law = Covariance.of(DATA, 5)
     for plain, compiled in zip(law.sample(KEY, 40), draw(law, KEY, 40), strict=True):
         np.testing.assert_allclose(plain, compiled, rtol=1e-9)
-
-
-@pytest.mark.parametrize("law", MEMBERS, ids=problem_label)
-def test_types_follow_the_switch_to_double_precision(law):
-    for wide, dtype in ((True, jnp.float64), (False, jnp.float32)):
-        with jax.enable_x64(wide):
-            X, y = jax.eval_shape(lambda: law.sample(KEY, 10))
-        assert X.dtype == dtype
-        assert y.dtype == (jnp.int32 if law.n_classes else dtype)
 
 
 def test_a_covariance_is_traced():
@@ -259,19 +237,6 @@ def test_a_covariance_is_traced():
     np.testing.assert_allclose(second, 2 * first, rtol=1e-4)
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_names(name):
-    law = problem(name)
-    assert problem_label(law) == name
-    assert law.task == ("classification" if "classif" in name or "highdim" in name else "regression")
-    assert law.n_classes == (2 if law.task == "classification" else 0)
-    X, y = jax.eval_shape(lambda: law.sample(KEY, 6))
-    assert X.shape == (6, law.n_features)
-    assert y.shape == (6,)
-    if name.startswith(("bates", "highdim")):
-        assert law.n_features == int(name.split("_")[-1])
-
-
 def test_the_registry_has_the_problems_of_the_paper():
     assert len(PROBLEMS) == 16
     assert {"bates_classif_20", "chen_10_null_code", "highdim_6400"} < set(PROBLEMS)
@@ -284,14 +249,6 @@ def test_an_unknown_name():
         problem("fridman1")
     with pytest.raises(ValueError, match="known are bates_classif_20"):
         problem("zzz")
-
-
-@pytest.mark.parametrize("law", MEMBERS, ids=problem_label)
-def test_round_trip_through_json(law):
-    again = problem_from_dict(json.loads(json.dumps(problem_to_dict(law))))
-    assert type(again) is type(law)
-    for name, value in settings(law).items():
-        np.testing.assert_array_equal(getattr(again, name), value)
 
 
 @pytest.mark.parametrize(

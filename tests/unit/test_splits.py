@@ -9,72 +9,6 @@ from jaxci.resampling.plan import Plan
 N = 31
 CLASSES = np.array([0] * 13 + [1] * 18)
 GROUPS = np.repeat(np.arange(16), 2)[:N] * 7
-BY_GROUP_CLASSES = np.array([0] * 14 + [1] * 17)
-
-BOTH = {
-    "holdout": (0.7,),
-    "subsampling": (0.7, 6),
-    "paired_subsampling": (0.75, 3, 4),
-    "kfold": (5,),
-    "repeated_kfold": (4, 3),
-    "nested_cv": (4, 2),
-    "bootstrap": (9,),
-    "insample_bootstrap": (9,),
-    "two_stage_bootstrap": (4, 3),
-}
-STRATIFIED = BOTH | {"replace_one_cv": (3,), "repeated_replace_one_cv": (3, 2), "bootstrap_case_cv": (3,)}
-INSAMPLE = ("insample", "insample_bootstrap")
-
-
-def make(name, n=N, rng=5, **options):
-    return getattr(splits, name)(n, *STRATIFIED[name], rng, **options)
-
-
-def every():
-    yield splits.insample(N)
-    yield splits.leave_one_out(N)
-    yield splits.leave_one_out(N, groups=GROUPS)
-    for name in STRATIFIED:
-        yield make(name)
-        yield make(name, stratify=CLASSES)
-    for name in BOTH:
-        yield make(name, groups=GROUPS)
-        yield make(name, groups=GROUPS, stratify=BY_GROUP_CLASSES)
-
-
-def test_rows_are_never_trained_and_tested_except_in_sample():
-    for plan in every():
-        overlap = ((plan.train_counts > 0) & plan.test_mask).any(axis=1)
-        within = plan.name in INSAMPLE or (plan.name == "two_stage_bootstrap" and plan.inner == -1)
-        assert (overlap == within).all(), plan.name
-        assert plan.n == N
-        assert plan.train_counts.dtype == plan.repetition.dtype == plan.extra.dtype == np.int32
-        assert len(np.unique([plan.repetition, plan.outer, plan.inner, plan.extra], axis=1).T) == len(plan)
-
-
-def test_fits_are_the_distinct_training_rows():
-    for plan in every():
-        first, place = plan.fits
-        assert plan.n_fits == len(np.unique(plan.train_counts, axis=0)) == len(first)
-        np.testing.assert_array_equal(plan.train_counts[first][place], plan.train_counts)
-
-
-@pytest.mark.parametrize("name", BOTH)
-def test_groups_are_never_split(name):
-    for options in ({}, {"stratify": BY_GROUP_CLASSES}):
-        plan = make(name, groups=GROUPS, **options)
-        for group in np.unique(GROUPS):
-            rows = np.flatnonzero(np.equal(GROUPS, group))
-            for part in (plan.train_counts[:, rows], plan.test_mask[:, rows]):
-                assert (part == part[:, :1]).all()
-
-
-@pytest.mark.parametrize("name", STRATIFIED)
-def test_same_seed_same_plan(name):
-    one, two, other = make(name), make(name, rng=np.random.default_rng(5)), make(name, rng=6)
-    for field in ("train_counts", "test_mask", "repetition", "outer", "inner", "extra"):
-        np.testing.assert_array_equal(getattr(one, field), getattr(two, field))
-    assert not np.array_equal(one.test_mask, other.test_mask)
 
 
 @pytest.mark.parametrize("options", [{}, {"stratify": CLASSES}, {"groups": GROUPS}], ids=str)
@@ -106,6 +40,7 @@ def test_stratified_folds_keep_shares_and_sizes_within_one(seed):
     assert all((np.abs(used[:, classes == c].sum(axis=1) - (classes == c).sum() / 2) <= 1).all() for c in range(3))
 
 
+@pytest.mark.false_alarm(3e-6)
 def test_subsamples_have_the_stated_size_and_are_even():
     plan = splits.subsampling(10, 0.7, 4000, 3)
     np.testing.assert_array_equal(plan.train_counts.sum(axis=1), 7)
@@ -173,6 +108,7 @@ def test_replace_one_differs_from_its_base_in_one_row(stratify):
     assert splits.replace_one_cv(N, 4, 3).n_fits == 4 + 15 * 3
 
 
+@pytest.mark.false_alarm(2e-5)
 def test_bootstrap_counts():
     plan = splits.bootstrap(N, 400, 8)
     np.testing.assert_array_equal(plan.train_counts.sum(axis=1), N)

@@ -65,36 +65,6 @@ def test_trees_are_scikit_learns_on_repeated_rows(classes):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("classes", [0, 3])
-@pytest.mark.parametrize("name", ["tree", "boosting"])
-def test_weights_are_repeated_rows_in_any_order(name, classes):
-    X, y, counts = smooth_data(classes)
-    weights = counts[0]
-    fresh = smooth_data(classes, seed=5)[0]
-    found = fitted(SMALL[name], X, y, weights, fresh, classes)
-    rows = np.random.default_rng(0).permutation(np.repeat(np.arange(len(y)), weights))
-    repeated = fitted(SMALL[name], X[rows], y[rows], np.ones(len(rows)), fresh, classes)
-    np.testing.assert_allclose(found, repeated, rtol=1e-9, atol=1e-12)
-    order = np.random.default_rng(1).permutation(len(y))
-    permuted = fitted(SMALL[name], X[order], y[order], weights[order], fresh, classes)
-    np.testing.assert_allclose(found, permuted, rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("name", "classes"), [("tree", 0), ("tree", 3), ("forest", 0), ("boosting", 0), ("boosting", 3)]
-)
-def test_rows_of_weight_zero_have_no_influence(name, classes):
-    X, y, counts = smooth_data(classes)
-    weights = counts[0]
-    fresh = smooth_data(classes, seed=5)[0]
-    found = fitted(SMALL[name], X, y, weights, fresh, classes)
-    out = weights == 0
-    wild_X, wild_y = X.copy(), y.copy()
-    wild_X[out] = np.random.default_rng(2).normal(size=(out.sum(), X.shape[1])) * 1e6
-    wild_y[out] = 0 if classes else 1e6
-    np.testing.assert_array_equal(fitted(SMALL[name], wild_X, wild_y, weights, fresh, classes), found)
-
-
 @pytest.mark.parametrize(("name", "classes"), [("tree", 2), ("forest", 0), ("boosting", 3)])
 def test_fits_together_are_fits_one_at_a_time(name, classes):
     X, y, counts = smooth_data(classes)

@@ -1,4 +1,4 @@
-"""The README: every Python block runs, from top to bottom, and prints what stands below it; commands are known."""
+"""The documents: Python blocks run, from top to bottom, and print what stands below them; commands are known."""
 
 from __future__ import annotations
 
@@ -8,15 +8,24 @@ import io
 import itertools
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from jaxci.distributions.files import KINDS
+from jaxci.inducers import INDUCERS
+from jaxci.intervals.registry import METHODS
+from jaxci.statistics.registry import METRICS
+
 pytest.importorskip("sklearn")
 pytest.importorskip("matplotlib")
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+DOCUMENTS = {"README.md": 9, "docs/extending.md": 8}
+"""Documents with Python blocks, and how many each has."""
 
 
 class Block(NamedTuple):
@@ -27,8 +36,8 @@ class Block(NamedTuple):
     printed: str | None
 
 
-def blocks() -> list[Block]:
-    found = list(re.finditer(r"^```(\w+)\n(.*?)^```\n", README.read_text(), re.MULTILINE | re.DOTALL))
+def blocks(path: Path) -> list[Block]:
+    found = list(re.finditer(r"^```(\w+)\n(.*?)^```\n", path.read_text(), re.MULTILINE | re.DOTALL))
     below = {one.end(): two for one, two in itertools.pairwise(found) if one.end() == two.start()}
     return [
         Block(one[1], one[2], two[2] if (two := below.get(one.end())) is not None and two[1] == "text" else None)
@@ -48,14 +57,26 @@ class Checker(doctest.OutputChecker):
         return found == pytest.approx(wanted, rel=1e-12, abs=0) and super().check_output(*words, optionflags)
 
 
-def test_python_blocks_run_and_print_what_stands_below(tmp_path, monkeypatch):
+@pytest.fixture
+def registries() -> Iterator[None]:
+    """Take away again what a document registers."""
+    kept = [(registry, dict(registry)) for registry in (METRICS, METHODS, INDUCERS, KINDS)]
+    yield
+    for registry, members in kept:
+        registry.clear()
+        registry.update(members)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_python_blocks_run_and_print_what_stands_below(document, tmp_path, monkeypatch, registries):
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {"__name__": "readme"}
-    python = [block for block in blocks() if block.language == "python"]
-    assert len(python) == 9
+    path = ROOT / document
+    names: dict[str, object] = {"__name__": "document"}
+    python = [block for block in blocks(path) if block.language == "python"]
+    assert len(python) == DOCUMENTS[document]
     for block in python:
         if block.code.startswith(">>>"):
-            example = doctest.DocTestParser().get_doctest(block.code, names, "README", str(README), 0)
+            example = doctest.DocTestParser().get_doctest(block.code, names, document, str(path), 0)
             told: list[str] = []
             runner = doctest.DocTestRunner(Checker(), optionflags=doctest.NORMALIZE_WHITESPACE)
             runner.run(example, out=told.append, clear_globs=False)
@@ -64,12 +85,23 @@ def test_python_blocks_run_and_print_what_stands_below(tmp_path, monkeypatch):
             continue
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(block.code, str(README), "exec"), names)
+            exec(compile(block.code, document, "exec", dont_inherit=True), names)
         assert printed.getvalue().rstrip() == (block.printed or "").rstrip()
 
 
+def test_every_document_is_executed_and_links_lead_somewhere():
+    documents = [README, *sorted((ROOT / "docs").glob("*.md"))]
+    with_python = {
+        str(path.relative_to(ROOT)) for path in documents if any(b.language == "python" for b in blocks(path))
+    }
+    assert with_python == set(DOCUMENTS)
+    for path in documents:
+        links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text())
+        assert [link for link in links if not (path.parent / link).exists()] == [], path.name
+
+
 def commands() -> list[str]:
-    text = "".join(block.code for block in blocks() if block.language == "sh")
+    text = "".join(block.code for block in blocks(README) if block.language == "sh")
     inline = re.findall(r"`(jaxci [a-z][^`]*)`", README.read_text().replace("\n", " "))
     return [line for line in (*text.splitlines(), *inline) if line.startswith("jaxci ")]
 
