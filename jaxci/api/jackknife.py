@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxci.api.readers.samples import columns_sample, is_function, sample_for
+from jaxci.api.readers.samples import columns_sample, is_function, positional, sample_for
 from jaxci.checks import check_count
 from jaxci.inference.program import RowReader, of_units
 from jaxci.inference.remarks import announce
@@ -70,7 +70,7 @@ def jackknife(data: Any, statistic: Any, *, delete: int = 1) -> JackknifeResult:
     arrays = tuple(data) if isinstance(data, tuple) else (data,)
     delete = check_count("delete", delete, 1)
     if is_function(statistic):
-        sample, remarks = columns_sample(arrays)
+        sample, remarks = columns_sample(positional(arrays), numbers=False)
     else:
         resolved = statistic_by_name(statistic)
         sample, resolved, remarks = sample_for(resolved, name_of(statistic), arrays, labels=None, pos_label=1)

@@ -216,14 +216,14 @@ class Simulation:
         return fixed, self.series.judged, jnp.asarray(self.targets)
 
 
-def draw(distribution: Distribution, key: jax.Array, start: int, size: int, n: int) -> dict[str, np.ndarray]:
+def draw(distribution: Distribution, key: jax.Array, start: int, size: int, n: int) -> dict[str, Any]:
     """Draw ``size`` data sets of n observations, numbered from ``start``."""
     ids = jnp.arange(start, start + size, dtype=jnp.int32)
-    return {name: np.asarray(x) for name, x in _drawn(ids, distribution, key, n=n).items()}
+    return jax.tree.map(np.asarray, _drawn(ids, distribution, key, n=n))
 
 
 @functools.partial(jax.jit, static_argnames="n")
-def _drawn(ids: jax.Array, distribution: Distribution, key: jax.Array, *, n: int) -> dict[str, jax.Array]:
+def _drawn(ids: jax.Array, distribution: Distribution, key: jax.Array, *, n: int) -> dict[str, Any]:
     return jax.vmap(lambda k: distribution.sample(k, n))(replicate_keys(key, ids))
 
 

@@ -17,8 +17,10 @@ from jaxci.inference.replicate import deleted_values
 from jaxci.inference.request import Entry, Trials, by_shared_table, programs
 from jaxci.inference.slopes import jackknife_acceleration
 from jaxci.intervals.auc import auc_evidence
+from jaxci.intervals.auc_difference import auc_difference_evidence
 from jaxci.intervals.base import Evidence
 from jaxci.intervals.bootstrap import studentized_pivots
+from jaxci.intervals.proportion_difference import PairedOutcomes
 from jaxci.resampling.exact_mean import mean_distribution
 from jaxci.resampling.exact_order import quantile_distribution
 from jaxci.resampling.laws import BinomialLaw, BootstrapDistribution, Drawn, Root
@@ -103,6 +105,13 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
         parts["law"] = jax.tree.map(lambda x: np.asarray(x)[None], _law(entry, sample, trials))
     if "auc" in needs:
         parts["auc"] = jax.tree.map(lambda x: np.asarray(x)[None], auc_evidence(sample.y_true, sample.y_score))
+    if "auc_difference" in needs:
+        assert sample.other is not None
+        areas = auc_difference_evidence(sample.y_true, sample.y_score, sample.other.y_score)
+        parts["auc_difference"] = jax.tree.map(lambda x: x[None], areas)
+    if "outcomes" in needs:
+        counted = _outcomes(statistic, entry.prepared.without_rows(), entry.prepared.weights_of(layout.n, None))
+        parts["outcomes"] = PairedOutcomes(*np.asarray(counted)[:, None])
     if "curvature" in needs:
         ((program, _),) = programs([entry], layout)
         parts["curvature"] = curvature(program, 0)
@@ -127,6 +136,11 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
 @jax.jit
 def _successes(statistics: Sequence[Any], table: jax.Array) -> jax.Array:
     return jnp.stack([jnp.stack(statistic.successes(table)) for statistic in statistics])
+
+
+@jax.jit
+def _outcomes(statistic: Any, prepared: Any, sums: jax.Array) -> jax.Array:
+    return jnp.stack(statistic.outcomes(prepared, sums))
 
 
 def count_trials(entries: Sequence[Entry], layout: Layout) -> None:
@@ -165,6 +179,9 @@ def standard_error(entry: Entry, evidence: Evidence) -> float:
         return entry.standard_error
     if evidence.auc is not None:
         return float(np.sqrt(evidence.auc.variance[0])) if evidence.auc.variance[0] >= 0 else math.nan
+    for paired in (evidence.auc_difference, evidence.outcomes):
+        if paired is not None:
+            return float(paired.standard_error[0])
     if evidence.curvature is not None:
         return float(evidence.curvature.standard_error[0])
     for known in (evidence.distribution, evidence.law):

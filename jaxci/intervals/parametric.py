@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -11,6 +12,7 @@ from scipy import special
 
 from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails, normal_steps, open_sides
 from jaxci.intervals.capabilities import is_binary_auc, is_mean, is_proportion
+from jaxci.intervals.pvalues import PValue, standardized_test
 from jaxci.records import record, static
 from jaxci.special import expit, logit, namespace
 from jaxci.statistics.base import Statistic
@@ -251,6 +253,11 @@ class T(Method):
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
         """Say that the interval has no width."""
         return _width_remarks(bounds, self.name, evidence.statistic)
+
+    def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:
+        """Return the p-value of Student's test."""
+        law = functools.partial(special.stdtr, evidence.n - 1)
+        return standardized_test(float(evidence.estimate[0]), standard_error, law, "paired t", alternative)
 
 
 def delta_interval(estimate: Any, standard_error: Any, tails: Tails, scale: str = "natural") -> Bounds:

@@ -30,9 +30,32 @@ def _other(sample: Sample) -> Sample:
     return sample.other
 
 
-def _difference_bounds(statistic: Statistic) -> tuple[float, float]:
-    low, high = statistic.bounds
-    return low - high, high - low
+class Paired(Statistic):
+    """The difference of ``statistic`` between two models: what it is, is known of the statistic."""
+
+    statistic: Any
+    inputs = ()
+
+    @property
+    def task(self) -> str:  # type: ignore[override]
+        """Kind of target."""
+        return self.statistic.task
+
+    @property
+    def smooth(self) -> bool:  # type: ignore[override]
+        """Whether the statistic is differentiable."""
+        return self.statistic.smooth
+
+    @property
+    def absent_class(self) -> str | None:
+        """What an absent class counts."""
+        return self.statistic.absent_class
+
+    @property
+    def bounds(self) -> tuple[float, float]:  # type: ignore[override]
+        """Range of the difference."""
+        low, high = self.statistic.bounds
+        return low - high, high - low
 
 
 @record
@@ -106,18 +129,10 @@ class PairedCells:
 
 
 @record
-class PairedMoments(MomentStatistic):
+class PairedMoments(Paired, MomentStatistic):
     """Difference of a moment statistic between two models."""
 
     statistic: Any
-
-    inputs = ()
-    task = "paired"
-
-    @property
-    def bounds(self) -> tuple[float, float]:  # type: ignore[override]
-        """Range of the difference."""
-        return _difference_bounds(self.statistic)
 
     def prepare(self, sample: Sample) -> PairedFeatures:
         """Join the features of both models."""
@@ -134,23 +149,10 @@ class PairedMoments(MomentStatistic):
 
 
 @record
-class PairedTable(TableStatistic):
+class PairedTable(Paired, TableStatistic):
     """Difference of a statistic of a table between two models."""
 
     statistic: Any
-
-    inputs = ()
-    task = "paired"
-
-    @property
-    def absent_class(self) -> str | None:
-        """What an absent class counts."""
-        return self.statistic.absent_class
-
-    @property
-    def bounds(self) -> tuple[float, float]:  # type: ignore[override]
-        """Range of the difference."""
-        return _difference_bounds(self.statistic)
 
     def prepare(self, sample: Sample) -> PairedCells:
         """Join the cells of both models."""
@@ -168,6 +170,20 @@ class PairedTable(TableStatistic):
         a, b = prepared.of_each(sums)
         return self.statistic.from_sums(prepared.first, a) - self.statistic.from_sums(prepared.second, b)
 
+    def outcomes(self, prepared: PairedCells, sums: jax.Array) -> tuple[jax.Array, ...]:
+        """Return the weight of the rows on which both models, only a, only b, neither succeed, from joint counts.
+
+        The statistic must be a share of all rows.
+        """
+        table = prepared.joint.table(sums)
+        a, b = (self._succeeds(cells) for cells in (prepared.first, prepared.second))
+        return a @ table @ b, a @ table @ (1 - b), (1 - a) @ table @ b, (1 - a) @ table @ (1 - b)
+
+    def _succeeds(self, cells: Cells) -> jax.Array:
+        """Whether rows of each cell (C,) are successes: their number is linear in the table."""
+        count = jax.grad(lambda table: self.statistic.successes(table)[0])(jnp.ones(cells.shape))
+        return jnp.append(count.reshape(-1), 0.0)[cells.cells]
+
     def absent_in_sums(self, prepared: PairedCells, sums: jax.Array) -> jax.Array:
         """Whether a class of the sample is absent for either model."""
         a, b = prepared.of_each(sums)
@@ -175,18 +191,10 @@ class PairedTable(TableStatistic):
 
 
 @record
-class PairedMean(MeanStatistic):
+class PairedMean(Paired, MeanStatistic):
     """Difference of a mean of per-observation values: itself the mean of their differences."""
 
     statistic: Any
-
-    inputs = ()
-    task = "paired"
-
-    @property
-    def bounds(self) -> tuple[float, float]:  # type: ignore[override]
-        """Range of the difference."""
-        return _difference_bounds(self.statistic)
 
     def row_values(self, sample: Sample) -> Any:
         """Differences of the per-observation values (n,)."""
@@ -194,28 +202,10 @@ class PairedMean(MeanStatistic):
 
 
 @record
-class PairedGeneral(Statistic):
+class PairedGeneral(Paired):
     """Difference of any other statistic between two models."""
 
     statistic: Any
-
-    inputs = ()
-    task = "paired"
-
-    @property
-    def smooth(self) -> bool:  # type: ignore[override]
-        """Whether the statistic is differentiable."""
-        return self.statistic.smooth
-
-    @property
-    def absent_class(self) -> str | None:
-        """What an absent class counts."""
-        return self.statistic.absent_class
-
-    @property
-    def bounds(self) -> tuple[float, float]:  # type: ignore[override]
-        """Range of the difference."""
-        return _difference_bounds(self.statistic)
 
     def prepare(self, sample: Sample) -> tuple[Any, Any]:
         """Prepare both models."""
@@ -235,7 +225,7 @@ class PairedGeneral(Statistic):
         return self.statistic.sort_keys(sample)
 
 
-def paired_difference(statistic: Statistic) -> Statistic:
+def paired_difference(statistic: Statistic) -> Paired:
     """Return the statistic ``a - b`` for two models' predictions of the same observations."""
     if is_mean(statistic):
         return PairedMean(statistic)

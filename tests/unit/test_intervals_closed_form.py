@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from jaxci.api.proportion import proportion_interval
-from jaxci.intervals import auc, concentration, parametric, proportion, proportion_difference
+from jaxci.intervals import auc, auc_difference, concentration, parametric, proportion, proportion_difference
 from jaxci.intervals.base import Evidence, Tails, tails
 from jaxci.printing import ConfidenceInterval, JaxciWarning
 from jaxci.statistics import (
@@ -604,23 +604,23 @@ def test_delong_difference_agrees_with_the_covariance():
     y = rng.random(90) < 0.5
     a, b = y + rng.normal(size=90), y + rng.normal(size=90).round(1)
     areas, covariance = auc.delong_covariance(y, [a, b])
-    found = auc.delong_difference(y, a, b, TWO)
+    found = auc_difference.delong_difference(y, a, b, TWO)
     assert found.difference == pytest.approx(areas[0] - areas[1], abs=1e-15)
     se = math.sqrt(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
     z = stats.norm.ppf(0.975)
     np.testing.assert_allclose(found.bounds[:2], found.difference + np.array([-z, z]) * se, rtol=1e-12)
     assert found.pvalue == pytest.approx(2 * stats.norm.sf(abs(found.difference) / se))
     assert found.remarks == ()
-    mirrored = auc.delong_difference(y, b, a, TWO)
+    mirrored = auc_difference.delong_difference(y, b, a, TWO)
     assert mirrored.bounds.low == pytest.approx(-found.bounds.high)
-    assert auc.delong_difference(y, a, b, tails(0.9, "less")).bounds.low == -1
-    assert auc.delong_difference(y, a, b, tails(0.9, "greater")).bounds.high == 1
+    assert auc_difference.delong_difference(y, a, b, tails(0.9, "less")).bounds.low == -1
+    assert auc_difference.delong_difference(y, a, b, tails(0.9, "greater")).bounds.high == 1
 
 
 def test_delong_difference_of_equal_orders():
     y = [1, 0, 1, 0, 0, 1]
     a = np.array([3.0, 0.0, 1.0, 2.0, 2.0, 2.0])
-    found = auc.delong_difference(y, a, np.exp(a), TWO)
+    found = auc_difference.delong_difference(y, a, np.exp(a), TWO)
     assert found.difference == 0
     assert found.pvalue == 1
     np.testing.assert_allclose(found.bounds[:2], (0.025 ** (1 / 3) - 1, 1 - 0.025 ** (1 / 3)))
@@ -636,7 +636,7 @@ def test_delong_difference_of_equal_orders():
     ],
 )
 def test_delong_difference_without_a_variance(y, a, b):
-    found = auc.delong_difference(y, a, b, TWO)
+    found = auc_difference.delong_difference(y, a, b, TWO)
     assert -1 <= found.bounds.low < found.bounds.high <= 1
     assert 0 < found.pvalue <= 1
     assert found.remarks
@@ -648,6 +648,6 @@ def test_placement_counts_determine_the_order_of_every_pair():
     y = np.repeat([1, 0], [3, 3])
     seen = {}
     for score in rng.integers(0, 5, (4000, 6)).astype(float):
-        below, above = auc._placements(y, score[None])
+        below, above = auc.placements(y, score[None])
         order = np.sign(score[:3, None] - score[None, 3:]).tobytes()
         assert seen.setdefault((below.tobytes(), above.tobytes()), order) == order
