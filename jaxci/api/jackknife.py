@@ -16,6 +16,7 @@ from jaxci.inference.replicate import deleted_values, subsets
 from jaxci.inference.slopes import estimates
 from jaxci.printing import JackknifeResult
 from jaxci.resampling.threads import begin
+from jaxci.special import deviation
 from jaxci.statistics.base import padded
 from jaxci.statistics.custom import as_scalar
 from jaxci.statistics.layout import Layout
@@ -105,7 +106,7 @@ def jackknife(data: Any, statistic: Any, *, delete: int = 1) -> JackknifeResult:
         estimate=estimate,
         bias=bias,
         bias_corrected=estimate - bias,
-        standard_error=math.sqrt(factor * float(np.mean((values - mean) ** 2))),
+        standard_error=math.sqrt(factor) * float(deviation(values, ddof=0)),
         pseudo_values=(n * estimate - (n - delete) * values) / delete,
         delete=delete,
     )

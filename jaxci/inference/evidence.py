@@ -24,6 +24,7 @@ from jaxci.intervals.proportion_difference import PairedOutcomes
 from jaxci.resampling.exact_mean import mean_distribution
 from jaxci.resampling.exact_order import quantile_distribution
 from jaxci.resampling.laws import BinomialLaw, BootstrapDistribution, Drawn, Root
+from jaxci.special import deviation
 from jaxci.statistics.base import Sample, Statistic, has_fixed_trials, is_proportion
 from jaxci.statistics.custom import HostFunction, SampleFunction
 from jaxci.statistics.layout import Layout
@@ -190,5 +191,5 @@ def standard_error(entry: Entry, evidence: Evidence) -> float:
     if evidence.count is not None and evidence.nobs[0]:
         return math.sqrt(entry.estimate * (1 - entry.estimate) / float(evidence.nobs[0]))
     if evidence.values is not None and is_mean(entry.statistic):
-        return float(np.std(evidence.values[0], ddof=1)) / math.sqrt(evidence.values.shape[-1])
+        return float(deviation(evidence.values[0], ddof=1)) / math.sqrt(evidence.values.shape[-1])
     return math.nan
