@@ -221,6 +221,8 @@ class EmpiricalColumns(Distribution):
     kind = "columns"
 
     def __post_init__(self) -> None:
+        if isinstance(self.columns, np.ndarray):
+            raise ValueError(f"columns must be a tuple of arrays, one a column; got an array {self.columns.shape}")
         if not all(isinstance(x, _HOST) for x in self.columns):
             return
         columns = tuple(map(np.asarray, self.columns))

@@ -154,6 +154,26 @@ def test_columns_of_any_kind_are_checked_and_kept_as_they_are():
         assert mine.dtype == theirs.dtype
 
 
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        (X, r"columns must be a tuple of arrays, one a column; got an array \(40,\)"),
+        ((), "columns must be arrays of numbers, one row an observation; got nothing"),
+        ((X, ["a"] * N), "columns must be arrays of numbers"),
+        ((X, Y[1:]), "columns must have one length, at least 1; got 39, 40"),
+        ((X, np.where(X > 9, np.nan, X)), "columns must be finite"),
+    ],
+)
+def test_columns_that_cannot_be_drawn_are_refused(columns, words):
+    with pytest.raises(ValueError, match=words):
+        EmpiricalColumns(columns)
+
+
+def test_a_metric_is_not_judged_on_columns():
+    with pytest.raises(ValueError, match="MeanSquaredError reads regression targets; empirical"):
+        truth(EmpiricalColumns((Y, P)), statistic_by_name("mean_squared_error"), KEY)
+
+
 class Pairs:
     """A law of one's own that draws two columns."""
 
