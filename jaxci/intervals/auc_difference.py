@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -114,61 +114,26 @@ def _remarks(seen: AucDifferenceEvidence) -> tuple[str, ...]:
     return (f"{reason}: the bounds are conservative finite-sample ones from {k} disjoint pairs",)
 
 
-class AucDifference(NamedTuple):
-    """Difference of two AUCs ``a - b``, its bounds, the two-sided p-value of none, and remarks."""
+@record
+class DeLongDifference(Method):
+    """DeLong's interval and test of the difference of two areas on the same rows.
 
-    difference: float
-    bounds: Bounds
-    pvalue: float
-    remarks: tuple[str, ...] = ()
-
-
-def delong_difference(y_true: ArrayLike, score_a: ArrayLike, score_b: ArrayLike, tails: Tails) -> AucDifference:
-    """Compare the AUCs of two scores of the same rows.
-
-    ``d +- z sqrt(C_aa + C_bb - 2 C_ab)`` with DeLong's covariance C; the p-value is the normal
-    one of d over that standard error.
-
-    Parameters
-    ----------
-    y_true : (rows,) array_like
-        1 for positives, 0 for negatives.
-    score_a, score_b : (rows,) array_like
-        Scores of the two models.
-    tails : Tails
-        Error probability of each side.
-
-    Returns
-    -------
-    AucDifference
-        Named tuple (difference, bounds, pvalue, remarks). The bounds may leave [-1, 1], and are its
-        ends on an open side; the p-value is two-sided whatever the tails.
-
-    Raises
-    ------
-    ValueError
-        If a class is absent, a score is not finite, or the lengths differ.
+    ``d +- z sqrt(C_aa + C_bb - 2 C_ab)`` with DeLong's covariance C; the p-value is the normal one of d over that
+    standard error. Asymptotic, independent rows; bounds may leave [-1, 1].
 
     Notes
     -----
-    Asymptotic, independent rows. Where the variance is zero or a class has a single member, a
-    finite-sample bound takes over and a remark says so. Two scores that order every pair of a
-    positive and a negative alike: ``|A_a - A_b| <= 1 - tail^(1/k)``, k = min(m, n), as k
-    independent pairs showed no difference. Otherwise ``d +- sqrt(2 ln(1/tail) / k)``, clipped to
+    Where the variance is zero or a class has a single member, a finite-sample bound takes over and a remark says so.
+    Two scores that order every pair of a positive and a negative alike: ``|A_a - A_b| <= 1 - tail^(1/k)``,
+    k = min(m, n), as k independent pairs showed no difference. Otherwise ``d +- sqrt(2 ln(1/tail) / k)``, clipped to
     [-1, 1], by Hoeffding's inequality for two-sample U-statistics. The p-value follows suit.
 
     References
     ----------
-    .. [1] DeLong, DeLong & Clarke-Pearson (1988), Biometrics 44, 837-845.
-    .. [2] Hoeffding (1963), JASA 58, 13-30, section 5.
+    .. [1] DeLong, DeLong & Clarke-Pearson (1988), Comparing the areas under two or more correlated ROC curves,
+       Biometrics 44, 837-845.
+    .. [2] Hoeffding (1963), Probability inequalities for sums of bounded random variables, JASA 58, 13-30, section 5.
     """
-    seen = auc_difference_evidence(y_true, score_a, score_b)
-    return AucDifference(float(seen.difference), _bounds(seen, tails), _pvalue(seen, "two-sided"), _remarks(seen))
-
-
-@record
-class DeLongDifference(Method):
-    """DeLong's interval and test of the difference of two areas; see :func:`delong_difference`."""
 
     name = "delong"
     needs = frozenset({"auc_difference"})
