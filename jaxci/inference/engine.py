@@ -68,6 +68,9 @@ def comparison(request: Request, sample: Sample, layout: Layout, settings: Setti
     assert sample.other is not None
     with jax.enable_x64(True):
         entry = Entry.of(request, RowReader(sample, layout))
+        a, b = (_estimate_of(request.statistic.statistic, data, layout) for data in (sample, sample.other))
+        if not is_mean(request.statistic):  # the mean of differences has fewer rounding errors
+            entry.estimate = a - b
         _settle_method(entry, sample, layout, settings)
         _replicate([entry], layout, settings, rng)
         _estimate([entry], sample, layout)
@@ -76,8 +79,6 @@ def comparison(request: Request, sample: Sample, layout: Layout, settings: Setti
         pvalue = PValue(math.nan, UNDEFINED)
         if evidence is not None:
             pvalue = entry.method.pvalue(evidence, result.standard_error, settings.alternative)
-        statistic = request.statistic.statistic
-        a, b = (_estimate_of(statistic, data, layout) for data in (sample, sample.other))
     return Comparison(result, (a, b), pvalue)
 
 

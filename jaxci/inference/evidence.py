@@ -20,6 +20,7 @@ from jaxci.intervals.auc import auc_evidence
 from jaxci.intervals.auc_difference import auc_difference_evidence
 from jaxci.intervals.base import Evidence
 from jaxci.intervals.bootstrap import studentized_pivots
+from jaxci.intervals.capabilities import is_share_difference
 from jaxci.intervals.proportion_difference import PairedOutcomes
 from jaxci.resampling.exact_mean import mean_distribution
 from jaxci.resampling.exact_order import quantile_distribution
@@ -111,8 +112,9 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
         areas = auc_difference_evidence(sample.y_true, sample.y_score, sample.other.y_score)
         parts["auc_difference"] = jax.tree.map(lambda x: x[None], areas)
     if "outcomes" in needs:
-        counted = _outcomes(statistic, entry.prepared.without_rows(), entry.prepared.weights_of(layout.n, None))
-        parts["outcomes"] = PairedOutcomes(*np.asarray(counted)[:, None])
+        assert is_share_difference(statistic)
+        counted = statistic.outcomes(entry.prepared, entry.prepared.weights_of(layout.n, None))
+        parts["outcomes"] = PairedOutcomes(*np.array(counted)[:, None])
     if "curvature" in needs:
         ((program, _),) = programs([entry], layout)
         parts["curvature"] = curvature(program, 0)
@@ -137,11 +139,6 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
 @jax.jit
 def _successes(statistics: Sequence[Any], table: jax.Array) -> jax.Array:
     return jnp.stack([jnp.stack(statistic.successes(table)) for statistic in statistics])
-
-
-@jax.jit
-def _outcomes(statistic: Any, prepared: Any, sums: jax.Array) -> jax.Array:
-    return jnp.stack(statistic.outcomes(prepared, sums))
 
 
 def count_trials(entries: Sequence[Entry], layout: Layout) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 import jax
@@ -170,24 +171,34 @@ class PairedTable(Paired, TableStatistic):
         a, b = prepared.of_each(sums)
         return self.statistic.from_sums(prepared.first, a) - self.statistic.from_sums(prepared.second, b)
 
-    def outcomes(self, prepared: PairedCells, sums: jax.Array) -> tuple[jax.Array, ...]:
-        """Return the weight of the rows on which both models, only a, only b, neither succeed, from joint counts.
+    def outcomes(self, prepared: PairedCells, counts: np.ndarray) -> tuple[float, float, float, float]:
+        """Return the number of rows on which both models, only a, only b, neither succeed, from joint counts (host).
 
         The statistic must be a share of all rows.
         """
-        table = prepared.joint.table(sums)
-        a, b = (self._succeeds(cells) for cells in (prepared.first, prepared.second))
-        return a @ table @ b, a @ table @ (1 - b), (1 - a) @ table @ b, (1 - a) @ table @ (1 - b)
+        inside = prepared.joint.cells < prepared.first.size * prepared.second.size
+        cells = np.divmod(prepared.joint.cells[inside], prepared.second.size)
+        models = (prepared.first, prepared.second)
+        a, b = (self._succeeds(model)[cell] for model, cell in zip(models, cells, strict=True))
+        rows = counts[inside]
+        both, only_a, only_b = rows @ (a * b), rows @ (a * (1 - b)), rows @ ((1 - a) * b)
+        return both, only_a, only_b, rows.sum() - both - only_a - only_b
 
-    def _succeeds(self, cells: Cells) -> jax.Array:
-        """Whether rows of each cell (C,) are successes: their number is linear in the table."""
-        count = jax.grad(lambda table: self.statistic.successes(table)[0])(jnp.ones(cells.shape))
-        return jnp.append(count.reshape(-1), 0.0)[cells.cells]
+    def _succeeds(self, model: Cells) -> np.ndarray:
+        """Whether rows of each cell (C,) of a model are successes, 0 or 1."""
+        wins = np.asarray(_successful_cells(self.statistic, shape=model.shape)).reshape(-1)
+        return np.append(wins, 0.0)[model.cells]
 
     def absent_in_sums(self, prepared: PairedCells, sums: jax.Array) -> jax.Array:
         """Whether a class of the sample is absent for either model."""
         a, b = prepared.of_each(sums)
         return self.statistic.absent_in_sums(prepared.first, a) | self.statistic.absent_in_sums(prepared.second, b)
+
+
+@functools.partial(jax.jit, static_argnames="shape")
+def _successful_cells(statistic: Any, *, shape: tuple[int, ...]) -> jax.Array:
+    """Return 1 for the cells of a table whose rows are successes of a share, else 0: their number is linear in it."""
+    return jax.grad(lambda table: statistic.successes(table)[0])(jnp.ones(shape))
 
 
 @record

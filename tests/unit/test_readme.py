@@ -57,7 +57,7 @@ def test_python_blocks_run_and_print_what_stands_below(tmp_path, monkeypatch):
         if block.code.startswith(">>>"):
             example = doctest.DocTestParser().get_doctest(block.code, names, "README", str(README), 0)
             told: list[str] = []
-            runner = doctest.DocTestRunner(Checker(), optionflags=doctest.NORMALIZE_WHITESPACE)
+            runner = doctest.DocTestRunner(Checker(), verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE)
             runner.run(example, out=told.append, clear_globs=False)
             assert not told, "".join(told)
             names.update(example.globs)
