@@ -33,6 +33,7 @@ X = RNG.gamma(2.0, 3.0, N)
 Y = RNG.normal(size=N)
 P, Q = (Y + scale * RNG.normal(size=N) for scale in (1.0, 1.5))
 METHODS = ("percentile", "bca", "delta", "studentized", "abc", "basic")
+SIMULATED = ("percentile", "bca", "delta")
 
 
 def mean(x, w):
@@ -61,7 +62,7 @@ LAYOUTS = {"plain": {}, "groups": {"groups": np.arange(N) % 13}, "weights": {"sa
 
 
 @pytest.mark.parametrize(
-    ("method", "layout"), [*((method, "plain") for method in METHODS), ("bca", "groups"), ("bca", "weights")]
+    ("method", "layout"), [*((method, "plain") for method in METHODS), ("bca", "groups"), ("delta", "weights")]
 )
 def test_intervals_are_those_of_the_metric(method, layout):
     settings = {"method": method, "n_resamples": B, "rng": 1, **LAYOUTS[layout]}
@@ -92,7 +93,7 @@ def test_a_comparison_says_which_is_larger_not_which_is_better():
     assert "no formula" in auto.reason
 
 
-def rows_of(distribution, statistics, methods=METHODS):
+def rows_of(distribution, statistics, methods):
     cell = Cell(distribution, 20, statistics, methods, (0.9,), 100, B, 4)
     found = {}
     for judgement in run_cell(cell, KEY).judgements:
@@ -101,8 +102,10 @@ def rows_of(distribution, statistics, methods=METHODS):
 
 
 def test_cells_are_those_of_the_metric():
-    found = rows_of(EmpiricalTargets(Y, P), {"own": SQUARED, "known": statistic_by_name("mean_squared_error")})
-    assert len(found["own"]) == len(METHODS)
+    found = rows_of(
+        EmpiricalTargets(Y, P), {"own": SQUARED, "known": statistic_by_name("mean_squared_error")}, SIMULATED
+    )
+    assert len(found["own"]) == len(SIMULATED)
     known = {row.label: row for row in found["known"]}
     for row in found["own"]:
         assert row.coverage == known[row.label].coverage
@@ -120,7 +123,7 @@ def test_a_study_takes_it(tmp_path):
 
 
 def test_a_check_is_that_of_the_metric():
-    design = {"methods": ["percentile", "bca", "delta"], "n_replications": 100, "n_resamples": B, "rng": 5}
+    design = {"methods": ["percentile"], "n_replications": 100, "n_resamples": B, "rng": 5}
     found, known = (jaxci.check_coverage(s, Y, P, **design) for s in (SQUARED, "mean_squared_error"))
     assert found.statistic == "squared"
     for mine, theirs in zip(found.judgements, known.judgements, strict=True):
@@ -180,6 +183,9 @@ class Pairs:
     def sample(self, key, n):
         level, noise = jax.random.normal(key, (2, n))
         return level, level + noise
+
+    def analytic(self, statistic):
+        return 1.0 if statistic == SQUARED else None
 
 
 class TooMany:
