@@ -33,6 +33,26 @@ def loop(xp: Any, going: Callable[[S], Any], step: Callable[[S], S], state: S) -
     return state
 
 
+def unit(widest: Any) -> Any:
+    """Return lengths as divisors, 1 where they are 0 or not finite: squares of what is divided do not overflow."""
+    return namespace(widest).where((widest > 0) & (widest < np.inf), widest, 1.0)
+
+
+def deviation(x: Any, ddof: int) -> Any:
+    """Return the standard deviations (...) of ``x`` (..., n), divisor n - ddof, whatever the unit of x."""
+    xp = namespace(x)
+    apart = x - xp.mean(x, axis=-1, keepdims=True)
+    scale = unit(xp.max(xp.abs(apart), axis=-1, keepdims=True))
+    return xp.sqrt(xp.sum((apart / scale) ** 2, axis=-1) / (x.shape[-1] - ddof)) * scale[..., 0]
+
+
+def root_sum_of_squares(x: Any, weights: Any) -> Any:
+    """Return ``sqrt(sum w x^2)`` (...) over the last axis, whatever the unit of x."""
+    xp = namespace(x)
+    scale = unit(xp.max(xp.abs(x), axis=-1))
+    return xp.sqrt(xp.sum(weights * (x / scale[..., None]) ** 2, axis=-1)) * scale
+
+
 def ndtr(x: Any) -> Any:
     """Return the standard normal distribution function."""
     return special.ndtr(x) if namespace(x) is np else jax.scipy.special.ndtr(x)

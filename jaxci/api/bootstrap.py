@@ -22,6 +22,7 @@ from jaxci.intervals.bootstrap import Basic, BCa, Percentile
 from jaxci.printing import MOST_ROWS, ConfidenceInterval, JaxciWarning, Printable, left_out, number, stated_level
 from jaxci.resampling.bank import replicate_keys, scaled_words
 from jaxci.resampling.laws import Drawn
+from jaxci.special import deviation
 from jaxci.statistics.base import padded
 from jaxci.statistics.summary import Mean
 
@@ -355,7 +356,7 @@ def bootstrap(
         low = np.full_like(low, -np.inf)
     elif alternative == "greater":
         high = np.full_like(high, np.inf)
-    error = np.std(replicates, ddof=1, axis=-1) if replicates.shape[-1] > 1 else np.full(theta.shape, np.nan)
+    error = deviation(replicates, ddof=1) if replicates.shape[-1] > 1 else np.full(theta.shape, np.nan)
     return BootstrapResult(
         ConfidenceInterval(low[()], high[()]), replicates, error[()], source.record, kind, level, alternative
     )

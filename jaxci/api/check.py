@@ -49,14 +49,17 @@ def check_coverage(
     A distribution is fitted to the data, samples of n are drawn from it, and every method is
     judged by how often its two-sided interval holds the true value. Labels are drawn from their
     table, per-case values from an adaptive kernel estimate, probabilities from a kernel estimate
-    of their logits with their labels, everything else from the rows themselves.
+    of their logits with their labels, everything else from the rows themselves: of a regression, or
+    of the columns that a user's own statistic reads.
 
     Parameters
     ----------
     statistic : str or Statistic
-        A metric's name, or an object such as ``jaxci.statistics.F1(average="macro")``.
+        A metric's name, or an object such as ``jaxci.statistics.F1(average="macro")`` or
+        ``jaxci.statistics.WeightedFunction(f)``.
     *data : array_like
-        What the statistic reads: ``values``; or ``y_true, y_pred``; or ``y_true, y_score``.
+        What the statistic reads: ``values``; or ``y_true, y_pred``; or ``y_true, y_score``; or the
+        columns of a weighted function, numbers or truth values.
     methods : iterable of str or Method, optional
         Interval methods; by default those that are quick to simulate for the statistic.
     n : int, optional

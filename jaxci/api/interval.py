@@ -9,7 +9,7 @@ from typing import Any
 import jax
 
 from jaxci.api.readers.layout import make_layout, one_length
-from jaxci.api.readers.samples import check_n, columns_sample, is_function, sample_for
+from jaxci.api.readers.samples import check_n, columns_sample, is_function, positional, sample_for
 from jaxci.inference.engine import intervals
 from jaxci.inference.randomness import randomness
 from jaxci.inference.remarks import announce, layout_remarks
@@ -98,7 +98,7 @@ def interval(
     )
     name = name_of(statistic)
     if is_function(statistic):
-        sample, remarks = columns_sample(data)
+        sample, remarks = columns_sample(positional(data), numbers=False)
     else:
         resolved, options = configured(statistic_by_name(statistic), options)
         sample, resolved, remarks = sample_for(resolved, name, data, labels=labels, pos_label=pos_label)

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxci.api.readers.samples import columns_sample, is_function, sample_for
+from jaxci.api.readers.samples import columns_sample, is_function, positional, sample_for
 from jaxci.checks import check_count
 from jaxci.inference.program import RowReader, of_units
 from jaxci.inference.remarks import announce
@@ -16,6 +16,7 @@ from jaxci.inference.replicate import deleted_values, subsets
 from jaxci.inference.slopes import estimates
 from jaxci.printing import JackknifeResult
 from jaxci.resampling.threads import begin
+from jaxci.special import deviation
 from jaxci.statistics.base import padded
 from jaxci.statistics.custom import as_scalar
 from jaxci.statistics.layout import Layout
@@ -70,7 +71,7 @@ def jackknife(data: Any, statistic: Any, *, delete: int = 1) -> JackknifeResult:
     arrays = tuple(data) if isinstance(data, tuple) else (data,)
     delete = check_count("delete", delete, 1)
     if is_function(statistic):
-        sample, remarks = columns_sample(arrays)
+        sample, remarks = columns_sample(positional(arrays), numbers=False)
     else:
         resolved = statistic_by_name(statistic)
         sample, resolved, remarks = sample_for(resolved, name_of(statistic), arrays, labels=None, pos_label=1)
@@ -105,7 +106,7 @@ def jackknife(data: Any, statistic: Any, *, delete: int = 1) -> JackknifeResult:
         estimate=estimate,
         bias=bias,
         bias_corrected=estimate - bias,
-        standard_error=math.sqrt(factor * float(np.mean((values - mean) ** 2))),
+        standard_error=math.sqrt(factor) * float(deviation(values, ddof=0)),
         pseudo_values=(n * estimate - (n - delete) * values) / delete,
         delete=delete,
     )

@@ -13,6 +13,7 @@ from jaxci.checks import check_confidence_level
 from jaxci.intervals.base import tails
 from jaxci.intervals.parametric import T, t_interval, welch
 from jaxci.printing import ComparisonResult, ConfidenceInterval, IntervalResult
+from jaxci.special import deviation
 
 
 def _scores(name: str, scores: Any) -> np.ndarray:
@@ -62,7 +63,7 @@ def runs_interval(scores: Any, *, confidence_level: float = 0.95) -> IntervalRes
         statistic="mean of runs",
         estimate=float(values.mean()),
         confidence_interval=ConfidenceInterval(float(low), float(high)),
-        standard_error=float(values.std(ddof=1)) / math.sqrt(len(values)),
+        standard_error=float(deviation(values, ddof=1)) / math.sqrt(len(values)),
         method=T(),
         reason="runs under different seeds are independent",
         confidence_level=level,
@@ -99,11 +100,11 @@ def welch_interval(scores_a: Any, scores_b: Any, *, confidence_level: float = 0.
     a, b = _scores("scores_a", scores_a), _scores("scores_b", scores_b)
     level = check_confidence_level(confidence_level)
     low, high = welch(a, b, tails(level))
-    parts = [float(x.var(ddof=1)) / len(x) for x in (a, b)]
-    error = math.sqrt(sum(parts))
+    parts = [float(deviation(x, ddof=1)) / math.sqrt(len(x)) for x in (a, b)]
+    error = math.hypot(*parts)
     df = math.inf
     if error > 0:
-        df = error**4 / sum(part**2 / (len(x) - 1) for part, x in zip(parts, (a, b), strict=True))
+        df = 1 / sum((part / error) ** 4 / (len(x) - 1) for part, x in zip(parts, (a, b), strict=True))
     estimate = float(a.mean() - b.mean())
     return ComparisonResult(
         statistic="mean of runs",

@@ -33,7 +33,7 @@ from jaxci.records import record, static
 from jaxci.resampling.bank import replicate_keys
 from jaxci.resampling.exact_order import QuantileWeights, RankWeights
 from jaxci.statistics.base import Bank, MomentStatistic, Statistic, has_fixed_trials
-from jaxci.statistics.summary import Variance
+from jaxci.statistics.summary import Std
 
 PURPOSE_DATA, PURPOSE_BANK, PURPOSE_TRUTH, PURPOSE_CHOICE = 0, 1, 2, 3
 BUDGET = 2**29
@@ -216,14 +216,14 @@ class Simulation:
         return fixed, self.series.judged, jnp.asarray(self.targets)
 
 
-def draw(distribution: Distribution, key: jax.Array, start: int, size: int, n: int) -> dict[str, np.ndarray]:
+def draw(distribution: Distribution, key: jax.Array, start: int, size: int, n: int) -> dict[str, Any]:
     """Draw ``size`` data sets of n observations, numbered from ``start``."""
     ids = jnp.arange(start, start + size, dtype=jnp.int32)
-    return {name: np.asarray(x) for name, x in _drawn(ids, distribution, key, n=n).items()}
+    return jax.tree.map(np.asarray, _drawn(ids, distribution, key, n=n))
 
 
 @functools.partial(jax.jit, static_argnames="n")
-def _drawn(ids: jax.Array, distribution: Distribution, key: jax.Array, *, n: int) -> dict[str, jax.Array]:
+def _drawn(ids: jax.Array, distribution: Distribution, key: jax.Array, *, n: int) -> dict[str, Any]:
     return jax.vmap(lambda k: distribution.sample(k, n))(replicate_keys(key, ids))
 
 
@@ -403,8 +403,8 @@ def _remarks(distribution: Distribution, statistic: Statistic) -> tuple[str, ...
     """Return what the law itself says against trusting moments of a simulation."""
     if distribution.kind != "values" or not isinstance(statistic, MomentStatistic):
         return ()
-    variance = distribution.analytic(Variance())
-    if variance is None or math.isfinite(variance):
+    spread = distribution.analytic(Std())
+    if spread is None or math.isfinite(spread):
         return ()
     return ("the variance of the distribution is infinite: widths, bias and RMSE of a simulation do not settle",)
 

@@ -14,7 +14,15 @@ from jaxci.coverage.cell import Cell, cell_truths, run_cell
 from jaxci.coverage.enumeration import enumerable, nearby_coverage
 from jaxci.coverage.results import cell
 from jaxci.coverage.tally import Judgement
-from jaxci.distributions import AdaptiveKDE, Cells, Distribution, EmpiricalRows, EmpiricalTargets, LogitKDE
+from jaxci.distributions import (
+    AdaptiveKDE,
+    Cells,
+    Distribution,
+    EmpiricalColumns,
+    EmpiricalRows,
+    EmpiricalTargets,
+    LogitKDE,
+)
 from jaxci.intervals.base import Method
 from jaxci.intervals.concentration import ConcentrationMethod
 from jaxci.intervals.registry import METHODS, applicable_methods
@@ -149,10 +157,15 @@ def fitted(statistic: Statistic, sample: Sample) -> Distribution:
     """Return the distribution that suits what ``statistic`` reads of ``sample``.
 
     Labels: their table. Per-case values: an adaptive kernel estimate, within [0, 1] where all
-    values are. Probabilities: a kernel estimate of their logits, with labels; other scores of two
-    classes (log odds): of themselves. Otherwise the rows.
-    Rows of a regression: themselves.
+    values are, as for a user's own statistic of one column of real numbers. Probabilities: a kernel
+    estimate of their logits, with labels; other scores of two classes (log odds): of themselves.
+    Otherwise the rows: of a regression, of a user's own statistic of other columns.
     """
+    if statistic.task == "custom":
+        alone = sample.columns[0] if len(sample.columns) == 1 else None
+        if alone is None or alone.ndim > 1 or alone.dtype.kind != "f":
+            return EmpiricalColumns(sample.columns)
+        sample = dataclasses.replace(sample, values=alone)
     if sample.values is not None:
         inside = sample.values.min() >= 0 and sample.values.max() <= 1
         return AdaptiveKDE.fit(sample.values, (0.0, 1.0) if inside else (-np.inf, np.inf))

@@ -5,7 +5,7 @@ a statistic under it. A :class:`Problem` draws features and a target for a learn
 """
 
 from jaxci.distributions.base import Distribution, Truth, observations, predictions
-from jaxci.distributions.empirical import Cells, Empirical, EmpiricalRows, EmpiricalTargets
+from jaxci.distributions.empirical import Cells, Empirical, EmpiricalColumns, EmpiricalRows, EmpiricalTargets
 from jaxci.distributions.files import distribution_from_dict, distribution_to_dict
 from jaxci.distributions.kde import AdaptiveKDE
 from jaxci.distributions.logit_kde import LogitKDE
@@ -34,6 +34,7 @@ __all__ = [
     "Covariance",
     "Distribution",
     "Empirical",
+    "EmpiricalColumns",
     "EmpiricalRows",
     "EmpiricalTargets",
     "FileProblem",

@@ -18,6 +18,7 @@ COLUMNS = {
     "labels": ("y_true", "y_pred"),
     "scores": ("y_true", "y_score"),
     "targets": ("y_true", "y_pred"),
+    "columns": ("columns",),
 }
 """Names of the columns that a distribution of each kind draws."""
 
@@ -28,7 +29,8 @@ class Distribution(abc.ABC):
     Leaves are frozen :func:`~jaxci.records.record` dataclasses. Attributes:
 
     - ``kind``: ``"values"`` (one value a row), ``"labels"`` (true and predicted class),
-      ``"scores"`` (true class and scores) or ``"targets"`` (true and predicted value);
+      ``"scores"`` (true class and scores), ``"targets"`` (true and predicted value) or
+      ``"columns"`` (arrays of any kind, for users' own statistics);
     - ``n_classes``: K, 0 where there are no classes;
     - ``bounds``: an interval that no draw leaves;
     - ``label``: a short description.
@@ -38,7 +40,7 @@ class Distribution(abc.ABC):
     n_classes: int = 0
 
     @abc.abstractmethod
-    def sample(self, key: jax.Array, n: int) -> dict[str, jax.Array]:
+    def sample(self, key: jax.Array, n: int) -> dict[str, Any]:
         """Draw ``n`` independent rows; ``n`` is static, ``key`` may be batched by ``vmap``.
 
         Returns
@@ -47,7 +49,8 @@ class Distribution(abc.ABC):
             Kind "values": ``values`` (n,). Kind "labels": ``y_true`` and ``y_pred`` (n,) int32.
             Kind "scores": ``y_true`` (n,) int32 and ``y_score``, the score of class 1 (n,) if
             K = 2 and of every class (n, K) otherwise. Kind "targets": ``y_true`` and ``y_pred``
-            (n,) floats. Floats have JAX's default type.
+            (n,) floats. Kind "columns": ``columns``, a tuple of arrays (n, ...). Floats have JAX's
+            default type.
         """
 
     @property
@@ -114,10 +117,16 @@ def observations(distribution: Distribution, draws: Mapping[str, Any], derives: 
     for name in COLUMNS["targets"] if distribution.kind == "targets" else ("values", "y_score"):
         if name in found:
             found[name] = found[name].astype(np.float64)
+    if distribution.kind == "columns":
+        return Sample(columns=tuple(_in_double(x) for x in found["columns"]))
     columns = tuple(found[name] for name in COLUMNS[distribution.kind])
     if predicts(distribution) if derives is None else derives:
         found["y_pred"] = predictions(found["y_score"])
     return Sample(**found, columns=columns, n_classes=distribution.n_classes)
+
+
+def _in_double(x: Any) -> Any:
+    return x.astype(np.float64) if np.issubdtype(x.dtype, np.floating) else x
 
 
 def check_readable(distribution: Distribution, statistic: Statistic) -> None:

@@ -207,6 +207,61 @@ class EmpiricalTargets(Distribution):
 
 
 @record
+class EmpiricalColumns(Distribution):
+    """Observed rows of the columns that a user's own statistic reads, drawn with replacement.
+
+    Parameters
+    ----------
+    columns : tuple of (N, ...) arrays
+        Numbers or truth values; whole numbers and truth values stay what they are.
+    """
+
+    columns: Any
+
+    kind = "columns"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.columns, np.ndarray):
+            raise ValueError(f"columns must be a tuple of arrays, one a column; got an array {self.columns.shape}")
+        if not all(isinstance(x, _HOST) for x in self.columns):
+            return
+        columns = tuple(map(np.asarray, self.columns))
+        if not columns or any(x.ndim == 0 or x.dtype.kind not in "biuf" for x in columns):
+            found = ", ".join(f"{x.dtype} {x.shape}" for x in columns) or "nothing"
+            raise ValueError(f"columns must be arrays of numbers, one row an observation; got {found}")
+        lengths = {len(x) for x in columns}
+        if len(lengths) > 1 or 0 in lengths:
+            raise ValueError(f"columns must have one length, at least 1; got {', '.join(map(str, sorted(lengths)))}")
+        if not all(np.all(np.isfinite(x)) for x in columns):
+            raise ValueError("columns must be finite; got NaN or infinity")
+        object.__setattr__(self, "columns", columns)
+
+    @property
+    def label(self) -> str:
+        """Number of rows and columns."""
+        return f"empirical({len(self.columns[0])} rows of {len(self.columns)} columns)"
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Range of all columns."""
+        return min(float(np.min(x)) for x in self.columns), max(float(np.max(x)) for x in self.columns)
+
+    def sample(self, key: jax.Array, n: int) -> dict[str, tuple[jax.Array, ...]]:
+        """Draw ``n`` rows."""
+        rows = jax.random.randint(key, (n,), 0, len(self.columns[0]), jnp.int32)
+        return {"columns": tuple(self._as_drawn(x)[rows] for x in self.columns)}
+
+    @staticmethod
+    def _as_drawn(x: Any) -> jax.Array:
+        return jnp.asarray(x, float_type()) if jnp.issubdtype(x.dtype, jnp.floating) else jnp.asarray(x)
+
+    def analytic(self, statistic: Statistic) -> float | None:
+        """Return the statistic of the rows, each once, if it is a function of their distribution."""
+        rows = observations(self, {"columns": self.columns})
+        return weighted_value(statistic, rows, np.ones(rows.n))
+
+
+@record
 class Cells(Distribution):
     """Independent pairs of true and predicted class from a table of probabilities.
 

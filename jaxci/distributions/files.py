@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from jaxci.distributions.base import Distribution
-from jaxci.distributions.empirical import Cells, Empirical, EmpiricalRows, EmpiricalTargets
+from jaxci.distributions.empirical import Cells, Empirical, EmpiricalColumns, EmpiricalRows, EmpiricalTargets
 from jaxci.distributions.kde import AdaptiveKDE
 from jaxci.distributions.logit_kde import LogitKDE
 from jaxci.distributions.parametric import Mixture, Parametric
@@ -43,6 +43,7 @@ KINDS: dict[str, type[Any] | Form] = {
     "empirical": Empirical,
     "rows": EmpiricalRows,
     "targets": EmpiricalTargets,
+    "columns": EmpiricalColumns,
     "cells": Form(Cells, Cells, lambda x: {"table": x.table}, ("table",)),
     "kde": Form(AdaptiveKDE, AdaptiveKDE.fit, _write_kde, ("values",), ("bounds", "grid")),
     "logit_kde": Form(LogitKDE, LogitKDE.fit, _write_logits, ("logits", "labels"), ("variant",)),
@@ -74,6 +75,7 @@ def distribution_from_dict(description: Mapping[str, Any]) -> Distribution:
         - "empirical": ``values``;
         - "rows": ``y_true``, ``y_pred`` or ``y_score``, and ``n_classes`` if not read off them;
         - "targets": ``y_true`` and ``y_pred`` of a regression;
+        - "columns": ``columns``, a list of columns;
         - "cells": ``table``;
         - "kde": ``values``, ``bounds`` and ``grid`` if wanted;
         - "logit_kde": ``logits``, ``labels``, and ``variant`` if wanted.

@@ -17,6 +17,7 @@ from jaxci.distributions.empirical import checked_floats
 from jaxci.distributions.laws import FiniteLaw, Law, ValueDistribution, bisect
 from jaxci.distributions.tables import float_type
 from jaxci.records import record, static
+from jaxci.special import deviation, root_sum_of_squares
 
 BLOCK = 1 << 22
 """Numbers in one block of a computation of all pairs."""
@@ -85,9 +86,10 @@ class KernelLaw(Law):
         """Return the mean of the values."""
         return FiniteLaw(self.values).mean()
 
-    def variance(self) -> float:
-        """Return the variance of the values plus a fifth of the mean squared bandwidth."""
-        return FiniteLaw(self.values).variance() + float(np.mean(self.bandwidths**2)) / 5
+    def deviation(self) -> float:
+        """Return the root of the variance of the values plus a fifth of the mean squared bandwidth."""
+        widths = root_sum_of_squares(np.asarray(self.bandwidths), 1 / (5 * len(self.bandwidths)))
+        return float(np.hypot(FiniteLaw(self.values).deviation(), widths))
 
     def partial_mean(self, a: float, b: float) -> float:
         """Return ``E[X; a < X <= b]`` in closed form."""
@@ -150,7 +152,7 @@ class AdaptiveKDE(ValueDistribution):
             raise ValueError(f"values must lie within bounds [{low:g}, {high:g}]; got {x[outside][0]:g}")
         if grid is not None and grid < 2:
             raise ValueError(f"grid must be at least 2 points or None; got {grid}")
-        h = 1.06 * x.std() * len(x) ** -0.2
+        h = 1.06 * deviation(x, ddof=0) * len(x) ** -0.2
         if np.ptp(x) == 0 or h == 0:
             return cls(x, np.zeros_like(x), low, high, grid)
         widths = h * local_modifiers(pilot_density(x, h))

@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from jaxci.distributions.base import Distribution, weighted_value
+from jaxci.special import root_sum_of_squares
 from jaxci.statistics.base import Sample, Statistic
 from jaxci.statistics.summary import IQR, Mean, Median, Quantile, Std, TrimmedMean, Variance
 
@@ -37,8 +38,13 @@ class Law(abc.ABC):
         """Return the mean; infinite or NaN where there is none, None where it is not known."""
 
     @abc.abstractmethod
+    def deviation(self) -> float | None:
+        """Return the standard deviation; infinite or NaN where there is none, None where it is not known."""
+
     def variance(self) -> float | None:
         """Return the variance; infinite or NaN where there is none, None where it is not known."""
+        spread = self.deviation()
+        return None if spread is None else spread * spread
 
     @abc.abstractmethod
     def partial_mean(self, a: float, b: float) -> float:
@@ -113,9 +119,9 @@ class FiniteLaw(Law):
         centre = self.points[len(self.points) // 2]
         return float(centre + self.masses @ (self.points - centre))
 
-    def variance(self) -> float:
-        """Return the variance (divisor N where the masses are equal)."""
-        return float(self.masses @ (self.points - self.mean()) ** 2)
+    def deviation(self) -> float:
+        """Return the standard deviation (divisor N where the masses are equal)."""
+        return float(root_sum_of_squares(self.points - self.mean(), self.masses))
 
     def partial_mean(self, a: float, b: float) -> float:
         """Return ``E[X; a < X <= b]``."""
@@ -152,15 +158,15 @@ class MixtureLaw(Law):
         means = [law.mean() for law in self.laws]
         return None if None in means else float(self.weights @ np.asarray(means, float))
 
-    def variance(self) -> float | None:
-        """Return the variance within components plus that between their means."""
-        mean, variances = self.mean(), [law.variance() for law in self.laws]
-        if mean is None or None in variances:
+    def deviation(self) -> float | None:
+        """Return the root of the variance within components plus that between their means."""
+        mean, within = self.mean(), [law.deviation() for law in self.laws]
+        if mean is None or None in within:
             return None
         if not np.isfinite(mean):
             return np.nan
-        between = (np.asarray([law.mean() for law in self.laws], float) - mean) ** 2
-        return float(self.weights @ (np.asarray(variances, float) + between))
+        between = np.asarray([law.mean() for law in self.laws], float) - mean
+        return float(root_sum_of_squares(np.hypot(np.asarray(within, float), between), self.weights))
 
     def partial_mean(self, a: float, b: float) -> float:
         """Return ``E[X; a < X <= b]``."""
@@ -194,8 +200,7 @@ class ValueDistribution(Distribution):
             case Variance():
                 return law.variance()
             case Std():
-                variance = law.variance()
-                return None if variance is None else float(np.sqrt(variance))
+                return law.deviation()
             case Median():
                 return law.middle_quantile(0.5)
             case Quantile():

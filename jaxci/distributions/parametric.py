@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -123,9 +124,10 @@ class ScipyLaw(Law):
         """Return the mean."""
         return self._moment("m", 1)
 
-    def variance(self) -> float | None:
-        """Return the variance."""
-        return self._moment("v", 2)
+    def deviation(self) -> float | None:
+        """Return the standard deviation."""
+        variance = self._moment("v", 2)
+        return None if variance is None else math.sqrt(variance)
 
     def _moment(self, which: str, order: int) -> float | None:
         """Return a moment unless the tails contradict it: formulas may be continued where it is infinite."""

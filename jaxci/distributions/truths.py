@@ -94,7 +94,7 @@ def _simulate(distribution: Distribution, statistic: Statistic, key: jax.Array, 
     """Value of the statistic for all batches together, and its standard error."""
     with jax.enable_x64(True):
         parts = [jax.device_get(_draw(distribution, k, batch)) for k in jax.random.split(key, _BATCHES)]
-        whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        whole = jax.tree.map(lambda *drawn: np.concatenate(drawn), *parts)
         value = _evaluate(statistic, observations(distribution, whole))
         by_batch = np.array([_evaluate(statistic, observations(distribution, part)) for part in parts])
     by_batch = by_batch[np.isfinite(by_batch)]
@@ -105,7 +105,7 @@ def _simulate(distribution: Distribution, statistic: Statistic, key: jax.Array, 
 
 
 @functools.partial(jax.jit, static_argnums=2)
-def _draw(distribution: Distribution, key: jax.Array, n: int) -> dict[str, jax.Array]:
+def _draw(distribution: Distribution, key: jax.Array, n: int) -> dict[str, Any]:
     return distribution.sample(key, n)
 
 

@@ -25,14 +25,15 @@ class UserDistribution(Distribution):
     """An object with ``sample(key, n)``, written in JAX, as a distribution.
 
     The object may return one array (n,) of values, the two columns of labels or scores as a tuple,
-    or a dictionary of columns (see :meth:`Distribution.sample`). Its ``analytic(statistic)``, a
+    or a dictionary of columns (see :meth:`Distribution.sample`); of kind "columns"
+    one array or a tuple. Its ``analytic(statistic)``, a
     number or None, and ``bounds`` are used where it has them.
 
     Parameters
     ----------
     source : object
         Hashable; programs are compiled anew for each object.
-    kind : {"values", "labels", "scores", "targets"}
+    kind : {"values", "labels", "scores", "targets", "columns"}
         What it draws; targets are real numbers, true and predicted.
     n_classes : int
         K; at least 2 for labels and scores, which alone have classes.
@@ -49,7 +50,7 @@ class UserDistribution(Distribution):
             raise ValueError(f"kind must be one of {', '.join(COLUMNS)}; got {self.kind!r}")
         if self.n_classes < 2 if self.kind in _CLASSES else self.n_classes != 0:
             raise ValueError(
-                f"n_classes must be at least 2 for labels and scores and 0 for values and targets; "
+                f"n_classes must be at least 2 for labels and scores and 0 for values, targets and columns; "
                 f"got {self.n_classes} for {self.kind}"
             )
         try:
@@ -69,7 +70,7 @@ class UserDistribution(Distribution):
         low, high = getattr(self.source, "bounds", default)
         return float(low), float(high)
 
-    def sample(self, key: jax.Array, n: int) -> dict[str, jax.Array]:
+    def sample(self, key: jax.Array, n: int) -> dict[str, Any]:
         """Draw ``n`` rows.
 
         Raises
@@ -79,6 +80,8 @@ class UserDistribution(Distribution):
         """
         names = COLUMNS[self.kind]
         drawn = self.source.sample(key, n)
+        if self.kind == "columns":
+            return {"columns": self._columns(drawn, n)}
         if not isinstance(drawn, Mapping):
             drawn = dict(zip(names, drawn if isinstance(drawn, tuple | list) else (drawn,), strict=False))
         missing = [name for name in names if name not in drawn]
@@ -92,6 +95,13 @@ class UserDistribution(Distribution):
             if columns[name].shape != shape:
                 raise ValueError(f"{self.label}.sample must draw {name} of shape {shape}; got {columns[name].shape}")
         return columns
+
+    def _columns(self, drawn: Any, n: int) -> tuple[jax.Array, ...]:
+        found = tuple(map(jnp.asarray, drawn if isinstance(drawn, tuple | list) else (drawn,)))
+        for x in found:
+            if x.shape[:1] != (n,):
+                raise ValueError(f"{self.label}.sample must draw columns of {n} rows; got shape {x.shape}")
+        return found
 
     def analytic(self, statistic: Statistic) -> float | None:
         """Return what the object knows."""
@@ -110,7 +120,7 @@ def as_distribution(source: Any, kind: str = "values", n_classes: int = 0) -> Di
         ``scipy.stats.beta(8, 2)``: :class:`Parametric` of its name and parameters, or
         :class:`FrozenLaw` where its family is no member of ``scipy.stats``; or an object that has
         ``sample(key, n)``: :class:`UserDistribution`.
-    kind : {"values", "labels", "scores", "targets"}
+    kind : {"values", "labels", "scores", "targets", "columns"}
         What such an object draws.
     n_classes : int
         K of such an object.

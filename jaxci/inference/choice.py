@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from jaxci.intervals.auc import DeLongLogit
+from jaxci.intervals.auc_difference import DeLongDifference
 from jaxci.intervals.base import Method, Tails
 from jaxci.intervals.bootstrap import Basic, Percentile
 from jaxci.intervals.exact import Exact
 from jaxci.intervals.parametric import Delta, T
 from jaxci.intervals.proportion import Wilson
+from jaxci.intervals.proportion_difference import Newcombe
 from jaxci.intervals.quantile import OrderStatistic, needs_rows, smallest_n
 from jaxci.statistics.base import MomentStatistic, RankedStatistic, Statistic, is_proportion
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.paired import Paired
 from jaxci.statistics.ranking import AveragePrecisionMulticlass
 from jaxci.statistics.summary import MeanStatistic, is_mean
 
@@ -36,6 +39,8 @@ def _scale(statistic: Statistic) -> str:
 
 def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails) -> Choice:
     """Choose the interval method for ``statistic`` from the data's layout and size."""
+    if isinstance(statistic, Paired):
+        return _choose_difference(statistic, layout)
     if not layout.plain:
         return _choose_dependent(statistic, layout, n_resamples)
     n = layout.n
@@ -73,6 +78,19 @@ def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails)
     if statistic.averages_classes:
         return Choice(Percentile(), "an averaged metric: the percentile bootstrap")
     return Choice(Percentile(), "no formula for this statistic: the percentile bootstrap")
+
+
+def _choose_difference(statistic: Paired, layout: Layout) -> Choice:
+    if layout.plain and Newcombe().refusal(statistic) is None:
+        return Choice(Newcombe(), "paired proportions: Newcombe's hybrid score interval")
+    if layout.plain and DeLongDifference().refusal(statistic) is None:
+        return Choice(DeLongDifference(), "correlated AUCs of independent rows: DeLong")
+    if layout.plain and is_mean(statistic):
+        if layout.n < SMALL_MEAN:
+            return Choice(T(), f"a mean of paired differences with n < {SMALL_MEAN}")
+        return Choice(Exact(endpoints="bca"), "a mean of paired differences: BCa endpoints of its exact bootstrap")
+    kind = "rows" if layout.units is None else "clusters"
+    return Choice(Percentile(), f"no formula for this difference: the paired percentile bootstrap over {kind}")
 
 
 def _delta(statistic: Statistic, n: int) -> Choice:

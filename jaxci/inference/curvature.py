@@ -11,13 +11,14 @@ import numpy as np
 
 from jaxci.inference.program import Program
 from jaxci.intervals.approximate import Curvature
+from jaxci.special import root_sum_of_squares
 
 
 def _along(program: Program, steps: jax.Array, *, which: int) -> jax.Array:
     """Return statistic number ``which`` at ``steps`` (m,) standard errors along its least favourable direction."""
     whole = jnp.asarray(program.multiplicity)
     _, slope = program.slope(which)
-    error = jnp.sqrt(jnp.sum(whole * slope * slope))
+    error = root_sum_of_squares(slope, whole)
     direction = slope / jnp.where(error > 0, error, 1.0)
     return jax.vmap(lambda s: program.value(which, whole * (1 + s * direction)))(steps)
 
@@ -27,13 +28,13 @@ def _terms(program: Program, *, which: int) -> tuple[jax.Array, ...]:
     whole = jnp.asarray(program.multiplicity)
     function = functools.partial(program.value, which)
     _, slope = program.slope(which)
-    error = jnp.sqrt(jnp.sum(whole * slope * slope))
+    error = root_sum_of_squares(slope, whole)
     total = jnp.sum(whole)
 
     def second(direction: jax.Array) -> jax.Array:
         return jax.jvp(lambda w: jax.jvp(function, (w,), (direction,))[1], (whole,), (direction,))[1]
 
-    quadratic = second(whole * slope / error) / (2 * error)
+    quadratic = second(whole * (slope / error)) / (2 * error)
 
     def unit(u: jax.Array) -> jax.Array:
         # Moving mass towards unit u alone: w -> (1 - e) w + e n e_u, twice differentiated at e = 0.
@@ -42,8 +43,7 @@ def _terms(program: Program, *, which: int) -> tuple[jax.Array, ...]:
 
     curvatures = jax.lax.map(unit, jnp.arange(whole.shape[0]), batch_size=64)
     bias = jnp.sum(whole * curvatures) / (2 * total**2)
-    cubes = jnp.sum(whole * slope**3)
-    return error, cubes / (6 * error**3), bias, quadratic
+    return error, jnp.sum(whole * (slope / error) ** 3) / 6, bias, quadratic
 
 
 _terms_of_one = jax.jit(_terms, static_argnames="which")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,14 +21,16 @@ from jaxci.inference.settings import Settings
 from jaxci.inference.slopes import FirstOrder, first_order, of_mean
 from jaxci.inference.slopes import estimates as program_estimates
 from jaxci.inference.slopes import slopes as program_slopes
-from jaxci.intervals.base import Bounds
-from jaxci.intervals.bootstrap import smallest_bank
+from jaxci.intervals.base import Bounds, Evidence
+from jaxci.intervals.bootstrap import Percentile, smallest_bank
+from jaxci.intervals.pvalues import UNDEFINED, PValue
 from jaxci.intervals.registry import applicable_methods, check_known, method_by_name
 from jaxci.printing import ConfidenceInterval, IntervalResult
 from jaxci.resampling.bank import Scheme, make_scheme
-from jaxci.statistics.base import Sample
+from jaxci.statistics.base import Sample, Statistic
 from jaxci.statistics.custom import HostFunction
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.paired import Paired
 from jaxci.statistics.summary import MeanStatistic, is_mean
 
 PURPOSE_UNITS, PURPOSE_CELLS = 0, 1
@@ -48,7 +51,43 @@ def intervals(
         _replicate(entries, layout, settings, rng)
         count_trials(entries, layout)
         _estimate(entries, sample, layout)
-        return [_finish(entry, sample, layout, settings, rng) for entry in entries]
+        return [_finish(entry, sample, layout, settings, rng)[0] for entry in entries]
+
+
+class Comparison(NamedTuple):
+    """The interval of a difference, the statistic of both models, and the p-value of no difference."""
+
+    difference: IntervalResult
+    estimates: tuple[float, float]
+    pvalue: PValue
+
+
+def comparison(request: Request, sample: Sample, layout: Layout, settings: Settings, rng: Randomness) -> Comparison:
+    """Compute the interval of a paired statistic, with the test that goes with it."""
+    assert isinstance(request.statistic, Paired)
+    assert sample.other is not None
+    with jax.enable_x64(True):
+        entry = Entry.of(request, RowReader(sample, layout))
+        a, b = (_estimate_of(request.statistic.statistic, data, layout) for data in (sample, sample.other))
+        if not is_mean(request.statistic):  # the mean of differences has fewer rounding errors
+            entry.estimate = a - b
+        _settle_method(entry, sample, layout, settings)
+        _replicate([entry], layout, settings, rng)
+        _estimate([entry], sample, layout)
+        result, evidence = _finish(entry, sample, layout, settings, rng)
+        assert entry.method is not None
+        pvalue = PValue(math.nan, UNDEFINED)
+        if evidence is not None:
+            pvalue = entry.method.pvalue(evidence, result.standard_error, settings.alternative)
+    return Comparison(result, (a, b), pvalue)
+
+
+def _estimate_of(statistic: Statistic, sample: Sample, layout: Layout) -> float:
+    """Return the value of a statistic on the data."""
+    entry = Entry.of(Request("", statistic), RowReader(sample, layout))
+    entry.method = Percentile()
+    _estimate([entry], sample, layout)
+    return entry.estimate
 
 
 def _estimate(entries: Sequence[Entry], sample: Sample, layout: Layout) -> None:
@@ -94,12 +133,10 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
         if settings.plain:
             entry.method, entry.reason = choose(statistic, layout, settings.n_resamples, settings.tails)
         else:
-            entry.method, entry.reason = (
-                method_by_name("percentile"),
-                f"asked for {settings.resampling} resampling",
-            )
-        values = row_values_of(statistic, sample) if is_mean(statistic) else None
-        entry.remarks += size_remarks(statistic, sample, layout.n_units, values)
+            entry.method, entry.reason = Percentile(), f"asked for {settings.resampling} resampling"
+        if not isinstance(statistic, Paired):
+            values = row_values_of(statistic, sample) if is_mean(statistic) else None
+            entry.remarks += size_remarks(statistic, sample, layout.n_units, values)
         return
     method = method_by_name(request.method, request.options)
     entry.method = method
@@ -225,36 +262,44 @@ def within_range(
     return Bounds(low, high), remarks
 
 
-def _bounds(
-    entry: Entry, sample: Sample, layout: Layout, settings: Settings, rng: Randomness
-) -> tuple[Bounds, tuple[str, ...], float]:
-    """Return the bounds, with all that a reader should know of them, and the standard error beside them."""
+class Answer(NamedTuple):
+    """Bounds with all that a reader should know of them, the standard error beside them, and the evidence, if any."""
+
+    bounds: Bounds
+    remarks: tuple[str, ...]
+    standard_error: float = math.nan
+    evidence: Evidence | None = None
+
+
+def _answer(entry: Entry, sample: Sample, layout: Layout, settings: Settings, rng: Randomness) -> Answer:
     method, ends = entry.method, entry.statistic.bounds
     assert method is not None
     if math.isnan(entry.estimate):
-        return Bounds(math.nan, math.nan), (undefined(entry.request.name, entry.statistic.task),), math.nan
+        return Answer(Bounds(math.nan, math.nan), (undefined(entry.request.name, entry.statistic.task),))
     trials = entry.trials
     if trials is not None and trials.nobs == 0:
         name = entry.request.name
         remark = f"{name} is a share of no rows at all (0/0): the estimate is zero_division, and could be anything"
-        return Bounds(*ends), (*entry.remarks, remark), math.nan
+        return Answer(Bounds(*ends), (*entry.remarks, remark))
     evidence = gather(entry, sample, layout, rng)
     found, remarks = within_range(*method.interval(evidence, settings.tails), *ends, method.name)
     seen = [] if entry.replicates is None else _bank_remarks(entry, settings)
-    return found, (*entry.remarks, *remarks, *seen), standard_error(entry, evidence)
+    return Answer(found, (*entry.remarks, *remarks, *seen), standard_error(entry, evidence), evidence)
 
 
-def _finish(entry: Entry, sample: Sample, layout: Layout, settings: Settings, rng: Randomness) -> IntervalResult:
+def _finish(
+    entry: Entry, sample: Sample, layout: Layout, settings: Settings, rng: Randomness
+) -> tuple[IntervalResult, Evidence | None]:
     """Compute bounds, and say what a reader should know."""
     assert entry.method is not None
-    bounds, found, error = _bounds(entry, sample, layout, settings, rng)
+    answer = _answer(entry, sample, layout, settings, rng)
     remarks = [entry.statistic.remark] if isinstance(entry.statistic, HostFunction) else []
     drawn = entry.replicates is not None
-    return IntervalResult(
+    result = IntervalResult(
         statistic=entry.request.name,
         estimate=entry.estimate,
-        confidence_interval=ConfidenceInterval(bounds.low, bounds.high),
-        standard_error=error,
+        confidence_interval=ConfidenceInterval(*answer.bounds),
+        standard_error=answer.standard_error,
         method=entry.method,
         reason=entry.reason,
         confidence_level=settings.confidence_level,
@@ -263,8 +308,9 @@ def _finish(entry: Entry, sample: Sample, layout: Layout, settings: Settings, rn
         n_resamples=settings.n_resamples if drawn else 0,
         bootstrap_distribution=entry.replicates,
         rng=rng.record if drawn or "uniform" in entry.method.needs else None,
-        warnings=tuple(dict.fromkeys([*remarks, *found])),
+        warnings=tuple(dict.fromkeys([*remarks, *answer.remarks])),
     )
+    return result, answer.evidence
 
 
 def _bank_remarks(entry: Entry, settings: Settings) -> list[str]:

@@ -17,11 +17,15 @@ from jaxci.inference.replicate import deleted_values
 from jaxci.inference.request import Entry, Trials, by_shared_table, programs
 from jaxci.inference.slopes import jackknife_acceleration
 from jaxci.intervals.auc import auc_evidence
+from jaxci.intervals.auc_difference import auc_difference_evidence
 from jaxci.intervals.base import Evidence
 from jaxci.intervals.bootstrap import studentized_pivots
+from jaxci.intervals.capabilities import is_share_difference
+from jaxci.intervals.proportion_difference import PairedOutcomes
 from jaxci.resampling.exact_mean import mean_distribution
 from jaxci.resampling.exact_order import quantile_distribution
 from jaxci.resampling.laws import BinomialLaw, BootstrapDistribution, Drawn, Root
+from jaxci.special import deviation
 from jaxci.statistics.base import Sample, Statistic, has_fixed_trials, is_proportion
 from jaxci.statistics.custom import HostFunction, SampleFunction
 from jaxci.statistics.layout import Layout
@@ -103,6 +107,14 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
         parts["law"] = jax.tree.map(lambda x: np.asarray(x)[None], _law(entry, sample, trials))
     if "auc" in needs:
         parts["auc"] = jax.tree.map(lambda x: np.asarray(x)[None], auc_evidence(sample.y_true, sample.y_score))
+    if "auc_difference" in needs:
+        assert sample.other is not None
+        areas = auc_difference_evidence(sample.y_true, sample.y_score, sample.other.y_score)
+        parts["auc_difference"] = jax.tree.map(lambda x: x[None], areas)
+    if "outcomes" in needs:
+        assert is_share_difference(statistic)
+        counted = statistic.outcomes(entry.prepared, entry.prepared.weights_of(layout.n, None))
+        parts["outcomes"] = PairedOutcomes(*np.array(counted)[:, None])
     if "curvature" in needs:
         ((program, _),) = programs([entry], layout)
         parts["curvature"] = curvature(program, 0)
@@ -165,6 +177,9 @@ def standard_error(entry: Entry, evidence: Evidence) -> float:
         return entry.standard_error
     if evidence.auc is not None:
         return float(np.sqrt(evidence.auc.variance[0])) if evidence.auc.variance[0] >= 0 else math.nan
+    for paired in (evidence.auc_difference, evidence.outcomes):
+        if paired is not None:
+            return float(paired.standard_error[0])
     if evidence.curvature is not None:
         return float(evidence.curvature.standard_error[0])
     for known in (evidence.distribution, evidence.law):
@@ -173,5 +188,5 @@ def standard_error(entry: Entry, evidence: Evidence) -> float:
     if evidence.count is not None and evidence.nobs[0]:
         return math.sqrt(entry.estimate * (1 - entry.estimate) / float(evidence.nobs[0]))
     if evidence.values is not None and is_mean(entry.statistic):
-        return float(np.std(evidence.values[0], ddof=1)) / math.sqrt(evidence.values.shape[-1])
+        return float(deviation(evidence.values[0], ddof=1)) / math.sqrt(evidence.values.shape[-1])
     return math.nan

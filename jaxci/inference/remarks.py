@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from jaxci.printing import JaxciWarning
+from jaxci.special import deviation
 from jaxci.statistics.base import Sample, Statistic, has_fixed_trials
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.summary import is_mean
@@ -48,8 +49,8 @@ def size_remarks(statistic: Statistic, sample: Sample, n: int, values: np.ndarra
     elif statistic.averages_classes and n < 50:
         remarks.append(f"n = {n} is below 50, where intervals for averaged metrics cover less than they say")
     elif is_mean(statistic) and values is not None and n >= 3:
-        sd = float(np.std(values))
-        skewness = float(np.mean((values - np.mean(values)) ** 3)) / sd**3 if sd > 0 else 0.0
+        sd = float(deviation(values, ddof=0))
+        skewness = float(np.mean(((values - np.mean(values)) / sd) ** 3)) if sd > 0 else 0.0
         least = 75 if abs(skewness) > 2 else 25
         if n < least:
             shape = "strongly skewed values" if least == 75 else "a mean"

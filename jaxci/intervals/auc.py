@@ -1,4 +1,4 @@
-"""Intervals for the area under a ROC curve, and for the difference of two on the same rows.
+"""Intervals for the area under a ROC curve.
 
 ``A = P(score of a positive > score of a negative)``, a tie counting one half; m positives, n
 negatives, ``k = min(m, n)``. The placement value of a positive is the share of negatives below
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import abc
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,7 +26,7 @@ from jaxci.intervals.base import Bounds, Evidence, Method, Tails, open_sides
 from jaxci.intervals.capabilities import is_binary_auc, is_whole_auc
 from jaxci.intervals.parametric import delta_interval
 from jaxci.records import record
-from jaxci.special import namespace, ndtr
+from jaxci.special import namespace
 from jaxci.statistics.base import Statistic
 
 
@@ -67,7 +67,7 @@ class AucEvidence:
         return (self.auc <= 0) | (self.auc >= 1)
 
 
-def _placements(y_true: ArrayLike, scores: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+def placements(y_true: ArrayLike, scores: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Placements as counts, exact in floating point, for scores (s, rows).
 
     Returns the negatives below each positive (s, m) and the positives above each negative (s, n).
@@ -120,7 +120,7 @@ def auc_evidence(y_true: ArrayLike, score: ArrayLike) -> AucEvidence:
     .. [1] Sun & Xu (2014), Fast implementation of DeLong's algorithm, IEEE Signal Processing
        Letters 21(11), 1389-1393.
     """
-    (below,), (above,) = _placements(y_true, np.asarray(score, float)[None])
+    (below,), (above,) = placements(y_true, np.asarray(score, float)[None])
     m, n = below.size, above.size
     var_pos = float(below.var(ddof=1)) / n**2 if m > 1 else math.nan
     var_neg = float(above.var(ddof=1)) / m**2 if n > 1 else math.nan
@@ -159,7 +159,7 @@ def delong_covariance(y_true: ArrayLike, scores: ArrayLike) -> tuple[np.ndarray,
     .. [1] DeLong, DeLong & Clarke-Pearson (1988), Comparing the areas under two or more
        correlated ROC curves, Biometrics 44, 837-845.
     """
-    below, above = _placements(y_true, scores)
+    below, above = placements(y_true, scores)
     m, n = below.shape[1], above.shape[1]
     if min(m, n) < 2:
         raise ValueError(
@@ -167,81 +167,6 @@ def delong_covariance(y_true: ArrayLike, scores: ArrayLike) -> tuple[np.ndarray,
         )
     covariance = np.atleast_2d(np.cov(below) / (m * n**2) + np.cov(above) / (n * m**2))
     return below.sum(axis=1) / (m * n), covariance
-
-
-class AucDifference(NamedTuple):
-    """Difference of two AUCs ``a - b``, its bounds, the two-sided p-value of none, and remarks."""
-
-    difference: float
-    bounds: Bounds
-    pvalue: float
-    remarks: tuple[str, ...] = ()
-
-
-def delong_difference(y_true: ArrayLike, score_a: ArrayLike, score_b: ArrayLike, tails: Tails) -> AucDifference:
-    """Compare the AUCs of two scores of the same rows.
-
-    ``d +- z sqrt(C_aa + C_bb - 2 C_ab)`` with DeLong's covariance C; the p-value is the normal
-    one of d over that standard error.
-
-    Parameters
-    ----------
-    y_true : (rows,) array_like
-        1 for positives, 0 for negatives.
-    score_a, score_b : (rows,) array_like
-        Scores of the two models.
-    tails : Tails
-        Error probability of each side.
-
-    Returns
-    -------
-    AucDifference
-        Named tuple (difference, bounds, pvalue, remarks). The bounds may leave [-1, 1], and are its
-        ends on an open side; the p-value is two-sided whatever the tails.
-
-    Raises
-    ------
-    ValueError
-        If a class is absent, a score is not finite, or the lengths differ.
-
-    Notes
-    -----
-    Asymptotic, independent rows. Where the variance is zero or a class has a single member, a
-    finite-sample bound takes over and a remark says so. Two scores that order every pair of a
-    positive and a negative alike: ``|A_a - A_b| <= 1 - tail^(1/k)``, k = min(m, n), as k
-    independent pairs showed no difference. Otherwise ``d +- sqrt(2 ln(1/tail) / k)``, clipped to
-    [-1, 1], by Hoeffding's inequality for two-sample U-statistics. The p-value follows suit.
-
-    References
-    ----------
-    .. [1] DeLong, DeLong & Clarke-Pearson (1988), Biometrics 44, 837-845.
-    .. [2] Hoeffding (1963), JASA 58, 13-30, section 5.
-    """
-    below, above = _placements(y_true, np.stack([np.asarray(score_a, float), np.asarray(score_b, float)]))
-    m, n = below.shape[1], above.shape[1]
-    k = min(m, n)
-    # difference before squaring: models that agree then have a variance of exactly zero
-    below_gap, above_gap = below[0] - below[1], above[0] - above[1]
-    difference = float(below_gap.sum()) / (m * n)
-    variance = 0.0
-    if k > 1:
-        variance = float(below_gap.var(ddof=1)) / (m * n**2) + float(above_gap.var(ddof=1)) / (n * m**2)
-    if variance > 0:
-        error = math.sqrt(variance)
-        bounds = open_sides(*delta_interval(difference, error, tails), tails, (-1.0, 1.0))
-        return AucDifference(difference, bounds, float(2 * ndtr(-abs(difference) / error)))
-    if not below_gap.any() and not above_gap.any():
-        # these counts determine the order of every pair, ties included
-        down, up = (1 - tail ** (1 / k) for tail in tails.sides)
-        pvalue = 1.0
-        reason = "the two scores order every pair of a positive and a negative alike"
-    else:
-        down, up = (math.sqrt(2 * -math.log(tail) / k) if tail > 0 else math.inf for tail in tails.sides)
-        pvalue = min(1.0, 2 * math.exp(-k * difference**2 / 2))
-        reason = f"DeLong's variance does not exist or is zero ({m} positives, {n} negatives)"
-    bounds = Bounds(max(difference - down, -1.0), min(difference + up, 1.0))
-    remark = f"{reason}: the bounds are conservative finite-sample ones from {k} disjoint pairs"
-    return AucDifference(difference, bounds, pvalue, (remark,))
 
 
 class AucMethod(Method):

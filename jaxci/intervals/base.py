@@ -8,9 +8,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from jaxci.checks import ALTERNATIVES
+from jaxci.intervals.pvalues import PValue, standardized_test
 from jaxci.records import Named, record, static
 from jaxci.resampling.laws import BootstrapDistribution, Drawn
-from jaxci.special import namespace, ndtri
+from jaxci.special import namespace, ndtr, ndtri
 from jaxci.statistics.base import Statistic
 
 
@@ -107,6 +108,10 @@ class Evidence:
         Exact bootstrap distribution.
     auc : AucEvidence
         Counts and placement variances of a ROC curve (see :mod:`jaxci.intervals.auc`).
+    auc_difference : AucDifferenceEvidence
+        Difference of two areas and its variance (see :mod:`jaxci.intervals.auc_difference`).
+    outcomes : PairedOutcomes
+        On how many rows two models succeed (see :mod:`jaxci.intervals.proportion_difference`).
     curvature : Curvature
         Second-order terms of the ABC interval (see :mod:`jaxci.intervals.approximate`).
     uniform : (...) array
@@ -126,6 +131,8 @@ class Evidence:
     pivots: Drawn | None = None
     law: BootstrapDistribution | None = None
     auc: Any = None
+    auc_difference: Any = None
+    outcomes: Any = None
     curvature: Any = None
     uniform: Any = None
 
@@ -186,6 +193,13 @@ class Method(Named, abc.ABC):
             If the data are none that the method is for, so that there is no interval.
         """
         return ()
+
+    def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:
+        """Return the p-value of a true value of 0 that goes with the interval of one data set: the normal one.
+
+        ``standard_error`` is the one reported beside the interval.
+        """
+        return standardized_test(float(evidence.estimate[0]), standard_error, ndtr, "normal", alternative)
 
     def interval(self, evidence: Evidence, tails: Tails) -> tuple[Bounds, tuple[str, ...]]:
         """Return bounds and remarks for one data set on the host."""

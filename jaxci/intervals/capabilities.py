@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypeGuard
 
 from jaxci.statistics.base import Statistic, has_fixed_trials, is_proportion
+from jaxci.statistics.paired import Paired, PairedTable
 from jaxci.statistics.ranking import RocAuc
 from jaxci.statistics.summary import MeanStatistic, QuantileStatistic, is_mean
 
@@ -12,10 +13,12 @@ __all__ = [
     "averages_rows",
     "has_exact_law",
     "has_fixed_trials",
+    "is_auc_difference",
     "is_binary_auc",
     "is_mean",
     "is_proportion",
     "is_root",
+    "is_share_difference",
     "is_whole_auc",
     "quantile_order",
 ]
@@ -44,6 +47,16 @@ def is_binary_auc(statistic: Statistic) -> TypeGuard[RocAuc]:
 def is_whole_auc(statistic: Statistic) -> bool:
     """Whether the statistic is the whole area under one binary ROC curve."""
     return isinstance(statistic, RocAuc) and statistic.is_whole_area
+
+
+def is_share_difference(statistic: Statistic) -> TypeGuard[PairedTable]:
+    """Whether the statistic is the difference of two models' shares of all rows."""
+    return isinstance(statistic, PairedTable) and has_fixed_trials(statistic.statistic)
+
+
+def is_auc_difference(statistic: Statistic) -> bool:
+    """Whether the statistic is the difference of two models' whole areas under a binary ROC curve."""
+    return isinstance(statistic, Paired) and is_whole_auc(statistic.statistic)
 
 
 def has_exact_law(statistic: Statistic) -> bool:

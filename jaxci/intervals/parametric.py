@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -11,8 +12,9 @@ from scipy import special
 
 from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails, normal_steps, open_sides
 from jaxci.intervals.capabilities import is_binary_auc, is_mean, is_proportion
+from jaxci.intervals.pvalues import PValue, standardized_test
 from jaxci.records import record, static
-from jaxci.special import expit, logit, namespace
+from jaxci.special import deviation, expit, logit, namespace
 from jaxci.statistics.base import Statistic
 
 SCALES: dict[str, tuple[float, float]] = {
@@ -46,8 +48,8 @@ def student_steps(df: float, tails: Tails) -> tuple[float, float]:
 
 def _moments(x: Any) -> tuple[Any, Any]:
     """Mean and standard error (ddof 1) of samples along the last axis."""
-    xp, n = namespace(x), x.shape[-1]
-    return x.mean(axis=-1), xp.std(x, axis=-1, ddof=1) / math.sqrt(n)
+    n = x.shape[-1]
+    return x.mean(axis=-1), deviation(x, ddof=1) / math.sqrt(n)
 
 
 def _rows(values: ArrayLike, least: int = 2) -> np.ndarray:
@@ -164,7 +166,7 @@ def welch(a: ArrayLike, b: ArrayLike, tails: Tails) -> Bounds:
     error = math.hypot(error_a, error_b)
     if error == 0:
         return _around(mean_a - mean_b, 0.0, (0.0, 0.0), tails)
-    share_a, share_b = error_a**2 / error**2, error_b**2 / error**2
+    share_a, share_b = (error_a / error) ** 2, (error_b / error) ** 2
     df = 1 / (share_a**2 / (x.size - 1) + share_b**2 / (y.size - 1))
     return _around(mean_a - mean_b, error, student_steps(df, tails), tails)
 
@@ -251,6 +253,11 @@ class T(Method):
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
         """Say that the interval has no width."""
         return _width_remarks(bounds, self.name, evidence.statistic)
+
+    def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:
+        """Return the p-value of Student's test."""
+        law = functools.partial(special.stdtr, evidence.n - 1)
+        return standardized_test(float(evidence.estimate[0]), standard_error, law, "paired t", alternative)
 
 
 def delta_interval(estimate: Any, standard_error: Any, tails: Tails, scale: str = "natural") -> Bounds:

@@ -1,7 +1,7 @@
 """Intervals and a test for the difference of two proportions, from counts.
 
 The functions broadcast over arrays of counts and do no validation; an open side is the end of the
-range.
+range. :class:`Newcombe` is the method of the pair of them that is for two models on the same rows.
 """
 
 from __future__ import annotations
@@ -12,9 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from jaxci.intervals.base import Bounds, Tails, normal_steps, open_sides
+from jaxci.intervals.base import Bounds, Evidence, Method, Tails, normal_steps, open_sides
+from jaxci.intervals.capabilities import is_share_difference
 from jaxci.intervals.proportion import as_float_arrays, score_bound
+from jaxci.intervals.pvalues import PValue
+from jaxci.records import record
 from jaxci.special import namespace
+from jaxci.statistics.base import Statistic
 
 
 def newcombe_difference(
@@ -136,3 +140,51 @@ def mcnemar_pvalue(only_a: ArrayLike, only_b: ArrayLike, exact: bool = True) -> 
         return np.minimum(1.0, 2 * special.bdtr(smaller, total.astype(int), 0.5))[()]
     excess = np.maximum(np.abs(b - c) - 1, 0)
     return special.chdtrc(1, excess**2 / np.maximum(total, 1))[()]
+
+
+@record
+class PairedOutcomes:
+    """On how many rows both models, only a, only b, neither succeed: arrays (...) over data sets."""
+
+    both: Any
+    only_a: Any
+    only_b: Any
+    neither: Any
+
+    @property
+    def standard_error(self) -> Any:
+        """Standard error of the difference of the shares."""
+        n = self.both + self.only_a + self.only_b + self.neither
+        discordant, apart = self.only_a + self.only_b, self.only_a - self.only_b
+        return np.sqrt(np.maximum(discordant - apart**2 / n, 0.0)) / n
+
+
+@record
+class Newcombe(Method):
+    """Hybrid score interval of two models' shares of all rows (:func:`paired_difference`), with McNemar's exact test.
+
+    Asymptotic, independent rows; the test is exact.
+    """
+
+    name = "newcombe"
+    needs = frozenset({"outcomes"})
+    assumes_iid = True
+
+    def refusal(self, statistic: Statistic) -> str | None:
+        """Refuse what is not a difference of shares of all rows."""
+        if is_share_difference(statistic):
+            return None
+        return f"{self.name!r} compares two models' shares of all rows, such as accuracies or error rates"
+
+    def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
+        """Bounds from ``evidence.outcomes``."""
+        seen: PairedOutcomes = evidence.outcomes
+        return paired_difference(seen.both, seen.only_a, seen.only_b, seen.neither, tails)
+
+    def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:
+        """Return the p-value of McNemar's exact test; one-sided, the binomial tail."""
+        only_a, only_b = (int(x[0]) for x in (evidence.outcomes.only_a, evidence.outcomes.only_b))
+        if alternative == "two-sided":
+            return PValue(float(mcnemar_pvalue(only_a, only_b)), "exact McNemar")
+        more, total = only_a if alternative == "greater" else only_b, only_a + only_b
+        return PValue(float(special.bdtrc(more - 1, total, 0.5)) if more > 0 else 1.0, "exact McNemar")

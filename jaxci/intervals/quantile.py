@@ -25,7 +25,7 @@ from jaxci.intervals.order_laws import (
 from jaxci.records import record, static
 from jaxci.resampling.bank import Bootstrap
 from jaxci.resampling.laws import Drawn, picked
-from jaxci.special import namespace
+from jaxci.special import deviation, namespace
 from jaxci.statistics.base import Statistic
 
 
@@ -296,9 +296,8 @@ class NoncentralT(QuantileMethod):
 
     def ends(self, ordered: Any, places: Any, tails: Tails, evidence: Evidence) -> tuple[Any, Any]:
         """Return mean plus multiples of the standard deviation."""
-        xp = namespace(ordered)
-        mean, deviation = ordered.mean(axis=-1), xp.std(ordered, axis=-1, ddof=1)
-        return mean + places[0] * deviation, mean + places[1] * deviation
+        mean, spread = ordered.mean(axis=-1), deviation(ordered, ddof=1)
+        return mean + places[0] * spread, mean + places[1] * spread
 
 
 @functools.lru_cache(maxsize=512)

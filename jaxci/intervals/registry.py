@@ -9,12 +9,14 @@ from typing import Any
 from jaxci.checks import check_choice, check_options
 from jaxci.intervals.approximate import ABC
 from jaxci.intervals.auc import DeLong, DeLongLogit, HanleyMcNeil
+from jaxci.intervals.auc_difference import DeLongDifference
 from jaxci.intervals.base import Method
 from jaxci.intervals.bootstrap import BC, Basic, BCa, Normal, Percentile, Studentized
 from jaxci.intervals.concentration import Betting, EmpiricalBernstein, Hoeffding
 from jaxci.intervals.exact import Exact
 from jaxci.intervals.parametric import Delta, T, Z
 from jaxci.intervals.proportion import PROPORTION_METHODS
+from jaxci.intervals.proportion_difference import Newcombe
 from jaxci.intervals.quantile import (
     Asymptotic,
     ExactRandomized,
@@ -26,6 +28,7 @@ from jaxci.intervals.quantile import (
 from jaxci.intervals.semiparametric import Semiparametric, SemiparametricResampled, SemiparametricTransformed
 from jaxci.records import settings
 from jaxci.statistics.base import Statistic
+from jaxci.statistics.paired import Paired
 
 _ALL: tuple[type[Method], ...] = (
     Z,
@@ -57,6 +60,15 @@ _ALL: tuple[type[Method], ...] = (
     Betting,
 )
 METHODS: dict[str, type[Method]] = {cls.name: cls for cls in _ALL}
+"""Interval methods of one statistic."""
+DIFFERENCES: dict[str, type[Method]] = {
+    cls.name: cls
+    for cls in (
+        *(Newcombe, DeLongDifference, T, Z, Delta, Exact, ABC),
+        *(Percentile, Basic, Normal, BC, BCa, Studentized),
+    )
+}
+"""Methods of the difference of one statistic between two models."""
 
 
 def check_known(method: str, options: Mapping[str, Any], known: Collection[str] = ()) -> None:
@@ -77,8 +89,19 @@ def method_by_name(name: Any, options: Mapping[str, Any] | None = None) -> Metho
     TypeError
         If the method has no such option.
     """
-    chosen = name if isinstance(name, Method) else METHODS[check_choice("method", name, METHODS)]()
-    options = options or {}
+    return _chosen(name, options or {}, METHODS)
+
+
+def difference_by_name(name: Any, options: Mapping[str, Any] | None = None) -> Method:
+    """Return the method of a difference called ``name``, or ``name`` itself; see :func:`method_by_name`."""
+    if isinstance(name, Method) and type(name) is not DIFFERENCES.get(name.name):
+        known = ", ".join(DIFFERENCES)
+        raise ValueError(f"method must be one for a difference of two models: {known}; got {name!r}")
+    return _chosen(name, options or {}, DIFFERENCES)
+
+
+def _chosen(name: Any, options: Mapping[str, Any], family: Mapping[str, type[Method]]) -> Method:
+    chosen = name if isinstance(name, Method) else family[check_choice("method", name, family)]()
     check_known(chosen.name, options, list(settings(chosen)))
     chosen = dataclasses.replace(chosen, **options) if options else chosen  # type: ignore[type-var]
     check_options(settings(chosen))
@@ -87,4 +110,5 @@ def method_by_name(name: Any, options: Mapping[str, Any] | None = None) -> Metho
 
 def applicable_methods(statistic: Statistic) -> list[str]:
     """Return the names of the methods that serve ``statistic``, in the order of the documentation."""
-    return [name for name, cls in METHODS.items() if cls().refusal(statistic) is None]
+    family = DIFFERENCES if isinstance(statistic, Paired) else METHODS
+    return [name for name, cls in family.items() if cls().refusal(statistic) is None]

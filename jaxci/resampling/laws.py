@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from jaxci.records import record, static
-from jaxci.special import betaincc, loop, namespace
+from jaxci.special import betaincc, loop, namespace, root_sum_of_squares
 
 ROUNDING = 1e-12
 """Slack in cumulative probabilities: p within it of a step counts as reached."""
@@ -160,7 +160,7 @@ class Drawn(BootstrapDistribution):
         total = xp.sum(xp.where(undefined, 0.0, replicates), axis=-1)
         mean = xp.asarray(total / xp.where(count > 0, count, xp.nan))
         apart = xp.where(undefined, 0.0, replicates - mean[..., None])
-        return mean[()], xp.sqrt(xp.sum(apart * apart, axis=-1) / xp.where(count > 1, count - 1, xp.nan))
+        return mean[()], (root_sum_of_squares(apart, 1.0) / xp.sqrt(xp.where(count > 1, count - 1, xp.nan)))[()]
 
 
 class Steps(BootstrapDistribution):
@@ -184,9 +184,7 @@ class Steps(BootstrapDistribution):
     @property
     def deviation(self) -> Any:
         """Standard deviations."""
-        xp = namespace(self.atoms)
-        apart = self.atoms - self.mean[..., None]
-        return xp.sqrt(xp.sum(apart * apart * self.masses, axis=-1))
+        return root_sum_of_squares(self.atoms - self.mean[..., None], self.masses)
 
 
 @record

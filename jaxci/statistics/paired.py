@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any
 
 import jax
@@ -30,9 +31,32 @@ def _other(sample: Sample) -> Sample:
     return sample.other
 
 
-def _difference_bounds(statistic: Statistic) -> tuple[float, float]:
-    low, high = statistic.bounds
-    return low - high, high - low
+class Paired(Statistic):
+    """The difference of ``statistic`` between two models: what it is, is known of the statistic."""
+
+    statistic: Any
+    inputs = ()
+
+    @property
+    def task(self) -> str:  # type: ignore[override]
+        """Kind of target."""
+        return self.statistic.task
+
+    @property
+    def smooth(self) -> bool:  # type: ignore[override]
+        """Whether the statistic is differentiable."""
+        return self.statistic.smooth
+
+    @property
+    def absent_class(self) -> str | None:
+        """What an absent class counts."""
+        return self.statistic.absent_class
+
+    @property
+    def bounds(self) -> tuple[float, float]:  # type: ignore[override]
+        """Range of the difference."""
+        low, high = self.statistic.bounds
+        return low - high, high - low
 
 
 @record
@@ -106,18 +130,10 @@ class PairedCells:
 
 
 @record
-class PairedMoments(MomentStatistic):
+class PairedMoments(Paired, MomentStatistic):
     """Difference of a moment statistic between two models."""
 
     statistic: Any
-
-    inputs = ()
-    task = "paired"
-
-    @property
-    def bounds(self) -> tuple[float, float]:  # type: ignore[override]
-        """Range of the difference."""
-        return _difference_bounds(self.statistic)
 
     def prepare(self, sample: Sample) -> PairedFeatures:
         """Join the features of both models."""
@@ -134,23 +150,10 @@ class PairedMoments(MomentStatistic):
 
 
 @record
-class PairedTable(TableStatistic):
+class PairedTable(Paired, TableStatistic):
     """Difference of a statistic of a table between two models."""
 
     statistic: Any
-
-    inputs = ()
-    task = "paired"
-
-    @property
-    def absent_class(self) -> str | None:
-        """What an absent class counts."""
-        return self.statistic.absent_class
-
-    @property
-    def bounds(self) -> tuple[float, float]:  # type: ignore[override]
-        """Range of the difference."""
-        return _difference_bounds(self.statistic)
 
     def prepare(self, sample: Sample) -> PairedCells:
         """Join the cells of both models."""
@@ -168,25 +171,41 @@ class PairedTable(TableStatistic):
         a, b = prepared.of_each(sums)
         return self.statistic.from_sums(prepared.first, a) - self.statistic.from_sums(prepared.second, b)
 
+    def outcomes(self, prepared: PairedCells, counts: np.ndarray) -> tuple[float, float, float, float]:
+        """Return the number of rows on which both models, only a, only b, neither succeed, from joint counts (host).
+
+        The statistic must be a share of all rows.
+        """
+        inside = prepared.joint.cells < prepared.first.size * prepared.second.size
+        cells = np.divmod(prepared.joint.cells[inside], prepared.second.size)
+        models = (prepared.first, prepared.second)
+        a, b = (self._succeeds(model)[cell] for model, cell in zip(models, cells, strict=True))
+        rows = counts[inside]
+        both, only_a, only_b = rows @ (a * b), rows @ (a * (1 - b)), rows @ ((1 - a) * b)
+        return both, only_a, only_b, rows.sum() - both - only_a - only_b
+
+    def _succeeds(self, model: Cells) -> np.ndarray:
+        """Whether rows of each cell (C,) of a model are successes, 0 or 1."""
+        wins = np.asarray(_successful_cells(self.statistic, shape=model.shape)).reshape(-1)
+        return np.append(wins, 0.0)[model.cells]
+
     def absent_in_sums(self, prepared: PairedCells, sums: jax.Array) -> jax.Array:
         """Whether a class of the sample is absent for either model."""
         a, b = prepared.of_each(sums)
         return self.statistic.absent_in_sums(prepared.first, a) | self.statistic.absent_in_sums(prepared.second, b)
 
 
+@functools.partial(jax.jit, static_argnames="shape")
+def _successful_cells(statistic: Any, *, shape: tuple[int, ...]) -> jax.Array:
+    """Return 1 for the cells of a table whose rows are successes of a share, else 0: their number is linear in it."""
+    return jax.grad(lambda table: statistic.successes(table)[0])(jnp.ones(shape))
+
+
 @record
-class PairedMean(MeanStatistic):
+class PairedMean(Paired, MeanStatistic):
     """Difference of a mean of per-observation values: itself the mean of their differences."""
 
     statistic: Any
-
-    inputs = ()
-    task = "paired"
-
-    @property
-    def bounds(self) -> tuple[float, float]:  # type: ignore[override]
-        """Range of the difference."""
-        return _difference_bounds(self.statistic)
 
     def row_values(self, sample: Sample) -> Any:
         """Differences of the per-observation values (n,)."""
@@ -194,28 +213,10 @@ class PairedMean(MeanStatistic):
 
 
 @record
-class PairedGeneral(Statistic):
+class PairedGeneral(Paired):
     """Difference of any other statistic between two models."""
 
     statistic: Any
-
-    inputs = ()
-    task = "paired"
-
-    @property
-    def smooth(self) -> bool:  # type: ignore[override]
-        """Whether the statistic is differentiable."""
-        return self.statistic.smooth
-
-    @property
-    def absent_class(self) -> str | None:
-        """What an absent class counts."""
-        return self.statistic.absent_class
-
-    @property
-    def bounds(self) -> tuple[float, float]:  # type: ignore[override]
-        """Range of the difference."""
-        return _difference_bounds(self.statistic)
 
     def prepare(self, sample: Sample) -> tuple[Any, Any]:
         """Prepare both models."""
@@ -235,7 +236,7 @@ class PairedGeneral(Statistic):
         return self.statistic.sort_keys(sample)
 
 
-def paired_difference(statistic: Statistic) -> Statistic:
+def paired_difference(statistic: Statistic) -> Paired:
     """Return the statistic ``a - b`` for two models' predictions of the same observations."""
     if is_mean(statistic):
         return PairedMean(statistic)

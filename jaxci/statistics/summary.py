@@ -16,7 +16,7 @@ import numpy as np
 
 from jaxci.records import record
 from jaxci.resampling.kernels import RankPicks, rank_picks
-from jaxci.statistics.base import Bank, Features, MomentStatistic, Sample, Scaling, Statistic, namespace
+from jaxci.statistics.base import Bank, Features, MomentStatistic, Sample, Scaling, Statistic, namespace, square_root
 from jaxci.statistics.cumulative import cumulative_sum, gather, sorting_order
 
 _ROUNDING = 16.0
@@ -104,10 +104,7 @@ class Mean(MeanStatistic):
 
 
 class SecondMoment(MomentStatistic):
-    """A function of the variance of the values.
-
-    ``scaling`` of a leaf must be that of the variance, ``scale**2``, or of the standard deviation, ``root`` besides.
-    """
+    """A function of the variance of the values: a leaf gives the ``core`` from that of the standardized ones."""
 
     task = "values"
     inputs = ("values",)
@@ -123,9 +120,13 @@ class SecondMoment(MomentStatistic):
         d = d / unit
         return Features(xp.stack([d, d * d], axis=1), (scale * unit,))
 
+    @abc.abstractmethod
+    def of_variance(self, variance: jax.Array) -> jax.Array:
+        """Return the core from the variance of the standardized values."""
+
     def core(self, prepared: Features, sums: jax.Array) -> jax.Array:
-        """Return the variance of the standardized values from the sums (3,) of powers."""
-        return variance_from_sums(sums[0], sums[1], sums[2])
+        """Return the core from the sums (3,) of powers."""
+        return self.of_variance(variance_from_sums(sums[0], sums[1], sums[2]))
 
 
 @record
@@ -139,6 +140,10 @@ class Variance(SecondMoment):
         """Return the unit of the variance."""
         return Scaling(0.0, prepared.constants[0] ** 2)
 
+    def of_variance(self, variance: jax.Array) -> jax.Array:
+        """Return the variance."""
+        return variance
+
 
 @record
 class Std(SecondMoment):
@@ -148,8 +153,12 @@ class Std(SecondMoment):
     """
 
     def scaling(self, prepared: Features) -> Scaling:
-        """Return the unit of the variance, whose root is taken."""
-        return Scaling(0.0, prepared.constants[0] ** 2, root=True)
+        """Return the unit of the values."""
+        return Scaling(0.0, prepared.constants[0])
+
+    def of_variance(self, variance: jax.Array) -> jax.Array:
+        """Return its root."""
+        return square_root(variance)
 
 
 @record

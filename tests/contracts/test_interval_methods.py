@@ -13,16 +13,19 @@ from jax import export
 
 from jaxci.intervals.approximate import Curvature
 from jaxci.intervals.auc import AucEvidence, auc_evidence
+from jaxci.intervals.auc_difference import AucDifferenceEvidence
 from jaxci.intervals.base import Evidence, NoInterval, tails
 from jaxci.intervals.bootstrap import studentized_pivots
 from jaxci.intervals.concentration import ConcentrationMethod
+from jaxci.intervals.proportion_difference import PairedOutcomes
 from jaxci.intervals.quantile import QuantileMethod
-from jaxci.intervals.registry import METHODS
+from jaxci.intervals.registry import DIFFERENCES, METHODS
 from jaxci.records import settings
 from jaxci.resampling.exact_mean import mean_distributions
 from jaxci.resampling.exact_order import quantile_weights
 from jaxci.resampling.laws import BinomialLaw, Drawn, RankLaw, Root
 from jaxci.statistics import Accuracy, CohenKappa, Mean, Median, RocAuc, Std
+from jaxci.statistics.paired import PairedGeneral, PairedTable, paired_difference
 
 N, B = 60, 499
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
@@ -41,13 +44,16 @@ OTHERS = (
     METHODS["semiparametric"](outside="transform", highest=1.0),
 )
 """Methods whose settings take another way through their text."""
-WALKED = [*(cls() for cls in METHODS.values()), *OTHERS]
+OF_TWO = [cls() for cls in DIFFERENCES.values() if cls not in METHODS.values()]
+"""Methods for a difference of two models alone."""
+WALKED = [*(cls() for cls in METHODS.values()), *OTHERS, *OF_TWO]
 
 
 def label(method):
     """The name, and the settings that are not the default."""
-    own, default = settings(method), settings(METHODS[method.name]())
-    return " ".join([method.name, *(f"{name}={value}" for name, value in own.items() if value != default[name])])
+    own, default = settings(method), settings(type(method)())
+    changed = [f"{name}={value}" for name, value in own.items() if value != default[name]]
+    return " ".join([method.name, *changed, *(["difference"] if method in OF_TWO else [])])
 
 
 walk = pytest.mark.parametrize("method", WALKED, ids=label)
@@ -104,6 +110,30 @@ def estimates():
     return {**dict.fromkeys(LAWS, mean), **own, "binomial": COUNTS / N}
 
 
+OUTCOMES = PairedOutcomes(
+    *np.array(
+        [
+            *((60, 0, 0, 0), (0, 0, 0, 60), (0, 60, 0, 0), (0, 0, 60, 0), (30, 0, 0, 30)),
+            *((40, 9, 2, 9), (10, 20, 20, 10), (0, 1, 0, 59), (25, 0, 5, 30)),
+        ],
+        float,
+    ).T
+)
+"""Rows on which both models, only a, only b, neither succeed."""
+AREAS = AucDifferenceEvidence(
+    difference=np.array([0.1, -0.03, 0.0, 0.0, 0.0, 0.5, -1.0, 0.9, 1e-9]),
+    variance=np.array([2e-3, 1e-4, 0.01, 0.0, 0.0, 0.0, 0.0, 0.04, 1e-20]),
+    alike=np.array([False, False, False, True, False, False, False, False, False]),
+    n_pos=np.array([20.0, 30, 30, 4, 30, 1, 30, 9, 30]),
+    n_neg=np.array([40.0, 30, 30, 56, 30, 59, 30, 51, 30]),
+)
+"""Differences of areas with a variance and without one, of models that order all pairs alike and of others."""
+
+
+def share_difference():
+    return (OUTCOMES.only_a - OUTCOMES.only_b) / N
+
+
 def evidence_of(statistic, law):
     """Everything a method may read, for the whole stack, of NumPy arrays."""
     x = values()
@@ -124,11 +154,12 @@ def evidence_of(statistic, law):
         )
     ]
     auc = jax.tree.map(lambda *leaves: np.array(leaves, float), *areas, *extremes)
+    own = ((RocAuc, auc.auc), (PairedTable, share_difference()), (PairedGeneral, AREAS.difference))
     found = replicates()
     errors = np.where(rng.random(found.shape) < 0.02, 0.0, resamples().std(axis=-1) / np.sqrt(N))
     return Evidence(
         statistic=statistic,
-        estimate=auc.auc if isinstance(statistic, RocAuc) else estimates()[law],
+        estimate=next((found for kind, found in own if isinstance(statistic, kind)), estimates()[law]),
         n=N,
         count=COUNTS,
         nobs=np.full(R, float(N)),
@@ -139,6 +170,8 @@ def evidence_of(statistic, law):
         pivots=studentized_pivots(found, errors, mean, error),
         law=laws()[law],
         auc=auc,
+        auc_difference=AREAS,
+        outcomes=OUTCOMES,
         curvature=Curvature(error, 0.1 * mean, 0.01 * error, 0.02 * mean, jax.tree_util.Partial(along, x)),
         uniform=np.full(R, 0.37),
     )
@@ -171,7 +204,9 @@ LAWS = ("drawn", "drawn around", "drawn root", "pairs of ranks", "ranks", "grid"
 
 def statistic_of(method):
     """A statistic that the method serves."""
-    return next(s for s in (Median(), Accuracy(), RocAuc(), Std(), Mean(), CohenKappa()) if method.refusal(s) is None)
+    pairs = (paired_difference(Accuracy()), paired_difference(RocAuc()))
+    every = (Median(), Accuracy(), RocAuc(), Std(), Mean(), CohenKappa(), *pairs)
+    return next(s for s in every if method.refusal(s) is None)
 
 
 def told(method):

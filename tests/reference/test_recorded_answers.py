@@ -38,6 +38,11 @@ what no seed changes, and deterministic cases, are held as tightly as ever. Rene
 the new stream is settled.
 """
 
+TURNED = {("compare: three classes", "error_rate"): "accuracy"}
+"""Cases that answer since the recording as another case of their group does, with the sign turned: an error rate is one
+less the accuracy, and the difference of two of either is one of paired proportions (Newcombe, exact McNemar), where an
+error rate's used to be the percentile bootstrap."""
+
 DETERMINISTIC, DRAWN = 1e-8, 1e-6
 """Largest relative differences, where the stream is unchanged."""
 ROUNDING = 1e-12
@@ -88,14 +93,26 @@ def _within_error(key: str, new: Any, kept: dict[str, Any]) -> bool:
     return math.isfinite(new) and abs(new - mean) <= allowed
 
 
+def _kept(name: str, case: str) -> dict[str, Any]:
+    """Return the record of a case, where it is ``TURNED`` with what it shares with the other one put in its place."""
+    kept = RECORD[name][case]
+    if (name, case) not in TURNED:
+        return kept
+    other = RECORD[name][TURNED[name, case]]
+    answer, own = other["answer"], ("estimate", "estimate_a", "estimate_b", "conclusion")
+    turned = {"low": -answer["high"], "high": -answer["low"]} | {key: kept["answer"][key] for key in own}
+    return other | {"answer": answer | turned}
+
+
 def _differences(name: str, found: dict[str, Any], changed: frozenset[str]) -> list[str]:
     """Say what differs from the record of a group, answer by answer."""
     record = RECORD[name]
     texts = [f"{case}: no longer there" for case in record if case not in found]
     texts += [f"{case}: not recorded" for case in found if case not in record]
-    for case, kept in record.items():
+    for case in record:
         if case not in found:
             continue
+        kept = _kept(name, case)
         free = kept["drawn"] and any(f"{name}: {case}".startswith(start) for start in changed)
         tolerance = DRAWN if kept["drawn"] else DETERMINISTIC
         for key, old in kept["answer"].items():

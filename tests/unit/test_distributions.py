@@ -403,7 +403,7 @@ REFUSED = {
     "user kind": (lambda: UserDistribution(Rolls(), "value"), "kind must be one of"),
     "user classes": (lambda: UserDistribution(Rolls(), "labels"), "at least 2"),
     "user columns": (lambda: UserDistribution(Rolls(), "labels", 2).sample(KEY, 3), "y_pred is missing"),
-    "classes of targets": (lambda: UserDistribution(Rolls(), "targets", 2), "0 for values and targets; got 2"),
+    "classes of targets": (lambda: UserDistribution(Rolls(), "targets", 2), "0 for values, targets and columns; got 2"),
     "frozen arrays": (lambda: as_distribution(stats.norm([0, 1])), r"must be numbers; got loc=\[0, 1\]"),
     "frozen histogram": (
         lambda: as_distribution(stats.rv_histogram(np.histogram(SCORES, 7), density=False)()),

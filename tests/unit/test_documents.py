@@ -78,7 +78,7 @@ def test_python_blocks_run_and_print_what_stands_below(document, tmp_path, monke
         if block.code.startswith(">>>"):
             example = doctest.DocTestParser().get_doctest(block.code, names, document, str(path), 0)
             told: list[str] = []
-            runner = doctest.DocTestRunner(Checker(), optionflags=doctest.NORMALIZE_WHITESPACE)
+            runner = doctest.DocTestRunner(Checker(), verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE)
             runner.run(example, out=told.append, clear_globs=False)
             assert not told, "".join(told)
             names.update(example.globs)

@@ -1,7 +1,9 @@
 """Hand values, identities and edges of the closed-form intervals."""
 
 import math
+from types import SimpleNamespace
 
+import jax
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,8 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from jaxci.api.proportion import proportion_interval
-from jaxci.intervals import auc, concentration, parametric, proportion, proportion_difference
-from jaxci.intervals.base import Evidence, Tails, tails
+from jaxci.intervals import auc, auc_difference, concentration, parametric, proportion, proportion_difference
+from jaxci.intervals.base import Bounds, Evidence, Tails, tails
 from jaxci.printing import ConfidenceInterval, JaxciWarning
 from jaxci.statistics import (
     F1,
@@ -22,6 +24,7 @@ from jaxci.statistics import (
     RocAuc,
     RootMeanSquaredError,
 )
+from jaxci.statistics.paired import paired_difference
 
 TWO = tails(0.95)
 FORMULAS = {
@@ -599,28 +602,41 @@ def test_auc_evidence_refuses():
         auc.delong_covariance([1, 0, 0], [[1.0, 2.0, 3.0]])
 
 
+def delong_difference(y_true, score_a, score_b, sides):
+    """Difference, bounds, two-sided p-value and remarks of two scores of the same rows."""
+    method, seen = auc_difference.DeLongDifference(), auc_difference.auc_difference_evidence(y_true, score_a, score_b)
+    stacked = jax.tree.map(lambda x: x[None], seen)
+    pair = paired_difference(RocAuc())
+    evidence = Evidence(statistic=pair, estimate=stacked.difference, n=len(y_true), auc_difference=stacked)
+    (low, high), remarks = method.interval(evidence, sides)
+    pvalue = method.pvalue(evidence, math.nan, "two-sided").value
+    return SimpleNamespace(
+        difference=float(seen.difference), bounds=Bounds(low[0], high[0]), pvalue=pvalue, remarks=remarks
+    )
+
+
 def test_delong_difference_agrees_with_the_covariance():
     rng = np.random.default_rng(2)
     y = rng.random(90) < 0.5
     a, b = y + rng.normal(size=90), y + rng.normal(size=90).round(1)
     areas, covariance = auc.delong_covariance(y, [a, b])
-    found = auc.delong_difference(y, a, b, TWO)
+    found = delong_difference(y, a, b, TWO)
     assert found.difference == pytest.approx(areas[0] - areas[1], abs=1e-15)
     se = math.sqrt(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
     z = stats.norm.ppf(0.975)
     np.testing.assert_allclose(found.bounds[:2], found.difference + np.array([-z, z]) * se, rtol=1e-12)
     assert found.pvalue == pytest.approx(2 * stats.norm.sf(abs(found.difference) / se))
     assert found.remarks == ()
-    mirrored = auc.delong_difference(y, b, a, TWO)
+    mirrored = delong_difference(y, b, a, TWO)
     assert mirrored.bounds.low == pytest.approx(-found.bounds.high)
-    assert auc.delong_difference(y, a, b, tails(0.9, "less")).bounds.low == -1
-    assert auc.delong_difference(y, a, b, tails(0.9, "greater")).bounds.high == 1
+    assert delong_difference(y, a, b, tails(0.9, "less")).bounds.low == -1
+    assert delong_difference(y, a, b, tails(0.9, "greater")).bounds.high == 1
 
 
 def test_delong_difference_of_equal_orders():
     y = [1, 0, 1, 0, 0, 1]
     a = np.array([3.0, 0.0, 1.0, 2.0, 2.0, 2.0])
-    found = auc.delong_difference(y, a, np.exp(a), TWO)
+    found = delong_difference(y, a, np.exp(a), TWO)
     assert found.difference == 0
     assert found.pvalue == 1
     np.testing.assert_allclose(found.bounds[:2], (0.025 ** (1 / 3) - 1, 1 - 0.025 ** (1 / 3)))
@@ -636,7 +652,7 @@ def test_delong_difference_of_equal_orders():
     ],
 )
 def test_delong_difference_without_a_variance(y, a, b):
-    found = auc.delong_difference(y, a, b, TWO)
+    found = delong_difference(y, a, b, TWO)
     assert -1 <= found.bounds.low < found.bounds.high <= 1
     assert 0 < found.pvalue <= 1
     assert found.remarks
@@ -648,6 +664,6 @@ def test_placement_counts_determine_the_order_of_every_pair():
     y = np.repeat([1, 0], [3, 3])
     seen = {}
     for score in rng.integers(0, 5, (4000, 6)).astype(float):
-        below, above = auc._placements(y, score[None])
+        below, above = auc.placements(y, score[None])
         order = np.sign(score[:3, None] - score[None, 3:]).tobytes()
         assert seen.setdefault((below.tobytes(), above.tobytes()), order) == order

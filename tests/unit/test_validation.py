@@ -1108,7 +1108,9 @@ def test_scores_of_a_wrong_type():
 def test_compare_says_what_its_data_are():
     refusal(lambda: compare("mean", Y, SCORE, SCORE), "y_true must be None for mean", error=TypeError)
     weighted = jaxci.statistics.WeightedFunction(lambda x, w: (x * w).sum() / w.sum())
-    refusal(lambda: compare(weighted, None, SCORE, SCORE**2), "statistic")
+    refusal(lambda: compare(weighted, None, SCORE, SCORE[1:]), "prediction_a has 40, prediction_b has 39")
+    refusal(lambda: compare(weighted, None, SCORE, ["a"] * N), "prediction_b must hold numbers", error=TypeError)
+    refusal(lambda: compare(weighted, Y[1:], SCORE, SCORE), "y_true has 39, prediction_a has 40")
     refusal(lambda: compare(lambda a, b: 0.0, Y, PRED, Y), "statistic must be a name or an object", error=TypeError)
 
 

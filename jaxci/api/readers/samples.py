@@ -163,15 +163,26 @@ def regression_sample(y_true: Any, y_pred: Any, called: str = "y_pred") -> Sampl
     return Sample(y_true=true, y_pred=predicted)
 
 
-def columns_sample(data: Sequence[Any]) -> tuple[Sample, tuple[str, ...]]:
-    """Check the data of a user's own statistic: arrays of one length; remark on missing values."""
+def columns_sample(data: Mapping[str, Any], *, numbers: bool) -> tuple[Sample, tuple[str, ...]]:
+    """Check the data of a user's own statistic, by name: arrays of one length; remark on missing values.
+
+    ``numbers``: whether a program reads them, so that they must be numbers or booleans.
+    """
     if not data:
         raise TypeError("data must be at least one array; got none")
-    arrays = {f"data[{i}]": as_array(f"data[{i}]", x) for i, x in enumerate(data)}
+    arrays = {name: as_array(name, x) for name, x in data.items()}
     check_lengths({name: len(x) for name, x in arrays.items()})
+    for name, x in arrays.items():
+        if numbers and x.dtype.kind not in "biufc":
+            raise TypeError(f"{name} must hold numbers; got dtype {x.dtype}, first value {shown(x.flat[0])}")
     lost = {name: missing_values(x) for name, x in arrays.items()}
     remarks = tuple(f"{name}: {text}; the function sees them as they are" for name, text in lost.items() if text)
     return Sample(columns=tuple(arrays.values())), remarks
+
+
+def positional(data: Sequence[Any]) -> dict[str, Any]:
+    """Return positional ``data`` by the names that messages give them."""
+    return {f"data[{i}]": x for i, x in enumerate(data)}
 
 
 def sample_for(
@@ -188,7 +199,7 @@ def sample_for(
         How the data were read.
     """
     if statistic.task == "custom":
-        sample, remarks = columns_sample(data)
+        sample, remarks = columns_sample(positional(data), numbers=True)
         return sample, statistic, remarks
     wanted = statistic.inputs
     if len(data) != len(wanted):

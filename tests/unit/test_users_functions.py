@@ -1,0 +1,223 @@
+"""A user's weighted function is a metric like any other: intervals, comparisons, checks and study cells."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxci
+from jaxci.coverage import Study
+from jaxci.coverage.cell import Cell, run_cell
+from jaxci.coverage.check import fitted
+from jaxci.distributions import (
+    Empirical,
+    EmpiricalColumns,
+    EmpiricalTargets,
+    as_distribution,
+    distribution_from_dict,
+    distribution_to_dict,
+    truth,
+)
+from jaxci.intervals.bootstrap import BCa, adjusted_probability
+from jaxci.special import ndtri
+from jaxci.statistics import WeightedFunction
+from jaxci.statistics.base import Sample
+from jaxci.statistics.registry import statistic_by_name
+
+pytestmark = pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+
+N, B = 40, 199
+KEY = jax.random.key(3)
+RNG = np.random.default_rng(0)
+X = RNG.gamma(2.0, 3.0, N)
+Y = RNG.normal(size=N)
+P, Q = (Y + scale * RNG.normal(size=N) for scale in (1.0, 1.5))
+METHODS = ("percentile", "bca", "delta", "studentized", "abc", "basic")
+SIMULATED = ("percentile", "bca", "delta")
+
+
+def mean(x, w):
+    return jnp.sum(w * x) / jnp.sum(w)
+
+
+def squared(y, p, w):
+    return jnp.sum(w * (y - p) ** 2) / jnp.sum(w)
+
+
+def third(x, w):
+    """A step function of the weights: the smallest value with 31% of the weight at or below it."""
+    order = jnp.argsort(x)
+    reached = jnp.cumsum(w[order]) >= 0.31 * jnp.sum(w)
+    return x[order][jnp.argmax(reached)]
+
+
+MEAN, SQUARED, THIRD = WeightedFunction(mean), WeightedFunction(squared), WeightedFunction(third, False)
+
+
+def ends(result):
+    return [result.estimate, *result.confidence_interval, result.standard_error]
+
+
+LAYOUTS = {"plain": {}, "groups": {"groups": np.arange(N) % 13}, "weights": {"sample_weight": 1.0 + np.arange(N) % 3}}
+
+
+@pytest.mark.parametrize(
+    ("method", "layout"), [*((method, "plain") for method in METHODS), ("bca", "groups"), ("delta", "weights")]
+)
+def test_intervals_are_those_of_the_metric(method, layout):
+    settings = {"method": method, "n_resamples": B, "rng": 1, **LAYOUTS[layout]}
+    found, known = (jaxci.interval(s, Y, P, **settings) for s in (SQUARED, "mean_squared_error"))
+    np.testing.assert_allclose(ends(found), ends(known), rtol=1e-9)
+    assert found.statistic == "squared"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_comparisons_are_those_of_the_metric(method):
+    found, known = (
+        jaxci.compare(s, Y, P, Q, method=method, n_resamples=B, rng=1) for s in (SQUARED, "mean_squared_error")
+    )
+    np.testing.assert_allclose(ends(found), ends(known), rtol=1e-9)
+    for field in ("estimate_a", "estimate_b", "pvalue"):
+        assert getattr(found, field) == pytest.approx(getattr(known, field), rel=1e-9)
+
+
+def test_values_by_case_are_compared_without_a_truth():
+    found, known = (jaxci.compare(s, None, X, X[::-1] ** 1.2, method="delta") for s in (MEAN, "mean"))
+    np.testing.assert_allclose(ends(found), ends(known), rtol=1e-9)
+
+
+def test_a_comparison_says_which_is_larger_not_which_is_better():
+    assert jaxci.compare(SQUARED, Y, P, Y + 9, method="delta").conclusion == "a is smaller than b"
+    auto = jaxci.compare(SQUARED, Y, P, Q, n_resamples=B, rng=0)
+    assert auto.method == "percentile"
+    assert "no formula" in auto.reason
+
+
+def rows_of(distribution, statistics, methods):
+    cell = Cell(distribution, 20, statistics, methods, (0.9,), 100, B, 4)
+    found = {}
+    for judgement in run_cell(cell, KEY).judgements:
+        found.setdefault(judgement.statistic, []).append(judgement)
+    return found
+
+
+def test_cells_are_those_of_the_metric():
+    found = rows_of(
+        EmpiricalTargets(Y, P), {"own": SQUARED, "known": statistic_by_name("mean_squared_error")}, SIMULATED
+    )
+    assert len(found["own"]) == len(SIMULATED)
+    known = {row.label: row for row in found["known"]}
+    for row in found["own"]:
+        assert row.coverage == known[row.label].coverage
+        assert row.mean_width == pytest.approx(known[row.label].mean_width, rel=1e-5)
+
+
+def test_a_study_takes_it(tmp_path):
+    design = {"n_replications": 100, "n_resamples": B, "n_groups": 4, "levels": [0.9]}
+    laws = {"rows": EmpiricalColumns((Y, P)), "targets": EmpiricalTargets(Y, P)}
+    rows = Study(laws, [SQUARED], ["percentile", "bca"], [20], **design).run(tmp_path).table.records()
+    assert len(rows) == 4
+    assert all(row["statistic"] == "squared" and 0.5 < row["coverage"] <= 1 for row in rows)
+    for row in rows:
+        assert row["truth"] == pytest.approx(np.mean((Y - P) ** 2), rel=1e-12)
+
+
+def test_a_check_is_that_of_the_metric():
+    design = {"methods": ["percentile"], "n_replications": 100, "n_resamples": B, "rng": 5}
+    found, known = (jaxci.check_coverage(s, Y, P, **design) for s in (SQUARED, "mean_squared_error"))
+    assert found.statistic == "squared"
+    for mine, theirs in zip(found.judgements, known.judgements, strict=True):
+        assert mine.mean_width == pytest.approx(theirs.mean_width, rel=1e-5)
+        assert mine.coverage == theirs.coverage
+
+
+def test_one_column_of_real_numbers_is_checked_as_values_are():
+    own, known = fitted(MEAN, Sample(columns=(X,))), fitted(statistic_by_name("mean"), Sample(values=X, columns=(X,)))
+    for mine, theirs in zip(jax.tree.leaves(own), jax.tree.leaves(known), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    assert own.label == known.label
+    assert fitted(MEAN, Sample(columns=(np.arange(N),))).label == "empirical(40 rows of 1 columns)"
+
+
+def test_columns_of_any_kind_are_checked_and_kept_as_they_are():
+    data = np.arange(N) % 3 == 0, np.arange(N) % 3, RNG.normal(size=(N, 3))
+
+    def picked(flag, codes, rows, w):
+        assert flag.dtype == bool
+        assert jnp.issubdtype(codes.dtype, jnp.integer)
+        return jnp.sum(w * flag * rows[jnp.arange(len(codes)), codes]) / jnp.sum(w)
+
+    own, law = WeightedFunction(picked), EmpiricalColumns(data)
+    found = jaxci.check_coverage(own, *data, methods=["percentile"], n_replications=50, n_resamples=99, rng=0)
+    assert found.distribution == "empirical(40 rows of 3 columns)"
+    expected = np.mean(data[0] * data[2][np.arange(N), data[1]])
+    assert truth(law, own, KEY).value == pytest.approx(expected, rel=1e-12)
+    for mine, theirs in zip(law.columns, distribution_from_dict(distribution_to_dict(law)).columns, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+        assert mine.dtype == theirs.dtype
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        (X, r"columns must be a tuple of arrays, one a column; got an array \(40,\)"),
+        ((), "columns must be arrays of numbers, one row an observation; got nothing"),
+        ((X, ["a"] * N), "columns must be arrays of numbers"),
+        ((X, Y[1:]), "columns must have one length, at least 1; got 39, 40"),
+        ((X, np.where(X > 9, np.nan, X)), "columns must be finite"),
+    ],
+)
+def test_columns_that_cannot_be_drawn_are_refused(columns, words):
+    with pytest.raises(ValueError, match=words):
+        EmpiricalColumns(columns)
+
+
+def test_a_metric_is_not_judged_on_columns():
+    with pytest.raises(ValueError, match="MeanSquaredError reads regression targets; empirical"):
+        truth(EmpiricalColumns((Y, P)), statistic_by_name("mean_squared_error"), KEY)
+
+
+class Pairs:
+    """A law of one's own that draws two columns."""
+
+    def sample(self, key, n):
+        level, noise = jax.random.normal(key, (2, n))
+        return level, level + noise
+
+    def analytic(self, statistic):
+        return 1.0 if statistic == SQUARED else None
+
+
+class TooMany:
+    """A law that draws more rows than it is asked for."""
+
+    def sample(self, key, n):
+        return jax.random.normal(key, (n + 1,))
+
+
+def test_a_distribution_of_ones_own_may_draw_columns():
+    found = rows_of(as_distribution(Pairs(), "columns"), {"squared": SQUARED}, ["delta"])
+    assert 0.5 < found["squared"][0].coverage <= 1
+    with pytest.raises(ValueError, match="must draw columns of"):
+        truth(as_distribution(TooMany(), "columns"), MEAN, KEY)
+
+
+def test_bca_of_a_step_function_uses_leave_one_out_values():
+    """With slopes the acceleration would be 0 / 0, which is BC."""
+    left_out = np.array([np.sort(np.delete(X, i))[12] for i in range(N)])
+    centred = left_out.mean() - left_out
+    acceleration = np.sum(centred**3) / (6 * np.sum(centred**2) ** 1.5)
+    assert abs(acceleration) > 1e-6
+    bca, bc = (jaxci.interval(THIRD, X, method=m, n_resamples=999, rng=1) for m in ("bca", "bc"))
+    replicates = bca.bootstrap_distribution
+    z0 = ndtri(np.mean(replicates < bca.estimate) + np.mean(replicates == bca.estimate) / 2)
+    for result, a in ((bca, acceleration), (bc, 0.0)):
+        at = [adjusted_probability(p, z0, a) for p in (0.025, 0.975)]
+        np.testing.assert_allclose(result.confidence_interval, np.quantile(replicates, at), rtol=1e-12)
+
+
+def test_bca_of_a_step_function_in_a_cell_uses_leave_one_out_values():
+    methods = ["bca", BCa(acceleration="jackknife"), BCa(degenerate="nan")]
+    rows = rows_of(Empirical(X), {"own": THIRD}, methods)["own"]
+    assert rows[0].mean_width == rows[1].mean_width == pytest.approx(rows[2].mean_width, rel=0.2)
+    assert rows[2].invalid < 1
