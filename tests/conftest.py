@@ -26,6 +26,16 @@ STATED = pytest.StashKey[dict[str, float]]()
 """The chance of a false alarm that every collected test states, by its name: also of those that are not run."""
 
 
+QUICK = "--xla_backend_optimization_level=0"
+"""XLA's flag for programs that are compiled in half the time; most tests run a program once, on little data."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile quickly, but for the statistical tests, which compute for long and as users do."""
+    if config.option.markexpr == "not statistical":
+        os.environ.setdefault("XLA_FLAGS", QUICK)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Note the chances that tests state, and skip tests marked ``gpu`` where JAX computes on the CPU."""

@@ -66,8 +66,8 @@ def numbers(rows):
 
 
 def test_two_simulated_devices_give_the_bits_of_one():
-    one = run(TABLE, ",".join(METRICS), JAX_PLATFORMS="cpu", XLA_FLAGS="--xla_force_host_platform_device_count=1")
-    two = run(TABLE, ",".join(METRICS), JAX_PLATFORMS="cpu", XLA_FLAGS="--xla_force_host_platform_device_count=2")
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count="
+    one, two = (run(TABLE, ",".join(METRICS), JAX_PLATFORMS="cpu", XLA_FLAGS=f"{flags}{count}") for count in (1, 2))
     assert (one["devices"], two["devices"]) == (1, 2)
     assert len(one["rows"]) == 3 * len(METRICS)
     assert one["rows"] == two["rows"]

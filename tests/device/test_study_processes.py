@@ -35,7 +35,7 @@ def design(tmp_path, **changes):
 
 
 def start(folder, count=1, index=0, port=0, devices=1):
-    flags = f"--xla_force_host_platform_device_count={devices}"
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices}"
     surroundings = os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
     command = [sys.executable, "-c", RUN, str(folder), str(count), str(index), str(port)]
     return subprocess.Popen(command, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
