@@ -21,6 +21,7 @@ from jaxci.intervals.base import Evidence, Method, tails
 from jaxci.intervals.bootstrap import Basic, BCa, Percentile
 from jaxci.printing import MOST_ROWS, ConfidenceInterval, JaxciWarning, Printable, left_out, number, stated_level
 from jaxci.resampling.bank import replicate_keys, scaled_words
+from jaxci.resampling.kernels import in_batches
 from jaxci.resampling.laws import Drawn
 from jaxci.special import deviation
 from jaxci.statistics.base import padded
@@ -181,7 +182,7 @@ def _device_left_out(function: Function, samples: Sequence[jax.Array], which: tu
         return function.on_device(*(x[..., rows] if j in which else x for j, x in enumerate(samples)))
 
     batch = max(1, CHUNK_ELEMENTS // sum(samples[j].size for j in which))
-    return jax.lax.map(one, jnp.arange(n, dtype=jnp.int32), batch_size=batch)
+    return in_batches(one, jnp.arange(n, dtype=jnp.int32), batch)
 
 
 def _left_out(function: Function, samples: Sequence[np.ndarray], which: tuple[int, ...]) -> np.ndarray:

@@ -24,7 +24,7 @@ from jaxci.coverage.banks import Banks
 from jaxci.coverage.enumeration import behaviour_of_proportion, enumerable, enumerated
 from jaxci.coverage.tally import Behaviour, CellResult, Judgement, Outcomes, Tally, labelled, outcomes
 from jaxci.distributions import Distribution, Truth, as_distribution, truth
-from jaxci.distributions.base import observations, predicts
+from jaxci.distributions.base import observations, predicts, sharing_programs
 from jaxci.inference.batch import Accelerations, Wanted, batch_evidence, reads_of_bank, with_sorted_rows
 from jaxci.inference.sharding import Spread
 from jaxci.intervals.base import Evidence, Method, NoInterval, Tails, tails
@@ -209,7 +209,7 @@ class Simulation:
         shared, bank = read or ((None,) * len(self.names), None)
         data, choice = (jax.random.fold_in(key, purpose) for purpose in (PURPOSE_DATA, PURPOSE_CHOICE))
         ranks = tuple(want.ranks_of(s, self.cell.n) for s, want in zip(self.statistics, self.wanted, strict=True))
-        return Fixed(self.cell.distribution, data, choice, self.statistics, shared, ranks, bank)
+        return Fixed(sharing_programs(self.cell.distribution), data, choice, self.statistics, shared, ranks, bank)
 
     def judging(self, fixed: Fixed) -> tuple[Fixed, tuple[Judged, ...], jax.Array]:
         """Return what :func:`_counts` reads besides the numbers of data sets."""
@@ -219,7 +219,7 @@ class Simulation:
 def draw(distribution: Distribution, key: jax.Array, start: int, size: int, n: int) -> dict[str, Any]:
     """Draw ``size`` data sets of n observations, numbered from ``start``."""
     ids = jnp.arange(start, start + size, dtype=jnp.int32)
-    return jax.tree.map(np.asarray, _drawn(ids, distribution, key, n=n))
+    return jax.tree.map(np.asarray, _drawn(ids, sharing_programs(distribution), key, n=n))
 
 
 @functools.partial(jax.jit, static_argnames="n")

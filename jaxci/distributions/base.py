@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record, static
-from jaxci.statistics.base import Sample, Statistic
+from jaxci.statistics.base import Sample, Statistic, padded
 
 COLUMNS = {
     "values": ("values",),
@@ -69,6 +70,80 @@ class Distribution(abc.ABC):
 
         Infinite or NaN means that the value does not exist.
         """
+
+
+class RowDistribution(Distribution):
+    """A distribution that draws rows of its data; ``row_fields`` name the fields with an axis over those rows."""
+
+    row_fields: ClassVar[tuple[str, ...]]
+
+    @abc.abstractmethod
+    def drawn(self, key: jax.Array, n: int, size: Any) -> dict[str, Any]:
+        """Draw ``n`` rows (see :meth:`sample`) from the first ``size`` rows of the data."""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows N of the data."""
+        return len(jax.tree.leaves(getattr(self, self.row_fields[0]))[0])
+
+    def sample(self, key: jax.Array, n: int) -> dict[str, Any]:
+        """Draw ``n`` rows."""
+        return self.drawn(key, n, self.n_rows)
+
+
+@record
+class PaddedRows(Distribution):
+    """A distribution whose data are filled up to a padded size: those of similar size share a program.
+
+    Attributes
+    ----------
+    law : RowDistribution
+        With its last row repeated.
+    size : int32
+        Number of rows N before.
+    """
+
+    law: RowDistribution
+    size: Any
+
+    @classmethod
+    def of(cls, law: RowDistribution) -> PaddedRows:
+        """Fill up the rows of ``law``."""
+        extra = padded(law.n_rows) - law.n_rows
+
+        def filled(x: Any) -> np.ndarray:
+            return np.pad(np.asarray(x), ((0, extra), *((0, 0),) * (np.ndim(x) - 1)), mode="edge")
+
+        fields = {name: jax.tree.map(filled, getattr(law, name)) for name in law.row_fields}
+        return cls(dataclasses.replace(law, **fields), np.int32(law.n_rows))  # type: ignore[type-var]
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        """What is drawn."""
+        return self.law.kind
+
+    @property
+    def n_classes(self) -> int:  # type: ignore[override]
+        """K, 0 where there are no classes."""
+        return self.law.n_classes
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Interval that no draw leaves."""
+        return self.law.bounds
+
+    def sample(self, key: jax.Array, n: int) -> dict[str, Any]:
+        """Draw ``n`` rows: those that the distribution draws without the filling."""
+        return self.law.drawn(key, n, self.size)
+
+    def analytic(self, statistic: Statistic) -> float | None:
+        """Return None: the repeated rows are no part of the law."""
+        return None
+
+
+def sharing_programs(distribution: Distribution) -> Distribution:
+    """Return a distribution with the same draws that shares its programs with those of similar size."""
+    return PaddedRows.of(distribution) if isinstance(distribution, RowDistribution) else distribution
 
 
 @record

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.distributions.base import COLUMNS, Distribution, observations, weighted_value
+from jaxci.distributions.base import COLUMNS, Distribution, RowDistribution, observations, weighted_value
 from jaxci.distributions.laws import FiniteLaw, ValueDistribution
 from jaxci.distributions.tables import AliasTable, float_type
 from jaxci.records import record, static
@@ -45,7 +45,7 @@ def checked_codes(name: str, x: Any, n_classes: int, n: int) -> np.ndarray:
 
 
 @record
-class Empirical(ValueDistribution):
+class Empirical(RowDistribution, ValueDistribution):
     """Observed values, drawn with replacement.
 
     The standard deviation has divisor N. Where N q is whole the quantile of level q is the middle
@@ -58,6 +58,8 @@ class Empirical(ValueDistribution):
     """
 
     values: Any
+
+    row_fields = ("values",)
 
     def __post_init__(self) -> None:
         if isinstance(self.values, _HOST):
@@ -80,12 +82,16 @@ class Empirical(ValueDistribution):
 
     def draw(self, key: jax.Array, n: int) -> jax.Array:
         """Draw ``n`` values (n,)."""
-        rows = jax.random.randint(key, (n,), 0, len(self.values), jnp.int32)
-        return jnp.asarray(self.values, float_type())[rows]
+        return self.sample(key, n)["values"]
+
+    def drawn(self, key: jax.Array, n: int, size: Any) -> dict[str, jax.Array]:
+        """Draw ``n`` of the first ``size`` values."""
+        rows = jax.random.randint(key, (n,), 0, size, jnp.int32)
+        return {"values": jnp.asarray(self.values, float_type())[rows]}
 
 
 @record
-class EmpiricalRows(Distribution):
+class EmpiricalRows(RowDistribution):
     """Observed rows of a classification, drawn with replacement.
 
     The truth of a statistic of the table or of the ranks is its value on the rows themselves.
@@ -106,6 +112,8 @@ class EmpiricalRows(Distribution):
     y_pred: Any = None
     y_score: Any = None
     n_classes: int = static(default=0)
+
+    row_fields = ("y_true", "y_pred", "y_score")
 
     def __post_init__(self) -> None:
         if self.n_classes and not isinstance(self.y_true, _HOST):
@@ -147,9 +155,9 @@ class EmpiricalRows(Distribution):
             return 0.0, self.n_classes - 1.0
         return float(np.min(self.y_score)), float(np.max(self.y_score))
 
-    def sample(self, key: jax.Array, n: int) -> dict[str, jax.Array]:
-        """Draw ``n`` rows."""
-        rows = jax.random.randint(key, (n,), 0, len(self.y_true), jnp.int32)
+    def drawn(self, key: jax.Array, n: int, size: Any) -> dict[str, jax.Array]:
+        """Draw ``n`` of the first ``size`` rows."""
+        rows = jax.random.randint(key, (n,), 0, size, jnp.int32)
         drawn = {"y_true": jnp.asarray(self.y_true, jnp.int32)[rows]}
         if self.y_score is None:
             return {**drawn, "y_pred": jnp.asarray(self.y_pred, jnp.int32)[rows]}
@@ -163,7 +171,7 @@ class EmpiricalRows(Distribution):
 
 
 @record
-class EmpiricalTargets(Distribution):
+class EmpiricalTargets(RowDistribution):
     """Observed rows of a regression, drawn with replacement.
 
     Parameters
@@ -176,6 +184,7 @@ class EmpiricalTargets(Distribution):
     y_pred: Any
 
     kind = "targets"
+    row_fields = ("y_true", "y_pred")
 
     def __post_init__(self) -> None:
         if isinstance(self.y_true, _HOST):
@@ -195,9 +204,9 @@ class EmpiricalTargets(Distribution):
         both = np.concatenate([np.asarray(self.y_true), np.asarray(self.y_pred)])
         return float(both.min()), float(both.max())
 
-    def sample(self, key: jax.Array, n: int) -> dict[str, jax.Array]:
-        """Draw ``n`` rows."""
-        rows = jax.random.randint(key, (n,), 0, len(self.y_true), jnp.int32)
+    def drawn(self, key: jax.Array, n: int, size: Any) -> dict[str, jax.Array]:
+        """Draw ``n`` of the first ``size`` rows."""
+        rows = jax.random.randint(key, (n,), 0, size, jnp.int32)
         return {name: jnp.asarray(getattr(self, name), float_type())[rows] for name in COLUMNS["targets"]}
 
     def analytic(self, statistic: Statistic) -> float | None:
@@ -207,7 +216,7 @@ class EmpiricalTargets(Distribution):
 
 
 @record
-class EmpiricalColumns(Distribution):
+class EmpiricalColumns(RowDistribution):
     """Observed rows of the columns that a user's own statistic reads, drawn with replacement.
 
     Parameters
@@ -219,6 +228,7 @@ class EmpiricalColumns(Distribution):
     columns: Any
 
     kind = "columns"
+    row_fields = ("columns",)
 
     def __post_init__(self) -> None:
         if isinstance(self.columns, np.ndarray):
@@ -246,9 +256,9 @@ class EmpiricalColumns(Distribution):
         """Range of all columns."""
         return min(float(np.min(x)) for x in self.columns), max(float(np.max(x)) for x in self.columns)
 
-    def sample(self, key: jax.Array, n: int) -> dict[str, tuple[jax.Array, ...]]:
-        """Draw ``n`` rows."""
-        rows = jax.random.randint(key, (n,), 0, len(self.columns[0]), jnp.int32)
+    def drawn(self, key: jax.Array, n: int, size: Any) -> dict[str, tuple[jax.Array, ...]]:
+        """Draw ``n`` of the first ``size`` rows."""
+        rows = jax.random.randint(key, (n,), 0, size, jnp.int32)
         return {"columns": tuple(self._as_drawn(x)[rows] for x in self.columns)}
 
     @staticmethod

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxci.distributions.base import RowDistribution
 from jaxci.distributions.empirical import checked_floats
 from jaxci.distributions.laws import FiniteLaw, Law, ValueDistribution, bisect
 from jaxci.distributions.tables import float_type
@@ -100,7 +101,7 @@ class KernelLaw(Law):
 
 
 @record
-class AdaptiveKDE(ValueDistribution):
+class AdaptiveKDE(RowDistribution, ValueDistribution):
     """Adaptive kernel density estimate of bounded values; :meth:`fit` builds it from data.
 
     With sd the standard deviation (divisor n), ``h = 1.06 sd n**(-1/5)``; the pilot estimate has
@@ -133,6 +134,8 @@ class AdaptiveKDE(ValueDistribution):
     low: Any = -np.inf
     high: Any = np.inf
     grid: int | None = static(default=None)
+
+    row_fields = ("values", "bandwidths")
 
     @classmethod
     def fit(cls, values: Any, bounds: tuple[float, float] = (-np.inf, np.inf), grid: int | None = None) -> AdaptiveKDE:
@@ -183,10 +186,14 @@ class AdaptiveKDE(ValueDistribution):
 
     def draw(self, key: jax.Array, n: int) -> jax.Array:
         """Draw ``n`` values (n,)."""
+        return self.sample(key, n)["values"]
+
+    def drawn(self, key: jax.Array, n: int, size: Any) -> dict[str, jax.Array]:
+        """Draw ``n`` values from the kernels at the first ``size`` values."""
         dtype = float_type()
         which, where = jax.random.split(key)
         values, widths = jnp.asarray(self.values, dtype), jnp.asarray(self.bandwidths, dtype)
-        rows = jax.random.randint(which, (n,), 0, values.shape[0], jnp.int32)
+        rows = jax.random.randint(which, (n,), 0, size, jnp.int32)
         a, b, c = jax.random.uniform(where, (3, n), dtype, -1, 1)
         epanechnikov = jnp.maximum(jnp.minimum(a, b), jnp.minimum(jnp.maximum(a, b), c))
         x = values[rows] + widths[rows] * epanechnikov
@@ -196,4 +203,4 @@ class AdaptiveKDE(ValueDistribution):
             end = jnp.where(jnp.isfinite(high), high, jnp.max(values + widths))
             step = (end - start) / (self.grid - 1)
             x = jnp.where(step > 0, start + jnp.round((x - start) / jnp.where(step > 0, step, 1)) * step, x)
-        return jnp.clip(x, low, high)
+        return {"values": jnp.clip(x, low, high)}

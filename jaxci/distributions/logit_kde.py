@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.distributions.base import Distribution
+from jaxci.distributions.base import RowDistribution
 from jaxci.distributions.empirical import checked_codes, checked_floats
 from jaxci.distributions.kde import BLOCK, local_modifiers
 from jaxci.distributions.tables import float_type
@@ -33,7 +33,7 @@ def pilot_density(z: np.ndarray) -> np.ndarray:
 
 
 @record
-class LogitKDE(Distribution):
+class LogitKDE(RowDistribution):
     """Adaptive kernel density estimate of logits with their labels; :meth:`fit` builds it from data.
 
     A draw takes a row i at random, keeps its label and adds ``(f_i / g)**(-1/2) H e`` to its
@@ -76,6 +76,7 @@ class LogitKDE(Distribution):
     variant: str = static(default="spec")
 
     kind = "scores"
+    row_fields = ("logits", "labels", "modifiers")
 
     @classmethod
     def fit(cls, logits: Any, labels: Any, variant: str = "spec") -> LogitKDE:
@@ -114,12 +115,12 @@ class LogitKDE(Distribution):
         """Range of the scores."""
         return 0.0, 1.0
 
-    def sample(self, key: jax.Array, n: int) -> dict[str, jax.Array]:
-        """Draw ``n`` rows of labels and scores."""
+    def drawn(self, key: jax.Array, n: int, size: Any) -> dict[str, jax.Array]:
+        """Draw ``n`` rows of labels and scores from the kernels at the first ``size`` rows."""
         dtype = float_type()
         which, direction, radius = jax.random.split(key, 3)
         logits = jnp.asarray(self.logits, dtype)
-        rows = jax.random.randint(which, (n,), 0, logits.shape[0], jnp.int32)
+        rows = jax.random.randint(which, (n,), 0, size, jnp.int32)
         z = jax.random.normal(direction, (n, logits.shape[1]), dtype)
         rest = 2 * jax.random.exponential(radius, (2, n), dtype).sum(axis=0)
         e = z / jnp.sqrt(jnp.sum(z * z, axis=1) + rest)[:, None]

@@ -17,7 +17,8 @@ import numpy as np
 
 from jaxci.records import record, static
 from jaxci.resampling.bank import CellBootstrap
-from jaxci.special import unit
+from jaxci.resampling.kernels import in_batches
+from jaxci.special import root_sum_of_squares
 from jaxci.statistics.base import Bank, CellsOfUnits, LinearStatistic, Sample, Statistic, TableStatistic, cores, padded
 from jaxci.statistics.layout import Layout
 
@@ -135,22 +136,22 @@ class Program:
 
     def errors(self, bank: Bank, numbers: Sequence[int]) -> jax.Array:
         """Return the influence standard error (len(numbers), B) of some statistics at every resample."""
-        units = jnp.stack([unit(jnp.max(jnp.abs(self.slope(number)[1]))) for number in numbers])
 
-        def one(weights: jax.Array) -> jax.Array:
-            slopes = [self.slope(number, weights, units[at])[1] for at, number in enumerate(numbers)]
-            return jnp.sqrt(jnp.stack([jnp.sum(weights * slope * slope) for slope in slopes]))
+        def one(row: jax.Array) -> jax.Array:
+            weights = row.astype(float)  # a derivative has the precision of what it is taken in
+            slopes = [self.slope(number, weights)[1] for number in numbers]
+            return jnp.stack([root_sum_of_squares(slope, weights) for slope in slopes])
 
-        return jnp.moveaxis(jax.lax.map(one, bank.rows, batch_size=256), 0, 1) * units[:, None]
+        return jnp.moveaxis(in_batches(one, bank.rows, 256), 0, 1)
 
-    def slope(self, number: int, weights: Any = None, scale: Any = 1.0) -> tuple[jax.Array, jax.Array]:
-        """Return the value of statistic ``number``, over ``scale``, and its derivatives (U,) in the weights of units.
+    def slope(self, number: int, weights: Any = None) -> tuple[jax.Array, jax.Array]:
+        """Return the value of statistic ``number`` and its derivatives (U,) in the weights of units.
 
         A derivative is the influence value divided by the number of observations. ``weights`` (U,) are those of
         the data by default.
         """
         at = jnp.asarray(self.multiplicity if weights is None else weights)
-        value, slope = jax.value_and_grad(lambda w: self.value(number, w) / scale)(at)
+        value, slope = jax.value_and_grad(functools.partial(self.value, number))(at)
         return value, self.centred(slope, at)
 
     def centred(self, influence: jax.Array, weights: jax.Array) -> jax.Array:

@@ -28,6 +28,7 @@ import numpy as np
 from jax import lax
 from numpy.typing import ArrayLike
 
+from jaxci.resampling.kernels import in_batches
 from jaxci.resampling.laws import GridLaw
 from jaxci.special import namespace
 
@@ -239,7 +240,7 @@ def mean_distributions(values: jax.Array, points: int = COARSE) -> GridLaw:
     Cost O(n + G log G) a row; memory 8 G bytes a row, and 40 G more for some rows at a time.
     """
     n = values.shape[-1]
-    found = lax.map(functools.partial(_law, points=points), values.reshape(-1, n), batch_size=8)
+    found = in_batches(functools.partial(_law, points=points), values.reshape(-1, n), 8)
     return jax.tree.map(lambda x: x.reshape(values.shape[:-1] + x.shape[1:]), found)
 
 

@@ -179,6 +179,32 @@ def in_blocks(function: Callable[[jax.Array], Any], columns: jax.Array, form: Fo
     return by_platform(columns, cpu=blocked, accelerator=function, form=form)
 
 
+def in_batches(function: Callable[[Any], Any], rows: Any, size: int) -> Any:
+    """Return ``function`` of every row of a pytree, at most ``size`` rows at a time.
+
+    Batches are of one size, the last filled up with its last row: the function is compiled once.
+
+    Parameters
+    ----------
+    function : callable
+        Of one row.
+    rows : pytree of (B, ...) arrays
+    size : int
+    """
+    count = jax.tree.leaves(rows)[0].shape[0]
+    batches = -(-count // size)
+    if batches <= 1:
+        return jax.vmap(function)(rows)
+    each = -(-count // batches)
+
+    def split(x: jax.Array) -> jax.Array:
+        filled = jnp.concatenate([x, jnp.repeat(x[-1:], batches * each - count, axis=0)])
+        return filled.reshape(batches, each, *x.shape[1:])
+
+    found = jax.lax.map(jax.vmap(function), jax.tree.map(split, rows))
+    return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:count], found)
+
+
 def cell_counts(cumulative: jax.Array, counts: jax.Array) -> jax.Array:
     """Return the counts per cell of every resample of a data set with ``counts`` rows per cell.
 

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record, static
-from jaxci.resampling.kernels import cell_counts, cumulative_counts, in_blocks
+from jaxci.resampling.kernels import cell_counts, cumulative_counts, in_batches, in_blocks
 from jaxci.statistics.layout import Layout
 
 ROWS_AT_A_TIME = 256
@@ -188,7 +188,7 @@ class Statistic(abc.ABC):
 
     def replicates(self, prepared: Any, shared: Any) -> jax.Array:
         """Return the core (B,) of the statistic on every resample of the bank."""
-        return jax.lax.map(functools.partial(self.value, prepared), shared, batch_size=ROWS_AT_A_TIME)
+        return in_batches(functools.partial(self.value, prepared), shared, ROWS_AT_A_TIME)
 
 
 @record
@@ -262,8 +262,9 @@ class RankedStatistic(Statistic):
     def each(self, prepared: Any, bank_t: jax.Array) -> jax.Array:
         """Return :meth:`value` under every column of ``bank_t`` (n, B), in batches of resamples."""
         weights = bank_t.T
-        batch = min(len(weights), max(1, WEIGHTS_AT_A_TIME // weights.shape[1]))
-        return jax.lax.map(functools.partial(self.value, prepared), weights, batch_size=batch)
+        return in_batches(
+            functools.partial(self.value, prepared), weights, max(1, WEIGHTS_AT_A_TIME // weights.shape[1])
+        )
 
     def replicates(self, prepared: Any, shared: Any) -> jax.Array:
         """Return the statistic (B,) on every resample of a bank by observation (n, B)."""

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record
-from jaxci.resampling.kernels import RankPicks, rank_picks
+from jaxci.resampling.kernels import RankPicks, in_batches, rank_picks
 from jaxci.statistics.base import Bank, Features, MomentStatistic, Sample, Scaling, Statistic, namespace, square_root
 from jaxci.statistics.cumulative import cumulative_sum, gather, sorting_order
 
@@ -243,8 +243,7 @@ class OrderStatistic(Statistic):
         """
         if self.quantiles and bank.counts:
             return tuple(rank_picks(bank.cumulative, q) for _, q in self.quantiles)
-        size = max(1, 2**17 // bank.rows.shape[1])
-        return jax.lax.map(self.coefficients, bank.rows, batch_size=size)
+        return in_batches(self.coefficients, bank.rows, max(1, 2**17 // bank.rows.shape[1]))
 
     def replicates(self, prepared: Ordered, shared: jax.Array | tuple[RankPicks, ...]) -> jax.Array:
         """Return the core (B,) from the scaled sorted values."""

@@ -12,9 +12,10 @@ import tomli_w
 from distribution_members import MEMBERS
 
 from jaxci.distributions import LogitKDE, distribution_from_dict, distribution_to_dict, observations, truth
-from jaxci.distributions.base import COLUMNS, Distribution
+from jaxci.distributions.base import COLUMNS, Distribution, RowDistribution, sharing_programs
 from jaxci.distributions.files import KINDS
 from jaxci.statistics import Accuracy, Mean, MeanSquaredError
+from jaxci.statistics.base import padded
 
 KEY = jax.random.key(3)
 SIZE = 3_000
@@ -22,7 +23,15 @@ walk = pytest.mark.parametrize("name", MEMBERS)
 MEANS = {"values": Mean(), "labels": Accuracy(), "scores": Accuracy(), "targets": MeanSquaredError()}
 """A mean of rows for every kind of columns."""
 
-_sample = jax.jit(lambda d, key, n: d.sample(key, n), static_argnums=2)
+
+def columns_of(draws):
+    """Return drawn columns by name: those of a user's own statistic by number."""
+    return dict(enumerate(draws["columns"])) if "columns" in draws else draws
+
+
+@functools.partial(jax.jit, static_argnums=2)
+def _sample(d, key, n):
+    return columns_of(d.sample(key, n))
 
 
 @functools.cache
@@ -40,6 +49,9 @@ def test_every_kind_that_a_file_holds_is_walked():
 def test_draws_have_their_shape_type_and_range(name, x64):
     d, found = MEMBERS[name], drawn(name, x64)
     real = np.float64 if x64 else np.float32
+    if d.kind == "columns":
+        assert [(x.shape, x.dtype) for x in found.values()] == [((SIZE, 3), real), ((SIZE,), np.int32)]
+        return
     assert tuple(sorted(found)) == tuple(sorted(COLUMNS[d.kind]))
     coded = {"labels": ("y_true", "y_pred"), "scores": ("y_true",)}.get(d.kind, ())
     low, high = d.bounds
@@ -60,7 +72,7 @@ def test_draws_have_their_shape_type_and_range(name, x64):
 def test_a_key_draws_one_sample_alone_and_in_a_batch(name):
     d = MEMBERS[name]
     keys = jax.random.split(KEY, 3)
-    batch = jax.jit(jax.vmap(lambda k: d.sample(k, SIZE)))(keys)
+    batch = jax.jit(jax.vmap(lambda k: columns_of(d.sample(k, SIZE))))(keys)
     for i in range(3):
         again = _sample(d, keys[i], SIZE)
         for column, x in _sample(d, keys[i], SIZE).items():
@@ -69,7 +81,9 @@ def test_a_key_draws_one_sample_alone_and_in_a_batch(name):
     assert any(not np.array_equal(x[0], x[1]) for x in batch.values())
 
 
-@pytest.mark.parametrize("name", [name for name, d in MEMBERS.items() if not isinstance(d, LogitKDE)])
+@pytest.mark.parametrize(
+    "name", [name for name, d in MEMBERS.items() if d.kind in MEANS and not isinstance(d, LogitKDE)]
+)
 @pytest.mark.false_alarm(1e-6)
 def test_the_truth_is_near_the_mean_of_many_rows(name):
     """Five standard errors."""
@@ -94,6 +108,16 @@ def test_a_file_gives_back_the_same_draws(name):
         second = _sample(again, KEY, SIZE)
         for column, x in _sample(MEMBERS[name], KEY, SIZE).items():
             np.testing.assert_array_equal(x, second[column])
+
+
+@pytest.mark.parametrize("name", [name for name, d in MEMBERS.items() if isinstance(d, RowDistribution)])
+def test_filling_up_the_data_changes_no_draw(name):
+    d = MEMBERS[name]
+    filled = sharing_programs(d)
+    lengths = {len(x) for field in d.row_fields for x in jax.tree.leaves(getattr(filled.law, field))}
+    assert lengths == {padded(d.n_rows)}
+    for column, x in _sample(d, KEY, SIZE).items():
+        np.testing.assert_array_equal(_sample(filled, KEY, SIZE)[column], x)
 
 
 @walk

@@ -36,6 +36,20 @@ def test_the_form_is_that_of_the_platform() -> None:
         assert kernels.by_platform(jnp.float32(0), cpu=jnp.sin, accelerator=jnp.exp, form=form) == value
 
 
+@pytest.mark.parametrize("size", [1, 4, 5, 10, 99])
+def test_batches_are_of_one_size_and_compute_every_row(size: int) -> None:
+    rows, seen = (jnp.arange(10.0), jnp.arange(20).reshape(10, 2)), []
+
+    def one(row: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        seen.append(row)
+        return row[0] ** 2, row[1].sum()
+
+    squares, sums = kernels.in_batches(one, rows, size)
+    np.testing.assert_array_equal(squares, np.arange(10.0) ** 2)
+    np.testing.assert_array_equal(sums, np.arange(20).reshape(10, 2).sum(axis=1))
+    assert len(seen) == 1
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("m", "size"), [(1, 1), (20, 16), (300, 37)])
 def test_draws_are_counted_into_rows(form: kernels.Form, m: int, size: int) -> None:

@@ -69,7 +69,7 @@ def small_cell(**changes):
         "methods": ["t", "percentile", "bca"],
         "levels": (0.8, 0.95),
     }
-    return Cell(Parametric("norm", {}), 11, **(arguments | settings | changes))
+    return Cell(**({"distribution": Parametric("norm", {}), "n": 11} | arguments | settings | changes))
 
 
 def test_a_cell_judges_every_method_that_serves_and_counts_add_up():
@@ -91,6 +91,20 @@ def test_more_replications_keep_the_draws_of_the_first():
     again = run_cell(small_cell(statistics=statistics, n_groups=60), jax.random.key(1), truths=truths)
     assert few.judgements[0].mean_width == again.judgements[0].mean_width
     assert few.behaviours[0].bias == again.behaviours[0].bias
+
+
+def test_data_of_similar_size_share_the_programs_of_a_cell():
+    compiled = []
+    listen = compiled.append
+    jax.monitoring.register_event_duration_secs_listener(
+        lambda event, seconds, **_: listen(event) if event.endswith("backend_compile_duration") else None
+    )
+    rng, truths = np.random.default_rng(0), {"mean": Truth(0.0, 0.0, "known")}
+    for size, compiles in ((61, True), (64, False), (62, False), (65, True)):
+        law = AdaptiveKDE.fit(rng.random(size), (0, 1))
+        compiled.clear()
+        run_cell(small_cell(distribution=law, statistics={"mean": Mean()}), jax.random.key(1), truths=truths)
+        assert bool(compiled) == compiles
 
 
 def test_the_fitted_distribution_suits_the_data():
