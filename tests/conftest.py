@@ -31,8 +31,8 @@ QUICK = "--xla_backend_optimization_level=0"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compile quickly, but for the statistical tests, which compute for long and as users do."""
-    if config.option.markexpr == "not statistical":
+    """Compile quickly, but for the slow tests, which compute for long and as users do."""
+    if config.option.markexpr == "not slow":
         os.environ.setdefault("XLA_FLAGS", QUICK)
 
 

@@ -8,8 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxci.coverage import banks
 from jaxci.coverage import cell as cells
-from jaxci.coverage.cell import Banks, Cell, Simulation
+from jaxci.coverage.banks import Banks
+from jaxci.coverage.cell import Cell, Simulation
 from jaxci.distributions import Cells, EmpiricalTargets, LogitKDE, Parametric, Truth
 from jaxci.inference.sharding import Spread
 from jaxci.intervals.concentration import ConcentrationMethod
@@ -113,8 +115,8 @@ def test_every_method_is_lowered_for_some_statistic():
 
 def test_banks_are_programs_of_accelerators(float64):
     keys = jax.random.key(0), Bootstrap.of(N)
-    counts = exported(functools.partial(cells._bank_counts, n=N, rows=8), jnp.arange(8, dtype=jnp.int32), keys)
-    closed = exported(functools.partial(cells._closed, n=N, n_resamples=B), counts.out_avals[0])
+    counts = exported(functools.partial(banks._bank_counts, n=N, rows=8), jnp.arange(8, dtype=jnp.int32), keys)
+    closed = exported(functools.partial(banks._closed, n=N, n_resamples=B), counts.out_avals[0])
     assert foreign(counts) == foreign(closed) == []
     assert closed.out_avals[0].shape == (B + 1, N)
 
@@ -126,6 +128,7 @@ def test_a_call_of_the_host_is_found():
     assert FOREIGN.findall(jax.jit(calls).lower(jnp.ones(3)).as_text()) != []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "names", "truth"),
     [

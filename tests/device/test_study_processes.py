@@ -94,7 +94,7 @@ def test_several_processes(tmp_path, reference, count):
 def test_a_study_of_learners_over_devices_and_processes(tmp_path):
     design = {"n_replications": 7, "n_groups": 3, "n_validation": 500}
     # A learner without LAPACK: in jaxlib 0.10 two batched calls at once, on simulated devices, can block each other.
-    study = GeneralizationStudy(["friedman1"], ["tree"], ["squared"], ["cv_wald", "oob_t"], [30], **design)
+    study = GeneralizationStudy(["friedman1"], ["lasso"], ["squared"], ["cv_wald", "oob_t"], [30], **design)
     tables = []
     for name, count, devices in (("one", 1, 1), ("devices", 1, 2), ("processes", 2, 1)):
         study.save(tmp_path / f"{name}.toml")

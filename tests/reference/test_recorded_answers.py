@@ -15,6 +15,8 @@ import pytest
 
 STREAM_CHANGED: frozenset[str] = frozenset(
     {
+        # Cells of one n read the banks of their study.
+        "study",
         # Each metric reads the bank of its layout, whatever else is asked for with it.
         "evaluate",
         "interval: layouts",
@@ -135,12 +137,14 @@ def test_prefixes_of_changed_streams_name_something() -> None:
     assert all(any(name.startswith(start) for name in names) for start in STREAM_CHANGED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(recording.GROUPS))
 def test_answers_are_as_recorded(name: str) -> None:
     texts = _differences(name, recording.answers(name), STREAM_CHANGED)
     assert not texts, f"{len(texts)} answers differ:\n" + "\n".join(texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["interval: mean", "bootstrap", "quantile_interval"])
 def test_another_seed_agrees_within_error_and_not_exactly(name: str) -> None:
     found = recording.answers(name, recording.SEED + 1)

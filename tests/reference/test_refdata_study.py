@@ -8,7 +8,7 @@ from jaxci.coverage import Study
 
 pytest.importorskip("typer")
 pytest.importorskip("matplotlib")
-pytestmark = pytest.mark.refdata
+pytestmark = [pytest.mark.refdata, pytest.mark.slow]
 
 LOGITS = {"hyperkvasir_therapeutic-interventions_test": 2, "lapgyn4_anatomical_actions_test": 4}
 

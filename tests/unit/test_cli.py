@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import json
 import subprocess
@@ -335,7 +336,9 @@ def test_lists(capsys):
     assert "roc_auc" in refusal(capsys, "methods", "roc_au")
 
 
-def test_demo(capsys):
+def test_demo(capsys, monkeypatch):
+    for verb in ("evaluate", "interval"):
+        monkeypatch.setattr(jaxci, verb, functools.partial(getattr(jaxci, verb), n_resamples=199))
     code, out, err = run(capsys, "demo")
     assert (code, err) == (0, "")
     for name in ("accuracy", "log_loss", *jaxci.list_methods("accuracy")):

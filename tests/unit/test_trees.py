@@ -190,6 +190,7 @@ def held_out_loss(found, y):
     return np.sum((found - target) ** 2) / np.sum((target - target.mean(axis=0)) ** 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("X", "y", "classes"), problems())
 def test_held_out_losses_are_near_scikit_learns(X, y, classes):
     """Mean over three splits: at most 10% and 0.01 of the trivial loss above that of the like estimator."""
