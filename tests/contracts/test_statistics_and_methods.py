@@ -103,7 +103,14 @@ SERVED = [pair for pair in PAIRS if served_by(*pair)]
 REFUSED = [pair for pair in PAIRS if len(served_by(*pair)) < len(metrics_of(pair[1]))]
 
 
-@pytest.mark.parametrize(("method", "task"), [pair for pair in SERVED if pair[0] != UNIT])
+SECOND_STEP = [("abc", "binary"), ("abc", "multiclass"), ("abc", "regression"), ("studentized", "multiclass")]
+"""Pairs whose derivatives take long to compile, metric by metric."""
+
+
+@pytest.mark.parametrize(
+    ("method", "task"),
+    [pytest.param(*p, marks=pytest.mark.slow if p in SECOND_STEP else ()) for p in SERVED if p[0] != UNIT],
+)
 def test_every_pair_that_is_served_gives_an_interval(method, task):
     names = served_by(method, task)
     rows = rows_of(task, names, method=method)

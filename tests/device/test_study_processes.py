@@ -79,7 +79,7 @@ def test_replications_on_three_simulated_devices(tmp_path, reference):
     same_tables(study.results(tmp_path / "study").columns, reference)
 
 
-@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize("count", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_several_processes(tmp_path, reference, count):
     study = design(tmp_path)
     study.save(tmp_path / "study.toml")

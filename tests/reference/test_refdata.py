@@ -16,7 +16,7 @@ from jaxci import JaxciWarning
 
 metrics = pytest.importorskip("sklearn.metrics")
 
-pytestmark = [pytest.mark.refdata, pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")]
+pytestmark = [pytest.mark.refdata, pytest.mark.slow, pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")]
 
 QUICK = {"n_resamples": 499, "rng": 0}
 

@@ -67,6 +67,7 @@ def registries() -> Iterator[None]:
         registry.update(members)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_python_blocks_run_and_print_what_stands_below(document, tmp_path, monkeypatch, registries):
     monkeypatch.chdir(tmp_path)

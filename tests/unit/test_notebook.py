@@ -19,6 +19,7 @@ def notebook():
     return nbformat.read(NOTEBOOK, as_version=4)
 
 
+@pytest.mark.slow
 def test_runs(notebook, tmp_path):
     client = nbclient.NotebookClient(
         notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
