@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxci.distributions.base import Truth
 from jaxci.intervals.base import Method
-from jaxci.special import namespace
+from jaxci.special import deviation, namespace, root_sum_of_squares
 
 NO_INTERVAL = "no interval"
 """Status of a row none of whose intervals exists: it has no coverage."""
@@ -169,7 +169,7 @@ class Tally:
         counts = np.bincount(outcome, minlength=len(COUNTS))
         held = self.counts.setdefault(series, {})
         held[group] = held[group] + counts if group in held else counts
-        _append(self.widths.setdefault(series, {}), group, width[outcome != MISSING].astype(np.float32))
+        _append(self.widths.setdefault(series, {}), group, width[outcome != MISSING])
 
     def estimated(self, statistic: str, group: int, estimates: np.ndarray) -> None:
         """Keep the estimates (Rg,) of one group, or of the next part of it."""
@@ -297,8 +297,8 @@ def _behaviour(
 ) -> Behaviour:
     undefined = 1 - defined.size / found.size
     bias = float(defined.mean()) - target.value if defined.size else math.nan
-    spread = float(defined.std(ddof=1)) if defined.size > 1 else math.nan
-    rmse = math.sqrt(float(np.mean((defined - target.value) ** 2))) if defined.size else math.nan
+    spread = float(deviation(defined, ddof=1)) if defined.size > 1 else math.nan
+    rmse = float(root_sum_of_squares(defined - target.value, 1 / defined.size)) if defined.size else math.nan
     flags = flags_of(target, undefined, judgements, defined)
     return Behaviour(name, target.value, target.error, bias, rmse, spread, undefined, flags)
 

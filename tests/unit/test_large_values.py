@@ -83,6 +83,11 @@ def test_cells_cover_alike():
         for c in (LARGE, 1.0)
     )
     assert [row.coverage for row in large] == [row.coverage for row in plain]
+    for found in ("mean_width", "median_width"):
+        np.testing.assert_allclose(
+            *([getattr(row, found) / c for row in rows] for rows, c in ((large, LARGE), (plain, 1.0))), rtol=1e-6
+        )
+    np.testing.assert_allclose([row.relative_width for row in large], [row.relative_width for row in plain], rtol=1e-6)
     assert all(0.5 < row.coverage <= 1 for row in large)
 
 
