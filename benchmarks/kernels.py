@@ -23,6 +23,7 @@ import numpy as np
 
 import jaxci
 from jaxci.resampling import kernels
+from jaxci.statistics import class_ranking
 from jaxci.statistics.base import Sample
 from jaxci.statistics.ranking import METRICS, RankedStatistic, RocAuc
 from jaxci.statistics.summary import IQR, Median, OrderStatistic
@@ -30,7 +31,7 @@ from jaxci.statistics.summary import IQR, Median, OrderStatistic
 N, B = 250, 9_999
 DATA_SETS, MEASURED, BANKS = 10_000, 20, 80
 RNG = np.random.default_rng(0)
-RANKED: dict[str, RankedStatistic] = {**METRICS, "roc_auc, max_fpr=0.3": RocAuc(max_fpr=0.3)}
+RANKED: dict[str, RankedStatistic] = {**METRICS, **class_ranking.METRICS, "roc_auc, max_fpr=0.3": RocAuc(max_fpr=0.3)}
 
 
 def seconds(function: Callable[..., Any], *args: Any, repeats: int = 3) -> float:

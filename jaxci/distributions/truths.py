@@ -13,8 +13,8 @@ import numpy as np
 from jaxci.distributions.base import Distribution, Truth, check_readable, observations
 from jaxci.distributions.user import as_distribution
 from jaxci.statistics.base import Sample, Statistic
+from jaxci.statistics.class_ranking import MulticlassRanking
 from jaxci.statistics.custom import HostFunction
-from jaxci.statistics.ranking import MulticlassRanking
 from jaxci.statistics.summary import OrderStatistic, Quantile
 
 TOLERANCE = 1e-8

@@ -14,9 +14,9 @@ from jaxci.intervals.proportion import Wilson
 from jaxci.intervals.proportion_difference import Newcombe
 from jaxci.intervals.quantile import OrderStatistic, needs_rows, smallest_n
 from jaxci.statistics.base import MomentStatistic, RankedStatistic, Statistic, is_proportion
+from jaxci.statistics.class_ranking import AveragePrecisionMulticlass
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
-from jaxci.statistics.ranking import AveragePrecisionMulticlass
 from jaxci.statistics.summary import MeanStatistic, is_mean
 
 MOST_DRAWS = 4e9

@@ -1,6 +1,7 @@
 """What is estimated: metrics and summaries as functions of observation weights."""
 
 from jaxci.statistics.base import Cells, Features, LinearStatistic, Sample, Statistic
+from jaxci.statistics.class_ranking import AveragePrecisionMulticlass, RocAucMulticlass
 from jaxci.statistics.classification import (
     F1,
     Accuracy,
@@ -17,7 +18,7 @@ from jaxci.statistics.classification import (
 )
 from jaxci.statistics.custom import WeightedFunction
 from jaxci.statistics.probability import BrierScoreLoss, CalibrationError, LogLoss
-from jaxci.statistics.ranking import AveragePrecision, AveragePrecisionMulticlass, RocAuc, RocAucMulticlass
+from jaxci.statistics.ranking import AveragePrecision, RocAuc
 from jaxci.statistics.regression import (
     R2,
     ExplainedVariance,

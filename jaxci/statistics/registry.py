@@ -8,13 +8,14 @@ from typing import Any
 
 from jaxci.checks import check_options, nearest, shown
 from jaxci.records import settings
-from jaxci.statistics import classification, probability, ranking, regression, summary
+from jaxci.statistics import class_ranking, classification, probability, ranking, regression, summary
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.custom import called
 
 METRICS: dict[str, Statistic] = {
     **classification.METRICS,
     **ranking.METRICS,
+    **class_ranking.METRICS,
     **probability.METRICS,
     **regression.METRICS,
     **summary.METRICS,

@@ -17,8 +17,9 @@ from jaxci.distributions import (
     UserDistribution,
     truth,
 )
+from jaxci.statistics.class_ranking import RocAucMulticlass
 from jaxci.statistics.classification import Accuracy, BalancedAccuracy
-from jaxci.statistics.ranking import RocAuc, RocAucMulticlass
+from jaxci.statistics.ranking import RocAuc
 from jaxci.statistics.summary import IQR, Mean, Median, Quantile, Std, TrimmedMean
 
 DRAWS = 200_000

@@ -26,10 +26,11 @@ from jaxci.distributions import (
     observations,
     truth,
 )
+from jaxci.statistics.class_ranking import RocAucMulticlass
 from jaxci.statistics.classification import F1, Accuracy, BalancedAccuracy
 from jaxci.statistics.custom import HostFunction, SampleFunction, WeightedFunction
 from jaxci.statistics.probability import LogLoss
-from jaxci.statistics.ranking import AveragePrecision, RocAuc, RocAucMulticlass
+from jaxci.statistics.ranking import AveragePrecision, RocAuc
 from jaxci.statistics.regression import MeanSquaredError
 from jaxci.statistics.summary import IQR, Mean, Median, Quantile, Std, TrimmedMean, Variance
 

@@ -17,11 +17,12 @@ from jaxci.inference.slopes import estimates, slopes
 from jaxci.resampling.bank import make_scheme
 from jaxci.statistics import WeightedFunction
 from jaxci.statistics.base import Sample, padded
+from jaxci.statistics.class_ranking import RocAucMulticlass
 from jaxci.statistics.classification import F1, Accuracy, BalancedAccuracy, CohenKappa, MatthewsCorrcoef
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import paired_difference
 from jaxci.statistics.probability import CalibrationError, LogLoss
-from jaxci.statistics.ranking import AveragePrecision, RocAuc, RocAucMulticlass
+from jaxci.statistics.ranking import AveragePrecision, RocAuc
 from jaxci.statistics.registry import METRICS
 from jaxci.statistics.regression import (
     R2,

@@ -11,18 +11,14 @@ import pytest
 
 from jaxci.intervals.auc import auc_evidence
 from jaxci.resampling import kernels
+from jaxci.statistics import class_ranking, ranking
 from jaxci.statistics.base import Sample
+from jaxci.statistics.class_ranking import AveragePrecisionMulticlass, RocAucMulticlass
 from jaxci.statistics.cumulative import Ordering
-from jaxci.statistics.ranking import (
-    METRICS,
-    AveragePrecision,
-    AveragePrecisionMulticlass,
-    RocAuc,
-    RocAucMulticlass,
-    placement_variances,
-)
+from jaxci.statistics.ranking import AveragePrecision, RocAuc, placement_variances
 
 pytestmark = pytest.mark.usefixtures("float64")
+METRICS = ranking.METRICS | class_ranking.METRICS
 BINARY = (RocAuc(), RocAuc(max_fpr=0.3), RocAuc(max_fpr=0.3, mcclish=True), AveragePrecision())
 MULTICLASS = tuple(
     RocAucMulticlass(scheme=scheme, average=average)
