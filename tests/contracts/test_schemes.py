@@ -97,3 +97,8 @@ def test_a_scheme_is_a_pytree_and_is_made_again_from_its_settings(name):
     for again in (jax.tree.unflatten(structure, leaves), type(scheme)(**settings(scheme))):
         assert jax.tree.structure(again) == structure
         np.testing.assert_array_equal(draw(name, scheme=again), draw(name))
+
+
+def test_an_unknown_way_to_resample_is_refused_where_schemes_are_made():
+    with pytest.raises(ValueError, match=r"resampling must be one of bootstrap, balanced, bayesian.*; got 'balancd'"):
+        make_scheme(Layout(5), "balancd")

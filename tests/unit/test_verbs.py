@@ -1144,3 +1144,20 @@ def test_public_names():
         assert getattr(jaxci, name).__doc__
     with pytest.raises(AttributeError, match="nonsense"):
         jaxci.nonsense  # noqa: B018
+
+
+def test_a_row_depends_on_no_other_metric_and_its_rng_repeats_it_alone():
+    rng = np.random.default_rng(4)
+    y = rng.integers(0, 3, 40)
+    guess, score = np.where(rng.random(40) < 0.3, 0, y), rng.dirichlet(np.ones(3), 40)
+    metrics = ["balanced_accuracy", "f1_macro", "roc_auc_ovr", "average_precision_macro", "matthews_corrcoef"]
+    settings = {"method": "percentile", "n_resamples": 199}
+    together = jaxci.evaluate(y, guess, score, metrics=metrics, rng=7, **settings)
+    fewer = jaxci.evaluate(y, guess, score, metrics=metrics[::2], rng=7, **settings)
+    for row in fewer:
+        np.testing.assert_array_equal(row.bootstrap_distribution, together[row.statistic].bootstrap_distribution)
+    for row in together:
+        arrays = (score,) if "roc" in row.statistic or "precision" in row.statistic else (guess,)
+        alone = jaxci.interval(row.statistic, y, *arrays, rng=row.rng, **settings)
+        np.testing.assert_array_equal(alone.bootstrap_distribution, row.bootstrap_distribution)
+        assert alone.confidence_interval == row.confidence_interval
