@@ -117,7 +117,9 @@ def test_filling_up_the_data_changes_no_draw(name):
     lengths = {len(x) for field in d.row_fields for x in jax.tree.leaves(getattr(filled.law, field))}
     assert lengths == {padded(d.n_rows)}
     for column, x in _sample(d, KEY, SIZE).items():
-        np.testing.assert_array_equal(_sample(filled, KEY, SIZE)[column], x)
+        np.testing.assert_allclose(
+            _sample(filled, KEY, SIZE)[column], x, rtol=1e-6
+        )  # one draw, rounded by two programs
 
 
 @walk
