@@ -109,12 +109,12 @@ def test_areas_of_three_classes_by_hand():
 def test_registered_names_and_tasks():
     assert list(METRICS) == [
         "roc_auc",
+        "average_precision",
         "roc_auc_ovr",
         "roc_auc_ovr_weighted",
         "roc_auc_ovo",
         "roc_auc_ovo_weighted",
         "roc_auc_micro",
-        "average_precision",
         "average_precision_macro",
         "average_precision_micro",
     ]
