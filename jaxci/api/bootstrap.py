@@ -24,8 +24,8 @@ from jaxci.resampling.bank import replicate_keys, scaled_words
 from jaxci.resampling.kernels import in_batches
 from jaxci.resampling.laws import Drawn
 from jaxci.special import deviation
-from jaxci.statistics.base import padded
 from jaxci.statistics.summary import Mean
+from jaxci.statistics.sums import padded
 
 INTERVALS: dict[str, Method] = {"percentile": Percentile(), "basic": Basic(), "BCa": BCa(degenerate="nan")}
 """Methods by SciPy's names; a 0/0 acceleration gives no interval there."""

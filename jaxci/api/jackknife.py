@@ -17,10 +17,10 @@ from jaxci.inference.slopes import estimates
 from jaxci.printing import JackknifeResult
 from jaxci.resampling.threads import begin
 from jaxci.special import deviation
-from jaxci.statistics.base import padded
 from jaxci.statistics.custom import as_scalar
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.registry import name_of, statistic_by_name
+from jaxci.statistics.sums import padded
 
 
 def jackknife(data: Any, statistic: Any, *, delete: int = 1) -> JackknifeResult:

@@ -32,8 +32,9 @@ from jaxci.intervals.registry import method_by_name
 from jaxci.records import record, static
 from jaxci.resampling.bank import replicate_keys
 from jaxci.resampling.exact_order import QuantileWeights, RankWeights
-from jaxci.statistics.base import Bank, MomentStatistic, Statistic, has_fixed_trials
+from jaxci.statistics.base import MomentStatistic, Statistic, has_fixed_trials
 from jaxci.statistics.summary import Std
+from jaxci.statistics.sums import Bank
 
 PURPOSE_DATA, PURPOSE_BANK, PURPOSE_TRUTH, PURPOSE_CHOICE = 0, 1, 2, 3
 BUDGET = 2**29

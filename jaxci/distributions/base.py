@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record, static
-from jaxci.statistics.base import Sample, Statistic, padded
+from jaxci.statistics.base import Sample, Statistic
+from jaxci.statistics.sums import padded
 
 COLUMNS = {
     "values": ("values",),

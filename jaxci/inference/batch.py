@@ -25,9 +25,10 @@ from jaxci.resampling.exact_mean import mean_distributions
 from jaxci.resampling.exact_order import QuantileWeights, RankWeights, quantile_weights
 from jaxci.resampling.kernels import sorted_rows
 from jaxci.resampling.laws import BinomialLaw, BootstrapDistribution, Drawn, Root
-from jaxci.statistics.base import Bank, MomentStatistic, Sample, Statistic, TableStatistic, has_fixed_trials, namespace
+from jaxci.statistics.base import MomentStatistic, Sample, Statistic, TableStatistic, has_fixed_trials, namespace
 from jaxci.statistics.ranking import placement_variances
 from jaxci.statistics.summary import MeanStatistic, OrderStatistic, QuantileStatistic
+from jaxci.statistics.sums import Bank
 
 NOISE = 1e-6
 """Cores of sums in single precision closer to the estimate's than this are equal to it."""

@@ -19,8 +19,9 @@ from jaxci.records import record, static
 from jaxci.resampling.bank import CellBootstrap
 from jaxci.resampling.kernels import in_batches
 from jaxci.special import root_sum_of_squares
-from jaxci.statistics.base import Bank, CellsOfUnits, LinearStatistic, Sample, Statistic, TableStatistic, cores, padded
+from jaxci.statistics.base import LinearStatistic, Sample, Statistic, TableStatistic, cores
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.sums import Bank, CellsOfUnits, padded
 
 
 @record

@@ -16,7 +16,7 @@ import numpy as np
 from jaxci.inference.program import Program
 from jaxci.resampling.bank import Scheme
 from jaxci.resampling.threads import pool
-from jaxci.statistics.base import Bank
+from jaxci.statistics.sums import Bank
 
 CACHE_BUDGET = 32 * 2**20
 """Default bytes the chunks in work may use on a CPU: more falls out of the cache and runs slower."""

@@ -13,9 +13,10 @@ from jaxci.inference import program
 from jaxci.inference.program import Program, RowReader, Rows
 from jaxci.intervals.base import Method
 from jaxci.resampling.bank import CellBootstrap
-from jaxci.statistics.base import Statistic, TableStatistic, padded
+from jaxci.statistics.base import Statistic, TableStatistic
 from jaxci.statistics.custom import HostFunction
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.sums import padded
 
 
 @dataclasses.dataclass(frozen=True)

@@ -21,7 +21,8 @@ from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails, op
 from jaxci.intervals.parametric import mean_refusal
 from jaxci.records import record
 from jaxci.special import namespace
-from jaxci.statistics.base import Statistic, padded
+from jaxci.statistics.base import Statistic
+from jaxci.statistics.sums import padded
 
 Range = tuple[float, float]
 

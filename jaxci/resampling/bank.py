@@ -18,8 +18,8 @@ import numpy as np
 from jaxci.records import record, static
 from jaxci.resampling.kernels import count_rows
 from jaxci.resampling.multinomial import multinomial
-from jaxci.statistics.base import padded
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.sums import padded
 
 
 def replicate_keys(key: jax.Array, ids: jax.Array) -> jax.Array:

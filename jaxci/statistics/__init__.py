@@ -1,6 +1,6 @@
 """What is estimated: metrics and summaries as functions of observation weights."""
 
-from jaxci.statistics.base import Cells, Features, LinearStatistic, Sample, Statistic
+from jaxci.statistics.base import LinearStatistic, Sample, Statistic
 from jaxci.statistics.class_ranking import AveragePrecisionMulticlass, RocAucMulticlass
 from jaxci.statistics.classification import (
     F1,
@@ -31,6 +31,7 @@ from jaxci.statistics.regression import (
     SpearmanR,
 )
 from jaxci.statistics.summary import IQR, Mean, Median, Quantile, Std, TrimmedMean, Variance
+from jaxci.statistics.sums import Cells, Features
 
 __all__ = [
     "F1",

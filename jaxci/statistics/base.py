@@ -18,26 +18,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record, static
-from jaxci.resampling.kernels import cell_counts, cumulative_counts, in_batches, in_blocks
-from jaxci.statistics.layout import Layout
+from jaxci.resampling.kernels import in_batches, in_blocks
+from jaxci.statistics.sums import Bank, Cells, padded
 
 ROWS_AT_A_TIME = 256
 """Resamples of a bank on which a statistic without a road of its own is evaluated together."""
 WEIGHTS_AT_A_TIME = 2**22
 """Weights on which a ranked statistic is evaluated together."""
-SMALL_TABLE = 16
-"""Tables of at most so many cells keep them all; larger ones keep the observed."""
-
-
-def padded(n: int) -> int:
-    """Return the padded size for ``n``: eight sizes an octave, at most one eighth more.
-
-    Arrays of data have padded sizes, so data of similar size share one compiled program.
-    """
-    if n <= 16:
-        return n
-    step = 1 << ((n - 1).bit_length() - 4)
-    return -(-n // step) * step
 
 
 def namespace(x: Any) -> Any:
@@ -215,41 +202,6 @@ def square_root(x: jax.Array, noise: float | jax.Array = 0.0) -> jax.Array:
     return jnp.where(zero, 0.0, jnp.sqrt(jnp.where(zero, 1.0, x)))
 
 
-@record
-class Bank:
-    """Weights of B resamples of n rows, in the forms that statistics read.
-
-    Attributes
-    ----------
-    rows : (B, n) array
-        Weights, one resample a row.
-    columns : (n, B) array
-        The same, one observation a row.
-    cumulative : (n + 1, B) array
-        Sums of the first 0, 1, ... n observations.
-    totals : (B,) array
-    counts : bool
-        Whether all weights are whole numbers.
-    """
-
-    rows: Any
-    columns: Any
-    cumulative: Any
-    totals: Any
-    counts: bool = static(default=False)
-
-    @classmethod
-    def of(cls, rows: jax.Array, *, counts: bool = False) -> Bank:
-        """Derive all forms of ``rows``; what is not read costs nothing under ``jit``."""
-        columns = rows.T
-        return cls(rows, columns, cumulative_counts(columns), jnp.sum(rows, axis=1), counts)
-
-    def sums(self, features: Any) -> jax.Array:
-        """Return the weighted sums (k, B) of ``features`` (n, k) over every resample."""
-        features = jnp.asarray(features, self.rows.dtype)
-        return jnp.matmul(features.T, self.rows.T, precision=jax.lax.Precision.HIGHEST)
-
-
 class RankedStatistic(Statistic):
     """A function of weighted ranks: rows are sorted once, and a resample reaches it in that order."""
 
@@ -365,138 +317,3 @@ def is_proportion(statistic: Statistic) -> bool:
 def has_fixed_trials(statistic: Statistic) -> bool:
     """Whether the statistic is a share of all rows."""
     return isinstance(statistic, TableStatistic) and statistic.has_fixed_trials
-
-
-@record
-class Features:
-    """Per-observation features of a moment statistic.
-
-    ``design`` (n, k); ``constants`` is any pytree (centres, scales) that the statistic needs besides; ``mass``
-    (n,) is the weight of a row that stands for several, None where all are 1. Centre and scale data before
-    squaring it.
-    """
-
-    design: Any
-    constants: Any = ()
-    mass: Any = None
-
-    def sums(self, weights: jax.Array) -> jax.Array:
-        """Total weight and weighted sums of the features (1 + k,) for ``weights`` (n,)."""
-        total = jnp.sum(weights) if self.mass is None else weights @ self.mass
-        return jnp.concatenate([total[None], weights @ self.design])
-
-    def bank_sums(self, bank: Bank) -> jax.Array:
-        """Total weights and weighted sums (1 + k, B) of every resample: one product."""
-        totals = bank.totals if self.mass is None else bank.rows @ jnp.asarray(self.mass, bank.rows.dtype)
-        return jnp.concatenate([totals[None], bank.sums(self.design)])
-
-    def by_unit(self, layout: Layout, capacity: int) -> Features:
-        """Return the features of ``capacity`` units: sums over the rows of each, and its mass."""
-        if layout.rows_are_units:
-            return self
-        mass = layout.sum_rows(np.ones((len(self.design), 1)), capacity)[:, 0]
-        return Features(layout.sum_rows(self.design, capacity), self.constants, mass)
-
-    @property
-    def size(self) -> int:
-        """k, the number of features."""
-        return self.design.shape[1]
-
-    def without_rows(self) -> Features:
-        """Keep only what ``from_sums`` reads."""
-        return Features(None, self.constants)
-
-
-@record
-class Cells:
-    """Cell membership of each observation in a finite table.
-
-    ``codes`` (n,) integers index into ``cells`` (C,) int32, the observed cells of the flattened
-    table of shape ``shape`` (padded, so that tables of similar size share one program; a
-    padding cell lies outside the table). Sums are weights per cell; :meth:`table` spreads them.
-    """
-
-    codes: Any
-    cells: Any
-    shape: tuple[int, ...] = static()
-
-    @classmethod
-    def observed(cls, flat: np.ndarray, shape: tuple[int, ...]) -> Cells:
-        """Build from the flat table index (n,) of every observation; O(n + table)."""
-        whole = int(np.prod(shape))
-        if whole <= SMALL_TABLE:
-            built = cls(flat, np.arange(whole, dtype=np.int32), shape)
-            built.cells[built.counts == 0] = whole
-            return built
-        cells = np.flatnonzero(np.bincount(flat, minlength=whole))
-        place = np.zeros(whole, np.int32)
-        place[cells] = np.arange(len(cells), dtype=np.int32)
-        padding = padded(len(cells)) - len(cells)
-        return cls(place[flat], np.pad(cells, (0, padding), constant_values=whole).astype(np.int32), shape)
-
-    @property
-    def size(self) -> int:
-        """C, the number of cells, padding included."""
-        return self.cells.shape[0]
-
-    @functools.cached_property
-    def counts(self) -> np.ndarray:
-        """Rows per cell (C,)."""
-        if self.size <= SMALL_TABLE:
-            return np.array([np.count_nonzero(self.codes == cell) for cell in range(self.size)])
-        return np.bincount(self.codes, minlength=self.size)
-
-    def weights_of(self, n: int, row_weights: np.ndarray | None) -> np.ndarray:
-        """Weight per cell (C,) of the first ``n`` rows."""
-        if row_weights is None:
-            return self.counts - np.bincount(self.codes[n:], minlength=self.size).astype(np.float64)
-        return np.bincount(self.codes[:n], row_weights, self.size).astype(np.float64)
-
-    def without_rows(self) -> Cells:
-        """Keep only what :meth:`table` reads."""
-        return Cells(None, self.cells, self.shape)
-
-    def sums(self, weights: jax.Array) -> jax.Array:
-        """Weight per cell (C,) for ``weights`` (n,)."""
-        return jax.ops.segment_sum(weights, self.codes, self.size)
-
-    def bank_sums(self, bank: Bank) -> jax.Array:
-        """Weight per cell (C, B) of every resample: differences of cumulative weights.
-
-        Rows are exchangeable, so the cells may be blocks of rows that follow each other.
-        """
-        of_cell = jnp.asarray(self.codes)[:, None] == jnp.arange(self.size)
-        return cell_counts(bank.cumulative, jnp.sum(of_cell, axis=0))
-
-    def by_unit(self, layout: Layout, capacity: int) -> CellsOfUnits:
-        """Return the cells of ``capacity`` units: the weight of each in every cell."""
-        return CellsOfUnits(layout.count_codes(self.codes, self.size, capacity), self.without_rows())
-
-    def table(self, sums: jax.Array) -> jax.Array:
-        """Spread sums (C, ...) over the whole table (..., with further axes last)."""
-        whole, more = int(np.prod(self.shape)), sums.shape[1:]
-        if whole <= SMALL_TABLE:
-            known = (jnp.asarray(self.cells) < whole).reshape(-1, *[1] * len(more))
-            return jnp.where(known, sums, 0.0).reshape(*self.shape, *more)
-        spread = jnp.zeros((whole, *more), sums.dtype).at[self.cells].set(sums, mode="drop")
-        return spread.reshape(*self.shape, *more)
-
-
-@record
-class CellsOfUnits:
-    """Table data of units: ``members`` (U, C) is the weight of each in every cell, None where units are cells."""
-
-    members: Any
-    cells: Any
-
-    def sums(self, weights: jax.Array) -> jax.Array:
-        """Weight per cell (C,) for weights (U,) of units."""
-        return weights if self.members is None else weights @ self.members
-
-    def bank_sums(self, bank: Bank) -> jax.Array:
-        """Weight per cell (C, B) of every resample."""
-        return bank.columns if self.members is None else bank.sums(self.members)
-
-    def without_rows(self) -> Any:
-        """Keep only what the statistic reads besides the sums."""
-        return self.cells

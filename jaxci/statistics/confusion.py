@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.checks import ABSENT_CLASS
-from jaxci.statistics.base import Cells, Sample, TableStatistic
+from jaxci.statistics.base import Sample, TableStatistic
+from jaxci.statistics.sums import Cells
 
 FEW = 16
 """Up to so many classes the diagonal of a table is picked one by one."""

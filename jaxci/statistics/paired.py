@@ -11,19 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record, static
-from jaxci.statistics.base import (
-    Bank,
-    Cells,
-    CellsOfUnits,
-    Features,
-    MomentStatistic,
-    Sample,
-    Statistic,
-    TableStatistic,
-    namespace,
-)
+from jaxci.statistics.base import MomentStatistic, Sample, Statistic, TableStatistic, namespace
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.summary import MeanStatistic, is_mean
+from jaxci.statistics.sums import Bank, Cells, CellsOfUnits, Features
 
 
 def _other(sample: Sample) -> Sample:

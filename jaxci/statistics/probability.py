@@ -14,8 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record, static
-from jaxci.statistics.base import Features, MomentStatistic, Sample, Statistic, namespace
+from jaxci.statistics.base import MomentStatistic, Sample, Statistic, namespace
 from jaxci.statistics.summary import MeanStatistic
+from jaxci.statistics.sums import Features
 
 
 def _probabilities(sample: Sample) -> tuple[Any, Any]:

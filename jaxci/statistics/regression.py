@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record, static
-from jaxci.statistics.base import Features, MomentStatistic, RankedStatistic, Sample, Statistic, namespace, square_root
+from jaxci.statistics.base import MomentStatistic, RankedStatistic, Sample, Statistic, namespace, square_root
 from jaxci.statistics.cumulative import Ordering, gather
 from jaxci.statistics.summary import (
     MeanStatistic,
@@ -23,6 +23,7 @@ from jaxci.statistics.summary import (
     standardized,
     variance_from_sums,
 )
+from jaxci.statistics.sums import Features
 
 
 def _pair(sample: Sample) -> tuple[Any, Any]:

@@ -16,8 +16,9 @@ import numpy as np
 
 from jaxci.records import record
 from jaxci.resampling.kernels import RankPicks, in_batches, rank_picks
-from jaxci.statistics.base import Bank, Features, MomentStatistic, Sample, Scaling, Statistic, namespace, square_root
+from jaxci.statistics.base import MomentStatistic, Sample, Scaling, Statistic, namespace, square_root
 from jaxci.statistics.cumulative import cumulative_sum, gather, sorting_order
+from jaxci.statistics.sums import Bank, Features
 
 _ROUNDING = 16.0
 """Multiples of the machine epsilon within which a difference of sums counts as zero."""

@@ -15,7 +15,7 @@ from jaxci.distributions import LogitKDE, distribution_from_dict, distribution_t
 from jaxci.distributions.base import COLUMNS, Distribution, RowDistribution, sharing_programs
 from jaxci.distributions.files import KINDS
 from jaxci.statistics import Accuracy, Mean, MeanSquaredError
-from jaxci.statistics.base import padded
+from jaxci.statistics.sums import padded
 
 KEY = jax.random.key(3)
 SIZE = 3_000

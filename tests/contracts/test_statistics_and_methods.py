@@ -18,10 +18,11 @@ from jaxci.intervals.registry import METHODS, applicable_methods, method_by_name
 from jaxci.records import decode, settings
 from jaxci.resampling.laws import Drawn
 from jaxci.statistics import F1, Quantile, WeightedFunction
-from jaxci.statistics.base import Bank, MomentStatistic, RankedStatistic, Sample, TableStatistic
+from jaxci.statistics.base import MomentStatistic, RankedStatistic, Sample, TableStatistic
 from jaxci.statistics.paired import paired_difference
 from jaxci.statistics.registry import METRICS
 from jaxci.statistics.summary import OrderStatistic
+from jaxci.statistics.sums import Bank
 
 pytestmark = pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
 

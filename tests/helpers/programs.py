@@ -14,8 +14,9 @@ from jaxci.inference.slopes import first_order
 from jaxci.inference.slopes import slopes as slopes_of
 from jaxci.records import record
 from jaxci.resampling.bank import Scheme
-from jaxci.statistics.base import Sample, Statistic, padded
+from jaxci.statistics.base import Sample, Statistic
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.sums import padded
 
 
 def unit_program(statistics: Sequence[Statistic], sample: Sample, layout: Layout | None = None) -> Program:

@@ -16,7 +16,7 @@ from jaxci.resampling.bank import (
     replicate_keys,
     scaled_words,
 )
-from jaxci.statistics.base import padded
+from jaxci.statistics.sums import padded
 
 COUNT = 200
 """Replicates drawn in most tests: one compiled shape a scheme, and two blocks of the balanced one."""

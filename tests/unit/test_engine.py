@@ -16,7 +16,7 @@ from jaxci.inference.replicate import _chunk, bytes_per_replicate, chunk_size, d
 from jaxci.inference.slopes import estimates, slopes
 from jaxci.resampling.bank import make_scheme
 from jaxci.statistics import WeightedFunction
-from jaxci.statistics.base import Sample, padded
+from jaxci.statistics.base import Sample
 from jaxci.statistics.class_ranking import RocAucMulticlass
 from jaxci.statistics.classification import F1, Accuracy, BalancedAccuracy, CohenKappa, MatthewsCorrcoef
 from jaxci.statistics.layout import Layout
@@ -35,6 +35,7 @@ from jaxci.statistics.regression import (
     SpearmanR,
 )
 from jaxci.statistics.summary import IQR, Mean, Median, Quantile, Std, TrimmedMean, Variance
+from jaxci.statistics.sums import padded
 
 pytestmark = pytest.mark.usefixtures("float64")
 
