@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import jaxci
 from jaxci.coverage import Cell, run_cell
 from jaxci.distributions import Parametric, Truth
 from jaxci.statistics import Mean, Median
@@ -78,3 +79,22 @@ def test_bootstrap_coverage_equals_a_plain_simulation(false_alarm):
         plain = hits[judgement.method] / replications
         spread = np.hypot(judgement.coverage_error, np.sqrt(plain * (1 - plain) / replications))
         assert abs(judgement.coverage - plain) < stats.norm.isf(false_alarm / 2) * spread
+
+
+@pytest.mark.false_alarm(4e-6)
+@pytest.mark.parametrize("n", [30, 100, 300])
+def test_two_good_models_are_compared_by_default_at_the_level_or_above(n, false_alarm):
+    """Through the verb: error rates of 3% and 5% whose errors come together, a class of 10%."""
+    replications, rng = 500, np.random.default_rng(n)
+    hits = {"error_rate": 0, "f1_micro": 0}
+    for _ in range(replications):
+        y = (rng.random(n) < 0.1).astype(int)
+        y[:2] = 0, 1
+        common, own = rng.random((2, n))
+        wrong_a, wrong_b = common < 0.03, np.where(rng.random(n) < 0.5, common, own) < 0.05
+        for metric, truth in (("error_rate", -0.02), ("f1_micro", 0.02)):
+            found = jaxci.compare(metric, y, np.where(wrong_a, 1 - y, y), np.where(wrong_b, 1 - y, y))
+            low, high = found.confidence_interval
+            hits[metric] += low <= truth <= high
+    for covered in hits.values():
+        assert stats.binomtest(covered, replications, 0.95, alternative="less").pvalue > false_alarm
