@@ -71,8 +71,12 @@ def comparison(request: Request, sample: Sample, layout: Layout, settings: Setti
         a, b = (_estimate_of(request.statistic.statistic, data, layout) for data in (sample, sample.other))
         if not is_mean(request.statistic):  # the mean of differences has fewer rounding errors
             entry.estimate = a - b
+        entry.scale = float(np.nanmax([abs(a), abs(b), 0]))
         _settle_method(entry, sample, layout, settings)
         _replicate([entry], layout, settings, rng)
+        if entry.replicates is not None:  # the same on both sides is no difference, whatever the order of its sums
+            alike = np.abs(entry.replicates) <= rounding(entry.scale, *request.statistic.statistic.bounds)
+            entry.replicates = np.where(alike, 0.0, entry.replicates)
         _estimate([entry], sample, layout)
         result, evidence = _finish(entry, sample, layout, settings, rng)
         assert entry.method is not None
@@ -216,7 +220,8 @@ def _draw(
         progress=settings.progress,
     )
     for position, entry in enumerate(entries):
-        entry.estimate = float(found.estimates[position])
+        if math.isnan(entry.estimate):
+            entry.estimate = float(found.estimates[position])
         entry.replicates = found.values[position]
         entry.errors = None if found.errors is None else found.errors[position]
         entry.absent = int(found.absent[position].sum())

@@ -42,7 +42,7 @@ def rounding(*values: float) -> float:
 
 def error_or_zero(error: float, entry: Entry, layout: Layout) -> float:
     """Return a standard error from derivatives, 0 where these are rounding errors only."""
-    noise = rounding(entry.estimate, *entry.statistic.bounds) / math.sqrt(layout.n_units)
+    noise = rounding(entry.estimate, entry.scale, *entry.statistic.bounds) / math.sqrt(layout.n_units)
     return 0.0 if error <= noise else error
 
 

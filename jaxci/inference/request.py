@@ -38,12 +38,16 @@ class Trials(NamedTuple):
 
 @dataclasses.dataclass
 class Entry:
-    """Working state of one request: ``prepared`` data, and how their ``rows`` weigh."""
+    """Working state of one request: ``prepared`` data, and how their ``rows`` weigh.
+
+    ``scale`` is the size of the numbers whose difference the statistic is, 0 where it is none.
+    """
 
     request: Request
     prepared: Any
     rows: Rows
     estimate: float = math.nan
+    scale: float = 0.0
     standard_error: float = math.nan
     acceleration: float = math.nan
     method: Method | None = None

@@ -606,6 +606,16 @@ def test_all_differences_zero(statistic, truth, prediction):
     assert "differences are zero" in said or "alike" in said
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_the_same_predictions_do_not_differ_by_rounding_errors(seed):
+    """The difference of two sums in different orders was -2.2e-16, and replicates of it have a sign."""
+    truth = np.random.default_rng(seed).random(40)
+    result, said = heard(lambda: compare("r2", truth, truth**2, truth**2, n_resamples=9999))
+    assert (result.estimate, result.standard_error, result.pvalue) == (0, 0, 1)
+    assert not np.any(result.bootstrap_distribution)
+    assert "differences are zero" in said
+
+
 @pytest.mark.parametrize("method", ["t", "z", "delta", "exact", "abc", "studentized", *BOOTSTRAP])
 def test_all_differences_zero_by_every_method(method):
     result, said = heard(lambda: compare("mean", None, SCORE, SCORE, method=method))
