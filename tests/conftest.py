@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -35,8 +36,8 @@ QUICK = (
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compile quickly, but for the slow tests, which compute for long and as users do."""
-    if config.option.markexpr == "not slow" and "XLA_FLAGS" not in os.environ and _knows(QUICK):
+    """Compile quickly, but for the statistical tests, which compute for long and as users do."""
+    if config.option.markexpr != "statistical" and "XLA_FLAGS" not in os.environ and _knows(QUICK):
         os.environ["XLA_FLAGS"] = QUICK
 
 
@@ -44,6 +45,13 @@ def _knows(flags: str) -> bool:
     """Whether XLA knows ``flags``: a process that is given an unknown one aborts."""
     first = [sys.executable, "-c", "import jax; jax.devices('cpu')"]
     return subprocess.run(first, env={**os.environ, "XLA_FLAGS": flags}, capture_output=True).returncode == 0
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector of garbage rest: it would search a million objects for what tracing leaves behind."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 50)
 
 
 @pytest.hookimpl(tryfirst=True)

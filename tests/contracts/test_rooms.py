@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import functools
 from pathlib import Path
 
 import pytest
@@ -27,6 +27,7 @@ DOORS = {("jaxci.coverage.results", "jaxci.report.study")}
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 
 
+@functools.cache
 def modules() -> list[Path]:
     return sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
@@ -36,20 +37,18 @@ def name_of(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imported(path: Path) -> Iterator[str]:
+@functools.cache
+def imported(path: Path) -> list[str]:
     """Modules of the package that a file imports, anywhere in it, doors aside."""
-    yield from (other for other in _imported(path) if (name_of(path), other) not in DOORS)
-
-
-def _imported(path: Path) -> Iterator[str]:
+    names = {name_of(other) for other in modules()}
+    found: list[str] = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "jaxci":
-            names = {name_of(other) for other in modules()}
-            for alias in node.names:
-                whole = f"{node.module}.{alias.name}"
-                yield whole if whole in names else str(node.module)
+            parts = [f"{node.module}.{alias.name}" for alias in node.names]
+            found += [whole if whole in names else str(node.module) for whole in parts]
         elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "jaxci")
+            found += [alias.name for alias in node.names if alias.name.split(".")[0] == "jaxci"]
+    return [other for other in found if (name_of(path), other) not in DOORS]
 
 
 def room_of(module: str) -> str:
@@ -63,7 +62,7 @@ def test_imports_run_downward(path: Path) -> None:
     upward = [other for other in imported(path) if room_of(other) and FLOOR[room_of(other)] > FLOOR[mine]]
     assert not upward, f"{name_of(path)} imports {upward} from rooms above its own"
     if mine != "cli":
-        assert "jaxci" not in list(imported(path)), f"{name_of(path)} imports the package itself"
+        assert "jaxci" not in imported(path), f"{name_of(path)} imports the package itself"
 
 
 def test_every_room_has_a_floor() -> None:

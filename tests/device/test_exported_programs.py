@@ -89,7 +89,7 @@ def foreign(program):
     return sorted(set(FOREIGN.findall(program.mlir_module())))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [pytest.param(k, marks=pytest.mark.slow) if "2" in k else k for k in KINDS])
 def test_a_cell_is_one_program_of_accelerators_that_only_counts_leave(kind, float64):
     simulation = simulation_of(cell_of(kind))
     assert set(simulation.names) == set(KINDS[kind][1])

@@ -75,6 +75,7 @@ def test_two_simulated_devices_give_the_bits_of_one():
     np.testing.assert_allclose(values[2 * len(METRICS) :], values[: len(METRICS)], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_global_64_bit_switch_in_the_environment_changes_nothing():
     off = run(TABLE, "accuracy,roc_auc", JAX_PLATFORMS="cpu", JAX_ENABLE_X64="0")
     on = run(TABLE, "accuracy,roc_auc", JAX_PLATFORMS="cpu", JAX_ENABLE_X64="1")

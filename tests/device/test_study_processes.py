@@ -79,7 +79,7 @@ def test_replications_on_three_simulated_devices(tmp_path, reference):
     same_tables(study.results(tmp_path / "study").columns, reference)
 
 
-@pytest.mark.parametrize("count", [2, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_several_processes(tmp_path, reference, count):
     study = design(tmp_path)
     study.save(tmp_path / "study.toml")
@@ -91,6 +91,7 @@ def test_several_processes(tmp_path, reference, count):
     assert not list((tmp_path / "study" / "parts").iterdir())
 
 
+@pytest.mark.slow
 def test_a_study_of_learners_over_devices_and_processes(tmp_path):
     design = {"n_replications": 7, "n_groups": 3, "n_validation": 500}
     # A learner without LAPACK: in jaxlib 0.10 two batched calls at once, on simulated devices, can block each other.

@@ -29,7 +29,7 @@ from jaxci.intervals.base import Method
 
 FILE = Path(__file__).with_name("recorded_answers.json.gz")
 SEED = 20_240
-OTHER_SEEDS = tuple(range(1, 9))
+OTHER_SEEDS = tuple(range(1, 31))
 B = 499
 R = 200
 """Replications of a coverage check."""

@@ -15,6 +15,11 @@ P = np.concatenate((np.geomspace(1e-4, 0.02, 8), np.linspace(0.025, 0.975, 39), 
 DELTA = 1e-6
 
 
+def large(*values):
+    """A case of a million values, which takes a second."""
+    return pytest.param(10**6, *values, marks=pytest.mark.slow)
+
+
 def assert_promise(law, support, mass):
     """Quantiles within error_bound of the exact ones at p -+ 1e-6; moments equal."""
     cumulative = np.cumsum(mass)
@@ -31,7 +36,7 @@ def assert_promise(law, support, mass):
 
 
 @pytest.mark.parametrize(
-    ("n", "ones"), [(2, 1), (10, 3), (100, 1), (1000, 300), (1000, 997), (20_000, 10_000), (10**6, 3), (10**6, 400_000)]
+    ("n", "ones"), [(2, 1), (10, 3), (100, 1), (1000, 300), (1000, 997), (20_000, 10_000), large(3), large(400_000)]
 )
 def test_binary_data_are_binomial(n, ones):
     law = mean_distribution(np.repeat([1.0, 0.0], [ones, n - ones]))
@@ -90,7 +95,7 @@ def cornish_fisher(x, p):
     )
 
 
-@pytest.mark.parametrize(("n", "tolerance"), [(1000, 3e-4), (10**5, 1e-6), (10**6, 1e-6)])
+@pytest.mark.parametrize(("n", "tolerance"), [(1000, 3e-4), (10**5, 1e-6), large(1e-6)])
 @pytest.mark.parametrize("shape", ["normal", "exponential", "beta"])
 def test_smooth_data_agree_with_the_edgeworth_expansion(n, tolerance, shape):
     rng = np.random.default_rng(11)
@@ -124,7 +129,7 @@ SHAPES = ["normal", "pareto", "lognormal", "cauchy", "rounded", "two irrational 
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("n", [3, 20, 1000, 30_000, 10**6])
+@pytest.mark.parametrize("n", [3, 20, 1000, 30_000, large()])
 def test_error_bound_is_below_a_thousandth(shape, n):
     x = make(shape, n, np.random.default_rng(n))
     law = mean_distribution(x)

@@ -224,6 +224,7 @@ def scikit_learn(truth: Any, guess: Any, score: Any, weight: Any) -> dict[str, f
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ties", "weighted"), [(False, False), (True, True)])
 @pytest.mark.parametrize("n_classes", [2, 5])
 def test_point_values_are_scikit_learns(n_classes, ties, weighted):

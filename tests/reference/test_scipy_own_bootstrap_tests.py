@@ -24,6 +24,8 @@ import jaxci
 
 theirs = pytest.importorskip("scipy.stats.tests.test_resampling", reason="SciPy was installed without its tests")
 
+pytestmark = pytest.mark.slow
+
 
 def bootstrap(data: Any, statistic: Any, *, random_state: Any = None, **options: Any) -> Any:
     """Read ``random_state``, a seed or a ``RandomState``, as a generator of its bits."""

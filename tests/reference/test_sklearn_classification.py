@@ -57,6 +57,7 @@ def reference(function, y_true, y_pred, weights, **options):
     return np.array([function(y_true, y_pred, sample_weight=w, **options) for w in weights])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "case"), CASES)
 def test_ratios(k, case):
     y_true, y_pred, weights = draw(k, case)

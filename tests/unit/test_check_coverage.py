@@ -78,6 +78,7 @@ def test_a_check_repeats_with_its_rng():
     assert len(first.to_frame()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(1e-6)
 def test_every_row_of_a_table_carries_its_coverage():
     y, guess, score = labels()

@@ -64,6 +64,7 @@ def test_evaluate_with_check_has_a_column_of_coverage(capsys, cases):
     assert "coverage" in out
 
 
+@pytest.mark.slow
 def test_a_study_of_per_case_values_from_file_to_report(capsys, cases, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     new = ["study", "new", "mine.toml", "--design", "segmentation", "--data", cases]

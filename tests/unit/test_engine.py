@@ -318,7 +318,10 @@ def _bank_programs():
 PROGRAMS = _bank_programs()
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+LONG = ("balanced", "clusters")
+
+
+@pytest.mark.parametrize("name", [pytest.param(p, marks=pytest.mark.slow) if p in LONG else p for p in PROGRAMS])
 def test_values_do_not_depend_on_the_memory_limit(name):
     program, scheme = PROGRAMS[name]()
     key, count = jax.random.key(KEY_SEED), 230

@@ -21,10 +21,11 @@ def test_tests_of_fit_state_their_chance_of_a_false_alarm():
         if path == Path(__file__).resolve():
             continue
         text = path.read_text()
+        lines = text.splitlines()
         for test in ast.walk(ast.parse(text)):
             if not (isinstance(test, ast.FunctionDef) and test.name.startswith("test_")):
                 continue
-            if GOODNESS_OF_FIT.search(ast.get_source_segment(text, test) or ""):
+            if GOODNESS_OF_FIT.search("\n".join(lines[test.lineno - 1 : test.end_lineno])):
                 found += 1
                 if not any("false_alarm" in ast.unparse(decorator) for decorator in test.decorator_list):
                     silent.append(f"{path.name}::{test.name}")

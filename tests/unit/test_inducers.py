@@ -182,6 +182,7 @@ def problems(classes):
         yield "plane", X, X @ np.arange(10) + noise
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
 @pytest.mark.parametrize("classes", [0, 2])
 def test_networks_predict_as_well_as_scikit_learns(classes):
@@ -212,6 +213,7 @@ def test_networks_predict_as_well_as_scikit_learns(classes):
         assert ours < 1.35 * min(theirs), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [0, 2])
 def test_tuning_chooses_as_an_explicit_loop_does(classes):
     X, y, counts = data(classes)

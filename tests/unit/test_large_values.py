@@ -123,6 +123,7 @@ class LogVariance(SecondMoment):
         return jnp.log(variance)
 
 
+@pytest.mark.slow
 def test_a_function_of_the_variance_is_what_it_says():
     result, std = (
         jaxci.interval(s, LARGE * X, method="percentile", n_resamples=B, rng=0) for s in (LogVariance(), "std")

@@ -49,7 +49,11 @@ def small(**changes):
 
 @pytest.mark.parametrize(
     ("name", "learner", "loss"),
-    [("friedman1", Ridge(), "winsorized"), ("bates_classif_20", Logistic(), "log"), ("friedman1", Linear(), "squared")],
+    [
+        ("friedman1", Ridge(), "winsorized"),
+        pytest.param("bates_classif_20", Logistic(), "log", marks=pytest.mark.slow),
+        pytest.param("friedman1", Linear(), "squared", marks=pytest.mark.slow),
+    ],
 )
 def test_a_cell_gives_what_the_verb_gives_for_each_data_set(name, learner, loss):
     methods = ["corrected_t", "conservative_z", "bootstrap_632_plus", "nested_cv"]
@@ -78,6 +82,7 @@ def test_a_cell_gives_what_the_verb_gives_for_each_data_set(name, learner, loss)
         assert found.fits[c] == alone.n_fits
 
 
+@pytest.mark.slow
 def test_the_risk_is_that_of_the_model_of_all_rows():
     """Of a linear model, noise plus the squared distance of the coefficients, for normal features."""
     made = cell(problem=BatesRegression(), learner=Linear(), n_validation=100_000, n=60)

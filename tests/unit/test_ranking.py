@@ -249,6 +249,7 @@ def test_padding_has_no_effect_and_makes_no_ties(statistic):
     assert float(got) == pytest.approx(float(evaluate(statistic, statistic.prepare(sample), weights)), rel=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("statistic", "decimals"), CASES, ids=str)
 def test_gradient_is_the_influence_function_and_batch_equals_loop(statistic, decimals):
     prepared = statistic.prepare(drawn_for(statistic, N, decimals))

@@ -7,6 +7,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pytest
 
 import jaxci
 
@@ -62,6 +63,7 @@ def test_a_process_that_was_forked_after_first_use_is_told_so_by_every_verb():
     assert statuses(VERBS["interval"], list(VERBS.values())) == [1] * len(VERBS)
 
 
+@pytest.mark.slow
 def test_a_process_that_was_forked_before_first_use_computes():
     assert statuses("", [VERBS["interval"], VERBS["quantile_interval"]]) == [0, 0]
 

@@ -65,7 +65,14 @@ def test_trees_are_scikit_learns_on_repeated_rows(classes):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize(("name", "classes"), [("tree", 2), ("forest", 0), ("boosting", 3)])
+@pytest.mark.parametrize(
+    ("name", "classes"),
+    [
+        ("tree", 2),
+        pytest.param("forest", 0, marks=pytest.mark.slow),
+        pytest.param("boosting", 3, marks=pytest.mark.slow),
+    ],
+)
 def test_fits_together_are_fits_one_at_a_time(name, classes):
     X, y, counts = smooth_data(classes)
     together, converged = fit_predict(SMALL[name], KEY, X, y, counts, classes)
