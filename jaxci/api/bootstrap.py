@@ -16,7 +16,6 @@ from jaxci.api.readers.arrays import missing_values
 from jaxci.api.readers.functions import Function
 from jaxci.checks import ALTERNATIVES, check_alternative, check_choice, check_confidence_level, check_count, shown
 from jaxci.inference.randomness import randomness
-from jaxci.inference.replicate import with_ties
 from jaxci.inference.slopes import first_order
 from jaxci.intervals.base import Evidence, Method, tails
 from jaxci.intervals.bootstrap import Basic, BCa, Percentile
@@ -344,7 +343,7 @@ def bootstrap(
         estimate=theta,
         n=samples[0].shape[-1],
         acceleration=acceleration,
-        distribution=Drawn.of(with_ties(replicates, theta)),
+        distribution=Drawn.of(replicates),
     )
     with np.errstate(invalid="ignore", divide="ignore"):
         found = INTERVALS[kind].bounds(evidence, tails(level, alternative), ())

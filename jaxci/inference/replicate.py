@@ -150,15 +150,15 @@ def replicate(
 
 
 def with_ties(values: np.ndarray, estimates: np.ndarray) -> np.ndarray:
-    """Return replicates (..., B) in which those equal to the estimate (...) up to rounding are equal to it.
+    """Return replicates (S, B) in which those equal to the estimate (S,) up to rounding are equal to it.
 
     BCa counts ties one half, so how a sum happened to round must not decide on which side it falls.
     """
     with np.errstate(invalid="ignore"):
-        apart = np.abs(values - estimates[..., None])
-        largest = np.max(np.where(np.isfinite(apart), apart, 0.0), axis=-1, initial=0.0)
+        apart = np.abs(values - estimates[:, None])
+        largest = np.max(np.where(np.isfinite(apart), apart, 0.0), axis=1, initial=0.0)
         rounding = 1e-12 * largest + 16 * np.finfo(float).eps * np.abs(estimates)
-        return np.where(apart <= rounding[..., None], estimates[..., None], values)
+        return np.where(apart <= rounding[:, None], estimates[:, None], values)
 
 
 @jax.jit

@@ -281,15 +281,6 @@ def test_several_values_for_each_slice(road, vectorized):
                 np.testing.assert_allclose(found.standard_error[at], one.standard_error, rtol=1e-9)
 
 
-def test_replicates_that_equal_the_estimate_but_for_rounding_are_ties():
-    rows = np.random.default_rng(0).integers(60, 100, size=30)
-    options = {"n_resamples": 499, "rng": 0}
-    whole = jaxci.bootstrap((rows,), lambda x, axis=-1: x.sum(axis=axis) / 3000, **options)
-    rounded = jaxci.bootstrap((rows / 100,), lambda x, axis=-1: x.mean(axis=axis), **options)
-    assert np.any(whole.bootstrap_distribution == rows.sum() / 3000)
-    np.testing.assert_allclose(rounded.confidence_interval, whole.confidence_interval, rtol=1e-12)
-
-
 @pytest.mark.parametrize("kind", [np.int8, np.int64, np.uint64])
 def test_integers_stay_integers(kind):
     rows = np.arange(40).astype(kind)
