@@ -213,8 +213,9 @@ def _draw(
     found: Replicates = replicate(
         program,
         scheme,
-        jax.random.fold_in(rng.key, purpose),
+        rng.key,
         settings.n_resamples,
+        purpose=purpose,
         errors=errors,
         memory_limit=settings.memory_limit,
         progress=settings.progress,

@@ -142,13 +142,18 @@ def _successes(statistics: Sequence[Any], table: jax.Array) -> jax.Array:
 
 
 def count_trials(entries: Sequence[Entry], layout: Layout) -> None:
-    """Count the successes and trials of all proportions among ``entries``, those of one table in one program."""
+    """Count the successes and trials of all proportions among ``entries``, those of one table in one program.
+
+    Their share is the estimate, unless there are no trials: what that counts as is the statistic's to say.
+    """
     proportions = [entry for entry in entries if is_proportion(entry.statistic)]
     for group in by_shared_table(proportions):
         table = _table(group[0].prepared, layout)
         found = np.asarray(_successes(tuple(entry.statistic for entry in group), table))
         for entry, (successes, nobs) in zip(group, found.tolist(), strict=True):
             entry.trials = Trials(successes, nobs)
+            if nobs > 0 and math.isnan(entry.estimate):
+                entry.estimate = successes / nobs
 
 
 def _table(prepared: Any, layout: Layout) -> np.ndarray:

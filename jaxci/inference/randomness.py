@@ -26,8 +26,8 @@ class Randomness:
         """The JAX key."""
         if not isinstance(self.record, int):
             return self.record if _is_typed(self.record) else jax.random.wrap_key_data(jnp.asarray(self.record))
-        words = jnp.asarray([self.record >> 32, self.record & 0xFFFFFFFF], jnp.uint32)
-        return jax.random.wrap_key_data(words, impl="threefry2x32")
+        words = np.array([self.record >> 32, self.record & 0xFFFFFFFF], np.uint32)
+        return jax.random.wrap_key_data(jax.device_put(words), impl="threefry2x32")
 
 
 def _is_typed(rng: Any) -> bool:

@@ -42,12 +42,14 @@ class Replicates(NamedTuple):
 
 
 @functools.partial(jax.jit, static_argnames="size")
-def _rows(scheme: Scheme, key: jax.Array, start: jax.Array, whole: jax.Array, *, size: int) -> jax.Array:
+def _rows(
+    scheme: Scheme, key: jax.Array, purpose: jax.Array, start: jax.Array, whole: jax.Array, *, size: int
+) -> jax.Array:
     """Return the rows of replicates from number ``start`` on, a program that all statistics share.
 
     The data themselves, ``whole`` (U,), ride along as a last row, so that estimates need no program of their own.
     """
-    drawn = scheme.counts(key, start + jnp.arange(size, dtype=jnp.int32))
+    drawn = scheme.counts(jax.random.fold_in(key, purpose), start + jnp.arange(size, dtype=jnp.int32))
     return jnp.concatenate([drawn, jnp.asarray(whole)[None, :]])
 
 
@@ -108,6 +110,7 @@ def replicate(
     key: jax.Array,
     n_resamples: int,
     *,
+    purpose: int = 0,
     errors: bool = False,
     memory_limit: int | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -116,7 +119,7 @@ def replicate(
 
     Cost: O(B U) draws plus one product (B, U) x (U, k) for each source of a linear statistic and
     O(B n) for each other statistic. Memory: ``memory_limit`` bytes, or one replicate if that
-    takes more. Chunk size never changes a draw.
+    takes more. Chunk size never changes a draw; ``purpose``, folded into the key, does.
     """
     workers = chunk_workers()
     budget = memory_limit or default_budget()
@@ -126,7 +129,7 @@ def replicate(
 
     def run(start: int) -> tuple[jax.Array, jax.Array | None, jax.Array]:
         with jax.enable_x64(wide):  # a context of the calling thread
-            rows = _rows(scheme, key, np.int32(start), program.multiplicity, size=size)
+            rows = _rows(scheme, key, np.int32(purpose), np.int32(start), program.multiplicity, size=size)
             return jax.block_until_ready(_chunk(program, rows, errors=errors))
 
     waiting = [pool(workers).submit(run, start) for start in range(0, n_resamples, size)]

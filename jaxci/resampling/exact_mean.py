@@ -184,7 +184,7 @@ def _smoothing(points: int) -> np.ndarray:
 def _spread(d: np.ndarray, window: float, points: int) -> jax.Array:
     """Spread the values on the oversampled grid, in chunks of few fixed shapes."""
     size = next((c for c in _CHUNKS if c >= d.size), _CHUNKS[-1])
-    grid = jnp.zeros(2 * points)
+    grid = jax.device_put(np.zeros(2 * points))
     for start in range(0, d.size, size):
         chunk = d[start : start + size]
         if chunk.size < size:

@@ -629,8 +629,8 @@ group("check_coverage: values")(_checked(["mean", "median", "std", "trimmed_mean
 def _(seed: int) -> Answers:
     options = {"methods": ["t", "percentile"], "n_replications": R, "n_resamples": 199, "calibrate": True, "rng": seed}
     result = jaxci.check_coverage("mean", VALUES[:25], **options)
-    found = {j.method: of_judgement(j) for j in result.judgements}
-    return {name: kept | {"calibrated_level": result.calibrated_levels[name]} for name, kept in found.items()}
+    levels = {str(method): level for method, level in result.calibrated_levels.items()}
+    return {str(j.method): of_judgement(j) | {"calibrated_level": levels[str(j.method)]} for j in result.judgements}
 
 
 @group("study")

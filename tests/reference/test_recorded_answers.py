@@ -13,37 +13,13 @@ from typing import Any
 
 import pytest
 
-STREAM_CHANGED: frozenset[str] = frozenset(
-    {
-        # Cells of one n read the banks of their study.
-        "study",
-        # Each metric reads the bank of its layout, whatever else is asked for with it.
-        "evaluate",
-        "interval: layouts",
-        # Levels are drawn from a JAX key.
-        "interval: median: semiparametric_resampled",
-        "interval: quantile: semiparametric_resampled",
-        "quantile_interval: semiparametric_resampled",
-        # Resamples added to an earlier result go on where it ended.
-        "bootstrap: extended",
-        # Rows of a batch are exchangeable: those of tables and rankings are put in order, and meet other weights.
-        "check_coverage: labels",
-        "check_coverage: scores: roc_auc",
-        # A randomized method reads a uniform draw in double precision.
-        "check_coverage: values: median, exact_randomized",
-    }
-)
+STREAM_CHANGED: frozenset[str] = frozenset()
 """Beginnings of names of groups, or of "group: case", whose stream of draws was changed on purpose after the recording.
 
 Their drawn answers may differ from the recorded mean over other seeds by Monte-Carlo error (see ``_within_error``);
 what no seed changes, and deterministic cases, are held as tightly as ever. Renew the record, and empty this, when
 the new stream is settled.
 """
-
-TURNED = {("compare: three classes", "error_rate"): "accuracy"}
-"""Cases that answer since the recording as another case of their group does, with the sign turned: an error rate is one
-less the accuracy, and the difference of two of either is one of paired proportions (Newcombe, exact McNemar), where an
-error rate's used to be the percentile bootstrap."""
 
 DETERMINISTIC, DRAWN = 1e-8, 1e-6
 """Largest relative differences, where the stream is unchanged."""
@@ -95,17 +71,6 @@ def _within_error(key: str, new: Any, kept: dict[str, Any]) -> bool:
     return math.isfinite(new) and abs(new - mean) <= allowed
 
 
-def _kept(name: str, case: str) -> dict[str, Any]:
-    """Return the record of a case, where it is ``TURNED`` with what it shares with the other one put in its place."""
-    kept = RECORD[name][case]
-    if (name, case) not in TURNED:
-        return kept
-    other = RECORD[name][TURNED[name, case]]
-    answer, own = other["answer"], ("estimate", "estimate_a", "estimate_b", "conclusion")
-    turned = {"low": -answer["high"], "high": -answer["low"]} | {key: kept["answer"][key] for key in own}
-    return other | {"answer": answer | turned}
-
-
 def _differences(name: str, found: dict[str, Any], changed: frozenset[str]) -> list[str]:
     """Say what differs from the record of a group, answer by answer."""
     record = RECORD[name]
@@ -114,7 +79,7 @@ def _differences(name: str, found: dict[str, Any], changed: frozenset[str]) -> l
     for case in record:
         if case not in found:
             continue
-        kept = _kept(name, case)
+        kept = record[case]
         free = kept["drawn"] and any(f"{name}: {case}".startswith(start) for start in changed)
         tolerance = DRAWN if kept["drawn"] else DETERMINISTIC
         for key, old in kept["answer"].items():

@@ -270,8 +270,9 @@ def test_strata_stay_apart_in_units_and_in_cells():
     layout = Layout(N, strata=strata)
     scheme = make_scheme(layout)
     key = jax.random.key(KEY_SEED)
-    found = replicate(unit_program(statistics, sample, layout), scheme, key, ROWS)
-    counts = np.asarray(scheme.counts(key, jnp.arange(ROWS, dtype=jnp.int32)))[:, :N]
+    found = replicate(unit_program(statistics, sample, layout), scheme, key, ROWS, purpose=7)
+    own = jax.random.fold_in(key, 7)
+    counts = np.asarray(scheme.counts(own, jnp.arange(ROWS, dtype=jnp.int32)))[:, :N]
     for stratum in range(3):
         assert np.all(counts[:, strata == stratum].sum(axis=1) == np.sum(strata == stratum))
     np.testing.assert_allclose(found.values, expected_values(functions, counts), **NEAR)
