@@ -146,7 +146,7 @@ def test_cell_counts_of_many_data_sets() -> None:
 
 
 @pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize("n", [2, 9, 10, 37, 250])
+@pytest.mark.parametrize("n", [2, 9, 10, *(pytest.param(n, marks=pytest.mark.slow) for n in (37, 250))])
 @pytest.mark.parametrize("q", [0.0, 0.1, 0.25, 0.5, 0.77, 1.0])
 def test_rank_picks_read_the_quantile(n: int, q: float) -> None:
     values = np.sort(np.random.default_rng(n).normal(size=n))

@@ -29,6 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
 N = 40
 RESAMPLES = 199
 TASKS = ("binary", "multiclass", "regression", "values")
+LONGEST_LATER = [pytest.param(task, marks=pytest.mark.slow) if task == "multiclass" else task for task in TASKS]
 RANGE = {"low": 0.0, "high": 100.0}
 """Known range of the values, for the methods that need one."""
 
@@ -104,7 +105,10 @@ SERVED = [pair for pair in PAIRS if served_by(*pair)]
 REFUSED = [pair for pair in PAIRS if len(served_by(*pair)) < len(metrics_of(pair[1]))]
 
 
-SECOND_STEP = [("abc", "binary"), ("abc", "multiclass"), ("abc", "regression"), ("studentized", "multiclass")]
+SECOND_STEP = [
+    *(("abc", task) for task in TASKS),
+    *((method, "multiclass") for method in ("studentized", "delta", "percentile", "bca")),
+]
 """Pairs whose derivatives take long to compile, metric by metric."""
 
 
@@ -348,7 +352,7 @@ def values_of_all(task):
         return np.asarray(jax.jit(jax.vmap(values_of(task)))(jnp.asarray(weights_of_all())))
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", LONGEST_LATER)
 def test_value_is_the_same_compiled_batched_and_neither(task):
     with jax.enable_x64(True):
         values, weights = values_of(task), jnp.asarray(weights_of_all()[:3])
@@ -368,7 +372,7 @@ def evidence_of_batch(statistics, ranks, sample, rows, *, wanted, reading, error
     return [(one.estimate, one.standard_error if errors else None, one.distribution) for one in found]
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", LONGEST_LATER)
 def test_a_batch_of_data_sets_gives_what_each_gives_alone(task):
     """Replicates are compared as sets: the bank is closed under permutations, as a batch may meet rows in any order."""
     statistics = tuple(METRICS[name] for name in metrics_of(task))

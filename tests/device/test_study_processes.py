@@ -72,6 +72,7 @@ def same_tables(found, expected):
     np.testing.assert_array_equal(found["coverage"], expected["coverage"])
 
 
+@pytest.mark.slow
 def test_replications_on_three_simulated_devices(tmp_path, reference):
     study = design(tmp_path)
     study.save(tmp_path / "study.toml")

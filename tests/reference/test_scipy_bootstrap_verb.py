@@ -247,6 +247,7 @@ def test_batches_and_roads_do_not_change_a_draw():
         np.testing.assert_allclose(found.bootstrap_distribution, whole, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vectorized", [True, False])
 @pytest.mark.parametrize("road", ["device", "host"])
 def test_several_values_for_each_slice(road, vectorized):

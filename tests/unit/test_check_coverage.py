@@ -37,6 +37,7 @@ def test_summaries_of_values(statistic):
     assert "percentile" in str(result)
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(1e-6)
 def test_scores_and_regression_rows():
     y, _, score = labels()

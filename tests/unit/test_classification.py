@@ -295,6 +295,7 @@ def test_delta_standard_error_of_macro_f1():
     assert (round(low, 3), round(high, 3)) == (0.656, 1.005)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METRICS)
 def test_gradient_is_the_influence_function(name):
     statistic = METRICS[name]

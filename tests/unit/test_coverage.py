@@ -84,6 +84,7 @@ def test_a_cell_judges_every_method_that_serves_and_counts_add_up():
     assert len(result.rows()) == len(result.judgements)
 
 
+@pytest.mark.slow
 def test_more_replications_keep_the_draws_of_the_first():
     truths = {"mean": Truth(0.0, 0.0, "known")}
     statistics = {"mean": Mean()}

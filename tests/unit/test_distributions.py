@@ -321,6 +321,7 @@ OWN_FAMILIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(2e-6)
 @pytest.mark.parametrize("name", OWN_FAMILIES)
 def test_frozen_laws_of_other_families_are_tabulated(name):

@@ -453,7 +453,9 @@ def smooth_metrics(sample):
     return [s for s in METRICS.values() if s.task in tasks and s.smooth]
 
 
-@pytest.mark.parametrize("make", [values_sample, regression_sample, binary_sample, multiclass_sample])
+@pytest.mark.parametrize(
+    "make", [values_sample, regression_sample, binary_sample, pytest.param(multiclass_sample, marks=pytest.mark.slow)]
+)
 def test_influence_values_are_numerical_derivatives_for_every_differentiable_metric(make):
     sample = make()
     statistics = [s for s in smooth_metrics(sample) if not isinstance(s, TrimmedMean)]

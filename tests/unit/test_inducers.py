@@ -117,6 +117,7 @@ SMALL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_batches_change_nothing(name):
     classes = 3 if name == "logistic" else 0

@@ -136,6 +136,7 @@ def test_saw_tooth_runs_along_the_true_value():
     assert "mean" in figure.get_supxlabel()
 
 
+@pytest.mark.slow
 def test_labels_of_rows_do_not_overlap():
     figure = plots.coverage_boxes(
         made_up([f"d{i}" for i in range(4)], statistics=[f"statistic {i}" for i in range(30)])

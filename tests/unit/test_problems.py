@@ -128,6 +128,7 @@ def chen_mean(a, b, c):
     return 0.25 * np.exp(4 * a) + 4 / (1 + np.exp(-20 * (b - 0.5))) + 3 * c
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(1.2e-4)
 @pytest.mark.parametrize("null", [False, True])
 @pytest.mark.parametrize(("variant", "steps", "noise", "sd"), [("paper", 10, 0.0, 0.3), ("code", 9, 0.3, 1.0)])

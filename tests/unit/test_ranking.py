@@ -351,6 +351,7 @@ def bank_for(y, size=40):
     return counts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("statistic", "decimals"), CASES, ids=str)
 def test_prepared_in_a_program_as_on_the_host(statistic, decimals):
     drawn, stacked = several(statistic, decimals)
