@@ -201,9 +201,9 @@ class Simulation:
         """Static arguments of the programs over data sets."""
         return {"n": self.cell.n, "wanted": self.wanted, "derives": predicts(self.cell.distribution)}
 
-    def read(self, rows: jax.Array) -> tuple[tuple[Any, ...], Bank | None]:
-        """Return what every statistic reads of a bank (B + 1, n), and the bank where a method asks for it."""
-        return _read(self.statistics, rows, which=self.reading, whole=any("pivots" in w.needs for w in self.wanted))
+    def read(self, columns: jax.Array) -> tuple[tuple[Any, ...], Bank | None]:
+        """Return what every statistic reads of a bank (n, B + 1), and the bank where a method asks for it."""
+        return _read(self.statistics, columns, which=self.reading, whole=any("pivots" in w.needs for w in self.wanted))
 
     def fixed(self, key: jax.Array, read: tuple[tuple[Any, ...], Bank | None] | None) -> Fixed:
         """Return what all data sets of a group share: ``read`` is what :meth:`read` gave, None without a bank."""
@@ -265,9 +265,9 @@ def _counts(
 
 @functools.partial(jax.jit, static_argnames=("which", "whole"))
 def _read(
-    statistics: tuple[Statistic, ...], rows: jax.Array, *, which: tuple[int, ...], whole: bool
+    statistics: tuple[Statistic, ...], columns: jax.Array, *, which: tuple[int, ...], whole: bool
 ) -> tuple[tuple[Any, ...], Bank | None]:
-    bank = Bank.of(rows, counts=True)
+    bank = Bank.of_columns(columns.astype(jnp.float32), counts=True)
     found = dict(zip(which, reads_of_bank([statistics[i] for i in which], bank), strict=True))
     return tuple(found.get(i) for i in range(len(statistics))), bank if whole else None
 
@@ -337,8 +337,8 @@ def simulate(
     waiting: list[tuple[Part, Any]] = []
     with jax.enable_x64(True):
         for group, parts in itertools.groupby(_parts(cell, groups, most), key=operator.attrgetter("group")):
-            rows = banks.rows(group, cell.n, cell.n_resamples, spread) if simulation.reading else None
-            fixed = simulation.fixed(key, None if rows is None else simulation.read(rows))
+            bank = banks.columns(group, cell.n, cell.n_resamples, spread) if simulation.reading else None
+            fixed = simulation.fixed(key, None if bank is None else simulation.read(bank))
             for part in parts:
                 ids = np.arange(part.start, part.start + part.size, dtype=np.int32)
                 if on_host:

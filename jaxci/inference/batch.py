@@ -121,9 +121,9 @@ def batch_evidence(
 
 
 def _cores(statistics: Sequence[Statistic], programs: Program, shared: Sequence[Any]) -> dict[int, jax.Array]:
-    """Cores (R, B + 1) of the statistics that read a bank: products for all data sets together, others one by one."""
+    """Cores (R, B + 1) of the statistics that read a bank: for all data sets together, or for one after another."""
     drawn = [i for i, read in enumerate(shared) if read is not None]
-    together = tuple(i for i in drawn if statistics[i].in_products)
+    together = tuple(i for i in drawn if statistics[i].together)
     apart = tuple(i for i in drawn if i not in together)
     found: dict[int, jax.Array] = {}
     if together:
@@ -235,7 +235,11 @@ def _law(statistic: Statistic, values: Any, parts: dict[str, Any]) -> BootstrapD
 def _drawn(statistic: Statistic, prepared: Any, cores: jax.Array, estimate: jax.Array) -> Drawn:
     """Replicates (R, B), unsorted, as differences of their cores from the estimate's, which the last column holds."""
     scaling = jax.vmap(statistic.scaling)(prepared)
-    apart = cores[:, :-1] - cores[:, -1:]
+    known = cores[:, -1:]
+    if isinstance(statistic, OrderStatistic) and statistic.quantiles:
+        # XLA lays values that were gathered out by column on a CPU, unless they are read once
+        known = ((estimate - scaling.offset) / scaling.scale)[:, None].astype(cores.dtype)
+    apart = cores[:, :-1] - known
     if isinstance(statistic, MomentStatistic | OrderStatistic):
         apart = jnp.where(jnp.abs(apart) <= NOISE, 0.0, apart)
     root = scaling.root

@@ -246,6 +246,11 @@ class RankPicks(NamedTuple):
     high: jax.Array
     fraction: jax.Array
 
+    def of(self, ordered: jax.Array) -> jax.Array:
+        """Return the quantiles (B,) that are read from a sorted sample (n,)."""
+        below, above = (ordered.at[place].get(mode="promise_in_bounds") for place in (self.low, self.high))
+        return below * (1 - self.fraction) + above * self.fraction
+
 
 def rank_picks(cumulative: jax.Array, q: float | jax.Array) -> RankPicks:
     """Return the places that the quantile of probability ``q`` of every resample reads.
@@ -291,7 +296,8 @@ def rank_picks(cumulative: jax.Array, q: float | jax.Array) -> RankPicks:
         ends = (jnp.zeros_like(total), jnp.full_like(total, n - 1))
         return jax.lax.fori_loop(0, n.bit_length(), halve, ends)[0]
 
-    return RankPicks(place(rank), place(rank + 1), jnp.where(total > 0, start - rank, jnp.nan))
+    fraction = jnp.where(total > 0, start - rank, jnp.nan).astype(cumulative.dtype)
+    return RankPicks(place(rank), place(rank + 1), fraction)
 
 
 def _on_cpu(x: Any) -> bool:

@@ -116,7 +116,7 @@ class Statistic(abc.ABC):
     - ``needs_probabilities``: whether ``y_score`` must hold probabilities;
     - ``of_law``: whether the value depends on the weighted distribution alone, not on the number of rows;
     - ``averages_classes``: whether it averages over classes;
-    - ``in_products``: whether replicates of many data sets are matrix products, best computed together;
+    - ``together``: whether replicates of many data sets are products or gathers, best computed together;
     - ``least_n``: the size below which studies found too little coverage, and of what.
 
     How a resample reaches it is said by the typed base it derives from: :class:`MomentStatistic`,
@@ -131,7 +131,7 @@ class Statistic(abc.ABC):
     averages_classes: ClassVar[bool] = False
     least_n: ClassVar[tuple[int, str] | None] = None
     absent_class: Any = None
-    in_products: ClassVar[bool] = False
+    together: ClassVar[bool] = False
     bounds: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
     loss: ClassVar[bool] = False
     needs_probabilities: ClassVar[bool] = False
@@ -262,11 +262,11 @@ class MomentStatistic(LinearStatistic):
     ``sums[0]`` is the total weight, the others are weighted sums of the features.
     """
 
-    in_products = True
+    together = True
 
     def shared(self, bank: Bank) -> Bank:
         """Return the bank without the forms that sums of features do not read."""
-        return dataclasses.replace(bank, columns=None, cumulative=None)
+        return dataclasses.replace(bank, rows=None, cumulative=None)
 
 
 class TableStatistic(LinearStatistic):

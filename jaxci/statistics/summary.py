@@ -184,6 +184,7 @@ class OrderStatistic(Statistic):
 
     smooth = False
     of_law = False
+    together = True
     mass: ClassVar[float] = 1.0
 
     @abc.abstractmethod
@@ -228,11 +229,6 @@ class OrderStatistic(Statistic):
         return Scaling(self.mass * middle, jnp.where(widest > 0, widest, 1.0))
 
     @property
-    def in_products(self) -> bool:  # type: ignore[override]
-        """Whether all sorted values enter by coefficients, rather than a few by their places."""
-        return not self.quantiles
-
-    @property
     def quantiles(self) -> tuple[tuple[float, Any], ...]:
         """Factor and probability of every linear quantile that the statistic is a sum of; empty where it is none."""
         return ()
@@ -252,10 +248,7 @@ class OrderStatistic(Statistic):
         apart = (prepared.values - middle) / self.scaling(prepared).scale
         if isinstance(shared, tuple):
             apart = apart.astype(shared[0].fraction.dtype)
-            return sum(
-                factor * (apart[picks.low] * (1 - picks.fraction) + apart[picks.high] * picks.fraction)
-                for (factor, _), picks in zip(self.quantiles, shared, strict=True)
-            )
+            return sum(factor * picks.of(apart) for (factor, _), picks in zip(self.quantiles, shared, strict=True))
         return jnp.matmul(shared, apart.astype(shared.dtype), precision=jax.lax.Precision.HIGHEST)
 
     def left_out(self, values: Any) -> tuple[Any, Any]:

@@ -54,13 +54,17 @@ class Bank:
     @classmethod
     def of(cls, rows: jax.Array, *, counts: bool = False) -> Bank:
         """Derive all forms of ``rows``; what is not read costs nothing under ``jit``."""
-        columns = rows.T
-        return cls(rows, columns, cumulative_counts(columns), jnp.sum(rows, axis=1), counts)
+        return cls(rows, rows.T, cumulative_counts(rows.T), jnp.sum(rows, axis=1), counts)
+
+    @classmethod
+    def of_columns(cls, columns: jax.Array, *, counts: bool = False) -> Bank:
+        """Derive all forms of ``columns``, as :meth:`of` does."""
+        return cls(columns.T, columns, cumulative_counts(columns), jnp.sum(columns, axis=0), counts)
 
     def sums(self, features: Any) -> jax.Array:
         """Return the weighted sums (k, B) of ``features`` (n, k) over every resample."""
-        features = jnp.asarray(features, self.rows.dtype)
-        return jnp.matmul(features.T, self.rows.T, precision=jax.lax.Precision.HIGHEST)
+        features = jnp.asarray(features, self.columns.dtype)
+        return jnp.matmul(features.T, self.columns, precision=jax.lax.Precision.HIGHEST)
 
 
 @record
@@ -83,7 +87,7 @@ class Features:
 
     def bank_sums(self, bank: Bank) -> jax.Array:
         """Total weights and weighted sums (1 + k, B) of every resample: one product."""
-        totals = bank.totals if self.mass is None else bank.rows @ jnp.asarray(self.mass, bank.rows.dtype)
+        totals = bank.totals if self.mass is None else jnp.asarray(self.mass, bank.columns.dtype) @ bank.columns
         return jnp.concatenate([totals[None], bank.sums(self.design)])
 
     def by_unit(self, layout: Layout, capacity: int) -> Features:

@@ -95,7 +95,7 @@ def foreign(program):
 def test_a_cell_is_one_program_of_accelerators_that_only_counts_leave(kind, float64):
     simulation = simulation_of(cell_of(kind))
     assert set(simulation.names) == set(KINDS[kind][1])
-    bank = jax.ShapeDtypeStruct((B + 1, N), jnp.float32)
+    bank = jax.ShapeDtypeStruct((N, B + 1), jnp.uint8)
     read = exported(simulation.read, bank)
     fixed = simulation.fixed(jax.random.key(0), jax.eval_shape(simulation.read, bank))
     whole = exported(
@@ -120,7 +120,7 @@ def test_banks_are_programs_of_accelerators(float64):
     counts = exported(functools.partial(banks._bank_counts, n=N, rows=8), jnp.arange(8, dtype=jnp.int32), keys)
     closed = exported(functools.partial(banks._closed, n=N, n_resamples=B), counts.out_avals[0])
     assert foreign(counts) == foreign(closed) == []
-    assert closed.out_avals[0].shape == (B + 1, N)
+    assert closed.out_avals[0].shape == (N, B + 1)
 
 
 def test_a_call_of_the_host_is_found():
@@ -142,7 +142,7 @@ def test_a_call_of_the_host_is_found():
 def test_one_program_counts_what_a_program_and_the_host_count(kind, names, truth, float64):
     cell = cell_of(kind, names, n_replications=40)
     simulation, key = simulation_of(cell, truth), jax.random.key(5)
-    fixed = simulation.fixed(key, simulation.read(Banks(key).rows(0, N, B, Spread.over())))
+    fixed = simulation.fixed(key, simulation.read(Banks(key).columns(0, N, B, Spread.over())))
     ids = jnp.arange(40, dtype=jnp.int32)
     parts, whole = (
         jax.jit(
