@@ -105,14 +105,10 @@ def ranks(bank_t: jax.Array) -> dict[str, tuple[float, float]]:
         def picked(bank_t: jax.Array, values: jax.Array, qs: tuple[float, ...] = probabilities) -> list[jax.Array]:
             cumulative = kernels.cumulative_counts(bank_t)
             picks = [kernels.rank_picks(cumulative, q) for q in qs]
-
-            def read(x: jax.Array) -> list[jax.Array]:
-                return [(1 - pick.fraction) * x[pick.low] + pick.fraction * x[pick.high] for pick in picks]
-
-            return jax.lax.map(read, values)
+            return jax.vmap(lambda x: [pick.of(x) for pick in picks])(values)
 
         def product(bank_t: jax.Array, values: jax.Array, statistic: OrderStatistic = statistic) -> jax.Array:
-            return values @ jax.lax.map(statistic.coefficients, bank_t.T, batch_size=2**17 // N).T
+            return values @ statistic.coefficients(kernels.cumulative_counts(bank_t)[1:])
 
         times[f"{name}, banks included"] = (
             BANKS * seconds(jax.jit(picked), bank_t, values),

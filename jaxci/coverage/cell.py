@@ -25,7 +25,7 @@ from jaxci.coverage.enumeration import behaviour_of_proportion, enumerable, enum
 from jaxci.coverage.tally import Behaviour, CellResult, Judgement, Outcomes, Tally, labelled, outcomes
 from jaxci.distributions import Distribution, Truth, as_distribution, truth
 from jaxci.distributions.base import observations, predicts, sharing_programs
-from jaxci.inference.batch import Accelerations, Wanted, batch_evidence, reads_of_bank, with_sorted_rows
+from jaxci.inference.batch import Accelerations, Reads, Wanted, batch_evidence, with_sorted_rows
 from jaxci.inference.sharding import Spread
 from jaxci.intervals.base import Evidence, Method, NoInterval, Tails, tails
 from jaxci.intervals.registry import method_by_name
@@ -150,9 +150,8 @@ class Fixed(NamedTuple):
     key: jax.Array
     choice: jax.Array
     statistics: tuple[Statistic, ...]
-    shared: tuple[Any, ...]
+    reads: Reads
     ranks: tuple[QuantileWeights | RankWeights | None, ...]
-    bank: Bank | None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -201,16 +200,16 @@ class Simulation:
         """Static arguments of the programs over data sets."""
         return {"n": self.cell.n, "wanted": self.wanted, "derives": predicts(self.cell.distribution)}
 
-    def read(self, columns: jax.Array) -> tuple[tuple[Any, ...], Bank | None]:
+    def read(self, columns: jax.Array) -> Reads:
         """Return what every statistic reads of a bank (n, B + 1), and the bank where a method asks for it."""
         return _read(self.statistics, columns, which=self.reading, whole=any("pivots" in w.needs for w in self.wanted))
 
-    def fixed(self, key: jax.Array, read: tuple[tuple[Any, ...], Bank | None] | None) -> Fixed:
-        """Return what all data sets of a group share: ``read`` is what :meth:`read` gave, None without a bank."""
-        shared, bank = read or ((None,) * len(self.names), None)
+    def fixed(self, key: jax.Array, reads: Reads | None) -> Fixed:
+        """Return what all data sets of a group share: ``reads`` is what :meth:`read` gave, None without a bank."""
+        reads = reads or Reads.of((None,) * len(self.names), None)
         data, choice = (jax.random.fold_in(key, purpose) for purpose in (PURPOSE_DATA, PURPOSE_CHOICE))
         ranks = tuple(want.ranks_of(s, self.cell.n) for s, want in zip(self.statistics, self.wanted, strict=True))
-        return Fixed(sharing_programs(self.cell.distribution), data, choice, self.statistics, shared, ranks, bank)
+        return Fixed(sharing_programs(self.cell.distribution), data, choice, self.statistics, reads, ranks)
 
     def judging(self, fixed: Fixed) -> tuple[Fixed, tuple[Judged, ...], jax.Array]:
         """Return what :func:`_counts` reads besides the numbers of data sets."""
@@ -237,7 +236,8 @@ def _evidence(
     uniform = None
     if any("uniform" in want.needs for want in wanted):
         uniform = jax.vmap(lambda k: jax.random.uniform(k, dtype=jnp.float64))(replicate_keys(fixed.choice, ids))
-    return batch_evidence(fixed.statistics, wanted, samples, fixed.shared, fixed.ranks, fixed.bank, uniform)
+    shared, bank = fixed.reads.given()
+    return batch_evidence(fixed.statistics, wanted, samples, shared, fixed.ranks, bank, uniform)
 
 
 def _rows_of_evidence(ids: jax.Array, fixed: Fixed, **static: Any) -> list[tuple[Evidence, Accelerations]]:
@@ -264,12 +264,10 @@ def _counts(
 
 
 @functools.partial(jax.jit, static_argnames=("which", "whole"))
-def _read(
-    statistics: tuple[Statistic, ...], columns: jax.Array, *, which: tuple[int, ...], whole: bool
-) -> tuple[tuple[Any, ...], Bank | None]:
+def _read(statistics: tuple[Statistic, ...], columns: jax.Array, *, which: tuple[int, ...], whole: bool) -> Reads:
     bank = Bank.of_columns(columns.astype(jnp.float32), counts=True)
-    found = dict(zip(which, reads_of_bank([statistics[i] for i in which], bank), strict=True))
-    return tuple(found.get(i) for i in range(len(statistics))), bank if whole else None
+    shared = [statistic.shared(bank) if i in which else None for i, statistic in enumerate(statistics)]
+    return Reads.of(shared, bank if whole else None)
 
 
 class Part(NamedTuple):

@@ -17,10 +17,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.inference.curvature import curvatures
-from jaxci.inference.program import Program, of_batch
+from jaxci.inference.program import Program, distinct, of_batch
 from jaxci.inference.slopes import FirstOrder, first_order, jackknife_acceleration, of_mean
 from jaxci.intervals.auc import AucEvidence
 from jaxci.intervals.base import Evidence, Method
+from jaxci.records import record, static
 from jaxci.resampling.exact_mean import mean_distributions
 from jaxci.resampling.exact_order import QuantileWeights, RankWeights, quantile_weights
 from jaxci.resampling.kernels import sorted_rows
@@ -81,9 +82,33 @@ class Accelerations(NamedTuple):
         return dataclasses.replace(evidence, acceleration=self.jackknife if by_jackknife else self.influence)
 
 
-def reads_of_bank(statistics: Sequence[Statistic], bank: Bank) -> tuple[Any, ...]:
-    """Return what each statistic reads of a bank, whatever the data."""
-    return tuple(statistic.shared(bank) for statistic in statistics)
+@record
+class Reads:
+    """What statistics read of a bank whatever the data: each array once, so that programs see what is the same.
+
+    Attributes
+    ----------
+    arrays : tuple of arrays
+    tree : PyTreeDef
+        Of one read for each statistic (None where it reads nothing), and of the bank (None where no method asks).
+    places : tuple of int
+        Place among ``arrays`` of each leaf of the tree.
+    """
+
+    arrays: Any
+    tree: Any = static()
+    places: tuple[int, ...] = static()
+
+    @classmethod
+    def of(cls, shared: Sequence[Any], bank: Bank | None) -> Reads:
+        """Keep every array once."""
+        leaves, tree = jax.tree.flatten((tuple(shared), bank))
+        arrays, places = distinct(leaves)
+        return cls(tuple(arrays), tree, tuple(places))
+
+    def given(self) -> tuple[tuple[Any, ...], Bank | None]:
+        """Return what each statistic reads, and the bank."""
+        return jax.tree.unflatten(self.tree, [self.arrays[place] for place in self.places])
 
 
 def batch_evidence(
@@ -103,8 +128,8 @@ def batch_evidence(
     sample : Sample
         Arrays (R, n, ...).
     shared : sequence
-        :func:`reads_of_bank` for every statistic that reads a bank, None for others. The last row of the bank
-        is all ones.
+        :meth:`~jaxci.statistics.base.Statistic.shared` of every statistic that reads a bank, None for others. The last
+        row of the bank is all ones.
     ranks : sequence
         :meth:`Wanted.ranks_of` for every statistic.
     bank : Bank or None

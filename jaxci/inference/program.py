@@ -174,7 +174,7 @@ class Program:
         return jnp.stack([function(whole) for function in self.functions()])
 
 
-def _distinct(things: Sequence[Any]) -> tuple[list[Any], list[int]]:
+def distinct(things: Sequence[Any]) -> tuple[list[Any], list[int]]:
     """Return each object once, and the place of every one of ``things`` among them."""
     places: dict[int, int] = {}
     found: list[Any] = []
@@ -254,8 +254,8 @@ def of_units(
     statistics: Sequence[Statistic], prepared: Sequence[tuple[Any, Rows]], layout: Layout, capacity: int
 ) -> Program:
     """Return the program over the rows or clusters of one data set."""
-    sources, source_at = _distinct([data for data, _ in prepared])
-    orders, order_at = _distinct([rows for _, rows in prepared])
+    sources, source_at = distinct([data for data, _ in prepared])
+    orders, order_at = distinct([rows for _, rows in prepared])
     linear = {at for statistic, at in zip(statistics, source_at, strict=True) if isinstance(statistic, LinearStatistic)}
     multiplicity = np.zeros(capacity)
     multiplicity[: layout.n_units] = 1.0
@@ -276,7 +276,7 @@ def of_units(
 
 def of_batch(statistics: Sequence[Statistic], sample: Sample) -> Program:
     """Return the program over independent rows of traced data: ``jax.vmap`` of it serves a batch of data sets."""
-    sources, source_at = _distinct([statistic.prepare(sample) for statistic in statistics])
+    sources, source_at = distinct([statistic.prepare(sample) for statistic in statistics])
     return Program(
         statistics=tuple(statistics),
         sources=tuple(sources),

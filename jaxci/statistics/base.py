@@ -233,7 +233,7 @@ class LinearStatistic(Statistic):
 
     @abc.abstractmethod
     def core(self, prepared: Any, sums: jax.Array) -> jax.Array:
-        """Return the core of the statistic (:meth:`scaling`) from ``sums`` (k,)."""
+        """Return the core (...) of the statistic (:meth:`scaling`) from ``sums`` (k, ...), one or many of each."""
 
     def from_sums(self, prepared: Any, sums: jax.Array) -> jax.Array:
         """Return the statistic from ``sums`` (k,)."""
@@ -306,7 +306,7 @@ def cores(statistics: Sequence[LinearStatistic], prepared: Any, sums: jax.Array)
     known = prepared.without_rows()
     if all(isinstance(statistic, TableStatistic) for statistic in statistics):
         return list(in_blocks(lambda part: tuple(s.core(known, part) for s in statistics), sums))
-    return [jax.vmap(functools.partial(statistic.core, known), in_axes=1)(sums) for statistic in statistics]
+    return [statistic.core(known, sums) for statistic in statistics]
 
 
 def is_proportion(statistic: Statistic) -> bool:

@@ -148,7 +148,7 @@ class CalibrationError(MomentStatistic):
 
     def core(self, prepared: Features, sums: jax.Array) -> jax.Array:
         """Return the error from the sums (1 + n_bins,) of weights and of gaps by bin."""
-        return jnp.sum(jnp.abs(sums[1:])) / sums[0]
+        return jnp.sum(jnp.abs(sums[1:]), axis=0) / sums[0]
 
 
 METRICS: dict[str, Statistic] = {

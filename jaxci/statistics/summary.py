@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record
-from jaxci.resampling.kernels import RankPicks, in_batches, rank_picks
+from jaxci.resampling.kernels import RankPicks, rank_picks
 from jaxci.statistics.base import MomentStatistic, Sample, Scaling, Statistic, namespace, square_root
 from jaxci.statistics.cumulative import cumulative_sum, gather, sorting_order
 from jaxci.statistics.sums import Bank, Features
@@ -204,11 +204,10 @@ class OrderStatistic(Statistic):
         order = sorting_order(values)
         return Ordered(values if order is None else values[order], order)
 
-    def coefficients(self, weights_sorted: jax.Array) -> jax.Array:
-        """Return the coefficient (n,) of every sorted value from the weights (n,) in that order."""
-        cumulative = 1.0 * cumulative_sum(weights_sorted)
+    def coefficients(self, cumulative: jax.Array) -> jax.Array:
+        """Return the coefficient (n, ...) of every sorted value from the cumulative weights (n, ...) in that order."""
         total = cumulative[-1]
-        steps = jnp.diff(self.profile(cumulative, total), prepend=0.0)
+        steps = jnp.diff(self.profile(cumulative, total), axis=0, prepend=0.0)
         return jnp.where(total > 0, steps, jnp.nan)
 
     def value(self, prepared: Ordered, weights: jax.Array) -> jax.Array:
@@ -216,7 +215,8 @@ class OrderStatistic(Statistic):
         in_order = weights if prepared.order is None else gather(weights, prepared.order)
         middle = prepared.values[len(prepared.values) // 2]
         apart = prepared.values - middle
-        return self.mass * middle + jnp.dot(self.coefficients(in_order), apart, precision=jax.lax.Precision.HIGHEST)
+        coefficients = self.coefficients(1.0 * cumulative_sum(in_order))
+        return self.mass * middle + jnp.dot(coefficients, apart, precision=jax.lax.Precision.HIGHEST)
 
     def sort_keys(self, sample: Sample) -> np.ndarray:
         """Return the values (n,)."""
@@ -236,11 +236,11 @@ class OrderStatistic(Statistic):
     def shared(self, bank: Bank) -> jax.Array | tuple[RankPicks, ...]:
         """Return how sorted values enter: rows are exchangeable, so sorted ones serve.
 
-        The places (B,) of those that a quantile of a resample lies between, or coefficients (B, n) of all.
+        The places (B,) of those that a quantile of a resample lies between, or coefficients (n, B) of all.
         """
         if self.quantiles and bank.counts:
             return tuple(rank_picks(bank.cumulative, q) for _, q in self.quantiles)
-        return in_batches(self.coefficients, bank.rows, max(1, 2**17 // bank.rows.shape[1]))
+        return self.coefficients(bank.cumulative[1:])
 
     def replicates(self, prepared: Ordered, shared: jax.Array | tuple[RankPicks, ...]) -> jax.Array:
         """Return the core (B,) from the scaled sorted values."""
@@ -248,15 +248,16 @@ class OrderStatistic(Statistic):
         apart = (prepared.values - middle) / self.scaling(prepared).scale
         if isinstance(shared, tuple):
             apart = apart.astype(shared[0].fraction.dtype)
-            return sum(factor * picks.of(apart) for (factor, _), picks in zip(self.quantiles, shared, strict=True))
-        return jnp.matmul(shared, apart.astype(shared.dtype), precision=jax.lax.Precision.HIGHEST)
+            terms = (factor * picks.of(apart) for (factor, _), picks in zip(self.quantiles, shared, strict=True))
+            return sum(terms, jnp.zeros((), apart.dtype))
+        return jnp.matmul(apart.astype(shared.dtype), shared, precision=jax.lax.Precision.HIGHEST)
 
     def left_out(self, values: Any) -> tuple[Any, Any]:
         """Return distinct leave-one-out values (..., m) of sorted ``values`` (..., n), with multiplicities (m,)."""
         n = values.shape[-1]
-        coefficients = namespace(values).asarray(jax.vmap(self.coefficients)(1.0 - jnp.eye(n)))
+        coefficients = namespace(values).asarray(self.coefficients(jnp.cumsum(1.0 - jnp.eye(n), axis=0)))
         middle = values[..., n // 2 : n // 2 + 1]
-        return (values - middle) @ coefficients.T + self.mass * middle, np.ones(n)
+        return (values - middle) @ coefficients + self.mass * middle, np.ones(n)
 
 
 def quantile_profile(q: float | jax.Array, cumulative: jax.Array, total: jax.Array) -> jax.Array:
