@@ -44,6 +44,7 @@ class ABC(Method):
     """
 
     name = "abc"
+    of_differences = True
     needs = frozenset({"curvature"})
 
     def refusal(self, statistic: Statistic) -> str | None:

@@ -146,7 +146,8 @@ class Method(Named, abc.ABC):
     """An interval method: a frozen :func:`~jaxci.records.record`.
 
     Class attributes: ``name`` (the word users type), ``assumes_iid`` (refuses clusters, strata and
-    weights), ``leaves_range`` (bounds may fall outside the estimand's range and are then clipped).
+    weights), ``leaves_range`` (bounds may fall outside the estimand's range and are then clipped),
+    ``of_differences`` (it also serves the difference of a statistic between two models, with a p-value).
 
     The work is in three parts. :meth:`critical` is host code that knows the sample size and the level but no data;
     :meth:`bounds` is array code, on NumPy arrays or traced by JAX, for stacks of data sets; :meth:`remarks` is host
@@ -155,6 +156,7 @@ class Method(Named, abc.ABC):
 
     assumes_iid: ClassVar[bool] = False
     leaves_range: ClassVar[bool] = False
+    of_differences: ClassVar[bool] = False
 
     @property
     @abc.abstractmethod

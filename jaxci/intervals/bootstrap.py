@@ -68,6 +68,7 @@ class BootstrapMethod(Method):
     """A method that reads replicates; it serves every statistic."""
 
     needs = frozenset({"replicates"})
+    of_differences = True
 
     def refusal(self, statistic: Statistic) -> str | None:
         """Return None: any statistic can be resampled."""

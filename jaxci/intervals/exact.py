@@ -27,6 +27,7 @@ class Exact(Method):
     """
 
     name = "exact"
+    of_differences = True
     assumes_iid = True
 
     endpoints: str = static(default="percentile")

@@ -199,6 +199,7 @@ class Z(Method):
     sigma: Any = None
 
     name = "z"
+    of_differences = True
     needs = frozenset({"values"})
     assumes_iid = True
     leaves_range = True
@@ -232,6 +233,7 @@ class T(Method):
     """Student interval of a mean; see :func:`t_interval`."""
 
     name = "t"
+    of_differences = True
     needs = frozenset({"values"})
     assumes_iid = True
     leaves_range = True
@@ -316,6 +318,7 @@ class Delta(Method):
     scale: str = static(default="natural")
 
     name = "delta"
+    of_differences = True
     needs = frozenset({"standard_error"})
     leaves_range = True
 

@@ -60,15 +60,14 @@ _ALL: tuple[type[Method], ...] = (
     Betting,
 )
 METHODS: dict[str, type[Method]] = {cls.name: cls for cls in _ALL}
-"""Interval methods of one statistic."""
-DIFFERENCES: dict[str, type[Method]] = {
-    cls.name: cls
-    for cls in (
-        *(Newcombe, DeLongDifference, T, Z, Delta, Exact, ABC),
-        *(Percentile, Basic, Normal, BC, BCa, Studentized),
-    )
-}
-"""Methods of the difference of one statistic between two models."""
+"""Interval methods of one statistic; some serve differences of two models too."""
+DIFFERENCES: dict[str, type[Method]] = {cls.name: cls for cls in (Newcombe, DeLongDifference)}
+"""Methods of the difference of one statistic between two models alone."""
+
+
+def difference_methods() -> dict[str, type[Method]]:
+    """Return all methods that serve the difference of one statistic between two models, by name."""
+    return DIFFERENCES | {name: cls for name, cls in METHODS.items() if cls.of_differences and name not in DIFFERENCES}
 
 
 def check_known(method: str, options: Mapping[str, Any], known: Collection[str] = ()) -> None:
@@ -94,10 +93,10 @@ def method_by_name(name: Any, options: Mapping[str, Any] | None = None) -> Metho
 
 def difference_by_name(name: Any, options: Mapping[str, Any] | None = None) -> Method:
     """Return the method of a difference called ``name``, or ``name`` itself; see :func:`method_by_name`."""
-    if isinstance(name, Method) and type(name) is not DIFFERENCES.get(name.name):
-        known = ", ".join(DIFFERENCES)
-        raise ValueError(f"method must be one for a difference of two models: {known}; got {name!r}")
-    return _chosen(name, options or {}, DIFFERENCES)
+    known = difference_methods()
+    if isinstance(name, Method) and type(name) is not known.get(name.name):
+        raise ValueError(f"method must be one for a difference of two models: {', '.join(known)}; got {name!r}")
+    return _chosen(name, options or {}, known)
 
 
 def _chosen(name: Any, options: Mapping[str, Any], family: Mapping[str, type[Method]]) -> Method:
@@ -110,5 +109,5 @@ def _chosen(name: Any, options: Mapping[str, Any], family: Mapping[str, type[Met
 
 def applicable_methods(statistic: Statistic) -> list[str]:
     """Return the names of the methods that serve ``statistic``, in the order of the documentation."""
-    family = DIFFERENCES if isinstance(statistic, Paired) else METHODS
+    family = difference_methods() if isinstance(statistic, Paired) else METHODS
     return [name for name, cls in family.items() if cls().refusal(statistic) is None]

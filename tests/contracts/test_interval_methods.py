@@ -44,7 +44,7 @@ OTHERS = (
     METHODS["semiparametric"](outside="transform", highest=1.0),
 )
 """Methods whose settings take another way through their text."""
-OF_TWO = [cls() for cls in DIFFERENCES.values() if cls not in METHODS.values()]
+OF_TWO = [cls() for cls in DIFFERENCES.values()]
 """Methods for a difference of two models alone."""
 WALKED = [*(cls() for cls in METHODS.values()), *OTHERS, *OF_TWO]
 

@@ -30,8 +30,8 @@ def design(tmp_path, **changes):
 
     laws = {"beta": Parametric("beta", {"a": 8, "b": 2}), "table": Cells(np.array([[0.5, 0.1], [0.1, 0.3]]))}
     arguments = {"n_replications": 60, "n_resamples": 79, "n_groups": 6, "seed": 1}
-    statistics, methods = ["mean", "trimmed_mean", "std", "f1"], ["t", "percentile", "bca"]
-    return Study(laws, statistics, methods, [12], **(arguments | changes))
+    arguments |= {"statistics": ["mean", "trimmed_mean", "std", "f1"], "methods": ["t", "percentile", "bca"]}
+    return Study(laws, sample_sizes=[12], **(arguments | changes))
 
 
 def start(folder, count=1, index=0, port=0, devices=1):
@@ -53,13 +53,13 @@ def free_port():
         return s.getsockname()[1]
 
 
-@pytest.fixture(scope="module")
-def reference(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("one") / "study"
-    study = design(folder)
-    study.save(folder.with_suffix(".toml"))
-    assert finish(start(folder)) == ["2", "1"]
-    return study.results(folder).columns
+FEW = {"statistics": ["mean", "f1"], "methods": ["t", "percentile"]}
+"""What is judged where a slow test judges more."""
+
+
+def reference(tmp_path, **changes):
+    """Table of one process and one device: this one's."""
+    return design(tmp_path, **changes).run(tmp_path / "reference").columns
 
 
 def same_tables(found, expected):
@@ -73,22 +73,22 @@ def same_tables(found, expected):
 
 
 @pytest.mark.slow
-def test_replications_on_three_simulated_devices(tmp_path, reference):
+def test_replications_on_three_simulated_devices(tmp_path):
     study = design(tmp_path)
     study.save(tmp_path / "study.toml")
     assert finish(start(tmp_path / "study", devices=3)) == ["2", "3"]
-    same_tables(study.results(tmp_path / "study").columns, reference)
+    same_tables(study.results(tmp_path / "study").columns, reference(tmp_path))
 
 
-@pytest.mark.parametrize("count", [2, pytest.param(3, marks=pytest.mark.slow)])
-def test_several_processes(tmp_path, reference, count):
-    study = design(tmp_path)
+@pytest.mark.parametrize(("count", "changes"), [(2, FEW), pytest.param(3, {}, marks=pytest.mark.slow)])
+def test_several_processes(tmp_path, count, changes):
+    study = design(tmp_path, **changes)
     study.save(tmp_path / "study.toml")
     port = free_port()
     processes = [start(tmp_path / "study", count, i, port) for i in range(count)]
     for process in processes:
         assert finish(process) == ["2", "1"]
-    same_tables(study.results(tmp_path / "study").columns, reference)
+    same_tables(study.results(tmp_path / "study").columns, reference(tmp_path, **changes))
     assert not list((tmp_path / "study" / "parts").iterdir())
 
 
@@ -111,7 +111,7 @@ def test_a_study_of_learners_over_devices_and_processes(tmp_path):
 
 
 def test_killed_at_any_moment_and_run_again(tmp_path):
-    study = design(tmp_path, n_replications=3_000, n_resamples=999, n_groups=60)
+    study = design(tmp_path, n_replications=3_000, n_resamples=999, n_groups=60, **FEW)
     whole = study.run(tmp_path / "whole").columns
     study.save(tmp_path / "study.toml")
     process = start(tmp_path / "study")
