@@ -28,7 +28,7 @@ from jaxci.resampling.kernels import sorted_rows
 from jaxci.resampling.laws import BinomialLaw, BootstrapDistribution, Drawn, Root
 from jaxci.statistics.base import MomentStatistic, Sample, Statistic, TableStatistic, has_fixed_trials, namespace
 from jaxci.statistics.ranking import placement_variances
-from jaxci.statistics.summary import MeanStatistic, OrderStatistic, QuantileStatistic
+from jaxci.statistics.summary import MeanStatistic, OrderStatistic, QuantileStatistic, SecondMoment
 from jaxci.statistics.sums import Bank
 
 NOISE = 1e-6
@@ -210,7 +210,9 @@ def _evidence(
 
 
 def _values(statistic: Statistic, sample: Sample, programs: Program, number: int) -> Any:
-    """Averaged values of rows, or the sorted values (R, n) of an order statistic; None for others."""
+    """Averaged values of rows, or the sorted ones (R, n) of an order statistic or a variance; None for others."""
+    if isinstance(statistic, SecondMoment):
+        return jnp.sort(sample.values, axis=-1)
     if isinstance(statistic, MeanStatistic):
         return jax.vmap(statistic.row_values)(sample).astype(np.float64)
     if isinstance(statistic, OrderStatistic):

@@ -13,7 +13,8 @@ from jaxci.intervals.parametric import Delta, T
 from jaxci.intervals.proportion import Wilson
 from jaxci.intervals.proportion_difference import Newcombe
 from jaxci.intervals.quantile import OrderStatistic, needs_rows, smallest_n
-from jaxci.statistics.base import MomentStatistic, RankedStatistic, Statistic, is_proportion
+from jaxci.intervals.spread import LEAST, Bonett
+from jaxci.statistics.base import MomentStatistic, RankedStatistic, Statistic, TableStatistic
 from jaxci.statistics.class_ranking import AveragePrecisionMulticlass
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
@@ -44,8 +45,10 @@ def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails)
     if not layout.plain:
         return _choose_dependent(statistic, layout, n_resamples)
     n = layout.n
-    if is_proportion(statistic):
-        return Choice(Wilson(), "a proportion of independent rows: Wilson keeps its level at every n")
+    if isinstance(statistic, TableStatistic) and statistic.is_proportion:
+        if statistic.share is None:
+            return Choice(Wilson(), "a proportion of independent rows: Wilson's score interval")
+        return Choice(Wilson(), f"increases with the proportion {statistic.share}: Wilson's score interval of that")
     if DeLongLogit().refusal(statistic) is None:
         return Choice(DeLongLogit(), "a ROC AUC of independent rows: DeLong on the logit scale stays in [0, 1]")
     if is_mean(statistic) and n < SMALL_MEAN:
@@ -55,6 +58,8 @@ def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails)
             Exact(endpoints="bca"),
             "a mean (or its root): BCa endpoints of the exact bootstrap distribution, free of Monte-Carlo error",
         )
+    if Bonett().refusal(statistic) is None and n >= LEAST:
+        return Choice(Bonett(), "a standard deviation or variance: Bonett's interval, by the kurtosis of the values")
     if OrderStatistic().refusal(statistic) is None:
         q = float(statistic.q)  # type: ignore[attr-defined]
         need = smallest_n(q, tails)

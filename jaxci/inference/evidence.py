@@ -26,10 +26,10 @@ from jaxci.resampling.exact_mean import mean_distribution
 from jaxci.resampling.exact_order import quantile_distribution
 from jaxci.resampling.laws import BinomialLaw, BootstrapDistribution, Drawn, Root
 from jaxci.special import deviation
-from jaxci.statistics.base import Sample, Statistic, has_fixed_trials, is_proportion
+from jaxci.statistics.base import Sample, Statistic, TableStatistic, has_fixed_trials, is_proportion
 from jaxci.statistics.custom import HostFunction, SampleFunction
 from jaxci.statistics.layout import Layout
-from jaxci.statistics.summary import MeanStatistic, OrderStatistic, QuantileStatistic, is_mean
+from jaxci.statistics.summary import MeanStatistic, OrderStatistic, QuantileStatistic, SecondMoment, is_mean
 
 PURPOSE_CHOICE = 5
 """Separates the draw of a randomized method from resamples."""
@@ -86,7 +86,10 @@ def _acceleration(entry: Entry, sample: Sample, layout: Layout) -> float:
 
 
 def _ordered_values(entry: Entry, sample: Sample) -> np.ndarray:
-    """Values, ascending, whose order statistics the statistic reads (n,)."""
+    """Values (n,), ascending, whose order statistics or variance the statistic is."""
+    if isinstance(entry.statistic, SecondMoment):
+        assert sample.values is not None
+        return np.sort(sample.values[: sample.n])
     assert isinstance(entry.statistic, OrderStatistic)
     return np.sort(entry.statistic.ordered_values(sample))
 
@@ -153,7 +156,7 @@ def count_trials(entries: Sequence[Entry], layout: Layout) -> None:
         for entry, (successes, nobs) in zip(group, found.tolist(), strict=True):
             entry.trials = Trials(successes, nobs)
             if nobs > 0 and math.isnan(entry.estimate):
-                entry.estimate = successes / nobs
+                entry.estimate = entry.statistic.of_share(successes / nobs)[0]  # type: ignore[attr-defined]
 
 
 def _table(prepared: Any, layout: Layout) -> np.ndarray:
@@ -191,7 +194,9 @@ def standard_error(entry: Entry, evidence: Evidence) -> float:
         if known is not None:
             return float(known.deviation[0])
     if evidence.count is not None and evidence.nobs[0]:
-        return math.sqrt(entry.estimate * (1 - entry.estimate) / float(evidence.nobs[0]))
+        assert isinstance(entry.statistic, TableStatistic)
+        share = float(evidence.count[0]) / float(evidence.nobs[0])
+        return entry.statistic.of_share(share)[1] * math.sqrt(share * (1 - share) / float(evidence.nobs[0]))
     if evidence.values is not None and is_mean(entry.statistic):
         return float(deviation(evidence.values[0], ddof=1)) / math.sqrt(evidence.values.shape[-1])
     return math.nan

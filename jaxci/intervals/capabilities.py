@@ -7,7 +7,7 @@ from typing import TypeGuard
 from jaxci.statistics.base import Statistic, has_fixed_trials, is_proportion
 from jaxci.statistics.paired import Paired, PairedTable
 from jaxci.statistics.ranking import RocAuc
-from jaxci.statistics.summary import MeanStatistic, QuantileStatistic, is_mean
+from jaxci.statistics.summary import MeanStatistic, QuantileStatistic, SecondMoment, is_mean
 
 __all__ = [
     "averages_rows",
@@ -20,6 +20,7 @@ __all__ = [
     "is_root",
     "is_share_difference",
     "is_whole_auc",
+    "power_of_variance",
     "quantile_order",
 ]
 
@@ -37,6 +38,11 @@ def is_root(statistic: Statistic) -> bool:
 def quantile_order(statistic: Statistic) -> float | None:
     """Return q if the statistic is the q-quantile of one value per row, else None."""
     return statistic.probability if isinstance(statistic, QuantileStatistic) else None
+
+
+def power_of_variance(statistic: Statistic) -> float | None:
+    """Return p if the statistic is the variance of one value per row to the power p, else None."""
+    return statistic.power if isinstance(statistic, SecondMoment) else None
 
 
 def is_binary_auc(statistic: Statistic) -> TypeGuard[RocAuc]:

@@ -18,7 +18,7 @@ from jaxci.intervals.base import Bounds, Evidence, Method, Tails, normal_steps, 
 from jaxci.intervals.capabilities import is_proportion
 from jaxci.records import record
 from jaxci.special import beta_slope, betainc, betaincc, betainccinv, betaincinv, expit, logit, loop, namespace
-from jaxci.statistics.base import Statistic
+from jaxci.statistics.base import Statistic, TableStatistic
 
 UNIT = (0.0, 1.0)
 
@@ -301,8 +301,10 @@ class ProportionMethod(Method):
         )
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
-        """Bounds from ``evidence.count`` and ``evidence.nobs``."""
-        return self.from_counts(evidence.count, evidence.nobs, tails)
+        """Bounds from ``evidence.count`` and ``evidence.nobs``, of what the statistic is for such proportions."""
+        found = self.from_counts(evidence.count, evidence.nobs, tails)
+        assert isinstance(evidence.statistic, TableStatistic)
+        return Bounds(*(evidence.statistic.of_share(end)[0] for end in found))
 
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
         """Say that the interval has no width."""

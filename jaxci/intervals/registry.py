@@ -8,7 +8,7 @@ from typing import Any
 
 from jaxci.checks import check_choice, check_options
 from jaxci.intervals.approximate import ABC
-from jaxci.intervals.auc import DeLong, DeLongLogit, HanleyMcNeil
+from jaxci.intervals.auc import DeLong, DeLongLogit, HanleyMcNeil, NewcombeAuc
 from jaxci.intervals.auc_difference import DeLongDifference
 from jaxci.intervals.base import Method
 from jaxci.intervals.bootstrap import BC, Basic, BCa, Normal, Percentile, Studentized
@@ -26,6 +26,7 @@ from jaxci.intervals.quantile import (
     OrderStatistic,
 )
 from jaxci.intervals.semiparametric import Semiparametric, SemiparametricResampled, SemiparametricTransformed
+from jaxci.intervals.spread import Bonett
 from jaxci.records import settings
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.paired import Paired
@@ -37,6 +38,8 @@ _ALL: tuple[type[Method], ...] = (
     DeLong,
     DeLongLogit,
     HanleyMcNeil,
+    NewcombeAuc,
+    Bonett,
     Delta,
     Percentile,
     Basic,

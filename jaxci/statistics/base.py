@@ -281,8 +281,20 @@ class TableStatistic(LinearStatistic):
 
     @property
     def is_proportion(self) -> bool:
-        """Whether the statistic is a proportion of independent rows: :meth:`successes` counts them."""
+        """Whether the statistic is a proportion of independent rows, which :meth:`successes` counts, or tells of one.
+
+        In the second case ``share`` names the proportion, and the statistic increases with it (:meth:`of_share`).
+        """
         return False
+
+    @property
+    def share(self) -> str | None:
+        """The proportion that the statistic is a function of; None where it is the proportion itself."""
+        return None
+
+    def of_share(self, share: Any) -> Any:
+        """Return the statistic where the proportion is ``share``, and its derivative."""
+        return share, 1.0
 
     @property
     def has_fixed_trials(self) -> bool:
@@ -290,10 +302,10 @@ class TableStatistic(LinearStatistic):
         return False
 
     def successes(self, table: jax.Array) -> tuple[jax.Array, jax.Array] | None:
-        """Return (successes, trials) of a proportion of independent rows; None if it is not one.
+        """Return (successes, trials) of a proportion of independent rows; None if there is none.
 
-        Trials of a precision, recall, specificity or NPV are the rows that the metric conditions on, so they
-        may be 0.
+        Trials of a precision, recall, specificity, NPV, Jaccard index or F1 are the rows that the metric conditions
+        on, so they may be 0.
         """
         return None
 
@@ -310,7 +322,7 @@ def cores(statistics: Sequence[LinearStatistic], prepared: Any, sums: jax.Array)
 
 
 def is_proportion(statistic: Statistic) -> bool:
-    """Whether the statistic is a proportion of independent rows."""
+    """Whether the statistic is a proportion of independent rows, or an increasing function of one."""
     return isinstance(statistic, TableStatistic) and statistic.is_proportion
 
 

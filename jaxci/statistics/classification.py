@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -148,7 +148,7 @@ class AveragedStatistic(ConfusionStatistic):
     scores_hits: ClassVar[bool] = True
     """Whether the numerator is TP, which an absent class lacks by definition."""
     proportions: ClassVar[tuple[str, ...]] = ()
-    """The averages under which the statistic is a proportion of rows."""
+    """The averages under which the statistic is a proportion of rows, or an increasing function of one."""
 
     average: str = static(default="binary")
     class_index: int = static(default=1)
@@ -172,7 +172,7 @@ class AveragedStatistic(ConfusionStatistic):
 
     @property
     def is_proportion(self) -> bool:
-        """Whether the statistic is a proportion of independent rows under its ``average``."""
+        """Whether the statistic is a proportion of independent rows, or tells of one, under its ``average``."""
         return self.average in self.proportions
 
     @property
@@ -197,6 +197,10 @@ class AveragedStatistic(ConfusionStatistic):
     @abc.abstractmethod
     def fraction(self, counts: OneVsRest) -> tuple[jax.Array, jax.Array]:
         """Return numerator and denominator of the ratio, shaped like the ``counts``."""
+
+    def counted(self, counts: OneVsRest) -> tuple[jax.Array, jax.Array]:
+        """Return successes and trials of every class: of the ratio itself unless a leaf names another ``share``."""
+        return self.fraction(counts)
 
     def check_classes(self, n_classes: int) -> None:
         """Raise where ``average`` and ``class_index`` do not fit ``n_classes``."""
@@ -226,7 +230,7 @@ class AveragedStatistic(ConfusionStatistic):
         if not self.is_proportion:
             return None
         if self.average in ("binary", "class"):
-            successes, trials = self.fraction(OneVsRest.of(table))
+            successes, trials = self.counted(OneVsRest.of(table))
             return successes[self.scored_class], trials[self.scored_class]
         return jnp.trace(table), total(table)
 
@@ -323,10 +327,24 @@ class F1(AveragedStatistic):
     """Harmonic mean of precision and recall, ``2 TP_k / (2 TP_k + FP_k + FN_k)``: the Dice index.
 
     Range [0, 1]; ``zero_division`` where the class is neither true nor predicted, an absent class
-    by ``absent_class``. Micro F1 is accuracy. Reference: ``sklearn.metrics.f1_score``.
+    by ``absent_class``. Micro F1 is accuracy; that of one class is ``2 J / (1 + J)``, J the Jaccard index, a
+    proportion of the rows that are of the class or taken for it. Reference: ``sklearn.metrics.f1_score``.
     """
 
-    proportions: ClassVar[tuple[str, ...]] = ("micro",)
+    proportions: ClassVar[tuple[str, ...]] = ("binary", "class", "micro")
+
+    @property
+    def share(self) -> str | None:
+        """The Jaccard index, for one class."""
+        return None if self.average == "micro" else "TP / (TP + FP + FN)"
+
+    def of_share(self, share: Any) -> Any:
+        """Return F1 for a Jaccard index, and its derivative."""
+        return (share, 1.0) if self.share is None else (2 * share / (1 + share), 2 / (1 + share) ** 2)
+
+    def counted(self, counts: OneVsRest) -> tuple[jax.Array, jax.Array]:
+        """Return TP and TP + FP + FN."""
+        return counts.hits, counts.true + counts.alarms
 
     def fraction(self, counts: OneVsRest) -> tuple[jax.Array, jax.Array]:
         """Return 2 TP and 2 TP + FP + FN."""
@@ -340,6 +358,8 @@ class Jaccard(AveragedStatistic):
     Range [0, 1]; ``zero_division`` where the class is neither true nor predicted, an absent class
     by ``absent_class``. Reference: ``sklearn.metrics.jaccard_score``.
     """
+
+    proportions: ClassVar[tuple[str, ...]] = ("binary", "class")
 
     def fraction(self, counts: OneVsRest) -> tuple[jax.Array, jax.Array]:
         """Return TP and TP + FP + FN."""

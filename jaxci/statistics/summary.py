@@ -105,7 +105,12 @@ class Mean(MeanStatistic):
 
 
 class SecondMoment(MomentStatistic):
-    """A function of the variance of the values: a leaf gives the ``core`` from that of the standardized ones."""
+    """A function of the variance of the values: a leaf gives the ``core`` from that of the standardized ones.
+
+    ``power`` is p where it is the variance to the power p, None where it is another function.
+    """
+
+    power: ClassVar[float | None] = None
 
     task = "values"
     inputs = ("values",)
@@ -137,6 +142,8 @@ class Variance(SecondMoment):
     A variance within rounding of 0 is 0.
     """
 
+    power = 1.0
+
     def scaling(self, prepared: Features) -> Scaling:
         """Return the unit of the variance."""
         return Scaling(0.0, prepared.constants[0] ** 2)
@@ -152,6 +159,8 @@ class Std(SecondMoment):
 
     Where it is 0 (constant values) its derivatives are given as 0.
     """
+
+    power = 0.5
 
     def scaling(self, prepared: Features) -> Scaling:
         """Return the unit of the values."""

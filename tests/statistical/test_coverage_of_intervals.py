@@ -1,6 +1,7 @@
 """Simulated coverage against theory, and against a plain NumPy simulation of the same design."""
 
 import dataclasses
+import warnings
 
 import jax
 import numpy as np
@@ -10,6 +11,7 @@ from scipy import stats
 import jaxci
 from jaxci.coverage import Cell, run_cell
 from jaxci.distributions import Parametric, Truth
+from jaxci.printing import JaxciWarning
 from jaxci.statistics import Mean, Median
 
 ZERO = Truth(0.0, 0.0, "known")
@@ -98,3 +100,44 @@ def test_two_good_models_are_compared_by_default_at_the_level_or_above(n, false_
             hits[metric] += low <= truth <= high
     for covered in hits.values():
         assert stats.binomtest(covered, replications, 0.95, alternative="less").pvalue > false_alarm
+
+
+GOOD = {"rare, .95, .995": (0.1, 0.95, 0.995), "rare, .6, .98": (0.05, 0.6, 0.98), "even, .98": (0.5, 0.98, 0.98)}
+"""Models by the prevalence of class 1, their sensitivity and their specificity."""
+
+
+@pytest.mark.false_alarm(1e-6)
+@pytest.mark.parametrize("n", [30, 100, 1000])
+@pytest.mark.parametrize("model", GOOD)
+def test_f1_and_jaccard_of_good_models_cover_by_default(model, n, false_alarm):
+    """Through the verb. Where a resample holds no error the percentile interval has no width: it covers .6 and less."""
+    prevalence, sensitivity, specificity = GOOD[model]
+    hits, alarms = prevalence * sensitivity, (1 - prevalence) * (1 - specificity)
+    jaccard = hits / (prevalence + alarms)
+    truths = {"jaccard": jaccard, "f1": 2 * jaccard / (1 + jaccard)}
+    replications, rng = 1_000, np.random.default_rng(n)
+    covered = dict.fromkeys(truths, 0)
+    for _ in range(replications):
+        y = np.zeros(n, int)
+        while not 0 < y.sum() < n:
+            y = (rng.random(n) < prevalence).astype(int)
+        p = np.where(y == 1, rng.random(n) < sensitivity, rng.random(n) > specificity).astype(int)
+        for metric, truth in truths.items():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", JaxciWarning)  # of rare classes
+                low, high = jaxci.interval(metric, y, p).confidence_interval
+            covered[metric] += low <= truth <= high
+    assert covered["f1"] == covered["jaccard"]  # one interval on two scales
+    assert stats.binomtest(covered["f1"], replications, 0.92, alternative="less").pvalue > false_alarm
+
+
+@pytest.mark.false_alarm(1e-6)
+@pytest.mark.parametrize("n", [10, 30, 100])
+@pytest.mark.parametrize(("law", "least"), [("norm", 0.94), ("expon", 0.87)])
+def test_standard_deviations_cover_by_default(law, least, n, false_alarm):
+    """Through the verb: 1,000 samples, the truth of both laws is 1; percentiles cover .74 of exponential ones at 10."""
+    replications, rng = 1_000, np.random.default_rng(n)
+    draw = {"norm": rng.normal, "expon": rng.exponential}[law]
+    ends = np.array([jaxci.interval("std", draw(size=n)).confidence_interval for _ in range(replications)])
+    covered = int(np.sum((ends[:, 0] <= 1) & (ends[:, 1] >= 1)))
+    assert stats.binomtest(covered, replications, least, alternative="less").pvalue > false_alarm

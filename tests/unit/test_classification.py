@@ -404,6 +404,8 @@ def test_successes_of_proportions():
         Precision(average="micro"): (12, 20),
         Recall(average="weighted"): (12, 20),
         F1(average="micro"): (12, 20),
+        F1(average="class", class_index=0): (5, 10),
+        Jaccard(average="class", class_index=2): (4, 11),
     }
     for statistic, pair in pairs.items():
         assert statistic.is_proportion
@@ -411,18 +413,23 @@ def test_successes_of_proportions():
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_a_proportion_is_its_successes_over_its_trials(name):
+def test_a_proportion_or_what_tells_of_one_is_known_from_successes_and_trials(name):
     statistic = METRICS[name]
     table = BINARY if statistic.task == "binary" else TERNARY
     pair = statistic.successes(jnp.asarray(table, jnp.float32))
     assert (pair is not None) == statistic.is_proportion
     if pair is not None:
-        assert float(pair[0]) / float(pair[1]) == pytest.approx(of_table(statistic, table), rel=1e-14)
+        share = float(pair[0]) / float(pair[1])
+        value, slope = statistic.of_share(share)
+        assert value == pytest.approx(of_table(statistic, table), rel=1e-14)
+        ends = [statistic.of_share(share + step)[0] for step in (-1e-6, 1e-6)]
+        assert slope == pytest.approx((ends[1] - ends[0]) / 2e-6, rel=1e-6)
+        assert (statistic.share is None) == (name != "f1")
 
 
 @pytest.mark.parametrize(
     "statistic",
-    [BalancedAccuracy(), F1(), Jaccard(average="micro"), Recall(average="macro")],
+    [BalancedAccuracy(), F1(average="macro"), Jaccard(average="micro"), FBeta(), Recall(average="macro")],
 )
 def test_means_and_ratios_are_no_proportions(statistic):
     assert not statistic.is_proportion

@@ -64,7 +64,7 @@ class TestEvaluate:
 
     def test_agrees_with_the_library(self, capsys, file, tmp_path):
         out_json, out_csv = tmp_path / "out.json", tmp_path / "out.csv"
-        arguments = ["evaluate", file, *self.ARGUMENTS, *QUICK, "--metrics", "accuracy,f1,roc_auc"]
+        arguments = ["evaluate", file, *self.ARGUMENTS, *QUICK, "--metrics", "accuracy,f1_macro,roc_auc"]
         code, out, err = run(capsys, *arguments, "--json", out_json, "--csv", out_csv)
         assert (code, err) == (0, "")
         columns = tables.read_columns(file, ["truth", "guess", "p"])
@@ -72,7 +72,7 @@ class TestEvaluate:
             columns["truth"],
             columns["guess"],
             columns["p"],
-            metrics=["accuracy", "f1", "roc_auc"],
+            metrics=["accuracy", "f1_macro", "roc_auc"],
             pos_label="yes",
             n_resamples=400,
             rng=1,

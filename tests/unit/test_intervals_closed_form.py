@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import optimize, stats
 
+import jaxci
 from jaxci.api.proportion import proportion_interval
 from jaxci.intervals import auc, auc_difference, concentration, parametric, proportion, proportion_difference
 from jaxci.intervals.base import Bounds, Evidence, Tails, tails
@@ -23,6 +24,8 @@ from jaxci.statistics import (
     Mean,
     RocAuc,
     RootMeanSquaredError,
+    Std,
+    Variance,
 )
 from jaxci.statistics.paired import paired_difference
 
@@ -299,7 +302,7 @@ def test_methods_are_ordered_nested_and_sided(method):
 def test_refusals():
     for cls in proportion.PROPORTION_METHODS:
         assert cls().refusal(ACCURACY) is None
-        assert "needs a proportion" in cls().refusal(F1())
+        assert "needs a proportion" in cls().refusal(F1(average="macro"))
     for method in (parametric.T(), parametric.Z()):
         assert method.refusal(MEAN) is None
         assert "plain mean" in method.refusal(F1())
@@ -390,7 +393,9 @@ def test_delta_scales_by_hand():
 
 
 def test_delta_at_the_end_of_the_range():
-    bounds, remarks = parametric.Delta(scale="logit").interval(Evidence(F1(), 1.0, 9, standard_error=0.0), TWO)
+    bounds, remarks = parametric.Delta(scale="logit").interval(
+        Evidence(F1(average="macro"), 1.0, 9, standard_error=0.0), TWO
+    )
     assert bounds == (1, 1)
     assert "clopper_pearson" in remarks[0]
     _, remarks = parametric.Delta().interval(Evidence(AUC, 1.0, 9, standard_error=0.0), TWO)
@@ -589,6 +594,73 @@ def test_degenerate_auc_has_width_and_a_remark(method, y, score):
     assert low < high
     if min(sum(y), len(y) - sum(y)) == 1 or method.name != "hanley_mcneil":
         assert "method='" in remarks[0]
+
+
+@pytest.mark.parametrize(("m", "n"), [(20, 30), (5, 95), (1, 4)])
+@pytest.mark.parametrize("area", [0.0, 0.3, 0.5, 0.87, 0.99, 1.0])
+def test_the_score_interval_of_an_auc_ends_where_its_test_rejects(area, m, n):
+    found = auc.AucEvidence(np.float64(area), m, n, np.nan, np.nan)
+    low, high = auc.NewcombeAuc().bounds(Evidence(AUC, area, m + n, auc=found), TWO, ())
+    both = (m + n) / 2 - 1
+
+    def excess(t):
+        pairs = t * (1 - t) * (1 + both * (1 - t) / (2 - t) + both * t / (1 + t)) / (m * n)
+        return (area - t) ** 2 - stats.norm.isf(0.025) ** 2 * pairs
+
+    assert low == (0 if area == 0 else pytest.approx(optimize.brentq(excess, 1e-12, area - 1e-9, xtol=1e-14)))
+    assert high == (1 if area == 1 else pytest.approx(optimize.brentq(excess, area + 1e-9, 1 - 1e-12, xtol=1e-14)))
+    one = auc.NewcombeAuc().bounds(Evidence(AUC, area, m + n, auc=found), tails(0.975, "greater"), ())
+    assert one == (pytest.approx(low, abs=1e-12), 1)
+
+
+def bonett_by_loops(x, z):
+    n = len(x)
+    inner = stats.trim_mean(x, 1 / (2 * math.sqrt(n - 4)))
+    fourth, squares = sum((v - inner) ** 4 for v in x), sum((v - np.mean(x)) ** 2 for v in x)
+    kurtosis, c = n * fourth / squares**2, n / (n - z)
+    error = c * math.sqrt((kurtosis - (n - 3) / n) / (n - 1))
+    middle = math.log(c * np.var(x, ddof=1))
+    return np.exp([middle - z * error, middle + z * error])
+
+
+@pytest.mark.parametrize("n", [5, 6, 12, 40])
+@pytest.mark.parametrize("scale", [1.0, 1e-160, 1e150])
+def test_bonetts_interval_against_loops(n, scale):
+    x = np.random.default_rng(n).gamma(2, size=n)
+    expected = bonett_by_loops(x, stats.norm.isf(0.025))
+    for statistic, power in ((Variance(), 1), (Std(), 0.5)):
+        if power == 1 and scale != 1:
+            continue
+        row = jaxci.interval(statistic, 3 * scale + x * scale, method="bonett")
+        np.testing.assert_allclose(row.confidence_interval, scale * expected**power, rtol=1e-9)
+        assert row.estimate == pytest.approx(scale * np.var(x) ** power, rel=1e-9)
+
+
+def test_bonetts_interval_needs_values_that_vary():
+    with pytest.warns(JaxciWarning, match="the values do not vary, so the 'bonett' interval does not exist"):
+        row = jaxci.interval("std", np.full(9, 2.5), method="bonett")
+    assert np.isnan(row.confidence_interval).all()
+    with pytest.raises(ValueError, match="at least 5 numbers"):
+        jaxci.interval("std", [1.0, 2.0, 3.0, 5.0], method="bonett")
+    with pytest.raises(ValueError, match="needs a standard deviation or a variance; Mean is neither"):
+        jaxci.interval("mean", np.arange(9.0), method="bonett")
+
+
+def test_proportion_methods_give_f1_from_the_jaccard_index():
+    rng = np.random.default_rng(4)
+    y, p = rng.integers(0, 2, (2, 60))
+    hits, either = int(np.sum(y & p)), int(np.sum(y | p))
+    for method in ("wilson", "clopper_pearson", "jeffreys"):
+        ends = np.array(proportion_interval(hits, either, method=method).confidence_interval)
+        jaccard, f1 = (jaxci.interval(metric, y, p, method=method) for metric in ("jaccard", "f1"))
+        np.testing.assert_allclose(jaccard.confidence_interval, ends, rtol=1e-12)
+        np.testing.assert_allclose(f1.confidence_interval, 2 * ends / (1 + ends), rtol=1e-12)
+    share = hits / either
+    error = 2 / (1 + share) ** 2 * math.sqrt(share * (1 - share) / either)
+    assert f1.standard_error == pytest.approx(error, rel=1e-12)
+    delta = jaxci.interval("f1", y, p, method="delta")
+    assert f1.standard_error == pytest.approx(delta.standard_error, rel=1e-9)
+    assert (f1.estimate, f1.estimate) == (pytest.approx(delta.estimate), pytest.approx(2 * share / (1 + share)))
 
 
 def test_auc_evidence_refuses():

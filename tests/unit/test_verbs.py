@@ -66,8 +66,8 @@ def remarks(call: Any) -> tuple[Any, list[str]]:
 
 
 def test_attributes_of_an_interval():
-    result = interval("f1", Y, A)
-    assert result.statistic == "f1"
+    result = interval("f1_macro", Y, A)
+    assert result.statistic == "f1_macro"
     assert type(result.estimate) is float
     low, high = result.confidence_interval
     assert (result.confidence_interval.low, result.confidence_interval.high) == (low, high)
@@ -110,20 +110,20 @@ def test_results_are_frozen():
 
 
 def test_an_interval_prints_as_a_table():
-    text = str(interval("f1", Y, A))
+    text = str(interval("f1_macro", Y, A))
     lines = text.splitlines()
     assert lines[0].startswith("95% confidence interval")
     for word in ("metric", "estimate", "low", "high", "std. error", "method"):
         assert word in lines[1]
     row = lines[3]
-    result = interval("f1", Y, A)
-    assert row.split()[0] == "f1"
+    result = interval("f1_macro", Y, A)
+    assert row.split()[0] == "f1_macro"
     for number in (result.estimate, *result.confidence_interval, result.standard_error):
         assert f"{number:.4f}" in row
     assert "percentile" in row
     assert result.reason in text
-    assert "99%" in str(interval("f1", Y, A, confidence_level=0.99)).splitlines()[0]
-    assert "less" in str(interval("f1", Y, A, alternative="less")).splitlines()[0]
+    assert "99%" in str(interval("f1_macro", Y, A, confidence_level=0.99)).splitlines()[0]
+    assert "less" in str(interval("f1_macro", Y, A, alternative="less")).splitlines()[0]
 
 
 def test_a_table_prints_every_metric_with_reasons_and_warnings():
@@ -311,7 +311,7 @@ def test_per_class_metrics():
     for k, name in enumerate(names):
         assert table[f"recall[{name}]"].estimate == np.mean(A3[k == Y3] == k)
         assert table[f"recall[{name}]"].method == "wilson"
-        assert table[f"f1[{name}]"].method == "percentile"
+        assert table[f"f1[{name}]"].method == "wilson"
 
 
 def test_per_class_metrics_of_two_classes():
@@ -541,7 +541,7 @@ def test_rng_of_a_table_repeats_it():
 
 
 def test_none_differs_every_time_and_seeds_differ():
-    draws = [interval("f1", Y, A, rng=rng).bootstrap_distribution for rng in (None, None, 0, 1, 2**32, 2**32 + 1)]
+    draws = [interval("f1_macro", Y, A, rng=rng).bootstrap_distribution for rng in (None, None, 0, 1, 2**32, 2**32 + 1)]
     for i, a in enumerate(draws):
         for b in draws[:i]:
             assert not np.array_equal(a, b)
@@ -549,9 +549,9 @@ def test_none_differs_every_time_and_seeds_differ():
 
 def test_a_generator_is_advanced_and_reproducible():
     one, two = np.random.default_rng(5), np.random.default_rng(5)
-    first = [interval("f1", Y, A, rng=one).confidence_interval for _ in range(2)]
+    first = [interval("balanced_accuracy", Y, A, rng=one).confidence_interval for _ in range(2)]
     assert first[0] != first[1]
-    assert first == [interval("f1", Y, A, rng=two).confidence_interval for _ in range(2)]
+    assert first == [interval("balanced_accuracy", Y, A, rng=two).confidence_interval for _ in range(2)]
 
 
 def test_the_global_generator_of_numpy_is_left_alone():
@@ -737,11 +737,13 @@ LONG = np.random.default_rng(3).gamma(2.0, size=400)
         ("median_absolute_error", (TARGET, CLOSE), "order_statistic", "order statistics"),
         ("iqr", (X,), "percentile", "percentile"),
         ("trimmed_mean", (X,), "percentile", "percentile"),
-        ("std", (X,), "percentile", "percentile"),
+        ("std", (X,), "bonett", "kurtosis"),
+        ("var", (X[:4],), "percentile", "percentile"),
         ("f1_macro", (Y3, A3), "percentile", "averaged"),
         ("roc_auc_ovr", (Y3, SCORE3), "percentile", "averaged"),
         ("average_precision_macro", (Y3, SCORE3), "basic", "macro"),
-        ("f1", (Y, A), "percentile", "percentile"),
+        ("f1", (Y, A), "wilson", "the proportion TP / (TP + FP + FN)"),
+        ("balanced_accuracy", (Y, A), "percentile", "percentile"),
         ("r2", (TARGET, CLOSE), "percentile", "percentile"),
     ],
 )
