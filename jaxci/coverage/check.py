@@ -31,7 +31,7 @@ from jaxci.printing import IntervalResult, Printable, number
 from jaxci.records import Named
 from jaxci.statistics.base import Sample, Statistic, has_fixed_trials
 
-QUICK = frozenset({"replicates", "acceleration", "values", "count", "nobs", "standard_error", "auc"})
+QUICK = frozenset({"replicates", "acceleration", "values", "shares", "count", "nobs", "standard_error", "auc"})
 """What a method reads that is quick to simulate."""
 SHORTFALL = 0.01
 """A method whose coverage is further below its level than this is not recommended."""

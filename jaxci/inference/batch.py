@@ -183,6 +183,9 @@ def _evidence(
         parts["uniform"] = uniform
     if isinstance(statistic, TableStatistic) and want.needs & {"count", "nobs", "law"}:
         parts["count"], parts["nobs"] = _trials(statistic, programs, number)
+    if isinstance(statistic, TableStatistic) and "shares" in want.needs:
+        found = jax.vmap(lambda program: statistic.shares(_table(program, number)))(programs)
+        parts["shares"] = jax.tree.map(lambda x: x.astype(float), found)
     if "auc" in want.needs:
         parts["auc"] = AucEvidence(*jax.vmap(placement_variances)(_prepared(programs, number)))
     if "curvature" in want.needs:
@@ -243,11 +246,12 @@ def _left_out_acceleration(statistic: Statistic, values: Any, programs: Program,
 
 
 def _trials(statistic: TableStatistic, programs: Program, number: int) -> Any:
-    def one(program: Program) -> Any:
-        prepared = _prepared(program, number)
-        return statistic.successes(prepared.without_rows().table(prepared.sums(program.multiplicity)))
+    return jax.vmap(lambda program: statistic.successes(_table(program, number)))(programs)
 
-    return jax.vmap(one)(programs)
+
+def _table(program: Program, number: int) -> Any:
+    prepared = _prepared(program, number)
+    return prepared.without_rows().table(prepared.sums(program.multiplicity))
 
 
 def _law(statistic: Statistic, values: Any, parts: dict[str, Any]) -> BootstrapDistribution:

@@ -8,7 +8,9 @@ from jaxci.intervals.auc import DeLongLogit
 from jaxci.intervals.auc_difference import DeLongDifference
 from jaxci.intervals.base import Method, Tails
 from jaxci.intervals.bootstrap import Basic, Percentile
+from jaxci.intervals.capabilities import averages_proportions
 from jaxci.intervals.exact import Exact
+from jaxci.intervals.mover import SquareAndAdd
 from jaxci.intervals.parametric import Delta, T
 from jaxci.intervals.proportion import Wilson
 from jaxci.intervals.proportion_difference import Newcombe
@@ -26,6 +28,9 @@ MOST_DRAWS = 4e9
 SMALL_MEAN = 50
 """Below so many observations a mean gets the t interval."""
 
+FEW_CLASSES = 5
+"""Up to so many classes Wilson's intervals of their proportions, joined, cover more than the percentile bootstrap."""
+
 
 class Choice(NamedTuple):
     """A method with the reason it was chosen."""
@@ -38,8 +43,8 @@ def _scale(statistic: Statistic) -> str:
     return {(0.0, 1.0): "logit", (-1.0, 1.0): "fisher"}.get(statistic.bounds, "natural")
 
 
-def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails) -> Choice:
-    """Choose the interval method for ``statistic`` from the data's layout and size."""
+def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, n_classes: int) -> Choice:
+    """Choose the interval method for ``statistic`` from the data's layout and size, and the number of classes."""
     if isinstance(statistic, Paired):
         return _choose_difference(statistic, layout)
     if not layout.plain:
@@ -49,6 +54,8 @@ def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails)
         if statistic.share is None:
             return Choice(Wilson(), "a proportion of independent rows: Wilson's score interval")
         return Choice(Wilson(), f"increases with the proportion {statistic.share}: Wilson's score interval of that")
+    if averages_proportions(statistic) and n_classes <= FEW_CLASSES:
+        return Choice(SquareAndAdd(), f"a mean of proportions of at most {FEW_CLASSES} classes: Wilson's, joined")
     if DeLongLogit().refusal(statistic) is None:
         return Choice(DeLongLogit(), "a ROC AUC of independent rows: DeLong on the logit scale stays in [0, 1]")
     if is_mean(statistic) and n < SMALL_MEAN:

@@ -135,7 +135,9 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
     if request.method == "auto":
         check_known("auto", request.options)
         if settings.plain:
-            entry.method, entry.reason = choose(statistic, layout, settings.n_resamples, settings.tails)
+            entry.method, entry.reason = choose(
+                statistic, layout, settings.n_resamples, settings.tails, sample.n_classes
+            )
         else:
             entry.method, entry.reason = Percentile(), f"asked for {settings.resampling} resampling"
         if not isinstance(statistic, Paired):

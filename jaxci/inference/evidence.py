@@ -106,6 +106,9 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
     if "uniform" in needs:
         key = jax.random.fold_in(rng.key, PURPOSE_CHOICE)
         parts["uniform"] = np.array([float(jax.random.uniform(key, dtype=jnp.float64))])
+    if isinstance(statistic, TableStatistic) and "shares" in needs:
+        found = _shares(statistic, _table(entry.prepared, layout))
+        parts["shares"] = jax.tree.map(lambda x: np.asarray(x, float)[None], found)
     if "law" in needs:
         parts["law"] = jax.tree.map(lambda x: np.asarray(x)[None], _law(entry, sample, trials))
     if "auc" in needs:
@@ -142,6 +145,11 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
 @jax.jit
 def _successes(statistics: Sequence[Any], table: jax.Array) -> jax.Array:
     return jnp.stack([jnp.stack(statistic.successes(table)) for statistic in statistics])
+
+
+@jax.jit
+def _shares(statistic: Any, table: jax.Array) -> Any:
+    return statistic.shares(table)
 
 
 def count_trials(entries: Sequence[Entry], layout: Layout) -> None:
@@ -193,6 +201,8 @@ def standard_error(entry: Entry, evidence: Evidence) -> float:
     for known in (evidence.distribution, evidence.law):
         if known is not None:
             return float(known.deviation[0])
+    if evidence.shares is not None:
+        return float(evidence.shares.standard_error[0])
     if evidence.count is not None and evidence.nobs[0]:
         assert isinstance(entry.statistic, TableStatistic)
         share = float(evidence.count[0]) / float(evidence.nobs[0])

@@ -123,6 +123,7 @@ class Evidence:
     n: int = static()
     count: Any = None
     nobs: Any = None
+    shares: Any = None
     values: Any = None
     standard_error: Any = None
     acceleration: Any = None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TypeGuard
 
-from jaxci.statistics.base import Statistic, has_fixed_trials, is_proportion
+from jaxci.statistics.base import Statistic, TableStatistic, has_fixed_trials, is_proportion
 from jaxci.statistics.paired import Paired, PairedTable
 from jaxci.statistics.ranking import RocAuc
 from jaxci.statistics.summary import MeanStatistic, QuantileStatistic, SecondMoment, is_mean
 
 __all__ = [
+    "averages_proportions",
     "averages_rows",
     "has_exact_law",
     "has_fixed_trials",
@@ -23,6 +24,11 @@ __all__ = [
     "power_of_variance",
     "quantile_order",
 ]
+
+
+def averages_proportions(statistic: Statistic) -> bool:
+    """Whether the statistic is a mean of independent proportions."""
+    return isinstance(statistic, TableStatistic) and statistic.averages_proportions
 
 
 def averages_rows(statistic: Statistic) -> TypeGuard[MeanStatistic]:

@@ -14,6 +14,7 @@ from jaxci.intervals.base import Method
 from jaxci.intervals.bootstrap import BC, Basic, BCa, Normal, Percentile, Studentized
 from jaxci.intervals.concentration import Betting, EmpiricalBernstein, Hoeffding
 from jaxci.intervals.exact import Exact
+from jaxci.intervals.mover import SquareAndAdd
 from jaxci.intervals.parametric import Delta, T, Z
 from jaxci.intervals.proportion import PROPORTION_METHODS
 from jaxci.intervals.proportion_difference import Newcombe
@@ -39,6 +40,7 @@ _ALL: tuple[type[Method], ...] = (
     DeLongLogit,
     HanleyMcNeil,
     NewcombeAuc,
+    SquareAndAdd,
     Bonett,
     Delta,
     Percentile,

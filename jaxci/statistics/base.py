@@ -11,7 +11,7 @@ import abc
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -269,6 +269,22 @@ class MomentStatistic(LinearStatistic):
         return dataclasses.replace(bank, rows=None, cumulative=None)
 
 
+class Shares(NamedTuple):
+    """Independent proportions of K groups of rows and their weights in a mean, (K, ...) each."""
+
+    successes: Any
+    trials: Any
+    weights: Any
+
+    @property
+    def standard_error(self) -> Any:
+        """Standard error (...) of the mean, the groups along the last axis."""
+        xp = namespace(self.successes)
+        trials = xp.maximum(self.trials, 1)
+        share = self.successes / trials
+        return xp.sqrt(xp.sum(self.weights**2 * share * (1 - share) / trials, axis=-1))
+
+
 class TableStatistic(LinearStatistic):
     """A function of the counts of a finite table: one sum a cell.
 
@@ -299,6 +315,15 @@ class TableStatistic(LinearStatistic):
     @property
     def has_fixed_trials(self) -> bool:
         """Whether the trials of the proportion are all rows, so that a resample cannot change them."""
+        return False
+
+    def shares(self, table: jax.Array) -> Shares | None:
+        """Return the independent proportions of rows that the statistic is a mean of; None if it is none."""
+        return None
+
+    @property
+    def averages_proportions(self) -> bool:
+        """Whether the statistic is a mean of independent proportions: :meth:`shares` counts them."""
         return False
 
     def successes(self, table: jax.Array) -> tuple[jax.Array, jax.Array] | None:

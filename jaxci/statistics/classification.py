@@ -35,7 +35,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record, static
-from jaxci.statistics.base import Statistic
+from jaxci.statistics.base import Shares, Statistic
 from jaxci.statistics.confusion import (
     ConfusionStatistic,
     OneVsRest,
@@ -116,6 +116,17 @@ class BalancedAccuracy(ConfusionStatistic):
         """Range of the estimand."""
         return (-1.0, 1.0) if self.adjusted else (0.0, 1.0)
 
+    @property
+    def averages_proportions(self) -> bool:
+        """Whether it is the mean recall itself."""
+        return not self.adjusted
+
+    def shares(self, table: jax.Array) -> Shares | None:
+        """Return the recall of every class, whose rows are independent of those of the others."""
+        counts = OneVsRest.of(table)
+        counted = jnp.ones_like(counts.true) if self.absent_class == "zero" else 1.0 * (counts.true > 0)
+        return Shares(counts.hits, counts.true, counted / counted.sum(axis=0)) if self.averages_proportions else None
+
     def score(self, table: jax.Array) -> jax.Array:
         """Return the mean recall over the rows of ``table`` (K, K)."""
         counts = OneVsRest.of(table)
@@ -149,6 +160,8 @@ class AveragedStatistic(ConfusionStatistic):
     """Whether the numerator is TP, which an absent class lacks by definition."""
     proportions: ClassVar[tuple[str, ...]] = ()
     """The averages under which the statistic is a proportion of rows, or an increasing function of one."""
+    apart: ClassVar[bool] = False
+    """Whether the ratios of two classes are proportions of different rows."""
 
     average: str = static(default="binary")
     class_index: int = static(default=1)
@@ -211,19 +224,35 @@ class AveragedStatistic(ConfusionStatistic):
                 f"class_index must be from 0 to {n_classes - 1} ({n_classes} classes); got {self.class_index}"
             )
 
+    def scores(self, counts: OneVsRest) -> jax.Array:
+        """Return the score of every class (K, ...), NaN for one that is left out."""
+        scores = ratio(*self.fraction(counts), self.zero_division)
+        if self.absent_class == "zero" and self.scores_hits:
+            return jnp.where(counts.true > 0, scores, 0)
+        return jnp.where(counts.true > 0, scores, np.nan) if self.absent_class == "skip" else scores
+
     def score(self, table: jax.Array) -> jax.Array:
         """Return the averaged score of ``table`` (K, K)."""
         counts = OneVsRest.of(table)
         if self.average == "micro":
             return ratio(*self.fraction(counts.pooled()), self.zero_division)
-        scores = ratio(*self.fraction(counts), self.zero_division)
-        if self.absent_class == "zero" and self.scores_hits:
-            scores = jnp.where(counts.true > 0, scores, 0)
-        elif self.absent_class == "skip":
-            scores = jnp.where(counts.true > 0, scores, np.nan)
+        scores = self.scores(counts)
         if self.average in ("binary", "class"):
             return scores[self.scored_class]
         return mean_defined(scores, counts.true if self.average == "weighted" else jnp.ones_like(scores))
+
+    @property
+    def averages_proportions(self) -> bool:
+        """Whether it is the mean over classes of proportions of rows that no two classes share."""
+        return self.apart and self.average == "macro"
+
+    def shares(self, table: jax.Array) -> Shares | None:
+        """Return the proportion of every class."""
+        if not self.averages_proportions:
+            return None
+        counts = OneVsRest.of(table)
+        counted = 1.0 * ~jnp.isnan(self.scores(counts))
+        return Shares(*self.fraction(counts), counted / counted.sum(axis=0))
 
     def successes(self, table: jax.Array) -> tuple[jax.Array, jax.Array] | None:
         """Return (successes, trials) of a proportion of independent rows; None if it is not one."""
@@ -244,6 +273,7 @@ class Precision(AveragedStatistic):
     """
 
     proportions: ClassVar[tuple[str, ...]] = ("binary", "class", "micro")
+    apart: ClassVar[bool] = True
 
     def fraction(self, counts: OneVsRest) -> tuple[jax.Array, jax.Array]:
         """Return TP and TP + FP."""
@@ -259,6 +289,7 @@ class Recall(AveragedStatistic):
     """
 
     proportions: ClassVar[tuple[str, ...]] = ("binary", "class", "micro", "weighted")
+    apart: ClassVar[bool] = True
 
     def fraction(self, counts: OneVsRest) -> tuple[jax.Array, jax.Array]:
         """Return TP and TP + FN."""

@@ -24,7 +24,8 @@ from jaxci.records import settings
 from jaxci.resampling.exact_mean import mean_distributions
 from jaxci.resampling.exact_order import quantile_weights
 from jaxci.resampling.laws import BinomialLaw, Drawn, RankLaw, Root
-from jaxci.statistics import Accuracy, CohenKappa, Mean, Median, RocAuc, Std
+from jaxci.statistics import Accuracy, BalancedAccuracy, CohenKappa, Mean, Median, RocAuc, Std
+from jaxci.statistics.base import Shares
 from jaxci.statistics.paired import PairedGeneral, PairedTable, paired_difference
 
 N, B = 60, 499
@@ -110,6 +111,17 @@ def estimates():
     return {**dict.fromkeys(LAWS, mean), **own, "binomial": COUNTS / N}
 
 
+class SHARES:
+    """Recalls of two classes (R, 2), without a row and without an error among them, and their mean."""
+
+    of = Shares(
+        np.stack([COUNTS // 2, np.minimum(COUNTS, 9)], axis=1),
+        np.tile([float(N), 9.0], (R, 1)) * (np.arange(2 * R).reshape(R, 2) != 1),
+        np.where(np.arange(2 * R).reshape(R, 2) == 1, 0.0, 0.5) + (np.arange(2 * R).reshape(R, 2) == 0) / 2,
+    )
+    mean = np.sum(of.weights * of.successes / np.maximum(of.trials, 1), axis=1)
+
+
 OUTCOMES = PairedOutcomes(
     *np.array(
         [
@@ -154,7 +166,12 @@ def evidence_of(statistic, law):
         )
     ]
     auc = jax.tree.map(lambda *leaves: np.array(leaves, float), *areas, *extremes)
-    own = ((RocAuc, auc.auc), (PairedTable, share_difference()), (PairedGeneral, AREAS.difference))
+    own = (
+        (BalancedAccuracy, SHARES.mean),
+        (RocAuc, auc.auc),
+        (PairedTable, share_difference()),
+        (PairedGeneral, AREAS.difference),
+    )
     found = replicates()
     errors = np.where(rng.random(found.shape) < 0.02, 0.0, resamples().std(axis=-1) / np.sqrt(N))
     return Evidence(
@@ -163,6 +180,7 @@ def evidence_of(statistic, law):
         n=N,
         count=COUNTS,
         nobs=np.full(R, float(N)),
+        shares=SHARES.of,
         values=x,
         standard_error=error,
         acceleration=np.where(error > 0, skewness / (6 * np.sqrt(N)), np.nan),
@@ -205,7 +223,7 @@ LAWS = ("drawn", "drawn around", "drawn root", "pairs of ranks", "ranks", "grid"
 def statistic_of(method):
     """A statistic that the method serves."""
     pairs = (paired_difference(Accuracy()), paired_difference(RocAuc()))
-    every = (Median(), Accuracy(), RocAuc(), Std(), Mean(), CohenKappa(), *pairs)
+    every = (Median(), Accuracy(), RocAuc(), Std(), Mean(), CohenKappa(), BalancedAccuracy(), *pairs)
     return next(s for s in every if method.refusal(s) is None)
 
 

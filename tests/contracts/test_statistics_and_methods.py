@@ -224,11 +224,12 @@ QUANTILE_METHODS = [name for name, cls in METHODS.items() if issubclass(cls, Qua
 TYPICAL = {
     **dict.fromkeys(("z", "t"), ("values", "mean", {})),
     **dict.fromkeys(("hoeffding", "empirical_bernstein", "betting"), ("values", "mean", RANGE)),
-    **dict.fromkeys(("delong", "delong_logit", "hanley_mcneil"), ("binary", "roc_auc", {})),
+    **dict.fromkeys(("delong", "delong_logit", "hanley_mcneil", "newcombe"), ("binary", "roc_auc", {})),
     **dict.fromkeys(("exact", "order_statistic", *QUANTILE_METHODS), ("values", "median", {})),
     **dict.fromkeys(
-        ("delta", "percentile", "basic", "normal", "bc", "bca", "studentized", "abc"), ("values", "std", {})
+        ("bonett", "delta", "percentile", "basic", "normal", "bc", "bca", "studentized", "abc"), ("values", "std", {})
     ),
+    "square_and_add": ("binary", "balanced_accuracy", {}),
 }
 
 
@@ -238,6 +239,7 @@ def typical(method, **arguments):
     data = {
         "values": (1 / (1 + np.exp(-sample.values)) if method == UNIT else sample.values,),
         "accuracy": (sample.y_true, sample.y_pred),
+        "balanced_accuracy": (sample.y_true, sample.y_pred),
         "roc_auc": (sample.y_true, sample.y_score),
     }["values" if task == "values" else name]
     return jaxci.interval(name, *data, method=method, n_resamples=399, rng=1, **options, **arguments)

@@ -109,12 +109,12 @@ GOOD = {"rare, .95, .995": (0.1, 0.95, 0.995), "rare, .6, .98": (0.05, 0.6, 0.98
 @pytest.mark.false_alarm(1e-6)
 @pytest.mark.parametrize("n", [30, 100, 1000])
 @pytest.mark.parametrize("model", GOOD)
-def test_f1_and_jaccard_of_good_models_cover_by_default(model, n, false_alarm):
-    """Through the verb. Where a resample holds no error the percentile interval has no width: it covers .6 and less."""
+def test_metrics_of_good_models_cover_by_default(model, n, false_alarm):
+    """Through the verb. No resample holds an error that the data have not: percentile intervals cover .25 to .7."""
     prevalence, sensitivity, specificity = GOOD[model]
     hits, alarms = prevalence * sensitivity, (1 - prevalence) * (1 - specificity)
     jaccard = hits / (prevalence + alarms)
-    truths = {"jaccard": jaccard, "f1": 2 * jaccard / (1 + jaccard)}
+    truths = {"f1": 2 * jaccard / (1 + jaccard), "balanced_accuracy": (sensitivity + specificity) / 2}
     replications, rng = 1_000, np.random.default_rng(n)
     covered = dict.fromkeys(truths, 0)
     for _ in range(replications):
@@ -127,8 +127,10 @@ def test_f1_and_jaccard_of_good_models_cover_by_default(model, n, false_alarm):
                 warnings.simplefilter("ignore", JaxciWarning)  # of rare classes
                 low, high = jaxci.interval(metric, y, p).confidence_interval
             covered[metric] += low <= truth <= high
-    assert covered["f1"] == covered["jaccard"]  # one interval on two scales
-    assert stats.binomtest(covered["f1"], replications, 0.92, alternative="less").pvalue > false_alarm
+    # with .6 at n = 30 one or two positives must tell of the sensitivity: no interval of a mean recall holds
+    least = {"f1": 0.92, "balanced_accuracy": 0.75 if (sensitivity, n) == (0.6, 30) else 0.9}
+    for metric, hits in covered.items():
+        assert stats.binomtest(hits, replications, least[metric], alternative="less").pvalue > false_alarm
 
 
 @pytest.mark.false_alarm(1e-6)

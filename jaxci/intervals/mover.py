@@ -1,0 +1,83 @@
+"""The method of variance estimates recovery: an interval of a mean from intervals of its terms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from jaxci.intervals.base import Bounds, Evidence, Method, Tails, open_sides
+from jaxci.intervals.capabilities import averages_proportions
+from jaxci.intervals.proportion import wilson
+from jaxci.records import record
+from jaxci.special import namespace
+from jaxci.statistics.base import Shares, Statistic
+
+
+def square_and_add(estimate: Any, shares: Shares, tails: Tails) -> Bounds:
+    """Interval of a weighted mean of independent proportions from Wilson's interval of each.
+
+    With the weights w, proportions p and bounds (l, u): ``sum w p - sqrt(sum (w (p - l))^2)`` and
+    ``sum w p + sqrt(sum (w (u - p))^2)``. A proportion without trials is taken for known.
+
+    Parameters
+    ----------
+    estimate : (...) array
+        The mean.
+    shares : Shares
+        Successes, trials and weights (..., K).
+    tails : Tails
+        Error probability of each side.
+
+    Returns
+    -------
+    low, high : (...) arrays
+        Bounds in [0, 1], which have width where every trial succeeds.
+
+    Notes
+    -----
+    Asymptotic. Coverage of 95% intervals of the balanced accuracy at n = 30, 100, 1,000: .92, .94, .95 with prevalence
+    .1, sensitivity .95 and specificity .995; .91, .94, .94 with .5, .98, .98; for five even classes and accuracy .98
+    .90, .88, .93; less with more classes.
+
+    References
+    ----------
+    .. [1] Zou & Donner (2008), Construction of confidence limits about effect measures: a general approach,
+       Statistics in Medicine 27, 1693-1702, eq. (5).
+    .. [2] Newcombe (1998), Interval estimation for the difference between independent proportions, Statistics in
+       Medicine 17, 873-890, method 10.
+    """
+    xp = namespace(shares.successes)
+    tried = shares.trials > 0
+    trials = xp.where(tried, shares.trials, 1.0)
+    low, high = wilson(shares.successes, trials, tails)
+
+    def joined(apart: Any) -> Any:
+        return xp.sqrt(xp.sum(xp.where(tried, shares.weights * apart, 0.0) ** 2, axis=-1))
+
+    share = shares.successes / trials
+    return open_sides(estimate - joined(share - low), estimate + joined(high - share), tails, (0.0, 1.0))
+
+
+@record
+class SquareAndAdd(Method):
+    """Interval of a mean of independent proportions; see :func:`square_and_add`."""
+
+    name = "square_and_add"
+    needs = frozenset({"shares"})
+    assumes_iid = True
+
+    def refusal(self, statistic: Statistic) -> str | None:
+        """Refuse what is not a mean of independent proportions."""
+        if averages_proportions(statistic):
+            return None
+        return f"{self.name!r} needs a mean of independent proportions; {type(statistic).__name__} is none"
+
+    def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
+        """Bounds from ``evidence.shares``."""
+        return square_and_add(evidence.estimate, evidence.shares, tails)
+
+    def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
+        """Say which terms tell nothing."""
+        empty = int(np.sum(np.asarray(evidence.shares.trials) == 0))
+        return (f"{empty} classes have no rows to judge them by and add nothing to the width",) if empty else ()
