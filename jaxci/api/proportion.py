@@ -119,7 +119,7 @@ def proportion_interval(
     nobs : int or array_like of int
         Trials; broadcast against ``count``.
     method : str
-        "wilson" (the default: good at every n), "wilson_cc" (with continuity correction),
+        "wilson" (the default), "wilson_cc" (with continuity correction),
         "clopper_pearson" (exact: never below the level, hence wide), "jeffreys", "mid_p",
         "agresti_coull" or "wald" (poor near 0 and 1). Formulas and sources are in
         :mod:`jaxci.intervals.proportion`.

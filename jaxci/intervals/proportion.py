@@ -88,7 +88,8 @@ def wilson(count: ArrayLike, nobs: ArrayLike, tails: Tails, *, continuity: bool 
 
     Notes
     -----
-    Asymptotic, but good at every n: at n = 10, p = .05 the 95 % interval covers .9139.
+    Asymptotic: at n = 10, p = .05 the 95 % interval covers .9139. Near 0 and 1 coverage dips at every n: at worst to
+    .835 at n = 10 (p = .9822), to .838 at n = 100 (p = .99823) and at n = 1,000 (p = .999824).
 
     References
     ----------

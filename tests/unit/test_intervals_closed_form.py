@@ -63,6 +63,7 @@ def coverage(formula, n, p, level=0.95):
     [
         ("wald", 10, 0.05, 0.4002),
         ("wilson", 10, 0.05, 0.9139),
+        ("wilson", 10, 0.9822, 0.8356),
         ("clopper_pearson", 10, 0.05, 0.9885),
         ("wald", 100, 0.106, 0.9522),
     ],
