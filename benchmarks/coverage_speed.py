@@ -2,8 +2,9 @@
 
 Run ``python benchmarks/coverage_speed.py``; ``--json FILE`` keeps the numbers. n = 250 (251 for the
 median), R = 10,000 replications, B = 9,999 resamples, G = 80 banks, all methods that apply of t, z,
-percentile, basic and BCa together. The loop takes SciPy's percentile interval with a vectorised
-NumPy statistic at its best batch size, on a few replications, and is scaled to R.
+percentile, basic and BCa together. Cells of a study share banks, so the time with kept banks is told too.
+The loop takes SciPy's percentile interval with a vectorised NumPy statistic at its best batch size, on a
+few replications, and is scaled to R; kinds of several statistics have none.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ import resource
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import jax
 import numpy as np
 from scipy import stats
 
-from jaxci.coverage import Cell, run_cell
-from jaxci.coverage.cell import cell_truths
+from jaxci.coverage import Cell
+from jaxci.coverage.banks import KEPT, Banks
+from jaxci.coverage.cell import cell_truths, judge, simulate
 from jaxci.distributions import Cells, Distribution, LogitKDE, Parametric
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.registry import METRICS
@@ -30,6 +33,7 @@ METHODS = ("t", "z", "percentile", "basic", "bca")
 R, B, G = 10_000, 9_999, 80
 VALUES = Parametric("beta", {"a": 8, "b": 2})
 AIMS = {"mean": 40, "median": 300, "std": 25, "trimmed_mean": 25, "roc_auc": 25, "accuracy": 10_000}
+FIVE = ("mean", "std", "var", "trimmed_mean", "median")
 
 
 def trimmed_mean(x: np.ndarray, axis: int = -1) -> np.ndarray:
@@ -55,15 +59,22 @@ def scores() -> LogitKDE:
     return LogitKDE.fit(rng.normal(size=400) + 1.2 * labels, labels.astype(np.int32))
 
 
-def kinds() -> dict[str, tuple[Distribution, int, Callable[..., np.ndarray], tuple[str, ...]]]:
-    table = Cells(np.array([[0.45, 0.1], [0.1, 0.35]]))
+def kinds() -> dict[str, tuple[Distribution, int, tuple[str, ...], Callable[..., np.ndarray] | None, tuple[str, ...]]]:
+    """Law, n, statistics, the loop's statistic and what it reads."""
+    two = Cells(np.array([[0.45, 0.1], [0.1, 0.35]]))
+    four = Cells(0.8 * np.eye(4) / 4 + 0.2 * np.ones((4, 4)) / 16)
+    columns = ("y_true", "y_score")
     return {
-        "mean": (VALUES, 250, np.mean, ("values",)),
-        "median": (VALUES, 251, np.median, ("values",)),
-        "std": (VALUES, 250, np.std, ("values",)),
-        "trimmed_mean": (VALUES, 250, trimmed_mean, ("values",)),
-        "roc_auc": (scores(), 250, auc, ("y_true", "y_score")),
-        "accuracy": (table, 250, accuracy, ("y_true", "y_pred")),
+        "mean": (VALUES, 250, ("mean",), np.mean, ("values",)),
+        "median": (VALUES, 251, ("median",), np.median, ("values",)),
+        "std": (VALUES, 250, ("std",), np.std, ("values",)),
+        "trimmed_mean": (VALUES, 250, ("trimmed_mean",), trimmed_mean, ("values",)),
+        "roc_auc": (scores(), 250, ("roc_auc",), auc, columns),
+        "accuracy": (two, 250, ("accuracy",), accuracy, ("y_true", "y_pred")),
+        "five summaries": (VALUES, 250, FIVE, None, ()),
+        "median and IQR": (VALUES, 250, ("median", "iqr"), None, ()),
+        "average precision": (scores(), 250, ("average_precision",), None, ()),
+        "three of a 4 x 4 table": (four, 250, ("balanced_accuracy", "f1_macro", "matthews_corrcoef"), None, ()),
     }
 
 
@@ -90,19 +101,30 @@ def loop_seconds(law: Distribution, n: int, statistic: Callable[..., np.ndarray]
     return float(np.median([once(data, best) for data in draws]) * R)
 
 
-def cell_seconds(name: str, statistic: Statistic, law: Distribution, n: int, repeats: int) -> float:
-    """Seconds of one cell, warm."""
-    whole = Cell(law, n, {name: statistic}, METHODS + (("wilson",) if name == "accuracy" else ()), (0.95,), R, B, G)
+class Seconds(NamedTuple):
+    """Wall and CPU seconds of one cell, warm: with banks that it draws, and with banks that another cell drew."""
+
+    drawn: float
+    drawn_cpu: float
+    kept: float
+    kept_cpu: float
+
+
+def cell_seconds(statistics: dict[str, Statistic], law: Distribution, n: int, repeats: int) -> Seconds:
+    """Time one cell; medians over ``repeats``."""
+    methods = METHODS + (("wilson",) if "accuracy" in statistics else ())
+    whole = Cell(law, n, statistics, methods, (0.95,), R, B, G)
     truths = cell_truths(law, whole.statistics, jax.random.key(0))
-    run_cell(
-        Cell(law, n, {name: statistic}, whole.methods, (0.95,), 2 * R // G, B, 2), jax.random.key(1), truths=truths
-    )
-    times = []
+    simulate(Cell(law, n, statistics, methods, (0.95,), 2 * R // G, B, 2), jax.random.key(1), truths)
+    banks, times = Banks(jax.random.key(2), KEPT), []
     for r in range(repeats):
-        start = time.perf_counter()
-        run_cell(whole, jax.random.key(r), truths=truths)
-        times.append(time.perf_counter() - start)
-    return float(np.median(times))
+        row = []
+        for shared in (Banks(jax.random.key(2)), banks, banks):
+            wall, cpu = time.perf_counter(), time.process_time()
+            judge(whole, truths, simulate(whole, jax.random.key(r), truths, banks=shared), 0.0)
+            row += [time.perf_counter() - wall, time.process_time() - cpu]
+        times.append(row[:2] + row[4:])  # the second draws what it keeps
+    return Seconds(*np.median(times, axis=0).tolist())
 
 
 def main() -> None:
@@ -110,23 +132,26 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--few", type=int, default=100, help="replications of the loop that are timed")
     parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument("--only", default=",".join(AIMS))
+    parser.add_argument("--only", help="kinds of cells, between commas; all by default")
     arguments = parser.parse_args()
     device = jax.devices()[0]
     print(f"{device.platform} ({device.device_kind}), {platform.machine()}, jax {jax.__version__}, R = {R}, B = {B}")
     rows = []
-    for name in arguments.only.split(","):
-        law, n, host, reads = kinds()[name]
+    for name in arguments.only.split(",") if arguments.only else kinds():
+        law, n, statistics, host, reads = kinds()[name]
         few = max(3, arguments.few // 5) if name in ("median", "roc_auc", "trimmed_mean") else arguments.few
-        ours = cell_seconds(name, METRICS[name], law, n, arguments.repeats)
-        theirs = loop_seconds(law, n, host, reads, few)
+        ours = cell_seconds({metric: METRICS[metric] for metric in statistics}, law, n, arguments.repeats)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        rows.append({"statistic": name, "n": n, "seconds": ours, "scipy_seconds": theirs, "ratio": theirs / ours})
-        print(
-            f"{name:14s} n = {n}  cell {ours:8.3f} s   SciPy loop ({few} timed) {theirs:9.1f} s   "
-            f"ratio {theirs / ours:10.1f}   aim >= {AIMS[name]}   peak so far {peak:.2f} GiB",
-            flush=True,
-        )
+        row = {"statistic": name, "n": n, "seconds": ours.drawn, "seconds_with_kept_banks": ours.kept}
+        row |= {"cpu_seconds": ours.drawn_cpu, "cpu_seconds_with_kept_banks": ours.kept_cpu}
+        text = f"{name:22s} n = {n}  cell {ours.drawn:7.3f} s ({ours.drawn_cpu:7.3f} CPU)"
+        text += f"  kept banks {ours.kept:7.3f} ({ours.kept_cpu:7.3f})"
+        if host is not None:
+            theirs = loop_seconds(law, n, host, reads, few)
+            row |= {"scipy_seconds": theirs, "ratio": theirs / ours.drawn}
+            text += f"  SciPy loop {theirs:8.1f} s, ratio {theirs / ours.drawn:9.1f}, aim >= {AIMS[name]}"
+        rows.append(row)
+        print(f"{text}  peak so far {peak:.2f} GiB", flush=True)
     if arguments.json:
         found = {"device": device.device_kind, "jax": jax.__version__, "R": R, "B": B, "G": G, "rows": rows}
         arguments.json.write_text(json.dumps(found, indent=1))

@@ -266,13 +266,14 @@ def _law(statistic: Statistic, values: Any, parts: dict[str, Any]) -> BootstrapD
 def _drawn(statistic: Statistic, prepared: Any, cores: jax.Array, estimate: jax.Array) -> Drawn:
     """Replicates (R, B), unsorted, as differences of their cores from the estimate's, which the last column holds."""
     scaling = jax.vmap(statistic.scaling)(prepared)
-    known = cores[:, -1:]
+    known, noise = cores[:, -1:], NOISE * jnp.ones((), cores.dtype)
     if isinstance(statistic, OrderStatistic) and statistic.quantiles:
         # XLA lays values that were gathered out by column on a CPU, unless they are read once
         known = ((estimate - scaling.offset) / scaling.scale)[:, None].astype(cores.dtype)
+        noise = 8 * jnp.finfo(cores.dtype).eps * jnp.abs(known)  # a value far out makes all differences small
     apart = cores[:, :-1] - known
     if isinstance(statistic, MomentStatistic | OrderStatistic):
-        apart = jnp.where(jnp.abs(apart) <= NOISE, 0.0, apart)
+        apart = jnp.where(jnp.abs(apart) <= noise, 0.0, apart)
     root = scaling.root
     return Drawn(apart, estimate**2 if root else estimate, jnp.broadcast_to(scaling.scale, estimate.shape), root)
 

@@ -287,7 +287,7 @@ def _answer(entry: Entry, sample: Sample, layout: Layout, settings: Settings, rn
     trials = entry.trials
     if trials is not None and trials.nobs == 0:
         name = entry.request.name
-        remark = f"{name} is a share of no rows at all (0/0): the estimate is zero_division, and could be anything"
+        remark = f"{name} is a share of no rows at all (0/0): the estimate is a convention, and could be anything"
         return Answer(Bounds(*ends), (*entry.remarks, remark))
     evidence = gather(entry, sample, layout, rng)
     found, remarks = within_range(*method.interval(evidence, settings.tails), *ends, method.name)

@@ -164,7 +164,12 @@ def count_trials(entries: Sequence[Entry], layout: Layout) -> None:
         for entry, (successes, nobs) in zip(group, found.tolist(), strict=True):
             entry.trials = Trials(successes, nobs)
             if nobs > 0 and math.isnan(entry.estimate):
-                entry.estimate = entry.statistic.of_share(successes / nobs)[0]  # type: ignore[attr-defined]
+                assert isinstance(entry.statistic, TableStatistic)
+                if entry.statistic.absent_class == "skip":  # a class that is absent has no score, whatever is counted
+                    sums = jnp.asarray(entry.prepared.weights_of(layout.n, layout.row_weights), float)
+                    entry.estimate = float(entry.statistic.from_sums(entry.prepared.without_rows(), sums))
+                else:
+                    entry.estimate = float(entry.statistic.of_share(successes / nobs)[0])
 
 
 def _table(prepared: Any, layout: Layout) -> np.ndarray:
@@ -206,7 +211,8 @@ def standard_error(entry: Entry, evidence: Evidence) -> float:
     if evidence.count is not None and evidence.nobs[0]:
         assert isinstance(entry.statistic, TableStatistic)
         share = float(evidence.count[0]) / float(evidence.nobs[0])
-        return entry.statistic.of_share(share)[1] * math.sqrt(share * (1 - share) / float(evidence.nobs[0]))
+        slope = float(entry.statistic.of_share(share)[1])
+        return slope * math.sqrt(share * (1 - share) / float(evidence.nobs[0]))
     if evidence.values is not None and is_mean(entry.statistic):
         return float(deviation(evidence.values[0], ddof=1)) / math.sqrt(evidence.values.shape[-1])
     return math.nan

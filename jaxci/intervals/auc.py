@@ -172,7 +172,7 @@ def delong_covariance(y_true: ArrayLike, scores: ArrayLike) -> tuple[np.ndarray,
 class AucMethod(Method):
     """A method that reads :class:`AucEvidence`.
 
-    Under perfect separation, in either direction, no variance can be estimated. All methods then
+    Under perfect separation, in either direction, no variance can be estimated. Methods that need one then
     return the exact bound for k successes in k = min(m, n) trials, with a remark.
     """
 
@@ -369,8 +369,10 @@ class NewcombeAuc(AucMethod):
         return open_sides(*self.of_auc(evidence.auc, tails), tails, evidence.statistic.bounds)
 
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
-        """Nothing: there is always an interval."""
-        return ()
+        """Say that separated classes give an interval of this kind alone."""
+        if not np.any(evidence.auc.separated):
+            return self.doubts(evidence.auc)
+        return ("the classes are perfectly separated: the width comes from the model of the variance alone",)
 
     def doubts(self, auc: AucEvidence) -> tuple[str, ...]:
         """Nothing: no variance is estimated."""

@@ -91,8 +91,10 @@ class Evidence:
         Number of independent units (rows, or clusters); static.
     count, nobs : (...) arrays
         Successes and trials of a proportion.
+    shares : Shares
+        Proportions whose mean the estimate is, (..., K) each.
     values : (..., n) array
-        Per-observation values whose mean, or whose order statistics, the estimate is.
+        Per-observation values whose mean, order statistics or variance the estimate is.
     standard_error : (...) array
         Influence-function standard error, ``sqrt(sum L_i**2) / n``.
     acceleration : (...) array

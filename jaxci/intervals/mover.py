@@ -17,15 +17,15 @@ from jaxci.statistics.base import Shares, Statistic
 def square_and_add(estimate: Any, shares: Shares, tails: Tails) -> Bounds:
     """Interval of a weighted mean of independent proportions from Wilson's interval of each.
 
-    With the weights w, proportions p and bounds (l, u): ``sum w p - sqrt(sum (w (p - l))^2)`` and
-    ``sum w p + sqrt(sum (w (u - p))^2)``. A proportion without trials is taken for known.
+    With the weights w, scores p and bounds (l, u): ``sum w p - sqrt(sum (w (p - l))^2)`` and
+    ``sum w p + sqrt(sum (w (u - p))^2)``. The bounds of a proportion without trials are 0 and 1.
 
     Parameters
     ----------
     estimate : (...) array
         The mean.
     shares : Shares
-        Successes, trials and weights (..., K).
+        Arrays (..., K).
     tails : Tails
         Error probability of each side.
 
@@ -36,9 +36,10 @@ def square_and_add(estimate: Any, shares: Shares, tails: Tails) -> Bounds:
 
     Notes
     -----
-    Asymptotic. Coverage of 95% intervals of the balanced accuracy at n = 30, 100, 1,000: .92, .94, .95 with prevalence
-    .1, sensitivity .95 and specificity .995; .91, .94, .94 with .5, .98, .98; for five even classes and accuracy .98
-    .90, .88, .93; less with more classes.
+    Asymptotic. Coverage of 95% intervals of the balanced accuracy at n = 30, 100, 1,000, where every class occurs: .92,
+    .94, .95 with prevalence .1, sensitivity .95 and specificity .995; .91, .94, .94 with .5, .98, .98; for five even
+    classes and accuracy .98 .90, .88, .93; less with more classes. Near 1 nearly all misses are truths above the
+    interval: one-sided 95% upper bounds of the first two covered .89 at n = 30 and .88 at n = 100.
 
     References
     ----------
@@ -49,14 +50,14 @@ def square_and_add(estimate: Any, shares: Shares, tails: Tails) -> Bounds:
     """
     xp = namespace(shares.successes)
     tried = shares.trials > 0
-    trials = xp.where(tried, shares.trials, 1.0)
-    low, high = wilson(shares.successes, trials, tails)
+    low, high = wilson(shares.successes, xp.where(tried, shares.trials, 1.0), tails)
+    low, high = xp.where(tried, low, 0.0), xp.where(tried, high, 1.0)
 
     def joined(apart: Any) -> Any:
-        return xp.sqrt(xp.sum(xp.where(tried, shares.weights * apart, 0.0) ** 2, axis=-1))
+        return xp.sqrt(xp.sum((shares.weights * apart) ** 2, axis=-1))
 
-    share = shares.successes / trials
-    return open_sides(estimate - joined(share - low), estimate + joined(high - share), tails, (0.0, 1.0))
+    low, high = estimate - joined(shares.scores - low), estimate + joined(high - shares.scores)
+    return open_sides(low, high, tails, (0.0, 1.0))
 
 
 @record
@@ -71,13 +72,16 @@ class SquareAndAdd(Method):
         """Refuse what is not a mean of independent proportions."""
         if averages_proportions(statistic):
             return None
-        return f"{self.name!r} needs a mean of independent proportions; {type(statistic).__name__} is none"
+        return f"{self.name!r} needs a mean of independent proportions; {statistic.described} is none"
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Bounds from ``evidence.shares``."""
         return square_and_add(evidence.estimate, evidence.shares, tails)
 
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
-        """Say which terms tell nothing."""
-        empty = int(np.sum(np.asarray(evidence.shares.trials) == 0))
-        return (f"{empty} classes have no rows to judge them by and add nothing to the width",) if empty else ()
+        """Say which classes tell nothing."""
+        shares: Shares = evidence.shares
+        empty = int(np.sum((np.asarray(shares.trials) == 0) & (np.asarray(shares.weights) > 0)))
+        if not empty:
+            return ()
+        return (f"no row tells of the share of {empty} of the classes: the interval allows for any between 0 and 1",)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails, normal_steps, open_sides
-from jaxci.intervals.capabilities import is_binary_auc, is_mean, is_proportion
+from jaxci.intervals.capabilities import averages_proportions, is_binary_auc, is_mean, is_proportion
 from jaxci.intervals.pvalues import PValue, standardized_test
 from jaxci.records import record, static
 from jaxci.special import deviation, expit, logit, namespace
@@ -171,7 +171,8 @@ def welch(a: ArrayLike, b: ArrayLike, tails: Tails) -> Bounds:
     return _around(mean_a - mean_b, error, student_steps(df, tails), tails)
 
 
-def _width_remarks(bounds: Bounds, name: str, statistic: Statistic) -> tuple[str, ...]:
+def width_remarks(bounds: Bounds, name: str, statistic: Statistic) -> tuple[str, ...]:
+    """Say that an interval of values that do not vary has no width."""
     if np.all(bounds.low != bounds.high):
         return ()
     return (f"the values do not vary, so the {name!r} interval has no width; {_mean_advice(statistic)}",)
@@ -220,7 +221,7 @@ class Z(Method):
 
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
         """Say that the interval has no width."""
-        return _width_remarks(bounds, self.name, evidence.statistic)
+        return width_remarks(bounds, self.name, evidence.statistic)
 
 
 def _check_two(n: int) -> None:
@@ -254,7 +255,7 @@ class T(Method):
 
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
         """Say that the interval has no width."""
-        return _width_remarks(bounds, self.name, evidence.statistic)
+        return width_remarks(bounds, self.name, evidence.statistic)
 
     def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:
         """Return the p-value of Student's test."""
@@ -356,6 +357,8 @@ class Delta(Method):
             advice = "use method='wilson'"
         elif is_binary_auc(statistic):
             advice = "use method='delong_logit'"
+        elif averages_proportions(statistic):
+            advice = "use method='square_and_add'"
         elif is_mean(statistic):
             advice = _mean_advice(statistic)
         else:

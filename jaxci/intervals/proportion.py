@@ -297,8 +297,8 @@ class ProportionMethod(Method):
         if is_proportion(statistic):
             return None
         return (
-            f"{self.name!r} needs a proportion, successes among a number of trials fixed in advance; "
-            f"{type(statistic).__name__} is not one"
+            f"{self.name!r} needs a proportion, successes among a number of trials fixed in advance, or what tells of "
+            f"one; {statistic.described} is neither"
         )
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:

@@ -8,6 +8,7 @@ import numpy as np
 
 from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails, normal_steps, open_sides
 from jaxci.intervals.capabilities import power_of_variance
+from jaxci.intervals.parametric import width_remarks
 from jaxci.records import record
 from jaxci.special import namespace
 from jaxci.statistics.base import Statistic
@@ -33,7 +34,7 @@ def bonett(values: Any, tails: Tails) -> Bounds:
     Returns
     -------
     low, high : (...) arrays
-        Bounds in the unit of the values; NaN where these do not vary.
+        Bounds in the unit of the values; 0 where these do not vary.
 
     Notes
     -----
@@ -49,16 +50,16 @@ def bonett(values: Any, tails: Tails) -> Bounds:
     cut = int(n / (2 * np.sqrt(n - 4)))
     apart = values - xp.mean(values, axis=-1, keepdims=True)
     widest = xp.max(xp.abs(apart), axis=-1, keepdims=True)
-    scale = xp.where(widest > 0, widest, xp.nan)
-    apart = apart / scale
+    apart = apart / xp.where(widest > 0, widest, 1.0)
     squares = xp.sum(apart**2, axis=-1)
+    divisor = xp.where(squares > 0, squares, 1.0)
     middle = xp.mean(apart[..., cut : n - cut], axis=-1, keepdims=True)
-    kurtosis = n * xp.sum((apart - middle) ** 4, axis=-1) / squares**2
+    kurtosis = xp.where(squares > 0, n * xp.sum((apart - middle) ** 4, axis=-1) / divisor**2, 1.0)
 
     def end(z: Any) -> Any:
         c = n / (n - abs(z))
         error = c * xp.sqrt((kurtosis - (n - 3) / n) / (n - 1))
-        return xp.sqrt(c * squares / (n - 1)) * xp.exp(z * error / 2) * scale[..., 0]
+        return xp.sqrt(c * squares / (n - 1)) * xp.exp(z * error / 2) * widest[..., 0]
 
     down, up = normal_steps(tails)
     return open_sides(end(-down), end(up), tails, (0.0, np.inf))
@@ -82,6 +83,10 @@ class Bonett(Method):
         """Refuse too few values."""
         if n < LEAST:
             raise NoInterval(f"values must be one row of at least {LEAST} numbers; got shape ({n},)")
+        if max(normal_steps(tails)) >= n:
+            raise NoInterval(
+                f"confidence_level is too high for {self.name!r} at n = {n}, which must exceed its quantile"
+            )
         return ()
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
@@ -91,7 +96,5 @@ class Bonett(Method):
         return Bounds(*(end ** (2 * power) for end in bonett(evidence.values, tails)))
 
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
-        """Say why there is no interval."""
-        if np.all(np.isfinite(bounds.low)):
-            return ()
-        return (f"the values do not vary, so the {self.name!r} interval does not exist",)
+        """Say that the interval has no width."""
+        return width_remarks(bounds, self.name, evidence.statistic)

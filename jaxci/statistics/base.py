@@ -270,11 +270,15 @@ class MomentStatistic(LinearStatistic):
 
 
 class Shares(NamedTuple):
-    """Independent proportions of K groups of rows and their weights in a mean, (K, ...) each."""
+    """Independent proportions of K groups of rows, with their weights and scores in a mean, (K, ...) each.
+
+    A score is the proportion, or what stands for it in the mean where there are no trials.
+    """
 
     successes: Any
     trials: Any
     weights: Any
+    scores: Any
 
     @property
     def standard_error(self) -> Any:

@@ -35,6 +35,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record, static
+from jaxci.special import namespace
 from jaxci.statistics.base import Shares, Statistic
 from jaxci.statistics.confusion import (
     ConfusionStatistic,
@@ -125,7 +126,10 @@ class BalancedAccuracy(ConfusionStatistic):
         """Return the recall of every class, whose rows are independent of those of the others."""
         counts = OneVsRest.of(table)
         counted = jnp.ones_like(counts.true) if self.absent_class == "zero" else 1.0 * (counts.true > 0)
-        return Shares(counts.hits, counts.true, counted / counted.sum(axis=0)) if self.averages_proportions else None
+        recalls = ratio(counts.hits, counts.true, 0.0)
+        if not self.averages_proportions:
+            return None
+        return Shares(counts.hits, counts.true, counted / counted.sum(axis=0), recalls)
 
     def score(self, table: jax.Array) -> jax.Array:
         """Return the mean recall over the rows of ``table`` (K, K)."""
@@ -251,8 +255,9 @@ class AveragedStatistic(ConfusionStatistic):
         if not self.averages_proportions:
             return None
         counts = OneVsRest.of(table)
-        counted = 1.0 * ~jnp.isnan(self.scores(counts))
-        return Shares(*self.fraction(counts), counted / counted.sum(axis=0))
+        scores = self.scores(counts)
+        counted = 1.0 * ~jnp.isnan(scores)
+        return Shares(*self.fraction(counts), counted / counted.sum(axis=0), jnp.nan_to_num(scores))
 
     def successes(self, table: jax.Array) -> tuple[jax.Array, jax.Array] | None:
         """Return (successes, trials) of a proportion of independent rows; None if it is not one."""
@@ -353,6 +358,10 @@ class FBeta(AveragedStatistic):
         return counts.hits, share * counts.predicted + (1 - share) * counts.true
 
 
+LEAST_SHARE = -0.5
+"""Bounds of a share below it are taken for it: ``2 J / (1 + J)`` has a pole at -1."""
+
+
 @record
 class F1(AveragedStatistic):
     """Harmonic mean of precision and recall, ``2 TP_k / (2 TP_k + FP_k + FN_k)``: the Dice index.
@@ -371,7 +380,10 @@ class F1(AveragedStatistic):
 
     def of_share(self, share: Any) -> Any:
         """Return F1 for a Jaccard index, and its derivative."""
-        return (share, 1.0) if self.share is None else (2 * share / (1 + share), 2 / (1 + share) ** 2)
+        if self.share is None:
+            return share, 1.0
+        share = namespace(share).maximum(share, LEAST_SHARE)
+        return 2 * share / (1 + share), 2 / (1 + share) ** 2
 
     def counted(self, counts: OneVsRest) -> tuple[jax.Array, jax.Array]:
         """Return TP and TP + FP + FN."""

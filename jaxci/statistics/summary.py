@@ -249,7 +249,8 @@ class OrderStatistic(Statistic):
         """
         if self.quantiles and bank.counts:
             return tuple(rank_picks(bank.cumulative, q) for _, q in self.quantiles)
-        return self.coefficients(bank.cumulative[1:])
+        # sums of counts are exact in any order; of other weights a median's ties need the accurate ones
+        return self.coefficients(bank.cumulative[1:] if bank.counts else 1.0 * cumulative_sum(bank.rows).T)
 
     def replicates(self, prepared: Ordered, shared: jax.Array | tuple[RankPicks, ...]) -> jax.Array:
         """Return the core (B,) from the scaled sorted values."""

@@ -112,14 +112,13 @@ def estimates():
 
 
 class SHARES:
-    """Recalls of two classes (R, 2), without a row and without an error among them, and their mean."""
+    """Recalls of two classes (R, 2), one of them without a row, some without an error, and their mean."""
 
-    of = Shares(
-        np.stack([COUNTS // 2, np.minimum(COUNTS, 9)], axis=1),
-        np.tile([float(N), 9.0], (R, 1)) * (np.arange(2 * R).reshape(R, 2) != 1),
-        np.where(np.arange(2 * R).reshape(R, 2) == 1, 0.0, 0.5) + (np.arange(2 * R).reshape(R, 2) == 0) / 2,
-    )
-    mean = np.sum(of.weights * of.successes / np.maximum(of.trials, 1), axis=1)
+    successes = np.stack([COUNTS // 2, np.minimum(COUNTS, 9)], axis=1)
+    trials = np.tile([float(N), 9.0], (R, 1)) * (np.arange(2 * R).reshape(R, 2) != 1)
+    scores = successes / np.maximum(trials, 1)
+    of = Shares(successes, trials, np.full((R, 2), 0.5), scores)
+    mean = np.mean(scores, axis=1)
 
 
 OUTCOMES = PairedOutcomes(

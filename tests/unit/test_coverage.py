@@ -175,3 +175,12 @@ def test_every_batched_method_agrees_with_the_verb_on_single_data_sets():
         direct = [jaxci.interval("mean", x, method=method, confidence_level=0.9).confidence_interval for x in data]
         widths = np.concatenate([tally.widths["mean", method, 0.9][g] for g in (0, 1)])
         np.testing.assert_allclose(widths, [high - low for low, high in direct], rtol=1e-5)
+
+
+def test_a_value_far_out_does_not_flatten_a_median():
+    """Replicates of a cell are differences in units of the largest one, which may be 10^8 times their own size."""
+    law = Parametric("pareto", {"b": 0.25})
+    cell = Cell(law, 100, {"median": Median()}, ["percentile"], (0.95,), 400, 199, 4)
+    (found,) = run_cell(cell, jax.random.key(0), truths={"median": Truth(16.0, 0.0, "known")}).judgements
+    assert found.coverage > 0.85
+    assert found.median_width > 1

@@ -1,6 +1,7 @@
 """Hand values, identities and edges of the closed-form intervals."""
 
 import math
+import warnings
 from types import SimpleNamespace
 
 import jax
@@ -22,6 +23,7 @@ from jaxci.statistics import (
     BrierScoreLoss,
     CohenKappa,
     Mean,
+    Precision,
     RocAuc,
     RootMeanSquaredError,
     Std,
@@ -638,9 +640,11 @@ def test_bonetts_interval_against_loops(n, scale):
 
 
 def test_bonetts_interval_needs_values_that_vary():
-    with pytest.warns(JaxciWarning, match="the values do not vary, so the 'bonett' interval does not exist"):
+    with pytest.warns(JaxciWarning, match="the values do not vary, so the 'bonett' interval has no width"):
         row = jaxci.interval("std", np.full(9, 2.5), method="bonett")
-    assert np.isnan(row.confidence_interval).all()
+    assert row.confidence_interval == (0, 0)
+    with pytest.raises(ValueError, match="confidence_level is too high for 'bonett' at n = 5"):
+        jaxci.interval("std", np.arange(5.0), method="bonett", confidence_level=0.9999999)
     with pytest.raises(ValueError, match="at least 5 numbers"):
         jaxci.interval("std", [1.0, 2.0, 3.0, 5.0], method="bonett")
     with pytest.raises(ValueError, match="needs a standard deviation or a variance; Mean is neither"):
@@ -662,6 +666,79 @@ def test_proportion_methods_give_f1_from_the_jaccard_index():
     delta = jaxci.interval("f1", y, p, method="delta")
     assert f1.standard_error == pytest.approx(delta.standard_error, rel=1e-9)
     assert (f1.estimate, f1.estimate) == (pytest.approx(delta.estimate), pytest.approx(2 * share / (1 + share)))
+
+
+def test_walds_interval_of_f1_does_not_pass_the_pole():
+    y, p = np.r_[1, 1, np.zeros(8, int)], np.r_[1, np.zeros(9, int)]
+    with pytest.warns(JaxciWarning, match="left the range"):
+        row = jaxci.interval("f1", y, p, method="wald", confidence_level=0.99999)
+    assert row.confidence_interval == (0, 1)
+
+
+def joined_by_loops(scores, weights, successes, trials, level):
+    mean, down, up = sum(w * s for w, s in zip(weights, scores, strict=True)), 0.0, 0.0
+    for w, s, x, n in zip(weights, scores, successes, trials, strict=True):
+        low, high = proportion_interval(x, n, confidence_level=level) if n else (0.0, 1.0)
+        down, up = down + (w * (s - low)) ** 2, up + (w * (high - s)) ** 2
+    return mean - math.sqrt(down), mean + math.sqrt(up)
+
+
+ROWS = np.array([[9, 1, 0, 0], [2, 5, 1, 0], [0, 0, 7, 0], [0, 0, 0, 0]])
+"""Rows of four classes by truth and prediction: the last class is never true and never predicted."""
+
+
+def labels_of(table):
+    codes = np.repeat(np.arange(table.size), table.ravel())
+    return codes // len(table), codes % len(table)
+
+
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_wilsons_intervals_of_classes_are_joined(level):
+    y, p = labels_of(ROWS[:3, :3])
+    hits = np.diag(ROWS)[:3]
+    for metric, axis in (("balanced_accuracy", 1), ("recall_macro", 1), ("precision_macro", 0)):
+        trials = ROWS.sum(axis=axis)[:3]
+        expected = joined_by_loops(hits / trials, [1 / 3] * 3, hits, trials, level)
+        row = jaxci.interval(metric, y, p, confidence_level=level)
+        assert row.method == "square_and_add"
+        np.testing.assert_allclose(row.confidence_interval, expected, rtol=1e-12)
+        delta = jaxci.interval(metric, y, p, method="delta")
+        assert row.standard_error == pytest.approx(delta.standard_error, rel=1e-9)
+        upper = jaxci.interval(metric, y, p, confidence_level=(1 + level) / 2, alternative="less")
+        assert upper.confidence_interval == (0, pytest.approx(expected[1], rel=1e-12))
+
+
+@pytest.mark.parametrize("zero_division", [0.0, 1.0])
+def test_a_class_that_nothing_is_known_of_may_have_any_share(zero_division):
+    y = np.repeat([0, 1], [90, 10])
+    with pytest.warns(JaxciWarning, match="no row tells of the share of 1 of the classes"):
+        row = jaxci.interval(
+            Precision(average="macro", zero_division=zero_division), y, np.zeros(100, int), method="square_and_add"
+        )
+    expected = joined_by_loops([0.9, zero_division], [0.5, 0.5], [90, 0], [100, 0], 0.95)
+    np.testing.assert_allclose(row.confidence_interval, np.clip(expected, 0, 1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("rule", ["sklearn", "zero", "skip"])
+def test_a_class_that_is_absent_counts_as_it_is_said(rule):
+    y, p = labels_of(ROWS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", JaxciWarning)
+        row = jaxci.interval("balanced_accuracy", y, p, labels=[0, 1, 2, 3], absent_class=rule)
+        skipped = jaxci.interval(F1(average="class", class_index=3, absent_class="skip"), y, p, labels=[0, 1, 2, 3])
+    hits, trials = np.diag(ROWS), ROWS.sum(axis=1)
+    kept = 4 if rule == "zero" else 3
+    scores = hits[:kept] / np.maximum(trials[:kept], 1)
+    expected = joined_by_loops(scores, [1 / kept] * kept, hits[:kept], trials[:kept], 0.95)
+    np.testing.assert_allclose(row.confidence_interval, expected, rtol=1e-12)
+    assert row.method == "square_and_add"
+    assert np.isnan(skipped.estimate)
+
+
+def test_more_classes_than_a_few_are_resampled():
+    y = np.arange(60) % 6
+    row = jaxci.interval("balanced_accuracy", y, np.where(np.arange(60) % 7, y, 0), n_resamples=99, rng=0)
+    assert row.method == "percentile"
 
 
 def test_auc_evidence_refuses():

@@ -13,7 +13,7 @@ import jaxci
 
 VERBS = {
     "evaluate": "jaxci.evaluate(y, p, metrics=['accuracy', 'f1'], n_resamples=99, rng=0)",
-    "interval": "jaxci.interval('std', x, n_resamples=99, rng=0)",
+    "interval": "jaxci.interval('trimmed_mean', x, n_resamples=99, rng=0)",
     "interval of a function": "jaxci.interval(lambda x: x.mean(), x, n_resamples=99, rng=0)",
     "compare": "jaxci.compare('accuracy', y, p, 1 - p, n_resamples=99, rng=0)",
     "bootstrap": "jaxci.bootstrap((x,), np.mean, n_resamples=99, rng=0)",

@@ -1166,3 +1166,11 @@ def test_a_row_depends_on_no_other_metric_and_its_rng_repeats_it_alone():
         alone = jaxci.interval(row.statistic, y, *arrays, rng=row.rng, **settings)
         np.testing.assert_allclose(alone.bootstrap_distribution, row.bootstrap_distribution, rtol=1e-9)
         np.testing.assert_allclose(alone.confidence_interval, row.confidence_interval, rtol=1e-9)
+
+
+@pytest.mark.parametrize("n", [100, 1000])
+def test_a_weighted_median_halves_a_tie_at_half_of_the_weight(n):
+    weights = np.resize([0.3, 0.7, 1.1, 0.1], n)
+    weights = np.concatenate([weights, weights[::-1]])  # each half has half of the weight
+    result = interval("median", np.arange(2.0 * n), sample_weight=weights, n_resamples=99, rng=0)
+    assert result.estimate == n - 0.5
