@@ -87,6 +87,10 @@ def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails,
         return _delta(statistic, n)
     if isinstance(statistic, AveragePrecisionMulticlass) and statistic.average == "macro":
         return Choice(Basic(), "macro-averaged average precision: percentile and BCa undercover, basic does better")
+    if averages_proportions(statistic):
+        return Choice(
+            Percentile(), f"a mean of proportions of more than {FEW_CLASSES} classes: the percentile bootstrap"
+        )
     if statistic.averages_classes:
         return Choice(Percentile(), "an averaged metric: the percentile bootstrap")
     return Choice(Percentile(), "no formula for this statistic: the percentile bootstrap")

@@ -351,14 +351,14 @@ class NewcombeAuc(AucMethod):
             variance = t * (1 - t) * (1 + both * (1 - t) / (2 - t) + both * t / (1 + t)) / (m * n)
             return xp.abs(a - t) > z * xp.sqrt(variance)
 
-        def end(outer: float, z: Any) -> Any:
+        def end(outer: Any, z: Any) -> Any:
             def halve(state: tuple[int, Any, Any]) -> tuple[int, Any, Any]:
                 step, out, inside = state
                 middle = (out + inside) / 2
-                rejected = beyond(middle, z)
+                rejected = beyond(middle, xp.abs(z))
                 return step + 1, xp.where(rejected, middle, out), xp.where(rejected, inside, middle)
 
-            start = 0, xp.full_like(a, outer), xp.asarray(a, float)
+            start = 0, xp.where(z >= 0, outer, 1.0 - outer) + xp.zeros_like(a), xp.asarray(a, float)
             return loop(xp, lambda state: state[0] < HALVINGS, halve, start)[2]
 
         down, up = normal_steps(tails)

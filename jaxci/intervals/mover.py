@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.intervals.base import Bounds, Evidence, Method, Tails, open_sides
+from jaxci.intervals.base import Bounds, Evidence, Method, Tails, normal_steps, open_sides
 from jaxci.intervals.capabilities import averages_proportions
 from jaxci.intervals.proportion import wilson
 from jaxci.records import record
@@ -53,10 +53,11 @@ def square_and_add(estimate: Any, shares: Shares, tails: Tails) -> Bounds:
     low, high = wilson(shares.successes, xp.where(tried, shares.trials, 1.0), tails)
     low, high = xp.where(tried, low, 0.0), xp.where(tried, high, 1.0)
 
-    def joined(apart: Any) -> Any:
-        return xp.sqrt(xp.sum((shares.weights * apart) ** 2, axis=-1))
+    def joined(z: Any, apart: Any) -> Any:
+        return xp.sign(z) * xp.sqrt(xp.sum((shares.weights * apart) ** 2, axis=-1))
 
-    low, high = estimate - joined(shares.scores - low), estimate + joined(high - shares.scores)
+    down, up = normal_steps(tails)
+    low, high = estimate - joined(down, shares.scores - low), estimate + joined(up, high - shares.scores)
     return open_sides(low, high, tails, (0.0, 1.0))
 
 
@@ -72,7 +73,8 @@ class SquareAndAdd(Method):
         """Refuse what is not a mean of independent proportions."""
         if averages_proportions(statistic):
             return None
-        return f"{self.name!r} needs a mean of independent proportions; {statistic.described} is none"
+        named = type(statistic).__name__
+        return f"{self.name!r} needs a mean of independent proportions; {named} with these settings is none"
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Bounds from ``evidence.shares``."""
@@ -80,8 +82,9 @@ class SquareAndAdd(Method):
 
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
         """Say which classes tell nothing."""
-        shares: Shares = evidence.shares
-        empty = int(np.sum((np.asarray(shares.trials) == 0) & (np.asarray(shares.weights) > 0)))
-        if not empty:
-            return ()
-        return (f"no row tells of the share of {empty} of the classes: the interval allows for any between 0 and 1",)
+        untried, counted = evidence.shares.trials == 0, evidence.shares.weights > 0
+        said = {
+            "the interval allows for any between 0 and 1": int(np.sum(untried & counted)),
+            "it is left out of the mean, and the interval is for the others alone": int(np.sum(untried & ~counted)),
+        }
+        return tuple(f"no row tells of the share of {k} of the classes: {text}" for text, k in said.items() if k)

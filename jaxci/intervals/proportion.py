@@ -298,7 +298,7 @@ class ProportionMethod(Method):
             return None
         return (
             f"{self.name!r} needs a proportion, successes among a number of trials fixed in advance, or what tells of "
-            f"one; {statistic.described} is neither"
+            f"one; {type(statistic).__name__} with these settings is neither"
         )
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:

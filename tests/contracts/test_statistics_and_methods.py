@@ -258,6 +258,17 @@ def test_a_higher_level_contains_a_lower_one(method):
             assert outer.high - outer.low > inner.high - inner.low
 
 
+@pytest.mark.parametrize(
+    "method", ["wilson", "delong_logit", "newcombe", "square_and_add", "bonett", "delta", "percentile"]
+)
+def test_a_bound_below_half_of_the_level_is_that_of_the_other_side(method):
+    low, high = (
+        typical(method, confidence_level=level, alternative=side).confidence_interval
+        for level, side in ((0.2, "greater"), (0.8, "less"))
+    )
+    assert low.low == pytest.approx(high.high, rel=1e-9)
+
+
 @pytest.mark.parametrize("method", [name for name in METHODS if name not in ("order_statistic", "exact_randomized")])
 def test_one_sided_bounds_are_those_of_the_two_sided_interval_with_both_tails(method):
     # Order-statistic intervals are the shortest with the level, not those with equal tails.
