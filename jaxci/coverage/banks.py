@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from jaxci.inference.sharding import Spread
-from jaxci.resampling.bank import Bootstrap
+from jaxci.resampling.bank import Bootstrap, replicate_keys
+from jaxci.resampling.posterior import GammaTables, exponentials, unseen_weights
 
 BLOCK = 2**17
 """Draws of a bank made together: they stay in a CPU's cache."""
@@ -16,8 +17,12 @@ KEPT = 2**31
 """Bytes that the banks which cells share may take: 80 groups of 9,999 resamples up to n = 2,600."""
 
 
+PURPOSE_WEIGHTS = 2**31 - 1
+"""Separates weights of posteriors from counts: a number that no group has."""
+
+
 class Banks:
-    """Banks of groups of data sets: counts of every resample in a column, and a last column of ones.
+    """Banks of groups of data sets: counts of every resample in a column, or weights, and a last column of ones.
 
     The bank of group g depends on the key, n, B and g. Where cells share banks, a later one finds those of an earlier
     one: they are kept as far as they fit ``budget`` bytes, until another n or B is asked for.
@@ -26,22 +31,55 @@ class Banks:
     def __init__(self, key: jax.Array, budget: int = 0):
         self.key, self.budget = key, budget
         self._shape: tuple[int, int] = (0, 0)
-        self._kept: dict[int, jax.Array] = {}
+        self._kept: dict[tuple[str, int], jax.Array] = {}
+        self._held = 0
 
     def columns(self, group: int, n: int, n_resamples: int, spread: Spread) -> jax.Array:
         """Return the bank (n, B + 1) of a group, one byte a count."""
+        return self._bank("counts", group, n, n_resamples, spread)
+
+    def weights(self, group: int, n: int, n_resamples: int, spread: Spread) -> jax.Array:
+        """Return the bank (n, B + 1) of exponential weights of a group, in single precision."""
+        return self._bank("weights", group, n, n_resamples, spread)
+
+    def unseen(self, group: int, masses: tuple[float, ...], n_resamples: int) -> jax.Array:
+        """Return the weights (P, B + 1) of pseudo-units of these masses that go with :meth:`weights`, 0 at last."""
+        tables, numbers = GammaTables.of(masses), jnp.arange(len(masses), dtype=jnp.int32)
+        return _unseen(self._key("weights", group), tables, numbers, n_resamples=n_resamples)
+
+    def _key(self, kind: str, group: int) -> jax.Array:
+        key = self.key if kind == "counts" else jax.random.fold_in(self.key, PURPOSE_WEIGHTS)
+        return jax.random.fold_in(key, group)
+
+    def _bank(self, kind: str, group: int, n: int, n_resamples: int, spread: Spread) -> jax.Array:
         if self._shape != (n, n_resamples):
-            self._shape, self._kept = (n, n_resamples), {}
-        if group in self._kept:
-            return self._kept[group]
-        own = jax.random.fold_in(self.key, group)
+            self._shape, self._kept, self._held = (n, n_resamples), {}, 0
+        if (kind, group) in self._kept:
+            return self._kept[kind, group]
         rows = max(1, BLOCK // n)
         starts = jnp.arange(-(-n_resamples // rows), dtype=jnp.int32) * rows
-        counts = spread(_bank_counts, starts, (own, Bootstrap.of(n)), n=n, rows=rows)
-        bank = _closed(counts, n=n, n_resamples=n_resamples)
-        if (len(self._kept) + 1) * bank.size <= self.budget:
-            self._kept[group] = bank
+        shared = self._key(kind, group), Bootstrap.of(n)
+        drawn = spread(_bank_counts if kind == "counts" else _bank_weights, starts, shared, n=n, rows=rows)
+        bank = _closed(drawn, n=n, n_resamples=n_resamples)
+        if self._held + bank.nbytes <= self.budget:
+            self._kept[kind, group] = bank
+            self._held += bank.nbytes
         return bank
+
+
+@functools.partial(jax.jit, static_argnames="n_resamples")
+def _unseen(key: jax.Array, tables: GammaTables, numbers: jax.Array, *, n_resamples: int) -> jax.Array:
+    keys = replicate_keys(key, jnp.arange(n_resamples, dtype=jnp.int32))
+    return jnp.pad(unseen_weights(keys, tables, numbers).T, ((0, 0), (0, 1)))
+
+
+def _bank_weights(starts: jax.Array, shared: tuple[jax.Array, Bootstrap], *, n: int, rows: int) -> jax.Array:
+    key, _ = shared
+
+    def block(start: jax.Array) -> jax.Array:
+        return exponentials(replicate_keys(key, start + jnp.arange(rows, dtype=jnp.int32)), n).T
+
+    return jax.lax.map(block, starts)
 
 
 def _bank_counts(starts: jax.Array, shared: tuple[jax.Array, Bootstrap], *, n: int, rows: int) -> jax.Array:

@@ -25,9 +25,10 @@ from jaxci.coverage.enumeration import behaviour_of_proportion, enumerable, enum
 from jaxci.coverage.tally import Behaviour, CellResult, Judgement, Outcomes, Tally, labelled, outcomes
 from jaxci.distributions import Distribution, Truth, as_distribution, truth
 from jaxci.distributions.base import observations, predicts, sharing_programs
-from jaxci.inference.batch import Accelerations, Reads, Wanted, batch_evidence, with_sorted_rows
+from jaxci.inference.batch import Reads, Unseen, Variants, Wanted, batch_evidence, with_sorted_rows
 from jaxci.inference.sharding import Spread
 from jaxci.intervals.base import Evidence, Method, NoInterval, Tails, tails
+from jaxci.intervals.capabilities import has_beta_law
 from jaxci.intervals.registry import method_by_name
 from jaxci.records import record, static
 from jaxci.resampling.bank import replicate_keys
@@ -133,10 +134,10 @@ class Series(NamedTuple):
         return cls(tuple(names), tuple(judged), tuple(absent))
 
 
-def bounds_of(judged: Judged, evidence: Sequence[tuple[Evidence, Accelerations]]) -> tuple[Any, Any]:
+def bounds_of(judged: Judged, evidence: Sequence[tuple[Evidence, Variants]]) -> tuple[Any, Any]:
     """Return the bounds (R,) of one method, clipped to the estimand's range; NaN where there is no interval."""
-    mine, accelerations = evidence[judged.number]
-    found = judged.method.bounds(accelerations.given_to(judged.method, mine), judged.tails, judged.critical)
+    mine, variants = evidence[judged.number]
+    found = judged.method.bounds(variants.given_to(judged.method, mine), judged.tails, judged.critical)
     xp, (bottom, top) = mine.xp, mine.statistic.bounds
     missing = xp.isnan(mine.estimate) | xp.isnan(found.low) | xp.isnan(found.high)
     low, high = xp.clip(found.low, bottom, top), xp.clip(found.high, bottom, top)
@@ -152,6 +153,7 @@ class Fixed(NamedTuple):
     statistics: tuple[Statistic, ...]
     reads: Reads
     ranks: tuple[QuantileWeights | RankWeights | None, ...]
+    unseen: Reads
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -195,6 +197,33 @@ class Simulation:
         both = zip(self.statistics, self.wanted, strict=True)
         return tuple(i for i, (s, want) in enumerate(both) if want.replicates_of(s, self.cell.n))
 
+    @functools.cached_property
+    def drawn_masses(self) -> dict[int, tuple[tuple[float, ...], ...]]:
+        """Masses of the pseudo-units of each prior of the statistics, by number, whose posterior is drawn."""
+        both = enumerate(zip(self.statistics, self.wanted, strict=True))
+        drawn = {i: (s, want) for i, (s, want) in both if want.priors and not has_beta_law(s)}
+        if not drawn:
+            return {}
+        law, n = self.cell.distribution, self.cell.n
+        sample = jax.eval_shape(lambda key: observations(law, law.sample(key, n), predicts(law)), jax.random.key(0))
+        return {
+            i: tuple(tuple(p.mass * share for share in s.pseudo_masses(sample.n_classes)) for p in want.priors)
+            for i, (s, want) in drawn.items()
+        }
+
+    def read_unseen(self, banks: Banks, group: int, spread: Spread) -> Reads:
+        """Return what posteriors read: weights of the units of a group, and of those that were not seen."""
+        known: list[Unseen | None] = [None] * len(self.names)
+        if masses := self.drawn_masses:
+            resamples = self.cell.n_resamples
+            columns = banks.weights(group, self.cell.n, resamples, spread)
+            shared = dict(zip(masses, _read_weights(self.statistics, columns, which=tuple(masses)), strict=True))
+            distinct = dict.fromkeys(one for found in masses.values() for one in found)
+            weights = {one: banks.unseen(group, one, resamples) for one in distinct}
+            for i, found in masses.items():
+                known[i] = Unseen(shared[i], tuple(weights[one] for one in found))
+        return Reads.of(known, None)
+
     @property
     def static(self) -> dict[str, Any]:
         """Static arguments of the programs over data sets."""
@@ -204,12 +233,13 @@ class Simulation:
         """Return what every statistic reads of a bank (n, B + 1), and the bank where a method asks for it."""
         return _read(self.statistics, columns, which=self.reading, whole=any("pivots" in w.needs for w in self.wanted))
 
-    def fixed(self, key: jax.Array, reads: Reads | None) -> Fixed:
-        """Return what all data sets of a group share: ``reads`` is what :meth:`read` gave, None without a bank."""
-        reads = reads or Reads.of((None,) * len(self.names), None)
+    def fixed(self, key: jax.Array, reads: Reads | None, unseen: Reads | None = None) -> Fixed:
+        """Return what all data sets of a group share: what :meth:`read` and :meth:`read_unseen` gave, None without."""
+        nothing = Reads.of((None,) * len(self.names), None)
+        reads, unseen = reads or nothing, unseen or nothing
         data, choice = (jax.random.fold_in(key, purpose) for purpose in (PURPOSE_DATA, PURPOSE_CHOICE))
         ranks = tuple(want.ranks_of(s, self.cell.n) for s, want in zip(self.statistics, self.wanted, strict=True))
-        return Fixed(sharing_programs(self.cell.distribution), data, choice, self.statistics, reads, ranks)
+        return Fixed(sharing_programs(self.cell.distribution), data, choice, self.statistics, reads, ranks, unseen)
 
     def judging(self, fixed: Fixed) -> tuple[Fixed, tuple[Judged, ...], jax.Array]:
         """Return what :func:`_counts` reads besides the numbers of data sets."""
@@ -229,7 +259,7 @@ def _drawn(ids: jax.Array, distribution: Distribution, key: jax.Array, *, n: int
 
 def _evidence(
     ids: jax.Array, fixed: Fixed, *, n: int, wanted: tuple[Wanted, ...], derives: bool
-) -> list[tuple[Evidence, Accelerations]]:
+) -> list[tuple[Evidence, Variants]]:
     """Draw the data sets numbered ``ids`` and return the evidence of every statistic, replicates unsorted."""
     law = fixed.distribution
     samples = jax.vmap(lambda k: observations(law, law.sample(k, n), derives))(replicate_keys(fixed.key, ids))
@@ -237,13 +267,14 @@ def _evidence(
     if any("uniform" in want.needs for want in wanted):
         uniform = jax.vmap(lambda k: jax.random.uniform(k, dtype=jnp.float64))(replicate_keys(fixed.choice, ids))
     shared, bank = fixed.reads.given()
-    return batch_evidence(fixed.statistics, wanted, samples, shared, fixed.ranks, bank, uniform)
+    unseen, _ = fixed.unseen.given()
+    return batch_evidence(fixed.statistics, wanted, samples, shared, fixed.ranks, bank, uniform, unseen)
 
 
-def _rows_of_evidence(ids: jax.Array, fixed: Fixed, **static: Any) -> list[tuple[Evidence, Accelerations]]:
+def _rows_of_evidence(ids: jax.Array, fixed: Fixed, **static: Any) -> list[tuple[Evidence, Variants]]:
     """Return :func:`_evidence` without the statistics: all that is left has an axis over data sets."""
     nothing: Any = None
-    return [(dataclasses.replace(one, statistic=nothing), rates) for one, rates in _evidence(ids, fixed, **static)]
+    return [(dataclasses.replace(one, statistic=nothing), own) for one, own in _evidence(ids, fixed, **static)]
 
 
 def _counts(
@@ -256,9 +287,7 @@ def _counts(
 ) -> tuple[list[Outcomes], list[jax.Array]]:
     """Do all of a cell for the data sets numbered ``ids``: what became of every interval, and estimates."""
     data, judged, targets = fixed
-    evidence = [
-        (with_sorted_rows(one), rates) for one, rates in _evidence(ids, data, n=n, wanted=wanted, derives=derives)
-    ]
+    evidence = [with_sorted_rows(*one) for one in _evidence(ids, data, n=n, wanted=wanted, derives=derives)]
     counts = [outcomes(*bounds_of(series, evidence), targets[series.number]) for series in judged]
     return counts, [one.estimate for one, _ in evidence]
 
@@ -268,6 +297,12 @@ def _read(statistics: tuple[Statistic, ...], columns: jax.Array, *, which: tuple
     bank = Bank.of_columns(columns.astype(jnp.float32), counts=True)
     shared = [statistic.shared(bank) if i in which else None for i, statistic in enumerate(statistics)]
     return Reads.of(shared, bank if whole else None)
+
+
+@functools.partial(jax.jit, static_argnames="which")
+def _read_weights(statistics: tuple[Statistic, ...], columns: jax.Array, *, which: tuple[int, ...]) -> list[Any]:
+    bank = Bank.of_columns(columns, exchangeable=True)
+    return [statistics[i].shared(bank) for i in which]
 
 
 class Part(NamedTuple):
@@ -312,7 +347,8 @@ def simulate(
     if not simulation.names:
         return tally
     on_host = spread.devices[0].platform == "cpu"
-    held = BYTES_PER_REPLICATE * (cell.n_resamples * max(1, len(simulation.reading)) + cell.n)
+    rows = len(simulation.reading) + sum(map(len, simulation.drawn_masses.values()))
+    held = BYTES_PER_REPLICATE * (cell.n_resamples * max(1, rows) + cell.n)
     most = max(LEAST * len(spread.devices), (memory_limit or BUDGET) // held)
     n_groups = len(cell.group_sizes() if groups is None else groups)
     done = 0
@@ -336,7 +372,8 @@ def simulate(
     with jax.enable_x64(True):
         for group, parts in itertools.groupby(_parts(cell, groups, most), key=operator.attrgetter("group")):
             bank = banks.columns(group, cell.n, cell.n_resamples, spread) if simulation.reading else None
-            fixed = simulation.fixed(key, None if bank is None else simulation.read(bank))
+            reads = None if bank is None else simulation.read(bank)
+            fixed = simulation.fixed(key, reads, simulation.read_unseen(banks, group, spread))
             for part in parts:
                 ids = np.arange(part.start, part.start + part.size, dtype=np.int32)
                 if on_host:
@@ -354,8 +391,8 @@ def simulate(
 def _judged(found: Any, simulation: Simulation) -> tuple[list[Outcomes], list[np.ndarray]]:
     """Do on the host what :func:`_counts` does after the evidence."""
     evidence = [
-        (with_sorted_rows(dataclasses.replace(one, statistic=statistic)), rates)
-        for (one, rates), statistic in zip(jax.tree.map(np.asarray, found), simulation.statistics, strict=True)
+        with_sorted_rows(dataclasses.replace(one, statistic=statistic), own)
+        for (one, own), statistic in zip(jax.tree.map(np.asarray, found), simulation.statistics, strict=True)
     ]
     with np.errstate(invalid="ignore", divide="ignore"):
         counts = [

@@ -20,13 +20,22 @@ from jaxci.inference.curvature import curvatures
 from jaxci.inference.program import Program, distinct, of_batch
 from jaxci.inference.slopes import FirstOrder, first_order, jackknife_acceleration, of_mean
 from jaxci.intervals.auc import AucEvidence
-from jaxci.intervals.base import Evidence, Method
+from jaxci.intervals.base import Evidence, Method, Prior
+from jaxci.intervals.capabilities import has_beta_law
 from jaxci.records import record, static
 from jaxci.resampling.exact_mean import mean_distributions
 from jaxci.resampling.exact_order import QuantileWeights, RankWeights, quantile_weights
 from jaxci.resampling.kernels import sorted_rows
-from jaxci.resampling.laws import BinomialLaw, BootstrapDistribution, Drawn, Root
-from jaxci.statistics.base import MomentStatistic, Sample, Statistic, TableStatistic, has_fixed_trials, namespace
+from jaxci.resampling.laws import BetaLaw, BinomialLaw, BootstrapDistribution, Drawn, Root
+from jaxci.statistics.base import (
+    MomentStatistic,
+    PseudoUnits,
+    Sample,
+    Statistic,
+    TableStatistic,
+    has_fixed_trials,
+    namespace,
+)
 from jaxci.statistics.ranking import placement_variances
 from jaxci.statistics.summary import MeanStatistic, OrderStatistic, QuantileStatistic, SecondMoment
 from jaxci.statistics.sums import Bank
@@ -43,6 +52,7 @@ class Wanted(NamedTuple):
     needs: frozenset[str]
     influence: bool
     jackknife: bool
+    priors: tuple[Prior, ...] = ()
 
     @classmethod
     def by(cls, methods: Iterable[Method], statistic: Statistic) -> Wanted:
@@ -50,7 +60,8 @@ class Wanted(NamedTuple):
         methods = list(methods)
         needs: frozenset[str] = frozenset().union(*(method.needs for method in methods))
         left_out = [method.by_jackknife or not statistic.smooth for method in methods if "acceleration" in method.needs]
-        return cls(needs, not all(left_out), any(left_out))
+        priors = dict.fromkeys(method.prior for method in methods if method.prior is not None)
+        return cls(needs, not all(left_out), any(left_out), tuple(priors))
 
     def replicates_of(self, statistic: Statistic, n: int) -> bool:
         """Whether a bank is read: a quantile that is one order statistic has a law over ranks instead."""
@@ -70,16 +81,40 @@ def is_order_statistic(statistic: Statistic, n: int) -> bool:
     return isinstance(statistic, QuantileStatistic) and quantile_weights(n, statistic.probability).is_rank
 
 
-class Accelerations(NamedTuple):
-    """BCa accelerations (R,) from derivatives and from leave-one-out values; None where not wanted."""
+@record
+class Variants:
+    """Evidence that depends on the settings of a method.
+
+    BCa accelerations (R,) from derivatives and from leave-one-out values, None where not wanted, and a posterior for
+    each of ``priors``.
+    """
 
     influence: Any
     jackknife: Any
+    posteriors: tuple[BootstrapDistribution, ...]
+    priors: tuple[Prior, ...] = static()
 
     def given_to(self, method: Method, evidence: Evidence) -> Evidence:
-        """Return the evidence with the acceleration that the method asks for."""
+        """Return the evidence with what the method asks for."""
         by_jackknife = method.by_jackknife or not evidence.statistic.smooth
-        return dataclasses.replace(evidence, acceleration=self.jackknife if by_jackknife else self.influence)
+        posterior = None if method.prior is None else self.posteriors[self.priors.index(method.prior)]
+        acceleration = self.jackknife if by_jackknife else self.influence
+        return dataclasses.replace(evidence, acceleration=acceleration, posterior=posterior)
+
+
+class Unseen(NamedTuple):
+    """What posteriors of one statistic read besides the data: one for each prior, empty where none is drawn.
+
+    Attributes
+    ----------
+    shared : pytree
+        What the statistic reads of a bank of weights, whose last row is all ones.
+    weights : tuple of (P, B + 1) arrays
+        Weights of the pseudo-units; the last column is 0.
+    """
+
+    shared: Any
+    weights: tuple[Any, ...]
 
 
 @record
@@ -119,7 +154,8 @@ def batch_evidence(
     ranks: Sequence[QuantileWeights | RankWeights | None],
     bank: Bank | None,
     uniform: Any,
-) -> list[tuple[Evidence, Accelerations]]:
+    unseen: Sequence[Unseen | None],
+) -> list[tuple[Evidence, Variants]]:
     """Return the evidence of every statistic for a batch of data sets.
 
     Parameters
@@ -136,11 +172,15 @@ def batch_evidence(
         The bank itself, for standard errors of replicates.
     uniform : (R,) or None
         Draws from (0, 1).
+    unseen : sequence
+        Of every statistic whose posterior is drawn, None for others.
     """
     programs = jax.vmap(functools.partial(of_batch, statistics))(sample)
     cores = _cores(statistics, programs, shared)
     return [
-        _evidence(statistic, want, number, sample, programs, cores.get(number), ranks[number], bank, uniform)
+        _evidence(
+            statistic, want, number, sample, programs, cores.get(number), ranks[number], bank, uniform, unseen[number]
+        )
         for number, (statistic, want) in enumerate(zip(statistics, wanted, strict=True))
     ]
 
@@ -172,7 +212,8 @@ def _evidence(
     ranks: QuantileWeights | RankWeights | None,
     bank: Bank | None,
     uniform: Any,
-) -> tuple[Evidence, Accelerations]:
+    unseen: Unseen | None,
+) -> tuple[Evidence, Variants]:
     n = programs.multiplicity.shape[-1]
     values = _values(statistic, sample, programs, number)
     estimate, first = _first_order(statistic, values, programs, number)
@@ -181,7 +222,8 @@ def _evidence(
         parts["values"] = values
     if "uniform" in want.needs:
         parts["uniform"] = uniform
-    if isinstance(statistic, TableStatistic) and want.needs & {"count", "nobs", "law"}:
+    counting = {"count", "nobs", "law", *(["posterior"] if has_beta_law(statistic) else [])}
+    if isinstance(statistic, TableStatistic) and want.needs & counting:
         parts["count"], parts["nobs"] = _trials(statistic, programs, number)
     if isinstance(statistic, TableStatistic) and "shares" in want.needs:
         found = jax.vmap(lambda program: statistic.shares(_table(program, number)))(programs)
@@ -209,7 +251,36 @@ def _evidence(
         parts["pivots"] = Drawn(jnp.where(known, apart / jnp.where(known, errors, 1.0), jnp.nan))
     jackknife = _left_out_acceleration(statistic, values, programs, number) if want.jackknife else None
     evidence = Evidence(statistic=statistic, estimate=estimate, n=n, standard_error=first.standard_error, **parts)
-    return evidence, Accelerations(first.acceleration if want.influence else None, jackknife)
+    posteriors = _posteriors(statistic, want, number, sample.n_classes, programs, evidence, unseen)
+    return evidence, Variants(first.acceleration if want.influence else None, jackknife, posteriors, want.priors)
+
+
+def _posteriors(
+    statistic: Statistic,
+    want: Wanted,
+    number: int,
+    n_classes: int,
+    programs: Program,
+    evidence: Evidence,
+    unseen: Unseen | None,
+) -> tuple[BootstrapDistribution, ...]:
+    """Posteriors of all data sets under each prior: known ones of shares, others drawn and unsorted."""
+    if not want.priors:
+        return ()
+    if has_beta_law(statistic):
+        return tuple(BetaLaw(evidence.count, evidence.nobs, prior.mass) for prior in want.priors)
+    assert unseen is not None
+    found = []
+    for prior, weights in zip(want.priors, unseen.weights, strict=True):
+        reach = np.array([prior.reach, prior.reach_to_bound])
+        joined = PseudoUnits(weights, 1.0, np.ones(max(1, n_classes)), reach)
+
+        def one(program: Program, joined: PseudoUnits = joined) -> jax.Array:
+            return program.posterior_core(number, unseen.shared, joined)
+
+        cores = jax.vmap(one)(programs) if statistic.together else jax.lax.map(one, programs)
+        found.append(_drawn(statistic, _prepared(programs, number), cores, evidence.estimate))
+    return tuple(found)
 
 
 def _values(statistic: Statistic, sample: Sample, programs: Program, number: int) -> Any:
@@ -278,15 +349,16 @@ def _drawn(statistic: Statistic, prepared: Any, cores: jax.Array, estimate: jax.
     return Drawn(apart, estimate**2 if root else estimate, jnp.broadcast_to(scaling.scale, estimate.shape), root)
 
 
-def with_sorted_rows(evidence: Evidence) -> Evidence:
-    """Return the evidence with its replicates and pivots sorted."""
-    parts: dict[str, Any] = {}
-    if isinstance(evidence.distribution, Drawn):
-        ordered = _sorted(evidence.distribution.ordered)
-        parts["distribution"] = dataclasses.replace(evidence.distribution, ordered=ordered)
-    if evidence.pivots is not None:
-        parts["pivots"] = Drawn(_sorted(evidence.pivots.ordered))
-    return dataclasses.replace(evidence, **parts) if parts else evidence
+def with_sorted_rows(evidence: Evidence, variants: Variants) -> tuple[Evidence, Variants]:
+    """Return the evidence with all that was drawn sorted."""
+    evidence = dataclasses.replace(
+        evidence, distribution=_with_sorted(evidence.distribution), pivots=_with_sorted(evidence.pivots)
+    )
+    return evidence, dataclasses.replace(variants, posteriors=tuple(map(_with_sorted, variants.posteriors)))
+
+
+def _with_sorted(law: Any) -> Any:
+    return dataclasses.replace(law, ordered=_sorted(law.ordered)) if isinstance(law, Drawn) else law
 
 
 def _sorted(rows: Any) -> Any:

@@ -11,11 +11,20 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.inference.choice import choose
-from jaxci.inference.evidence import count_trials, error_or_zero, gather, rounding, row_values_of, standard_error
-from jaxci.inference.program import Program, RowReader
+from jaxci.inference.evidence import (
+    count_trials,
+    draws_posterior,
+    error_or_zero,
+    gather,
+    rounding,
+    row_values_of,
+    standard_error,
+)
+from jaxci.inference.posterior import posterior_of
+from jaxci.inference.program import RowReader
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.remarks import size_remarks
-from jaxci.inference.replicate import Replicates, replicate
+from jaxci.inference.replicate import Replicates, Resampled, replicate
 from jaxci.inference.request import Entry, Request, by_shared_table, by_table, programs, table_program, unit_program
 from jaxci.inference.settings import Settings
 from jaxci.inference.slopes import FirstOrder, first_order, of_mean
@@ -33,7 +42,7 @@ from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
 from jaxci.statistics.summary import MeanStatistic, is_mean
 
-PURPOSE_UNITS, PURPOSE_CELLS = 0, 1
+PURPOSE_UNITS, PURPOSE_CELLS, PURPOSE_POSTERIOR = 0, 1, 2
 
 CELL_COST, DRAW_COST, PRODUCT_COST, PROGRAM_COST = 110.0, 8.0, 0.3, 3e8
 """Nanoseconds a cell, a draw, a multiply-add and compiling the sampler of cells cost: they choose the road."""
@@ -48,7 +57,7 @@ def intervals(
         entries = [Entry.of(request, reader) for request in requests]
         for entry in entries:
             _settle_method(entry, sample, layout, settings)
-        _replicate(entries, layout, settings, rng)
+        _replicate(entries, sample, layout, settings, rng)
         count_trials(entries, layout)
         _estimate(entries, sample, layout)
         return [_finish(entry, sample, layout, settings, rng)[0] for entry in entries]
@@ -73,7 +82,7 @@ def comparison(request: Request, sample: Sample, layout: Layout, settings: Setti
             entry.estimate = a - b
         entry.scale = float(np.nanmax([abs(a), abs(b), 0]))
         _settle_method(entry, sample, layout, settings)
-        _replicate([entry], layout, settings, rng)
+        _replicate([entry], sample, layout, settings, rng)
         if entry.replicates is not None:  # the same on both sides is no difference, whatever the order of its sums
             alike = np.abs(entry.replicates) <= rounding(entry.scale, *request.statistic.statistic.bounds)
             entry.replicates = np.where(alike, 0.0, entry.replicates)
@@ -154,6 +163,10 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
         raise ValueError(
             f"{settings.scheme} go with methods that read resamples, such as 'percentile'; got {method.name!r}"
         )
+    if layout.strata is not None and not method.takes_strata:
+        raise ValueError(
+            f"method {method.name!r} cannot use strata; use 'percentile', 'bca' or 'delta', or method='auto'"
+        )
     if method.assumes_iid and not layout.plain:
         given = [
             name
@@ -179,13 +192,16 @@ def _check_bank(entry: Entry, settings: Settings) -> None:
         )
 
 
-def _replicate(entries: Sequence[Entry], layout: Layout, settings: Settings, rng: Randomness) -> None:
-    """Draw one bank for every entry whose method reads replicates."""
+def _replicate(entries: Sequence[Entry], sample: Sample, layout: Layout, settings: Settings, rng: Randomness) -> None:
+    """Draw one bank for every entry whose method reads replicates, and one for those that read a posterior."""
     drawing = [entry for entry in entries if "replicates" in entry.needs]
+    posteriors = [entry for entry in entries if draws_posterior(entry, layout)]
+    for entry in (*drawing, *posteriors):
+        _check_bank(entry, settings)
+    for posterior, weights, members in posterior_of(posteriors, sample, layout):
+        _draw(members, posterior, weights, PURPOSE_POSTERIOR, settings, rng)
     if not drawing:
         return
-    for entry in drawing:
-        _check_bank(entry, settings)
     scheme = make_scheme(layout, settings.resampling, settings.resample_size)
     tables = [entry for entry in drawing if _by_cells(entry, layout, settings)]
     hosted = [entry for entry in drawing if entry.on_host]
@@ -209,7 +225,12 @@ def _by_cells(entry: Entry, layout: Layout, settings: Settings) -> bool:
 
 
 def _draw(
-    entries: Sequence[Entry], program: Program, scheme: Scheme, purpose: int, settings: Settings, rng: Randomness
+    entries: Sequence[Entry],
+    program: Resampled,
+    scheme: Scheme,
+    purpose: int,
+    settings: Settings,
+    rng: Randomness,
 ) -> None:
     errors = any("pivots" in entry.needs for entry in entries)
     found: Replicates = replicate(

@@ -20,11 +20,11 @@ from jaxci.intervals.auc import auc_evidence
 from jaxci.intervals.auc_difference import auc_difference_evidence
 from jaxci.intervals.base import Evidence
 from jaxci.intervals.bootstrap import studentized_pivots
-from jaxci.intervals.capabilities import is_share_difference
+from jaxci.intervals.capabilities import has_beta_law, is_share_difference
 from jaxci.intervals.proportion_difference import PairedOutcomes
 from jaxci.resampling.exact_mean import mean_distribution
 from jaxci.resampling.exact_order import quantile_distribution
-from jaxci.resampling.laws import BinomialLaw, BootstrapDistribution, Drawn, Root
+from jaxci.resampling.laws import BetaLaw, BinomialLaw, BootstrapDistribution, Drawn, Root
 from jaxci.special import deviation
 from jaxci.statistics.base import Sample, Statistic, TableStatistic, has_fixed_trials, is_proportion
 from jaxci.statistics.custom import HostFunction, SampleFunction
@@ -126,7 +126,9 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
         parts["curvature"] = curvature(program, 0)
     if "acceleration" in needs:
         parts["acceleration"] = np.array([_acceleration(entry, sample, layout)])
-    if entry.replicates is not None:
+    if "posterior" in needs:
+        parts["posterior"] = _posterior(entry, layout)
+    elif entry.replicates is not None:
         parts["distribution"] = Drawn.of(entry.replicates[None])
         if "pivots" in needs:
             assert entry.errors is not None
@@ -192,6 +194,21 @@ def _law(entry: Entry, sample: Sample, trials: Trials | None) -> BootstrapDistri
     return quantile_distribution(_ordered_values(entry, sample), statistic.probability)
 
 
+def draws_posterior(entry: Entry, layout: Layout) -> bool:
+    """Whether a method reads a posterior that must be drawn: that of a share of independent rows is known."""
+    return "posterior" in entry.needs and not (layout.plain and has_beta_law(entry.statistic))
+
+
+def _posterior(entry: Entry, layout: Layout) -> BootstrapDistribution:
+    assert entry.method is not None
+    assert entry.method.prior is not None
+    if draws_posterior(entry, layout):
+        assert entry.replicates is not None
+        return Drawn.of(entry.replicates[None])
+    assert entry.trials is not None
+    return BetaLaw(np.array([entry.trials.successes]), np.array([entry.trials.nobs]), entry.method.prior.mass)
+
+
 def standard_error(entry: Entry, evidence: Evidence) -> float:
     """Return the standard error that goes with the interval; NaN where there is none."""
     if not math.isnan(entry.standard_error) and entry.needs_slopes:
@@ -203,7 +220,7 @@ def standard_error(entry: Entry, evidence: Evidence) -> float:
             return float(paired.standard_error[0])
     if evidence.curvature is not None:
         return float(evidence.curvature.standard_error[0])
-    for known in (evidence.distribution, evidence.law):
+    for known in (evidence.distribution, evidence.law, evidence.posterior):
         if known is not None:
             return float(known.deviation[0])
     if evidence.shares is not None:

@@ -19,7 +19,7 @@ from jaxci.records import record, static
 from jaxci.resampling.bank import CellBootstrap
 from jaxci.resampling.kernels import in_batches
 from jaxci.special import root_sum_of_squares
-from jaxci.statistics.base import LinearStatistic, Sample, Statistic, TableStatistic, cores
+from jaxci.statistics.base import LinearStatistic, PseudoUnits, Sample, Statistic, TableStatistic, cores
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.sums import Bank, CellsOfUnits, padded
 
@@ -69,6 +69,22 @@ class Program:
     n_strata: int = static(default=0)
     where: tuple[tuple[int, int], ...] = static(default=())
 
+    @property
+    def program(self) -> Program:
+        """Itself: all units were seen."""
+        return self
+
+    @property
+    def whole(self) -> Any:
+        """The weights (U,) of the data."""
+        return self.multiplicity
+
+    def of_rows(self, rows: jax.Array, *, errors: bool) -> tuple[jax.Array, jax.Array | None, jax.Array]:
+        """Return values, standard errors if asked for, and whether a class is absent, (S, B), under ``rows`` (B, U)."""
+        bank = Bank.of(rows)
+        spread = self.errors(bank, range(len(self.statistics))) if errors else None
+        return self.values(bank), spread, self.absent(bank)
+
     def functions(self) -> list[Callable[[jax.Array], jax.Array]]:
         """Each statistic as a function of the weights of units (U,)."""
         return [functools.partial(self.value, number) for number in range(len(self.statistics))]
@@ -114,6 +130,11 @@ class Program:
 
     def _with(self, found: Sequence[Any]) -> list[tuple[Statistic, tuple[int, int], Any]]:
         return list(zip(self.statistics, self.where, found, strict=True))
+
+    def posterior_core(self, number: int, shared: Any, unseen: PseudoUnits) -> jax.Array:
+        """Return the core (B,) of statistic ``number`` on every resample of a bank joined by unseen units."""
+        statistic, source = self.statistics[number], self.where[number][0]
+        return statistic.posterior(self.sources[source], shared, unseen, jnp.asarray(self.multiplicity))
 
     def absent(self, bank: Bank) -> jax.Array:
         """Return (S, B) whether a class of the sample is absent, for statistics that say what such a class counts."""

@@ -7,7 +7,7 @@ import itertools
 import math
 import os
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -26,6 +26,21 @@ LEAST_SHARE = 2000
 
 MOST_SUBSETS = 2_000_000
 """Delete-d jackknives with more subsets are refused."""
+
+
+class Resampled(Protocol):
+    """A program that is evaluated under the rows of a bank."""
+
+    @property
+    def program(self) -> Program:
+        """The program over the units that were seen."""
+
+    @property
+    def whole(self) -> Any:
+        """The row of weights of the data themselves."""
+
+    def of_rows(self, rows: jax.Array, *, errors: bool) -> tuple[jax.Array, jax.Array | None, jax.Array]:
+        """Return values, standard errors if asked for, and whether a class is absent, (S, B) each."""
 
 
 class Replicates(NamedTuple):
@@ -54,13 +69,8 @@ def _rows(
 
 
 @functools.partial(jax.jit, static_argnames="errors")
-def _chunk(program: Program, rows: jax.Array, *, errors: bool) -> tuple[jax.Array, jax.Array | None, jax.Array]:
-    bank = Bank.of(rows)
-    return (
-        program.values(bank),
-        program.errors(bank, range(len(program.statistics))) if errors else None,
-        program.absent(bank),
-    )
+def _chunk(program: Resampled, rows: jax.Array, *, errors: bool) -> tuple[jax.Array, jax.Array | None, jax.Array]:
+    return program.of_rows(rows, errors=errors)
 
 
 def default_budget() -> int:
@@ -105,7 +115,7 @@ def chunk_workers() -> int:
 
 
 def replicate(
-    program: Program,
+    program: Resampled,
     scheme: Scheme,
     key: jax.Array,
     n_resamples: int,
@@ -123,13 +133,13 @@ def replicate(
     """
     workers = chunk_workers()
     budget = memory_limit or default_budget()
-    size = chunk_size(program, scheme.block, n_resamples, budget, errors=errors, workers=workers)
+    size = chunk_size(program.program, scheme.block, n_resamples, budget, errors=errors, workers=workers)
     program, scheme = jax.device_put((program, scheme), next(iter(key.devices())))  # threads know no default device
     wide = jnp.result_type(float) == jnp.float64
 
     def run(start: int) -> tuple[jax.Array, jax.Array | None, jax.Array]:
         with jax.enable_x64(wide):  # a context of the calling thread
-            rows = _rows(scheme, key, np.int32(purpose), np.int32(start), program.multiplicity, size=size)
+            rows = _rows(scheme, key, np.int32(purpose), np.int32(start), program.whole, size=size)
             return jax.block_until_ready(_chunk(program, rows, errors=errors))
 
     waiting = [pool(workers).submit(run, start) for start in range(0, n_resamples, size)]

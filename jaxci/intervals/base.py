@@ -19,6 +19,14 @@ class NoInterval(ValueError):
     """There is no interval at this sample size, or on these data; the message says what there is."""
 
 
+class Prior(NamedTuple):
+    """What a method adds to the data: pseudo-units of this mass, and how far those of a mean lie beyond its values."""
+
+    mass: float
+    reach: float
+    reach_to_bound: float
+
+
 @record
 class Tails:
     """Error probability allowed below and above.
@@ -116,6 +124,8 @@ class Evidence:
         On how many rows two models succeed (see :mod:`jaxci.intervals.proportion_difference`).
     curvature : Curvature
         Second-order terms of the ABC interval (see :mod:`jaxci.intervals.approximate`).
+    posterior : BootstrapDistribution
+        Distribution of the statistic under random weights of the units and of pseudo-units that were not seen.
     uniform : (...) array
         A draw from (0, 1) for a method that is randomized or draws for itself.
     """
@@ -137,6 +147,7 @@ class Evidence:
     auc_difference: Any = None
     outcomes: Any = None
     curvature: Any = None
+    posterior: BootstrapDistribution | None = None
     uniform: Any = None
 
     @property
@@ -150,7 +161,8 @@ class Method(Named, abc.ABC):
 
     Class attributes: ``name`` (the word users type), ``assumes_iid`` (refuses clusters, strata and
     weights), ``leaves_range`` (bounds may fall outside the estimand's range and are then clipped),
-    ``of_differences`` (it also serves the difference of a statistic between two models, with a p-value).
+    ``of_differences`` (it also serves the difference of a statistic between two models, with a p-value),
+    ``takes_strata`` (strata are honoured).
 
     The work is in three parts. :meth:`critical` is host code that knows the sample size and the level but no data;
     :meth:`bounds` is array code, on NumPy arrays or traced by JAX, for stacks of data sets; :meth:`remarks` is host
@@ -160,6 +172,7 @@ class Method(Named, abc.ABC):
     assumes_iid: ClassVar[bool] = False
     leaves_range: ClassVar[bool] = False
     of_differences: ClassVar[bool] = False
+    takes_strata: ClassVar[bool] = True
 
     @property
     @abc.abstractmethod
@@ -170,6 +183,11 @@ class Method(Named, abc.ABC):
     def by_jackknife(self) -> bool:
         """Whether the acceleration it reads must come from leave-one-out values."""
         return False
+
+    @property
+    def prior(self) -> Prior | None:
+        """What is added to the data for a method that reads a posterior."""
+        return None
 
     @abc.abstractmethod
     def refusal(self, statistic: Statistic) -> str | None:

@@ -12,6 +12,7 @@ from jaxci.statistics.summary import MeanStatistic, QuantileStatistic, SecondMom
 __all__ = [
     "averages_proportions",
     "averages_rows",
+    "has_beta_law",
     "has_exact_law",
     "has_fixed_trials",
     "is_auc_difference",
@@ -69,6 +70,11 @@ def is_share_difference(statistic: Statistic) -> TypeGuard[PairedTable]:
 def is_auc_difference(statistic: Statistic) -> bool:
     """Whether the statistic is the difference of two models' whole areas under a binary ROC curve."""
     return isinstance(statistic, Paired) and is_whole_auc(statistic.statistic)
+
+
+def has_beta_law(statistic: Statistic) -> bool:
+    """Whether the statistic is a proportion of rows itself, so that of independent rows its posterior is known."""
+    return isinstance(statistic, TableStatistic) and statistic.is_proportion and statistic.share is None
 
 
 def has_exact_law(statistic: Statistic) -> bool:

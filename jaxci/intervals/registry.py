@@ -11,6 +11,7 @@ from jaxci.intervals.approximate import ABC
 from jaxci.intervals.auc import DeLong, DeLongLogit, HanleyMcNeil, NewcombeAuc
 from jaxci.intervals.auc_difference import DeLongDifference
 from jaxci.intervals.base import Method
+from jaxci.intervals.bayesian import ProperBayesian
 from jaxci.intervals.bootstrap import BC, Basic, BCa, Normal, Percentile, Studentized
 from jaxci.intervals.concentration import Betting, EmpiricalBernstein, Hoeffding
 from jaxci.intervals.exact import Exact
@@ -42,6 +43,7 @@ _ALL: tuple[type[Method], ...] = (
     NewcombeAuc,
     SquareAndAdd,
     Bonett,
+    ProperBayesian,
     Delta,
     Percentile,
     Basic,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from jaxci.records import record, static
-from jaxci.special import betaincc, loop, namespace, root_sum_of_squares
+from jaxci.special import betainc, betaincc, betaincinv, loop, namespace, root_sum_of_squares
 
 ROUNDING = 1e-12
 """Slack in cumulative probabilities: p within it of a step counts as reached."""
@@ -413,6 +413,41 @@ class BinomialLaw(BootstrapDistribution):
             return xp.minimum(low, high), high
 
         return (loop(xp, lambda state: xp.any(state[0] < state[1]), step, (low, high))[0] / self.nobs)[()]
+
+
+@record
+class BetaLaw(BootstrapDistribution):
+    """Laws of a proportion with a mass of ``mass`` unseen successes and as many failures: Beta."""
+
+    count: Any
+    nobs: Any
+    mass: Any
+
+    @property
+    def _shapes(self) -> tuple[Any, Any]:
+        return self.count + self.mass, self.nobs - self.count + self.mass
+
+    @property
+    def mean(self) -> Any:
+        """Means."""
+        return (self.count + self.mass) / (self.nobs + 2 * self.mass)
+
+    @property
+    def deviation(self) -> Any:
+        """Standard deviations."""
+        return namespace(self.count).sqrt(self.mean * (1 - self.mean) / (self.nobs + 2 * self.mass + 1))
+
+    def share_below(self, value: Any, core: Any = None) -> Any:
+        """Return the probability below ``value``."""
+        xp = namespace(self.count, value)
+        found = betainc(*self._shapes, xp.clip(value, 0.0, 1.0))
+        return xp.where(xp.isnan(value), xp.nan, found)[()]
+
+    def quantile(self, p: Any) -> Any:
+        """Return the quantile."""
+        xp = namespace(self.count, p)
+        found = betaincinv(*self._shapes, xp.clip(xp.where(xp.isnan(p), 0.5, p), 0.0, 1.0))
+        return xp.where(xp.isnan(p), xp.nan, found)[()]
 
 
 @record

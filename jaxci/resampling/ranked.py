@@ -219,7 +219,9 @@ def scanned_partial_wins(bank_t: jax.Array, descent: Descent, share: float) -> P
     return PairSums(wins, members, others)
 
 
-def scanned_precision(bank_t: jax.Array, descent: Descent) -> tuple[jax.Array, jax.Array]:
+def scanned_precision(
+    bank_t: jax.Array, descent: Descent, above_all: Any = 0.0, below_all: Any = 0.0
+) -> tuple[jax.Array, jax.Array]:
     """Sum the precision at every member, times its weight, along the ranking.
 
     Precision is the share of members in the weight of all that score as high or higher. The form for
@@ -231,6 +233,8 @@ def scanned_precision(bank_t: jax.Array, descent: Descent) -> tuple[jax.Array, j
         Weights.
     descent : Descent
         Ranking of m entries.
+    above_all, below_all : (B,) arrays
+        Weight of others that score higher than all entries, and of members that score lower.
 
     Returns
     -------
@@ -249,5 +253,7 @@ def scanned_precision(bank_t: jax.Array, descent: Descent) -> tuple[jax.Array, j
 
     zero = jnp.zeros(bank_t.shape[1], dtype)
     entries = (descent.rows, descent.member.astype(dtype), descent.closes)
-    _, members, _, precision = _walk(step, (zero,) * 4, entries)
-    return precision, members
+    above_all, below_all = (jnp.asarray(weight, dtype) for weight in (above_all, below_all))
+    _, members, ranked, precision = _walk(step, (zero, zero, zero + above_all, zero), entries)
+    members, ranked = members + below_all, ranked + below_all
+    return precision + below_all * members / jnp.where(ranked > 0, ranked, 1), members

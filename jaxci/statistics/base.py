@@ -103,6 +103,29 @@ class Sample:
         return Cells.observed(flat, (k, k))
 
 
+@record
+class PseudoUnits:
+    """Units that were not seen, one at each extreme of a statistic: the proper Bayesian bootstrap adds them to a bank.
+
+    Attributes
+    ----------
+    weights : (P, B) array
+        Weight of each in every resample.
+    size : ()
+        Rows (or their weight) that a unit holds on average.
+    class_sizes : (K,) array
+        The same of each class, among the units that hold any of it.
+    reach : (2,) array
+        How many ranges of the values beyond the extreme ones the extremes of a mean lie: where it has no bounds, and
+        where it has bounds, at which they are cut.
+    """
+
+    weights: Any
+    size: Any
+    class_sizes: Any
+    reach: Any
+
+
 class Statistic(abc.ABC):
     """A real-valued function of weighted observations.
 
@@ -116,6 +139,7 @@ class Statistic(abc.ABC):
     - ``needs_probabilities``: whether ``y_score`` must hold probabilities;
     - ``of_law``: whether the value depends on the weighted distribution alone, not on the number of rows;
     - ``averages_classes``: whether it averages over classes;
+    - ``has_extremes``: whether it knows what the unseen could be at worst (:meth:`posterior`);
     - ``together``: whether replicates of many data sets are products or gathers, best computed together;
     - ``least_n``: the size below which studies found too little coverage, and of what.
 
@@ -131,6 +155,7 @@ class Statistic(abc.ABC):
     averages_classes: ClassVar[bool] = False
     least_n: ClassVar[tuple[int, str] | None] = None
     absent_class: Any = None
+    has_extremes: ClassVar[bool] = False
     together: ClassVar[bool] = False
     bounds: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
     loss: ClassVar[bool] = False
@@ -168,6 +193,17 @@ class Statistic(abc.ABC):
     def scaling(self, prepared: Any) -> Scaling:
         """Return the map from the core, which :meth:`replicates` gives, to the statistic: the identity."""
         return Scaling(0.0, 1.0)
+
+    def pseudo_masses(self, n_classes: int) -> tuple[float, ...]:
+        """Return the mass of each pseudo-unit as a multiple of the method's; none where there are no extremes."""
+        return ()
+
+    def posterior(self, prepared: Any, shared: Any, unseen: PseudoUnits, whole: Any) -> jax.Array:
+        """Return the core (B,) on every resample of a bank joined by ``unseen``.
+
+        ``whole`` (U,) are the weights of the data. Statistics with ``has_extremes`` define it.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no extremes")
 
     def shared(self, bank: Bank) -> Any:
         """Return what all data sets of one size read of a bank; none of it depends on the data."""
@@ -213,10 +249,13 @@ class RankedStatistic(Statistic):
 
     def each(self, prepared: Any, bank_t: jax.Array) -> jax.Array:
         """Return :meth:`value` under every column of ``bank_t`` (n, B), in batches of resamples."""
+        return self.each_joined(functools.partial(self.value, prepared), bank_t)
+
+    def each_joined(self, function: Callable[..., jax.Array], bank_t: jax.Array, *unseen: jax.Array) -> jax.Array:
+        """Return ``function(weights, *unseen)`` for every column of ``bank_t`` and of what joins it (..., B)."""
         weights = bank_t.T
-        return in_batches(
-            functools.partial(self.value, prepared), weights, max(1, WEIGHTS_AT_A_TIME // weights.shape[1])
-        )
+        rows = (weights, *(jnp.moveaxis(weight, -1, 0) for weight in unseen))
+        return in_batches(lambda row: function(*row), rows, max(1, WEIGHTS_AT_A_TIME // weights.shape[1]))
 
     def replicates(self, prepared: Any, shared: Any) -> jax.Array:
         """Return the statistic (B,) on every resample of a bank by observation (n, B)."""
@@ -297,7 +336,7 @@ class TableStatistic(LinearStatistic):
 
     def shared(self, bank: Bank) -> Bank:
         """Return what the counts are read from: rows of a bank of counts are exchangeable."""
-        return dataclasses.replace(bank, rows=None, columns=None) if bank.counts else bank
+        return dataclasses.replace(bank, rows=None, columns=None) if bank.counts or bank.exchangeable else bank
 
     @property
     def is_proportion(self) -> bool:

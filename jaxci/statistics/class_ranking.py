@@ -21,6 +21,7 @@ has a score the value is NaN. Micro averages pool all classes and need no rule.
 from __future__ import annotations
 
 import abc
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -30,10 +31,19 @@ import numpy as np
 
 from jaxci.checks import ABSENT_CLASS
 from jaxci.records import record, static
-from jaxci.resampling import ranked
-from jaxci.statistics.base import Sample, Statistic, namespace
+from jaxci.resampling import kernels, ranked
+from jaxci.statistics.base import PseudoUnits, Sample, Statistic, namespace
 from jaxci.statistics.cumulative import Ordering
-from jaxci.statistics.ranking import Ranking, Replicates, ScoreRanking, area, area_of_pairs, average_precision, ratio
+from jaxci.statistics.ranking import (
+    Ranking,
+    Replicates,
+    ScoreRanking,
+    area,
+    area_of_pairs,
+    average_precision,
+    ratio,
+    unseen_rows,
+)
 
 SCHEMES = ("ovr", "ovo", "micro")
 AVERAGES = ("macro", "weighted")
@@ -97,6 +107,11 @@ def _class_scores(sample: Sample, whole: float) -> tuple[Any, Any, Any]:
     return sample.y_true, counts.astype(np.int32), scores
 
 
+def _joined_by(pairs: ranked.PairSums, members: jax.Array, others: jax.Array) -> ranked.PairSums:
+    """Add members and others that lose all their pairs."""
+    return pairs._replace(members=pairs.members + members, others=pairs.others + others)
+
+
 def _average(scores: jax.Array, shares: jax.Array, defined: jax.Array, absent_class: str) -> jax.Array:
     """Average ``scores`` by ``shares``, some of them not ``defined``; NaN if none is."""
     if absent_class == "skip":
@@ -112,6 +127,7 @@ class MulticlassRanking(ScoreRanking):
     """A statistic of the scores of K classes."""
 
     task = "multiclass"
+    has_extremes = True
 
     @property
     @abc.abstractmethod
@@ -200,6 +216,14 @@ class RocAucMulticlass(MulticlassRanking):
 
     def replicates(self, prepared: ClassRankings, bank_t: jax.Array) -> jax.Array:
         """Return the area in every resample (B,), from ``bank_t`` (n, B)."""
+        return self._joined(prepared, bank_t, None)
+
+    def posterior(self, prepared: ClassRankings, shared: jax.Array, unseen: PseudoUnits, whole: Any) -> jax.Array:
+        """Return the area (B,) with a row of every class that scores lowest for its own and highest for the others."""
+        return self._joined(prepared, shared, unseen_rows(unseen, kernels.sum_dtype(shared)))
+
+    def _joined(self, prepared: ClassRankings, bank_t: jax.Array, unseen: jax.Array | None) -> jax.Array:
+        """Return the area (B,) where rows ``unseen`` (K, B) of every class lose all pairs."""
 
         def form(wins: Callable[..., ranked.PairSums], class_wins: Callable[..., Any]) -> Replicates:
             def one_versus_one(data: ClassRankings, bank: jax.Array) -> jax.Array:
@@ -207,21 +231,32 @@ class RocAucMulticlass(MulticlassRanking):
                 table, sizes = data.over_classes(
                     lambda ranking, k: class_wins(bank, ranking.descent(k), data.codes, classes)
                 )
+                sizes = sizes if unseen is None else sizes + unseen
                 return jax.vmap(self._one_versus_one, (2, 1))(table, sizes)
 
             def one_versus_rest(data: ClassRankings, bank: jax.Array) -> jax.Array:
                 pairs = data.over_classes(lambda ranking, k: wins(bank, ranking.descent(k)))
+                if unseen is not None:
+                    pairs = _joined_by(pairs, unseen, jnp.sum(unseen, axis=0) - unseen)
                 return jax.vmap(self._one_versus_rest, 1)(area_of_pairs(pairs), pairs.members, pairs.others)
 
             return one_versus_one if self.scheme == "ovo" else one_versus_rest
 
+        def many(form: Replicates) -> Replicates | None:
+            return None if unseen is None else form
+
         def micro(data: ClassRankings, bank: jax.Array) -> jax.Array:
-            return area_of_pairs(ranked.scanned_wins(bank, data.ranking.descent()))
+            pairs = ranked.scanned_wins(bank, data.ranking.descent())
+            if unseen is not None:
+                rows = jnp.sum(unseen, axis=0)
+                pairs = _joined_by(pairs, rows, (len(unseen) - 1) * rows)
+            return area_of_pairs(pairs)
 
         if self.micro:
-            return self.by_bank(prepared, bank_t, micro, self.each)
+            return self.by_bank(prepared, bank_t, micro, self.each if unseen is None else micro, many(micro))
         scanned = form(ranked.scanned_wins, ranked.scanned_class_wins)
-        return self.by_bank(prepared, bank_t, scanned, form(ranked.compared_wins, ranked.compared_class_wins))
+        compared = form(ranked.compared_wins, ranked.compared_class_wins)
+        return self.by_bank(prepared, bank_t, scanned, compared, many(scanned))
 
     def _one_versus_rest(self, areas: jax.Array, sizes: jax.Array, others: jax.Array) -> jax.Array:
         """Average the areas (K,) of classes of weights ``sizes`` against rests of weights ``others``."""
@@ -268,23 +303,49 @@ class AveragePrecisionMulticlass(MulticlassRanking):
 
     def value(self, prepared: ClassRankings, weights: jax.Array) -> jax.Array:
         """Return the average precision under ``weights`` (n,)."""
+        return self._joined_value(prepared, weights, jnp.zeros(prepared.counts.shape[0]))
+
+    def _joined_value(self, prepared: ClassRankings, weights: jax.Array, unseen: jax.Array) -> jax.Array:
+        """Return the average precision under ``weights`` (n,) and those of rows ``unseen`` (K,), ranked worst."""
+        total = jnp.sum(unseen)
         if self.micro:
-            return average_precision(prepared.ranking, weights)
-        sizes = 1.0 * prepared.class_weights(weights)
-        return self._over_classes(
-            prepared.over_classes(lambda ranking, k: average_precision(ranking, weights, k)), sizes
-        )
+            return average_precision(prepared.ranking, weights, 1, (len(unseen) - 1) * total, total)
+
+        def of_class(ranking: Ranking, k: jax.Array) -> jax.Array:
+            return average_precision(ranking, weights, k, total - unseen[k], unseen[k])
+
+        return self._over_classes(prepared.over_classes(of_class), 1.0 * prepared.class_weights(weights) + unseen)
 
     def replicates(self, prepared: ClassRankings, bank_t: jax.Array) -> jax.Array:
         """Return the average precision in every resample (B,), from ``bank_t`` (n, B)."""
+        nothing = jnp.zeros((prepared.counts.shape[0], 1), kernels.sum_dtype(bank_t))
+        return self.by_bank(prepared, bank_t, self._scanned(nothing), self.each)
+
+    def posterior(self, prepared: ClassRankings, shared: jax.Array, unseen: PseudoUnits, whole: Any) -> jax.Array:
+        """Return the mean (B,) with a row of every class that scores lowest for its own and highest for the others."""
+        rows = unseen_rows(unseen, kernels.sum_dtype(shared))
+
+        def each(data: ClassRankings, bank_t: jax.Array) -> jax.Array:
+            return self.each_joined(functools.partial(self._joined_value, data), bank_t, rows)
+
+        return self.by_bank(prepared, shared, self._scanned(rows), each, each)
+
+    def _scanned(self, unseen: jax.Array) -> Replicates:
+        """Return the form for CPUs, with rows ``unseen`` (K, B) of every class."""
+        total = jnp.sum(unseen, axis=0)
 
         def scanned(prepared: ClassRankings, bank_t: jax.Array) -> jax.Array:
             if self.micro:
-                return ratio(*ranked.scanned_precision(bank_t, prepared.ranking.descent()))
-            sums, sizes = prepared.over_classes(lambda ranking, k: ranked.scanned_precision(bank_t, ranking.descent(k)))
+                others = (len(unseen) - 1) * total
+                return ratio(*ranked.scanned_precision(bank_t, prepared.ranking.descent(), others, total))
+
+            def of_class(ranking: Ranking, k: jax.Array) -> tuple[jax.Array, jax.Array]:
+                return ranked.scanned_precision(bank_t, ranking.descent(k), total - unseen[k], unseen[k])
+
+            sums, sizes = prepared.over_classes(of_class)
             return jax.vmap(self._over_classes, 1)(ratio(sums, sizes), sizes)
 
-        return self.by_bank(prepared, bank_t, scanned, self.each)
+        return scanned
 
     def _over_classes(self, scores: jax.Array, sizes: jax.Array) -> jax.Array:
         """Average the precisions (K,) of classes of weights ``sizes``."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import abc
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxci.checks import ABSENT_CLASS
-from jaxci.statistics.base import Sample, TableStatistic
-from jaxci.statistics.sums import Cells
+from jaxci.resampling.kernels import in_blocks
+from jaxci.statistics.base import PseudoUnits, Sample, TableStatistic
+from jaxci.statistics.sums import Bank, Cells
 
 FEW = 16
 """Up to so many classes the diagonal of a table is picked one by one."""
@@ -93,6 +94,7 @@ class ConfusionStatistic(TableStatistic):
     task: ClassVar[str] = "multiclass"
     inputs: ClassVar[tuple[str, ...]] = ("y_true", "y_pred")
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    has_extremes: ClassVar[bool] = True
 
     @abc.abstractmethod
     def score(self, table: jax.Array) -> jax.Array:
@@ -119,6 +121,38 @@ class ConfusionStatistic(TableStatistic):
         """Return the statistic (...) from weights per observed cell (C, ...)."""
         table = prepared.table(jnp.asarray(sums, jnp.result_type(sums, 1.0)))
         return jnp.where(total(table) > 0, self.score(table), np.nan)
+
+    def pseudo_masses(self, n_classes: int) -> tuple[float, ...]:
+        """Return the masses of rows that are right, one of each class, and of rows that are wrong.
+
+        Those of a share of all rows are one row together.
+        """
+        if self.has_fixed_trials:
+            return (1.0 / n_classes,) * (2 * n_classes)
+        return ((1.0 if n_classes == 2 else 0.5),) * (2 * n_classes)
+
+    def posterior(self, prepared: Any, shared: Bank, unseen: PseudoUnits, whole: Any) -> jax.Array:
+        """Return the statistic (B,) with rows of every class that are right, and others that are wrong.
+
+        Wrong rows of a class are spread over the others as all predictions are.
+        """
+        known = prepared.without_rows()
+        table = known.table(prepared.sums(whole))
+        size = table.shape[0]
+        other = ~np.eye(size, dtype=bool)
+        spread = jnp.where(other, table.sum(axis=0), 0.0)
+        spread = jnp.where(spread.sum(axis=1, keepdims=True) > 0, spread, other)
+        spread = (spread / spread.sum(axis=1, keepdims=True))[..., None]
+        sizes = unseen.size if self.has_fixed_trials else jnp.tile(jnp.asarray(unseen.class_sizes), 2)[:, None]
+        sums = prepared.bank_sums(shared)
+        weights = (unseen.weights * sizes).astype(sums.dtype)
+        spread, diagonal = spread.astype(sums.dtype), (1.0 * ~other).astype(sums.dtype)[..., None]
+
+        def score(part: jax.Array) -> jax.Array:
+            cells, right, wrong = part[: -2 * size], part[-2 * size : -size], part[-size:]
+            return self.score(known.table(cells) + diagonal * right[:, None] + spread * wrong[:, None])
+
+        return in_blocks(score, jnp.concatenate([sums, weights]))
 
     def absent_in_sums(self, prepared: Cells, sums: jax.Array) -> jax.Array:
         """Whether a true class that has cells in ``prepared`` has no weight."""

@@ -196,6 +196,8 @@ def _successful_cells(statistic: Any, *, shape: tuple[int, ...]) -> jax.Array:
 class PairedMean(Paired, MeanStatistic):
     """Difference of a mean of per-observation values: itself the mean of their differences."""
 
+    has_extremes = False
+
     statistic: Any
 
     def row_values(self, sample: Sample) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 
 from jaxci.records import record, static
 from jaxci.resampling import kernels, ranked
-from jaxci.statistics.base import RankedStatistic, Sample, Statistic
+from jaxci.statistics.base import PseudoUnits, RankedStatistic, Sample, Statistic
 from jaxci.statistics.cumulative import Ordering
 
 
@@ -80,12 +80,36 @@ def partial_area(ranking: Ranking, weights: jax.Array, max_fpr: float) -> jax.Ar
     return ratio(jnp.sum(positive * gain), jnp.sum(positive) * total)
 
 
-def average_precision(ranking: Ranking, weights: jax.Array, target: int | jax.Array = 1) -> jax.Array:
-    """Average precision of class ``target`` against all others."""
+def average_precision(
+    ranking: Ranking,
+    weights: jax.Array,
+    target: int | jax.Array = 1,
+    above_all: float | jax.Array = 0.0,
+    below_all: float | jax.Array = 0.0,
+) -> jax.Array:
+    """Average precision of class ``target`` against all others.
+
+    Others of weight ``above_all`` score higher than all rows, members of weight ``below_all`` lower.
+    """
     positive, negative = ranking.split(weights, target)
     found = ranking.ordering.upward(positive)
-    precision = ratio(found, found + ranking.ordering.upward(negative), 0.0)
-    return ratio(jnp.sum(positive * precision), jnp.sum(positive))
+    precision = ratio(found, found + ranking.ordering.upward(negative) + above_all, 0.0)
+    members = jnp.sum(positive) + below_all
+    last = below_all * ratio(members, members + jnp.sum(negative) + above_all, 0.0)
+    return ratio(jnp.sum(positive * precision) + last, members)
+
+
+def unseen_rows(unseen: PseudoUnits, dtype: Any) -> jax.Array:
+    """Return the weight (K, B) of the unseen rows of every class."""
+    return (unseen.weights * jnp.asarray(unseen.class_sizes)[:, None]).astype(dtype)
+
+
+def class_weights(ranking: Ranking, bank_t: jax.Array) -> jax.Array:
+    """Return the weight (2, B) of both classes in every resample of a transposed bank (n, B)."""
+    descent = ranking.descent()
+    member = jnp.zeros_like(descent.member).at[descent.rows].set(descent.member)
+    of_class = jnp.stack([~member, member]).astype(kernels.sum_dtype(bank_t))
+    return jnp.matmul(of_class, bank_t.astype(of_class.dtype), precision=jax.lax.Precision.HIGHEST)
 
 
 def area_of_pairs(pairs: ranked.PairSums) -> jax.Array:
@@ -158,6 +182,10 @@ class ScoreRanking(RankedStatistic):
 
     inputs = ("y_true", "y_score")
 
+    def pseudo_masses(self, n_classes: int) -> tuple[float, ...]:
+        """Return the masses of a row of every class that is ranked worst: one row together."""
+        return (1.0 / n_classes,) * n_classes
+
     @property
     def is_whole_area(self) -> bool:
         """Whether the statistic is the whole area under the ROC curve: a mean over pairs of rows."""
@@ -181,15 +209,26 @@ class ScoreRanking(RankedStatistic):
             :meth:`value` gives; precisions equal it up to the order of summation.
         """
 
-    def by_bank(self, prepared: Any, bank_t: jax.Array, scanned: Replicates, compared: Replicates) -> jax.Array:
-        """Call the form for the platform: ``scanned`` on a CPU, ``compared`` or, for many rows, :meth:`each`."""
+    def by_bank(
+        self,
+        prepared: Any,
+        bank_t: jax.Array,
+        scanned: Replicates,
+        compared: Replicates,
+        many: Replicates | None = None,
+    ) -> jax.Array:
+        """Call the form for the platform: ``scanned`` on a CPU, ``compared`` or, for many rows, ``many``.
+
+        The last is :meth:`each` by default.
+        """
         few = bank_t.shape[0] <= kernels.COMPARED
+        many = many or self.each
 
         def rounded(form: Replicates) -> Replicates:
             return lambda prepared, bank_t: form(prepared, bank_t).astype(kernels.sum_dtype(bank_t))
 
         return kernels.by_platform(
-            prepared, bank_t, cpu=rounded(scanned), accelerator=rounded(compared if few else self.each)
+            prepared, bank_t, cpu=rounded(scanned), accelerator=rounded(compared if few else many)
         )
 
 
@@ -251,6 +290,17 @@ class RocAuc(BinaryRanking):
         """Whether there is no limit on the false-positive rate."""
         return self.max_fpr is None
 
+    @property
+    def has_extremes(self) -> bool:  # type: ignore[override]
+        """Whether a row of either class can be ranked worst: not where false-positive rates are limited."""
+        return self.max_fpr is None
+
+    def posterior(self, prepared: Ranking, shared: jax.Array, unseen: PseudoUnits, whole: Any) -> jax.Array:
+        """Return the area (B,) with a positive ranked below all others, and a negative above them."""
+        sizes = class_weights(prepared, shared)
+        both = sizes / (sizes + unseen_rows(unseen, sizes.dtype))
+        return self.replicates(prepared, shared) * both[0] * both[1]
+
     def value(self, prepared: Ranking, weights: jax.Array) -> jax.Array:
         """Return the area under ``weights`` (n,)."""
         if self.max_fpr is None:
@@ -288,6 +338,22 @@ class AveragePrecision(BinaryRanking):
     """
 
     least_n = (25, "average precision")
+    has_extremes = True
+
+    def posterior(self, prepared: Ranking, shared: jax.Array, unseen: PseudoUnits, whole: Any) -> jax.Array:
+        """Return the average precision (B,) with a positive ranked below all others, and a negative above them."""
+        above, below = unseen_rows(unseen, kernels.sum_dtype(shared))
+
+        def scanned(ranking: Ranking, bank_t: jax.Array) -> jax.Array:
+            return ratio(*ranked.scanned_precision(bank_t, ranking.descent(), above, below))
+
+        def each(ranking: Ranking, bank_t: jax.Array) -> jax.Array:
+            def one(weights: jax.Array, *unseen: jax.Array) -> jax.Array:
+                return average_precision(ranking, weights, 1, *unseen)
+
+            return self.each_joined(one, bank_t, above, below)
+
+        return self.by_bank(prepared, shared, scanned, each, each)
 
     def value(self, prepared: Ranking, weights: jax.Array) -> jax.Array:
         """Return the average precision under ``weights`` (n,)."""

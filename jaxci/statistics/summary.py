@@ -14,9 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.records import record
+from jaxci.records import record, static
 from jaxci.resampling.kernels import RankPicks, rank_picks
-from jaxci.statistics.base import MomentStatistic, Sample, Scaling, Statistic, namespace, square_root
+from jaxci.statistics.base import MomentStatistic, PseudoUnits, Sample, Scaling, Statistic, namespace, square_root
 from jaxci.statistics.cumulative import cumulative_sum, gather, sorting_order
 from jaxci.statistics.sums import Bank, Features
 
@@ -62,6 +62,7 @@ class MeanStatistic(MomentStatistic):
     """
 
     link: ClassVar[str] = "identity"
+    has_extremes = True
 
     @abc.abstractmethod
     def row_values(self, sample: Sample) -> Any:
@@ -82,6 +83,40 @@ class MeanStatistic(MomentStatistic):
         """Return the mean of the standardized values from the sums (2,) of weights and of them."""
         return sums[1] / sums[0]
 
+    def pseudo_masses(self, n_classes: int) -> tuple[float, ...]:
+        """Return the masses of a unit at the lowest value, and of one at the highest."""
+        return (1.0, 1.0)
+
+    def posterior(self, prepared: Features, shared: Bank, unseen: PseudoUnits, whole: Any) -> jax.Array:
+        """Return the core (B,) with units at both extremes."""
+        total, first = prepared.bank_sums(shared)
+        low, high = (end.astype(total.dtype) for end in self._extremes(prepared, unseen.reach))
+        below, above = (unseen.weights * unseen.size).astype(total.dtype)
+        return (first + below * low + above * high) / (total + below + above)
+
+    def _extremes(self, prepared: Features, reach: Any) -> tuple[jax.Array, jax.Array]:
+        """Return the standardized values of units at the extremes: beyond the lowest and highest, within the bounds.
+
+        Where values do not vary they are the bounds.
+        """
+        values = jnp.asarray(prepared.design)[:, 0]
+        held = jnp.ones_like(values) if prepared.mass is None else jnp.asarray(prepared.mass)
+        values = values / jnp.where(held > 0, held, 1.0)
+        least = jnp.min(jnp.where(held > 0, values, jnp.inf))
+        most = jnp.max(jnp.where(held > 0, values, -jnp.inf))
+        middle, scale = prepared.constants
+        power = 2 if self.link == "sqrt" else 1
+        bottom, top = ((end**power - middle) / scale for end in self.bounds)
+        spread = most - least
+
+        def end(extreme: jax.Array, bound: jax.Array, side: int) -> jax.Array:
+            bounded = jnp.isfinite(bound)
+            beyond = extreme + side * spread * jnp.where(bounded, reach[1], reach[0])
+            cut = jnp.where(spread > 0, jnp.clip(beyond, bottom, top), bound)
+            return jnp.where(bounded, cut, beyond)
+
+        return end(least, bottom, -1), end(most, top, 1)
+
 
 def is_mean(statistic: Statistic) -> bool:
     """Whether the statistic is the plain mean of per-row values."""
@@ -93,15 +128,42 @@ class Mean(MeanStatistic):
     """Mean of the values, ``sum_i w_i x_i / N``.
 
     Smooth: the influence value of row i is ``x_i - mean``.
+
+    Parameters
+    ----------
+    bounds : tuple of float
+        Lowest and highest value that there can be, whether or not there is one; infinite where there is no such bound.
     """
 
     task = "values"
     inputs = ("values",)
 
+    bounds: tuple[float, float] = static(default=(-np.inf, np.inf))  # type: ignore[misc]
+
+    def __post_init__(self) -> None:
+        try:
+            low, high = map(float, self.bounds)
+        except (TypeError, ValueError):
+            raise ValueError(f"bounds must be two numbers; got {self.bounds!r}") from None
+        if not low < high:
+            raise ValueError(f"bounds must be the lowest and the highest value, in this order; got {self.bounds!r}")
+        object.__setattr__(self, "bounds", (low, high))
+
     def row_values(self, sample: Sample) -> np.ndarray:
-        """Return the values (n,)."""
-        assert sample.values is not None
-        return sample.values
+        """Return the values (n,).
+
+        Raises
+        ------
+        ValueError
+            If one of them lies beyond the bounds.
+        """
+        values = sample.values
+        assert values is not None
+        if namespace(values) is np and not (self.bounds[0] <= values.min() and values.max() <= self.bounds[1]):
+            raise ValueError(
+                f"bounds must hold all values; got {self.bounds} for values from {values.min():g} to {values.max():g}"
+            )
+        return values
 
 
 class SecondMoment(MomentStatistic):

@@ -43,6 +43,8 @@ class Bank:
     totals : (B,) array
     counts : bool
         Whether all weights are whole numbers.
+    exchangeable : bool
+        Whether weights that are none are so: then those of any rows may stand for those of others.
     """
 
     rows: Any
@@ -50,6 +52,7 @@ class Bank:
     cumulative: Any
     totals: Any
     counts: bool = static(default=False)
+    exchangeable: bool = static(default=False)
 
     @classmethod
     def of(cls, rows: jax.Array, *, counts: bool = False) -> Bank:
@@ -57,9 +60,10 @@ class Bank:
         return cls(rows, rows.T, cumulative_counts(rows.T), jnp.sum(rows, axis=1), counts)
 
     @classmethod
-    def of_columns(cls, columns: jax.Array, *, counts: bool = False) -> Bank:
+    def of_columns(cls, columns: jax.Array, *, counts: bool = False, exchangeable: bool = False) -> Bank:
         """Derive all forms of ``columns``, as :meth:`of` does."""
-        return cls(columns.T, columns, cumulative_counts(columns), jnp.sum(columns, axis=0), counts)
+        totals = jnp.sum(columns, axis=0)
+        return cls(columns.T, columns, cumulative_counts(columns), totals, counts, exchangeable)
 
     def sums(self, features: Any) -> jax.Array:
         """Return the weighted sums (k, B) of ``features`` (n, k) over every resample."""

@@ -185,6 +185,7 @@ def evidence_of(statistic, law):
         acceleration=np.where(error > 0, skewness / (6 * np.sqrt(N)), np.nan),
         distribution=Drawn.of(found),
         pivots=studentized_pivots(found, errors, mean, error),
+        posterior=Drawn.of(found),
         law=laws()[law],
         auc=auc,
         auc_difference=AREAS,

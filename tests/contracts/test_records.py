@@ -84,6 +84,9 @@ def changed(method):
         "lowest": -math.inf,
         "highest": 7.0,
         "n_resamples": 99,
+        "mass": 0.125,
+        "reach": 0.0,
+        "reach_to_bound": 3.0,
     }
     known = {field.name for field in dataclasses.fields(method)}
     return dataclasses.replace(method, **{name: value for name, value in others.items() if name in known})

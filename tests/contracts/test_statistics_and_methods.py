@@ -13,6 +13,7 @@ import pytest
 import jaxci
 from jaxci.inference import replicate
 from jaxci.inference.batch import Wanted, batch_evidence
+from jaxci.intervals.capabilities import has_beta_law
 from jaxci.intervals.quantile import QuantileMethod
 from jaxci.intervals.registry import METHODS, applicable_methods, method_by_name
 from jaxci.records import decode, settings
@@ -89,6 +90,9 @@ def check(row, method, level=0.95):
         assert low < high or row.warnings, where
     assert math.isnan(row.standard_error) or row.standard_error >= 0, where
     draws = "replicates" in METHODS[method]().needs
+    if method == "proper_bayesian":  # that of a proportion of independent rows is known
+        draws = row.bootstrap_distribution is not None
+        assert draws or has_beta_law(statistic)
     assert row.n_resamples == (RESAMPLES if draws else 0)
     assert (row.bootstrap_distribution is not None) == draws
     assert row.statistic in str(row)
@@ -181,6 +185,10 @@ INDEPENDENT = [name for name, cls in METHODS.items() if cls.assumes_iid]
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("method", DEPENDENT)
 def test_methods_that_allow_a_design_serve_it(method, layout):
+    if layout == "strata" and not METHODS[method].takes_strata:
+        with pytest.raises(ValueError, match="cannot use strata"):
+            rows_of("binary", ["accuracy"], method=method, **LAYOUTS[layout])
+        return
     names = ["accuracy", "log_loss"] + (["roc_auc"] if layout == "groups" else [])
     for row in rows_of("binary", names, method=method, **LAYOUTS[layout]):
         check(row, method)
@@ -381,7 +389,8 @@ def test_value_is_the_same_compiled_batched_and_neither(task):
 def evidence_of_batch(statistics, ranks, sample, rows, *, wanted, reading, errors):
     bank = Bank.of(rows, counts=True)
     shared = [s.shared(bank) if reads else None for s, reads in zip(statistics, reading, strict=True)]
-    found = [one for one, _ in batch_evidence(statistics, wanted, sample, shared, ranks, None, None)]
+    nothing = [None] * len(statistics)
+    found = [one for one, _ in batch_evidence(statistics, wanted, sample, shared, ranks, None, None, nothing)]
     return [(one.estimate, one.standard_error if errors else None, one.distribution) for one in found]
 
 

@@ -1,0 +1,104 @@
+"""Posteriors of one data set: weights of its units, and of units that were not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxci.inference.program import Program
+from jaxci.inference.request import Entry, by_shared_table, by_table, table_program, unit_program
+from jaxci.intervals.base import Prior
+from jaxci.records import record, static
+from jaxci.resampling.posterior import PosteriorWeights
+from jaxci.statistics.base import PseudoUnits, Sample
+from jaxci.statistics.layout import Layout
+from jaxci.statistics.sums import Bank
+
+
+@record
+class Posterior:
+    """A program whose resamples are rows of weights of its units and, after them, of pseudo-units.
+
+    Attributes
+    ----------
+    program : Program
+    size, class_sizes : (), (K,) arrays
+        See :class:`~jaxci.statistics.base.PseudoUnits`.
+    reach : (S, 2) array
+        The same, of every statistic.
+    ends : tuple of int
+        Where the pseudo-units of each statistic end.
+    """
+
+    program: Program
+    size: Any
+    class_sizes: Any
+    reach: Any
+    ends: tuple[int, ...] = static()
+
+    @property
+    def whole(self) -> np.ndarray:
+        """The weights of the data: pseudo-units have none."""
+        return np.concatenate([self.program.multiplicity, np.zeros(self.ends[-1])])
+
+    def of_rows(self, rows: jax.Array, *, errors: bool) -> tuple[jax.Array, jax.Array | None, jax.Array]:
+        """Return the values (S, B) under ``rows``; no errors, and no class is ever absent."""
+        program, units = self.program, len(self.program.multiplicity)
+        unseen, shared = rows[:, units:].T, program.shared(Bank.of(rows[:, :units]))
+        found = []
+        for number, (start, end) in enumerate(zip((0, *self.ends[:-1]), self.ends, strict=True)):
+            joined = PseudoUnits(unseen[start:end], self.size, self.class_sizes, jnp.asarray(self.reach)[number])
+            statistic, source = program.statistics[number], program.sources[program.where[number][0]]
+            found.append(statistic.scaling(source)(program.posterior_core(number, shared[number], joined)))
+        values = jnp.stack(found)
+        return values, None, jnp.zeros(values.shape, bool)
+
+
+def posterior_of(
+    entries: Sequence[Entry], sample: Sample, layout: Layout
+) -> Iterator[tuple[Posterior, PosteriorWeights, list[Entry]]]:
+    """Yield the posteriors of ``entries`` with their weights: of tables by cells where these are fewer than rows."""
+    tables = [entry for entry in entries if by_table(entry, layout) and entry.prepared.size < layout.n]
+    rest = [entry for entry in entries if entry not in tables]
+    for group in by_shared_table(tables):
+        yield *_joined(table_program(group, layout)[0], group, sample, layout, tabulated=True), group
+    if rest:
+        yield *_joined(unit_program(rest, layout), rest, sample, layout, tabulated=False), rest
+
+
+def _joined(
+    program: Program, entries: Sequence[Entry], sample: Sample, layout: Layout, *, tabulated: bool
+) -> tuple[Posterior, PosteriorWeights]:
+    priors = [_prior(entry) for entry in entries]
+    masses = [
+        tuple(prior.mass * share for share in entry.statistic.pseudo_masses(sample.n_classes))
+        for entry, prior in zip(entries, priors, strict=True)
+    ]
+    reach = np.array([(prior.reach, prior.reach_to_bound) for prior in priors])
+    ends = tuple(int(end) for end in np.cumsum([len(one) for one in masses]))
+    posterior = Posterior(program, *sizes(sample, layout), reach, ends)
+    return posterior, PosteriorWeights.of(np.asarray(program.multiplicity), masses, tabulated=tabulated)
+
+
+def _prior(entry: Entry) -> Prior:
+    assert entry.method is not None
+    assert entry.method.prior is not None
+    return entry.method.prior
+
+
+def sizes(sample: Sample, layout: Layout) -> tuple[np.float64, np.ndarray]:
+    """Return how many rows (or how much of their weight) a unit holds on average, and of each class (K,) if any."""
+    n_classes = max(1, sample.n_classes)
+    if layout.rows_are_units:
+        return np.float64(1.0), np.ones(n_classes)
+    weights = np.ones(layout.n) if layout.row_weights is None else layout.row_weights
+    units = np.arange(layout.n) if layout.units is None else layout.units
+    codes = np.zeros(layout.n, np.int64) if sample.n_classes == 0 else np.asarray(sample.y_true)[: layout.n]
+    held = np.bincount(units * n_classes + codes, weights, layout.n_units * n_classes).reshape(-1, n_classes)
+    holding = (held > 0).sum(axis=0)
+    mean = held.sum() / (held > 0).any(axis=1).sum()
+    return mean, np.where(holding > 0, held.sum(axis=0) / np.maximum(holding, 1), mean)
