@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from jaxci.inference.sharding import Spread
 from jaxci.resampling.bank import Bootstrap, replicate_keys
-from jaxci.resampling.posterior import GammaTables, exponentials, unseen_weights
+from jaxci.resampling.posterior import GammaTables, exponentials
 
 BLOCK = 2**17
 """Draws of a bank made together: they stay in a CPU's cache."""
@@ -17,8 +17,8 @@ KEPT = 2**31
 """Bytes that the banks which cells share may take: 80 groups of 9,999 resamples up to n = 2,600."""
 
 
-PURPOSE_WEIGHTS = 2**31 - 1
-"""Separates weights of posteriors from counts: a number that no group has."""
+PURPOSES = {"weights": 2**31 - 1, "unseen": 2**31 - 2}
+"""Separate weights of posteriors from counts: numbers that no group has."""
 
 
 class Banks:
@@ -44,11 +44,10 @@ class Banks:
 
     def unseen(self, group: int, masses: tuple[float, ...], n_resamples: int) -> jax.Array:
         """Return the weights (P, B + 1) of pseudo-units of these masses that go with :meth:`weights`, 0 at last."""
-        tables, numbers = GammaTables.of(masses), jnp.arange(len(masses), dtype=jnp.int32)
-        return _unseen(self._key("weights", group), tables, numbers, n_resamples=n_resamples)
+        return _unseen(self._key("unseen", group), GammaTables.of(masses), n_resamples=n_resamples)
 
     def _key(self, kind: str, group: int) -> jax.Array:
-        key = self.key if kind == "counts" else jax.random.fold_in(self.key, PURPOSE_WEIGHTS)
+        key = self.key if kind == "counts" else jax.random.fold_in(self.key, PURPOSES[kind])
         return jax.random.fold_in(key, group)
 
     def _bank(self, kind: str, group: int, n: int, n_resamples: int, spread: Spread) -> jax.Array:
@@ -68,9 +67,9 @@ class Banks:
 
 
 @functools.partial(jax.jit, static_argnames="n_resamples")
-def _unseen(key: jax.Array, tables: GammaTables, numbers: jax.Array, *, n_resamples: int) -> jax.Array:
+def _unseen(key: jax.Array, tables: GammaTables, *, n_resamples: int) -> jax.Array:
     keys = replicate_keys(key, jnp.arange(n_resamples, dtype=jnp.int32))
-    return jnp.pad(unseen_weights(keys, tables, numbers).T, ((0, 0), (0, 1)))
+    return jnp.pad(tables.variates(exponentials(keys, len(tables.of_unit))).T, ((0, 0), (0, 1)))
 
 
 def _bank_weights(starts: jax.Array, shared: tuple[jax.Array, Bootstrap], *, n: int, rows: int) -> jax.Array:

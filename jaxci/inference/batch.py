@@ -272,7 +272,7 @@ def _posteriors(
     assert unseen is not None
     found = []
     for prior, weights in zip(want.priors, unseen.weights, strict=True):
-        reach = np.array([prior.reach, prior.reach_to_bound])
+        reach = np.array([prior.reach, prior.bounded_reach])
         joined = PseudoUnits(weights, 1.0, np.ones(max(1, n_classes)), reach)
 
         def one(program: Program, joined: PseudoUnits = joined) -> jax.Array:

@@ -4,32 +4,36 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from jaxci.intervals.auc import DeLongLogit
+import numpy as np
+
+from jaxci.intervals.auc import DeLongLogit, NewcombeAuc
 from jaxci.intervals.auc_difference import DeLongDifference
 from jaxci.intervals.base import Method, Tails
-from jaxci.intervals.bootstrap import Basic, Percentile
-from jaxci.intervals.capabilities import averages_proportions
+from jaxci.intervals.bayesian import ProperBayesian
+from jaxci.intervals.bootstrap import Percentile
 from jaxci.intervals.exact import Exact
-from jaxci.intervals.mover import SquareAndAdd
 from jaxci.intervals.parametric import Delta, T
 from jaxci.intervals.proportion import Wilson
 from jaxci.intervals.proportion_difference import Newcombe
 from jaxci.intervals.quantile import OrderStatistic, needs_rows, smallest_n
 from jaxci.intervals.spread import LEAST, Bonett
-from jaxci.statistics.base import MomentStatistic, RankedStatistic, Statistic, TableStatistic
-from jaxci.statistics.class_ranking import AveragePrecisionMulticlass
+from jaxci.statistics.base import MomentStatistic, Sample, Statistic, TableStatistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
+from jaxci.statistics.ranking import RocAuc, ScoreRanking
 from jaxci.statistics.summary import MeanStatistic, is_mean
 
 MOST_DRAWS = 4e9
 """Above so many draws (units times resamples) a smooth statistic gets the delta interval."""
 
 SMALL_MEAN = 50
-"""Below so many observations a mean gets the t interval."""
+"""Below so many observations a mean of values without bounds gets the t interval."""
 
-FEW_CLASSES = 5
-"""Up to so many classes Wilson's intervals of their proportions, joined, cover more than the percentile bootstrap."""
+LARGE_MEAN = 1000
+"""From so many observations on the exact bootstrap of a bounded mean covers, which needs no draws."""
+
+FEW = 200
+"""Ranks of classes with fewer rows than that are judged with rows that were not seen: resamples hold too few errors."""
 
 
 class Choice(NamedTuple):
@@ -43,8 +47,8 @@ def _scale(statistic: Statistic) -> str:
     return {(0.0, 1.0): "logit", (-1.0, 1.0): "fisher"}.get(statistic.bounds, "natural")
 
 
-def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, n_classes: int) -> Choice:
-    """Choose the interval method for ``statistic`` from the data's layout and size, and the number of classes."""
+def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> Choice:
+    """Choose the interval method for ``statistic`` from the data's layout and size, and the rarest class."""
     if isinstance(statistic, Paired):
         return _choose_difference(statistic, layout)
     if not layout.plain:
@@ -54,17 +58,12 @@ def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails,
         if statistic.share is None:
             return Choice(Wilson(), "a proportion of independent rows: Wilson's score interval")
         return Choice(Wilson(), f"increases with the proportion {statistic.share}: Wilson's score interval of that")
-    if averages_proportions(statistic) and n_classes <= FEW_CLASSES:
-        return Choice(SquareAndAdd(), f"a mean of proportions of at most {FEW_CLASSES} classes: Wilson's, joined")
-    if DeLongLogit().refusal(statistic) is None:
-        return Choice(DeLongLogit(), "a ROC AUC of independent rows: DeLong on the logit scale stays in [0, 1]")
-    if is_mean(statistic) and n < SMALL_MEAN:
-        return Choice(T(), f"a mean with n < {SMALL_MEAN}")
+    if isinstance(statistic, TableStatistic) and statistic.has_extremes:
+        return _proper("a metric of a confusion table", layout)
+    if isinstance(statistic, ScoreRanking):
+        return _choose_ranking(statistic, sample, layout, n_resamples)
     if isinstance(statistic, MeanStatistic):
-        return Choice(
-            Exact(endpoints="bca"),
-            "a mean (or its root): BCa endpoints of the exact bootstrap distribution, free of Monte-Carlo error",
-        )
+        return _choose_mean(statistic, layout)
     if Bonett().refusal(statistic) is None and n >= LEAST:
         return Choice(Bonett(), "a standard deviation or variance: Bonett's interval, by the kurtosis of the values")
     if OrderStatistic().refusal(statistic) is None:
@@ -79,21 +78,40 @@ def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails,
             Exact(),
             f"a quantile; the order-statistic interval {needs_rows(need)} at this level, so the exact bootstrap",
         )
-    if (
-        statistic.smooth
-        and isinstance(statistic, MomentStatistic | RankedStatistic)
-        and n * float(n_resamples) > MOST_DRAWS
-    ):
+    if statistic.smooth and isinstance(statistic, MomentStatistic) and n * float(n_resamples) > MOST_DRAWS:
         return _delta(statistic, n)
-    if isinstance(statistic, AveragePrecisionMulticlass) and statistic.average == "macro":
-        return Choice(Basic(), "macro-averaged average precision: percentile and BCa undercover, basic does better")
-    if averages_proportions(statistic):
-        return Choice(
-            Percentile(), f"a mean of proportions of more than {FEW_CLASSES} classes: the percentile bootstrap"
-        )
-    if statistic.averages_classes:
-        return Choice(Percentile(), "an averaged metric: the percentile bootstrap")
     return Choice(Percentile(), "no formula for this statistic: the percentile bootstrap")
+
+
+def _proper(what: str, layout: Layout) -> Choice:
+    units = "rows" if layout.units is None else "clusters"
+    return Choice(ProperBayesian(), f"{what}: random weights of the {units}, and of a few that were not seen")
+
+
+def _choose_mean(statistic: MeanStatistic, layout: Layout) -> Choice:
+    if np.isfinite(statistic.bounds).any() and layout.n < LARGE_MEAN:
+        return _proper(f"a mean of bounded values (or its root) with n < {LARGE_MEAN}", layout)
+    if is_mean(statistic) and layout.n < SMALL_MEAN:
+        return Choice(T(), f"a mean with n < {SMALL_MEAN}")
+    return Choice(
+        Exact(endpoints="bca"),
+        "a mean (or its root): BCa endpoints of the exact bootstrap distribution, free of Monte-Carlo error",
+    )
+
+
+def _choose_ranking(statistic: ScoreRanking, sample: Sample, layout: Layout, n_resamples: int) -> Choice:
+    sizes = sample.class_sizes
+    rarest, affordable = int(sizes[sizes > 0].min()), sample.n * float(n_resamples) <= MOST_DRAWS
+    whole = isinstance(statistic, RocAuc) and statistic.is_whole_area
+    if statistic.has_extremes and rarest < FEW and affordable:
+        return _proper(f"ranks, with {rarest} rows in the rarest class", layout)
+    if whole and rarest < FEW:
+        return Choice(NewcombeAuc(), f"a ROC AUC with {rarest} rows in the rarest class, and too large to resample")
+    if DeLongLogit().refusal(statistic) is None:
+        return Choice(DeLongLogit(), "a ROC AUC of independent rows: DeLong on the logit scale stays in [0, 1]")
+    if statistic.smooth and not affordable:
+        return _delta(statistic, sample.n)
+    return Choice(Percentile(), f"ranks, with {FEW} rows or more in every class: the percentile bootstrap")
 
 
 def _choose_difference(statistic: Paired, layout: Layout) -> Choice:
@@ -124,4 +142,6 @@ def _choose_dependent(statistic: Statistic, layout: Layout, n_resamples: int) ->
     kind = " ".join(parts) or "weighted"
     if statistic.smooth and layout.n_units * float(n_resamples) > MOST_DRAWS:
         return _delta(statistic, layout.n_units)
+    if statistic.has_extremes and layout.strata is None:
+        return _proper("clustered rows" if layout.units is not None else "weighted rows", layout)
     return Choice(Percentile(), f"rows are not i.i.d.: the {kind} bootstrap with percentile endpoints")

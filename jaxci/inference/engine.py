@@ -144,14 +144,12 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
     if request.method == "auto":
         check_known("auto", request.options)
         if settings.plain:
-            entry.method, entry.reason = choose(
-                statistic, layout, settings.n_resamples, settings.tails, sample.n_classes
-            )
+            entry.method, entry.reason = choose(statistic, layout, settings.n_resamples, settings.tails, sample)
         else:
             entry.method, entry.reason = Percentile(), f"asked for {settings.resampling} resampling"
         if not isinstance(statistic, Paired):
             values = row_values_of(statistic, sample) if is_mean(statistic) else None
-            entry.remarks += size_remarks(statistic, sample, layout.n_units, values)
+            entry.remarks += size_remarks(statistic, sample, layout.n_units, values, entry.method)
         return
     method = method_by_name(request.method, request.options)
     entry.method = method

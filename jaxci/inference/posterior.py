@@ -78,7 +78,7 @@ def _joined(
         tuple(prior.mass * share for share in entry.statistic.pseudo_masses(sample.n_classes))
         for entry, prior in zip(entries, priors, strict=True)
     ]
-    reach = np.array([(prior.reach, prior.reach_to_bound) for prior in priors])
+    reach = np.array([(prior.reach, prior.bounded_reach) for prior in priors])
     ends = tuple(int(end) for end in np.cumsum([len(one) for one in masses]))
     posterior = Posterior(program, *sizes(sample, layout), reach, ends)
     return posterior, PosteriorWeights.of(np.asarray(program.multiplicity), masses, tabulated=tabulated)

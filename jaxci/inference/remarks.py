@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from jaxci.intervals.base import Method
 from jaxci.printing import JaxciWarning
 from jaxci.special import deviation
 from jaxci.statistics.base import Sample, Statistic, has_fixed_trials
@@ -39,10 +40,16 @@ def layout_remarks(layout: Layout) -> list[str]:
     return remarks
 
 
-def size_remarks(statistic: Statistic, sample: Sample, n: int, values: np.ndarray | None) -> list[str]:
-    """Warn below the sizes at which studies found 92.5% coverage of 95% intervals, and of rare classes."""
+def size_remarks(statistic: Statistic, sample: Sample, n: int, values: np.ndarray | None, method: Method) -> list[str]:
+    """Warn below the sizes at which studies found 92.5% coverage of 95% intervals, of rare classes and equal scores.
+
+    A method that allows for what was not seen holds its level below those sizes.
+    """
     remarks = []
-    if statistic.least_n is not None:
+    if method.prior is not None:
+        if sample.y_score is not None and statistic.inputs == ("y_true", "y_score") and np.ptp(sample.y_score) == 0:
+            remarks.append("all scores are equal: they tell nothing of the classes")
+    elif statistic.least_n is not None:
         least, what = statistic.least_n
         if n < least:
             remarks.append(f"n = {n} is below {least}, where intervals for {what} cover less than they say")

@@ -16,6 +16,7 @@ from jaxci.resampling.bank import CellBootstrap
 from jaxci.statistics.base import Statistic, TableStatistic
 from jaxci.statistics.custom import HostFunction
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.summary import MeanStatistic
 from jaxci.statistics.sums import padded
 
 
@@ -88,7 +89,7 @@ class Entry:
     @property
     def needs_slopes(self) -> bool:
         """Whether derivatives in the weights are wanted."""
-        if "standard_error" in self.needs:
+        if "standard_error" in self.needs or ("posterior" in self.needs and isinstance(self.statistic, MeanStatistic)):
             return True
         return "acceleration" in self.needs and self.statistic.smooth and not self.by_jackknife
 

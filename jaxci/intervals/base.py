@@ -24,7 +24,7 @@ class Prior(NamedTuple):
 
     mass: float
     reach: float
-    reach_to_bound: float
+    bounded_reach: float
 
 
 @record

@@ -18,7 +18,7 @@ class ProperBayesian(Method):
     width where nothing went wrong. Pseudo-rows are
 
     - for a mean of values (or its root), one at each end: ``reach`` ranges of the values beyond the extreme ones, or
-      ``reach_to_bound`` where the value has a bound, at which they are cut; the bounds where values do not vary;
+      ``bounded_reach`` where values have a bound, at which they are cut; the bounds where values do not vary;
     - for a confusion table of two classes, one in each cell; of more classes, half a row of each that is right and half
       a row that is wrong, spread over the others as all predictions are; for the share of all rows that are right, one
       right and one wrong;
@@ -31,14 +31,15 @@ class ProperBayesian(Method):
     ----------
     mass : float
         Weight of a pseudo-row, in rows.
-    reach, reach_to_bound : float
+    reach, bounded_reach : float
         How far the pseudo-rows of a mean lie beyond the values, in ranges of these.
 
     Notes
     -----
     Asymptotically the percentile bootstrap's interval. Mass 1/4 is near nominal for confusion tables, ranks, bounded
     means and few clusters, where classes have some 5 rows; see ``docs/proper_bayesian.md`` for what was measured.
-    Strata are refused. The standard error is the deviation of the weighted statistic.
+    Strata are refused. The standard error of a mean is the usual one, that of others the deviation of the weighted
+    statistic.
 
     References
     ----------
@@ -53,10 +54,10 @@ class ProperBayesian(Method):
 
     mass: float = static(default=0.25)
     reach: float = static(default=1.0)
-    reach_to_bound: float = static(default=2.0)
+    bounded_reach: float = static(default=2.0)
 
     def __post_init__(self) -> None:
-        for name, least in (("mass", "above 0"), ("reach", "0 or more"), ("reach_to_bound", "0 or more")):
+        for name, least in (("mass", "above 0"), ("reach", "0 or more"), ("bounded_reach", "0 or more")):
             value = getattr(self, name)
             if not (value > 0 or (value == 0 and name != "mass")) or value == float("inf"):
                 raise ValueError(f"{name} must be a finite number {least}; got {value!r}")
@@ -64,7 +65,7 @@ class ProperBayesian(Method):
     @property
     def prior(self) -> Prior:
         """What it adds to the data."""
-        return Prior(self.mass, self.reach, self.reach_to_bound)
+        return Prior(self.mass, self.reach, self.bounded_reach)
 
     def refusal(self, statistic: Statistic) -> str | None:
         """Refuse statistics that do not say what the unseen could be."""
@@ -74,11 +75,21 @@ class ProperBayesian(Method):
         return f"{self.name!r} needs known extremes ({known}); {type(statistic).__name__} with these settings has none"
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
-        """Return the quantiles at the tails; an estimate at the end of its range belongs to the interval."""
+        """Return the quantiles at the tails; a tail below one half leaves the estimate within the interval."""
         law, estimate, xp = evidence.posterior, evidence.estimate, evidence.xp
         assert law is not None
         low, high = law.quantile(tails.lower), law.quantile(1 - tails.upper)
+        low = xp.where((tails.lower < 0.5) & (low > estimate), estimate, low)
+        high = xp.where((tails.upper < 0.5) & (high < estimate), estimate, high)
+        return open_sides(low, high, tails, evidence.statistic.bounds)
+
+    def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
+        """Say that nothing of what the interval allows for was seen."""
         bottom, top = evidence.statistic.bounds
-        low = xp.where((estimate <= bottom) & ~xp.isnan(low), estimate, low)
-        high = xp.where((estimate >= top) & ~xp.isnan(high), estimate, high)
-        return open_sides(low, high, tails, (bottom, top))
+        estimate = float(evidence.estimate[0])
+        if bottom < estimate < top:
+            return ()
+        return (
+            f"the estimate is {estimate:g}, the end of its range: how far the interval reaches rests on n, and on the "
+            f"{self.mass:g} rows of each kind that {self.name!r} adds",
+        )

@@ -10,16 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
-from jaxci.records import record
-from jaxci.resampling.bank import Scheme, replicate_keys, replicate_keys_of
+from jaxci.records import record, static
+from jaxci.resampling.bank import Scheme, replicate_keys
 from jaxci.statistics.sums import padded
 
 NODES = 2048
 """Points of the logarithm of an exponential variate at which quantiles of a Gamma law are tabulated."""
 FIRST, LAST = np.log(1e-9), np.log(40.0)
 """First and last of them; variates beyond have a chance of 1e-9 together and are taken for the nearest."""
-PURPOSE_UNSEEN = 1
-"""Separates the weights of pseudo-units from those of units."""
 
 
 @record
@@ -79,6 +77,8 @@ class PosteriorWeights(Scheme):
         Laws of the pseudo-units.
     numbers : (P,) int32
         Number of every pseudo-unit within its statistic: statistics of equal masses share weights.
+    most : int
+        Pseudo-units of a statistic, at most.
 
     References
     ----------
@@ -90,6 +90,7 @@ class PosteriorWeights(Scheme):
     units: GammaTables | None
     unseen: GammaTables
     numbers: Any
+    most: int = static()
 
     @classmethod
     def of(cls, multiplicity: np.ndarray, masses: Sequence[tuple[float, ...]], *, tabulated: bool) -> PosteriorWeights:
@@ -99,7 +100,7 @@ class PosteriorWeights(Scheme):
         """
         numbers = np.concatenate([np.arange(len(one), dtype=np.int32) for one in masses])
         units = GammaTables.of(multiplicity) if tabulated else None
-        return cls(multiplicity, units, GammaTables.of(np.concatenate(masses)), numbers)
+        return cls(multiplicity, units, GammaTables.of(np.concatenate(masses)), numbers, max(map(len, masses)))
 
     @property
     def n_units(self) -> int:
@@ -108,25 +109,14 @@ class PosteriorWeights(Scheme):
 
     def counts(self, key: jax.Array, ids: jax.Array) -> jax.Array:
         """Return rows of weights (B, U + P)."""
-        keys = replicate_keys(key, ids)
-        drawn = exponentials(keys, self.present.shape[0])
+        units, unseen = self.present.shape[0], jnp.asarray(self.numbers)
+        drawn = exponentials(replicate_keys(key, ids), units + self.most)
+        seen, others = drawn[:, :units], self.unseen.variates(drawn[:, units + unseen])
         if self.units is not None:
-            drawn = self.units.variates(drawn)
-        seen = jnp.where(jnp.asarray(self.present) > 0, drawn, 0.0)
-        unseen = unseen_weights(keys, self.unseen, jnp.asarray(self.numbers))
-        return jnp.concatenate([seen, unseen], axis=1).astype(float)
+            seen = self.units.variates(seen)
+        return jnp.concatenate([jnp.where(jnp.asarray(self.present) > 0, seen, 0.0), others], axis=1).astype(float)
 
 
 def exponentials(keys: jax.Array, size: int) -> jax.Array:
     """Return exponential variates (B, size) in single precision, a row a key."""
     return jax.vmap(lambda k: jax.random.exponential(k, (size,), jnp.float32))(keys)
-
-
-def unseen_weights(keys: jax.Array, tables: GammaTables, numbers: jax.Array) -> jax.Array:
-    """Return the weights (B, P) of pseudo-units of replicates with ``keys`` (B,), each from its number."""
-    keys = replicate_keys_of(keys, jnp.int32(PURPOSE_UNSEEN))
-
-    def one(number: jax.Array) -> jax.Array:
-        return exponentials(replicate_keys_of(keys, number), 1)[:, 0]
-
-    return tables.variates(jax.vmap(one, out_axes=1)(numbers))

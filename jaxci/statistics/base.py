@@ -91,6 +91,11 @@ class Sample:
         return dataclasses.replace(self, **changed, columns=tuple(map(change, self.columns)), other=other)
 
     @functools.cached_property
+    def class_sizes(self) -> np.ndarray:
+        """Rows of every class (K,), on the host."""
+        return np.bincount(self.y_true[: self.n], minlength=self.n_classes)
+
+    @functools.cached_property
     def confusion(self) -> Cells:
         """Membership of every row in the (K, K) table of true against predicted class."""
         k = self.n_classes
@@ -117,7 +122,7 @@ class PseudoUnits:
         The same of each class, among the units that hold any of it.
     reach : (2,) array
         How many ranges of the values beyond the extreme ones the extremes of a mean lie: where it has no bounds, and
-        where it has bounds, at which they are cut.
+        where it has any, at which they are cut.
     """
 
     weights: Any

@@ -108,12 +108,11 @@ class MeanStatistic(MomentStatistic):
         power = 2 if self.link == "sqrt" else 1
         bottom, top = ((end**power - middle) / scale for end in self.bounds)
         spread = most - least
+        beyond = spread * reach[1 if np.isfinite(self.bounds).any() else 0]
 
         def end(extreme: jax.Array, bound: jax.Array, side: int) -> jax.Array:
-            bounded = jnp.isfinite(bound)
-            beyond = extreme + side * spread * jnp.where(bounded, reach[1], reach[0])
-            cut = jnp.where(spread > 0, jnp.clip(beyond, bottom, top), bound)
-            return jnp.where(bounded, cut, beyond)
+            cut = jnp.where(spread > 0, jnp.clip(extreme + side * beyond, bottom, top), bound)
+            return jnp.where(jnp.isfinite(bound), cut, extreme + side * beyond)
 
         return end(least, bottom, -1), end(most, top, 1)
 

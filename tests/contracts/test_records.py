@@ -86,7 +86,7 @@ def changed(method):
         "n_resamples": 99,
         "mass": 0.125,
         "reach": 0.0,
-        "reach_to_bound": 3.0,
+        "bounded_reach": 3.0,
     }
     known = {field.name for field in dataclasses.fields(method)}
     return dataclasses.replace(method, **{name: value for name, value in others.items() if name in known})

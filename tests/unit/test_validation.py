@@ -536,11 +536,12 @@ def test_perfect_predictions_never_have_zero_width_in_silence(metric, method):
     result, said = heard(lambda: interval(metric, Y3, Y3, method=method))
     low, high = result.confidence_interval
     assert result.estimate == pytest.approx(1, abs=1e-12)
-    assert result.standard_error < 1e-12
-    if (metric, method) == ("balanced_accuracy", "auto"):
-        assert result.method == "square_and_add"
-        assert 0.05 < high - low < 0.5
+    if method == "auto":
+        assert result.method == "proper_bayesian"
+        assert 0.02 < high - low < 0.5
+        assert 0 < result.standard_error < 0.2
         return
+    assert result.standard_error < 1e-12
     assert not high - low > 1e-9, "an interval made of rounding errors"
     assert "width" in said or (np.isnan(low) and "zero standard error" in said)
     assert "left the range" not in said, "by a rounding error only"
@@ -549,6 +550,10 @@ def test_perfect_predictions_never_have_zero_width_in_silence(metric, method):
 @pytest.mark.parametrize("metric", ["matthews_corrcoef", "cohen_kappa_score"])
 def test_all_wrong_never_has_zero_width_in_silence(metric):
     result, said = heard(lambda: interval(metric, Y, np.full(N, 2), labels=[0, 1, 2]))
+    low, high = result.confidence_interval
+    assert result.method == "proper_bayesian"
+    assert low < -0.01 < result.estimate == 0 < 0.01 < high
+    result, said = heard(lambda: interval(metric, Y, np.full(N, 2), labels=[0, 1, 2], method="percentile"))
     low, high = result.confidence_interval
     assert high - low < 1e-9
     assert "width" in said
@@ -582,6 +587,10 @@ def test_constant_targets_and_predictions():
 def test_constant_scores_have_an_auc_of_one_half():
     result, said = heard(lambda: interval("roc_auc", Y, np.full(N, 0.5)))
     assert result.estimate == 0.5
+    assert result.confidence_interval.low < 0.47
+    assert result.confidence_interval.high == 0.5
+    assert "scores are equal" in said
+    result, said = heard(lambda: interval("roc_auc", Y, np.full(N, 0.5), method="delong"))
     assert result.confidence_interval.low < 0.4
     assert "scores are equal" in said
 
@@ -634,11 +643,15 @@ def test_auc_of_exactly_one(method):
     low, high = result.confidence_interval
     assert result.estimate == 1
     assert 0 <= low <= high == pytest.approx(1, abs=1e-12)
+    if method in ("auto", "proper_bayesian"):
+        assert 0.8 < low < 0.95
+        assert "end of its range" in said
+        return
     assert result.standard_error < 1e-12
     assert "separated" in said or "width" in said
     if method == "newcombe":
         assert 0.8 < low < 0.95
-    elif method in ("auto", "delong", "delong_logit", "hanley_mcneil"):
+    elif method in ("delong", "delong_logit", "hanley_mcneil"):
         assert low == pytest.approx(0.025 ** (1 / 16), abs=1e-12)  # 16 negatives, 24 positives
     else:
         assert high - low < 1e-9, "an interval made of rounding errors"

@@ -1,0 +1,265 @@
+"""The proper Bayesian bootstrap: its weights, its pseudo-units, and what verbs make of them."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn import metrics as sk
+
+import jaxci
+from jaxci.inference.posterior import sizes
+from jaxci.inference.program import RowReader, of_units
+from jaxci.intervals.bayesian import ProperBayesian
+from jaxci.resampling.posterior import GammaTables, PosteriorWeights
+from jaxci.statistics import Mean
+from jaxci.statistics.base import PseudoUnits, Sample
+from jaxci.statistics.layout import Layout
+from jaxci.statistics.registry import METRICS
+from jaxci.statistics.sums import Bank, padded
+
+N, B = 40, 6
+RNG = np.random.default_rng(3)
+WEIGHTS = RNG.exponential(size=(B, N))
+BINARY = ("f1", "balanced_accuracy", "f1_macro", "precision_macro", "matthews_corrcoef", "cohen_kappa_score")
+
+
+def classes(k):
+    """Labels, predictions and scores of k classes."""
+    rng = np.random.default_rng(k)
+    codes = rng.integers(0, k, N).astype(np.int32)
+    scores = rng.normal(size=(N, k)).round(1) + np.eye(k)[codes]
+    return codes, scores.argmax(axis=1).astype(np.int32), scores
+
+
+def sample_of(k):
+    codes, predicted, scores = classes(k)
+    return Sample(y_true=codes, y_pred=predicted, y_score=scores[:, 1] if k == 2 else scores, n_classes=k)
+
+
+def posterior(statistic, sample, unseen, layout=None, reach=(1.0, 2.0), **own):
+    """Values (B,) under WEIGHTS of the units and ``unseen`` (P, B) of the pseudo-units, as a program computes them."""
+    layout = layout or Layout(N)
+    with jax.enable_x64(True):
+        prepared = [RowReader(sample, layout, exchangeable=False).prepared(statistic)]
+        program = of_units([statistic], prepared, layout, padded(layout.n_units))
+        units = layout.n_units
+        bank = Bank.of(jnp.asarray(np.pad(WEIGHTS[:, :units], ((0, 0), (0, padded(units) - units)))))
+        size, of_class = sizes(sample, layout)
+        joined = PseudoUnits(jnp.asarray(unseen), size, of_class, np.array(reach), **own)
+        core = program.posterior_core(0, program.shared(bank)[0], joined)
+        return np.asarray(statistic.scaling(program.sources[0])(core))
+
+
+def of_rows(statistic, sample, rows, weights):
+    """Values (B,) of the statistic on the sample with more ``rows``, under WEIGHTS and ``weights`` (B, rows)."""
+    more = Sample(**rows, n_classes=sample.n_classes)
+    names = [name for name in ("values", "y_true", "y_pred", "y_score") if getattr(more, name) is not None]
+    both = {name: np.concatenate([getattr(sample, name), getattr(more, name)]) for name in names}
+    with jax.enable_x64(True):
+        prepared = statistic.prepare(Sample(**both, n_classes=sample.n_classes))
+        value = jax.jit(lambda w: statistic.value(prepared, w))
+        return np.array([float(value(w)) for w in np.concatenate([WEIGHTS, weights], axis=1)])
+
+
+def test_tabulated_variates_are_quantiles_of_gamma_laws():
+    shapes = np.array([0.125, 0.25, 1.0, 3.0, 40.0, 5000.0, 0.0])
+    exponential = np.random.default_rng(0).exponential(size=(4000, len(shapes)))
+    with jax.enable_x64(True):
+        found = np.asarray(GammaTables.of(shapes).variates(jnp.asarray(exponential)))
+    np.testing.assert_array_equal(found[:, -1], 0.0)
+    expected = stats.gamma(shapes[:-1]).isf(np.exp(-exponential[:, :-1]))
+    np.testing.assert_allclose(found[:, :-1], expected, rtol=5e-5)
+
+
+@pytest.mark.false_alarm(7e-6)
+def test_weights_have_their_laws():
+    present = np.array([1.0, 1.0, 3.0, 0.0])
+    scheme = PosteriorWeights.of(present, [(0.25, 0.25), (0.25, 0.125)], tabulated=True)
+    rows = np.asarray(jax.jit(scheme.counts)(jax.random.key(0), jnp.arange(20_000)))
+    np.testing.assert_array_equal(rows[:, 3], 0.0)
+    np.testing.assert_array_equal(rows[:, 4], rows[:, 6])  # the same number and mass: the same weight
+    kept = {0: 1.0, 1: 1.0, 2: 3.0, 4: 0.25, 5: 0.25, 7: 0.125}
+    for column, shape in kept.items():
+        assert stats.kstest(rows[:, column], stats.gamma(shape).cdf).pvalue > 1e-6, column
+    apart = np.corrcoef(rows[:, list(kept)].T) - np.eye(len(kept))
+    apart[-2:, -2:] = 0.0  # number 1 of both statistics comes from one exponential variate
+    assert np.abs(apart).max() < 6 / np.sqrt(20_000)
+
+
+def test_weights_do_not_depend_on_the_chunk_or_the_other_statistics():
+    key, ids = jax.random.key(1), jnp.arange(50)
+    alone = PosteriorWeights.of(np.ones(5), [(0.25,) * 2], tabulated=False)
+    among = PosteriorWeights.of(np.ones(5), [(0.5,) * 3, (0.25,) * 2], tabulated=False)
+    draw = jax.jit(lambda scheme, ids: scheme.counts(key, ids))
+    whole = np.asarray(draw(alone, ids))
+    np.testing.assert_array_equal(np.asarray(draw(alone, ids[20:30])), whole[20:30])
+    np.testing.assert_array_equal(np.asarray(draw(among, ids))[:, [0, 1, 2, 3, 4, 8, 9]], whole)
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_a_table_of_two_classes_gains_a_row_in_each_cell(name):
+    sample, unseen = sample_of(2), RNG.gamma(0.25, size=(4, B))
+    rows = {"y_true": np.array([0, 1, 0, 1], np.int32), "y_pred": np.array([0, 1, 1, 0], np.int32)}
+    expected = of_rows(METRICS[name], sample, rows, unseen.T)
+    np.testing.assert_allclose(posterior(METRICS[name], sample, unseen), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["balanced_accuracy", "f1_macro", "cohen_kappa_score", "accuracy"])
+def test_wrong_rows_of_a_class_are_spread_as_predictions_are(name):
+    sample, k = sample_of(3), 3
+    unseen = RNG.gamma(0.125, size=(2 * k, B))
+    taken = np.bincount(sample.y_pred, minlength=k)
+    rows, weights = {"y_true": [], "y_pred": []}, []
+    for true in range(k):
+        rows["y_true"].append(true)
+        rows["y_pred"].append(true)
+        weights.append(unseen[true])
+        for other in set(range(k)) - {true}:
+            rows["y_true"].append(true)
+            rows["y_pred"].append(other)
+            weights.append(unseen[k + true] * taken[other] / (taken.sum() - taken[true]))
+    rows = {key: np.array(column, np.int32) for key, column in rows.items()}
+    expected = of_rows(METRICS[name], sample, rows, np.array(weights).T)
+    np.testing.assert_allclose(posterior(METRICS[name], sample, unseen), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "reference"), [("roc_auc", sk.roc_auc_score), ("average_precision", sk.average_precision_score)]
+)
+def test_ranks_of_two_classes_gain_the_worst_rows(name, reference):
+    sample, unseen = sample_of(2), RNG.gamma(0.25, size=(2, B))
+    truth, scores = np.append(sample.y_true, [0, 1]), np.append(sample.y_score, [99.0, -99.0])
+    expected = [reference(truth, scores, sample_weight=np.append(w, u)) for w, u in zip(WEIGHTS, unseen.T, strict=True)]
+    np.testing.assert_allclose(posterior(METRICS[name], sample, unseen), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name in METRICS if name.startswith(("roc_auc_", "average_precision_"))])
+def test_ranks_of_several_classes_gain_the_worst_row_of_each(name):
+    sample, unseen = sample_of(3), RNG.gamma(0.25, size=(3, B))
+    rows = {"y_true": np.arange(3, dtype=np.int32), "y_score": 99.0 - 198.0 * np.eye(3)}
+    expected = of_rows(METRICS[name], sample, rows, unseen.T)
+    np.testing.assert_allclose(posterior(METRICS[name], sample, unseen), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "ends"),
+    [
+        ((-np.inf, np.inf), (2.0 - 5.0, 7.0 + 5.0)),
+        ((0.0, np.inf), (0.0, 7.0 + 10.0)),
+        ((0.0, 10.0), (0.0, 10.0)),
+        ((-100.0, 100.0), (2.0 - 10.0, 7.0 + 10.0)),
+    ],
+)
+def test_a_mean_gains_a_row_beyond_either_end_within_its_bounds(bounds, ends):
+    values = np.linspace(2.0, 7.0, N)
+    unseen = RNG.gamma(0.25, size=(2, B))
+    total = WEIGHTS.sum(axis=1) + unseen.sum(axis=0)
+    expected = (WEIGHTS @ values + ends @ unseen) / total
+    found = posterior(Mean(bounds=bounds), Sample(values=values), unseen)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_the_extremes_of_constant_values_are_the_bounds():
+    unseen = RNG.gamma(0.25, size=(2, B))
+    share = unseen / (WEIGHTS.sum(axis=1) + unseen.sum(axis=0))
+    sample = Sample(values=np.full(N, 0.75))
+    found = posterior(Mean(bounds=(0.0, 1.0)), sample, unseen)
+    np.testing.assert_allclose(found, 0.75 - 0.75 * share[0] + 0.25 * share[1], rtol=1e-12)
+    np.testing.assert_allclose(posterior(Mean(), sample, unseen), 0.75)
+
+
+def test_the_root_of_a_mean_square_gains_squares():
+    y = np.linspace(0.0, 3.0, N)
+    sample = Sample(y_true=np.zeros(N), y_pred=y)
+    unseen = RNG.gamma(0.25, size=(2, B))
+    mean = (WEIGHTS @ y**2 + 27.0 * unseen[1]) / (WEIGHTS.sum(axis=1) + unseen.sum(axis=0))
+    np.testing.assert_allclose(posterior(METRICS["root_mean_squared_error"], sample, unseen), np.sqrt(mean), rtol=1e-12)
+
+
+def test_a_cluster_that_was_not_seen_is_of_mean_size():
+    sample, units = sample_of(2), np.arange(N) % 9
+    size, of_class = sizes(sample, Layout(N, units.astype(np.int32)))
+    assert size == N / 9
+    for k in (0, 1):
+        mine = sample.y_true == k
+        assert of_class[k] == mine.sum() / len(set(units[mine]))
+    size, of_class = sizes(sample, Layout(N, row_weights=np.arange(N) * 1.0))
+    assert size == np.arange(N).sum() / (N - 1)
+    assert of_class[1] == np.flatnonzero(sample.y_true == 1)[1:].mean()  # row 0 has no weight
+    layout = Layout(N, units.astype(np.int32))
+    unseen = RNG.gamma(0.25, size=(4, B))
+    right, wrong = (unseen[:2].sum(axis=0), unseen[2:].sum(axis=0))
+    weights = WEIGHTS[:, units]
+    hits = weights @ (sample.y_true == sample.y_pred) + right * N / 9
+    expected = hits / (weights.sum(axis=1) + (right + wrong) * N / 9)
+    np.testing.assert_allclose(posterior(METRICS["accuracy"], sample, unseen, layout), expected, rtol=1e-12)
+
+
+def test_clusters_of_one_row_and_equal_weights_change_nothing():
+    sample = sample_of(2)
+    sample = sample.take(np.argsort(sample.y_score, kind="stable"))
+    rows = [
+        jaxci.interval(
+            "roc_auc", sample.y_true, sample.y_score, method="proper_bayesian", n_resamples=499, rng=0, **more
+        )
+        for more in ({}, {"groups": np.arange(N)}, {"sample_weight": np.full(N, 3.0)})
+    ]
+    for row in rows[1:]:
+        np.testing.assert_allclose(row.confidence_interval, rows[0].confidence_interval, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "mass"), [("accuracy", 0.25), ("error_rate", 0.5), ("recall", 0.25)])
+def test_a_proportion_of_independent_rows_has_a_beta_law(name, mass):
+    codes, predicted, _ = classes(2)
+    row = jaxci.interval(name, codes, predicted, method=ProperBayesian(mass=mass), confidence_level=0.9)
+    right = codes == predicted
+    kept = codes == 1 if name == "recall" else np.ones(N, bool)
+    wins = np.sum((right if name != "error_rate" else ~right) & kept)
+    law = stats.beta(wins + mass, kept.sum() - wins + mass)
+    np.testing.assert_allclose(row.confidence_interval, law.ppf([0.05, 0.95]), rtol=1e-9)
+    np.testing.assert_allclose(row.standard_error, law.std(), rtol=1e-9)
+    assert row.n_resamples == 0
+    assert row.rng is None
+
+
+def test_an_interval_has_width_where_nothing_went_wrong_and_holds_the_estimate():
+    truth = np.r_[np.zeros(20), np.ones(10)].astype(int)
+    table = jaxci.evaluate(
+        truth, truth, truth * 0.8 + 0.1, metrics=["balanced_accuracy", "roc_auc", "average_precision", "accuracy"],
+        method="proper_bayesian", n_resamples=999, rng=0,
+    )  # fmt: skip
+    for row in table:
+        low, high = row.confidence_interval
+        assert row.estimate == high == 1.0
+        assert 0.6 < low < 0.95
+    row = jaxci.interval("mean", np.zeros(30), method="proper_bayesian", bounds=(0, 1), n_resamples=999, rng=0)
+    assert row.confidence_interval.low == 0.0
+    assert 0.03 < row.confidence_interval.high < 0.15
+
+
+def test_bounds_of_a_mean_are_checked():
+    x = [0.1, 0.5, 0.9]
+    with pytest.raises(ValueError, match=r"bounds must hold all values; got \(0.0, 0.8\) for values from 0.1 to 0.9"):
+        jaxci.interval("mean", x, bounds=(0, 0.8))
+    with pytest.raises(ValueError, match="bounds must be the lowest and the highest value"):
+        jaxci.interval("mean", x, bounds=(1, 0))
+    with pytest.raises(ValueError, match="bounds must be two numbers"):
+        jaxci.interval("mean", x, bounds=3)
+
+
+@pytest.mark.parametrize("field", ["mass", "reach", "bounded_reach"])
+@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
+def test_settings_are_checked(field, value):
+    with pytest.raises(ValueError, match=f"{field} must be a finite number"):
+        ProperBayesian(**{field: value})
+
+
+def test_statistics_without_extremes_are_refused():
+    for name in ("median", "std", "r2", "expected_calibration_error"):
+        assert "known extremes" in ProperBayesian().refusal(METRICS[name])
+    assert "known extremes" in ProperBayesian().refusal(dataclasses.replace(METRICS["roc_auc"], max_fpr=0.2))
+    with pytest.raises(ValueError, match="method must be one for a difference"):
+        jaxci.compare("f1", *classes(2)[:2], classes(2)[0], method=ProperBayesian())
