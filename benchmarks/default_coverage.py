@@ -1,9 +1,9 @@
-"""Simulate what ``auto`` covers, through ``jaxci.interval`` itself, where users live.
+"""Simulate what ``auto`` covers, through ``jaxci.interval`` itself, beside the percentile bootstrap.
 
-Run ``python benchmarks/default_coverage.py``; ``--json FILE`` keeps the numbers. Nominal 95%. Models are tables by
-shares of classes and accuracy, or by prevalence, sensitivity and specificity; data sets are drawn whole, so that a rare
-class may be missing (its share of data sets is printed as "lost"). Accuracy in clusters: a beta-binomial share of right
-answers with an intraclass correlation of .3.
+Run ``python benchmarks/default_coverage.py``; ``--json FILE`` keeps the numbers and ``--png FILE`` draws them. Nominal
+95%. Models are tables by shares of classes and accuracy, or by prevalence, sensitivity and specificity; data sets are
+drawn whole, so that a rare class may be missing ("lost" is the share of data sets in which one is). Scores are
+binormal. Right answers in clusters are beta-binomial with an intraclass correlation of .3.
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ from __future__ import annotations
 import argparse
 import json
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import stats
 
 import jaxci
-from jaxci.statistics import F1
+from jaxci.statistics import F1, Mean
 
 SIZES = (30, 100, 300)
+RESAMPLES = 999
 
 
 def binary(prevalence: float, sensitivity: float, specificity: float) -> np.ndarray:
@@ -49,103 +51,179 @@ TABLES = {
     "5 classes, even, .98": classes([1, 1, 1, 1, 1], 0.98),
     "5 classes, 40 to 2%, .95": classes([40, 30, 20, 8, 2], 0.95),
 }
-LAWS = {
+SCORES = {
+    "AUC .99, 20 + 980": (0.99, 20, 980),
+    "AUC .9, 5 + 95": (0.9, 5, 95),
+    "AUC .99, 15 + 15": (0.99, 15, 15),
+    "AUC .7, 10 + 90": (0.7, 10, 90),
+    "AUC .99, 150 + 150": (0.99, 150, 150),
+    "AUC .9, 250 + 250": (0.9, 250, 250),
+}
+SPREADS = {
     "normal": (lambda rng, n: rng.normal(size=n), 1.0),
     "exponential": (lambda rng, n: rng.exponential(size=n), 1.0),
     "t5": (lambda rng, n: rng.standard_t(5, n), np.sqrt(5 / 3)),
     "beta(8, 2)": (lambda rng, n: rng.beta(8, 2, n), np.sqrt(16 / 1100)),
 }
+FAILING = 0.06
+SCALES = {
+    "beta(8, 2)": (lambda rng, n: rng.beta(8, 2, n), 0.8),
+    "beta(20, 1)": (lambda rng, n: rng.beta(20, 1, n), 20 / 21),
+    "beta(.3, 3)": (lambda rng, n: rng.beta(0.3, 3, n), 0.3 / 3.3),
+    "Dice, 6% failures": (
+        lambda rng, n: np.where(rng.random(n) < FAILING, 0.0, rng.beta(20, 2, n)),
+        (1 - FAILING) * 20 / 22,
+    ),
+}
+"""Values between 0 and 1, with their means."""
+ERRORS = {"normal": (lambda rng, n: rng.normal(size=n), 1.0), "t5": (lambda rng, n: rng.standard_t(5, n), 5 / 3)}
+"""Errors of a regression, with their mean squares."""
+Draws = Callable[[np.random.Generator, int], np.ndarray]
+Row = dict[str, Any]
 
 
 def truths(table: np.ndarray) -> dict[str, float]:
     """Return the true values of what a table gives."""
     hits, true, taken = np.diag(table), table.sum(axis=1), table.sum(axis=0)
     jaccard = hits / (true + taken - hits)
-    known = {"balanced_accuracy": (hits / true).mean(), "precision_macro": (hits / taken).mean()}
-    rare = int(np.argmin(true))
-    known[f"f1 of class {rare}"] = 2 * jaccard[rare] / (1 + jaccard[rare])
-    return known | ({"jaccard": jaccard[1]} if len(table) == 2 else {})
+    f1 = 2 * jaccard / (1 + jaccard)
+    spread = np.sqrt((1 - (true**2).sum()) * (1 - (taken**2).sum()))
+    chance, rare = (true * taken).sum(), int(np.argmin(true))
+    return {
+        "balanced_accuracy": (hits / true).mean(),
+        "f1_macro": f1.mean(),
+        f"f1 of class {rare}": f1[rare],
+        "matthews_corrcoef": (hits.sum() - chance) / spread,
+        "cohen_kappa_score": (hits.sum() - chance) / (1 - chance),
+    }
+
+
+def binormal(area: float, positives: int, negatives: int) -> dict[str, float]:
+    """Return the true areas of normal scores of unit variance."""
+    z, apart = np.linspace(-12, 16, 100_001), np.sqrt(2) * stats.norm.ppf(area)
+    found, taken = positives * stats.norm.sf(z - apart), negatives * stats.norm.sf(z)
+    precision = np.trapezoid(stats.norm.pdf(z - apart) * found / (found + taken), z)
+    return {"roc_auc": area, "average_precision": float(precision)}
 
 
 def named(metric: str) -> Any:
     """Return the metric itself: one class is a setting."""
-    return F1(average="class", class_index=int(metric[-1])) if metric.startswith("f1") else metric
+    return F1(average="class", class_index=int(metric[-1])) if metric.startswith("f1 of") else metric
 
 
-def row(kind: str, metric: str, n: int, found: list[Any], truth: float, lost: float = 0.0) -> dict[str, Any]:
-    """Judge intervals."""
-    ends = np.array([one.confidence_interval for one in found], float)
-    above, below = np.mean(ends[:, 0] > truth), np.mean(ends[:, 1] < truth)
-    methods = "/".join(sorted({str(one.method) for one in found}))
-    judged = {"kind": kind, "metric": metric, "n": n, "method": methods, "replications": len(found)}
-    shares = {
-        "coverage": np.mean((ends[:, 0] <= truth) & (truth <= ends[:, 1])),
-        "low_above": above,
-        "high_below": below,
-    }
-    return judged | {name: float(value) for name, value in shares.items()} | {"lost": lost}
+def judged(kind: str, metric: str, n: int, calls: list[Callable[..., Any]], truth: float, lost: float = 0.0) -> Row:
+    """Judge the default and the percentile bootstrap of data sets that ``calls`` hold."""
+    row: Row = {"kind": kind, "metric": metric, "n": n, "replications": len(calls), "lost": lost}
+    for method in ("auto", "percentile"):
+        found = [call(method=method) for call in calls]
+        ends = np.array([one.confidence_interval for one in found], float)
+        covers = (ends[:, 0] <= truth) & (truth <= ends[:, 1])
+        row[method] = {
+            "method": "/".join(sorted({str(one.method) for one in found})),
+            "coverage": float(np.mean(covers)),
+            "low_above": float(np.mean(ends[:, 0] > truth)),
+            "high_below": float(np.mean(ends[:, 1] < truth)),
+            "width": float(np.nanmean(ends[:, 1] - ends[:, 0])),
+        }
+    return row
 
 
-def of_tables(replications: int, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
+def call_of(statistic: Any, *data: Any, **options: Any) -> Callable[..., Any]:
+    """Return the verb, held until the method is known."""
+    return lambda method: jaxci.interval(statistic, *data, method=method, n_resamples=RESAMPLES, rng=0, **options)
+
+
+def of_tables(replications: int, rng: np.random.Generator) -> Iterator[Row]:
     for kind, table in TABLES.items():
         k = len(table)
         for n in SIZES:
             cells = rng.choice(k * k, p=table.ravel(), size=(replications, n))
             lost = float(np.mean([len(np.unique(one // k)) < k for one in cells]))
             for metric, truth in truths(table).items():
-                found = [
-                    jaxci.interval(named(metric), one // k, one % k, labels=list(range(k)), n_resamples=999, rng=0)
-                    for one in cells
-                ]
-                yield row(kind, metric, n, found, truth, lost)
+                calls = [call_of(named(metric), one // k, one % k, labels=list(range(k))) for one in cells]
+                yield judged(kind, metric, n, calls, truth, lost)
 
 
-def of_values(replications: int, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
-    for law, (draw, sd) in LAWS.items():
-        for n in (10, *SIZES):
-            samples = [draw(rng, n) for _ in range(replications)]
-            for metric, truth in (("std", sd), ("var", sd**2)):
-                yield row(law, metric, n, [jaxci.interval(metric, x) for x in samples], truth)
+def of_scores(replications: int, rng: np.random.Generator) -> Iterator[Row]:
+    for kind, (area, positives, negatives) in SCORES.items():
+        y = np.repeat([1, 0], [positives, negatives])
+        samples = [rng.normal(size=len(y)) + np.sqrt(2) * stats.norm.ppf(area) * y for _ in range(replications)]
+        for metric, truth in binormal(area, positives, negatives).items():
+            yield judged(kind, metric, len(y), [call_of(metric, y, s) for s in samples], truth)
 
 
-def of_clusters(replications: int, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
-    share, correlation = 0.95, 0.3
+def of_values(replications: int, rng: np.random.Generator) -> Iterator[Row]:
+    def drawn(laws: dict[str, tuple[Draws, float]]) -> Iterator[tuple[str, int, list[np.ndarray], float]]:
+        for law, (draw, truth) in laws.items():
+            for n in (10, *SIZES):
+                yield law, n, [draw(rng, n) for _ in range(replications)], truth
+
+    for law, n, samples, sd in drawn(SPREADS):
+        yield judged(law, "std", n, [call_of("std", x) for x in samples], sd)
+    for law, n, samples, mean in drawn(SCALES):
+        yield judged(law, "mean within [0, 1]", n, [call_of(Mean(bounds=(0, 1)), x) for x in samples], mean)
+    for law, n, samples, square in drawn(ERRORS):
+        calls = [call_of("root_mean_squared_error", np.zeros(n), x) for x in samples]
+        yield judged(f"{law} errors", "root_mean_squared_error", n, calls, np.sqrt(square))
+
+
+def of_clusters(replications: int, rng: np.random.Generator) -> Iterator[Row]:
+    correlation, size = 0.3, 15
     mass = 1 / correlation - 1
-    for clusters in (5, 10, 20, 40):
-        groups = np.repeat(np.arange(clusters), 15)
-        found: dict[str, list[Any]] = {"accuracy": [], "balanced_accuracy": [], "f1 of class 1": []}
-        for _ in range(replications):
-            right = rng.random(groups.size) < rng.beta(share * mass, (1 - share) * mass, clusters)[groups]
-            y = rng.integers(0, 2, groups.size)
-            for metric, kept in found.items():
-                one = jaxci.interval(
-                    named(metric), y, np.where(right, y, 1 - y), labels=[0, 1], groups=groups, n_resamples=999, rng=0
-                )
-                kept.append(one)
-        for metric, kept in found.items():  # both recalls, and F1 of even classes, are the share of right answers
-            yield row(f"{clusters} clusters of 15, ICC .3, .95", metric, groups.size, kept, share)
+    for share in (0.8, 0.95):
+        for clusters in (5, 10, 20, 40):
+            groups, calls = np.repeat(np.arange(clusters), size), {}
+            for _ in range(replications):
+                right = rng.random(groups.size) < rng.beta(share * mass, (1 - share) * mass, clusters)[groups]
+                y = rng.integers(0, 2, groups.size)
+                for metric in ("accuracy", "balanced_accuracy", "f1 of class 1"):
+                    one = call_of(named(metric), y, np.where(right, y, 1 - y), labels=[0, 1], groups=groups)
+                    calls.setdefault(metric, []).append(one)
+            for metric, kept in calls.items():  # both recalls, and F1 of even classes, are the share of right answers
+                yield judged(f"{clusters} clusters of {size}, ICC .3, {share:g}", metric, groups.size, kept, share)
+
+
+def draw(rows: list[Row], path: Path) -> None:
+    """Draw coverage of every row, by the default and by the percentile bootstrap."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(8, 0.16 * len(rows) + 1.2), layout="constrained")
+    places = np.arange(len(rows))
+    for method, colour in (("percentile", "C7"), ("auto", "C0")):
+        axes.plot([row[method]["coverage"] for row in rows], places, "o", color=colour, label=method, markersize=4)
+    axes.axvline(0.95, color="black", linewidth=0.8)
+    axes.set_yticks(places, [f"{row['metric']}, {row['kind']}, n = {row['n']}" for row in rows], fontsize=5)
+    axes.set(xlabel="coverage of nominal 95% intervals", xlim=(0, 1), ylim=(len(rows), -1))
+    axes.legend(loc="upper left")
+    figure.savefig(path, dpi=110)
+
+
+PARTS = {"tables": of_tables, "scores": of_scores, "values": of_values, "clusters": of_clusters}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--replications", type=int, default=1_000)
-    parser.add_argument("--only", choices=("tables", "values", "clusters"))
+    parser.add_argument("--only", choices=tuple(PARTS))
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--png", type=Path)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", jaxci.JaxciWarning)
-    parts = {"tables": of_tables, "values": of_values, "clusters": of_clusters}
     rows = []
-    for name in [arguments.only] if arguments.only else parts:
-        for found in parts[name](arguments.replications, np.random.default_rng(0)):
-            rows.append(found)
+    for name in [arguments.only] if arguments.only else PARTS:
+        for row in PARTS[name](arguments.replications, np.random.default_rng(0)):
+            rows.append(row)
+            mine, other = row["auto"], row["percentile"]
             print(
-                f"{found['kind']:30s} {found['metric']:18s} n = {found['n']:4d}  {found['method']:15s} "
-                f"covers {found['coverage']:.3f}  low > truth {found['low_above']:.3f}  high < truth "
-                f"{found['high_below']:.3f}  lost {found['lost']:.2f}",
+                f"{row['kind']:30s} {row['metric']:24s} n = {row['n']:4d} lost {row['lost']:.2f}  {mine['method']:15s} "
+                f"covers {mine['coverage']:.3f} ({mine['low_above']:.3f} low, {mine['high_below']:.3f} high), width "
+                f"{mine['width']:.3f}; percentile {other['coverage']:.3f}, width {other['width']:.3f}",
                 flush=True,
             )
     if arguments.json:
-        arguments.json.write_text(json.dumps(rows, indent=1))
+        arguments.json.write_text(json.dumps(rows, indent=1) + "\n")
+    if arguments.png:
+        draw(rows, arguments.png)
 
 
 if __name__ == "__main__":

@@ -330,7 +330,10 @@ class ComparisonResult(IntervalResult):
     def notes(self) -> list[str]:
         """Return the lines below the table: reasons and warnings."""
         both = f"a = {number(self.estimate_a)}, b = {number(self.estimate_b)}"
-        return [both, f"p = {number(self.pvalue)} ({self.test})", self.conclusion, *super().notes()]
+        least = (2 if self.alternative == "two-sided" else 1) / (self.n_resamples + 1)
+        drawn = self.n_resamples and self.pvalue <= least * (1 + 1e-9)  # no smaller share of replicates can be seen
+        p = f"p < {number(least)}" if drawn else f"p = {number(self.pvalue)}"
+        return [both, f"{p} ({self.test})", self.conclusion, *super().notes()]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -54,7 +54,7 @@ def _paired_sample(
     return sample, labelled.accept(name, statistic), labelled.remarks_for([statistic])
 
 
-def _conclusion(result: IntervalResult, statistic: Statistic, margin: float | None) -> str:
+def _conclusion(result: IntervalResult, statistic: Statistic, margin: float | None, pvalue: float) -> str:
     """Say in words what the interval supports.
 
     Of values by case and of a user's function it is not known whether larger is better.
@@ -64,9 +64,10 @@ def _conclusion(result: IntervalResult, statistic: Statistic, margin: float | No
         return "nothing can be said without an interval"
     good_low, good_high = (-high, -low) if statistic.loss else (low, high)
     values = statistic.task in ("values", "custom")
-    if good_low > 0:
+    rejected = pvalue < 1 - result.confidence_level
+    if good_low > 0 and rejected:
         text = "a is larger than b" if values else "a is better than b"
-    elif good_high < 0:
+    elif good_high < 0 and rejected:
         text = "a is smaller than b" if values else "b is better than a"
     else:
         text = "no difference shown"
@@ -112,7 +113,7 @@ def compare(
     prediction_a, prediction_b : array_like
         Predicted labels or values, or scores for metrics of scores: (n,) or (n, K).
     method : str or Method
-        "auto", "newcombe" (accuracy and other shares of all rows), "delong" (ROC AUC), "t" or "z"
+        "auto", "tango" or "newcombe" (accuracy and other shares of all rows), "delong" (ROC AUC), "t" or "z"
         (means), "exact" (means), "delta", "abc", or a bootstrap method.
     confidence_level, alternative, n_resamples, groups, strata, sample_weight, labels, pos_label, rng
         As in :func:`jaxci.evaluate`. Every resample takes the same rows for both models.
@@ -172,5 +173,5 @@ def compare(
         pvalue=found.pvalue.value,
         test=found.pvalue.test,
         margin=margin,
-        conclusion=_conclusion(result, base, margin),
+        conclusion=_conclusion(result, base, margin, found.pvalue.value),
     )

@@ -14,7 +14,7 @@ from jaxci.intervals.bootstrap import Percentile
 from jaxci.intervals.exact import Exact
 from jaxci.intervals.parametric import Delta, T
 from jaxci.intervals.proportion import Wilson
-from jaxci.intervals.proportion_difference import Newcombe
+from jaxci.intervals.proportion_difference import Tango
 from jaxci.intervals.quantile import OrderStatistic, needs_rows, smallest_n
 from jaxci.intervals.spread import LEAST, Bonett
 from jaxci.statistics.base import MomentStatistic, Sample, Statistic, TableStatistic
@@ -115,14 +115,12 @@ def _choose_ranking(statistic: ScoreRanking, sample: Sample, layout: Layout, n_r
 
 
 def _choose_difference(statistic: Paired, layout: Layout) -> Choice:
-    if layout.plain and Newcombe().refusal(statistic) is None:
-        return Choice(Newcombe(), "paired proportions: Newcombe's hybrid score interval")
+    if layout.plain and Tango().refusal(statistic) is None:
+        return Choice(Tango(), "paired proportions: the interval that Tango's score test does not reject")
     if layout.plain and DeLongDifference().refusal(statistic) is None:
         return Choice(DeLongDifference(), "correlated AUCs of independent rows: DeLong")
     if layout.plain and is_mean(statistic):
-        if layout.n < SMALL_MEAN:
-            return Choice(T(), f"a mean of paired differences with n < {SMALL_MEAN}")
-        return Choice(Exact(endpoints="bca"), "a mean of paired differences: BCa endpoints of its exact bootstrap")
+        return Choice(T(), "a mean of paired differences: Student's, which few rows that differ do not mislead")
     kind = "rows" if layout.units is None else "clusters"
     return Choice(Percentile(), f"no formula for this difference: the paired percentile bootstrap over {kind}")
 

@@ -8,11 +8,14 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from jaxci.checks import ALTERNATIVES
-from jaxci.intervals.pvalues import PValue, standardized_test
+from jaxci.intervals.pvalues import PValue, one_or_two_sided, sign_test, smallest_tail, varies
 from jaxci.records import Named, record, static
 from jaxci.resampling.laws import BootstrapDistribution, Drawn
-from jaxci.special import namespace, ndtr, ndtri
+from jaxci.special import namespace, ndtri
 from jaxci.statistics.base import Statistic
+
+LEAST_TAIL = 1e-300
+"""Tails of a p-value below it are taken for it."""
 
 
 class NoInterval(ValueError):
@@ -218,11 +221,26 @@ class Method(Named, abc.ABC):
         return ()
 
     def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:
-        """Return the p-value of a true value of 0 that goes with the interval of one data set: the normal one.
+        """Return the p-value of a true value of 0 that goes with the interval of one data set.
 
-        ``standard_error`` is the one reported beside the interval.
+        It is the smallest error probability at which the interval excludes 0; of replicates, not below 1 / (B + 1) on
+        a side. ``standard_error`` is the one reported beside the interval.
         """
-        return standardized_test(float(evidence.estimate[0]), standard_error, ndtr, "normal", alternative)
+        estimate = float(evidence.estimate[0])
+        if not varies(estimate, standard_error):
+            return sign_test(estimate, evidence.n, alternative)
+        drawn = evidence.distribution
+        least = 1 / (float(drawn.count[0]) + 1) if isinstance(drawn, Drawn) else LEAST_TAIL
+        below = smallest_tail(lambda tail: self._excludes(evidence, Tails(tail, 0.0, has_upper=False)), least)
+        above = smallest_tail(lambda tail: self._excludes(evidence, Tails(0.0, tail, has_lower=False)), least)
+        return PValue(one_or_two_sided(below, above, alternative), f"inversion of the {self.name!r} interval")
+
+    def _excludes(self, evidence: Evidence, tails: Tails) -> bool:
+        """Whether a one-sided interval of one data set excludes 0."""
+        critical = self.critical(evidence.statistic, evidence.n, tails)
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            low, high = self.bounds(evidence, tails, critical)
+        return bool(np.squeeze(low) > 0) if tails.has_lower else bool(np.squeeze(high) < 0)
 
     def interval(self, evidence: Evidence, tails: Tails) -> tuple[Bounds, tuple[str, ...]]:
         """Return bounds and remarks for one data set on the host."""

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails, normal_steps, open_sides
-from jaxci.intervals.pvalues import PValue, bootstrap_test
 from jaxci.records import record, static
 from jaxci.resampling.laws import BootstrapDistribution, Drawn
 from jaxci.special import namespace, ndtr, ndtri
@@ -73,12 +72,6 @@ class BootstrapMethod(Method):
     def refusal(self, statistic: Statistic) -> str | None:
         """Return None: any statistic can be resampled."""
         return None
-
-    def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:
-        """Return the p-value from the share of replicates beyond 0."""
-        drawn = evidence.distribution
-        assert isinstance(drawn, Drawn)
-        return bootstrap_test(drawn.replicates[0], alternative)
 
 
 @record

@@ -5,12 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-import numpy as np
-
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails
 from jaxci.intervals.bootstrap import Basic, BCa, BootstrapMethod, Percentile
 from jaxci.intervals.capabilities import has_exact_law
-from jaxci.intervals.pvalues import PValue, one_or_two_sided
 from jaxci.records import record, static
 from jaxci.statistics.base import Statistic
 
@@ -58,12 +55,6 @@ class Exact(Method):
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
         """Say what the endpoints' method says."""
         return self.read.remarks(_of_law(evidence), bounds)
-
-    def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:
-        """Return the p-value from the mass of the law beyond 0."""
-        assert evidence.law is not None
-        below = float(evidence.law.share_below(np.zeros(1))[0])
-        return PValue(one_or_two_sided(below, 1 - below, alternative), "exact bootstrap: mass beyond 0")
 
 
 def _of_law(evidence: Evidence) -> Evidence:

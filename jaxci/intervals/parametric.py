@@ -12,7 +12,7 @@ from scipy import special
 
 from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails, normal_steps, open_sides
 from jaxci.intervals.capabilities import averages_proportions, is_binary_auc, is_mean, is_proportion
-from jaxci.intervals.pvalues import PValue, standardized_test
+from jaxci.intervals.pvalues import PValue, sign_test, standardized_test, varies
 from jaxci.records import record, static
 from jaxci.special import deviation, expit, logit, namespace
 from jaxci.statistics.base import Statistic
@@ -259,6 +259,8 @@ class T(Method):
 
     def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:
         """Return the p-value of Student's test."""
+        if not varies(float(evidence.estimate[0]), standard_error):
+            return sign_test(float(evidence.estimate[0]), evidence.n, alternative)
         law = functools.partial(special.stdtr, evidence.n - 1)
         return standardized_test(float(evidence.estimate[0]), standard_error, law, "paired t", alternative)
 

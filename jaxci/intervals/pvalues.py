@@ -1,4 +1,7 @@
-"""P-values of "the true value is 0", the tests that go with intervals."""
+"""P-values of "the true value is 0", the tests that go with intervals.
+
+An interval holds 0 where its p-value is not below its error probability: both come from one test.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ UNDEFINED = "none: the difference is undefined"
 """What is said in place of a test where there is no estimate."""
 NO_VARIATION = 1e-12
 """A standard error below this share of the estimate is none."""
+STEP = 1e-13
+"""Relative error of a p-value that is found by halving."""
 
 
 class PValue(NamedTuple):
@@ -33,16 +38,34 @@ def standardized_test(
     estimate: float, standard_error: float, law: Callable[[float], Any], test: str, alternative: str
 ) -> PValue:
     """Return the p-value of ``estimate / standard_error`` under a symmetric ``law``, a distribution function."""
-    if not standard_error > NO_VARIATION * abs(estimate):
-        return PValue(1.0 if estimate == 0 else np.nan, "no variation")
     below = float(law(-estimate / standard_error))
     return PValue(one_or_two_sided(below, 1 - below, alternative), test)
 
 
-def bootstrap_test(replicates: np.ndarray, alternative: str) -> PValue:
-    """Return the p-value from the share of replicates (B,) at or beyond 0, counting the estimate as one more."""
-    known = replicates[~np.isnan(replicates)]
-    if not known.size:
-        return PValue(np.nan, UNDEFINED)
-    below, above = (float((np.sum(side) + 1) / (known.size + 1)) for side in (known <= 0, known >= 0))
-    return PValue(one_or_two_sided(below, above, alternative), "bootstrap: share of replicates beyond 0")
+def varies(estimate: float, standard_error: float) -> bool:
+    """Whether a standard error is more than rounding errors of the estimate."""
+    return standard_error > NO_VARIATION * abs(estimate)
+
+
+def sign_test(estimate: float, n: int, alternative: str) -> PValue:
+    """Return the p-value where n differences are all equal: that n signs agree, 1 where they are zero."""
+    if estimate == 0:
+        return PValue(1.0, "no variation")
+    alike = 0.5**n
+    return PValue(one_or_two_sided(*((alike, 1.0) if estimate > 0 else (1.0, alike)), alternative), "sign test")
+
+
+def smallest_tail(rejects: Callable[[float], bool], least: float) -> float:
+    """Return the smallest tail from which on a one-sided bound excludes 0, between ``least`` and 1, by halving.
+
+    ``rejects`` says whether the bound with a tail excludes 0.
+    """
+    if rejects(least):
+        return least
+    if not rejects(1 - STEP):
+        return 1.0
+    low, high = np.log(least), 0.0
+    while high - low > STEP:
+        middle = (low + high) / 2
+        low, high = (low, middle) if rejects(float(np.exp(middle))) else (middle, high)
+    return float(np.exp(high))

@@ -18,7 +18,7 @@ from jaxci.intervals.exact import Exact
 from jaxci.intervals.mover import SquareAndAdd
 from jaxci.intervals.parametric import Delta, T, Z
 from jaxci.intervals.proportion import PROPORTION_METHODS
-from jaxci.intervals.proportion_difference import Newcombe
+from jaxci.intervals.proportion_difference import Newcombe, Tango
 from jaxci.intervals.quantile import (
     Asymptotic,
     ExactRandomized,
@@ -68,7 +68,7 @@ _ALL: tuple[type[Method], ...] = (
 )
 METHODS: dict[str, type[Method]] = {cls.name: cls for cls in _ALL}
 """Interval methods of one statistic; some serve differences of two models too."""
-DIFFERENCES: dict[str, type[Method]] = {cls.name: cls for cls in (Newcombe, DeLongDifference)}
+DIFFERENCES: dict[str, type[Method]] = {cls.name: cls for cls in (Tango, Newcombe, DeLongDifference)}
 """Methods of the difference of one statistic between two models alone."""
 
 

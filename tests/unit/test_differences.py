@@ -5,16 +5,17 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, special, stats
 
 import jaxci
 from jaxci.inference import evidence
 from jaxci.intervals.auc import DeLong, delong_covariance
 from jaxci.intervals.auc_difference import DeLongDifference
+from jaxci.intervals.base import tails
 from jaxci.intervals.bootstrap import BCa
 from jaxci.intervals.exact import Exact
 from jaxci.intervals.proportion import Wilson
-from jaxci.intervals.proportion_difference import Newcombe
+from jaxci.intervals.proportion_difference import Newcombe, Tango, paired_score_interval
 from jaxci.intervals.registry import applicable_methods, difference_methods
 from jaxci.statistics.paired import paired_difference
 from jaxci.statistics.registry import statistic_by_name
@@ -39,7 +40,7 @@ def ends(result):
 @pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
 def test_shares_of_all_rows_answer_alike(alternative):
     first, *others = (jaxci.compare(metric, Y, A, C, alternative=alternative) for metric in SHARES)
-    assert first.method == Newcombe()
+    assert first.method == Tango()
     for result in others:
         np.testing.assert_allclose(ends(result), ends(first), rtol=1e-14)
         for name in ("standard_error", "pvalue", "test", "method", "reason", "conclusion"):
@@ -62,10 +63,111 @@ def test_an_error_rate_answers_as_the_accuracy_with_its_sign_turned():
 def test_outcomes_are_counted_in_the_table_of_both_predictions():
     right_a, right_b = A == Y, C == Y
     only_a, only_b = np.sum(right_a & ~right_b), np.sum(right_b & ~right_a)
-    result = jaxci.compare("f1_micro", Y, A, C)
+    result = jaxci.compare("f1_micro", Y, A, C, method="newcombe")
     assert result.pvalue == pytest.approx(stats.binomtest(only_a, only_a + only_b).pvalue, rel=1e-12)
     apart = right_a.astype(float) - right_b
     assert result.standard_error == pytest.approx(apart.std() / np.sqrt(N), rel=1e-12)
+
+
+DATA = {"accuracy": (Y, A, C), "roc_auc": (BINARY, *SCORES), "mean": (None, *X)}
+SERVED = {
+    method: metric for metric in DATA for method in applicable_methods(paired_difference(statistic_by_name(metric)))
+}
+"""A metric for each method, the mean where that will do."""
+
+
+OUTCOMES = [(43, 0, 1, 0), (20, 9, 3, 8), (30, 1, 12, 7), (5, 2, 0, 53), (0, 3, 3, 0), (10, 0, 0, 10), (0, 6, 0, 0)]
+
+
+def likeliest(only_a, only_b, n, difference):
+    """The score statistic with the share found by searching the likelihood."""
+    low = max(0.0, -difference)
+
+    def loss(share):
+        return (
+            -special.xlogy(only_a, share + difference)
+            - special.xlogy(only_b, share)
+            - special.xlogy(n - only_a - only_b, 1 - 2 * share - difference)
+        )
+
+    found = optimize.minimize_scalar(
+        loss,
+        (low, (1 - difference) / 2),
+        method="bounded",
+        bounds=(low, (1 - difference) / 2),
+        options={"xatol": 1e-12},
+    ).x
+    return (only_a - only_b - n * difference) / np.sqrt(n * (2 * found + difference - difference**2))
+
+
+@pytest.mark.parametrize("table", OUTCOMES)
+def test_tangos_bounds_are_where_the_score_statistic_is_critical(table):
+    _, only_a, only_b, _ = table
+    n, estimate = sum(table), (only_a - only_b) / sum(table)
+    low, high = paired_score_interval(*table, tails(0.9))
+    z = stats.norm.ppf(0.95)
+    assert -1 <= low <= estimate <= high <= 1
+    if high < 1:
+        assert likeliest(only_a, only_b, n, high) == pytest.approx(-z, abs=1e-4)
+    if low > -1:
+        assert likeliest(only_a, only_b, n, low) == pytest.approx(z, abs=1e-4)
+    np.testing.assert_allclose(paired_score_interval(table[0], only_b, only_a, table[3], tails(0.9)), (-high, -low))
+
+
+def test_tangos_bounds_where_nothing_differs():
+    z = stats.norm.ppf(0.975)
+    high = z**2 / (50 + z**2)
+    np.testing.assert_allclose(paired_score_interval(30, 0, 0, 20, tails(0.95)), (-high, high), rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", [20, 30, 60, 100, 300])
+def test_the_verdict_on_equal_accuracies_is_wrong_in_at_most_six_per_cent(n):
+    """Enumerated: the verdict depends on the discordant rows alone."""
+    only_a, only_b = np.meshgrid(np.arange(n + 1), np.arange(n + 1))
+    only_a, only_b = (x[only_a + only_b <= n] for x in (only_a, only_b))
+    low, high = paired_score_interval(n - only_a - only_b, only_a, only_b, 0 * only_a, tails(0.95))
+    apart = (low > 0) | (high < 0)
+    z = np.abs(only_a - only_b) / np.sqrt(np.maximum(only_a + only_b, 1))
+    np.testing.assert_array_equal(apart, z > stats.norm.ppf(0.975))
+    for discordant in (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6):
+        chance = stats.binom.pmf(only_a + only_b, n, discordant) * stats.binom.pmf(only_a, only_a + only_b, 0.5)
+        assert chance.sum() == pytest.approx(1)
+        assert chance[apart].sum() <= 0.06
+
+
+@pytest.mark.parametrize(("method", "metric"), [(m, k) for m, k in SERVED.items() if m != "newcombe"])
+def test_an_interval_excludes_zero_exactly_below_its_p_value(method, metric):
+    for shift in (0.0, 0.1, 0.3):
+        truth, a, b = DATA[metric]
+        a = a - shift * np.std(a) if metric == "mean" else a
+        for alternative in ("two-sided", "less", "greater"):
+            settings = {"method": method, "n_resamples": 999, "rng": 2, "alternative": alternative}
+            p = jaxci.compare(metric, truth, a, b, **settings).pvalue
+            for tail, outside in ((1.02 * p, True), (0.98 * p, False)):
+                if 1e-2 < tail < 0.9:  # 999 replicates
+                    result = jaxci.compare(metric, truth, a, b, confidence_level=1 - tail, **settings)
+                    low, high = result.confidence_interval
+                    assert (low > 0 or high < 0) == outside
+                    assert (result.conclusion == "no difference shown") == (not outside)
+
+
+def test_constant_differences_are_judged_by_their_signs():
+    for method in ("t", "z", "percentile", "bca", "exact"):
+        result = jaxci.compare("mean", None, np.full(12, 1.5), np.ones(12), method=method, n_resamples=99, rng=0)
+        assert (result.pvalue, result.test) == (2 * 0.5**12, "sign test")
+        less = jaxci.compare(
+            "mean", None, np.ones(12), np.full(12, 1.5), method=method, n_resamples=99, rng=0, alternative="less"
+        )
+        assert less.pvalue == 0.5**12
+
+
+def test_a_p_value_at_the_floor_of_the_replicates_says_so():
+    values = np.random.default_rng(0).normal(size=50)
+    text = str(jaxci.compare("mean", None, values + 3, values * 0.1, method="percentile", n_resamples=999, rng=0))
+    assert "p < 0.0020 (inversion of the 'percentile' interval)" in text
+    assert "p = " in str(
+        jaxci.compare("mean", None, values + 0.1, 0 * values, method="percentile", n_resamples=999, rng=0)
+    )
 
 
 def test_methods_are_taken_as_objects():
@@ -79,7 +181,9 @@ def test_methods_are_taken_as_objects():
 
 def test_methods_of_one_statistic_are_refused():
     for method in (Wilson(), DeLong()):
-        with pytest.raises(ValueError, match="method must be one for a difference of two models: newcombe, delong"):
+        with pytest.raises(
+            ValueError, match="method must be one for a difference of two models: tango, newcombe, delong"
+        ):
             jaxci.compare("accuracy", Y, A, C, method=method)
     with pytest.raises(ValueError, match="method must be"):
         jaxci.compare("accuracy", Y, A, C, method="wilson")
@@ -98,13 +202,6 @@ def test_delong_is_that_of_the_covariance():
     assert (result.estimate_a, result.estimate_b) == pytest.approx(tuple(areas), rel=1e-12)
     assert result.pvalue == pytest.approx(2 * stats.norm.sf(abs(areas[0] - areas[1]) / error), rel=1e-9)
     assert result.test == "DeLong"
-
-
-DATA = {"accuracy": (Y, A, C), "roc_auc": (BINARY, *SCORES), "mean": (None, *X)}
-SERVED = {
-    method: metric for metric in DATA for method in applicable_methods(paired_difference(statistic_by_name(metric)))
-}
-"""A metric for each method, the mean where that will do."""
 
 
 def test_every_method_of_differences_serves_something():
@@ -132,9 +229,10 @@ def test_the_exact_law_of_a_difference_is_computed_once(monkeypatch):
     monkeypatch.setattr(evidence, "mean_distribution", counted)
     result = jaxci.compare("mean", None, *X, method=Exact(endpoints="bca"))
     assert calls == [N]
-    assert result.test == "exact bootstrap: mass beyond 0"
+    assert result.test == "inversion of the 'exact' interval"
+    plain = jaxci.compare("mean", None, *X, method=Exact())
     expected = law(X[0] - X[1]).share_below(0.0)
-    assert result.pvalue == pytest.approx(2 * min(expected, 1 - expected), rel=1e-12)
+    assert plain.pvalue == pytest.approx(2 * min(expected, 1 - expected), rel=1e-9)
 
 
 @pytest.mark.parametrize("metric", ["f1_macro", "roc_auc_ovr"])
