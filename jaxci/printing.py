@@ -178,6 +178,8 @@ class IntervalResult(Printable):
     alternative : str
     n : int
         Independent units behind the interval: rows, or clusters.
+    n_rows : int
+        Rows in the clusters, 0 where rows are the units.
     n_resamples : int
         Resamples drawn; 0 for closed forms.
     bootstrap_distribution : (B,) array or None
@@ -201,6 +203,7 @@ class IntervalResult(Printable):
     confidence_level: float
     alternative: str
     n: int
+    n_rows: int = 0
     n_resamples: int = 0
     bootstrap_distribution: np.ndarray | None = dataclasses.field(default=None, repr=False)
     rng: Any = None
@@ -222,7 +225,8 @@ class IntervalResult(Printable):
 
     def headline(self) -> str:
         """Return the line above the table."""
-        return f"{stated_level(self.confidence_level, self.alternative, self.subject)}, n = {self.n}"
+        size = f"{self.n_rows} rows in {self.n} clusters" if self.n_rows else f"n = {self.n}"
+        return f"{stated_level(self.confidence_level, self.alternative, self.subject)}, {size}"
 
     def cells(self) -> list[str]:
         """Return the cells of the row of a table."""

@@ -112,10 +112,12 @@ def minimum_sample_size(q: Any, *, confidence_level: float = 0.95, method: str =
 
 MOST_PLANNED = 1_000_000
 """The largest sample size that :func:`plan_quantile` considers."""
+STEPS = 2
+"""Ranks by which each end may lie further out at one n than at a smaller one."""
 
 
 def plan_quantile(q: float, *, width: float, confidence_level: float = 0.95, distribution: Any = None) -> QuantilePlan:
-    """Return the sample size at which the exact interval for a quantile is as narrow as asked for.
+    """Return the smallest sample size at which the exact interval for a quantile is as narrow as asked for.
 
     Parameters
     ----------
@@ -142,7 +144,7 @@ def plan_quantile(q: float, *, width: float, confidence_level: float = 0.95, dis
     --------
     >>> import jaxci
     >>> jaxci.plan_quantile(0.5, width=0.2).n
-    99
+    94
     """
     if np.ndim(q):
         raise TypeError(f"q must be one number; got {shown(q)}")
@@ -156,21 +158,29 @@ def plan_quantile(q: float, *, width: float, confidence_level: float = 0.95, dis
         )
     sides = tails(level)
 
+    def between(ranks: tuple[int, int], n: int) -> float:
+        levels = np.clip(np.array(ranks) / (n + 1), 0.0, 1.0)
+        ends = levels if distribution is None else np.asarray(distribution.ppf(levels), float)
+        return float(ends[1] - ends[0])
+
     def at(n: int) -> QuantilePlan:
         ranks = order_statistic_ranks(n, u, sides)
         assert ranks is not None
-        levels = np.array(ranks) / (n + 1)
-        ends = levels if distribution is None else np.asarray(distribution.ppf(levels), float)
-        return QuantilePlan(u, n, float(ends[1] - ends[0]), ranks, level)
+        return QuantilePlan(u, n, between(ranks, n), ranks, level)
 
-    low = OrderStatistic().least_n(u, sides)
-    assert low is not None
-    high = low
+    least = OrderStatistic().least_n(u, sides)
+    assert least is not None
+    low = high = least
     while at(high).expected_width > width:
         low, high = high, 2 * high
         if high > MOST_PLANNED:
             raise ValueError(f"width = {width:g} needs more than {MOST_PLANNED} values at q = {u:g}")
-    while high - low > 1:  # widths fall with n but for steps of one rank
+    while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if at(middle).expected_width <= width else (middle, high)
-    return at(high)
+    # widths fall with n but for steps of one rank on each side: go on as long as ranks two further in would do
+    best = plan = at(high)
+    while plan.n > least and between((plan.ranks[0] + STEPS, plan.ranks[1] - STEPS), plan.n) <= width:
+        plan = at(plan.n - 1)
+        best = plan if plan.expected_width <= width else best
+    return best

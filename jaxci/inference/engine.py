@@ -332,6 +332,7 @@ def _finish(
         confidence_level=settings.confidence_level,
         alternative=settings.alternative,
         n=layout.n_units,
+        n_rows=0 if layout.units is None else layout.n,
         n_resamples=settings.n_resamples if drawn else 0,
         bootstrap_distribution=entry.replicates,
         rng=rng.record if drawn or "uniform" in entry.method.needs else None,

@@ -53,6 +53,8 @@ class Sample:
         K; 0 where there are no classes.
     other : Sample or None
         The same observations with the predictions of a second model.
+    score_eps : float
+        Machine epsilon of the type that ``y_score`` came in.
     padding : int
         Number of trailing rows that only fill up a padded shape: copies of the last row
         that always have zero weight.
@@ -64,6 +66,7 @@ class Sample:
     y_score: Any = None
     columns: tuple[Any, ...] = ()
     n_classes: int = static(default=0)
+    score_eps: float = static(default=float(np.finfo(np.float64).eps))
     padding: int = static(default=0)
     other: Any = None
 

@@ -31,9 +31,9 @@ def _probabilities(sample: Sample) -> tuple[Any, Any]:
 class LogLoss(MeanStatistic):
     """Mean negative log-likelihood, ``-sum_i w_i log(p_i[y_i]) / N``, natural logarithm.
 
-    ``p_i[k]`` is the probability given to class k in row i, clipped to [eps, 1 - eps] with the
-    double-precision machine epsilon (2.2e-16). Rows are used as given, also where they do not
-    sum to one, as in scikit-learn 1.9. From 0 to 36.05, 0 (nearly) for certain and correct
+    ``p_i[k]`` is the probability given to class k in row i, clipped to [eps, 1 - eps] with the machine epsilon of
+    the type that the scores came in (2.2e-16 in double precision, 1.2e-7 in single). Rows are used as given,
+    also where they do not sum to one, as in scikit-learn 1.9. From 0 to 36.05, 0 (nearly) for certain and correct
     predictions.
 
     References
@@ -50,8 +50,7 @@ class LogLoss(MeanStatistic):
     def row_values(self, sample: Sample) -> Any:
         """Return the negative log probability of every row's class (n,)."""
         codes, p = _probabilities(sample)
-        eps = np.finfo(np.float64).eps
-        xp = namespace(p)
+        eps, xp = sample.score_eps, namespace(p)
         return -xp.log(xp.clip(p[np.arange(len(codes)), codes], eps, 1 - eps))
 
 

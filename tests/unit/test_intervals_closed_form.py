@@ -727,7 +727,7 @@ def test_a_class_that_is_absent_counts_as_it_is_said(rule):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", JaxciWarning)
         known = {"labels": [0, 1, 2, 3], "absent_class": rule}
-    row = jaxci.interval("balanced_accuracy", y, p, **known, method="square_and_add")
+        row = jaxci.interval("balanced_accuracy", y, p, **known, method="square_and_add")
         skipped = jaxci.interval(F1(average="class", class_index=3, absent_class="skip"), y, p, labels=[0, 1, 2, 3])
     hits, trials = np.diag(ROWS), ROWS.sum(axis=1)
     kept = 4 if rule == "zero" else 3

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from jaxci.api.readers.arrays import as_array, as_floats, check_lengths, missing_values
@@ -41,9 +42,13 @@ def not_probabilities(name: str, scores: np.ndarray) -> str:
 
 
 def _positive_column(name: str, scores: np.ndarray, n_classes: int, positive: int) -> np.ndarray:
-    """Return scores (n,) of the positive class, column ``positive``, for two classes; (n, K) for more."""
+    """Return scores (n,) of the positive class for two classes; (n, K) for more.
+
+    Of two columns it is column ``positive`` where they are probabilities, else what it exceeds the other by.
+    """
     if scores.ndim == 2 and n_classes == 2 and scores.shape[1] == 2:
-        return scores[:, positive]
+        own = scores[:, positive]
+        return own - scores[:, 1 - positive] if not_probabilities(name, scores) else own
     if scores.ndim == 1 and n_classes <= 2:
         return scores
     if scores.ndim == 1:
@@ -54,6 +59,12 @@ def _positive_column(name: str, scores: np.ndarray, n_classes: int, positive: in
             f"occur); got {scores.shape[1]} columns"
         )
     return scores
+
+
+def _epsilon(scores: Any) -> float:
+    """Return the machine epsilon of scores as they came; of what is no array of real numbers, that of float64."""
+    dtype = getattr(scores, "dtype", np.dtype(float))
+    return float(jnp.finfo(dtype).eps) if jnp.issubdtype(dtype, jnp.floating) else float(np.finfo(float).eps)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,6 +81,8 @@ class Labelled:
         Scores as statistics read them.
     classes : (K,) array
         The labels by code.
+    eps : dict of float
+        Machine epsilon of the type that scores came in.
     remarks : dict of str
         By what they concern: "any" metric, "binary" ones, readers of "y_pred".
     """
@@ -78,6 +91,7 @@ class Labelled:
     given: dict[str, np.ndarray]
     scores: dict[str, np.ndarray]
     classes: np.ndarray
+    eps: dict[str, float]
     remarks: dict[str, str]
 
     @classmethod
@@ -97,7 +111,13 @@ class Labelled:
             remarks["binary"] = f"the positive class is {shown(classes[1])} (set pos_label to change it)"
         n_classes = max(len(classes), 2)
         read = {name: _positive_column(name, x, n_classes, positive) for name, x in given.items()}
-        return cls(codes, given, read, classes, remarks)
+        for name, x in given.items():
+            if read[name].ndim < x.ndim and not_probabilities(name, x):
+                remarks["y_score"] = (
+                    f"the two columns of {name} are no probabilities: rows are ranked by their difference"
+                )
+        eps = {name: _epsilon(x) for name, x in scores.items()}
+        return cls(codes, given, read, classes, eps, remarks)
 
     @property
     def n_classes(self) -> int:
@@ -111,6 +131,7 @@ class Labelled:
             y_pred=self.codes.get(prediction),
             y_score=self.scores.get(score),
             n_classes=self.n_classes,
+            score_eps=self.eps.get(score, _epsilon(None)),
         )
 
     def with_derived_labels(self) -> Labelled:
@@ -118,6 +139,9 @@ class Labelled:
         scores = self.scores["y_score"]
         if scores.ndim == 2:
             derived = np.argmax(scores, axis=1).astype(np.int32)
+            remark = "y_pred was not given: the class with the highest score is the prediction"
+        elif self.given["y_score"].ndim == 2 and "y_score" in self.remarks:
+            derived = (scores > 0).astype(np.int32)
             remark = "y_pred was not given: the class with the highest score is the prediction"
         elif scores.min() >= 0 and scores.max() <= 1:
             derived = (scores >= 0.5).astype(np.int32)
