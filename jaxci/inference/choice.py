@@ -20,7 +20,7 @@ from jaxci.intervals.spread import LEAST, Bonett
 from jaxci.statistics.base import MomentStatistic, Sample, Statistic, TableStatistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
-from jaxci.statistics.ranking import RocAuc, ScoreRanking
+from jaxci.statistics.ranking import AveragePrecision, RocAuc, ScoreRanking
 from jaxci.statistics.summary import MeanStatistic, is_mean
 
 MOST_DRAWS = 4e9
@@ -32,8 +32,11 @@ SMALL_MEAN = 50
 LARGE_MEAN = 1000
 """From so many observations on the exact bootstrap of a bounded mean covers, which needs no draws."""
 
-FEW = 200
-"""Ranks of classes with fewer rows than that are judged with rows that were not seen: resamples hold too few errors."""
+FEW, FEW_PRECISION = 100, 200
+"""Ranks of classes with fewer rows than that are judged with rows that were not seen: resamples hold too few errors.
+
+The second is for the average precision of two classes.
+"""
 
 
 class Choice(NamedTuple):
@@ -103,15 +106,16 @@ def _choose_ranking(statistic: ScoreRanking, sample: Sample, layout: Layout, n_r
     sizes = sample.class_sizes
     rarest, affordable = int(sizes[sizes > 0].min()), sample.n * float(n_resamples) <= MOST_DRAWS
     whole = isinstance(statistic, RocAuc) and statistic.is_whole_area
-    if statistic.has_extremes and rarest < FEW and affordable:
+    few = FEW_PRECISION if isinstance(statistic, AveragePrecision) else FEW
+    if statistic.has_extremes and rarest < few and affordable:
         return _proper(f"ranks, with {rarest} rows in the rarest class", layout)
-    if whole and rarest < FEW:
+    if whole and rarest < few:
         return Choice(NewcombeAuc(), f"a ROC AUC with {rarest} rows in the rarest class, and too large to resample")
     if DeLongLogit().refusal(statistic) is None:
         return Choice(DeLongLogit(), "a ROC AUC of independent rows: DeLong on the logit scale stays in [0, 1]")
     if statistic.smooth and not affordable:
         return _delta(statistic, sample.n)
-    return Choice(Percentile(), f"ranks, with {FEW} rows or more in every class: the percentile bootstrap")
+    return Choice(Percentile(), f"ranks, with {few} rows or more in every class: the percentile bootstrap")
 
 
 def _choose_difference(statistic: Paired, layout: Layout) -> Choice:

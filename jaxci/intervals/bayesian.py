@@ -22,7 +22,7 @@ class ProperBayesian(Method):
     - for a confusion table of two classes, one in each cell; of more classes, half a row of each that is right and half
       a row that is wrong, spread over the others as all predictions are; for the share of all rows that are right, one
       right and one wrong;
-    - for areas under ROC curves and average precision, a row of any class that is ranked worst: 1 / K of each class.
+    - for areas under ROC curves and average precision, 2 / K^2 of a row of each class, ranked worst.
 
     With ``groups`` a pseudo-row stands for a cluster of mean size. A proportion of independent rows has a Beta law, and
     nothing is drawn.

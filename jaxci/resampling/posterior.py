@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,19 @@ FIRST, LAST = np.log(1e-9), np.log(40.0)
 """First and last of them; variates beyond have a chance of 1e-9 together and are taken for the nearest."""
 
 
+@functools.lru_cache(maxsize=1024)
+def _log_quantiles(shape: float) -> np.ndarray:
+    """Return the logarithms (NODES,) of the quantiles of a Gamma law at exponential variates."""
+    if shape == 0:
+        return np.full(NODES, -np.inf)
+    exponential = np.exp(np.linspace(FIRST, LAST, NODES))
+    below, above = -np.expm1(-exponential), np.exp(-exponential)
+    # the smaller of both probabilities keeps its digits; near 0 the law is x^a / Gamma(a + 1)
+    found = np.where(above < 0.5, special.gammainccinv(shape, above), special.gammaincinv(shape, below))
+    lowest = (np.log(below) + special.gammaln(shape + 1)) / shape
+    return np.where(found > 1e-200, np.log(np.maximum(found, 1e-200)), lowest)
+
+
 @record
 class GammaTables:
     """Quantiles of Gamma laws of scale 1: ``laws`` (T, NODES), their logarithms, and the law (U,) of each unit.
@@ -35,16 +49,7 @@ class GammaTables:
     def of(cls, shapes: Sequence[float] | np.ndarray) -> GammaTables:
         """Tabulate the laws of ``shapes`` (U,); a shape of 0 means the weight 0."""
         known, of_unit = np.unique(np.asarray(shapes, float), return_inverse=True)
-        tail = np.exp(-np.exp(np.linspace(FIRST, LAST, NODES)))
-        below = -np.expm1(-np.exp(np.linspace(FIRST, LAST, NODES)))
-        each = known[:, None]
-        with np.errstate(divide="ignore"):
-            # the smaller of both probabilities keeps its digits
-            found = np.where(tail < 0.5, special.gammainccinv(each, tail), special.gammaincinv(each, below))
-            # near 0 the law is x^a / Gamma(a + 1)
-            lowest = (np.log(below) + special.gammaln(each + 1)) / np.where(each > 0, each, 1.0)
-            logs = np.where(found > 1e-200, np.log(found), lowest)
-        logs = np.where(each > 0, logs, -np.inf)
+        logs = np.stack([_log_quantiles(float(shape)) for shape in known])
         filled = np.pad(logs, ((0, padded(len(known)) - len(known)), (0, 0)), mode="edge")
         return cls(filled, of_unit.reshape(-1).astype(np.int32))
 

@@ -183,8 +183,11 @@ class ScoreRanking(RankedStatistic):
     inputs = ("y_true", "y_score")
 
     def pseudo_masses(self, n_classes: int) -> tuple[float, ...]:
-        """Return the masses of a row of every class that is ranked worst: one row together."""
-        return (1.0 / n_classes,) * n_classes
+        """Return the masses of a row of every class that is ranked worst: one row together of two classes.
+
+        Of K classes each of K rankings meets a member and K - 1 others, which share its mass.
+        """
+        return (2.0 / n_classes**2,) * n_classes
 
     @property
     def is_whole_area(self) -> bool:

@@ -1,6 +1,7 @@
 """Simulated coverage against theory, and against a plain NumPy simulation of the same design."""
 
 import dataclasses
+import functools
 import warnings
 
 import jax
@@ -106,36 +107,74 @@ GOOD = {"rare, .95, .995": (0.1, 0.95, 0.995), "rare, .6, .98": (0.05, 0.6, 0.98
 """Models by the prevalence of class 1, their sensitivity and their specificity."""
 
 
-@pytest.mark.false_alarm(1e-6)
-@pytest.mark.parametrize("n", [30, 100, 1000])
+def covers_by_default(samples, truths, least, false_alarm):
+    """Whether defaults hold the truths often enough: ``samples`` are calls of the verb, one a data set, by metric."""
+    for metric, calls in samples.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", JaxciWarning)  # of rare classes and estimates at the end of their range
+            ends = np.array([call(n_resamples=499, rng=0).confidence_interval for call in calls])
+        covered = int(np.sum((ends[:, 0] <= truths[metric]) & (truths[metric] <= ends[:, 1])))
+        assert stats.binomtest(covered, len(calls), least, alternative="less").pvalue > false_alarm, (metric, covered)
+
+
+@pytest.mark.false_alarm(2e-6)
+@pytest.mark.parametrize("n", [30, 100])
 @pytest.mark.parametrize("model", GOOD)
 def test_metrics_of_good_models_cover_by_default(model, n, false_alarm):
     """Through the verb. No resample holds an error that the data have not: percentile intervals cover .25 to .7."""
     prevalence, sensitivity, specificity = GOOD[model]
-    hits, alarms = prevalence * sensitivity, (1 - prevalence) * (1 - specificity)
-    jaccard = hits / (prevalence + alarms)
-    spared, missed = (1 - prevalence) * specificity, prevalence * (1 - sensitivity)
+    table = np.array([[specificity, 1 - specificity], [1 - sensitivity, sensitivity]])
+    table *= np.array([[1 - prevalence], [prevalence]])
+    hits, true, taken = np.diag(table), table.sum(axis=1), table.sum(axis=0)
+    f1 = 2 * hits / (true + taken)
     truths = {
-        "f1": 2 * jaccard / (1 + jaccard),
-        "balanced_accuracy": (sensitivity + specificity) / 2,
-        "precision_macro": (hits / (hits + alarms) + spared / (spared + missed)) / 2,
+        "f1": f1[1],
+        "balanced_accuracy": np.mean(hits / true),
+        "f1_macro": np.mean(f1),
+        "matthews_corrcoef": np.linalg.det(table) / np.sqrt(np.prod(true) * np.prod(taken)),
     }
-    replications, rng = 1_000, np.random.default_rng(n)
-    covered = dict.fromkeys(truths, 0)
-    for _ in range(replications):
+    rng, samples = np.random.default_rng(n), {metric: [] for metric in truths}
+    for _ in range(300):
         y = np.zeros(n, int)
         while not 0 < y.sum() < n:
             y = (rng.random(n) < prevalence).astype(int)
         p = np.where(y == 1, rng.random(n) < sensitivity, rng.random(n) > specificity).astype(int)
-        for metric, truth in truths.items():
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", JaxciWarning)  # of rare classes
-                low, high = jaxci.interval(metric, y, p).confidence_interval
-            covered[metric] += low <= truth <= high
-    # with .6 at n = 30 one or two positives must tell of the sensitivity: no interval of a mean recall holds
-    least = {"f1": 0.92, "balanced_accuracy": 0.75 if (sensitivity, n) == (0.6, 30) else 0.9, "precision_macro": 0.9}
-    for metric, count in covered.items():
-        assert stats.binomtest(count, replications, least[metric], alternative="less").pvalue > false_alarm
+        for metric, calls in samples.items():
+            calls.append(functools.partial(jaxci.interval, metric, y, p))
+    covers_by_default(samples, truths, 0.9, false_alarm)
+
+
+@pytest.mark.false_alarm(2e-6)
+@pytest.mark.parametrize(("area", "positives", "negatives", "precision"), [(0.9, 5, 95, 0.461), (0.99, 15, 15, 0.9902)])
+def test_areas_of_good_rankings_cover_by_default(area, positives, negatives, precision, false_alarm):
+    """Through the verb: percentile intervals of the area cover .80 and .54."""
+    y, apart = np.repeat([1, 0], [positives, negatives]), np.sqrt(2) * stats.norm.ppf(area)
+    scores = np.random.default_rng(positives).normal(size=(400, len(y))) + apart * y
+    metrics = ("roc_auc", "average_precision")
+    samples = {metric: [functools.partial(jaxci.interval, metric, y, s) for s in scores] for metric in metrics}
+    covers_by_default(samples, {"roc_auc": area, "average_precision": precision}, 0.9, false_alarm)
+
+
+@pytest.mark.false_alarm(1e-6)
+@pytest.mark.parametrize("clusters", [5, 10, 20])
+def test_an_accuracy_in_few_clusters_covers_by_default(clusters, false_alarm):
+    """Through the verb: share .95, intraclass correlation .3; percentile intervals cover .53, .73 and .84."""
+    groups, rng = np.repeat(np.arange(clusters), 15), np.random.default_rng(clusters)
+    mass = 1 / 0.3 - 1
+    calls = []
+    for _ in range(400):
+        right = rng.random(groups.size) < rng.beta(0.95 * mass, 0.05 * mass, clusters)[groups]
+        calls.append(functools.partial(jaxci.interval, "accuracy", 1 * right, np.ones(groups.size, int), groups=groups))
+    covers_by_default({"accuracy": calls}, {"accuracy": 0.95}, 0.9, false_alarm)
+
+
+@pytest.mark.false_alarm(1e-6)
+@pytest.mark.parametrize(("a", "b", "n"), [(20, 1, 10), (8, 2, 10), (0.3, 3, 30)])
+def test_means_of_bounded_values_cover_by_default(a, b, n, false_alarm):
+    """Through the verb: percentile intervals cover .89, .88 and .90."""
+    values = np.random.default_rng(n).beta(a, b, (400, n))
+    calls = [functools.partial(jaxci.interval, "mean", x, bounds=(0, 1)) for x in values]
+    covers_by_default({"mean": calls}, {"mean": a / (a + b)}, 0.92, false_alarm)
 
 
 @pytest.mark.false_alarm(1e-6)

@@ -742,7 +742,7 @@ LONG = np.random.default_rng(3).gamma(2.0, size=400)
         ("var", (X[:4],), "percentile", "percentile"),
         ("f1_macro", (Y3, A3), "proper_bayesian", "table"),
         ("roc_auc_ovr", (Y3, SCORE3), "proper_bayesian", "in the rarest class"),
-        ("average_precision_macro", (np.tile(Y3, 30), np.tile(SCORE3, (30, 1))), "percentile", "200 rows or more"),
+        ("average_precision_macro", (np.tile(Y3, 30), np.tile(SCORE3, (30, 1))), "percentile", "100 rows or more"),
         ("f1", (Y, A), "wilson", "the proportion TP / (TP + FP + FN)"),
         ("balanced_accuracy", (Y, A), "proper_bayesian", "not seen"),
         ("matthews_corrcoef", (Y, A), "proper_bayesian", "not seen"),
