@@ -17,6 +17,7 @@ from jaxci.inference.sharding import Spread
 from jaxci.intervals.concentration import ConcentrationMethod
 from jaxci.intervals.registry import METHODS
 from jaxci.resampling.bank import Bootstrap
+from jaxci.resampling.posterior import GammaTables
 from jaxci.statistics import Quantile, RocAuc, WeightedFunction
 from jaxci.statistics.registry import METRICS
 
@@ -82,6 +83,11 @@ def simulation_of(cell, truth=0.5):
     return Simulation.of(cell, {name: Truth(truth, 0.0, "assumed") for name in cell.statistics})
 
 
+def unseen(simulation, key=0):
+    """What posteriors read of a group."""
+    return simulation.read_unseen(Banks(jax.random.key(key)), 0, Spread.over())
+
+
 def exported(function, *arguments):
     """Lower ``function`` for all platforms at once."""
     return jax.export.export(jax.jit(function), platforms=PLATFORMS)(*arguments)
@@ -97,7 +103,7 @@ def test_a_cell_is_one_program_of_accelerators_that_only_counts_leave(kind, floa
     assert set(simulation.names) == set(KINDS[kind][1])
     bank = jax.ShapeDtypeStruct((N, B + 1), jnp.uint8)
     read = exported(simulation.read, bank)
-    fixed = simulation.fixed(jax.random.key(0), jax.eval_shape(simulation.read, bank))
+    fixed = simulation.fixed(jax.random.key(0), jax.eval_shape(simulation.read, bank), unseen(simulation))
     whole = exported(
         functools.partial(cells._counts, **simulation.static), jnp.arange(R, dtype=jnp.int32), simulation.judging(fixed)
     )
@@ -121,6 +127,10 @@ def test_banks_are_programs_of_accelerators(float64):
     closed = exported(functools.partial(banks._closed, n=N, n_resamples=B), counts.out_avals[0])
     assert foreign(counts) == foreign(closed) == []
     assert closed.out_avals[0].shape == (N, B + 1)
+    weights = exported(functools.partial(banks._bank_weights, n=N, rows=8), jnp.arange(8, dtype=jnp.int32), keys)
+    others = exported(functools.partial(banks._unseen, n_resamples=B), keys[0], GammaTables.of((0.25, 0.125)))
+    assert foreign(weights) == foreign(others) == []
+    assert others.out_avals[0].shape == (2, B + 1)
 
 
 def test_a_call_of_the_host_is_found():
@@ -137,12 +147,13 @@ def test_a_call_of_the_host_is_found():
         ("means and moments", ["mean"], 0.8),
         ("order statistics", ["quantile"], 0.87),
         ("ranks, K = 2", ["roc_auc"], 0.85),
+        ("tables, K = 4", ["f1_macro"], 0.7),
     ],
 )
 def test_one_program_counts_what_a_program_and_the_host_count(kind, names, truth, float64):
     cell = cell_of(kind, names, n_replications=40)
     simulation, key = simulation_of(cell, truth), jax.random.key(5)
-    fixed = simulation.fixed(key, simulation.read(Banks(key).columns(0, N, B, Spread.over())))
+    fixed = simulation.fixed(key, simulation.read(Banks(key).columns(0, N, B, Spread.over())), unseen(simulation, 5))
     ids = jnp.arange(40, dtype=jnp.int32)
     parts, whole = (
         jax.jit(

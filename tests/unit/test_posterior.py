@@ -1,6 +1,7 @@
 """The proper Bayesian bootstrap: its weights, its pseudo-units, and what verbs make of them."""
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -10,8 +11,12 @@ from scipy import stats
 from sklearn import metrics as sk
 
 import jaxci
+from jaxci.coverage.banks import Banks
+from jaxci.coverage.cell import PURPOSE_DATA, Cell, Simulation, _evidence, draw
+from jaxci.distributions import Cells, Truth
 from jaxci.inference.posterior import sizes
 from jaxci.inference.program import RowReader, of_units
+from jaxci.inference.sharding import Spread
 from jaxci.intervals.bayesian import ProperBayesian
 from jaxci.resampling.posterior import GammaTables, PosteriorWeights
 from jaxci.statistics import Mean
@@ -196,6 +201,32 @@ def test_a_cluster_that_was_not_seen_is_of_mean_size():
     hits = weights @ (sample.y_true == sample.y_pred) + right * N / 9
     expected = hits / (weights.sum(axis=1) + (right + wrong) * N / 9)
     np.testing.assert_allclose(posterior(METRICS["accuracy"], sample, unseen, layout), expected, rtol=1e-12)
+
+
+def test_a_cell_gives_what_the_program_of_one_data_set_gives():
+    """The same weights: rows in the order of a data set whose rows stand by cell, as tables of cells take them."""
+    n, statistic, prior = 20, METRICS["f1_macro"], ProperBayesian(mass=0.5)
+    law = Cells(np.array([[0.5, 0.1], [0.15, 0.25]]))
+    cell = Cell(law, n, {"f1_macro": statistic, "roc_auc": METRICS["roc_auc"]}, [prior], (0.9,), 6, 99, 1)
+    truths = {name: Truth(0.5, 0.0, "assumed") for name in cell.statistics}
+    truths["roc_auc"] = Truth(np.nan, 0.0, "of no scores")
+    simulation, key = Simulation.of(cell, truths), jax.random.key(3)
+    with jax.enable_x64(True):
+        fixed = simulation.fixed(key, None, simulation.read_unseen(Banks(key), 0, Spread.over()))
+        ((evidence, variants),) = jax.jit(functools.partial(_evidence, **simulation.static))(jnp.arange(6), fixed)
+        found = np.asarray(variants.given_to(prior, evidence).posterior.replicates)
+        weights = np.asarray(Banks(key).weights(0, n, 99, Spread.over()))[:, :-1].T
+        others = np.asarray(Banks(key).unseen(0, (0.5,) * 4, 99))[:, :-1]
+        data = draw(law, jax.random.fold_in(key, PURPOSE_DATA), 0, 6, n)
+    for mine, truth, predicted in zip(found, data["y_true"], data["y_pred"], strict=True):
+        order = np.argsort(2 * truth + predicted, kind="stable")
+        table = np.zeros((99, 2, 2))
+        for row, weight in zip(order, weights.T, strict=True):
+            table[:, truth[row], predicted[row]] += weight
+        table += np.moveaxis(np.array([[others[0], others[2]], [others[3], others[1]]]), -1, 0)
+        hits = np.einsum("bkk->bk", table)
+        expected = np.mean(2 * hits / (table.sum(axis=1) + table.sum(axis=2)), axis=1)
+        np.testing.assert_allclose(mine, expected, rtol=1e-5)
 
 
 def test_clusters_of_one_row_and_equal_weights_change_nothing():
