@@ -19,6 +19,7 @@ import numpy as np
 from scipy import stats
 
 import jaxci
+from jaxci.coverage.store import surroundings
 from jaxci.statistics import F1, Mean
 
 SIZES = (30, 100, 300)
@@ -221,7 +222,7 @@ def main() -> None:
                 flush=True,
             )
     if arguments.json:
-        arguments.json.write_text(json.dumps(rows, indent=1) + "\n")
+        arguments.json.write_text(json.dumps({**surroundings(), "rows": rows}, indent=1) + "\n")
     if arguments.png:
         draw(rows, arguments.png)
 
