@@ -335,7 +335,9 @@ class ComparisonResult(IntervalResult):
         """Return the lines below the table: reasons and warnings."""
         both = f"a = {number(self.estimate_a)}, b = {number(self.estimate_b)}"
         least = (2 if self.alternative == "two-sided" else 1) / (self.n_resamples + 1)
-        drawn = self.n_resamples and self.pvalue <= least * (1 + 1e-9)  # no smaller share of replicates can be seen
+        drawn = (
+            self.n_resamples and self.test.startswith("inversion") and self.pvalue <= least * (1 + 1e-9)
+        )  # no smaller share of replicates can be seen
         p = f"p < {number(least)}" if drawn else f"p = {number(self.pvalue)}"
         return [both, f"{p} ({self.test})", self.conclusion, *super().notes()]
 

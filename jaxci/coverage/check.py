@@ -31,7 +31,9 @@ from jaxci.printing import IntervalResult, Printable, number
 from jaxci.records import Named
 from jaxci.statistics.base import Sample, Statistic, has_fixed_trials
 
-QUICK = frozenset({"replicates", "acceleration", "values", "shares", "count", "nobs", "standard_error", "auc"})
+QUICK = frozenset(
+    {"replicates", "acceleration", "values", "shares", "count", "nobs", "standard_error", "auc", "posterior"}
+)
 """What a method reads that is quick to simulate."""
 SHORTFALL = 0.01
 """A method whose coverage is further below its level than this is not recommended."""

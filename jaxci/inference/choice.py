@@ -10,7 +10,7 @@ from jaxci.intervals.auc import DeLongLogit, NewcombeAuc
 from jaxci.intervals.auc_difference import DeLongDifference
 from jaxci.intervals.base import Method, Tails
 from jaxci.intervals.bayesian import ProperBayesian
-from jaxci.intervals.bootstrap import Percentile
+from jaxci.intervals.bootstrap import Percentile, smallest_bank
 from jaxci.intervals.exact import Exact
 from jaxci.intervals.parametric import Delta, T
 from jaxci.intervals.proportion import Wilson
@@ -25,6 +25,9 @@ from jaxci.statistics.summary import MeanStatistic, is_mean
 
 MOST_DRAWS = 4e9
 """Above so many draws (units times resamples) a smooth statistic gets the delta interval."""
+
+MOST_AREA_DRAWS = 1e8
+"""Above so many draws the area under one ROC curve is not resampled: a formula serves nearly as well, at once."""
 
 SMALL_MEAN = 50
 """Below so many observations a mean of values without bounds gets the t interval."""
@@ -63,10 +66,11 @@ def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails,
         return Choice(Wilson(), f"increases with the proportion {statistic.share}: Wilson's score interval of that")
     if isinstance(statistic, TableStatistic) and statistic.has_extremes:
         return _proper("a metric of a confusion table", layout)
+    enough = n_resamples >= smallest_bank(tails)
     if isinstance(statistic, ScoreRanking):
-        return _choose_ranking(statistic, sample, layout, n_resamples)
+        return _choose_ranking(statistic, sample, layout, n_resamples, enough=enough)
     if isinstance(statistic, MeanStatistic):
-        return _choose_mean(statistic, layout)
+        return _choose_mean(statistic, layout, enough=enough)
     if Bonett().refusal(statistic) is None and n >= LEAST:
         return Choice(Bonett(), "a standard deviation or variance: Bonett's interval, by the kurtosis of the values")
     if OrderStatistic().refusal(statistic) is None:
@@ -91,8 +95,8 @@ def _proper(what: str, layout: Layout) -> Choice:
     return Choice(ProperBayesian(), f"{what}: random weights of the {units}, and of a few that were not seen")
 
 
-def _choose_mean(statistic: MeanStatistic, layout: Layout) -> Choice:
-    if np.isfinite(statistic.bounds).any() and layout.n < LARGE_MEAN:
+def _choose_mean(statistic: MeanStatistic, layout: Layout, *, enough: bool) -> Choice:
+    if np.isfinite(statistic.bounds).any() and layout.n < LARGE_MEAN and enough:
         return _proper(f"a mean of bounded values (or its root) with n < {LARGE_MEAN}", layout)
     if is_mean(statistic) and layout.n < SMALL_MEAN:
         return Choice(T(), f"a mean with n < {SMALL_MEAN}")
@@ -102,20 +106,25 @@ def _choose_mean(statistic: MeanStatistic, layout: Layout) -> Choice:
     )
 
 
-def _choose_ranking(statistic: ScoreRanking, sample: Sample, layout: Layout, n_resamples: int) -> Choice:
+def _choose_ranking(
+    statistic: ScoreRanking, sample: Sample, layout: Layout, n_resamples: int, *, enough: bool
+) -> Choice:
     sizes = sample.class_sizes
-    rarest, affordable = int(sizes[sizes > 0].min()), sample.n * float(n_resamples) <= MOST_DRAWS
+    rarest, draws = int(sizes[sizes > 0].min()), sample.n * float(n_resamples)
     whole = isinstance(statistic, RocAuc) and statistic.is_whole_area
     few = FEW_PRECISION if isinstance(statistic, AveragePrecision) else FEW
-    if statistic.has_extremes and rarest < few and affordable:
-        return _proper(f"ranks, with {rarest} rows in the rarest class", layout)
+    drawn = draws <= (MOST_AREA_DRAWS if whole else MOST_DRAWS) and (enough or not whole)
+    if statistic.has_extremes and rarest < few and drawn:
+        return _proper(f"ranks, {rarest} in the rarest class", layout)
     if whole and rarest < few:
-        return Choice(NewcombeAuc(), f"a ROC AUC with {rarest} rows in the rarest class, and too large to resample")
+        why = "too many rows to resample" if enough else "too few resamples for this level"
+        return Choice(NewcombeAuc(), f"a ROC AUC, {rarest} in the rarest class, and {why}: Newcombe's score interval")
     if DeLongLogit().refusal(statistic) is None:
         return Choice(DeLongLogit(), "a ROC AUC of independent rows: DeLong on the logit scale stays in [0, 1]")
-    if statistic.smooth and not affordable:
+    if statistic.smooth and draws > MOST_DRAWS:
         return _delta(statistic, sample.n)
-    return Choice(Percentile(), f"ranks, with {few} rows or more in every class: the percentile bootstrap")
+    why = f"ranks, {few} or more in every class" if statistic.has_extremes else "no formula for this statistic"
+    return Choice(Percentile(), f"{why}: the percentile bootstrap")
 
 
 def _choose_difference(statistic: Paired, layout: Layout) -> Choice:

@@ -12,10 +12,12 @@ from jaxci.printing import JaxciWarning
 from jaxci.special import deviation
 from jaxci.statistics.base import Sample, Statistic, has_fixed_trials
 from jaxci.statistics.layout import Layout
-from jaxci.statistics.summary import is_mean
+from jaxci.statistics.summary import MeanStatistic, is_mean
 
 FEW_CLUSTERS = 10
 """Below so many clusters every interval gets a remark."""
+FEW_WEIGHTED, HEAVY = 30, 0.1
+"""Below such an effective size, and from such a share of one row on, weighted data get a remark."""
 
 
 def announce(remarks: Iterable[str]) -> None:
@@ -32,6 +34,15 @@ def layout_remarks(layout: Layout) -> list[str]:
             f"there are only {layout.n_units} clusters: their variation is hardly known, and intervals cover less "
             "than they say"
         )
+    if layout.row_weights is not None:
+        weights = layout.row_weights / layout.row_weights.max()
+        share = weights / weights.sum()
+        effective = 1 / np.sum(share**2)
+        if effective < FEW_WEIGHTED <= layout.n or (share.max() >= HEAVY and layout.n > 1 / HEAVY):
+            remarks.append(
+                f"sample_weight leaves an effective size of {effective:.3g} of {layout.n} rows; row {share.argmax()} "
+                f"holds {share.max():.0%} of the weight"
+            )
     lonely = 0 if layout.strata is None else int(np.sum(np.bincount(layout.strata) == 1))
     if lonely:
         remarks.append(
@@ -43,10 +54,10 @@ def layout_remarks(layout: Layout) -> list[str]:
 def size_remarks(statistic: Statistic, sample: Sample, n: int, values: np.ndarray | None, method: Method) -> list[str]:
     """Warn below the sizes at which studies found 92.5% coverage of 95% intervals, of rare classes and equal scores.
 
-    A method that allows for what was not seen holds its level below those sizes.
+    Those sizes are of percentile intervals: of a method that allows for what was not seen they hold for means alone.
     """
     remarks = []
-    if method.prior is not None:
+    if method.prior is not None and not isinstance(statistic, MeanStatistic):
         if sample.y_score is not None and statistic.inputs == ("y_true", "y_score") and np.ptp(sample.y_score) == 0:
             remarks.append("all scores are equal: they tell nothing of the classes")
     elif statistic.least_n is not None:

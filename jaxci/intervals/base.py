@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import abc
+import math
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from jaxci.checks import ALTERNATIVES
-from jaxci.intervals.pvalues import PValue, one_or_two_sided, sign_test, smallest_tail, varies
+from jaxci.intervals.pvalues import UNDEFINED, PValue, one_or_two_sided, sign_test, smallest_tail, varies
 from jaxci.records import Named, record, static
-from jaxci.resampling.laws import BootstrapDistribution, Drawn
+from jaxci.resampling.laws import BootstrapDistribution, Drawn, GridLaw
 from jaxci.special import namespace, ndtri
 from jaxci.statistics.base import Statistic
+from jaxci.statistics.summary import is_mean
 
 LEAST_TAIL = 1e-300
 """Tails of a p-value below it are taken for it."""
@@ -159,6 +161,16 @@ class Evidence:
         return namespace(self.estimate)
 
 
+def _least_tail(evidence: Evidence) -> float:
+    """Return the smallest tail that the evidence of one data set can tell from 0; NaN where it shows no variation."""
+    drawn, law = evidence.distribution, evidence.law
+    if isinstance(drawn, Drawn):
+        return 1 / (float(drawn.count[0]) + 1)
+    if isinstance(law, GridLaw):
+        return max(float(np.squeeze(law.probability_error)), LEAST_TAIL)
+    return LEAST_TAIL if np.all(evidence.standard_error != 0) else math.nan
+
+
 class Method(Named, abc.ABC):
     """An interval method: a frozen :func:`~jaxci.records.record`.
 
@@ -227,10 +239,13 @@ class Method(Named, abc.ABC):
         a side. ``standard_error`` is the one reported beside the interval.
         """
         estimate = float(evidence.estimate[0])
-        if not varies(estimate, standard_error):
+        if math.isnan(standard_error):
+            return PValue(math.nan, UNDEFINED)
+        if not varies(estimate, standard_error) and (estimate == 0 or is_mean(evidence.statistic)):
             return sign_test(estimate, evidence.n, alternative)
-        drawn = evidence.distribution
-        least = 1 / (float(drawn.count[0]) + 1) if isinstance(drawn, Drawn) else LEAST_TAIL
+        least = _least_tail(evidence)
+        if math.isnan(least):
+            return PValue(math.nan, "no variation")
         below = smallest_tail(lambda tail: self._excludes(evidence, Tails(tail, 0.0, has_upper=False)), least)
         above = smallest_tail(lambda tail: self._excludes(evidence, Tails(0.0, tail, has_lower=False)), least)
         return PValue(one_or_two_sided(below, above, alternative), f"inversion of the {self.name!r} interval")

@@ -24,8 +24,9 @@ class ProperBayesian(Method):
       right and one wrong;
     - for areas under ROC curves and average precision, 2 / K^2 of a row of each class, ranked worst.
 
-    With ``groups`` a pseudo-row stands for a cluster of mean size. A proportion of independent rows has a Beta law, and
-    nothing is drawn.
+    With ``groups`` a pseudo-row stands for a cluster of mean size. Of more than two classes those without a row gain
+    none. A proportion of x among n independent rows, whatever the number of classes, has the law
+    Beta(x + mass, n - x + mass), and nothing is drawn.
 
     Parameters
     ----------

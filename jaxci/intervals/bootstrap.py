@@ -29,9 +29,15 @@ def median_bias(evidence: Evidence) -> Any:
 
 
 def adjusted_probability(p: Any, z0: Any, acceleration: Any) -> Any:
-    """Return the BCa-adjusted probability of a tail quantile (Efron 1987, eq. 2.3)."""
+    """Return the BCa-adjusted probability of a tail quantile (Efron 1987, eq. 2.3).
+
+    Far out in a tail, where the acceleration overtakes it, that is 0 or 1.
+    """
+    xp = namespace(p, z0, acceleration)
     shifted = z0 + ndtri(p)
-    return ndtr(z0 + shifted / (1 - acceleration * shifted))
+    slowed = 1 - acceleration * shifted
+    adjusted = ndtr(z0 + shifted / xp.where(slowed > 0, slowed, 1.0))
+    return xp.where(slowed > 0, adjusted, xp.where(xp.isnan(slowed), xp.nan, xp.where(shifted > 0, 1.0, 0.0)))
 
 
 def studentized_pivots(replicates: Any, errors: Any, estimate: Any, standard_error: Any) -> Drawn:

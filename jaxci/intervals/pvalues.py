@@ -1,6 +1,6 @@
 """P-values of "the true value is 0", the tests that go with intervals.
 
-An interval holds 0 where its p-value is not below its error probability: both come from one test.
+The interval of a general method holds 0 where its p-value is not below its error probability: both are one test.
 """
 
 from __future__ import annotations

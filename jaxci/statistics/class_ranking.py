@@ -88,6 +88,10 @@ class ClassRankings:
         """Weight of every class (K,)."""
         return jax.ops.segment_sum(weights, self.codes, self.counts.shape[0])
 
+    def unseen_rows(self, unseen: PseudoUnits, dtype: Any) -> jax.Array:
+        """Return the weight (K, B) of the unseen rows of every class; of classes without a row 0."""
+        return unseen_rows(unseen, dtype) * (jnp.asarray(self.counts) > 0)[:, None]
+
     def over_classes(self, function: Any) -> Any:
         """Stack ``function(ranking by class k, k)`` over the classes, one after the other."""
         columns = jax.tree.map(jnp.transpose, self.ranking)
@@ -220,7 +224,7 @@ class RocAucMulticlass(MulticlassRanking):
 
     def posterior(self, prepared: ClassRankings, shared: jax.Array, unseen: PseudoUnits, whole: Any) -> jax.Array:
         """Return the area (B,) with a row of every class that scores lowest for its own and highest for the others."""
-        return self._joined(prepared, shared, unseen_rows(unseen, kernels.sum_dtype(shared)))
+        return self._joined(prepared, shared, prepared.unseen_rows(unseen, kernels.sum_dtype(shared)))
 
     def _joined(self, prepared: ClassRankings, bank_t: jax.Array, unseen: jax.Array | None) -> jax.Array:
         """Return the area (B,) where rows ``unseen`` (K, B) of every class lose all pairs."""
@@ -323,7 +327,7 @@ class AveragePrecisionMulticlass(MulticlassRanking):
 
     def posterior(self, prepared: ClassRankings, shared: jax.Array, unseen: PseudoUnits, whole: Any) -> jax.Array:
         """Return the mean (B,) with a row of every class that scores lowest for its own and highest for the others."""
-        rows = unseen_rows(unseen, kernels.sum_dtype(shared))
+        rows = prepared.unseen_rows(unseen, kernels.sum_dtype(shared))
 
         def each(data: ClassRankings, bank_t: jax.Array) -> jax.Array:
             return self.each_joined(functools.partial(self._joined_value, data), bank_t, rows)

@@ -134,7 +134,8 @@ class ConfusionStatistic(TableStatistic):
     def posterior(self, prepared: Any, shared: Bank, unseen: PseudoUnits, whole: Any) -> jax.Array:
         """Return the statistic (B,) with rows of every class that are right, and others that are wrong.
 
-        Wrong rows of a class are spread over the others as all predictions are.
+        Wrong rows of a class are spread over the others as all predictions are. Of more than two classes those that
+        have no row gain none.
         """
         known = prepared.without_rows()
         table = known.table(prepared.sums(whole))
@@ -144,6 +145,8 @@ class ConfusionStatistic(TableStatistic):
         spread = jnp.where(spread.sum(axis=1, keepdims=True) > 0, spread, other)
         spread = (spread / spread.sum(axis=1, keepdims=True))[..., None]
         sizes = unseen.size if self.has_fixed_trials else jnp.tile(jnp.asarray(unseen.class_sizes), 2)[:, None]
+        if size > 2 and not self.has_fixed_trials:
+            sizes = sizes * jnp.tile(table.sum(axis=1) > 0, 2)[:, None]
         sums = prepared.bank_sums(shared)
         weights = (unseen.weights * sizes).astype(sums.dtype)
         spread, diagonal = spread.astype(sums.dtype), (1.0 * ~other).astype(sums.dtype)[..., None]

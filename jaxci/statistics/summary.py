@@ -107,11 +107,14 @@ class MeanStatistic(MomentStatistic):
         middle, scale = prepared.constants
         power = 2 if self.link == "sqrt" else 1
         bottom, top = ((end**power - middle) / scale for end in self.bounds)
-        spread = most - least
+        flat = (most - least) * scale <= _ROUNDING * np.finfo(float).eps * jnp.abs(middle)
+        spread = jnp.where(flat, 0.0, most - least)
+        known = jnp.minimum(least - bottom, top - most)  # of values that do not vary an open side mirrors the other
         beyond = spread * reach[1 if np.isfinite(self.bounds).any() else 0]
+        beyond = jnp.where(flat & jnp.isfinite(known), known, beyond)
 
         def end(extreme: jax.Array, bound: jax.Array, side: int) -> jax.Array:
-            cut = jnp.where(spread > 0, jnp.clip(extreme + side * beyond, bottom, top), bound)
+            cut = jnp.where(flat, bound, jnp.clip(extreme + side * beyond, bottom, top))
             return jnp.where(jnp.isfinite(bound), cut, extreme + side * beyond)
 
         return end(least, bottom, -1), end(most, top, 1)

@@ -256,3 +256,21 @@ def test_classes_absent_from_resamples_are_reported_as_by_interval(metric):
     assert words == same_words
     assert abs(alone - 73) < 27
     assert abs(both - 73) < 27
+
+
+def test_differences_in_one_direction_are_not_judged_by_all_rows():
+    """A recall reads 12 of 1,012 rows: that one model finds all and the other none is no evidence of 2^-1012."""
+    y = np.r_[np.ones(12, int), np.zeros(1000, int)]
+    result = jaxci.compare("recall", y, y, np.zeros_like(y), n_resamples=999, rng=0)
+    assert result.pvalue == 2 / 1000
+    assert np.isnan(jaxci.compare("recall", y, y, np.zeros_like(y), method="delta").pvalue)
+
+
+@pytest.mark.parametrize("method", [BCa(), Exact(endpoints="bca")])
+def test_far_out_tails_of_a_skewed_law_do_not_turn_round(method):
+    for seed in range(20):
+        x = np.random.default_rng(seed).lognormal(0, 1.5, 15) - 0.9
+        result = jaxci.compare("mean", None, x, 0 * x, method=method, n_resamples=999, rng=0)
+        low, high = result.confidence_interval
+        assert (low > 0 or high < 0) == (result.pvalue < 0.05)
+        assert result.pvalue >= 2e-16

@@ -294,3 +294,51 @@ def test_statistics_without_extremes_are_refused():
     assert "known extremes" in ProperBayesian().refusal(dataclasses.replace(METRICS["roc_auc"], max_fpr=0.2))
     with pytest.raises(ValueError, match="method must be one for a difference"):
         jaxci.compare("f1", *classes(2)[:2], classes(2)[0], method=ProperBayesian())
+
+
+ABSENT = {"labels": range(10), "n_resamples": 499, "rng": 0}
+
+
+@pytest.mark.parametrize("name", ["f1_macro", "recall_macro", "precision_macro", "balanced_accuracy"])
+def test_classes_without_a_row_gain_none(name):
+    codes, predicted, _ = classes(5)
+    row = jaxci.interval(name, codes, predicted, **ABSENT)
+    plain = jaxci.interval(name, codes, predicted, method="percentile", **ABSENT)
+    width = plain.confidence_interval.high - plain.confidence_interval.low
+    assert row.method == "proper_bayesian"
+    assert row.confidence_interval.low < row.estimate < row.confidence_interval.high
+    np.testing.assert_allclose(row.confidence_interval, plain.confidence_interval, atol=0.5 * width)
+
+
+def test_labels_without_a_row_leave_rankings_alone():
+    codes, _, scores = classes(3)
+    wide = np.column_stack([scores, scores[:, 0] - 9])
+    known = {"n_resamples": 499, "rng": 0}
+    for name in ("roc_auc_ovo", "average_precision_macro"):
+        options = {"absent_class": "skip"}
+        row = jaxci.interval(name, codes, wide, labels=range(4), **options, **known)
+        plain = jaxci.interval(name, codes, scores, **options, **known)
+        assert row.estimate == pytest.approx(plain.estimate, rel=1e-12)
+        np.testing.assert_allclose(row.confidence_interval, plain.confidence_interval, atol=0.03)
+
+
+@pytest.mark.parametrize(
+    ("values", "bounds", "ends"),
+    [
+        (np.tile([0.3, np.nextafter(0.3, 1)], 15), (0, 1), (0.0, 1.0)),
+        (np.full(30, 0.9), (0, 1), (0.0, 1.0)),
+        (np.full(30, 0.2), (0, np.inf), (0.0, 0.4)),
+    ],
+)
+def test_values_that_vary_by_rounding_do_not_vary(values, bounds, ends):
+    unseen = RNG.gamma(0.25, size=(2, B))
+    known = Sample(values=np.concatenate([values, values[:10]]))
+    expected = (WEIGHTS.sum(axis=1) * values.mean() + ends @ unseen) / (WEIGHTS.sum(axis=1) + unseen.sum(axis=0))
+    np.testing.assert_allclose(posterior(Mean(bounds=bounds), known, unseen), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("name", "method"), [("roc_auc", "newcombe"), ("log_loss", "t"), ("brier_score_loss", "t")])
+def test_a_level_that_needs_more_resamples_is_left_to_formulas(name, method):
+    codes, _, scores = classes(2)
+    row = jaxci.interval(name, codes, 1 / (1 + np.exp(-scores[:, 1])), confidence_level=0.9999)
+    assert row.method == method

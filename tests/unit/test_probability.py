@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import jaxci
 from jaxci.statistics.base import Sample
 from jaxci.statistics.probability import METRICS, BrierScoreLoss, CalibrationError, LogLoss
 
@@ -137,3 +138,27 @@ def test_batch_equals_loop_for_float_and_integer_weights(name):
     loop = [float(evaluate(statistic, prepared, row.astype(float))) for row in weights]
     for dtype in (float, np.int32):
         np.testing.assert_allclose(batch(jnp.asarray(weights, dtype)), loop, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["float16", "float32", "float64", "nullable", "list"])
+def test_log_loss_clips_at_the_precision_of_the_scores(kind):
+    y, p = np.array([1, 0, 1, 1]), np.array([0.0, 1.0, 0.5, 1.0])
+    pandas = pytest.importorskip("pandas")
+    scores = {"list": p.tolist(), "nullable": pandas.Series(p).convert_dtypes()}.get(kind, p)
+    if kind.startswith("float"):
+        scores = p.astype(kind)
+    eps = np.finfo(kind if kind.startswith("float") else float).eps
+    expected = -(2 * np.log(eps) + np.log(0.5) + np.log1p(-eps)) / 4
+    assert jaxci.interval("log_loss", y, scores, method="t").estimate == pytest.approx(expected, rel=1e-9)
+
+
+def test_two_columns_of_logits_are_ranked_by_their_difference():
+    rng = np.random.default_rng(0)
+    y, logits = np.arange(40) % 2, rng.normal(size=(40, 2))
+    logits[:, 1] += 2 * y
+    with pytest.warns(jaxci.JaxciWarning, match="ranked by their difference"):
+        table = jaxci.evaluate(y, None, logits, n_resamples=99, rng=0)
+    apart = logits[:, 1] - logits[:, 0]
+    assert table["accuracy"].estimate == np.mean((apart > 0) == y)
+    assert table["roc_auc"].estimate == jaxci.interval("roc_auc", y, apart, method="delong").estimate
+    assert "log_loss" not in [row.statistic for row in table]

@@ -10,6 +10,7 @@ import jaxci
 from jaxci.api.quantiles import METHODS
 from jaxci.intervals.base import tails
 from jaxci.intervals.order_laws import below, joint_level, randomized_ranks, simultaneous_ranks
+from jaxci.intervals.quantile import order_statistic_ranks
 
 LEVELS = (0.90, 0.95, 0.99)
 TABLE_1 = {
@@ -380,3 +381,17 @@ def test_several_probabilities_at_once():
         jaxci.plan_quantile([0.1, 0.5], width=0.2)
     two = jaxci.summarize_runs([0.5, 0.6], qs=0.5, bounds=(0, 1))
     assert two.mean_interval == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("q", [0.1, 0.3, 0.5, 0.9])
+@pytest.mark.parametrize("width", [0.12, 0.15, 0.2, 0.33])
+def test_a_plan_is_the_smallest_sample_size(q, width):
+    """By trying every sample size."""
+    least = jaxci.minimum_sample_size(q)
+    for n in range(least, 400):
+        ranks = order_statistic_ranks(n, q, tails(0.95))
+        if (ranks[1] - ranks[0]) / (n + 1) <= width:
+            break
+    plan = jaxci.plan_quantile(q, width=width)
+    assert (plan.n, plan.ranks) == (n, ranks)
+    assert plan.expected_width <= width

@@ -552,7 +552,7 @@ def test_all_wrong_never_has_zero_width_in_silence(metric):
     result, said = heard(lambda: interval(metric, Y, np.full(N, 2), labels=[0, 1, 2]))
     low, high = result.confidence_interval
     assert result.method == "proper_bayesian"
-    assert low < -0.01 < result.estimate == 0 < 0.01 < high
+    assert low <= result.estimate == 0 < 0.01 < high
     result, said = heard(lambda: interval(metric, Y, np.full(N, 2), labels=[0, 1, 2], method="percentile"))
     low, high = result.confidence_interval
     assert high - low < 1e-9

@@ -704,6 +704,16 @@ def test_whole_weights_are_repeated_rows(metric):
     assert same.estimate == pytest.approx(interval(metric, Y, prediction).estimate, rel=1e-12)
 
 
+def test_weights_that_leave_few_rows_are_remarked_on():
+    weights = np.where(np.arange(N) == 7, 40.0, 1.0)
+    effective = weights.sum() ** 2 / (weights**2).sum()
+    share = 40 / weights.sum()
+    _, said = remarks(lambda: interval("accuracy", Y, A, sample_weight=weights))
+    assert f"an effective size of {effective:.3g} of {N} rows; row 7 holds {share:.0%} of the weight" in said[0]
+    _, said = remarks(lambda: interval("accuracy", Y, A, sample_weight=WEIGHTS))
+    assert not any("effective" in text for text in said)
+
+
 def test_the_scale_of_weights_does_not_matter():
     found = [interval("f1", Y, A, sample_weight=WEIGHTS * scale, method="delta") for scale in (1, 0.1, 1e6)]
     for other in found[1:]:
@@ -742,7 +752,7 @@ LONG = np.random.default_rng(3).gamma(2.0, size=400)
         ("var", (X[:4],), "percentile", "percentile"),
         ("f1_macro", (Y3, A3), "proper_bayesian", "table"),
         ("roc_auc_ovr", (Y3, SCORE3), "proper_bayesian", "in the rarest class"),
-        ("average_precision_macro", (np.tile(Y3, 30), np.tile(SCORE3, (30, 1))), "percentile", "100 rows or more"),
+        ("average_precision_macro", (np.tile(Y3, 30), np.tile(SCORE3, (30, 1))), "percentile", "100 or more"),
         ("f1", (Y, A), "wilson", "the proportion TP / (TP + FP + FN)"),
         ("balanced_accuracy", (Y, A), "proper_bayesian", "not seen"),
         ("matthews_corrcoef", (Y, A), "proper_bayesian", "not seen"),

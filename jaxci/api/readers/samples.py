@@ -62,8 +62,8 @@ def _positive_column(name: str, scores: np.ndarray, n_classes: int, positive: in
 
 
 def _epsilon(scores: Any) -> float:
-    """Return the machine epsilon of scores as they came; of what is no array of real numbers, that of float64."""
-    dtype = getattr(scores, "dtype", np.dtype(float))
+    """Return the machine epsilon of scores as they came; of what holds no real numbers, that of float64."""
+    dtype = np.dtype(float) if scores is None else np.asarray(scores).dtype
     return float(jnp.finfo(dtype).eps) if jnp.issubdtype(dtype, jnp.floating) else float(np.finfo(float).eps)
 
 
