@@ -112,6 +112,8 @@ def minimum_sample_size(q: Any, *, confidence_level: float = 0.95, method: str =
 
 MOST_PLANNED = 1_000_000
 """The largest sample size that :func:`plan_quantile` considers."""
+ROUNDING = 1e-12
+"""Widths this close to the wanted one, relative to it, are equal to it."""
 STEPS = 2
 """Ranks by which each end may lie further out at one n than at a smaller one."""
 
@@ -156,7 +158,7 @@ def plan_quantile(q: float, *, width: float, confidence_level: float = 0.95, dis
         raise TypeError(
             f"distribution must have a method ppf, as frozen laws of scipy.stats do; got {shown(distribution)}"
         )
-    sides = tails(level)
+    sides, width = tails(level), width * (1 + ROUNDING)
 
     def between(ranks: tuple[int, int], n: int) -> float:
         levels = np.clip(np.array(ranks) / (n + 1), 0.0, 1.0)

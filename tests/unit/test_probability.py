@@ -147,7 +147,7 @@ def test_log_loss_clips_at_the_precision_of_the_scores(kind):
     scores = {"list": p.tolist(), "nullable": pandas.Series(p).convert_dtypes()}.get(kind, p)
     if kind.startswith("float"):
         scores = p.astype(kind)
-    eps = np.finfo(kind if kind.startswith("float") else float).eps
+    eps = float(np.finfo(kind if kind.startswith("float") else float).eps)
     expected = -(2 * np.log(eps) + np.log(0.5) + np.log1p(-eps)) / 4
     assert jaxci.interval("log_loss", y, scores, method="t").estimate == pytest.approx(expected, rel=1e-9)
 
