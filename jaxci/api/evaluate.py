@@ -42,7 +42,7 @@ def evaluate(
     progress: Callable[[int, int], None] | None = None,
     check: bool = False,
 ) -> EvaluationTable:
-    """Confidence intervals for several metrics of one model, all from one bank of resamples.
+    """Confidence intervals for several metrics of one model, which share their resamples.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ CELL_COST, DRAW_COST, PRODUCT_COST, PROGRAM_COST = 110.0, 8.0, 0.3, 3e8
 def intervals(
     requests: Sequence[Request], sample: Sample, layout: Layout, settings: Settings, rng: Randomness
 ) -> list[IntervalResult]:
-    """Compute one interval a request, all from one bank of resamples."""
+    """Compute one interval a request; those that read resamples of one kind share them."""
     with jax.enable_x64(True):
         reader = RowReader(sample, layout)
         entries = [Entry.of(request, reader) for request in requests]

@@ -33,8 +33,8 @@ class LogLoss(MeanStatistic):
 
     ``p_i[k]`` is the probability given to class k in row i, clipped to [eps, 1 - eps] with the machine epsilon of
     the type that the scores came in (2.2e-16 in double precision, 1.2e-7 in single). Rows are used as given,
-    also where they do not sum to one, as in scikit-learn 1.9. From 0 to 36.05, 0 (nearly) for certain and correct
-    predictions.
+    also where they do not sum to one, as in scikit-learn 1.9. From 0, nearly, for certain and correct
+    predictions, to 36.05 in double precision.
 
     References
     ----------
