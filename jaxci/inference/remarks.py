@@ -76,6 +76,11 @@ def size_remarks(statistic: Statistic, sample: Sample, n: int, values: np.ndarra
     if sample.n_classes >= 2 and sample.y_true is not None and statistic.task in ("binary", "multiclass"):
         counts = np.bincount(sample.y_true, minlength=sample.n_classes)
         rare = counts[counts > 0].min(initial=n)
+        if method.prior is not None and (counts == 0).any() and len(counts) > 2 and not has_fixed_trials(statistic):
+            remarks.append(
+                f"{int(np.sum(counts == 0))} of {len(counts)} classes have no row in y_true: what they would score is "
+                "unknown, and the interval does not allow for it"
+            )
         if 0 < rare < 10 and n >= 20 and not has_fixed_trials(statistic):
             remarks.append(f"a class has only {int(rare)} cases: intervals that depend on it are rough")
     return remarks

@@ -358,7 +358,7 @@ def _(seed: int) -> Answers:
         "all right, wilson": of_interval(jaxci.interval("accuracy", right, right)),
         "all right, wald": of_interval(jaxci.interval("accuracy", right, right, method="wald")),
         "all right, bca": of_interval(jaxci.interval("f1", right, right, method="bca", n_resamples=B, rng=seed)),
-        "perfect auc": of_interval(jaxci.interval("roc_auc", right, right.astype(float))),
+        "perfect auc": of_interval(jaxci.interval("roc_auc", right, right.astype(float), n_resamples=B, rng=seed)),
         "one value, t": of_interval(jaxci.interval("mean", same)),
         "one value, studentized": of_interval(
             jaxci.interval("mean", same, method="studentized", n_resamples=B, rng=seed)

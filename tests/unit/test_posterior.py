@@ -302,7 +302,8 @@ ABSENT = {"labels": range(10), "n_resamples": 499, "rng": 0}
 @pytest.mark.parametrize("name", ["f1_macro", "recall_macro", "precision_macro", "balanced_accuracy"])
 def test_classes_without_a_row_gain_none(name):
     codes, predicted, _ = classes(5)
-    row = jaxci.interval(name, codes, predicted, **ABSENT)
+    with pytest.warns(jaxci.JaxciWarning, match="5 of 10 classes have no row in y_true"):
+        row = jaxci.interval(name, codes, predicted, **ABSENT)
     plain = jaxci.interval(name, codes, predicted, method="percentile", **ABSENT)
     width = plain.confidence_interval.high - plain.confidence_interval.low
     assert row.method == "proper_bayesian"
