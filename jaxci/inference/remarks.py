@@ -31,8 +31,8 @@ def layout_remarks(layout: Layout) -> list[str]:
     remarks = []
     if layout.units is not None and layout.n_units < FEW_CLUSTERS:
         remarks.append(
-            f"there are only {layout.n_units} clusters: their variation is hardly known, and intervals cover less "
-            "than they say"
+            f"there are only {layout.n_units} clusters: their variation is hardly known, and intervals that allow for "
+            "none but these ('percentile', 'bca', 'delta') cover less than they say"
         )
     if layout.row_weights is not None:
         weights = layout.row_weights / layout.row_weights.max()
