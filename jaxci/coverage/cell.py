@@ -206,10 +206,7 @@ class Simulation:
             return {}
         law, n = self.cell.distribution, self.cell.n
         sample = jax.eval_shape(lambda key: observations(law, law.sample(key, n), predicts(law)), jax.random.key(0))
-        return {
-            i: tuple(tuple(p.mass * share for share in s.pseudo_masses(sample.n_classes)) for p in want.priors)
-            for i, (s, want) in drawn.items()
-        }
+        return {i: tuple(p.masses(s, sample.n_classes) for p in want.priors) for i, (s, want) in drawn.items()}
 
     def read_unseen(self, banks: Banks, group: int, spread: Spread) -> Reads:
         """Return what posteriors read: weights of the units of a group, and of those that were not seen."""

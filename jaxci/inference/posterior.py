@@ -74,10 +74,7 @@ def _joined(
     program: Program, entries: Sequence[Entry], sample: Sample, layout: Layout, *, tabulated: bool
 ) -> tuple[Posterior, PosteriorWeights]:
     priors = [_prior(entry) for entry in entries]
-    masses = [
-        tuple(prior.mass * share for share in entry.statistic.pseudo_masses(sample.n_classes))
-        for entry, prior in zip(entries, priors, strict=True)
-    ]
+    masses = [prior.masses(entry.statistic, sample.n_classes) for entry, prior in zip(entries, priors, strict=True)]
     reach = np.array([(prior.reach, prior.bounded_reach) for prior in priors])
     ends = tuple(int(end) for end in np.cumsum([len(one) for one in masses]))
     posterior = Posterior(program, *sizes(sample, layout), reach, ends)

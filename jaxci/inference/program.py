@@ -19,7 +19,15 @@ from jaxci.records import record, static
 from jaxci.resampling.bank import CellBootstrap
 from jaxci.resampling.kernels import in_batches
 from jaxci.special import root_sum_of_squares
-from jaxci.statistics.base import LinearStatistic, PseudoUnits, Sample, Statistic, TableStatistic, cores
+from jaxci.statistics.base import (
+    ExtremeStatistic,
+    LinearStatistic,
+    PseudoUnits,
+    Sample,
+    Statistic,
+    TableStatistic,
+    cores,
+)
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.sums import Bank, CellsOfUnits, padded
 
@@ -134,6 +142,7 @@ class Program:
     def posterior_core(self, number: int, shared: Any, unseen: PseudoUnits) -> jax.Array:
         """Return the core (B,) of statistic ``number`` on every resample of a bank joined by unseen units."""
         statistic, source = self.statistics[number], self.where[number][0]
+        assert isinstance(statistic, ExtremeStatistic)
         return statistic.posterior(self.sources[source], shared, unseen, jnp.asarray(self.multiplicity))
 
     def absent(self, bank: Bank) -> jax.Array:

@@ -13,7 +13,7 @@ from jaxci.intervals.pvalues import UNDEFINED, PValue, one_or_two_sided, sign_te
 from jaxci.records import Named, record, static
 from jaxci.resampling.laws import BootstrapDistribution, Drawn, GridLaw
 from jaxci.special import namespace, ndtri
-from jaxci.statistics.base import Statistic
+from jaxci.statistics.base import ExtremeStatistic, Statistic
 from jaxci.statistics.summary import is_mean
 
 LEAST_TAIL = 1e-300
@@ -30,6 +30,11 @@ class Prior(NamedTuple):
     mass: float
     reach: float
     bounded_reach: float
+
+    def masses(self, statistic: Statistic, n_classes: int) -> tuple[float, ...]:
+        """Return the mass of each pseudo-unit of a statistic that has extremes."""
+        assert isinstance(statistic, ExtremeStatistic)
+        return tuple(self.mass * share for share in statistic.pseudo_masses(n_classes))
 
 
 @record

@@ -6,6 +6,7 @@ range. :class:`Newcombe` and :class:`Tango` are the methods for two models on th
 
 from __future__ import annotations
 
+import abc
 from typing import Any
 
 import numpy as np
@@ -223,13 +224,15 @@ class PairedOutcomes:
         return np.sqrt(np.maximum(discordant - apart**2 / n, 0.0)) / n
 
 
-@record
-class Newcombe(Method):
-    """Hybrid score interval of two models' shares of rows (:func:`paired_difference`), beside McNemar's exact test."""
+class ShareDifference(Method):
+    """A method that reads on how many rows both models, one alone, or neither succeeds."""
 
-    name = "newcombe"
     needs = frozenset({"outcomes"})
     assumes_iid = True
+
+    @abc.abstractmethod
+    def from_outcomes(self, seen: PairedOutcomes, tails: Tails) -> Bounds:
+        """Return (low, high) from counts."""
 
     def refusal(self, statistic: Statistic) -> str | None:
         """Refuse what is not a difference of shares of all rows."""
@@ -239,7 +242,17 @@ class Newcombe(Method):
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Bounds from ``evidence.outcomes``."""
-        seen: PairedOutcomes = evidence.outcomes
+        return self.from_outcomes(evidence.outcomes, tails)
+
+
+@record
+class Newcombe(ShareDifference):
+    """Hybrid score interval of two models' shares of rows (:func:`paired_difference`), beside McNemar's exact test."""
+
+    name = "newcombe"
+
+    def from_outcomes(self, seen: PairedOutcomes, tails: Tails) -> Bounds:
+        """Return (low, high) from counts."""
         return paired_difference(seen.both, seen.only_a, seen.only_b, seen.neither, tails)
 
     def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:
@@ -252,23 +265,13 @@ class Newcombe(Method):
 
 
 @record
-class Tango(Method):
+class Tango(ShareDifference):
     """Score interval of two models' shares of all rows, with its test; see :func:`paired_score_interval`."""
 
     name = "tango"
-    needs = frozenset({"outcomes"})
-    assumes_iid = True
 
-    def refusal(self, statistic: Statistic) -> str | None:
-        """Refuse what is not a difference of shares of all rows."""
-        return (
-            Newcombe().refusal(statistic)
-            and f"{self.name!r} compares two models' shares of all rows, such as accuracies"
-        )
-
-    def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
-        """Bounds from ``evidence.outcomes``."""
-        seen: PairedOutcomes = evidence.outcomes
+    def from_outcomes(self, seen: PairedOutcomes, tails: Tails) -> Bounds:
+        """Return (low, high) from counts."""
         return paired_score_interval(seen.both, seen.only_a, seen.only_b, seen.neither, tails)
 
     def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:

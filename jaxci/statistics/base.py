@@ -147,7 +147,7 @@ class Statistic(abc.ABC):
     - ``needs_probabilities``: whether ``y_score`` must hold probabilities;
     - ``of_law``: whether the value depends on the weighted distribution alone, not on the number of rows;
     - ``averages_classes``: whether it averages over classes;
-    - ``has_extremes``: whether it knows what the unseen could be at worst (:meth:`posterior`);
+    - ``has_extremes``: whether it knows what the unseen could be at worst (:class:`ExtremeStatistic`);
     - ``together``: whether replicates of many data sets are products or gathers, best computed together;
     - ``least_n``: the size below which studies found too little coverage, and of what.
 
@@ -202,17 +202,6 @@ class Statistic(abc.ABC):
         """Return the map from the core, which :meth:`replicates` gives, to the statistic: the identity."""
         return Scaling(0.0, 1.0)
 
-    def pseudo_masses(self, n_classes: int) -> tuple[float, ...]:
-        """Return the mass of each pseudo-unit as a multiple of the method's; none where there are no extremes."""
-        return ()
-
-    def posterior(self, prepared: Any, shared: Any, unseen: PseudoUnits, whole: Any) -> jax.Array:
-        """Return the core (B,) on every resample of a bank joined by ``unseen``.
-
-        ``whole`` (U,) are the weights of the data. Statistics with ``has_extremes`` define it.
-        """
-        raise NotImplementedError(f"{type(self).__name__} has no extremes")
-
     def shared(self, bank: Bank) -> Any:
         """Return what all data sets of one size read of a bank; none of it depends on the data."""
         return bank.rows
@@ -220,6 +209,23 @@ class Statistic(abc.ABC):
     def replicates(self, prepared: Any, shared: Any) -> jax.Array:
         """Return the core (B,) of the statistic on every resample of the bank."""
         return in_batches(functools.partial(self.value, prepared), shared, ROWS_AT_A_TIME)
+
+
+class ExtremeStatistic(Statistic):
+    """A statistic that knows what rows that were not seen could be at worst, unless ``has_extremes`` is False."""
+
+    has_extremes = True
+
+    @abc.abstractmethod
+    def pseudo_masses(self, n_classes: int) -> tuple[float, ...]:
+        """Return the mass of each pseudo-unit as a multiple of the method's."""
+
+    @abc.abstractmethod
+    def posterior(self, prepared: Any, shared: Any, unseen: PseudoUnits, whole: Any) -> jax.Array:
+        """Return the core (B,) on every resample of a bank joined by ``unseen``.
+
+        ``whole`` (U,) are the weights of the data.
+        """
 
 
 @record

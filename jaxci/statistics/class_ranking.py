@@ -131,7 +131,6 @@ class MulticlassRanking(ScoreRanking):
     """A statistic of the scores of K classes."""
 
     task = "multiclass"
-    has_extremes = True
 
     @property
     @abc.abstractmethod

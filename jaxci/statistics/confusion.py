@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxci.checks import ABSENT_CLASS
 from jaxci.resampling.kernels import in_blocks
-from jaxci.statistics.base import PseudoUnits, Sample, TableStatistic
+from jaxci.statistics.base import ExtremeStatistic, PseudoUnits, Sample, TableStatistic
 from jaxci.statistics.sums import Bank, Cells
 
 FEW = 16
@@ -88,13 +88,12 @@ def check_absent_class(rule: str) -> None:
         raise ValueError(f"absent_class must be one of {ABSENT_CLASS}; got {rule!r}")
 
 
-class ConfusionStatistic(TableStatistic):
+class ConfusionStatistic(TableStatistic, ExtremeStatistic):
     """A function of the table of true against predicted classes."""
 
     task: ClassVar[str] = "multiclass"
     inputs: ClassVar[tuple[str, ...]] = ("y_true", "y_pred")
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    has_extremes: ClassVar[bool] = True
 
     @abc.abstractmethod
     def score(self, table: jax.Array) -> jax.Array:

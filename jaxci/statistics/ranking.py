@@ -18,7 +18,7 @@ import numpy as np
 
 from jaxci.records import record, static
 from jaxci.resampling import kernels, ranked
-from jaxci.statistics.base import PseudoUnits, RankedStatistic, Sample, Statistic
+from jaxci.statistics.base import ExtremeStatistic, PseudoUnits, RankedStatistic, Sample, Statistic
 from jaxci.statistics.cumulative import Ordering
 
 
@@ -177,7 +177,7 @@ def placement_variances(prepared: Ranking, present: jax.Array | None = None) -> 
 Replicates = Callable[[Any, jax.Array], jax.Array]
 
 
-class ScoreRanking(RankedStatistic):
+class ScoreRanking(RankedStatistic, ExtremeStatistic):
     """A statistic of the order of scores, which reaches all resamples of a bank in one pass."""
 
     inputs = ("y_true", "y_score")
@@ -341,7 +341,6 @@ class AveragePrecision(BinaryRanking):
     """
 
     least_n = (25, "average precision")
-    has_extremes = True
 
     def posterior(self, prepared: Ranking, shared: jax.Array, unseen: PseudoUnits, whole: Any) -> jax.Array:
         """Return the average precision (B,) with a positive ranked below all others, and a negative above them."""

@@ -16,7 +16,16 @@ import numpy as np
 
 from jaxci.records import record, static
 from jaxci.resampling.kernels import RankPicks, rank_picks
-from jaxci.statistics.base import MomentStatistic, PseudoUnits, Sample, Scaling, Statistic, namespace, square_root
+from jaxci.statistics.base import (
+    ExtremeStatistic,
+    MomentStatistic,
+    PseudoUnits,
+    Sample,
+    Scaling,
+    Statistic,
+    namespace,
+    square_root,
+)
 from jaxci.statistics.cumulative import cumulative_sum, gather, sorting_order
 from jaxci.statistics.sums import Bank, Features
 
@@ -54,7 +63,7 @@ def variance_from_sums(total: jax.Array, first: jax.Array, second: jax.Array) ->
     return jnp.where(variance <= _ROUNDING * jnp.finfo(variance.dtype).eps * square, 0.0, variance)
 
 
-class MeanStatistic(MomentStatistic):
+class MeanStatistic(MomentStatistic, ExtremeStatistic):
     """A weighted mean of one value per row, or its square root.
 
     ``m = sum_i w_i r_i / N``; leaves supply the row values ``r``. The value is m where ``link``
@@ -62,7 +71,6 @@ class MeanStatistic(MomentStatistic):
     """
 
     link: ClassVar[str] = "identity"
-    has_extremes = True
 
     @abc.abstractmethod
     def row_values(self, sample: Sample) -> Any:
