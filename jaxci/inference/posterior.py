@@ -88,7 +88,11 @@ def _prior(entry: Entry) -> Prior:
 
 
 def sizes(sample: Sample, layout: Layout) -> tuple[np.float64, np.ndarray]:
-    """Return how many rows (or how much of their weight) a unit holds on average, and of each class (K,) if any."""
+    """Return how many rows (or how much of their weight) a unit that was not seen holds, and of each class (K,).
+
+    A cluster holds as many as clusters do on average, of a class as those that have any. A row weighs an effective row,
+    ``sum w^2 / sum w``: where weights differ errors are rarer than rows.
+    """
     n_classes = max(1, sample.n_classes)
     if layout.rows_are_units:
         return np.float64(1.0), np.ones(n_classes)
@@ -96,6 +100,10 @@ def sizes(sample: Sample, layout: Layout) -> tuple[np.float64, np.ndarray]:
     units = np.arange(layout.n) if layout.units is None else layout.units
     codes = np.zeros(layout.n, np.int64) if sample.n_classes == 0 else np.asarray(sample.y_true)[: layout.n]
     held = np.bincount(units * n_classes + codes, weights, layout.n_units * n_classes).reshape(-1, n_classes)
+    if layout.units is None:
+        squares, totals = (held**2).sum(axis=0), held.sum(axis=0)
+        whole = squares.sum() / totals.sum()
+        return whole, np.where(totals > 0, squares / np.where(totals > 0, totals, 1.0), whole)
     holding = (held > 0).sum(axis=0)
     mean = held.sum() / (held > 0).any(axis=1).sum()
     return mean, np.where(holding > 0, held.sum(axis=0) / np.maximum(holding, 1), mean)

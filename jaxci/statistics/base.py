@@ -120,9 +120,9 @@ class PseudoUnits:
     weights : (P, B) array
         Weight of each in every resample.
     size : ()
-        Rows (or their weight) that a unit holds on average.
+        Rows (or their weight) that a unit holds that was not seen.
     class_sizes : (K,) array
-        The same of each class, among the units that hold any of it.
+        The same of each class.
     reach : (2,) array
         How many ranges of the values beyond the extreme ones the extremes of a mean lie: where it has no bounds, and
         where it has any, at which they are cut.

@@ -169,6 +169,17 @@ def test_an_accuracy_in_few_clusters_covers_by_default(clusters, false_alarm):
 
 
 @pytest.mark.false_alarm(1e-6)
+@pytest.mark.parametrize("n", [30, 100])
+def test_an_accuracy_of_weighted_rows_covers_by_default(n, false_alarm):
+    """Through the verb: share .95, exponential weights; percentile intervals cover .69 and .84."""
+    rng, calls = np.random.default_rng(n), []
+    for _ in range(400):
+        right, weights = 1 * (rng.random(n) < 0.95), rng.exponential(size=n) + 0.1
+        calls.append(functools.partial(jaxci.interval, "accuracy", right, np.ones(n, int), sample_weight=weights))
+    covers_by_default({"accuracy": calls}, {"accuracy": 0.95}, 0.9, false_alarm)
+
+
+@pytest.mark.false_alarm(1e-6)
 @pytest.mark.parametrize(("a", "b", "n"), [(20, 1, 10), (8, 2, 10), (0.3, 3, 30)])
 def test_means_of_bounded_values_cover_by_default(a, b, n, false_alarm):
     """Through the verb: percentile intervals cover .89, .88 and .90."""
