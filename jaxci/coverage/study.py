@@ -27,6 +27,7 @@ from jaxci.intervals.registry import METHODS, method_by_name
 from jaxci.records import Kinds, decode, encode, settings
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.registry import name_of, statistic_by_name
+from jaxci.statistics.summary import Mean
 
 DEFAULT_LEVELS = (0.95,)
 SEVERAL = 3
@@ -134,12 +135,13 @@ class Study(Runnable):
 
     @staticmethod
     def serves(distribution: Distribution, statistic: Statistic) -> bool:
-        """Whether ``distribution`` draws what ``statistic`` reads."""
+        """Whether ``distribution`` draws what ``statistic`` reads, within the bounds that a mean declares."""
         try:
             check_readable(distribution, statistic)
         except ValueError:
             return False
-        return True
+        low, high = distribution.bounds
+        return not isinstance(statistic, Mean) or (statistic.bounds[0] <= low and high <= statistic.bounds[1])
 
     def _places(self) -> dict[str, tuple[str, int]]:
         """Return distribution and sample size of every cell, by the cell's name."""

@@ -9,6 +9,7 @@ from jaxci.distributions.empirical import Cells, Empirical, EmpiricalColumns, Em
 from jaxci.distributions.files import distribution_from_dict, distribution_to_dict
 from jaxci.distributions.kde import AdaptiveKDE
 from jaxci.distributions.logit_kde import LogitKDE
+from jaxci.distributions.models import GaussianClasses, RegressionErrors
 from jaxci.distributions.parametric import FrozenLaw, Mixture, Parametric
 from jaxci.distributions.problem_files import FileProblem
 from jaxci.distributions.problem_registry import PROBLEMS, problem, problem_from_dict, problem_to_dict
@@ -40,11 +41,13 @@ __all__ = [
     "FileProblem",
     "Friedman1",
     "FrozenLaw",
+    "GaussianClasses",
     "HighDimensional",
     "LogitKDE",
     "Mixture",
     "Parametric",
     "Problem",
+    "RegressionErrors",
     "Truth",
     "UserDistribution",
     "as_distribution",

@@ -304,6 +304,25 @@ class Cells(Distribution):
         true, predicted = (checked_codes(name, x, n_classes, n) for name, x in (("y_true", y_true), ("y_pred", y_pred)))
         return cls(np.bincount(true * n_classes + predicted, minlength=n_classes**2).reshape(n_classes, n_classes))
 
+    @classmethod
+    def binary(cls, prevalence: float, sensitivity: float, specificity: float) -> Cells:
+        """Return the law of two classes by the share of class 1 and the recalls of both."""
+        positive = np.array([1 - sensitivity, sensitivity])
+        negative = np.array([specificity, 1 - specificity])
+        return cls(np.stack([(1 - prevalence) * negative, prevalence * positive]))
+
+    @classmethod
+    def multiclass(cls, shares: Any, accuracy: float) -> Cells:
+        """Return the law of K classes with probabilities ``shares`` (K,), every class right with one chance.
+
+        Errors go to the other classes in proportion to their shares.
+        """
+        share = checked_floats("shares", shares)
+        share = share / share.sum()
+        errors = np.where(np.eye(len(share)) == 1, 0.0, share)
+        errors *= (share * (1 - accuracy) / errors.sum(axis=1))[:, None]
+        return cls(np.diag(share * accuracy) + errors)
+
     @property
     def n_classes(self) -> int:  # type: ignore[override]
         """K."""

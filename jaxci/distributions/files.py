@@ -9,6 +9,7 @@ from jaxci.distributions.base import Distribution
 from jaxci.distributions.empirical import Cells, Empirical, EmpiricalColumns, EmpiricalRows, EmpiricalTargets
 from jaxci.distributions.kde import AdaptiveKDE
 from jaxci.distributions.logit_kde import LogitKDE
+from jaxci.distributions.models import GaussianClasses, RegressionErrors
 from jaxci.distributions.parametric import Mixture, Parametric
 from jaxci.records import Form, decode, encode
 
@@ -37,6 +38,14 @@ def _write_logits(x: LogitKDE) -> dict[str, Any]:
     return {"logits": x.logits, "labels": x.labels, "variant": x.variant}
 
 
+def _read_regression(errors: Any, **predictions: Any) -> Distribution:
+    return RegressionErrors(distribution_from_dict(errors), **predictions)  # type: ignore[arg-type]
+
+
+def _write_regression(x: RegressionErrors) -> dict[str, Any]:
+    return {"errors": distribution_to_dict(x.errors), "spread": float(x.spread), "centre": float(x.centre)}
+
+
 KINDS: dict[str, type[Any] | Form] = {
     "parametric": Form(Parametric, _read_parametric, _write_parametric, ("name",), None),
     "mixture": Form(Mixture, _read_mixture, _write_mixture, ("components", "weights")),
@@ -46,6 +55,10 @@ KINDS: dict[str, type[Any] | Form] = {
     "columns": EmpiricalColumns,
     "cells": Form(Cells, Cells, lambda x: {"table": x.table}, ("table",)),
     "kde": Form(AdaptiveKDE, AdaptiveKDE.fit, _write_kde, ("values",), ("bounds", "grid")),
+    "gaussian_classes": GaussianClasses,
+    "regression_errors": Form(
+        RegressionErrors, _read_regression, _write_regression, ("errors",), ("spread", "centre")
+    ),
     "logit_kde": Form(LogitKDE, LogitKDE.fit, _write_logits, ("logits", "labels"), ("variant",)),
 }
 """Distributions as files hold them; estimated densities as the data from which they are estimated again."""
@@ -78,7 +91,9 @@ def distribution_from_dict(description: Mapping[str, Any]) -> Distribution:
         - "columns": ``columns``, a list of columns;
         - "cells": ``table``;
         - "kde": ``values``, ``bounds`` and ``grid`` if wanted;
-        - "logit_kde": ``logits``, ``labels``, and ``variant`` if wanted.
+        - "logit_kde": ``logits``, ``labels``, and ``variant`` if wanted;
+        - "gaussian_classes": ``shares``, ``auc``, and ``temperature`` if wanted;
+        - "regression_errors": ``errors`` (a dictionary), ``spread`` and ``centre`` if wanted.
 
     Raises
     ------

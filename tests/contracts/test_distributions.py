@@ -11,7 +11,7 @@ import pytest
 import tomli_w
 from distribution_members import MEMBERS
 
-from jaxci.distributions import LogitKDE, distribution_from_dict, distribution_to_dict, observations, truth
+from jaxci.distributions import GaussianClasses, LogitKDE, distribution_from_dict, distribution_to_dict, observations, truth
 from jaxci.distributions.base import COLUMNS, Distribution, RowDistribution, sharing_programs
 from jaxci.distributions.files import KINDS
 from jaxci.statistics import Accuracy, Mean, MeanSquaredError
@@ -64,7 +64,7 @@ def test_draws_have_their_shape_type_and_range(name, x64):
         else:
             assert np.all(x >= real(low))
             assert np.all(x <= real(high))
-        if x.ndim == 2 and isinstance(d, LogitKDE):
+        if x.ndim == 2 and isinstance(d, LogitKDE | GaussianClasses):
             np.testing.assert_allclose(x.sum(axis=1), 1, rtol=1e-5)
 
 
@@ -82,7 +82,8 @@ def test_a_key_draws_one_sample_alone_and_in_a_batch(name):
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, d in MEMBERS.items() if d.kind in MEANS and not isinstance(d, LogitKDE)]
+    "name",
+    [name for name, d in MEMBERS.items() if d.kind in MEANS and not isinstance(d, LogitKDE | GaussianClasses)],
 )
 @pytest.mark.false_alarm(1e-6)
 def test_the_truth_is_near_the_mean_of_many_rows(name):

@@ -11,9 +11,11 @@ from jaxci.distributions import (
     EmpiricalColumns,
     EmpiricalRows,
     EmpiricalTargets,
+    GaussianClasses,
     LogitKDE,
     Mixture,
     Parametric,
+    RegressionErrors,
 )
 
 RNG = np.random.default_rng(0)
@@ -38,5 +40,8 @@ MEMBERS = {
     "cells": Cells([[40, 3, 1], [2, 20, 0], [0, 4, 30]]),
     "logits": LogitKDE.fit(LOGITS, LABELS),
     "binary logits": LogitKDE.fit(LOGITS[:, :2], LABELS > 0),
+    "gaussian classes": GaussianClasses([0.6, 0.3, 0.1], auc=0.9, temperature=0.5),
+    "binormal": GaussianClasses([0.9, 0.1], auc=0.95),
+    "regression": RegressionErrors(Parametric("laplace", {"scale": 0.3}), spread=2.0, centre=5.0),
     "log odds": LogitKDE.fit(LOGITS[:, 0], LABELS > 0, variant="code"),
 }
