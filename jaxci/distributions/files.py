@@ -56,9 +56,7 @@ KINDS: dict[str, type[Any] | Form] = {
     "cells": Form(Cells, Cells, lambda x: {"table": x.table}, ("table",)),
     "kde": Form(AdaptiveKDE, AdaptiveKDE.fit, _write_kde, ("values",), ("bounds", "grid")),
     "gaussian_classes": GaussianClasses,
-    "regression_errors": Form(
-        RegressionErrors, _read_regression, _write_regression, ("errors",), ("spread", "centre")
-    ),
+    "regression_errors": Form(RegressionErrors, _read_regression, _write_regression, ("errors",), ("spread", "centre")),
     "logit_kde": Form(LogitKDE, LogitKDE.fit, _write_logits, ("logits", "labels"), ("variant",)),
 }
 """Distributions as files hold them; estimated densities as the data from which they are estimated again."""

@@ -74,7 +74,8 @@ class GaussianClasses(Distribution):
         shares = np.asarray(self.shares, np.float64)
         if shares.ndim != 1 or len(shares) < 2 or not np.all(np.isfinite(shares)) or not shares.min() > 0:
             raise ValueError(f"shares must be positive numbers, one for each of 2 or more classes; got {self.shares}")
-        object.__setattr__(self, "shares", shares / shares.sum())
+        whole = shares.sum()  # shares that a file gives back stay as they are
+        object.__setattr__(self, "shares", shares if abs(whole - 1) < 1e-12 else shares / whole)
         object.__setattr__(self, "auc", checked_number("auc", self.auc, 0.5, 1.0))
         object.__setattr__(self, "temperature", checked_number("temperature", self.temperature, 0.0, math.inf))
 

@@ -11,7 +11,14 @@ import pytest
 import tomli_w
 from distribution_members import MEMBERS
 
-from jaxci.distributions import GaussianClasses, LogitKDE, distribution_from_dict, distribution_to_dict, observations, truth
+from jaxci.distributions import (
+    GaussianClasses,
+    LogitKDE,
+    distribution_from_dict,
+    distribution_to_dict,
+    observations,
+    truth,
+)
 from jaxci.distributions.base import COLUMNS, Distribution, RowDistribution, sharing_programs
 from jaxci.distributions.files import KINDS
 from jaxci.statistics import Accuracy, Mean, MeanSquaredError

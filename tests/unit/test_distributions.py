@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from distribution_members import LABELS, LOGITS, MEMBERS, SCORES
-from scipy import integrate, optimize, stats
+from scipy import integrate, optimize, special, stats
 
 from jaxci.coverage import Study
 from jaxci.coverage.cell import Cell, run_cell
@@ -16,9 +16,11 @@ from jaxci.distributions import (
     Cells,
     Empirical,
     EmpiricalRows,
+    GaussianClasses,
     LogitKDE,
     Mixture,
     Parametric,
+    RegressionErrors,
     UserDistribution,
     as_distribution,
     distribution_from_dict,
@@ -31,7 +33,7 @@ from jaxci.statistics.classification import F1, Accuracy, BalancedAccuracy
 from jaxci.statistics.custom import HostFunction, SampleFunction, WeightedFunction
 from jaxci.statistics.probability import LogLoss
 from jaxci.statistics.ranking import AveragePrecision, RocAuc
-from jaxci.statistics.regression import MeanSquaredError
+from jaxci.statistics.regression import MeanSquaredError, RootMeanSquaredError
 from jaxci.statistics.summary import IQR, Mean, Median, Quantile, Std, TrimmedMean, Variance
 
 KEY = jax.random.key(3)
@@ -468,3 +470,76 @@ def test_moments_that_exist_are_not_refused():
     assert truth(Parametric("invweibull", {"c": 2.5}), Std(), KEY).value == pytest.approx(stats.invweibull(2.5).std())
     with pytest.raises(ValueError, match="size must be at least 40"):
         truth(as_distribution(Rolls()), Mean(), KEY, size=10)
+
+
+@pytest.mark.false_alarm(1e-6)
+def test_gaussian_classes_have_the_areas_precisions_and_calibration_they_claim():
+    """Five standard errors of 200,000 rows; the precision by the integral against the rows' own."""
+    d = GaussianClasses([0.8, 0.2], auc=0.9)
+    drawn = observations(d, _sample(d, KEY, 200_000))
+    area = truth(d, RocAuc(), KEY)
+    assert (area.value, area.error) == (0.9, 0.0)
+    weights = jnp.ones(drawn.n)
+    for statistic, error in ((RocAuc(), 0.001), (AveragePrecision(), 0.003)):
+        value = float(statistic.value(statistic.prepare(drawn), weights))
+        assert abs(value - truth(d, statistic, KEY).value) < 5 * error
+    apart = drawn.y_true - drawn.y_score
+    assert abs(apart.mean()) < 5 * apart.std() / np.sqrt(drawn.n)
+    for low, high in ((0.0, 0.2), (0.2, 0.6), (0.6, 1.0)):
+        inside = apart[(drawn.y_score >= low) & (drawn.y_score < high)]
+        assert abs(inside.mean()) < 5 * inside.std() / np.sqrt(len(inside))
+    sharp = observations(d, _sample(dataclasses.replace(d, temperature=0.5), KEY, 2_000))
+    soft = observations(d, _sample(d, KEY, 2_000))
+    np.testing.assert_allclose(special.logit(sharp.y_score), 2 * special.logit(soft.y_score), rtol=2e-3, atol=1e-3)
+
+
+def test_three_gaussian_classes_rank_two_of_them_by_their_log_odds_as_claimed():
+    d = GaussianClasses([0.5, 0.3, 0.2], auc=0.8)
+    drawn = observations(d, _sample(d, KEY, 100_000))
+    rows = drawn.y_true < 2
+    odds = np.log(drawn.y_score[rows, 1]) - np.log(drawn.y_score[rows, 0])
+    found = stats.mannwhitneyu(odds[drawn.y_true[rows] == 1], odds[drawn.y_true[rows] == 0]).statistic
+    sizes = np.bincount(drawn.y_true)
+    assert found / (sizes[0] * sizes[1]) == pytest.approx(0.8, abs=0.005)
+    np.testing.assert_allclose(sizes / drawn.n, [0.5, 0.3, 0.2], atol=0.006)
+
+
+def test_tables_by_what_a_model_can_do():
+    table = Cells.binary(0.1, 0.95, 0.995).table
+    np.testing.assert_allclose(table, [[0.8955, 0.0045], [0.005, 0.095]])
+    several = Cells.multiclass([5, 3, 2], 0.9).table
+    np.testing.assert_allclose(several.sum(axis=1), [0.5, 0.3, 0.2])
+    np.testing.assert_allclose(np.diag(several), [0.45, 0.27, 0.18])
+    assert several[0, 1] / several[0, 2] == pytest.approx(1.5)
+
+
+def test_regressions_know_their_mean_square():
+    d = RegressionErrors(Parametric("expon", {"loc": -1}), spread=2.0, centre=5.0)
+    drawn = observations(d, _sample(d, KEY, 50_000))
+    assert truth(d, MeanSquaredError(), KEY).value == pytest.approx(1.0, rel=1e-9)
+    assert truth(d, RootMeanSquaredError(), KEY).value == pytest.approx(1.0, rel=1e-9)
+    assert (drawn.y_true - drawn.y_pred).min() >= -1 - 1e-5
+    assert drawn.y_pred.mean() == pytest.approx(5, abs=0.05)
+    assert drawn.y_pred.std() == pytest.approx(2, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: GaussianClasses([1.0], 0.9), "shares"),
+        (lambda: GaussianClasses([0.5, 0.0], 0.9), "shares"),
+        (lambda: GaussianClasses([0.5, 0.5], 1.0), "auc must be a number between 0.5 and 1"),
+        (lambda: GaussianClasses([0.5, 0.5], 0.9, 0), "temperature"),
+        (lambda: RegressionErrors(Mean()), "errors"),
+        (lambda: RegressionErrors(Parametric("norm"), spread=0), "spread"),
+    ],
+)
+def test_models_that_cannot_be_are_refused(make, words):
+    with pytest.raises(ValueError, match=words):
+        make()
+
+
+def test_a_mean_with_bounds_is_judged_for_the_laws_within_them():
+    laws = {"beta": Parametric("beta", {"a": 8, "b": 2}), "normal": Parametric("norm")}
+    study = Study(laws, [("bounded", Mean(bounds=(0, 1))), "mean"], ["t"], [10])
+    assert [list(study.cell(name).statistics) for name in study.cell_names()] == [["bounded", "mean"], ["mean"]]
