@@ -152,6 +152,7 @@ class Printable(abc.ABC):
         return above + table + "".join(below)
 
 
+SIMULATED = "the narrowest whose 95% intervals held in simulations of such data, or the nearest to it"
 COLUMNS = ("metric", "estimate", "low", "high", "std. error", "method")
 
 
@@ -192,6 +193,9 @@ class IntervalResult(Printable):
     coverage, coverage_error : float
         Coverage that the method reaches on data like these, with its Monte-Carlo standard error;
         NaN where no check was asked for.
+    simulated_coverage, simulated_worst : float
+        Median, and worst tenth, of the coverages of the method's 95% intervals in the simulated designs most like
+        the data, by which it was chosen; NaN where it was not.
     """
 
     statistic: str
@@ -211,6 +215,8 @@ class IntervalResult(Printable):
     dtype: str = "float64"
     coverage: float = math.nan
     coverage_error: float = math.nan
+    simulated_coverage: float = math.nan
+    simulated_worst: float = math.nan
 
     heading: ClassVar[tuple[str, ...]] = COLUMNS
     subject: ClassVar[str] = "confidence intervals"
@@ -286,7 +292,8 @@ class EvaluationTable(Printable):
         """Return the lines below the table: reasons and warnings."""
         reasons: dict[tuple[Named | str, str], list[str]] = {}
         for row in self.rows:
-            reasons.setdefault((row.method, row.reason), []).append(row.statistic)
+            reason = row.reason if math.isnan(row.simulated_coverage) else SIMULATED
+            reasons.setdefault((row.method, reason), []).append(row.statistic)
         notes = [f"{method}: {reason} ({', '.join(names)})" for (method, reason), names in reasons.items()]
         remarks: dict[str, list[str]] = {}
         for row in self.rows:
@@ -296,12 +303,18 @@ class EvaluationTable(Printable):
         return notes + [f"warning ({', '.join(names)}): {text}" for text, names in remarks.items()]
 
     def layout(self) -> tuple[list[str], list[list[str]]]:
-        """Return header and cells of the printed table; a column of coverage where it was measured."""
+        """Return header and cells of the printed table; columns of coverage where it was measured, or is on cards."""
         header, rows = list(COLUMNS), [row.cells() for row in self.rows]
-        if any(not math.isnan(row.coverage) for row in self.rows):
-            header.insert(-1, "coverage")
+        if any(not math.isnan(row.simulated_coverage) for row in self.rows):
+            header.append("in simulations")
             for row, cells in zip(self.rows, rows, strict=True):
-                cells.insert(-1, "" if math.isnan(row.coverage) else number(row.coverage))
+                typical, worst = 100 * row.simulated_coverage, 100 * row.simulated_worst
+                cells.append("" if math.isnan(typical) else f"{typical:.1f}% (worst {worst:.1f}%)")
+        if any(not math.isnan(row.coverage) for row in self.rows):
+            place = len(COLUMNS) - 1
+            header.insert(place, "coverage")
+            for row, cells in zip(self.rows, rows, strict=True):
+                cells.insert(place, "" if math.isnan(row.coverage) else number(row.coverage))
         return header, rows
 
 

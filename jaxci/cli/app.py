@@ -378,12 +378,23 @@ def methods(
     statistic: Annotated[
         str | None, typer.Argument(help="Only those that apply to this metric.", show_default=False)
     ] = None,
+    n: Annotated[
+        int | None,
+        typer.Option("--n", metavar="N", help="Rank those of the metric by their coverage in simulations of N rows."),
+    ] = None,
 ) -> None:
     """List the interval methods by name, each with a line that says what it is."""
     import jaxci
-    from jaxci.cli.display import grid, page
+    from jaxci.cli.display import grid, page, show_table
     from jaxci.intervals.registry import METHODS
 
+    if n is not None:
+        from jaxci.coverage import card
+
+        if statistic is None:
+            raise ValueError("--n ranks the methods of one metric: name it before; got none")
+        show_table(page(), card(statistic).at(n))
+        return
     rows = []
     for name in METHODS if statistic is None else jaxci.list_methods(statistic):
         summary = (METHODS[name].__doc__ or "").split("\n")[0]

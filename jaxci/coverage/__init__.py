@@ -1,6 +1,7 @@
 """Whether an interval can be trusted: simulated, or enumerated, coverage."""
 
 from jaxci.coverage.bundled import bundled_names, load_study
+from jaxci.coverage.cards import Card, card
 from jaxci.coverage.cell import Cell, run_cell
 from jaxci.coverage.check import CoverageCheck, check
 from jaxci.coverage.enumeration import proportion_coverage
@@ -11,6 +12,7 @@ from jaxci.coverage.tally import Behaviour, CellResult, Judgement
 
 __all__ = [
     "Behaviour",
+    "Card",
     "Cell",
     "CellResult",
     "CoverageCheck",
@@ -19,6 +21,7 @@ __all__ = [
     "Study",
     "StudyResults",
     "bundled_names",
+    "card",
     "check",
     "load_study",
     "proportion_coverage",

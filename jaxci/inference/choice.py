@@ -1,7 +1,16 @@
-"""``method="auto"``: which interval, and why."""
+"""``method="auto"``: which interval, and why.
+
+Of one statistic of independent rows the cards decide (:mod:`jaxci.intervals.cards`): among the methods that serve it at
+a bearable cost, the narrowest one that held its level in the simulated designs that are like the data. It held where
+the median of its coverages there is at most one point below the nominal 95%, and their worst tenth at most three; where
+none did, the one that came nearest is taken, with a remark. Designs are alike in the numbers of rows, of classes, of
+rows in the rarest class and of errors. What no card tells, of clusters, strata, weights, differences, statistics
+without a card and sizes beyond the cards, is decided by the rules below.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,10 +19,12 @@ from jaxci.intervals.auc import DeLongLogit, NewcombeAuc
 from jaxci.intervals.auc_difference import DeLongDifference
 from jaxci.intervals.base import Method, Tails
 from jaxci.intervals.bayesian import ProperBayesian
-from jaxci.intervals.bootstrap import Percentile, smallest_bank
+from jaxci.intervals.bootstrap import BCa, Percentile, smallest_bank
+from jaxci.intervals.cards import CARD_LEVEL, Features, Standing, cards, name_on_cards
 from jaxci.intervals.exact import Exact
+from jaxci.intervals.mover import SquareAndAdd
 from jaxci.intervals.parametric import Delta, T
-from jaxci.intervals.proportion import Wilson
+from jaxci.intervals.proportion import ClopperPearson, MidP, Wilson
 from jaxci.intervals.proportion_difference import Tango
 from jaxci.intervals.quantile import OrderStatistic, needs_rows, smallest_n
 from jaxci.intervals.spread import LEAST, Bonett
@@ -42,11 +53,44 @@ The second is for the average precision of two classes.
 """
 
 
+LARGEST = 20_000
+"""Above so many rows the rules decide: no design of the cards is as large."""
+
+TRIED: tuple[Method, ...] = (
+    Wilson(),
+    MidP(),
+    ClopperPearson(),
+    SquareAndAdd(),
+    NewcombeAuc(),
+    DeLongLogit(),
+    Bonett(),
+    OrderStatistic(),
+    T(),
+    Exact(endpoints="bca"),
+    ProperBayesian(),
+    Percentile(),
+    BCa(),
+    Delta(scale="logit"),
+)
+"""Methods that ``auto`` may take by the cards: all keep to the range of the statistic, but Student's for means."""
+
+TYPICAL_LOSS, WORST_LOSS = 0.01, 0.03
+"""How far the median and the worst tenth of coverages on the cards may fall below their level."""
+
+ALIKE = 1.03
+"""Methods less than that times wider than the narrowest are as good: the first of those tried is taken."""
+
+MORE = (2, 3, 5, 10, 20, 50)
+"""Multiples of the data tried where no method holds, to say how many would do."""
+
+
 class Choice(NamedTuple):
-    """A method with the reason it was chosen."""
+    """A method with the reason it was chosen; how it stands on the cards, and what a reader should know."""
 
     method: Method
     reason: str
+    standing: Standing | None = None
+    remark: str | None = None
 
 
 def _scale(statistic: Statistic) -> str:
@@ -59,6 +103,96 @@ def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails,
         return _choose_difference(statistic, layout)
     if not layout.plain:
         return _choose_dependent(statistic, layout, n_resamples)
+    return _by_cards(statistic, layout.n, n_resamples, tails, sample) or _by_rules(
+        statistic, layout, n_resamples, tails, sample
+    )
+
+
+def features_of(statistic: Statistic, sample: Sample) -> Features:
+    """Return the features of data by which cards are read."""
+    if sample.n_classes == 0 or statistic.task not in ("binary", "multiclass"):
+        return Features(sample.n)
+    sizes = sample.class_sizes
+    errors = sample.wrong if "y_pred" in statistic.inputs else sample.misranked
+    return Features(sample.n, sample.n_classes, float(sizes[sizes > 0].min()), errors)
+
+
+def _held(standing: Standing) -> bool:
+    return _shortfall(standing) <= 0
+
+
+def _shortfall(standing: Standing) -> float:
+    """Return by how much a method misses what is asked of it; at most 0 where it holds."""
+    typical = CARD_LEVEL - TYPICAL_LOSS - standing.typical
+    return max(typical, CARD_LEVEL - WORST_LOSS - standing.worst)
+
+
+def _bearable(statistic: Statistic, n: int, n_resamples: int, tails: Tails) -> Iterator[Method]:
+    """Yield the methods tried that serve the statistic, at a cost of at most :data:`MOST_DRAWS`."""
+    drawn = n_resamples >= smallest_bank(tails) and n * float(n_resamples) <= MOST_DRAWS
+    for method in TRIED:
+        if method.refusal(statistic) is None and (drawn or not {"replicates", "posterior"} & method.needs):
+            yield method
+
+
+def _by_cards(statistic: Statistic, n: int, n_resamples: int, tails: Tails, sample: Sample) -> Choice | None:
+    """Choose by the card of a statistic; None where it has none, or no design is like the data."""
+    known = cards()
+    name = name_on_cards(statistic, known.names)
+    if name is None or n > LARGEST:
+        return None
+    features = features_of(statistic, sample)
+    methods = {method.label: method for method in _bearable(statistic, n, n_resamples, tails)}
+
+    def standings(features: Features) -> list[Standing]:
+        found = [one for one in known.near(name, features) if one.method in methods and one.designs > 0]
+        return sorted(found, key=lambda one: list(methods).index(one.method))
+
+    found = standings(features)
+    if not found:
+        return None
+    best = _best(found)
+    why = f"{_figures(best)} in {best.designs} simulated designs like this ({_described(features)})"
+    other = next((one for one in found if one.method == Percentile.name), best)
+    if other.method != best.method:
+        why += f"; {other.method} {100 * other.typical:.0f}%"
+    if _held(best):
+        return Choice(methods[best.method], why, best)
+    return Choice(methods[best.method], why, best, _refused(best, features, standings))
+
+
+def _best(found: Sequence[Standing]) -> Standing:
+    """Return the narrowest method that held, or the one that came nearest to it."""
+    held = [one for one in found if _held(one)]
+    if not held:
+        return min(found, key=_shortfall)
+    narrowest = min(one.width for one in held)
+    return next(one for one in held if one.width <= ALIKE * narrowest)
+
+
+def _figures(standing: Standing) -> str:
+    return f"95% intervals covered {100 * standing.typical:.1f}% (worst tenth {100 * standing.worst:.1f}%)"
+
+
+def _described(features: Features) -> str:
+    text = f"n about {features.n:.0f}"
+    if features.classes:
+        text += f", {features.rarest:.0f} in the rarest class, errors in {features.errors:.0f} rows"
+    return text
+
+
+def _refused(best: Standing, features: Features, standings: Callable[[Features], list[Standing]]) -> str:
+    """Say that no method is known to hold, and how many rows would do."""
+    text = f"no method is known to hold its level in data like these ({_described(features)}): {best.method}'s "
+    text += _figures(best)
+    for times in MORE:
+        more = Features(times * features.n, features.classes, times * features.rarest, times * features.errors)
+        if any(map(_held, standings(more))):
+            return f"{text}; {times} times as many rows would do"
+    return text
+
+
+def _by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> Choice:
     n = layout.n
     if isinstance(statistic, TableStatistic) and statistic.is_proportion:
         if statistic.share is None:

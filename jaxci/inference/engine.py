@@ -144,12 +144,15 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
     if request.method == "auto":
         check_known("auto", request.options)
         if settings.plain:
-            entry.method, entry.reason = choose(statistic, layout, settings.n_resamples, settings.tails, sample)
+            choice = choose(statistic, layout, settings.n_resamples, settings.tails, sample)
+            entry.method, entry.reason, entry.standing = choice.method, choice.reason, choice.standing
+            entry.remarks += [] if choice.remark is None else [choice.remark]
         else:
             entry.method, entry.reason = Percentile(), f"asked for {settings.resampling} resampling"
         if not isinstance(statistic, Paired):
             values = row_values_of(statistic, sample) if is_mean(statistic) else None
-            entry.remarks += size_remarks(statistic, sample, layout.n_units, values, entry.method)
+            judged = entry.standing is not None
+            entry.remarks += size_remarks(statistic, sample, layout.n_units, values, entry.method, judged=judged)
         return
     method = method_by_name(request.method, request.options)
     entry.method = method
@@ -329,6 +332,8 @@ def _finish(
         standard_error=answer.standard_error,
         method=entry.method,
         reason=entry.reason,
+        simulated_coverage=math.nan if entry.standing is None else entry.standing.typical,
+        simulated_worst=math.nan if entry.standing is None else entry.standing.worst,
         confidence_level=settings.confidence_level,
         alternative=settings.alternative,
         n=layout.n_units,

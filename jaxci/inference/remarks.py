@@ -51,15 +51,20 @@ def layout_remarks(layout: Layout) -> list[str]:
     return remarks
 
 
-def size_remarks(statistic: Statistic, sample: Sample, n: int, values: np.ndarray | None, method: Method) -> list[str]:
+def size_remarks(
+    statistic: Statistic, sample: Sample, n: int, values: np.ndarray | None, method: Method, *, judged: bool
+) -> list[str]:
     """Warn below the sizes at which studies found 92.5% coverage of 95% intervals, of rare classes and equal scores.
 
     Those sizes are of percentile intervals: of a method that allows for what was not seen they hold for means alone.
+    Where the method was ``judged`` by the cards these tell of sizes.
     """
     remarks = []
     if method.prior is not None and not isinstance(statistic, MeanStatistic):
         if sample.y_score is not None and statistic.inputs == ("y_true", "y_score") and np.ptp(sample.y_score) == 0:
             remarks.append("all scores are equal: they tell nothing of the classes")
+    elif judged:
+        pass
     elif statistic.least_n is not None:
         least, what = statistic.least_n
         if n < least:
@@ -81,6 +86,6 @@ def size_remarks(statistic: Statistic, sample: Sample, n: int, values: np.ndarra
                 f"{int(np.sum(counts == 0))} of {len(counts)} classes have no row in y_true: what they would score is "
                 "unknown, and the interval does not allow for it"
             )
-        if 0 < rare < 10 and n >= 20 and not has_fixed_trials(statistic):
+        if not judged and 0 < rare < 10 and n >= 20 and not has_fixed_trials(statistic):
             remarks.append(f"a class has only {int(rare)} cases: intervals that depend on it are rough")
     return remarks

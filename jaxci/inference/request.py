@@ -12,6 +12,7 @@ import numpy as np
 from jaxci.inference import program
 from jaxci.inference.program import Program, RowReader, Rows
 from jaxci.intervals.base import Method
+from jaxci.intervals.cards import Standing
 from jaxci.resampling.bank import CellBootstrap
 from jaxci.statistics.base import Statistic, TableStatistic
 from jaxci.statistics.custom import HostFunction
@@ -53,6 +54,7 @@ class Entry:
     acceleration: float = math.nan
     method: Method | None = None
     reason: str = "asked for"
+    standing: Standing | None = None
     trials: Trials | None = None
     replicates: np.ndarray | None = None
     errors: np.ndarray | None = None

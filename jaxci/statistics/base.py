@@ -10,12 +10,14 @@ from __future__ import annotations
 import abc
 import dataclasses
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy import stats
 
 from jaxci.records import record, static
 from jaxci.resampling.kernels import in_batches, in_blocks
@@ -97,6 +99,27 @@ class Sample:
     def class_sizes(self) -> np.ndarray:
         """Rows of every class (K,), on the host."""
         return np.bincount(self.y_true[: self.n], minlength=self.n_classes)
+
+    @functools.cached_property
+    def wrong(self) -> float:
+        """Rows whose predicted class is not the true one, on the host."""
+        return float(np.count_nonzero(self.y_true[: self.n] != self.y_pred[: self.n]))
+
+    @functools.cached_property
+    def misranked(self) -> float:
+        """Rows whose highest score is of another class; of two classes n times one less the area under the ROC curve.
+
+        On the host; O(n log n). NaN where one of two classes has no row.
+        """
+        y, scores = self.y_true[: self.n], self.y_score[: self.n]
+        if scores.ndim > 1:
+            return float(np.count_nonzero(y != scores.argmax(axis=1)))
+        positive = int(y.sum())
+        negative = self.n - positive
+        if positive == 0 or negative == 0:
+            return math.nan
+        won = stats.rankdata(scores)[y == 1].sum() - positive * (positive + 1) / 2
+        return float(self.n * (1 - won / (positive * negative)))
 
     @functools.cached_property
     def confusion(self) -> Cells:

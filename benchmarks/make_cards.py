@@ -1,0 +1,36 @@
+"""Make the table of cards from finished studies: ``python benchmarks/make_cards.py DIR``.
+
+DIR holds the folder of every study whose name begins with ``cards-``: ``jaxci study run cards-tables --out
+DIR/cards-tables``, and so on. Cells that are not finished are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from jaxci.coverage import bundled_names, load_study
+from jaxci.coverage.cards import rows_of
+from jaxci.coverage.results import as_columns
+from jaxci.intervals.cards import Cards
+
+TARGET = Path(__file__).resolve().parents[1] / "jaxci" / "intervals" / "cards.npz"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--out", type=Path, default=TARGET)
+    arguments = parser.parse_args()
+    rows = []
+    for name in bundled_names():
+        if name.startswith("cards-") and (arguments.folder / name).exists():
+            found = load_study(name).results(arguments.folder / name)
+            print(f"{name}: {found.n_done} of {found.n_cells} cells")
+            rows += rows_of(found)
+    Cards(as_columns(rows)).save(arguments.out)
+    print(f"{len(rows)} rows, {arguments.out.stat().st_size / 1000:.0f} kB")
+
+
+if __name__ == "__main__":
+    main()

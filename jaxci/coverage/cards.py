@@ -1,0 +1,155 @@
+"""The card of a metric: how every interval method did in simulations, and how the table of all cards is made."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any, ClassVar
+
+import jax
+import numpy as np
+
+from jaxci.checks import check_choice, check_count
+from jaxci.coverage.analysis import groups
+from jaxci.coverage.results import StudyResults, cell
+from jaxci.distributions import Cells, Distribution, GaussianClasses
+from jaxci.intervals.cards import CARD_LEVEL, cards
+from jaxci.printing import Printable
+
+SCORED = 200_000
+"""Draws that the error rate of scores of several classes comes from."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Card(Printable):
+    """How every method did for one metric: a row a sample size and method, over the laws of its studies.
+
+    Attributes
+    ----------
+    metric : str
+    columns : dict of str to array
+        One row a law, n and method: ``distribution``, ``n``, ``method``, ``coverage`` (of 95% intervals that exist)
+        with its Monte-Carlo error, ``below``, ``above`` (shares wholly below and above the truth), ``missing`` (data
+        sets without an interval), ``relative_width`` (mean width in interdecile ranges of the estimate).
+    """
+
+    metric: str
+    columns: dict[str, np.ndarray]
+
+    tags: ClassVar[tuple[str, ...]] = ()
+
+    def at(self, n: int) -> Card:
+        """Return the card at the simulated size nearest to ``n``, on a logarithmic scale."""
+        sizes = np.unique(self.columns["n"])
+        nearest = sizes[np.argmin(np.abs(np.log(sizes / check_count("n", n, 1))))]
+        rows = self.columns["n"] == nearest
+        return Card(self.metric, {name: values[rows] for name, values in self.columns.items()})
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one flat row a sample size and method, over the laws: by size, then by the worst coverage."""
+        table = self.columns
+        found = []
+        for (n, method), rows in groups(table, ("n", "method")).items():
+            rows = rows[np.isfinite(table["coverage"][rows])]
+            if len(rows) == 0:
+                continue
+            worst = rows[np.argmin(table["coverage"][rows])]
+            found.append(
+                {
+                    "n": int(n),
+                    "method": method,
+                    "median": float(np.median(table["coverage"][rows])),
+                    "worst": float(table["coverage"][worst]),
+                    "worst_distribution": str(table["distribution"][worst]),
+                    "below": float(np.median(table["below"][rows])),
+                    "above": float(np.median(table["above"][rows])),
+                    "missing": float(np.median(table["missing"][rows])),
+                    "relative_width": float(np.median(table["relative_width"][rows])),
+                }
+            )
+        return sorted(found, key=lambda row: (row["n"], -row["worst"]))
+
+    def headline(self) -> str:
+        """Return the line above the table."""
+        laws = len(np.unique(self.columns["distribution"]))
+        return f"Coverage of 95% intervals for {self.metric} in simulations of {laws} laws"
+
+    def layout(self) -> tuple[list[str], list[list[str]]]:
+        """Return header and cells of the printed table."""
+        header = ["n", "method", "median", "worst", "below", "above", "width", "worst for"]
+        names = ("n", "method", "median", "worst", "below", "above", "relative_width", "worst_distribution")
+        return header, [[cell(row[name]) for name in names] for row in self.records()]
+
+    def notes(self) -> list[str]:
+        """Return what the columns mean."""
+        return [
+            "median, worst: coverage over the laws; below, above: median shares of intervals wholly below or above the "
+            "truth; width: median, in interdecile ranges of the estimate"
+        ]
+
+    def contents(self) -> dict[str, Any]:
+        """Return what the dictionary holds: the metric, and a row a sample size and method."""
+        return {"metric": self.metric, "rows": self.records()}
+
+    def plot(self) -> Any:
+        """Return a figure of coverage against n; see :func:`jaxci.plots.coverage_against_n`."""
+        from jaxci.plots.coverage import coverage_against_n
+
+        return coverage_against_n(self)
+
+
+def card(metric: str) -> Card:
+    """Return the card of a metric: the coverage of every interval method in the simulations of the package.
+
+    Parameters
+    ----------
+    metric : str
+        Name of a metric, or "mean within bounds" for the mean of values with bounds.
+
+    Raises
+    ------
+    ValueError
+        If there is no such card.
+
+    Examples
+    --------
+    >>> best = card("roc_auc").at(60).records()[0]
+    >>> best["n"], best["method"]
+    (50, 'newcombe')
+    """
+    known = cards()
+    found = known.of(check_choice("metric", metric, known.names))
+    return Card(metric, {**found, "level": np.full(len(found["n"]), CARD_LEVEL), "n": found["n"].astype(int)})
+
+
+def features_of(distribution: Distribution) -> dict[str, float]:
+    """Return K, the share of the rarest class and the share of errors of a law; NaN where there are no classes."""
+    if isinstance(distribution, Cells):
+        table = np.asarray(distribution.table)
+        return _features(len(table), table.sum(axis=1).min(), 1 - np.trace(table))
+    if isinstance(distribution, GaussianClasses):
+        rarest = float(np.min(distribution.shares))
+        if distribution.n_classes == 2:
+            return _features(2, rarest, 1 - distribution.auc)
+        drawn = distribution.sample(jax.random.key(0), SCORED)
+        wrong = np.mean(np.asarray(drawn["y_true"]) != np.asarray(drawn["y_score"]).argmax(axis=1))
+        return _features(distribution.n_classes, rarest, wrong)
+    return _features(math.nan, math.nan, math.nan)
+
+
+def _features(classes: float, rarest: float, errors: float) -> dict[str, float]:
+    return {"classes": float(classes), "rarest_share": float(rarest), "error_share": float(errors)}
+
+
+def rows_of(results: StudyResults) -> list[dict[str, Any]]:
+    """Return the rows of cards that a study has found: shares of the intervals that exist."""
+    features = {name: features_of(law) for name, law in results.study.distributions.items()}
+    rows = []
+    for row in results.records():
+        exist = 1 - row["invalid"]
+        shares = {name: row[name] / exist if exist > 0 else math.nan for name in ("coverage", "below", "above")}
+        kept = {name: row[name] for name in ("distribution", "statistic", "method", "n", "relative_width")}
+        error = row["coverage_error"] / exist if exist > 0 else math.nan
+        own = {"study": results.study.name, "missing": row["invalid"], "coverage_error": error}
+        rows.append({**own, **kept, **shares, **features[row["distribution"]]})
+    return rows

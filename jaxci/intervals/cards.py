@@ -1,0 +1,195 @@
+"""Cards: what simulations said of every interval method, and which of their designs are like given data.
+
+A design is a law of data and a sample size; the card of a metric holds, for every design and method, how often a 95%
+interval held the truth. The table comes with the package (``cards.npz``) and is made from the studies named
+``cards-...`` by ``benchmarks/make_cards.py``.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Collection
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxci.records import settings
+from jaxci.statistics.base import Statistic
+from jaxci.statistics.registry import METRICS
+from jaxci.statistics.summary import Mean
+
+BOUNDED_MEAN = "mean within bounds"
+"""Name on the cards of the mean of a user's own values that has bounds."""
+CARD_LEVEL = 0.95
+"""Nominal level on the cards."""
+NEAREST, RADIUS = 5, 0.75
+"""Designs like given data: those within the radius, a factor of two in one feature, or else the nearest five."""
+FARTHEST = 1.5
+"""Data farther than that from every design have no card."""
+
+WORDS = ("study", "distribution", "statistic", "method")
+NUMBERS = (
+    "n",
+    "classes",
+    "rarest_share",
+    "error_share",
+    "coverage",
+    "coverage_error",
+    "below",
+    "above",
+    "missing",
+    "relative_width",
+)
+
+
+class Features(NamedTuple):
+    """What makes data like a design: sizes, compared by the ratios of them plus one.
+
+    Attributes
+    ----------
+    n : float
+        Rows.
+    classes : float
+        K, 0 where there are none.
+    rarest : float
+        Rows of the rarest class that has any.
+    errors : float
+        Rows predicted wrong; for scores of two classes n times one less the area under the ROC curve.
+    """
+
+    n: float
+    classes: float = 0.0
+    rarest: float = 0.0
+    errors: float = 0.0
+
+
+class Standing(NamedTuple):
+    """How a method did in the designs that are like given data.
+
+    Attributes
+    ----------
+    method : str
+        Its label.
+    typical, worst : float
+        Median, and worst tenth, of the coverages of those designs, among intervals that exist.
+    width : float
+        Median over the designs of the mean width, in interdecile ranges of the estimate.
+    designs : int
+    """
+
+    method: str
+    typical: float
+    worst: float
+    width: float
+    designs: int
+
+
+class Designs(NamedTuple):
+    """A card by design: logarithms of the features plus one (D, 4), and what every method did in each (M, D)."""
+
+    methods: tuple[str, ...]
+    logs: np.ndarray
+    coverage: np.ndarray
+    width: np.ndarray
+
+    @classmethod
+    def of(cls, card: dict[str, np.ndarray]) -> Designs:
+        """Arrange the rows of a card."""
+        methods = tuple(dict.fromkeys(card["method"].tolist()))
+        places = list(zip(card["study"].tolist(), card["distribution"].tolist(), card["n"].tolist(), strict=True))
+        numbers = {place: number for number, place in enumerate(dict.fromkeys(places))}
+        column = np.array([numbers[place] for place in places])
+        row = np.array([methods.index(method) for method in card["method"].tolist()])
+        first = np.unique(column, return_index=True)[1]
+        n = card["n"][first]
+        shares = [n * card[name][first] for name in ("rarest_share", "error_share")]
+        coverage, width = np.full((2, len(methods), len(numbers)), math.nan)
+        coverage[row, column], width[row, column] = card["coverage"], card["relative_width"]
+        return cls(methods, np.log1p(np.stack([n, card["classes"][first], *shares], axis=1)), coverage, width)
+
+    def near(self, features: Features) -> list[Standing]:
+        """Return how every method did in the designs like ``features``; empty where there is none.
+
+        The distance of a design is the root of the sum of squares of the logarithms of the ratios of its features
+        (plus one) to the given ones. Designs without classes have one feature, n.
+        """
+        distance = np.sqrt(np.nansum((self.logs - np.log1p(np.array(features))) ** 2, axis=1))
+        order = np.sort(distance)
+        if order[0] > FARTHEST:
+            return []
+        like = distance <= max(RADIUS, order[min(NEAREST, len(order)) - 1])
+        return [_standing(*row) for row in zip(self.methods, self.coverage[:, like], self.width[:, like], strict=True)]
+
+
+def _standing(method: str, coverage: np.ndarray, width: np.ndarray) -> Standing:
+    known = np.isfinite(coverage)
+    if not known.any():
+        return Standing(method, math.nan, math.nan, math.nan, 0)
+    found = coverage[known]
+    typical, worst = float(np.median(found)), float(np.quantile(found, 0.1))
+    return Standing(method, typical, worst, float(np.median(width[known])), len(found))
+
+
+class Cards:
+    """The table of all cards, by columns: one row a metric, design and method.
+
+    ``coverage``, ``below`` and ``above`` are shares of the intervals that exist (of nominal level .95), ``missing`` is
+    the share of data sets without one; ``classes``, ``rarest_share`` and ``error_share`` belong to the law.
+    """
+
+    def __init__(self, columns: dict[str, np.ndarray]):
+        self.columns = columns
+        self._designs: dict[str, Designs] = {}
+
+    @functools.cached_property
+    def names(self) -> tuple[str, ...]:
+        """Metrics that have a card."""
+        return tuple(dict.fromkeys(self.columns["statistic"].tolist()))
+
+    def of(self, name: str) -> dict[str, np.ndarray]:
+        """Return the card of a metric: its rows, by columns."""
+        rows = self.columns["statistic"] == name
+        return {column: values[rows] for column, values in self.columns.items()}
+
+    def near(self, name: str, features: Features) -> list[Standing]:
+        """Return how every method did for a metric in the designs like ``features``; see :meth:`Designs.near`."""
+        if name not in self._designs:
+            self._designs[name] = Designs.of(self.of(name))
+        return self._designs[name].near(features)
+
+    def save(self, path: str | Path) -> None:
+        """Write the table to a compressed file: numbers in single precision, words by their number."""
+        held: dict[str, Any] = {name: self.columns[name].astype(np.float32) for name in NUMBERS}
+        for name in WORDS:
+            held[f"{name}_words"], codes = np.unique(self.columns[name], return_inverse=True)
+            held[name] = codes.astype(np.int16)
+        np.savez_compressed(path, **held)
+
+    @classmethod
+    def load(cls, source: Any) -> Cards:
+        """Read the file, a path or a stream, that :meth:`save` writes."""
+        with np.load(source) as held:
+            words = {name: held[f"{name}_words"][held[name]] for name in WORDS}
+            return cls(words | {name: held[name].astype(np.float64) for name in NUMBERS})
+
+
+@functools.cache
+def cards() -> Cards:
+    """Return the cards of the package."""
+    with (resources.files("jaxci.intervals") / "cards.npz").open("rb") as held:
+        return Cards.load(held)
+
+
+def name_on_cards(statistic: Statistic, known: Collection[str]) -> str | None:
+    """Return the name under which cards of metrics ``known`` hold a statistic; None if they do not."""
+    if isinstance(statistic, Mean) and np.isfinite(statistic.bounds).any():
+        return BOUNDED_MEAN if BOUNDED_MEAN in known else None
+    for name, metric in METRICS.items():
+        if type(metric) is type(statistic) and name in known:
+            mine = repr(settings(statistic))
+            if any(repr(settings(form)) == mine for form in (metric, metric.settled(2), metric.settled(3))):
+                return name
+    return None
