@@ -21,7 +21,7 @@ from jaxci.inference.program import Program, distinct, of_batch
 from jaxci.inference.slopes import FirstOrder, first_order, jackknife_acceleration, of_mean
 from jaxci.intervals.auc import AucEvidence
 from jaxci.intervals.base import Evidence, Method, Prior
-from jaxci.intervals.capabilities import has_beta_law
+from jaxci.intervals.capabilities import has_beta_law, is_debiased_calibration
 from jaxci.records import record, static
 from jaxci.resampling.exact_mean import mean_distributions
 from jaxci.resampling.exact_order import QuantileWeights, RankWeights, quantile_weights
@@ -36,6 +36,7 @@ from jaxci.statistics.base import (
     has_fixed_trials,
     namespace,
 )
+from jaxci.statistics.probability import Gaps, RootMeanSquaredCalibrationError
 from jaxci.statistics.ranking import placement_variances
 from jaxci.statistics.summary import MeanStatistic, OrderStatistic, QuantileStatistic, SecondMoment
 from jaxci.statistics.sums import Bank
@@ -230,6 +231,9 @@ def _evidence(
         parts["shares"] = jax.tree.map(lambda x: x.astype(float), found)
     if "auc" in want.needs:
         parts["auc"] = AucEvidence(*jax.vmap(placement_variances)(_prepared(programs, number)))
+    if "gaps" in want.needs:
+        assert is_debiased_calibration(statistic)
+        parts["gaps"] = jax.vmap(lambda program: _gaps(statistic, program, number), out_axes=-1)(programs)
     if "curvature" in want.needs:
         parts["curvature"] = curvatures(programs, number)
     if ranks is not None:
@@ -323,6 +327,10 @@ def _trials(statistic: TableStatistic, programs: Program, number: int) -> Any:
 def _table(program: Program, number: int) -> Any:
     prepared = _prepared(program, number)
     return prepared.without_rows().table(prepared.sums(program.multiplicity))
+
+
+def _gaps(statistic: RootMeanSquaredCalibrationError, program: Program, number: int) -> Gaps:
+    return statistic.gaps(_prepared(program, number).sums(program.multiplicity).astype(float))
 
 
 def _law(statistic: Statistic, values: Any, parts: dict[str, Any]) -> BootstrapDistribution:

@@ -19,7 +19,8 @@ from jaxci.intervals.auc import DeLongLogit, NewcombeAuc
 from jaxci.intervals.auc_difference import DeLongDifference
 from jaxci.intervals.base import Method, Tails
 from jaxci.intervals.bayesian import ProperBayesian
-from jaxci.intervals.bootstrap import BCa, Percentile, smallest_bank
+from jaxci.intervals.bootstrap import Basic, BCa, Percentile, smallest_bank
+from jaxci.intervals.calibration import SquaredGaps
 from jaxci.intervals.cards import CARD_LEVEL, Features, Standing, cards, name_on_cards
 from jaxci.intervals.exact import Exact
 from jaxci.intervals.mover import SquareAndAdd
@@ -31,6 +32,7 @@ from jaxci.intervals.spread import LEAST, Bonett
 from jaxci.statistics.base import MomentStatistic, Sample, Statistic, TableStatistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
+from jaxci.statistics.probability import CalibrationError, RootMeanSquaredCalibrationError
 from jaxci.statistics.ranking import AveragePrecision, RocAuc, ScoreRanking
 from jaxci.statistics.summary import MeanStatistic, is_mean
 
@@ -64,6 +66,7 @@ TRIED: tuple[Method, ...] = (
     NewcombeAuc(),
     DeLongLogit(),
     Bonett(),
+    SquaredGaps(),
     OrderStatistic(),
     T(),
     Exact(endpoints="bca"),
@@ -130,7 +133,7 @@ def _shortfall(standing: Standing) -> float:
 def _bearable(statistic: Statistic, n: int, n_resamples: int, tails: Tails) -> Iterator[Method]:
     """Yield the methods tried that serve the statistic, at a cost of at most :data:`MOST_DRAWS`."""
     drawn = n_resamples >= smallest_bank(tails) and n * float(n_resamples) <= MOST_DRAWS
-    for method in TRIED:
+    for method in (Basic(),) if isinstance(statistic, CalibrationError) else TRIED:
         if method.refusal(statistic) is None and (drawn or not {"replicates", "posterior"} & method.needs):
             yield method
 
@@ -205,6 +208,10 @@ def _by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tai
         return _choose_ranking(statistic, sample, layout, n_resamples, enough=enough)
     if isinstance(statistic, MeanStatistic):
         return _choose_mean(statistic, layout, enough=enough)
+    if isinstance(statistic, RootMeanSquaredCalibrationError):
+        return Choice(SquaredGaps(), "a debiased calibration error: the normal interval of its square")
+    if isinstance(statistic, CalibrationError):
+        return Choice(Basic(), "a calibration error, which resamples exaggerate: the basic bootstrap")
     if Bonett().refusal(statistic) is None and n >= LEAST:
         return Choice(Bonett(), "a standard deviation or variance: Bonett's interval, by the kurtosis of the values")
     if OrderStatistic().refusal(statistic) is None:

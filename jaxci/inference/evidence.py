@@ -20,7 +20,7 @@ from jaxci.intervals.auc import auc_evidence
 from jaxci.intervals.auc_difference import auc_difference_evidence
 from jaxci.intervals.base import Evidence
 from jaxci.intervals.bootstrap import studentized_pivots
-from jaxci.intervals.capabilities import has_beta_law, is_share_difference
+from jaxci.intervals.capabilities import has_beta_law, is_debiased_calibration, is_share_difference
 from jaxci.intervals.proportion_difference import PairedOutcomes
 from jaxci.resampling.exact_mean import mean_distribution
 from jaxci.resampling.exact_order import quantile_distribution
@@ -121,6 +121,10 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
         assert is_share_difference(statistic)
         counted = statistic.outcomes(entry.prepared, entry.prepared.weights_of(layout.n, None))
         parts["outcomes"] = PairedOutcomes(*np.array(counted)[:, None])
+    if "gaps" in needs:
+        assert is_debiased_calibration(statistic)
+        sums = np.asarray(entry.prepared.design)[: layout.n].sum(axis=0)
+        parts["gaps"] = statistic.gaps(np.concatenate([[layout.n], sums])[:, None])
     if "curvature" in needs:
         ((program, _),) = programs([entry], layout)
         parts["curvature"] = curvature(program, 0)
@@ -218,6 +222,9 @@ def standard_error(entry: Entry, evidence: Evidence) -> float:
     for paired in (evidence.auc_difference, evidence.outcomes):
         if paired is not None:
             return float(paired.standard_error[0])
+    if evidence.gaps is not None:
+        twice = 2 * entry.estimate
+        return float(np.sqrt(evidence.gaps.square_variance[0])) / twice if twice > 0 else math.nan
     if evidence.curvature is not None:
         return float(evidence.curvature.standard_error[0])
     for known in (evidence.distribution, evidence.law, evidence.posterior):

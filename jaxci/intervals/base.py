@@ -136,6 +136,8 @@ class Evidence:
         Second-order terms of the ABC interval (see :mod:`jaxci.intervals.approximate`).
     posterior : BootstrapDistribution
         Distribution of the statistic under random weights of the units and of pseudo-units that were not seen.
+    gaps : Gaps
+        Bins of a calibration curve along the first axis (see :class:`~jaxci.statistics.probability.Gaps`).
     uniform : (...) array
         A draw from (0, 1) for a method that is randomized or draws for itself.
     """
@@ -158,6 +160,7 @@ class Evidence:
     outcomes: Any = None
     curvature: Any = None
     posterior: BootstrapDistribution | None = None
+    gaps: Any = None
     uniform: Any = None
 
     @property

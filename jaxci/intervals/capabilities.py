@@ -6,6 +6,7 @@ from typing import TypeGuard
 
 from jaxci.statistics.base import Statistic, TableStatistic, has_fixed_trials, is_proportion
 from jaxci.statistics.paired import Paired, PairedTable
+from jaxci.statistics.probability import RootMeanSquaredCalibrationError
 from jaxci.statistics.ranking import RocAuc
 from jaxci.statistics.summary import MeanStatistic, QuantileStatistic, SecondMoment, is_mean
 
@@ -17,6 +18,7 @@ __all__ = [
     "has_fixed_trials",
     "is_auc_difference",
     "is_binary_auc",
+    "is_debiased_calibration",
     "is_mean",
     "is_proportion",
     "is_root",
@@ -60,6 +62,11 @@ def is_binary_auc(statistic: Statistic) -> TypeGuard[RocAuc]:
 def is_whole_auc(statistic: Statistic) -> bool:
     """Whether the statistic is the whole area under one binary ROC curve."""
     return isinstance(statistic, RocAuc) and statistic.is_whole_area
+
+
+def is_debiased_calibration(statistic: Statistic) -> TypeGuard[RootMeanSquaredCalibrationError]:
+    """Whether the statistic is the root mean squared calibration error, whose mean square is unbiased."""
+    return isinstance(statistic, RootMeanSquaredCalibrationError)
 
 
 def is_share_difference(statistic: Statistic) -> TypeGuard[PairedTable]:

@@ -13,6 +13,7 @@ from jaxci.intervals.auc_difference import DeLongDifference
 from jaxci.intervals.base import Method
 from jaxci.intervals.bayesian import ProperBayesian
 from jaxci.intervals.bootstrap import BC, Basic, BCa, Normal, Percentile, Studentized
+from jaxci.intervals.calibration import SquaredGaps
 from jaxci.intervals.concentration import Betting, EmpiricalBernstein, Hoeffding
 from jaxci.intervals.exact import Exact
 from jaxci.intervals.mover import SquareAndAdd
@@ -43,6 +44,7 @@ _ALL: tuple[type[Method], ...] = (
     NewcombeAuc,
     SquareAndAdd,
     Bonett,
+    SquaredGaps,
     ProperBayesian,
     Delta,
     Percentile,

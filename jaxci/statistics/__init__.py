@@ -17,7 +17,7 @@ from jaxci.statistics.classification import (
     Specificity,
 )
 from jaxci.statistics.custom import WeightedFunction
-from jaxci.statistics.probability import BrierScoreLoss, CalibrationError, LogLoss
+from jaxci.statistics.probability import BrierScoreLoss, CalibrationError, LogLoss, RootMeanSquaredCalibrationError
 from jaxci.statistics.ranking import AveragePrecision, RocAuc
 from jaxci.statistics.regression import (
     R2,
@@ -66,6 +66,7 @@ __all__ = [
     "Recall",
     "RocAuc",
     "RocAucMulticlass",
+    "RootMeanSquaredCalibrationError",
     "RootMeanSquaredError",
     "Sample",
     "SpearmanR",

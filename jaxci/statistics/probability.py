@@ -7,14 +7,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record, static
-from jaxci.statistics.base import MomentStatistic, Sample, Statistic, namespace
+from jaxci.statistics.base import MomentStatistic, Sample, Statistic, namespace, square_root
 from jaxci.statistics.summary import MeanStatistic
 from jaxci.statistics.sums import Features
 
@@ -98,6 +98,19 @@ class BrierScoreLoss(MeanStatistic):
         return 0.5 * distance if halve else distance
 
 
+def _binned(sample: Sample, n_bins: int) -> tuple[Any, Any]:
+    """Return which bin of confidence every row falls into (n, n_bins), and its hit less confidence (n,)."""
+    codes, p = _probabilities(sample)
+    xp = namespace(p)
+    if p.shape[1] == 2:
+        confidence, hit = p[:, 1], codes == 1
+    else:
+        top = xp.argmax(p, axis=1)
+        confidence, hit = p[np.arange(len(codes)), top], codes == top
+    edges = np.arange(1, n_bins) / n_bins
+    return xp.searchsorted(edges, confidence)[:, None] == np.arange(n_bins), hit - confidence
+
+
 @record
 class CalibrationError(MomentStatistic):
     """Expected calibration error, ``sum_b |sum_{i in b} w_i (hit_i - confidence_i)| / N``.
@@ -134,25 +147,99 @@ class CalibrationError(MomentStatistic):
 
     def prepare(self, sample: Sample) -> Features:
         """Return, in the column of the row's bin, hit less confidence."""
-        codes, p = _probabilities(sample)
-        xp = namespace(p)
-        if p.shape[1] == 2:
-            confidence, hit = p[:, 1], codes == 1
-        else:
-            top = xp.argmax(p, axis=1)
-            confidence, hit = p[np.arange(len(codes)), top], codes == top
-        edges = np.arange(1, self.n_bins) / self.n_bins
-        member = xp.searchsorted(edges, confidence)[:, None] == np.arange(self.n_bins)
-        return Features(xp.where(member, (hit - confidence)[:, None], 0.0))
+        member, gap = _binned(sample, self.n_bins)
+        return Features(namespace(gap).where(member, gap[:, None], 0.0))
 
     def core(self, prepared: Features, sums: jax.Array) -> jax.Array:
         """Return the error from the sums (1 + n_bins,) of weights and of gaps by bin."""
         return jnp.sum(jnp.abs(sums[1:]), axis=0) / sums[0]
 
 
+class Gaps(NamedTuple):
+    """Bins of a calibration curve, along the first axis: rows, mean of hit less confidence, and its variance.
+
+    The variance is 0 in bins of fewer than two rows, which ``known`` marks.
+    """
+
+    rows: Any
+    mean: Any
+    variance: Any
+    known: Any
+
+    @property
+    def share(self) -> Any:
+        """Shares of all rows."""
+        return self.rows / self.rows.sum(axis=0)
+
+    @property
+    def square(self) -> Any:
+        """Mean square of the gaps, without the part that chance adds: below 0 where this was less than expected."""
+        xp = namespace(self.mean)
+        return (self.share * xp.where(self.known, self.mean**2 - self.variance, 0.0)).sum(axis=0)
+
+    @property
+    def square_variance(self) -> Any:
+        """Variance of :attr:`square`: within bins, of gaps that are normal, and of the rows among bins."""
+        share, square = self.share, self.mean**2
+        within = (share**2 * (4 * square * self.variance + 2 * self.variance**2)).sum(axis=0)
+        middle = (share * square).sum(axis=0)
+        return within + (share * (square - middle) ** 2).sum(axis=0) / self.rows.sum(axis=0)
+
+
+@record
+class RootMeanSquaredCalibrationError(MomentStatistic):
+    """Root mean squared calibration error, ``sqrt(max(0, sum_b n_b / N (m_b**2 - s_b**2 / n_b)))``.
+
+    Bins, confidence and hits are those of :class:`CalibrationError`; ``m_b`` is the mean of hit less confidence in
+    bin b, ``s_b`` its standard deviation (divisor ``n_b - 1``). The square of a mean exceeds that of its expectation
+    by its variance, on average, and this is taken off: of a perfectly calibrated model the mean square is 0 on
+    average, whatever the number of bins and rows. Bins of one row add nothing. From 0 to 1.
+
+    Parameters
+    ----------
+    n_bins : int
+        Number of bins.
+
+    References
+    ----------
+    Kumar, Liang & Ma (2019), Verified uncertainty calibration, section 4 (the debiased estimator).
+    """
+
+    task = "multiclass"
+    inputs = ("y_true", "y_score")
+    bounds = (0.0, 1.0)
+    loss = True
+    needs_probabilities = True
+
+    n_bins: int = static(default=15)
+
+    def prepare(self, sample: Sample) -> Features:
+        """Return, in the columns of the row's bin, 1, hit less confidence, and the square of this."""
+        member, gap = _binned(sample, self.n_bins)
+        xp = namespace(gap)
+        parts = [xp.where(member, x[:, None], 0.0) for x in (xp.ones_like(gap), gap, gap**2)]
+        return Features(xp.concatenate(parts, axis=1))
+
+    def gaps(self, sums: Any) -> Gaps:
+        """Return the bins from the sums (1 + 3 n_bins, ...) of weights and features."""
+        xp = namespace(sums)
+        rows, total, squares = xp.reshape(sums[1:], (3, self.n_bins, *sums.shape[1:]))
+        known = rows > 1
+        most = xp.where(rows > 0, rows, 1.0)
+        mean = total / most
+        spread = xp.where(known, squares / most - mean**2, 0.0)
+        variance = xp.maximum(spread, 0.0) / xp.where(known, rows - 1, 1.0)
+        return Gaps(rows, mean, variance, known)
+
+    def core(self, prepared: Features, sums: jax.Array) -> jax.Array:
+        """Return the error from the sums of weights and features."""
+        return square_root(self.gaps(sums).square, 1e-12)
+
+
 METRICS: dict[str, Statistic] = {
     "log_loss": LogLoss(),
     "brier_score_loss": BrierScoreLoss(),
     "expected_calibration_error": CalibrationError(),
+    "root_mean_squared_calibration_error": RootMeanSquaredCalibrationError(),
 }
 """Statistics by name, with default settings."""
