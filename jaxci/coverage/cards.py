@@ -13,7 +13,7 @@ from jaxci.checks import check_choice, check_count
 from jaxci.coverage.analysis import groups
 from jaxci.coverage.results import StudyResults, cell
 from jaxci.distributions import Cells, Distribution, GaussianClasses
-from jaxci.intervals.cards import CARD_LEVEL, cards
+from jaxci.intervals.cards import CARD_LEVEL, SAME, cards
 from jaxci.printing import Printable
 
 SCORED = 200_000
@@ -95,7 +95,7 @@ class Card(Printable):
         """Return a figure of coverage against n; see :func:`jaxci.plots.coverage_against_n`."""
         from jaxci.plots.coverage import coverage_against_n
 
-        return coverage_against_n(self)
+        return coverage_against_n(Card(self.metric, {**self.columns, "mean_width": self.columns["relative_width"]}))
 
 
 def card(metric: str) -> Card:
@@ -118,7 +118,8 @@ def card(metric: str) -> Card:
     (50, 'newcombe')
     """
     known = cards()
-    found = known.of(check_choice("metric", metric, known.names))
+    held = (*known.names, *(name for name, same in SAME.items() if same in known.names))
+    found = known.of(SAME.get(metric, check_choice("metric", metric, held)))
     return Card(metric, {**found, "level": np.full(len(found["n"]), CARD_LEVEL), "n": found["n"].astype(int)})
 
 

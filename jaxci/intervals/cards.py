@@ -23,11 +23,20 @@ from jaxci.statistics.summary import Mean
 
 BOUNDED_MEAN = "mean within bounds"
 """Name on the cards of the mean of a user's own values that has bounds."""
+SAME = {
+    "error_rate": "accuracy",
+    "f1_micro": "accuracy",
+    "precision_micro": "accuracy",
+    "recall_micro": "accuracy",
+    "recall_weighted": "accuracy",
+    "recall_macro": "balanced_accuracy",
+}
+"""Metrics whose values, and intervals, are those of another, or one less them."""
 CARD_LEVEL = 0.95
 """Nominal level on the cards."""
 NEAREST, RADIUS = 5, 0.75
 """Designs like given data: those within the radius, a factor of two in one feature, or else the nearest five."""
-FARTHEST = 1.5
+FARTHEST = 2.5
 """Data farther than that from every design have no card."""
 
 WORDS = ("study", "distribution", "statistic", "method")
@@ -187,9 +196,9 @@ def name_on_cards(statistic: Statistic, known: Collection[str]) -> str | None:
     """Return the name under which cards of metrics ``known`` hold a statistic; None if they do not."""
     if isinstance(statistic, Mean) and np.isfinite(statistic.bounds).any():
         return BOUNDED_MEAN if BOUNDED_MEAN in known else None
+    mine = repr(settings(statistic))
     for name, metric in METRICS.items():
-        if type(metric) is type(statistic) and name in known:
-            mine = repr(settings(statistic))
+        if type(metric) is type(statistic) and SAME.get(name, name) in known:
             if any(repr(settings(form)) == mine for form in (metric, metric.settled(2), metric.settled(3))):
-                return name
+                return SAME.get(name, name)
     return None

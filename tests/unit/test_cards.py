@@ -1,0 +1,239 @@
+"""Cards: the table, the designs that are like given data, and what ``auto`` makes of them."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import jaxci
+from jaxci.coverage import Card, Study, card
+from jaxci.coverage.cards import features_of as features_of_law
+from jaxci.coverage.cards import rows_of
+from jaxci.coverage.results import as_columns
+from jaxci.distributions import Cells, GaussianClasses, Parametric
+from jaxci.inference import choice
+from jaxci.intervals.cards import FARTHEST, NEAREST, Cards, Features, cards, name_on_cards
+from jaxci.statistics import F1, Mean
+from jaxci.statistics.base import Sample
+from jaxci.statistics.registry import METRICS
+
+RNG = np.random.default_rng(0)
+Y = np.repeat([0, 1], [70, 30])
+A = np.where(np.arange(100) % 9 == 0, 1 - Y, Y)
+SCORE = RNG.normal(size=100) + 1.5 * Y
+
+
+def made_up(metric, rows):
+    """Return cards of one metric from rows of (law, n, method, coverage, relative width)."""
+    names = ("distribution", "n", "method", "coverage", "relative_width")
+    table = {name: np.array(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+    size = len(rows)
+    same = {"study": "made up", "statistic": metric}
+    zeros = ("coverage_error", "below", "above", "missing")
+    shares = {"classes": 2.0, "rarest_share": 0.3, "error_share": 0.11}
+    return Cards(
+        table
+        | {name: np.full(size, value) for name, value in same.items()}
+        | {name: np.zeros(size) for name in zeros}
+        | {name: np.full(size, value) for name, value in shares.items()}
+    )
+
+
+def designs(coverages, width=1.0, method="percentile"):
+    return [(f"law {i}", 100.0, method, one, width) for i, one in enumerate(coverages)]
+
+
+def chosen(monkeypatch, rows, metric="f1_macro", **options):
+    monkeypatch.setattr(choice, "cards", lambda: made_up(metric, rows))
+    return jaxci.interval(metric, Y, A, n_resamples=199, rng=0, **options)
+
+
+# --- the table -------------------------------------------------------------------------------------
+
+
+def test_every_metric_has_a_card_and_the_table_is_small():
+    for name in METRICS:
+        assert len(card(name).records()) > 10
+    table = cards().columns
+    assert len(table["n"]) > 5_000
+    for name in ("coverage", "below", "above"):
+        known = table[name][np.isfinite(table[name])]
+        assert known.min() >= 0
+        assert known.max() <= 1
+    together = table["coverage"] + table["below"] + table["above"]
+    np.testing.assert_allclose(together[np.isfinite(together)], 1, atol=2e-3)
+
+
+def test_a_study_becomes_rows_whose_shares_are_of_the_intervals_that_exist(tmp_path):
+    laws = {"rare": GaussianClasses([0.9, 0.1], 0.9), "even": GaussianClasses([0.5, 0.5], 0.9)}
+    study = Study(
+        laws, ["roc_auc"], ["newcombe", "percentile"], [8], n_replications=200, n_resamples=99, n_groups=4, name="small"
+    )
+    found = study.run(tmp_path)
+    rows = rows_of(found)
+    for row, known in zip(rows, found.records(), strict=True):
+        assert row["missing"] == known["invalid"]
+        assert row["coverage"] == pytest.approx(known["coverage"] / (1 - known["invalid"]))
+        assert row["coverage"] + row["below"] + row["above"] == pytest.approx(1)
+    assert rows[0]["missing"] > 0.1, "no row of a class, no area"
+    assert sorted({row["rarest_share"] for row in rows}) == pytest.approx([0.1, 0.5])
+    table = Cards(as_columns(rows))
+    table.save(tmp_path / "cards.npz")
+    again = Cards.load(tmp_path / "cards.npz")
+    for name, column in again.columns.items():
+        if column.dtype.kind == "f":
+            np.testing.assert_allclose(column, table.columns[name], rtol=1e-6)
+        else:
+            assert column.tolist() == table.columns[name].tolist()
+
+
+def test_features_of_laws():
+    known = features_of_law(Cells.binary(0.1, 0.9, 0.95))
+    assert known == pytest.approx({"classes": 2, "rarest_share": 0.1, "error_share": 0.1 * 0.1 + 0.9 * 0.05})
+    known = features_of_law(GaussianClasses([0.7, 0.3], 0.95))
+    assert known == pytest.approx({"classes": 2, "rarest_share": 0.3, "error_share": 0.05})
+    known = features_of_law(GaussianClasses([0.5, 0.5, 0.5], 0.9))
+    assert known["classes"] == 3
+    assert 0.1 < known["error_share"] < 0.4
+    assert all(math.isnan(x) for x in features_of_law(Parametric("norm")).values())
+
+
+def test_features_of_data():
+    sample = Sample(y_true=Y.astype(np.int32), y_pred=A.astype(np.int32), y_score=SCORE, n_classes=2)
+    assert choice.features_of(METRICS["f1"], sample) == Features(100, 2, 30, np.sum(Y != A))
+    area = stats.mannwhitneyu(SCORE[Y == 1], SCORE[Y == 0]).statistic / (30 * 70)
+    assert choice.features_of(METRICS["roc_auc"], sample) == pytest.approx((100, 2, 30, 100 * (1 - area)))
+    assert choice.features_of(METRICS["mean"], Sample(values=SCORE)) == Features(100)
+    scores = np.eye(3)[np.arange(100) % 3] + RNG.normal(size=(100, 3))
+    several = Sample(y_true=(np.arange(100) % 3).astype(np.int32), y_score=scores, n_classes=3)
+    wrong = np.sum(scores.argmax(axis=1) != np.arange(100) % 3)
+    assert choice.features_of(METRICS["roc_auc_ovr"], several) == Features(100, 3, 33, wrong)
+
+
+def test_names_on_cards():
+    known = cards().names
+    assert name_on_cards(METRICS["brier_score_loss"].settled(2), known) == "brier_score_loss"
+    assert name_on_cards(Mean(bounds=(0, 5)), known) == "mean within bounds"
+    assert name_on_cards(Mean(), known) == "mean"
+    assert name_on_cards(METRICS["error_rate"], known) == "accuracy"
+    assert name_on_cards(METRICS["recall_macro"], known) == "balanced_accuracy"
+    assert name_on_cards(F1(average="class", class_index=1), known) is None
+
+
+def test_designs_are_alike_by_their_ratios():
+    rows = [(f"law {n}", float(n), "percentile", n / 1000, 1.0) for n in (10, 20, 50, 100, 200, 500, 900)]
+    known = made_up("f1", rows)
+    (near,) = known.near("f1", Features(100, 2, 30, 11))
+    assert near.designs == NEAREST
+    assert near.typical == pytest.approx(0.1)
+    (small,) = known.near("f1", Features(12, 2, 4, 1))
+    assert small.typical == pytest.approx(np.median([10, 20, 50, 100, 200]) / 1000)
+    assert known.near("f1", Features(900 * math.exp(FARTHEST), 2, 30, 11)) == []
+
+
+def test_designs_within_the_radius_all_count():
+    rows = [(f"law {i}", 100.0, "percentile", 0.9 + i / 1000, 1.0) for i in range(12)]
+    (near,) = made_up("f1", rows).near("f1", Features(100, 2, 30, 11))
+    assert near.designs == 12
+    assert near.worst == pytest.approx(np.quantile(0.9 + np.arange(12) / 1000, 0.1))
+
+
+# --- what auto makes of it -------------------------------------------------------------------------
+
+
+def test_the_narrowest_that_held_is_taken(monkeypatch):
+    held, wide = designs([0.95, 0.94, 0.945, 0.95, 0.96]), designs([0.97] * 5, 1.4, "proper_bayesian")
+    low = designs([0.95, 0.95, 0.94, 0.9, 0.9], 0.8, "bca")
+    row = chosen(monkeypatch, held + wide + low)
+    assert row.method == "percentile"
+    assert (row.simulated_coverage, row.simulated_worst) == pytest.approx((0.95, 0.942))
+    assert row.warnings == ()
+    assert "covered 95.0% (worst tenth 94.2%) in 5 simulated designs like this (n about 100" in row.reason
+    assert "30 in the rarest class, errors in 12 rows)" in row.reason
+
+
+def test_what_is_as_narrow_is_taken_in_the_order_tried(monkeypatch):
+    rows = designs([0.95] * 5, 1.0) + designs([0.95] * 5, 1.02, "proper_bayesian")
+    assert chosen(monkeypatch, rows).method == "proper_bayesian"
+    rows = designs([0.95] * 5, 1.0) + designs([0.95] * 5, 1.05, "proper_bayesian")
+    assert chosen(monkeypatch, rows).method == "percentile"
+
+
+def test_where_none_held_the_nearest_is_taken_and_said(monkeypatch):
+    rows = designs([0.80] * 5) + designs([0.9] * 5, 2.0, "bca")
+    rows += [(law, 40 * n, "bca", 0.95, width) for law, n, method, _, width in rows if method == "bca"]
+    with pytest.warns(jaxci.JaxciWarning, match="no method is known to hold its level"):
+        row = chosen(monkeypatch, rows)
+    assert row.method == "bca"
+    assert "90.0% (worst tenth 90.0%); 10 times as many rows would do" in row.warnings[0]
+    assert row.reason.endswith("percentile 80%")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"groups": np.arange(100) // 4}, {"sample_weight": np.linspace(1, 2, 100)}, {"strata": Y}],
+    ids=["groups", "weights", "strata"],
+)
+def test_rules_decide_what_no_card_tells(monkeypatch, given):
+    rows = designs([0.95] * 5, 1.0, "bca")
+    row = chosen(monkeypatch, rows, **given)
+    assert row.method != "bca"
+    assert math.isnan(row.simulated_coverage)
+
+
+def test_a_metric_without_a_card_is_left_to_the_rules(monkeypatch):
+    monkeypatch.setattr(choice, "cards", lambda: made_up("f1_macro", designs([0.95] * 5, 1.0, "bca")))
+    row = jaxci.interval("balanced_accuracy", Y, A, n_resamples=199, rng=0)
+    assert row.method == "proper_bayesian"
+    assert math.isnan(row.simulated_coverage)
+
+
+def test_too_few_resamples_leave_formulas(monkeypatch):
+    monkeypatch.setattr(
+        choice, "cards", lambda: made_up("f1", designs([0.95] * 5, 0.5) + designs([0.95] * 5, 2.0, "wilson"))
+    )
+    assert jaxci.interval("f1", Y, A, n_resamples=199, rng=0).method == "percentile"
+    assert jaxci.interval("f1", Y, A, confidence_level=0.9999, n_resamples=199, rng=0).method == "wilson"
+
+
+def test_a_table_shows_the_figures_in_a_column():
+    table = jaxci.evaluate(Y, A, metrics=["accuracy", "f1_macro"], n_resamples=999, rng=0)
+    text = str(table)
+    assert "in simulations" in text
+    for row in table:
+        assert f"{100 * row.simulated_coverage:.1f}% (worst {100 * row.simulated_worst:.1f}%)" in text
+        assert row.to_dict()["simulated_worst"] == row.simulated_worst
+
+
+# --- the card of a metric --------------------------------------------------------------------------
+
+
+def test_a_card_tells_median_and_worst_of_every_method():
+    found = card("f1")
+    assert isinstance(found, Card)
+    table = found.columns
+    for row in found.at(100).records():
+        mine = (table["n"] == 100) & (table["method"] == row["method"]) & np.isfinite(table["coverage"])
+        assert row["median"] == pytest.approx(np.median(table["coverage"][mine]))
+        assert row["worst"] == table["coverage"][mine].min()
+        worst = table["distribution"][mine][np.argmin(table["coverage"][mine])]
+        assert row["worst_distribution"] == worst
+    worsts = [row["worst"] for row in found.at(100).records()]
+    assert worsts == sorted(worsts, reverse=True)
+    assert {row["n"] for row in found.at(64).records()} == {50}
+    assert "Coverage of 95% intervals for f1" in str(found)
+    assert found.to_frame().shape[0] == len(found.records())
+
+
+def test_a_card_is_drawn():
+    figure = card("roc_auc").plot()
+    figure.draw_without_rendering()
+    assert figure.axes[0].lines
+
+
+def test_unknown_cards_are_refused():
+    with pytest.raises(ValueError, match="metric must be one of"):
+        card("f2")
+    with pytest.raises(ValueError, match="n must be"):
+        card("f1").at(0)
