@@ -138,7 +138,8 @@ def from_callable(function: Callable[..., Any], columns: tuple[np.ndarray, ...],
     """
     shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in columns]
     try:
-        traced = jax.eval_shape(function, *shapes)
+        # A plain function each time: jax 0.10 crashes the process where it meets one of NumPy's for the second time.
+        traced = jax.eval_shape(lambda *sample: function(*sample), *shapes)
     except Exception:
         return HostFunction(function)
     shape = getattr(traced, "shape", None)

@@ -1,5 +1,7 @@
 """A user's weighted function is a metric like any other: intervals, comparisons, checks and study cells."""
 
+import warnings
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -56,6 +58,19 @@ MEAN, SQUARED, THIRD = WeightedFunction(mean), WeightedFunction(squared), Weight
 
 def ends(result):
     return [result.estimate, *result.confidence_interval, result.standard_error]
+
+
+@pytest.mark.parametrize("function", [np.median, np.ptp, np.mean, np.std])
+def test_functions_of_numpy_serve_more_than_once(function):
+    """Numpy's own functions are no Python functions; the second use of one once ended the process."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", jaxci.JaxciWarning)
+        first, second = (
+            jaxci.interval(function, np.arange(20.0) ** 2, method="percentile", n_resamples=99, rng=0)
+            for _ in range(2)
+        )
+    assert first.confidence_interval == second.confidence_interval
+    assert first.estimate == pytest.approx(function(np.arange(20.0) ** 2), rel=1e-12)
 
 
 LAYOUTS = {"plain": {}, "groups": {"groups": np.arange(N) % 13}, "weights": {"sample_weight": 1.0 + np.arange(N) % 3}}
