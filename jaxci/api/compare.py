@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from jaxci.api.readers.arrays import as_floats, check_lengths
-from jaxci.api.readers.layout import make_layout
+from jaxci.api.readers.layout import arranged
 from jaxci.api.readers.samples import Labelled, check_n, columns_sample, regression_sample
 from jaxci.checks import check_margin
 from jaxci.inference.engine import comparison
@@ -92,6 +92,7 @@ def compare(
     groups: Any = None,
     strata: Any = None,
     sample_weight: Any = None,
+    weight_type: str = "importance",
     labels: Sequence[Any] | None = None,
     pos_label: Any = 1,
     rng: Any = None,
@@ -115,7 +116,7 @@ def compare(
     method : str or Method
         "auto", "tango" or "newcombe" (accuracy and other shares of all rows), "delong" (ROC AUC), "t" or "z"
         (means), "exact" (means), "delta", "abc", or a bootstrap method.
-    confidence_level, alternative, n_resamples, groups, strata, sample_weight, labels, pos_label, rng
+    confidence_level, alternative, n_resamples, groups, strata, sample_weight, weight_type, labels, pos_label, rng
         As in :func:`jaxci.evaluate`. Every resample takes the same rows for both models.
     margin : float, optional
         Non-inferiority margin, positive, in units of the metric.
@@ -157,7 +158,7 @@ def compare(
     chosen = method if isinstance(method, str) and method == "auto" else difference_by_name(method, options)
     sample, base, remarks = _paired_sample(base, name, y_true, prediction_a, prediction_b, labels, pos_label)
     check_n(sample)
-    layout = make_layout(sample.n, groups, strata, sample_weight)
+    sample, layout = arranged(sample, groups, strata, sample_weight, weight_type)
     request = Request(name, paired_difference(base), chosen, options if chosen == "auto" else {})
     found = comparison(request, sample, layout, settings, randomness(rng))
     result = found.difference

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from jaxci.api.readers.labels import is_classification
-from jaxci.api.readers.layout import make_layout
+from jaxci.api.readers.layout import arranged
 from jaxci.api.readers.metrics import chosen_metrics, is_regression, named_metrics
 from jaxci.api.readers.samples import Labelled, check_n, regression_sample
 from jaxci.checks import check_options
@@ -37,6 +37,7 @@ def evaluate(
     zero_division: float = 0,
     absent_class: str = "sklearn",
     sample_weight: Any = None,
+    weight_type: str = "importance",
     rng: Any = None,
     memory_limit: int | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -77,7 +78,11 @@ def evaluate(
     absent_class : {"sklearn", "zero", "skip"}
         What a class counts that is absent from a resample.
     sample_weight : (n,) array_like, optional
-        Case weights; weights that are not whole numbers are rescaled to sum to n.
+        Case weights; rows of weight 0 leave. Importance weights that are not whole numbers are rescaled to sum to n.
+    weight_type : {"importance", "frequency"}
+        "importance": a row of weight w is one observation that counts w times as much (as to match a population), and
+        the interval allows for it: its precision is that of ``sum(w)**2 / sum(w**2)`` rows. "frequency": w counts how
+        many times a row was seen, and every result is that of the repeated rows.
     rng : int, numpy.random.Generator, JAX key or None
         Source of randomness; recorded in the result.
     memory_limit : int, optional
@@ -139,7 +144,7 @@ def evaluate(
         sample = labelled.sample("y_pred", "y_score")
     check_n(sample)
     chosen = chosen_metrics(named, sample, labelled)
-    layout = make_layout(sample.n, groups, strata, sample_weight)
+    sample, layout = arranged(sample, groups, strata, sample_weight, weight_type)
     settings.check_layout(layout)
     read = () if labelled is None else labelled.remarks_for(statistic for _, statistic in chosen)
     remarks = (*read, *layout_remarks(layout))

@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 
-from jaxci.api.readers.layout import make_layout, one_length
+from jaxci.api.readers.layout import arranged, one_length
 from jaxci.api.readers.samples import check_n, columns_sample, is_function, positional, sample_for
 from jaxci.inference.engine import intervals
 from jaxci.inference.randomness import randomness
@@ -32,6 +32,7 @@ def interval(
     groups: Any = None,
     strata: Any = None,
     sample_weight: Any = None,
+    weight_type: str = "importance",
     labels: Sequence[Any] | None = None,
     pos_label: Any = 1,
     rng: Any = None,
@@ -53,7 +54,7 @@ def interval(
         What the statistic reads: ``values``; or ``y_true, y_pred``; or ``y_true, y_score``.
     method : str or Method
         An interval method (:func:`jaxci.list_methods` lists those that serve), or "auto".
-    confidence_level, alternative, n_resamples, groups, strata, sample_weight, labels, pos_label, rng
+    confidence_level, alternative, n_resamples, groups, strata, sample_weight, weight_type, labels, pos_label, rng
         As in :func:`jaxci.evaluate`.
     resampling : {"bootstrap", "balanced", "bayesian"}
         How resamples are drawn.
@@ -103,10 +104,10 @@ def interval(
         resolved, options = configured(statistic_by_name(statistic), options)
         sample, resolved, remarks = sample_for(resolved, name, data, labels=labels, pos_label=pos_label)
     check_n(sample)
-    layout = make_layout(sample.n, groups, strata, sample_weight)
+    sample, layout = arranged(sample, groups, strata, sample_weight, weight_type)
     settings.check_layout(layout)
     if is_function(statistic):
-        _check_gathering(settings, sample_weight)
+        _check_gathering(settings, weighted=layout.row_weights is not None)
         with jax.enable_x64(True):
             resolved = from_callable(statistic, sample.columns, one_length=one_length(layout))
     request = Request(name, resolved, method, options)
@@ -116,9 +117,9 @@ def interval(
     return result
 
 
-def _check_gathering(settings: Settings, sample_weight: Any) -> None:
+def _check_gathering(settings: Settings, *, weighted: bool) -> None:
     """Refuse what a function of a sample cannot take: it is resampled by counts that sum to n."""
-    if sample_weight is not None:
+    if weighted:
         raise ValueError(
             "sample_weight needs a statistic that takes weights: pass jaxci.statistics.WeightedFunction(f)"
         )

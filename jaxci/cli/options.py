@@ -22,6 +22,10 @@ Groups = Annotated[
 ]
 Strata = Annotated[str | None, typer.Option(metavar="COL", help="Column that names the stratum of a row.")]
 Weights = Annotated[str | None, typer.Option(metavar="COL", help="Column of case weights.")]
+WeightType = Annotated[
+    str,
+    typer.Option(metavar="TYPE", help="importance, or frequency: how many times a row was seen."),
+]
 PosLabel = Annotated[str | None, typer.Option(metavar="LABEL", help="The positive one of two labels.")]
 Labels = Annotated[
     str | None,

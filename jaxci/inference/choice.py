@@ -292,8 +292,9 @@ def _choose_dependent(statistic: Statistic, layout: Layout, n_resamples: int) ->
     if layout.units is not None:
         parts.append("cluster")
     kind = " ".join(parts) or "weighted"
+    weighted = f"rows weighted by importance, {layout.effective_size:.3g} of {layout.n} in effect"
     if statistic.smooth and layout.n_units * float(n_resamples) > MOST_DRAWS:
         return _delta(statistic, layout.n_units)
     if statistic.has_extremes and layout.strata is None:
-        return _proper("clustered rows" if layout.units is not None else "weighted rows", layout)
+        return _proper("clustered rows" if layout.units is not None else weighted, layout)
     return Choice(Percentile(), f"rows are not i.i.d.: the {kind} bootstrap with percentile endpoints")

@@ -37,7 +37,7 @@ def layout_remarks(layout: Layout) -> list[str]:
     if layout.row_weights is not None:
         weights = layout.row_weights / layout.row_weights.max()
         share = weights / weights.sum()
-        effective = 1 / np.sum(share**2)
+        effective = layout.effective_size
         if effective < FEW_WEIGHTED <= layout.n or (share.max() >= HEAVY and layout.n > 1 / HEAVY):
             remarks.append(
                 f"sample_weight leaves an effective size of {effective:.3g} of {layout.n} rows; row {share.argmax()} "

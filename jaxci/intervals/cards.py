@@ -198,7 +198,8 @@ def name_on_cards(statistic: Statistic, known: Collection[str]) -> str | None:
         return BOUNDED_MEAN if BOUNDED_MEAN in known else None
     mine = repr(settings(statistic))
     for name, metric in METRICS.items():
-        if type(metric) is type(statistic) and SAME.get(name, name) in known:
-            if any(repr(settings(form)) == mine for form in (metric, metric.settled(2), metric.settled(3))):
-                return SAME.get(name, name)
+        if type(metric) is not type(statistic) or SAME.get(name, name) not in known:
+            continue
+        if any(repr(settings(form)) == mine for form in (metric, metric.settled(2), metric.settled(3))):
+            return SAME.get(name, name)
     return None

@@ -48,6 +48,14 @@ class Layout:
         """Whether every row is a unit of weight 1."""
         return self.units is None and self.row_weights is None
 
+    @property
+    def effective_size(self) -> float:
+        """Return ``sum(w)^2 / sum(w^2)`` of the case weights, the rows of equal weight that tell as much; n without."""
+        if self.row_weights is None:
+            return float(self.n)
+        scaled = self.row_weights / self.row_weights.max()
+        return float(scaled.sum() ** 2 / (scaled**2).sum())
+
     def take(self, rows: np.ndarray) -> Layout:
         """Return the layout of permuted rows; units keep their numbers."""
         units = rows.astype(np.int32) if self.units is None else self.units[rows]

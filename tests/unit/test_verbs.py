@@ -1186,3 +1186,68 @@ def test_a_weighted_median_halves_a_tie_at_half_of_the_weight(n):
     weights = np.concatenate([weights, weights[::-1]])  # each half has half of the weight
     result = interval("median", np.arange(2.0 * n), sample_weight=weights, n_resamples=99, rng=0)
     assert result.estimate == n - 0.5
+
+
+# --- what weights mean -----------------------------------------------------------------------------
+
+TIMES = np.arange(N) % 4
+AGAIN = np.repeat(np.arange(N), TIMES)
+
+
+@pytest.mark.parametrize(
+    ("statistic", "data"),
+    [
+        ("accuracy", (Y, A)),
+        ("f1_macro", (Y3, A3)),
+        ("roc_auc", (Y, SCORE_A)),
+        ("average_precision_macro", (Y3, SCORE3)),
+        ("mean", (X,)),
+        ("median", (X,)),
+        ("mean_squared_error", (TARGET, CLOSE)),
+        (np.ptp, (X,)),
+    ],
+)
+def test_frequencies_are_repeated_rows(statistic, data):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", JaxciWarning)
+        counted = interval(statistic, *data, sample_weight=TIMES, weight_type="frequency")
+        repeated = interval(statistic, *(x[AGAIN] for x in data))
+    assert counted.n == len(AGAIN)
+    assert counted.estimate == repeated.estimate
+    assert counted.confidence_interval == repeated.confidence_interval
+    assert counted.method == repeated.method
+
+
+def test_frequencies_go_with_clusters_comparisons_and_tables():
+    given = {"n_resamples": 199, "rng": 0}
+    table = jaxci.evaluate(Y, A, groups=GROUPS, sample_weight=TIMES, weight_type="frequency", **given)
+    again = jaxci.evaluate(Y[AGAIN], A[AGAIN], groups=GROUPS[AGAIN], **given)
+    assert [row.confidence_interval for row in table] == [row.confidence_interval for row in again]
+    difference = jaxci.compare("accuracy", Y, A, 1 - A, sample_weight=TIMES, weight_type="frequency")
+    assert (
+        difference.confidence_interval
+        == jaxci.compare("accuracy", Y[AGAIN], A[AGAIN], 1 - A[AGAIN]).confidence_interval
+    )
+
+
+def test_rows_of_weight_zero_leave():
+    weights = np.where(np.arange(N) % 5 == 0, 0.0, WEIGHTS)
+    kept = weights > 0
+    row, less = interval("mean", X, sample_weight=weights), interval("mean", X[kept], sample_weight=weights[kept])
+    assert row.n == less.n == kept.sum()
+    assert row.confidence_interval == less.confidence_interval
+    assert "in effect" in row.reason
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"sample_weight": WEIGHTS + 0.5, "weight_type": "frequency"}, "sample_weight must be whole numbers"),
+        ({"weight_type": "frequency"}, "needs sample_weight"),
+        ({"sample_weight": WEIGHTS, "weight_type": "analytic"}, "weight_type must be one of importance, frequency"),
+        ({"sample_weight": np.eye(1, N)[0]}, "at least 2 observations"),
+    ],
+)
+def test_weights_that_mean_nothing_are_refused(given, words):
+    with pytest.raises(ValueError, match=words):
+        interval("mean", X, **given)

@@ -8,24 +8,68 @@ import numpy as np
 
 from jaxci.api.readers.arrays import as_floats, check_lengths
 from jaxci.api.readers.labels import label_values
-from jaxci.checks import shown
+from jaxci.api.readers.samples import check_n
+from jaxci.checks import check_choice, shown
+from jaxci.statistics.base import Sample
 from jaxci.statistics.layout import Layout
 
+WEIGHT_TYPES = ("importance", "frequency")
 
-def make_layout(n: int, groups: Any, strata: Any, sample_weight: Any) -> Layout:
-    """Build the layout of rows from clusters, strata and case weights."""
-    units = stratum = weights = None
-    if groups is not None:
-        column = label_values("groups", groups)
-        check_lengths({"the data": n, "groups": len(column)})
-        found, units = np.unique(column, return_inverse=True)
+
+def arranged(sample: Sample, groups: Any, strata: Any, sample_weight: Any, weight_type: Any) -> tuple[Sample, Layout]:
+    """Return the rows that count and their layout, from clusters, strata and case weights.
+
+    Rows of weight 0 leave; with ``weight_type`` "frequency" a row of weight w is w rows.
+    """
+    check_choice("weight_type", weight_type, WEIGHT_TYPES)
+    columns = {
+        name: label_values(name, given) for name, given in (("groups", groups), ("strata", strata)) if given is not None
+    }
+    check_lengths({"the data": sample.n, **{name: len(column) for name, column in columns.items()}})
+    if sample_weight is None:
+        if weight_type == "frequency":
+            raise ValueError("weight_type='frequency' needs sample_weight, the number of times that each row was seen")
+        return sample, _layout(sample.n, columns, None)
+    weights = _weights(sample.n, sample_weight)
+    counts = weights if weight_type == "frequency" else weights > 0
+    if np.any(counts != np.round(counts)):
+        first = int(np.argmax(counts != np.round(counts)))
+        raise ValueError(
+            f"sample_weight must be whole numbers with weight_type='frequency'; got {weights[first]:g} in row {first}"
+        )
+    if np.any(counts != 1):
+        rows = np.repeat(np.arange(sample.n), counts.astype(np.int64))
+        sample, weights = sample.take(rows), weights[rows]
+        columns = {name: column[rows] for name, column in columns.items()}
+        check_n(sample)
+    if weight_type == "frequency":
+        return sample, _layout(sample.n, columns, None)
+    if np.any(weights != np.round(weights)):
+        weights = weights * (sample.n / weights.sum())
+    return sample, _layout(sample.n, columns, weights)
+
+
+def _weights(n: int, sample_weight: Any) -> np.ndarray:
+    weights = as_floats("sample_weight", sample_weight)
+    check_lengths({"the data": n, "sample_weight": len(weights)})
+    if (weights < 0).any():
+        first = int(np.argmax(weights < 0))
+        raise ValueError(f"sample_weight must not be negative; got {weights[first]:g} in row {first}")
+    if not weights.sum() > 0:
+        raise ValueError("sample_weight must have a positive sum; all weights are 0")
+    return weights
+
+
+def _layout(n: int, columns: dict[str, Any], weights: np.ndarray | None) -> Layout:
+    """Build the layout of rows from the columns of clusters and strata."""
+    units = stratum = None
+    if "groups" in columns:
+        found, units = np.unique(columns["groups"], return_inverse=True)
         units = units.astype(np.int32)
         if len(found) < 2:
             raise ValueError(f"groups must name at least 2 clusters; all {n} rows belong to {shown(found[0])}")
-    if strata is not None:
-        column = label_values("strata", strata)
-        check_lengths({"the data": n, "strata": len(column)})
-        stratum = np.unique(column, return_inverse=True)[1].astype(np.int32)
+    if "strata" in columns:
+        stratum = np.unique(columns["strata"], return_inverse=True)[1].astype(np.int32)
         if units is not None:
             whole = np.zeros(int(units.max()) + 1, np.int32)
             whole[units] = stratum
@@ -37,16 +81,6 @@ def make_layout(n: int, groups: Any, strata: Any, sample_weight: Any) -> Layout:
                     f"{first} has rows in more than one"
                 )
             stratum = whole
-    if sample_weight is not None:
-        weights = as_floats("sample_weight", sample_weight)
-        check_lengths({"the data": n, "sample_weight": len(weights)})
-        if (weights < 0).any():
-            first = int(np.argmax(weights < 0))
-            raise ValueError(f"sample_weight must not be negative; got {weights[first]:g} in row {first}")
-        if not weights.sum() > 0:
-            raise ValueError("sample_weight must have a positive sum; all weights are 0")
-        if np.any(weights != np.round(weights)):
-            weights = weights * (n / weights.sum())
     return Layout(n, units, stratum, weights)
 
 
