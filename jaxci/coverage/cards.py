@@ -13,11 +13,13 @@ from jaxci.checks import check_choice, check_count
 from jaxci.coverage.analysis import groups
 from jaxci.coverage.results import StudyResults, cell
 from jaxci.distributions import Cells, Distribution, GaussianClasses
-from jaxci.intervals.cards import CARD_LEVEL, SAME, cards
+from jaxci.intervals.cards import CARD_LEVEL, SAME, Features, cards, shape_of
 from jaxci.printing import Printable
 
 SCORED = 200_000
 """Draws that the error rate of scores of several classes comes from."""
+SHAPED = 400
+"""Samples that the median skewness and kurtosis of a law come from."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -123,34 +125,35 @@ def card(metric: str) -> Card:
     return Card(metric, {**found, "level": np.full(len(found["n"]), CARD_LEVEL), "n": found["n"].astype(int)})
 
 
-def features_of(distribution: Distribution) -> dict[str, float]:
-    """Return K, the share of the rarest class and the share of errors of a law; NaN where there are no classes."""
+def features_of(distribution: Distribution, n: int) -> Features:
+    """Return the features of samples of ``n`` from a law."""
     if isinstance(distribution, Cells):
         table = np.asarray(distribution.table)
-        return _features(len(table), table.sum(axis=1).min(), 1 - np.trace(table))
+        return Features(n, len(table), n * table.sum(axis=1).min(), n * (1 - np.trace(table)))
     if isinstance(distribution, GaussianClasses):
-        rarest = float(np.min(distribution.shares))
+        rarest = n * float(np.min(distribution.shares))
         if distribution.n_classes == 2:
-            return _features(2, rarest, 1 - distribution.auc)
+            return Features(n, 2, rarest, n * (1 - distribution.auc))
         drawn = distribution.sample(jax.random.key(0), SCORED)
         wrong = np.mean(np.asarray(drawn["y_true"]) != np.asarray(drawn["y_score"]).argmax(axis=1))
-        return _features(distribution.n_classes, rarest, wrong)
-    return _features(math.nan, math.nan, math.nan)
-
-
-def _features(classes: float, rarest: float, errors: float) -> dict[str, float]:
-    return {"classes": float(classes), "rarest_share": float(rarest), "error_share": float(errors)}
+        return Features(n, distribution.n_classes, rarest, n * wrong)
+    keys = jax.random.split(jax.random.key(0), SHAPED)
+    drawn = jax.vmap(lambda key: distribution.sample(key, n))(keys)
+    values = drawn["values"] if distribution.kind == "values" else drawn["y_true"] - drawn["y_pred"]
+    skewness, kurtosis = shape_of(np.asarray(values, float))
+    return Features(n, skewness=float(np.median(skewness)), kurtosis=float(np.median(kurtosis)))
 
 
 def rows_of(results: StudyResults) -> list[dict[str, Any]]:
     """Return the rows of cards that a study has found: shares of the intervals that exist."""
-    features = {name: features_of(law) for name, law in results.study.distributions.items()}
-    rows = []
+    rows, features = [], {}
     for row in results.records():
-        exist = 1 - row["invalid"]
+        exist, design = 1 - row["invalid"], (row["distribution"], row["n"])
+        if design not in features:
+            features[design] = features_of(results.study.distributions[row["distribution"]], row["n"])
         shares = {name: row[name] / exist if exist > 0 else math.nan for name in ("coverage", "below", "above")}
-        kept = {name: row[name] for name in ("distribution", "statistic", "method", "n", "relative_width")}
+        kept = {name: row[name] for name in ("distribution", "statistic", "method", "relative_width")}
         error = row["coverage_error"] / exist if exist > 0 else math.nan
         own = {"study": results.study.name, "missing": row["invalid"], "coverage_error": error}
-        rows.append({**own, **kept, **shares, **features[row["distribution"]]})
+        rows.append({**own, **kept, **shares, **features[design]._asdict()})
     return rows

@@ -233,7 +233,7 @@ def _evidence(
         parts["auc"] = AucEvidence(*jax.vmap(placement_variances)(_prepared(programs, number)))
     if "gaps" in want.needs:
         assert is_debiased_calibration(statistic)
-        parts["gaps"] = jax.vmap(lambda program: _gaps(statistic, program, number), out_axes=-1)(programs)
+        parts["gaps"] = jax.vmap(lambda program: _gaps(statistic, program, number))(programs)
     if "curvature" in want.needs:
         parts["curvature"] = curvatures(programs, number)
     if ranks is not None:

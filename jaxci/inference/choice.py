@@ -21,7 +21,7 @@ from jaxci.intervals.base import Method, Tails
 from jaxci.intervals.bayesian import ProperBayesian
 from jaxci.intervals.bootstrap import Basic, BCa, Percentile, smallest_bank
 from jaxci.intervals.calibration import SquaredGaps
-from jaxci.intervals.cards import CARD_LEVEL, Features, Standing, cards, name_on_cards
+from jaxci.intervals.cards import CARD_LEVEL, Features, Standing, cards, name_on_cards, shape_of
 from jaxci.intervals.exact import Exact
 from jaxci.intervals.mover import SquareAndAdd
 from jaxci.intervals.parametric import Delta, T
@@ -58,30 +58,30 @@ The second is for the average precision of two classes.
 LARGEST = 20_000
 """Above so many rows the rules decide: no design of the cards is as large."""
 
+SHARES: tuple[Method, ...] = (Wilson(), MidP(), ClopperPearson())
+"""Methods that ``auto`` may take for a proportion, in order of preference."""
+
 TRIED: tuple[Method, ...] = (
-    Wilson(),
-    MidP(),
-    ClopperPearson(),
-    SquareAndAdd(),
     NewcombeAuc(),
     DeLongLogit(),
     Bonett(),
     SquaredGaps(),
     OrderStatistic(),
-    T(),
-    Exact(endpoints="bca"),
     ProperBayesian(),
+    Exact(endpoints="bca"),
+    T(),
+    SquareAndAdd(),
     Percentile(),
     BCa(),
     Delta(scale="logit"),
 )
-"""Methods that ``auto`` may take by the cards: all keep to the range of the statistic, but Student's for means."""
+"""Methods that ``auto`` may take for other statistics: all but Student's keep to the range of the statistic."""
 
 TYPICAL_LOSS, WORST_LOSS = 0.01, 0.03
 """How far the median and the worst tenth of coverages on the cards may fall below their level."""
 
-ALIKE = 1.03
-"""Methods less than that times wider than the narrowest are as good: the first of those tried is taken."""
+ALIKE = 1.05
+"""Methods less than that times wider than the narrowest are as good: the first of those is taken."""
 
 MORE = (2, 3, 5, 10, 20, 50)
 """Multiples of the data tried where no method holds, to say how many would do."""
@@ -113,11 +113,13 @@ def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails,
 
 def features_of(statistic: Statistic, sample: Sample) -> Features:
     """Return the features of data by which cards are read."""
-    if sample.n_classes == 0 or statistic.task not in ("binary", "multiclass"):
-        return Features(sample.n)
+    if statistic.task in ("values", "regression"):
+        values = sample.values if statistic.task == "values" else sample.y_true - sample.y_pred
+        skewness, kurtosis = shape_of(values[: sample.n])
+        return Features(sample.n, skewness=float(skewness), kurtosis=float(kurtosis))
     sizes = sample.class_sizes
     errors = sample.wrong if "y_pred" in statistic.inputs else sample.misranked
-    return Features(sample.n, sample.n_classes, float(sizes[sizes > 0].min()), errors)
+    return Features(sample.n, max(2, int(np.count_nonzero(sizes))), float(sizes[sizes > 0].min()), errors)
 
 
 def _held(standing: Standing) -> bool:
@@ -133,7 +135,8 @@ def _shortfall(standing: Standing) -> float:
 def _bearable(statistic: Statistic, n: int, n_resamples: int, tails: Tails) -> Iterator[Method]:
     """Yield the methods tried that serve the statistic, at a cost of at most :data:`MOST_DRAWS`."""
     drawn = n_resamples >= smallest_bank(tails) and n * float(n_resamples) <= MOST_DRAWS
-    for method in (Basic(),) if isinstance(statistic, CalibrationError) else TRIED:
+    share = isinstance(statistic, TableStatistic) and statistic.is_proportion
+    for method in SHARES if share else (Basic(),) if isinstance(statistic, CalibrationError) else TRIED:
         if method.refusal(statistic) is None and (drawn or not {"replicates", "posterior"} & method.needs):
             yield method
 
@@ -179,9 +182,9 @@ def _figures(standing: Standing) -> str:
 
 def _described(features: Features) -> str:
     text = f"n about {features.n:.0f}"
-    if features.classes:
-        text += f", {features.rarest:.0f} in the rarest class, errors in {features.errors:.0f} rows"
-    return text
+    if features.classes > 0:
+        return f"{text}, {features.rarest:.0f} in the rarest class, errors in {features.errors:.0f} rows"
+    return f"{text}, skewness about {features.skewness:.1f}, kurtosis about {features.kurtosis:.1f}"
 
 
 def _refused(best: Standing, features: Features, standings: Callable[[Features], list[Standing]]) -> str:
@@ -189,7 +192,8 @@ def _refused(best: Standing, features: Features, standings: Callable[[Features],
     text = f"no method is known to hold its level in data like these ({_described(features)}): {best.method}'s "
     text += _figures(best)
     for times in MORE:
-        more = Features(times * features.n, features.classes, times * features.rarest, times * features.errors)
+        rarest, errors = times * features.rarest, times * features.errors
+        more = features._replace(n=times * features.n, rarest=rarest, errors=errors)
         if any(map(_held, standings(more))):
             return f"{text}; {times} times as many rows would do"
     return text

@@ -124,7 +124,7 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
     if "gaps" in needs:
         assert is_debiased_calibration(statistic)
         sums = np.asarray(entry.prepared.design)[: layout.n].sum(axis=0)
-        parts["gaps"] = statistic.gaps(np.concatenate([[layout.n], sums])[:, None])
+        parts["gaps"] = statistic.gaps(np.concatenate([[layout.n], sums])[None])
     if "curvature" in needs:
         ((program, _),) = programs([entry], layout)
         parts["curvature"] = curvature(program, 0)

@@ -7,11 +7,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from jaxci.intervals.auc import NewcombeAuc
 from jaxci.intervals.base import Method
 from jaxci.printing import JaxciWarning
 from jaxci.special import deviation
 from jaxci.statistics.base import Sample, Statistic, has_fixed_trials
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.ranking import ScoreRanking
 from jaxci.statistics.summary import MeanStatistic, is_mean
 
 FEW_CLUSTERS = 10
@@ -60,10 +62,10 @@ def size_remarks(
     Where the method was ``judged`` by the cards these tell of sizes.
     """
     remarks = []
-    if method.prior is not None and not isinstance(statistic, MeanStatistic):
-        if sample.y_score is not None and statistic.inputs == ("y_true", "y_score") and np.ptp(sample.y_score) == 0:
-            remarks.append("all scores are equal: they tell nothing of the classes")
-    elif judged:
+    silent = method.prior is not None or isinstance(method, NewcombeAuc)  # the others say so themselves
+    if silent and isinstance(statistic, ScoreRanking) and np.ptp(sample.y_score) == 0:
+        remarks.append("all scores are equal: they tell nothing of the classes")
+    if judged or (method.prior is not None and not isinstance(statistic, MeanStatistic)):
         pass
     elif statistic.least_n is not None:
         least, what = statistic.least_n
@@ -81,11 +83,16 @@ def size_remarks(
     if sample.n_classes >= 2 and sample.y_true is not None and statistic.task in ("binary", "multiclass"):
         counts = np.bincount(sample.y_true, minlength=sample.n_classes)
         rare = counts[counts > 0].min(initial=n)
-        if method.prior is not None and (counts == 0).any() and len(counts) > 2 and not has_fixed_trials(statistic):
+        if (
+            (judged or method.prior is not None)
+            and (counts == 0).any()
+            and len(counts) > 2
+            and not has_fixed_trials(statistic)
+        ):
             remarks.append(
                 f"{int(np.sum(counts == 0))} of {len(counts)} classes have no row in y_true: what they would score is "
                 "unknown, and the interval does not allow for it"
             )
-        if not judged and 0 < rare < 10 and n >= 20 and not has_fixed_trials(statistic):
+        if 0 < rare < 10 and n >= 20 and not has_fixed_trials(statistic):
             remarks.append(f"a class has only {int(rare)} cases: intervals that depend on it are rough")
     return remarks

@@ -137,7 +137,7 @@ class Evidence:
     posterior : BootstrapDistribution
         Distribution of the statistic under random weights of the units and of pseudo-units that were not seen.
     gaps : Gaps
-        Bins of a calibration curve along the first axis (see :class:`~jaxci.statistics.probability.Gaps`).
+        Bins of a calibration curve along the last axis (see :class:`~jaxci.statistics.probability.Gaps`).
     uniform : (...) array
         A draw from (0, 1) for a method that is randomized or draws for itself.
     """

@@ -34,17 +34,19 @@ SAME = {
 """Metrics whose values, and intervals, are those of another, or one less them."""
 CARD_LEVEL = 0.95
 """Nominal level on the cards."""
-NEAREST, RADIUS = 5, 0.75
-"""Designs like given data: those within the radius, a factor of two in one feature, or else the nearest five."""
-FARTHEST = 2.5
-"""Data farther than that from every design have no card."""
+NEAREST, RADIUS = 5, 0.5
+"""Designs like given data: those within the radius, a factor of 1.6 in every feature, or else the nearest five."""
+FARTHEST, SMALLER, LARGER = 1.5, 2, 4
+"""Data farther than that from every design, or so many times smaller or larger than all, have no card."""
 
 WORDS = ("study", "distribution", "statistic", "method")
 NUMBERS = (
     "n",
     "classes",
-    "rarest_share",
-    "error_share",
+    "rarest",
+    "errors",
+    "skewness",
+    "kurtosis",
     "coverage",
     "coverage_error",
     "below",
@@ -55,24 +57,41 @@ NUMBERS = (
 
 
 class Features(NamedTuple):
-    """What makes data like a design: sizes, compared by the ratios of them plus one.
+    """What makes data like a design: numbers compared by the ratios of them plus one; NaN where there is none.
 
     Attributes
     ----------
     n : float
         Rows.
     classes : float
-        K, 0 where there are none.
+        K.
     rarest : float
-        Rows of the rarest class that has any.
+        Rows of the rarest class that has any; of a law its share times n.
     errors : float
-        Rows predicted wrong; for scores of two classes n times one less the area under the ROC curve.
+        Rows predicted wrong; for scores of two classes n times one less the area under the ROC curve. Of a law the
+        share of errors, or the area, that it has.
+    skewness, kurtosis : float
+        ``|m3| / m2^1.5`` and ``m4 / m2^2`` of values, or of the errors of a regression, with their central moments
+        ``m_k``. Of a law the medians over samples of n.
     """
 
     n: float
-    classes: float = 0.0
-    rarest: float = 0.0
-    errors: float = 0.0
+    classes: float = math.nan
+    rarest: float = math.nan
+    errors: float = math.nan
+    skewness: float = math.nan
+    kurtosis: float = math.nan
+
+
+def shape_of(values: np.ndarray) -> tuple[Any, Any]:
+    """Return skewness and kurtosis (...) of values (..., n); 0 and 1 where they do not vary."""
+    apart = values - values.mean(axis=-1, keepdims=True)
+    widest = np.abs(apart).max(axis=-1, keepdims=True)
+    apart = apart / np.where(widest > 0, widest, 1.0)
+    second, third, fourth = ((apart**power).mean(axis=-1) for power in (2, 3, 4))
+    varies = second > 0
+    square = np.where(varies, second, 1.0)
+    return np.abs(third) / square**1.5, np.where(varies, fourth / square**2, 1.0)
 
 
 class Standing(NamedTuple):
@@ -97,7 +116,7 @@ class Standing(NamedTuple):
 
 
 class Designs(NamedTuple):
-    """A card by design: logarithms of the features plus one (D, 4), and what every method did in each (M, D)."""
+    """A card by design: logarithms of the features plus one (D, 6), and what every method did in each (M, D)."""
 
     methods: tuple[str, ...]
     logs: np.ndarray
@@ -113,19 +132,21 @@ class Designs(NamedTuple):
         column = np.array([numbers[place] for place in places])
         row = np.array([methods.index(method) for method in card["method"].tolist()])
         first = np.unique(column, return_index=True)[1]
-        n = card["n"][first]
-        shares = [n * card[name][first] for name in ("rarest_share", "error_share")]
+        features = np.stack([card[name][first] for name in Features._fields], axis=1)
         coverage, width = np.full((2, len(methods), len(numbers)), math.nan)
         coverage[row, column], width[row, column] = card["coverage"], card["relative_width"]
-        return cls(methods, np.log1p(np.stack([n, card["classes"][first], *shares], axis=1)), coverage, width)
+        return cls(methods, np.log1p(features), coverage, width)
 
     def near(self, features: Features) -> list[Standing]:
         """Return how every method did in the designs like ``features``; empty where there is none.
 
-        The distance of a design is the root of the sum of squares of the logarithms of the ratios of its features
-        (plus one) to the given ones. Designs without classes have one feature, n.
+        The distance of a design is the root mean square of the logarithms of the ratios of its features (plus one) to
+        the given ones, of features that both have.
         """
-        distance = np.sqrt(np.nansum((self.logs - np.log1p(np.array(features))) ** 2, axis=1))
+        sizes = np.expm1(self.logs[:, 0])
+        if not sizes.min() / SMALLER <= features.n <= LARGER * sizes.max():
+            return []
+        distance = np.sqrt(np.nanmean((self.logs - np.log1p(np.array(features))) ** 2, axis=1))
         order = np.sort(distance)
         if order[0] > FARTHEST:
             return []
@@ -146,7 +167,7 @@ class Cards:
     """The table of all cards, by columns: one row a metric, design and method.
 
     ``coverage``, ``below`` and ``above`` are shares of the intervals that exist (of nominal level .95), ``missing`` is
-    the share of data sets without one; ``classes``, ``rarest_share`` and ``error_share`` belong to the law.
+    the share of data sets without one; :class:`Features` belong to the design.
     """
 
     def __init__(self, columns: dict[str, np.ndarray]):

@@ -156,7 +156,7 @@ class CalibrationError(MomentStatistic):
 
 
 class Gaps(NamedTuple):
-    """Bins of a calibration curve, along the first axis: rows, mean of hit less confidence, and its variance.
+    """Bins of a calibration curve, along the last axis: rows, mean of hit less confidence, and its variance.
 
     The variance is 0 in bins of fewer than two rows, which ``known`` marks.
     """
@@ -169,21 +169,21 @@ class Gaps(NamedTuple):
     @property
     def share(self) -> Any:
         """Shares of all rows."""
-        return self.rows / self.rows.sum(axis=0)
+        return self.rows / self.rows.sum(axis=-1, keepdims=True)
 
     @property
     def square(self) -> Any:
         """Mean square of the gaps, without the part that chance adds: below 0 where this was less than expected."""
         xp = namespace(self.mean)
-        return (self.share * xp.where(self.known, self.mean**2 - self.variance, 0.0)).sum(axis=0)
+        return (self.share * xp.where(self.known, self.mean**2 - self.variance, 0.0)).sum(axis=-1)
 
     @property
     def square_variance(self) -> Any:
         """Variance of :attr:`square`: within bins, of gaps that are normal, and of the rows among bins."""
         share, square = self.share, self.mean**2
-        within = (share**2 * (4 * square * self.variance + 2 * self.variance**2)).sum(axis=0)
-        middle = (share * square).sum(axis=0)
-        return within + (share * (square - middle) ** 2).sum(axis=0) / self.rows.sum(axis=0)
+        within = (share**2 * (4 * square * self.variance + 2 * self.variance**2)).sum(axis=-1)
+        middle = (share * square).sum(axis=-1, keepdims=True)
+        return within + (share * (square - middle) ** 2).sum(axis=-1) / self.rows.sum(axis=-1)
 
 
 @record
@@ -193,7 +193,8 @@ class RootMeanSquaredCalibrationError(MomentStatistic):
     Bins, confidence and hits are those of :class:`CalibrationError`; ``m_b`` is the mean of hit less confidence in
     bin b, ``s_b`` its standard deviation (divisor ``n_b - 1``). The square of a mean exceeds that of its expectation
     by its variance, on average, and this is taken off: of a perfectly calibrated model the mean square is 0 on
-    average, whatever the number of bins and rows. Bins of one row add nothing. From 0 to 1.
+    average, whatever the number of bins and rows. Bins of one row add nothing. From 0 to 1. The value depends on the
+    number of rows, not on their distribution alone, so that derivatives in the weights tell nothing.
 
     Parameters
     ----------
@@ -210,6 +211,8 @@ class RootMeanSquaredCalibrationError(MomentStatistic):
     bounds = (0.0, 1.0)
     loss = True
     needs_probabilities = True
+    smooth = False
+    of_law = False
 
     n_bins: int = static(default=15)
 
@@ -221,9 +224,9 @@ class RootMeanSquaredCalibrationError(MomentStatistic):
         return Features(xp.concatenate(parts, axis=1))
 
     def gaps(self, sums: Any) -> Gaps:
-        """Return the bins from the sums (1 + 3 n_bins, ...) of weights and features."""
+        """Return the bins (..., n_bins) from the sums (..., 1 + 3 n_bins) of weights and features."""
         xp = namespace(sums)
-        rows, total, squares = xp.reshape(sums[1:], (3, self.n_bins, *sums.shape[1:]))
+        rows, total, squares = xp.split(sums[..., 1:], 3, axis=-1)
         known = rows > 1
         most = xp.where(rows > 0, rows, 1.0)
         mean = total / most
@@ -233,7 +236,7 @@ class RootMeanSquaredCalibrationError(MomentStatistic):
 
     def core(self, prepared: Features, sums: jax.Array) -> jax.Array:
         """Return the error from the sums of weights and features."""
-        return square_root(self.gaps(sums).square, 1e-12)
+        return square_root(self.gaps(jnp.moveaxis(sums, 0, -1)).square, 1e-12)
 
 
 METRICS: dict[str, Statistic] = {

@@ -165,9 +165,13 @@ def evidence_of(statistic, law):
         )
     ]
     auc = jax.tree.map(lambda *leaves: np.array(leaves, float), *areas, *extremes)
+    own_rng = np.random.default_rng(8)
+    rows = own_rng.multinomial(N, [0.5, 0.3, 0.2], R).astype(float)
+    gaps = Gaps(rows, own_rng.normal(0, 0.2, (R, 3)), own_rng.gamma(2, 0.2, (R, 3)) / np.maximum(rows, 1), rows > 1)
     own = (
         (BalancedAccuracy, SHARES.mean),
         (RocAuc, auc.auc),
+        (RootMeanSquaredCalibrationError, np.sqrt(np.maximum(gaps.square, 0.0))),
         (PairedTable, share_difference()),
         (PairedGeneral, AREAS.difference),
     )
@@ -188,6 +192,7 @@ def evidence_of(statistic, law):
         posterior=Drawn.of(found),
         law=laws()[law],
         auc=auc,
+        gaps=gaps,
         auc_difference=AREAS,
         outcomes=OUTCOMES,
         curvature=Curvature(error, 0.1 * mean, 0.01 * error, 0.02 * mean, jax.tree_util.Partial(along, x)),
@@ -223,7 +228,17 @@ LAWS = ("drawn", "drawn around", "drawn root", "pairs of ranks", "ranks", "grid"
 def statistic_of(method):
     """A statistic that the method serves."""
     pairs = (paired_difference(Accuracy()), paired_difference(RocAuc()))
-    every = (Median(), Accuracy(), RocAuc(), Std(), Mean(), CohenKappa(), BalancedAccuracy(), *pairs)
+    every = (
+        Median(),
+        Accuracy(),
+        RocAuc(),
+        Std(),
+        Mean(),
+        CohenKappa(),
+        BalancedAccuracy(),
+        *pairs,
+        RootMeanSquaredCalibrationError(),
+    )
     return next(s for s in every if method.refusal(s) is None)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jaxci
-from jaxci.coverage import GeneralizationStudy, Study
+from jaxci.coverage import GeneralizationStudy, Study, card
 from jaxci.distributions import Parametric
 from jaxci.inducers import Constant
 from jaxci.intervals.bootstrap import BCa
@@ -56,6 +56,7 @@ RESULTS = {
     ),
     "seeds": lambda _: jaxci.run_seeds(lambda seed: seed / 10, 3),
     "study": study_results,
+    "card": lambda _: card("f1"),
     "table of a study": lambda folder: study_results(folder).table,
 }
 

@@ -238,6 +238,7 @@ TYPICAL = {
         ("bonett", "delta", "percentile", "basic", "normal", "bc", "bca", "studentized", "abc"), ("values", "std", {})
     ),
     "square_and_add": ("binary", "balanced_accuracy", {}),
+    "squared_gaps": ("binary", "root_mean_squared_calibration_error", {}),
 }
 
 
@@ -249,6 +250,7 @@ def typical(method, **arguments):
         "accuracy": (sample.y_true, sample.y_pred),
         "balanced_accuracy": (sample.y_true, sample.y_pred),
         "roc_auc": (sample.y_true, sample.y_score),
+        "root_mean_squared_calibration_error": (sample.y_true, sample.y_score),
     }["values" if task == "values" else name]
     return jaxci.interval(name, *data, method=method, n_resamples=399, rng=1, **options, **arguments)
 

@@ -58,7 +58,12 @@ KINDS = {
     "tables, K = 4": (table(4), named("balanced_accuracy", "f1_macro", "matthews_corrcoef")),
     "ranks, K = 2": (
         scores(2),
-        {**named("roc_auc", "average_precision", "expected_calibration_error"), "partial": RocAuc(max_fpr=0.2)},
+        {
+            **named(
+                "roc_auc", "average_precision", "expected_calibration_error", "root_mean_squared_calibration_error"
+            ),
+            "partial": RocAuc(max_fpr=0.2),
+        },
     ),
     "ranks, K = 4": (
         scores(4),

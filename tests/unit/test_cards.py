@@ -13,7 +13,7 @@ from jaxci.coverage.cards import rows_of
 from jaxci.coverage.results import as_columns
 from jaxci.distributions import Cells, GaussianClasses, Parametric
 from jaxci.inference import choice
-from jaxci.intervals.cards import FARTHEST, NEAREST, Cards, Features, cards, name_on_cards
+from jaxci.intervals.cards import FARTHEST, LARGER, NEAREST, SMALLER, Cards, Features, cards, name_on_cards, shape_of
 from jaxci.statistics import F1, Mean
 from jaxci.statistics.base import Sample
 from jaxci.statistics.registry import METRICS
@@ -31,7 +31,8 @@ def made_up(metric, rows):
     size = len(rows)
     same = {"study": "made up", "statistic": metric}
     zeros = ("coverage_error", "below", "above", "missing")
-    shares = {"classes": 2.0, "rarest_share": 0.3, "error_share": 0.11}
+    shares = {"classes": 2.0, "skewness": math.nan, "kurtosis": math.nan}
+    table |= {"rarest": 0.3 * table["n"], "errors": 0.11 * table["n"]}
     return Cards(
         table
         | {name: np.full(size, value) for name, value in same.items()}
@@ -77,7 +78,7 @@ def test_a_study_becomes_rows_whose_shares_are_of_the_intervals_that_exist(tmp_p
         assert row["coverage"] == pytest.approx(known["coverage"] / (1 - known["invalid"]))
         assert row["coverage"] + row["below"] + row["above"] == pytest.approx(1)
     assert rows[0]["missing"] > 0.1, "no row of a class, no area"
-    assert sorted({row["rarest_share"] for row in rows}) == pytest.approx([0.1, 0.5])
+    assert sorted({row["rarest"] for row in rows}) == pytest.approx([0.8, 4])
     table = Cards(as_columns(rows))
     table.save(tmp_path / "cards.npz")
     again = Cards.load(tmp_path / "cards.npz")
@@ -89,26 +90,33 @@ def test_a_study_becomes_rows_whose_shares_are_of_the_intervals_that_exist(tmp_p
 
 
 def test_features_of_laws():
-    known = features_of_law(Cells.binary(0.1, 0.9, 0.95))
-    assert known == pytest.approx({"classes": 2, "rarest_share": 0.1, "error_share": 0.1 * 0.1 + 0.9 * 0.05})
-    known = features_of_law(GaussianClasses([0.7, 0.3], 0.95))
-    assert known == pytest.approx({"classes": 2, "rarest_share": 0.3, "error_share": 0.05})
-    known = features_of_law(GaussianClasses([0.5, 0.5, 0.5], 0.9))
-    assert known["classes"] == 3
-    assert 0.1 < known["error_share"] < 0.4
-    assert all(math.isnan(x) for x in features_of_law(Parametric("norm")).values())
+    known = features_of_law(Cells.binary(0.1, 0.9, 0.95), 100)
+    assert known[:4] == pytest.approx((100, 2, 10, 100 * (0.1 * 0.1 + 0.9 * 0.05)))
+    assert features_of_law(GaussianClasses([0.7, 0.3], 0.95), 50)[:4] == pytest.approx((50, 2, 15, 2.5))
+    known = features_of_law(GaussianClasses([0.5, 0.5, 0.5], 0.9), 100)
+    assert known.classes == 3
+    assert 10 < known.errors < 40
+    normal, skewed = (features_of_law(Parametric(name), 200) for name in ("norm", "expon"))
+    assert normal.skewness < 0.2 < 1.5 < skewed.skewness < 2
+    assert normal.kurtosis == pytest.approx(3, abs=0.2)
+    assert math.isnan(normal.classes)
 
 
 def test_features_of_data():
     sample = Sample(y_true=Y.astype(np.int32), y_pred=A.astype(np.int32), y_score=SCORE, n_classes=2)
-    assert choice.features_of(METRICS["f1"], sample) == Features(100, 2, 30, np.sum(Y != A))
+    assert choice.features_of(METRICS["f1"], sample)[:4] == (100, 2, 30, np.sum(Y != A))
     area = stats.mannwhitneyu(SCORE[Y == 1], SCORE[Y == 0]).statistic / (30 * 70)
-    assert choice.features_of(METRICS["roc_auc"], sample) == pytest.approx((100, 2, 30, 100 * (1 - area)))
-    assert choice.features_of(METRICS["mean"], Sample(values=SCORE)) == Features(100)
+    assert choice.features_of(METRICS["roc_auc"], sample)[:4] == pytest.approx((100, 2, 30, 100 * (1 - area)))
+    for known in (
+        choice.features_of(METRICS["mean"], Sample(values=SCORE)),
+        choice.features_of(METRICS["r2"], Sample(y_true=SCORE + 7 * A, y_pred=7.0 * A)),
+    ):
+        assert known.n == 100
+        assert known[4:] == pytest.approx((abs(stats.skew(SCORE)), stats.kurtosis(SCORE, fisher=False)))
     scores = np.eye(3)[np.arange(100) % 3] + RNG.normal(size=(100, 3))
     several = Sample(y_true=(np.arange(100) % 3).astype(np.int32), y_score=scores, n_classes=3)
     wrong = np.sum(scores.argmax(axis=1) != np.arange(100) % 3)
-    assert choice.features_of(METRICS["roc_auc_ovr"], several) == Features(100, 3, 33, wrong)
+    assert choice.features_of(METRICS["roc_auc_ovr"], several)[:4] == (100, 3, 33, wrong)
 
 
 def test_names_on_cards():
@@ -129,7 +137,17 @@ def test_designs_are_alike_by_their_ratios():
     assert near.typical == pytest.approx(0.1)
     (small,) = known.near("f1", Features(12, 2, 4, 1))
     assert small.typical == pytest.approx(np.median([10, 20, 50, 100, 200]) / 1000)
-    assert known.near("f1", Features(900 * math.exp(FARTHEST), 2, 30, 11)) == []
+    assert known.near("f1", Features(10 / SMALLER - 1, 2, 2, 1)) == []
+    assert known.near("f1", Features(900 * LARGER + 1, 2, 300, 100)) == []
+    assert known.near("f1", Features(100, 2 * math.exp(3 * FARTHEST), 30, 11)) == []
+
+
+def test_shapes_of_values():
+    values = RNG.gamma(2.0, size=(3, 50))
+    skewness, kurtosis = shape_of(values * 1e150)
+    np.testing.assert_allclose(skewness, np.abs(stats.skew(values, axis=1)), rtol=1e-9)
+    np.testing.assert_allclose(kurtosis, stats.kurtosis(values, axis=1, fisher=False), rtol=1e-9)
+    assert shape_of(np.ones(5)) == (0, 1)
 
 
 def test_designs_within_the_radius_all_count():
@@ -154,9 +172,9 @@ def test_the_narrowest_that_held_is_taken(monkeypatch):
 
 
 def test_what_is_as_narrow_is_taken_in_the_order_tried(monkeypatch):
-    rows = designs([0.95] * 5, 1.0) + designs([0.95] * 5, 1.02, "proper_bayesian")
+    rows = designs([0.95] * 5, 1.0) + designs([0.95] * 5, 1.04, "proper_bayesian")
     assert chosen(monkeypatch, rows).method == "proper_bayesian"
-    rows = designs([0.95] * 5, 1.0) + designs([0.95] * 5, 1.05, "proper_bayesian")
+    rows = designs([0.95] * 5, 1.0) + designs([0.95] * 5, 1.06, "proper_bayesian")
     assert chosen(monkeypatch, rows).method == "percentile"
 
 
@@ -190,11 +208,10 @@ def test_a_metric_without_a_card_is_left_to_the_rules(monkeypatch):
 
 
 def test_too_few_resamples_leave_formulas(monkeypatch):
-    monkeypatch.setattr(
-        choice, "cards", lambda: made_up("f1", designs([0.95] * 5, 0.5) + designs([0.95] * 5, 2.0, "wilson"))
-    )
-    assert jaxci.interval("f1", Y, A, n_resamples=199, rng=0).method == "percentile"
-    assert jaxci.interval("f1", Y, A, confidence_level=0.9999, n_resamples=199, rng=0).method == "wilson"
+    rows = designs([0.95] * 5, 0.5) + designs([0.95] * 5, 2.0, "newcombe")
+    monkeypatch.setattr(choice, "cards", lambda: made_up("roc_auc", rows))
+    assert jaxci.interval("roc_auc", Y, SCORE, n_resamples=199, rng=0).method == "percentile"
+    assert jaxci.interval("roc_auc", Y, SCORE, confidence_level=0.9999, n_resamples=199, rng=0).method == "newcombe"
 
 
 def test_a_table_shows_the_figures_in_a_column():

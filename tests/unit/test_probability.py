@@ -6,10 +6,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import stats
 
 import jaxci
 from jaxci.statistics.base import Sample
-from jaxci.statistics.probability import METRICS, BrierScoreLoss, CalibrationError, LogLoss
+from jaxci.statistics.probability import (
+    METRICS,
+    BrierScoreLoss,
+    CalibrationError,
+    LogLoss,
+    RootMeanSquaredCalibrationError,
+)
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -88,13 +95,69 @@ def test_certain_predictions():
 
 
 def test_declarations():
-    assert list(METRICS) == ["log_loss", "brier_score_loss", "expected_calibration_error"]
+    assert list(METRICS) == [
+        "log_loss",
+        "brier_score_loss",
+        "expected_calibration_error",
+        "root_mean_squared_calibration_error",
+    ]
     for statistic in METRICS.values():
         assert statistic.needs_probabilities
         assert statistic.loss
         assert statistic.task == "multiclass"
     assert BrierScoreLoss().bounds == (0, 2)
     assert BrierScoreLoss(scale_by_half=True).bounds == (0, 1)
+
+
+def debiased_by_loops(hit, confidence, n_bins):
+    """Return the mean squared gap, its variance, and the gaps of the bins with their rows."""
+    bins = np.array([next(b for b in range(n_bins) if c <= (b + 1) / n_bins + 1e-15) for c in confidence])
+    total = within = 0.0
+    squares = np.zeros(len(hit))
+    for b in range(n_bins):
+        gap = (hit - confidence)[bins == b]
+        share = len(gap) / len(hit)
+        if len(gap) > 1:
+            total += share * (gap.mean() ** 2 - gap.var(ddof=1) / len(gap))
+            noise = gap.var(ddof=1) / len(gap)
+            within += share**2 * (4 * gap.mean() ** 2 * noise + 2 * noise**2)
+        if len(gap):
+            squares[bins == b] = gap.mean() ** 2
+    return total, within + squares.var() / len(hit)
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.15])
+@pytest.mark.parametrize("n", [23, 200])
+def test_the_debiased_calibration_error_and_its_interval_by_loops(n, shift):
+    rng = np.random.default_rng(n)
+    p = rng.random(n)
+    y = (rng.random(n) < np.clip(p - shift, 0, 1)).astype(int)
+    square, variance = debiased_by_loops(y, p, 15)
+    row = jaxci.interval("root_mean_squared_calibration_error", y, p, method="squared_gaps")
+    assert row.estimate == pytest.approx(math.sqrt(max(square, 0)), abs=1e-9)
+    ends = square + stats.norm.ppf([0.025, 0.975]) * math.sqrt(variance)
+    np.testing.assert_allclose(row.confidence_interval, np.sqrt(np.clip(ends, 0, 1)), rtol=1e-9)
+    if square > 0:
+        assert row.standard_error == pytest.approx(math.sqrt(variance) / (2 * row.estimate), rel=1e-6)
+
+
+def test_the_debiased_calibration_error_of_several_classes_is_that_of_the_highest():
+    y, scores = draw(60, 4)
+    square, _ = debiased_by_loops(np.argmax(scores, axis=1) == y, scores.max(axis=1), 15)
+    assert estimate(RootMeanSquaredCalibrationError(), y, scores) == pytest.approx(math.sqrt(max(square, 0)), abs=1e-9)
+
+
+@pytest.mark.false_alarm(1e-6)
+def test_the_debiased_square_of_a_calibrated_model_is_zero_on_average():
+    """Five standard errors of 400 data sets."""
+    rng, statistic, found = np.random.default_rng(0), RootMeanSquaredCalibrationError(), []
+    for _ in range(400):
+        p = rng.random(100)
+        design = statistic.prepare(sample_of((rng.random(100) < p).astype(int), p)).design
+        sums = np.concatenate([[100.0], np.asarray(design).sum(axis=0)])
+        found.append(float(statistic.gaps(sums).square))
+    assert abs(np.mean(found)) < 5 * np.std(found) / 20
+    assert estimate(RootMeanSquaredCalibrationError(), [0, 1], [0.2, 0.2]) == pytest.approx(0, abs=1e-12)
 
 
 def test_a_calibrated_model_has_a_positive_calibration_error():
@@ -117,7 +180,7 @@ def test_weights(name, k):
 
 
 @pytest.mark.parametrize("k", [2, 4])
-@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("name", [name for name, statistic in METRICS.items() if statistic.smooth])
 def test_gradient_is_the_influence_function(name, k):
     n = 19
     statistic = METRICS[name]

@@ -66,8 +66,7 @@ def test_functions_of_numpy_serve_more_than_once(function):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", jaxci.JaxciWarning)
         first, second = (
-            jaxci.interval(function, np.arange(20.0) ** 2, method="percentile", n_resamples=99, rng=0)
-            for _ in range(2)
+            jaxci.interval(function, np.arange(20.0) ** 2, method="percentile", n_resamples=99, rng=0) for _ in range(2)
         )
     assert first.confidence_interval == second.confidence_interval
     assert first.estimate == pytest.approx(function(np.arange(20.0) ** 2), rel=1e-12)

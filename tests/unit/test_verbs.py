@@ -17,6 +17,9 @@ from scipy import special, stats
 
 import jaxci
 from jaxci import JaxciWarning
+from jaxci.inference import choice
+from jaxci.intervals.cards import Cards
+from jaxci.intervals.exact import Exact
 
 pytestmark = pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
 
@@ -134,9 +137,9 @@ def test_a_table_prints_every_metric_with_reasons_and_warnings():
     assert "n = 45" in lines[0]
     for row in table:
         assert sum(line.split()[0] == row.statistic for line in lines[3 : 3 + len(table)]) == 1
-        assert row.reason in text
+        assert row.reason in text or f"{100 * row.simulated_coverage:.1f}% (worst" in text
         assert all(remark in text for remark in row.warnings)
-    assert max(map(len, lines[1 : 3 + len(table)])) < 100
+    assert max(map(len, lines[1 : 3 + len(table)])) < 110
 
 
 def test_a_comparison_prints_both_estimates_and_the_conclusion():
@@ -757,9 +760,12 @@ LONG = np.random.default_rng(3).gamma(2.0, size=400)
         ("balanced_accuracy", (Y, A), "proper_bayesian", "not seen"),
         ("matthews_corrcoef", (Y, A), "proper_bayesian", "not seen"),
         ("r2", (TARGET, CLOSE), "percentile", "percentile"),
+        ("expected_calibration_error", (Y, SCORE_A), "basic", "exaggerate"),
+        ("root_mean_squared_calibration_error", (Y, SCORE_A), "squared_gaps", "debiased"),
     ],
 )
-def test_auto_chooses_and_says_why(statistic, data, method, reason):
+def test_auto_chooses_by_rules_where_there_is_no_card_and_says_why(monkeypatch, statistic, data, method, reason):
+    monkeypatch.setattr(choice, "cards", lambda: Cards({"statistic": np.array([])}))
     result = interval(statistic, *data)
     assert result.method == method
     assert reason in result.reason
@@ -813,7 +819,8 @@ def test_balanced_resampling_has_no_bias_in_the_mean():
         ("f1_macro", (np.r_[Y3, 3, 3], np.r_[A3, 3, 3]), "2 cases"),
     ],
 )
-def test_auto_warns_of_small_samples_and_rare_classes(statistic, data, words):
+def test_auto_warns_of_small_samples_and_rare_classes(monkeypatch, statistic, data, words):
+    monkeypatch.setattr(choice, "cards", lambda: Cards({"statistic": np.array([])}))
     result, said = remarks(lambda: interval(statistic, *data))
     assert any(words in text for text in said)
     assert any(words in text for text in result.warnings)
@@ -1046,7 +1053,8 @@ def test_options_reach_the_statistic_and_the_method():
     natural = interval("f1", Y, A, method="delta")
     assert logit.confidence_interval.low < natural.confidence_interval.low
     exact = interval("mean", X, method="exact", endpoints="bca")
-    assert exact.confidence_interval == interval("mean", X).confidence_interval
+    assert exact.confidence_interval == interval("mean", X, method=Exact(endpoints="bca")).confidence_interval
+    assert exact.confidence_interval != interval("mean", X, method="exact").confidence_interval
 
 
 # --- the other verbs -------------------------------------------------------------------------------
