@@ -27,6 +27,7 @@ from jaxci.resampling.laws import BinomialLaw, Drawn, RankLaw, Root
 from jaxci.statistics import Accuracy, BalancedAccuracy, CohenKappa, Mean, Median, RocAuc, Std
 from jaxci.statistics.base import Shares
 from jaxci.statistics.paired import PairedGeneral, PairedTable, paired_difference
+from jaxci.statistics.probability import Gaps, RootMeanSquaredCalibrationError
 
 N, B = 60, 499
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
