@@ -116,7 +116,7 @@ LEFT_OUT = {"recall", "jaccard", "negative_predictive_value", "error_rate", "exp
 }
 WITH_ABC = {"f1", "roc_auc", "accuracy", "f1_macro", "roc_auc_ovr", "log_loss", "mean_squared_error", "pearsonr"}
 """Metrics of labels, scores and targets that are tried with "abc", which takes longest to compile."""
-SCORED = ("roc_auc", "average_precision", "brier", "log_loss", "expected_calibration")
+SCORED = ("roc_auc", "average_precision", "brier", "log_loss", "expected_calibration", "root_mean_squared_calibration")
 
 
 def read_by(metric: str, other: bool = False) -> tuple[Any, ...]:
