@@ -17,7 +17,7 @@ import numpy as np
 
 from jaxci.intervals.auc import DeLongLogit, NewcombeAuc
 from jaxci.intervals.auc_difference import DeLongDifference
-from jaxci.intervals.base import Method, Tails
+from jaxci.intervals.base import Method, NoInterval, Tails
 from jaxci.intervals.bayesian import ProperBayesian
 from jaxci.intervals.bootstrap import Basic, BCa, Percentile, smallest_bank
 from jaxci.intervals.calibration import SquaredGaps
@@ -54,12 +54,11 @@ FEW, FEW_PRECISION = 100, 200
 The second is for the average precision of two classes.
 """
 
-
 LARGEST = 20_000
 """Above so many rows the rules decide: no design of the cards is as large."""
 
 SHARES: tuple[Method, ...] = (Wilson(), MidP(), ClopperPearson())
-"""Methods that ``auto`` may take for a proportion, in order of preference."""
+"""Methods that ``auto`` may take for a proportion."""
 
 TRIED: tuple[Method, ...] = (
     NewcombeAuc(),
@@ -81,7 +80,7 @@ TYPICAL_LOSS, WORST_LOSS = 0.01, 0.03
 """How far the median and the worst tenth of coverages on the cards may fall below their level."""
 
 ALIKE = 1.05
-"""Methods less than that times wider than the narrowest are as good: the first of those is taken."""
+"""Methods at most that times as wide as the narrowest are as good: the first of those, as listed, is taken."""
 
 MORE = (2, 3, 5, 10, 20, 50)
 """Multiples of the data tried where no method holds, to say how many would do."""
@@ -133,12 +132,17 @@ def _shortfall(standing: Standing) -> float:
 
 
 def _bearable(statistic: Statistic, n: int, n_resamples: int, tails: Tails) -> Iterator[Method]:
-    """Yield the methods tried that serve the statistic, at a cost of at most :data:`MOST_DRAWS`."""
+    """Yield the methods tried that have an interval for the statistic, at a cost of at most :data:`MOST_DRAWS`."""
     drawn = n_resamples >= smallest_bank(tails) and n * float(n_resamples) <= MOST_DRAWS
     share = isinstance(statistic, TableStatistic) and statistic.is_proportion
     for method in SHARES if share else (Basic(),) if isinstance(statistic, CalibrationError) else TRIED:
-        if method.refusal(statistic) is None and (drawn or not {"replicates", "posterior"} & method.needs):
-            yield method
+        if method.refusal(statistic) is not None or (not drawn and {"replicates", "posterior"} & method.needs):
+            continue
+        try:
+            method.critical(statistic, n, tails)
+        except NoInterval:
+            continue
+        yield method
 
 
 def _by_cards(statistic: Statistic, n: int, n_resamples: int, tails: Tails, sample: Sample) -> Choice | None:

@@ -1,6 +1,7 @@
 """Cards: the table, the designs that are like given data, and what ``auto`` makes of them."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -212,6 +213,16 @@ def test_too_few_resamples_leave_formulas(monkeypatch):
     monkeypatch.setattr(choice, "cards", lambda: made_up("roc_auc", rows))
     assert jaxci.interval("roc_auc", Y, SCORE, n_resamples=199, rng=0).method == "percentile"
     assert jaxci.interval("roc_auc", Y, SCORE, confidence_level=0.9999, n_resamples=199, rng=0).method == "newcombe"
+
+
+@pytest.mark.parametrize(("n", "level"), [(5, 0.95), (8, 0.999)])
+def test_a_method_without_an_interval_at_this_size_is_not_taken(n, level):
+    """Five values have no order-statistic interval of a median at 95%, though the card knows one for ten."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", jaxci.JaxciWarning)
+        row = jaxci.interval("median", np.arange(float(n)) ** 2, confidence_level=level, rng=0)
+    assert row.method != "order_statistic"
+    assert row.confidence_interval.low < row.estimate < row.confidence_interval.high
 
 
 def test_a_table_shows_the_figures_in_a_column():
