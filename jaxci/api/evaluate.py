@@ -82,7 +82,8 @@ def evaluate(
     weight_type : {"importance", "frequency"}
         "importance": a row of weight w is one observation that counts w times as much (as to match a population), and
         the interval allows for it: its precision is that of ``sum(w)**2 / sum(w**2)`` rows. "frequency": w counts how
-        many times a row was seen, and every result is that of the repeated rows.
+        many times a row was seen, and every result is that of the repeated rows; a class that no row is left of stays
+        a class, as with ``labels``.
     rng : int, numpy.random.Generator, JAX key or None
         Source of randomness; recorded in the result.
     memory_limit : int, optional

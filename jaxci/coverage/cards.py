@@ -122,6 +122,8 @@ def card(metric: str) -> Card:
     known = cards()
     held = (*known.names, *(name for name, same in SAME.items() if same in known.names))
     found = known.of(SAME.get(metric, check_choice("metric", metric, held)))
+    if metric == "error_rate":  # one less the accuracy: an interval below the one is above the other
+        found |= {"below": found["above"], "above": found["below"]}
     return Card(metric, {**found, "level": np.full(len(found["n"]), CARD_LEVEL), "n": found["n"].astype(int)})
 
 

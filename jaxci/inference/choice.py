@@ -117,8 +117,9 @@ def features_of(statistic: Statistic, sample: Sample) -> Features:
         skewness, kurtosis = shape_of(values[: sample.n])
         return Features(sample.n, skewness=float(skewness), kurtosis=float(kurtosis))
     sizes = sample.class_sizes
+    rarest = float(sizes.min() if sample.n_classes == 2 else sizes[sizes > 0].min())
     errors = sample.wrong if "y_pred" in statistic.inputs else sample.misranked
-    return Features(sample.n, max(2, int(np.count_nonzero(sizes))), float(sizes[sizes > 0].min()), errors)
+    return Features(sample.n, max(2, int(np.count_nonzero(sizes))), rarest, errors)
 
 
 def _held(standing: Standing) -> bool:
@@ -152,6 +153,8 @@ def _by_cards(statistic: Statistic, n: int, n_resamples: int, tails: Tails, samp
     if name is None or n > LARGEST:
         return None
     features = features_of(statistic, sample)
+    if features.classes > 0 and np.isnan(features.errors):  # scores of a single class
+        return None
     methods = {method.label: method for method in _bearable(statistic, n, n_resamples, tails)}
 
     def standings(features: Features) -> list[Standing]:
@@ -219,7 +222,7 @@ def _by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tai
     if isinstance(statistic, RootMeanSquaredCalibrationError):
         return Choice(SquaredGaps(), "a debiased calibration error: the normal interval of its square")
     if isinstance(statistic, CalibrationError):
-        return Choice(Basic(), "a calibration error, which resamples exaggerate: the basic bootstrap")
+        return _of_calibration()
     if Bonett().refusal(statistic) is None and n >= LEAST:
         return Choice(Bonett(), "a standard deviation or variance: Bonett's interval, by the kurtosis of the values")
     if OrderStatistic().refusal(statistic) is None:
@@ -242,6 +245,11 @@ def _by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tai
 def _proper(what: str, layout: Layout) -> Choice:
     units = "rows" if layout.units is None else "clusters"
     return Choice(ProperBayesian(), f"{what}: random weights of the {units}, and of a few that were not seen")
+
+
+def _of_calibration() -> Choice:
+    why = "a calibration error, which resamples exaggerate: the basic bootstrap allows for that in part"
+    return Choice(Basic(), why, remark="no method is known to hold its level for a calibration error of such data")
 
 
 def _choose_mean(statistic: MeanStatistic, layout: Layout, *, enough: bool) -> Choice:
@@ -301,6 +309,8 @@ def _choose_dependent(statistic: Statistic, layout: Layout, n_resamples: int) ->
         parts.append("cluster")
     kind = " ".join(parts) or "weighted"
     weighted = f"rows weighted by importance, {layout.effective_size:.3g} of {layout.n} in effect"
+    if isinstance(statistic, CalibrationError | RootMeanSquaredCalibrationError):
+        return _of_calibration()
     if statistic.smooth and layout.n_units * float(n_resamples) > MOST_DRAWS:
         return _delta(statistic, layout.n_units)
     if statistic.has_extremes and layout.strata is None:

@@ -42,7 +42,7 @@ def layout_remarks(layout: Layout) -> list[str]:
         effective = layout.effective_size
         if effective < FEW_WEIGHTED <= layout.n or (share.max() >= HEAVY and layout.n > 1 / HEAVY):
             remarks.append(
-                f"sample_weight leaves an effective size of {effective:.3g} of {layout.n} rows; row {share.argmax()} "
+                f"sample_weight leaves an effective size of {effective:.3g} of {layout.n} rows; one row "
                 f"holds {share.max():.0%} of the weight"
             )
     lonely = 0 if layout.strata is None else int(np.sum(np.bincount(layout.strata) == 1))

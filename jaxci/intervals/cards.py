@@ -17,12 +17,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxci.records import settings
-from jaxci.statistics.base import Statistic
+from jaxci.statistics.base import Statistic, has_fixed_trials
 from jaxci.statistics.registry import METRICS
 from jaxci.statistics.summary import Mean
 
+SHARE = "accuracy"
+"""Name on the cards of every share of all rows."""
 BOUNDED_MEAN = "mean within bounds"
-"""Name on the cards of the mean of a user's own values that has bounds."""
+"""Name on the cards of the mean of a user's own values that has two bounds."""
 SAME = {
     "error_rate": "accuracy",
     "f1_micro": "accuracy",
@@ -38,6 +40,9 @@ NEAREST, RADIUS = 5, 0.5
 """Designs like given data: those within the radius, a factor of 1.6 in every feature, or else the nearest five."""
 FARTHEST, SMALLER, LARGER = 1.5, 2, 4
 """Data farther than that from every design, or so many times smaller or larger than all, have no card."""
+
+ROUNDING = 16 * float(np.finfo(float).eps)
+"""Values that are apart by less than that of the largest do not vary."""
 
 WORDS = ("study", "distribution", "statistic", "method")
 NUMBERS = (
@@ -87,7 +92,8 @@ def shape_of(values: np.ndarray) -> tuple[Any, Any]:
     """Return skewness and kurtosis (...) of values (..., n); 0 and 1 where they do not vary."""
     apart = values - values.mean(axis=-1, keepdims=True)
     widest = np.abs(apart).max(axis=-1, keepdims=True)
-    apart = apart / np.where(widest > 0, widest, 1.0)
+    largest = np.abs(values).max(axis=-1, keepdims=True)
+    apart = np.where(widest > ROUNDING * largest, apart, 0.0) / np.where(widest > 0, widest, 1.0)
     second, third, fourth = ((apart**power).mean(axis=-1) for power in (2, 3, 4))
     varies = second > 0
     square = np.where(varies, second, 1.0)
@@ -104,7 +110,7 @@ class Standing(NamedTuple):
     typical, worst : float
         Median, and worst tenth, of the coverages of those designs, among intervals that exist.
     width : float
-        Median over the designs of the mean width, in interdecile ranges of the estimate.
+        Median over the designs of the mean width, in interdecile ranges of the estimate; infinite where these are 0.
     designs : int
     """
 
@@ -158,9 +164,9 @@ def _standing(method: str, coverage: np.ndarray, width: np.ndarray) -> Standing:
     known = np.isfinite(coverage)
     if not known.any():
         return Standing(method, math.nan, math.nan, math.nan, 0)
-    found = coverage[known]
+    found, wide = coverage[known], width[known & np.isfinite(width)]
     typical, worst = float(np.median(found)), float(np.quantile(found, 0.1))
-    return Standing(method, typical, worst, float(np.median(width[known])), len(found))
+    return Standing(method, typical, worst, float(np.median(wide)) if len(wide) else math.inf, len(found))
 
 
 class Cards:
@@ -215,8 +221,10 @@ def cards() -> Cards:
 
 def name_on_cards(statistic: Statistic, known: Collection[str]) -> str | None:
     """Return the name under which cards of metrics ``known`` hold a statistic; None if they do not."""
+    if has_fixed_trials(statistic):  # whatever its name and conventions, which never apply to it
+        return SHARE if SHARE in known else None
     if isinstance(statistic, Mean) and np.isfinite(statistic.bounds).any():
-        return BOUNDED_MEAN if BOUNDED_MEAN in known else None
+        return BOUNDED_MEAN if BOUNDED_MEAN in known and np.isfinite(statistic.bounds).all() else None
     mine = repr(settings(statistic))
     for name, metric in METRICS.items():
         if type(metric) is not type(statistic) or SAME.get(name, name) not in known:

@@ -14,9 +14,11 @@ from jaxci.coverage.cards import rows_of
 from jaxci.coverage.results import as_columns
 from jaxci.distributions import Cells, GaussianClasses, Parametric
 from jaxci.inference import choice
+from jaxci.intervals.base import tails
 from jaxci.intervals.cards import FARTHEST, LARGER, NEAREST, SMALLER, Cards, Features, cards, name_on_cards, shape_of
 from jaxci.statistics import F1, Mean
 from jaxci.statistics.base import Sample
+from jaxci.statistics.layout import Layout
 from jaxci.statistics.registry import METRICS
 
 RNG = np.random.default_rng(0)
@@ -232,6 +234,53 @@ def test_a_table_shows_the_figures_in_a_column():
     for row in table:
         assert f"{100 * row.simulated_coverage:.1f}% (worst {100 * row.simulated_worst:.1f}%)" in text
         assert row.to_dict()["simulated_worst"] == row.simulated_worst
+
+
+@pytest.mark.parametrize("n", [5, 8, 12, 20, 30])
+@pytest.mark.parametrize("positives", [1, 2])
+def test_small_and_well_predicted_tables_have_a_choice(n, positives):
+    """Designs whose estimates hardly vary have no relative width."""
+    y = np.repeat([0, 1], [n - positives, positives])
+    for wrong in (0, 1):
+        guess = np.r_[np.ones(wrong, int), y[wrong:]]
+        sample = Sample(y_true=y.astype(np.int32), y_pred=guess.astype(np.int32), y_score=guess + 0.0, n_classes=2)
+        for metric in METRICS.values():
+            if metric.task in ("binary", "multiclass"):
+                found = choice.choose(metric.settled(2), Layout(n), 999, tails(0.95), sample)
+                assert found.standing is None or np.isfinite(found.standing.typical)
+                assert found.reason
+
+
+def test_a_design_without_widths_is_as_wide_as_can_be(monkeypatch):
+    rows = designs([0.95] * 5, math.nan, "bca") + designs([0.95] * 5, 3.0)
+    assert chosen(monkeypatch, rows).method == "percentile"
+    assert chosen(monkeypatch, designs([0.95] * 5, math.nan, "bca")).method == "bca"
+
+
+def test_shares_of_all_rows_have_one_card_whatever_their_conventions():
+    rows = jaxci.evaluate(Y, A, metrics=["accuracy", "error_rate", "f1_micro"], zero_division=1.0, rng=0)
+    assert len({str(row.method) for row in rows}) == 1
+    assert len({row.simulated_coverage for row in rows}) == 1
+    for mine, theirs in zip(card("error_rate").records(), card("accuracy").records(), strict=True):
+        assert (mine["below"], mine["above"]) == (theirs["above"], theirs["below"])
+
+
+def test_a_class_without_a_row_is_the_rarest_of_two():
+    sample = Sample(y_true=np.zeros(20, np.int32), y_pred=np.zeros(20, np.int32), y_score=SCORE[:20], n_classes=2)
+    assert choice.features_of(METRICS["f1"], sample)[:4] == (20, 2, 0, 0)
+    assert choice.choose(METRICS["roc_auc"], Layout(20), 999, tails(0.95), sample).standing is None
+
+
+def test_means_with_one_bound_go_by_the_rules():
+    assert name_on_cards(Mean(bounds=(0, np.inf)), cards().names) is None
+
+
+@pytest.mark.parametrize("name", ["expected_calibration_error", "root_mean_squared_calibration_error"])
+def test_calibration_errors_of_clusters_are_remarked_on(name):
+    p = 1 / (1 + np.exp(-SCORE))
+    with pytest.warns(jaxci.JaxciWarning, match="no method is known to hold its level for a calibration error"):
+        row = jaxci.interval(name, Y, p, groups=np.arange(100) // 4, n_resamples=199, rng=0)
+    assert row.method == "basic"
 
 
 # --- the card of a metric --------------------------------------------------------------------------
