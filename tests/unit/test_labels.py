@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 import jaxci
 from jaxci.api.readers import labels
 from jaxci.api.readers.labels import CACHED_ROWS, encode_labels, in_bytes
-from jaxci.api.readers.layout import make_layout
+from jaxci.api.readers.layout import arranged
 from jaxci.api.readers.learning import read_learning
 from jaxci.inducers import Ridge
+from jaxci.statistics.base import Sample
 
 ROWS = CACHED_ROWS + 17
 
@@ -127,17 +128,22 @@ def test_labels_that_are_named_in_any_order_are_those_of_a_dict(columns):
     assert codes["y_true"].tolist() == [code[value] for value in values]
 
 
+def layout_of(values, groups=None, strata=None):
+    rows = Sample(values=np.zeros(len(values)))
+    return arranged(rows, groups, strata, None, "importance")[1]
+
+
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(integer_columns())
 def test_clusters_and_strata_of_integers_are_those_of_a_dict(columns):
     for values, kind in columns:
         distinct = sorted(set(values))
         code = [distinct.index(value) for value in values]
-        strata = make_layout(len(values), None, held(values, kind), None).strata
+        strata = layout_of(values, strata=held(values, kind)).strata
         assert strata is not None
         assert strata.tolist() == code
         if len(distinct) > 1:
-            assert make_layout(len(values), held(values, kind), None, None).units.tolist() == code
+            assert layout_of(values, groups=held(values, kind)).units.tolist() == code
             assert np.unique(read_groups(held(values, kind)), return_inverse=True)[1].tolist() == code
 
 
