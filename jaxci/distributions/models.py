@@ -16,7 +16,7 @@ from jaxci.distributions.laws import ValueDistribution
 from jaxci.distributions.tables import float_type
 from jaxci.records import record
 from jaxci.statistics.base import Statistic
-from jaxci.statistics.probability import CalibrationError, RootMeanSquaredCalibrationError
+from jaxci.statistics.probability import Calibration
 from jaxci.statistics.ranking import AveragePrecision, RocAuc
 from jaxci.statistics.regression import MeanSquaredError, RootMeanSquaredError
 from jaxci.statistics.summary import Mean, Std
@@ -111,7 +111,7 @@ class GaussianClasses(Distribution):
 
     def analytic(self, statistic: Statistic) -> float | None:
         """Return areas and average precisions of two classes, and the calibration error of calibrated scores."""
-        if isinstance(statistic, CalibrationError | RootMeanSquaredCalibrationError) and self.temperature == 1:
+        if isinstance(statistic, Calibration) and self.temperature == 1:
             return 0.0
         if self.n_classes > 2:
             return None

@@ -32,7 +32,7 @@ from jaxci.intervals.spread import LEAST, Bonett
 from jaxci.statistics.base import MomentStatistic, Sample, Statistic, TableStatistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
-from jaxci.statistics.probability import CalibrationError, RootMeanSquaredCalibrationError
+from jaxci.statistics.probability import Calibration, CalibrationError, RootMeanSquaredCalibrationError
 from jaxci.statistics.ranking import AveragePrecision, RocAuc, ScoreRanking
 from jaxci.statistics.summary import MeanStatistic, is_mean
 
@@ -309,7 +309,7 @@ def _choose_dependent(statistic: Statistic, layout: Layout, n_resamples: int) ->
         parts.append("cluster")
     kind = " ".join(parts) or "weighted"
     weighted = f"rows weighted by importance, {layout.effective_size:.3g} of {layout.n} in effect"
-    if isinstance(statistic, CalibrationError | RootMeanSquaredCalibrationError):
+    if isinstance(statistic, Calibration):
         return _of_calibration()
     if statistic.smooth and layout.n_units * float(n_resamples) > MOST_DRAWS:
         return _delta(statistic, layout.n_units)

@@ -98,21 +98,32 @@ class BrierScoreLoss(MeanStatistic):
         return 0.5 * distance if halve else distance
 
 
-def _binned(sample: Sample, n_bins: int) -> tuple[Any, Any]:
-    """Return which bin of confidence every row falls into (n, n_bins), and its hit less confidence (n,)."""
-    codes, p = _probabilities(sample)
-    xp = namespace(p)
-    if p.shape[1] == 2:
-        confidence, hit = p[:, 1], codes == 1
-    else:
-        top = xp.argmax(p, axis=1)
-        confidence, hit = p[np.arange(len(codes)), top], codes == top
-    edges = np.arange(1, n_bins) / n_bins
-    return xp.searchsorted(edges, confidence)[:, None] == np.arange(n_bins), hit - confidence
+class Calibration(MomentStatistic):
+    """A statistic of the calibration curve of probabilities: of the gaps of hits and confidence in bins."""
+
+    task = "multiclass"
+    inputs = ("y_true", "y_score")
+    bounds = (0.0, 1.0)
+    loss = True
+    needs_probabilities = True
+
+    n_bins: int
+
+    def binned(self, sample: Sample) -> tuple[Any, Any]:
+        """Return which bin of confidence every row falls into (n, n_bins), and its hit less confidence (n,)."""
+        codes, p = _probabilities(sample)
+        xp = namespace(p)
+        if p.shape[1] == 2:
+            confidence, hit = p[:, 1], codes == 1
+        else:
+            top = xp.argmax(p, axis=1)
+            confidence, hit = p[np.arange(len(codes)), top], codes == top
+        edges = np.arange(1, self.n_bins) / self.n_bins
+        return xp.searchsorted(edges, confidence)[:, None] == np.arange(self.n_bins), hit - confidence
 
 
 @record
-class CalibrationError(MomentStatistic):
+class CalibrationError(Calibration):
     """Expected calibration error, ``sum_b |sum_{i in b} w_i (hit_i - confidence_i)| / N``.
 
     Rows fall into equal-width bins b of their confidence, each open below and closed above. Two
@@ -137,17 +148,11 @@ class CalibrationError(MomentStatistic):
     binning; Guo et al. (2017), On calibration of modern neural networks, eq. 3.
     """
 
-    task = "multiclass"
-    inputs = ("y_true", "y_score")
-    bounds = (0.0, 1.0)
-    loss = True
-    needs_probabilities = True
-
     n_bins: int = static(default=15)
 
     def prepare(self, sample: Sample) -> Features:
         """Return, in the column of the row's bin, hit less confidence."""
-        member, gap = _binned(sample, self.n_bins)
+        member, gap = self.binned(sample)
         return Features(namespace(gap).where(member, gap[:, None], 0.0))
 
     def core(self, prepared: Features, sums: jax.Array) -> jax.Array:
@@ -187,7 +192,7 @@ class Gaps(NamedTuple):
 
 
 @record
-class RootMeanSquaredCalibrationError(MomentStatistic):
+class RootMeanSquaredCalibrationError(Calibration):
     """Root mean squared calibration error, ``sqrt(max(0, sum_b n_b / N (m_b**2 - s_b**2 / n_b)))``.
 
     Bins, confidence and hits are those of :class:`CalibrationError`; ``m_b`` is the mean of hit less confidence in
@@ -206,11 +211,6 @@ class RootMeanSquaredCalibrationError(MomentStatistic):
     Kumar, Liang & Ma (2019), Verified uncertainty calibration, section 4 (the debiased estimator).
     """
 
-    task = "multiclass"
-    inputs = ("y_true", "y_score")
-    bounds = (0.0, 1.0)
-    loss = True
-    needs_probabilities = True
     smooth = False
     of_law = False
 
@@ -218,7 +218,7 @@ class RootMeanSquaredCalibrationError(MomentStatistic):
 
     def prepare(self, sample: Sample) -> Features:
         """Return, in the columns of the row's bin, 1, hit less confidence, and the square of this."""
-        member, gap = _binned(sample, self.n_bins)
+        member, gap = self.binned(sample)
         xp = namespace(gap)
         parts = [xp.where(member, x[:, None], 0.0) for x in (xp.ones_like(gap), gap, gap**2)]
         return Features(xp.concatenate(parts, axis=1))
