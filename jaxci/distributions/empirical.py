@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxci.checks import check_number
 from jaxci.distributions.base import COLUMNS, Distribution, RowDistribution, observations, weighted_value
 from jaxci.distributions.laws import FiniteLaw, ValueDistribution
 from jaxci.distributions.tables import AliasTable, float_type
@@ -307,6 +308,8 @@ class Cells(Distribution):
     @classmethod
     def binary(cls, prevalence: float, sensitivity: float, specificity: float) -> Cells:
         """Return the law of two classes by the share of class 1 and the recalls of both."""
+        for name, share in (("prevalence", prevalence), ("sensitivity", sensitivity), ("specificity", specificity)):
+            check_number(name, share, "between 0 and 1", lambda x: 0 <= x <= 1)
         positive = np.array([1 - sensitivity, sensitivity])
         negative = np.array([specificity, 1 - specificity])
         return cls(np.stack([(1 - prevalence) * negative, prevalence * positive]))
@@ -317,6 +320,7 @@ class Cells(Distribution):
 
         Errors go to the other classes in proportion to their shares.
         """
+        check_number("accuracy", accuracy, "between 0 and 1", lambda x: 0 <= x <= 1)
         share = checked_floats("shares", shares)
         share = share / share.sum()
         errors = np.where(np.eye(len(share)) == 1, 0.0, share)

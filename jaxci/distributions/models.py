@@ -12,6 +12,7 @@ from scipy import stats
 
 from jaxci.checks import shown
 from jaxci.distributions.base import Distribution
+from jaxci.distributions.empirical import checked_floats
 from jaxci.distributions.laws import ValueDistribution
 from jaxci.distributions.tables import float_type
 from jaxci.records import record
@@ -71,8 +72,8 @@ class GaussianClasses(Distribution):
     def __post_init__(self) -> None:
         if not _plain(self.shares, self.auc, self.temperature):
             return
-        shares = np.asarray(self.shares, np.float64)
-        if shares.ndim != 1 or len(shares) < 2 or not np.all(np.isfinite(shares)) or not shares.min() > 0:
+        shares = checked_floats("shares", self.shares)
+        if len(shares) < 2 or not shares.min() > 0:
             raise ValueError(f"shares must be positive numbers, one for each of 2 or more classes; got {self.shares}")
         whole = shares.sum()  # shares that a file gives back stay as they are
         object.__setattr__(self, "shares", shares if abs(whole - 1) < 1e-12 else shares / whole)

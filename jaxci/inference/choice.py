@@ -190,7 +190,7 @@ def _figures(standing: Standing) -> str:
 def _described(features: Features) -> str:
     text = f"n about {features.n:.0f}"
     if features.classes > 0:
-        return f"{text}, {features.rarest:.0f} in the rarest class, errors in {features.errors:.0f} rows"
+        return f"{text}, {features.rarest:.0f} in the rarest class, {features.errors:.0f} wrong"
     return f"{text}, skewness about {features.skewness:.1f}, kurtosis about {features.kurtosis:.1f}"
 
 

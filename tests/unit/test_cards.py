@@ -171,7 +171,7 @@ def test_the_narrowest_that_held_is_taken(monkeypatch):
     assert (row.simulated_coverage, row.simulated_worst) == pytest.approx((0.95, 0.942))
     assert row.warnings == ()
     assert "covered 95.0% (worst tenth 94.2%) in 5 simulated designs like this (n about 100" in row.reason
-    assert "30 in the rarest class, errors in 12 rows)" in row.reason
+    assert "30 in the rarest class, 12 wrong)" in row.reason
 
 
 def test_what_is_as_narrow_is_taken_in_the_order_tried(monkeypatch):

@@ -1253,7 +1253,8 @@ def test_rows_of_weight_zero_leave():
         ({"sample_weight": WEIGHTS + 0.5, "weight_type": "frequency"}, "sample_weight must be whole numbers"),
         ({"weight_type": "frequency"}, "needs sample_weight"),
         ({"sample_weight": WEIGHTS, "weight_type": "analytic"}, "weight_type must be one of importance, frequency"),
-        ({"sample_weight": np.eye(1, N)[0]}, "at least 2 observations"),
+        ({"sample_weight": np.eye(1, N)[0]}, "sample_weight must leave at least 2 observations; got 1"),
+        ({"sample_weight": np.full(N, 1e12), "weight_type": "frequency"}, "must count at most 2,147,483,647 rows"),
     ],
 )
 def test_weights_that_mean_nothing_are_refused(given, words):

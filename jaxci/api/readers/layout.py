@@ -8,12 +8,13 @@ import numpy as np
 
 from jaxci.api.readers.arrays import as_floats, check_lengths
 from jaxci.api.readers.labels import label_values
-from jaxci.api.readers.samples import check_n
 from jaxci.checks import check_choice, shown
 from jaxci.statistics.base import Sample
 from jaxci.statistics.layout import Layout
 
 WEIGHT_TYPES = ("importance", "frequency")
+MOST_ROWS = 2**31 - 1
+"""Rows that frequencies may count together."""
 
 
 def arranged(sample: Sample, groups: Any, strata: Any, sample_weight: Any, weight_type: Any) -> tuple[Sample, Layout]:
@@ -37,11 +38,16 @@ def arranged(sample: Sample, groups: Any, strata: Any, sample_weight: Any, weigh
         raise ValueError(
             f"sample_weight must be whole numbers with weight_type='frequency'; got {weights[first]:g} in row {first}"
         )
+    if counts.sum() > MOST_ROWS:
+        raise ValueError(
+            f"sample_weight must count at most {MOST_ROWS:,} rows with weight_type='frequency'; got {counts.sum():,.0f}"
+        )
+    if counts.sum() < 2:
+        raise ValueError(f"sample_weight must leave at least 2 observations; got {counts.sum():.0f}")
     if np.any(counts != 1):
         rows = np.repeat(np.arange(sample.n), counts.astype(np.int64))
         sample, weights = sample.take(rows), weights[rows]
         columns = {name: column[rows] for name, column in columns.items()}
-        check_n(sample)
     if weight_type == "frequency":
         return sample, _layout(sample.n, columns, None)
     if np.any(weights != np.round(weights)):
