@@ -309,7 +309,7 @@ class Cells(Distribution):
     def binary(cls, prevalence: float, sensitivity: float, specificity: float) -> Cells:
         """Return the law of two classes by the share of class 1 and the recalls of both."""
         for name, share in (("prevalence", prevalence), ("sensitivity", sensitivity), ("specificity", specificity)):
-            check_number(name, share, "between 0 and 1", lambda x: 0 <= x <= 1)
+            check_number(name, share, "lie in [0, 1]", lambda x: 0 <= x <= 1)
         positive = np.array([1 - sensitivity, sensitivity])
         negative = np.array([specificity, 1 - specificity])
         return cls(np.stack([(1 - prevalence) * negative, prevalence * positive]))
@@ -320,7 +320,7 @@ class Cells(Distribution):
 
         Errors go to the other classes in proportion to their shares.
         """
-        check_number("accuracy", accuracy, "between 0 and 1", lambda x: 0 <= x <= 1)
+        check_number("accuracy", accuracy, "lie in [0, 1]", lambda x: 0 <= x <= 1)
         share = checked_floats("shares", shares)
         share = share / share.sum()
         errors = np.where(np.eye(len(share)) == 1, 0.0, share)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import stats
 
-from jaxci.checks import shown
+from jaxci.checks import check_number, shown
 from jaxci.distributions.base import Distribution
 from jaxci.distributions.empirical import checked_floats
 from jaxci.distributions.laws import ValueDistribution
@@ -21,17 +21,6 @@ from jaxci.statistics.probability import Calibration
 from jaxci.statistics.ranking import AveragePrecision, RocAuc
 from jaxci.statistics.regression import MeanSquaredError, RootMeanSquaredError
 from jaxci.statistics.summary import Mean, Std
-
-
-def checked_number(name: str, x: Any, low: float, high: float) -> float:
-    """Return a number between ``low`` and ``high``, both left out; raise ``ValueError`` that names the argument."""
-    try:
-        number = float(x)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not low < number < high:
-        raise ValueError(f"{name} must be a number between {low:g} and {high:g}; got {shown(x)}")
-    return number
 
 
 def _plain(*fields: Any) -> bool:
@@ -77,8 +66,11 @@ class GaussianClasses(Distribution):
             raise ValueError(f"shares must be positive numbers, one for each of 2 or more classes; got {self.shares}")
         whole = shares.sum()  # shares that a file gives back stay as they are
         object.__setattr__(self, "shares", shares if abs(whole - 1) < 1e-12 else shares / whole)
-        object.__setattr__(self, "auc", checked_number("auc", self.auc, 0.5, 1.0))
-        object.__setattr__(self, "temperature", checked_number("temperature", self.temperature, 0.0, math.inf))
+        object.__setattr__(self, "auc", check_number("auc", self.auc, "lie in (0.5, 1)", lambda x: 0.5 < x < 1))
+        temperature = check_number(
+            "temperature", self.temperature, "be positive and finite", lambda x: 0 < x < math.inf
+        )
+        object.__setattr__(self, "temperature", temperature)
 
     @property
     def n_classes(self) -> int:  # type: ignore[override]
@@ -159,8 +151,9 @@ class RegressionErrors(Distribution):
             return
         if not isinstance(self.errors, ValueDistribution):
             raise ValueError(f"errors must be a distribution of values; got {shown(self.errors)}")
-        object.__setattr__(self, "spread", checked_number("spread", self.spread, 0.0, math.inf))
-        object.__setattr__(self, "centre", checked_number("centre", self.centre, -math.inf, math.inf))
+        spread = check_number("spread", self.spread, "be positive and finite", lambda x: 0 < x < math.inf)
+        object.__setattr__(self, "spread", spread)
+        object.__setattr__(self, "centre", check_number("centre", self.centre, "be finite", math.isfinite))
 
     @property
     def label(self) -> str:

@@ -528,8 +528,11 @@ def test_regressions_know_their_mean_square():
     [
         (lambda: GaussianClasses([1.0], 0.9), "shares"),
         (lambda: GaussianClasses([0.5, 0.0], 0.9), "shares"),
-        (lambda: GaussianClasses([0.5, 0.5], 1.0), "auc must be a number between 0.5 and 1"),
+        (lambda: GaussianClasses([0.5, 0.5], 1.0), r"auc must lie in \(0.5, 1\); got 1.0"),
         (lambda: GaussianClasses([0.5, 0.5], 0.9, 0), "temperature"),
+        (lambda: GaussianClasses("ab", 0.9), "shares must be an array of numbers; got str"),
+        (lambda: Cells.binary(1.2, 0.9, 0.9), r"prevalence must lie in \[0, 1\]; got 1.2"),
+        (lambda: Cells.multiclass([1, 2], 1.5), r"accuracy must lie in \[0, 1\]; got 1.5"),
         (lambda: RegressionErrors(Mean()), "errors"),
         (lambda: RegressionErrors(Parametric("norm"), spread=0), "spread"),
     ],
