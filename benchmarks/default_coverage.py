@@ -15,42 +15,28 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 import jaxci
+from jaxci import distributions
 from jaxci.coverage.store import surroundings
+from jaxci.distributions import Cells, GaussianClasses, Parametric, RegressionErrors
 from jaxci.statistics import F1, Mean
+from jaxci.statistics.registry import METRICS
 
 SIZES = (30, 100, 300)
 RESAMPLES = 999
 
 
-def binary(prevalence: float, sensitivity: float, specificity: float) -> np.ndarray:
-    """Table (2, 2) of truth by prediction."""
-    return np.array(
-        [
-            [(1 - prevalence) * specificity, (1 - prevalence) * (1 - specificity)],
-            [prevalence * (1 - sensitivity), prevalence * sensitivity],
-        ]
-    )
-
-
-def classes(shares: list[float], accuracy: float) -> np.ndarray:
-    """Table (K, K): every class is right with the same chance, errors go to the others by their shares."""
-    share = np.array(shares) / np.sum(shares)
-    errors = np.where(np.eye(len(share)) == 1, 0.0, share)
-    errors *= (share * (1 - accuracy) / errors.sum(axis=1))[:, None]
-    return np.diag(share * accuracy) + errors
-
-
 TABLES = {
-    "2 classes, .1 / .95 / .995": binary(0.1, 0.95, 0.995),
-    "2 classes, .05 / .6 / .98": binary(0.05, 0.6, 0.98),
-    "2 classes, .5 / .98 / .98": binary(0.5, 0.98, 0.98),
-    "3 classes, uneven, .95": classes([5, 3, 2], 0.95),
-    "5 classes, even, .98": classes([1, 1, 1, 1, 1], 0.98),
-    "5 classes, 40 to 2%, .95": classes([40, 30, 20, 8, 2], 0.95),
+    "2 classes, .1 / .95 / .995": Cells.binary(0.1, 0.95, 0.995),
+    "2 classes, .05 / .6 / .98": Cells.binary(0.05, 0.6, 0.98),
+    "2 classes, .5 / .98 / .98": Cells.binary(0.5, 0.98, 0.98),
+    "3 classes, uneven, .95": Cells.multiclass([5, 3, 2], 0.95),
+    "5 classes, even, .98": Cells.multiclass([1, 1, 1, 1, 1], 0.98),
+    "5 classes, 40 to 2%, .95": Cells.multiclass([40, 30, 20, 8, 2], 0.95),
 }
 SCORES = {
     "AUC .99, 20 + 980": (0.99, 20, 980),
@@ -135,8 +121,8 @@ def call_of(statistic: Any, *data: Any, **options: Any) -> Callable[..., Any]:
 
 
 def of_tables(replications: int, rng: np.random.Generator) -> Iterator[Row]:
-    for kind, table in TABLES.items():
-        k = len(table)
+    for kind, law in TABLES.items():
+        table, k = np.asarray(law.table), law.n_classes
         for n in SIZES:
             cells = rng.choice(k * k, p=table.ravel(), size=(replications, n))
             lost = float(np.mean([len(np.unique(one // k)) < k for one in cells]))
@@ -184,6 +170,65 @@ def of_clusters(replications: int, rng: np.random.Generator) -> Iterator[Row]:
                 yield judged(f"{clusters} clusters of {size}, ICC .3, {share:g}", metric, groups.size, kept, share)
 
 
+def drawn_from(law: Any, metrics: tuple[str, ...], replications: int) -> Iterator[Row]:
+    """Judge metrics of what a law of models draws."""
+    draw = jax.jit(jax.vmap(law.sample, in_axes=(0, None)), static_argnums=1)
+    for n in SIZES:
+        drawn = draw(jax.random.split(jax.random.key(n), replications), n)
+        columns = [np.asarray(drawn[name]) for name in ("y_true", "y_score" if law.kind == "scores" else "y_pred")]
+        data = list(zip(*columns, strict=True))
+        if law.kind == "scores":
+            data = [one for one in data if len(np.unique(one[0])) == law.n_classes]
+        lost = 1 - len(data) / replications
+        for metric in metrics:
+            true = float(distributions.truth(law, METRICS[metric], jax.random.key(0)).value)
+            yield judged(law.label, metric, n, [call_of(metric, *one) for one in data], true, lost)
+
+
+def of_probabilities(replications: int, rng: np.random.Generator) -> Iterator[Row]:
+    metrics = ("log_loss", "brier_score_loss", "expected_calibration_error", "root_mean_squared_calibration_error")
+    for shares, area, temperature in (([0.5, 0.5], 0.99, 1.0), ([0.9, 0.1], 0.95, 1.0), ([0.7, 0.3], 0.9, 0.5)):
+        yield from drawn_from(GaussianClasses(shares, area, temperature), metrics, replications)
+    several = ("roc_auc_ovr", "average_precision_macro", "log_loss")
+    yield from drawn_from(GaussianClasses([0.6, 0.3, 0.1], 0.97), several, replications)
+
+
+def of_regressions(replications: int, rng: np.random.Generator) -> Iterator[Row]:
+    metrics = ("mean_absolute_error", "mean_squared_error", "median_absolute_error", "r2", "pearsonr", "spearmanr")
+    for errors in (Parametric("norm"), Parametric("t", {"df": 5})):
+        yield from drawn_from(RegressionErrors(errors, spread=3.0, centre=10.0), metrics, replications)
+
+
+def of_calibration_in_clusters(replications: int, rng: np.random.Generator) -> Iterator[Row]:
+    """Models that are calibrated over all clusters, and not within one: true errors are 0."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
+    for clusters in (5, 10, 20):
+        groups, calls = np.repeat(np.arange(clusters), 15), {}
+        for _ in range(replications):
+            logit, shift = 2 * rng.normal(size=groups.size), rng.normal(size=clusters)[groups]
+            known = special.expit(logit[:, None] + nodes) @ (weights / weights.sum())
+            y = (rng.random(groups.size) < special.expit(logit + shift)).astype(int)
+            for metric in ("expected_calibration_error", "root_mean_squared_calibration_error"):
+                calls.setdefault(metric, []).append(call_of(metric, y, known, groups=groups))
+        for metric, kept in calls.items():
+            yield judged(f"{clusters} clusters of 15, deviation 1", metric, groups.size, kept, 0.0)
+
+
+def of_weights(replications: int, rng: np.random.Generator) -> Iterator[Row]:
+    """Accuracy .95 of rows weighted by importance, exponential, and of rows counted 0 to 2 times."""
+    for n in SIZES:
+        calls: dict[str, list[Callable[..., Any]]] = {"importance": [], "zeros": []}
+        for _ in range(replications):
+            y = rng.integers(0, 2, n)
+            guess = np.where(rng.random(n) < 0.95, y, 1 - y)
+            weights = rng.exponential(size=n)
+            calls["importance"].append(call_of("accuracy", y, guess, sample_weight=weights))
+            thinned = np.where(rng.random(n) < 0.3, 0.0, weights)
+            calls["zeros"].append(call_of("accuracy", y, guess, sample_weight=thinned))
+        for kind, kept in calls.items():
+            yield judged(f"exponential weights, {kind}", "accuracy", n, kept, 0.95)
+
+
 def draw(rows: list[Row], path: Path) -> None:
     """Draw coverage of every row, by the default and by the percentile bootstrap."""
     import matplotlib.pyplot as plt
@@ -199,7 +244,16 @@ def draw(rows: list[Row], path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
-PARTS = {"tables": of_tables, "scores": of_scores, "values": of_values, "clusters": of_clusters}
+PARTS = {
+    "tables": of_tables,
+    "scores": of_scores,
+    "values": of_values,
+    "clusters": of_clusters,
+    "probabilities": of_probabilities,
+    "regressions": of_regressions,
+    "calibration in clusters": of_calibration_in_clusters,
+    "weights": of_weights,
+}
 
 
 def main() -> None:
