@@ -158,7 +158,7 @@ def _serving(methods: Iterable[str | Method], statistic: Statistic) -> list[Meth
     if not chosen:
         raise ValueError("methods must name at least one method; got none")
     for method in chosen:
-        refusal = method.refusal(statistic)
+        refusal = method.refusal_of_rows(statistic)
         if refusal is not None:
             raise ValueError(f"methods must serve the statistic; {refusal}")
     return list(dict.fromkeys(chosen))

@@ -81,7 +81,7 @@ class Cell:
         """Methods that serve the statistic called ``name``, by their label."""
         wanted = self.methods[name] if isinstance(self.methods, Mapping) else self.methods
         found = labelled(map(method_by_name, wanted))
-        return {m: method for m, method in found.items() if method.refusal(self.statistics[name]) is None}
+        return {m: method for m, method in found.items() if method.refusal_of_rows(self.statistics[name]) is None}
 
     def simulated(self, name: str) -> dict[str, Method]:
         """Methods whose coverage is simulated: a share of all rows is enumerated instead."""

@@ -118,7 +118,7 @@ class Study(Runnable):
                 known = nearest(tagged, list(self.distributions))
                 raise ValueError(f"tags must belong to distributions; {tagged!r} is none: {known}")
         for name, statistic in self.named_statistics.items():
-            refusals = [method.refusal(statistic) for method in methods]
+            refusals = [method.refusal_of_rows(statistic) for method in methods]
             if None not in refusals:
                 raise ValueError(f"methods: none of {', '.join(map(str, methods))} serves {name}; {refusals[0]}")
             if not any(self.serves(law, statistic) for law in self.distributions.values()):

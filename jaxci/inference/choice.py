@@ -10,6 +10,7 @@ without a card and sizes beyond the cards, is decided by the rules below.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -26,8 +27,9 @@ from jaxci.intervals.exact import Exact
 from jaxci.intervals.mover import SquareAndAdd
 from jaxci.intervals.parametric import Delta, T
 from jaxci.intervals.proportion import ClopperPearson, MidP, Wilson
-from jaxci.intervals.proportion_difference import Tango
+from jaxci.intervals.proportion_difference import SquareAndAddDifference, Tango
 from jaxci.intervals.quantile import OrderStatistic, needs_rows, smallest_n
+from jaxci.intervals.sign_flip import MOST_CLUSTERS, SignFlip
 from jaxci.intervals.spread import LEAST, Bonett
 from jaxci.statistics.base import MomentStatistic, Sample, Statistic, TableStatistic
 from jaxci.statistics.layout import Layout
@@ -102,7 +104,7 @@ def _scale(statistic: Statistic) -> str:
 def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> Choice:
     """Choose the interval method for ``statistic`` from the data's layout and size, and the rarest class."""
     if isinstance(statistic, Paired):
-        return _choose_difference(statistic, layout)
+        return _choose_difference(statistic, layout, tails)
     if not layout.plain:
         return _choose_dependent(statistic, layout, n_resamples)
     return _by_cards(statistic, layout.n, n_resamples, tails, sample) or _by_rules(
@@ -284,15 +286,29 @@ def _choose_ranking(
     return Choice(Percentile(), f"{why}: the percentile bootstrap")
 
 
-def _choose_difference(statistic: Paired, layout: Layout) -> Choice:
+def _choose_difference(statistic: Paired, layout: Layout, tails: Tails) -> Choice:
     if layout.plain and Tango().refusal(statistic) is None:
         return Choice(Tango(), "paired proportions: the interval that Tango's score test does not reject")
+    if layout.plain and SquareAndAddDifference().refusal(statistic) is None:
+        return Choice(SquareAndAddDifference(), "two means of paired proportions: Tango's intervals, squared and added")
+    if layout.units is not None and SignFlip.takes >= layout.given and SignFlip().refusal(statistic) is None:
+        return _of_flips(layout, tails)
     if layout.plain and DeLongDifference().refusal(statistic) is None:
         return Choice(DeLongDifference(), "correlated AUCs of independent rows: DeLong")
     if layout.plain and is_mean(statistic):
         return Choice(T(), "a mean of paired differences: Student's, which few rows that differ do not mislead")
     kind = "rows" if layout.units is None else "clusters"
     return Choice(Percentile(), f"no formula for this difference: the paired percentile bootstrap over {kind}")
+
+
+def _of_flips(layout: Layout, tails: Tails) -> Choice:
+    """Choose for the difference of means or shares of rows in clusters."""
+    least, most = -math.log2(max(tails.sides)), MOST_CLUSTERS
+    if least <= layout.n_units <= most:
+        why = "a mean of paired differences in clusters: what flips of their signs do not reject, which is exact for"
+        return Choice(SignFlip(), f"{why} symmetric differences")
+    few = "too few clusters to flip their signs" if layout.n_units < least else "many clusters"
+    return Choice(T(), f"a mean of paired differences, {few}: Student's interval with a cluster-robust variance")
 
 
 def _delta(statistic: Statistic, n: int) -> Choice:

@@ -164,22 +164,13 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
         raise ValueError(
             f"{settings.scheme} go with methods that read resamples, such as 'percentile'; got {method.name!r}"
         )
-    if layout.strata is not None and not method.takes_strata:
+    if method.requires_groups and layout.units is None:
+        raise ValueError(f"groups must be given for method {method.name!r}, which is for rows in clusters; got None")
+    refused = layout.given - method.takes
+    if refused:
+        why = " assumes independent rows of equal weight and" if not method.takes else ""
         raise ValueError(
-            f"method {method.name!r} cannot use strata; use 'percentile', 'bca' or 'delta', or method='auto'"
-        )
-    if method.assumes_iid and not layout.plain:
-        given = [
-            name
-            for name, present in (
-                ("groups", layout.units is not None),
-                ("strata", layout.strata is not None),
-                ("sample_weight", layout.row_weights is not None),
-            )
-            if present
-        ]
-        raise ValueError(
-            f"method {method.name!r} assumes independent rows of equal weight and cannot use {' and '.join(given)}; "
+            f"method {method.name!r}{why} cannot use {' and '.join(sorted(refused))}; "
             "use 'percentile', 'bca' or 'delta', or method='auto'"
         )
 

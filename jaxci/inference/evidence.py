@@ -20,7 +20,13 @@ from jaxci.intervals.auc import auc_evidence
 from jaxci.intervals.auc_difference import auc_difference_evidence
 from jaxci.intervals.base import Evidence
 from jaxci.intervals.bootstrap import studentized_pivots
-from jaxci.intervals.capabilities import has_beta_law, is_debiased_calibration, is_share_difference
+from jaxci.intervals.capabilities import (
+    averages_share_differences,
+    has_beta_law,
+    is_debiased_calibration,
+    is_share_difference,
+)
+from jaxci.intervals.clusters import ClusterRobust, ClusterSums, cluster_variance
 from jaxci.intervals.proportion_difference import PairedOutcomes
 from jaxci.resampling.exact_mean import mean_distribution
 from jaxci.resampling.exact_order import quantile_distribution
@@ -94,13 +100,30 @@ def _ordered_values(entry: Entry, sample: Sample) -> np.ndarray:
     return np.sort(entry.statistic.ordered_values(sample))
 
 
+def _cluster_sums(entry: Entry, sample: Sample, layout: Layout) -> ClusterSums:
+    """Return sums of a mean, or successes and trials of a share, by clusters; of independent rows each is one."""
+    statistic = entry.statistic
+    if isinstance(statistic, MeanStatistic):
+        values = row_values_of(statistic, sample)
+        columns = np.stack([values, np.ones(len(values))], axis=1)
+        totals, sizes = layout.sum_rows(columns, layout.n_units).T
+    else:
+        assert isinstance(statistic, TableStatistic)
+        counts = layout.count_codes(entry.prepared.codes, entry.prepared.size, layout.n_units)
+        totals, sizes = (counts @ of_cell[0] for of_cell in statistic.counted_in_cells(entry.prepared))
+    counted = sizes > 0
+    return ClusterSums(totals[None, counted], sizes[None, counted])
+
+
 def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evidence:
     """Gather what the method needs, as a batch of one data set."""
     statistic, needs, trials = entry.statistic, entry.needs, entry.trials
     parts: dict[str, Any] = {}
     if trials is not None:
         parts |= {"count": np.array([trials.successes]), "nobs": np.array([trials.nobs])}
-    if "values" in needs:
+    if "clusters" in needs or ("values" in needs and (layout.units is not None or is_share_difference(statistic))):
+        parts["clusters"] = _cluster_sums(entry, sample, layout)
+    elif "values" in needs:
         mean = isinstance(statistic, MeanStatistic)
         parts["values"] = (row_values_of(statistic, sample) if mean else _ordered_values(entry, sample))[None]
     if "uniform" in needs:
@@ -118,9 +141,9 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
         areas = auc_difference_evidence(sample.y_true, sample.y_score, sample.other.y_score)
         parts["auc_difference"] = jax.tree.map(lambda x: x[None], areas)
     if "outcomes" in needs:
-        assert is_share_difference(statistic)
+        assert is_share_difference(statistic) or averages_share_differences(statistic)
         counted = statistic.outcomes(entry.prepared, entry.prepared.weights_of(layout.n, None))
-        parts["outcomes"] = PairedOutcomes(*np.array(counted)[:, None])
+        parts["outcomes"] = PairedOutcomes(*(x[None] for x in counted))
     if "gaps" in needs:
         assert is_debiased_calibration(statistic)
         sums = np.asarray(entry.prepared.design)[: layout.n].sum(axis=0)
@@ -213,12 +236,22 @@ def _posterior(entry: Entry, layout: Layout) -> BootstrapDistribution:
     return BetaLaw(np.array([entry.trials.successes]), np.array([entry.trials.nobs]), entry.method.prior.mass)
 
 
+def _slope(entry: Entry, share: float) -> float:
+    """Return the derivative of a statistic that tells of a share."""
+    assert isinstance(entry.statistic, TableStatistic)
+    return float(entry.statistic.of_share(share)[1])
+
+
 def standard_error(entry: Entry, evidence: Evidence) -> float:
     """Return the standard error that goes with the interval; NaN where there is none."""
     if not math.isnan(entry.standard_error) and entry.needs_slopes:
         return entry.standard_error
     if evidence.auc is not None:
         return float(np.sqrt(evidence.auc.variance[0])) if evidence.auc.variance[0] >= 0 else math.nan
+    if evidence.clusters is not None:
+        estimator = entry.method.variance if isinstance(entry.method, ClusterRobust) else "CR2"
+        error = float(np.sqrt(cluster_variance(evidence.clusters, estimator)[0]))
+        return error * (1.0 if entry.trials is None else _slope(entry, entry.trials.successes / entry.trials.nobs))
     for paired in (evidence.auc_difference, evidence.outcomes):
         if paired is not None:
             return float(paired.standard_error[0])
@@ -233,10 +266,8 @@ def standard_error(entry: Entry, evidence: Evidence) -> float:
     if evidence.shares is not None:
         return float(evidence.shares.standard_error[0])
     if evidence.count is not None and evidence.nobs[0]:
-        assert isinstance(entry.statistic, TableStatistic)
         share = float(evidence.count[0]) / float(evidence.nobs[0])
-        slope = float(entry.statistic.of_share(share)[1])
-        return slope * math.sqrt(share * (1 - share) / float(evidence.nobs[0]))
+        return _slope(entry, share) * math.sqrt(share * (1 - share) / float(evidence.nobs[0]))
     if evidence.values is not None and is_mean(entry.statistic):
         return float(deviation(evidence.values[0], ddof=1)) / math.sqrt(evidence.values.shape[-1])
     return math.nan

@@ -177,7 +177,7 @@ class AucMethod(Method):
     """
 
     needs = frozenset({"auc"})
-    assumes_iid = True
+    takes = frozenset()
 
     @abc.abstractmethod
     def of_auc(self, auc: AucEvidence, tails: Tails) -> Bounds:

@@ -137,7 +137,7 @@ class DeLongDifference(Method):
 
     name = "delong"
     needs = frozenset({"auc_difference"})
-    assumes_iid = True
+    takes = frozenset()
     leaves_range = True
 
     def refusal(self, statistic: Statistic) -> str | None:

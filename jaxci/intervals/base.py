@@ -130,6 +130,8 @@ class Evidence:
         Counts and placement variances of a ROC curve (see :mod:`jaxci.intervals.auc`).
     auc_difference : AucDifferenceEvidence
         Difference of two areas and its variance (see :mod:`jaxci.intervals.auc_difference`).
+    clusters : ClusterSums
+        What the rows of every cluster sum to (see :mod:`jaxci.intervals.clusters`), for a mean or a share.
     outcomes : PairedOutcomes
         On how many rows two models succeed (see :mod:`jaxci.intervals.proportion_difference`).
     curvature : Curvature
@@ -157,6 +159,7 @@ class Evidence:
     law: BootstrapDistribution | None = None
     auc: Any = None
     auc_difference: Any = None
+    clusters: Any = None
     outcomes: Any = None
     curvature: Any = None
     posterior: BootstrapDistribution | None = None
@@ -182,20 +185,20 @@ def _least_tail(evidence: Evidence) -> float:
 class Method(Named, abc.ABC):
     """An interval method: a frozen :func:`~jaxci.records.record`.
 
-    Class attributes: ``name`` (the word users type), ``assumes_iid`` (refuses clusters, strata and
-    weights), ``leaves_range`` (bounds may fall outside the estimand's range and are then clipped),
-    ``of_differences`` (it also serves the difference of a statistic between two models, with a p-value),
-    ``takes_strata`` (strata are honoured).
+    Class attributes: ``name`` (the word users type), ``takes`` (what of clusters, strata and weights it honours; it
+    refuses the rest), ``requires_groups`` (it is for clusters alone), ``leaves_range`` (bounds may fall outside the
+    estimand's range and are then clipped), ``of_differences`` (it also serves the difference of a statistic between two
+    models, with a p-value).
 
     The work is in three parts. :meth:`critical` is host code that knows the sample size and the level but no data;
     :meth:`bounds` is array code, on NumPy arrays or traced by JAX, for stacks of data sets; :meth:`remarks` is host
     code that says what a reader of one interval should know.
     """
 
-    assumes_iid: ClassVar[bool] = False
+    takes: ClassVar[frozenset[str]] = frozenset({"groups", "strata", "sample_weight"})
+    requires_groups: ClassVar[bool] = False
     leaves_range: ClassVar[bool] = False
     of_differences: ClassVar[bool] = False
-    takes_strata: ClassVar[bool] = True
 
     @property
     @abc.abstractmethod
@@ -215,6 +218,12 @@ class Method(Named, abc.ABC):
     @abc.abstractmethod
     def refusal(self, statistic: Statistic) -> str | None:
         """Return why the method cannot serve ``statistic``, or None if it can."""
+
+    def refusal_of_rows(self, statistic: Statistic) -> str | None:
+        """Return why the method cannot serve ``statistic`` of independent rows, or None if it can."""
+        if self.requires_groups:
+            return f"{self.name!r} is for rows in clusters, and rows that a law draws are independent"
+        return self.refusal(statistic)
 
     def critical(self, statistic: Statistic, n: int, tails: Tails) -> Any:
         """Return the critical values that :meth:`bounds` reads: a pytree of NumPy numbers and arrays.

@@ -51,7 +51,7 @@ class ProperBayesian(Method):
 
     name = "proper_bayesian"
     needs = frozenset({"posterior"})
-    takes_strata = False
+    takes = frozenset({"groups", "sample_weight"})
 
     mass: float = static(default=0.25)
     reach: float = static(default=1.0)

@@ -21,7 +21,7 @@ class SquaredGaps(Method):
 
     name = "squared_gaps"
     needs = frozenset({"gaps"})
-    assumes_iid = True
+    takes = frozenset()
 
     def refusal(self, statistic: Statistic) -> str | None:
         """Refuse what is not the root mean squared calibration error."""

@@ -13,6 +13,7 @@ from jaxci.statistics.summary import MeanStatistic, QuantileStatistic, SecondMom
 __all__ = [
     "averages_proportions",
     "averages_rows",
+    "averages_share_differences",
     "has_beta_law",
     "has_exact_law",
     "has_fixed_trials",
@@ -70,8 +71,18 @@ def is_debiased_calibration(statistic: Statistic) -> TypeGuard[RootMeanSquaredCa
 
 
 def is_share_difference(statistic: Statistic) -> TypeGuard[PairedTable]:
-    """Whether the statistic is the difference of two models' shares of all rows."""
-    return isinstance(statistic, PairedTable) and has_fixed_trials(statistic.statistic)
+    """Whether the statistic is the difference of two models' shares of the same rows: all, or those of a true class."""
+    if not isinstance(statistic, PairedTable):
+        return False
+    of_one = statistic.statistic
+    return has_fixed_trials(of_one) or (is_proportion(of_one) and of_one.trials_by_truth and of_one.share is None)
+
+
+def averages_share_differences(statistic: Statistic) -> TypeGuard[PairedTable]:
+    """Whether the statistic is the difference of two models' means of shares of the same rows, such as mean recalls."""
+    if not isinstance(statistic, PairedTable):
+        return False
+    return averages_proportions(statistic.statistic) and statistic.statistic.trials_by_truth
 
 
 def is_auc_difference(statistic: Statistic) -> bool:

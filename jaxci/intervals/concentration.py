@@ -237,7 +237,7 @@ class ConcentrationMethod(Method):
     high: Any
 
     needs = frozenset({"values"})
-    assumes_iid = True
+    takes = frozenset()
     least: ClassVar[int] = 1
 
     @abc.abstractmethod

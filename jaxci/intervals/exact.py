@@ -25,7 +25,7 @@ class Exact(Method):
 
     name = "exact"
     of_differences = True
-    assumes_iid = True
+    takes = frozenset()
 
     endpoints: str = static(default="percentile")
 

@@ -67,7 +67,7 @@ class SquareAndAdd(Method):
 
     name = "square_and_add"
     needs = frozenset({"shares"})
-    assumes_iid = True
+    takes = frozenset()
 
     def refusal(self, statistic: Statistic) -> str | None:
         """Refuse what is not a mean of independent proportions."""

@@ -282,11 +282,21 @@ def _averaged_root(x: Any, n: Any, tail: Any, share: Any, start: Any, sign: floa
     return expit(sign * loop(xp, going, step, (sign * logit(start), xp.ones_like(x), 0))[0])
 
 
+def proportion_refusal(name: str, statistic: Statistic) -> str | None:
+    """Return the sentence with which a method for proportions refuses other statistics."""
+    if is_proportion(statistic):
+        return None
+    return (
+        f"{name!r} needs a proportion, successes among a number of trials fixed in advance, or what tells of one; "
+        f"{type(statistic).__name__} with these settings is neither"
+    )
+
+
 class ProportionMethod(Method):
     """A method that reads the count of successes and the number of trials."""
 
     needs = frozenset({"count", "nobs"})
-    assumes_iid = True
+    takes = frozenset()
 
     @abc.abstractmethod
     def from_counts(self, count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
@@ -294,12 +304,7 @@ class ProportionMethod(Method):
 
     def refusal(self, statistic: Statistic) -> str | None:
         """Refuse what is not a proportion of a fixed number of trials."""
-        if is_proportion(statistic):
-            return None
-        return (
-            f"{self.name!r} needs a proportion, successes among a number of trials fixed in advance, or what tells of "
-            f"one; {type(statistic).__name__} with these settings is neither"
-        )
+        return proportion_refusal(self.name, statistic)
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Bounds from ``evidence.count`` and ``evidence.nobs``, of what the statistic is for such proportions."""

@@ -14,15 +14,15 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails, normal_steps, open_sides
-from jaxci.intervals.capabilities import is_share_difference
+from jaxci.intervals.capabilities import averages_share_differences, is_share_difference
 from jaxci.intervals.proportion import as_float_arrays, score_bound
 from jaxci.intervals.pvalues import PValue, one_or_two_sided
 from jaxci.records import record
 from jaxci.special import loop, namespace
 from jaxci.statistics.base import Statistic
 
-HALVINGS = 60
-"""Steps that find a bound between -1 and 1 to the last digits."""
+PARTS, ROUNDS = 16, 15
+"""Parts into which the range of a bound is cut, and how often: from -1 to 1 down to the last digits."""
 
 
 def newcombe_difference(
@@ -193,42 +193,62 @@ def paired_score_interval(
 
     def highest(first: Any, second: Any, z: Any) -> Any:
         """Return the largest difference whose statistic is not below -z: it decreases with the difference."""
+        of_first, of_second, of_all = (x[..., None] for x in (first, second, n))
 
-        def step(state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
-            low, high, count = state
-            middle = (low + high) / 2
-            kept = score_statistic(first, second, n, middle) >= -z
-            return xp.where(kept, middle, low), xp.where(kept, high, middle), count + 1
+        def step(state: tuple[Any, Any]) -> tuple[Any, Any]:
+            low, count = state
+            width = 2.0 / PARTS ** (count + 1)
+            points = low[..., None] + width * np.arange(1, PARTS)
+            kept = score_statistic(of_first, of_second, of_all, points) >= -z
+            return low + width * xp.sum(kept, axis=-1), count + 1
 
-        start = -xp.ones_like(n), xp.ones_like(n), 0
-        return loop(xp, lambda state: state[2] < HALVINGS, step, start)[1]
+        low, _ = loop(xp, lambda state: state[1] < ROUNDS, step, (-xp.ones_like(n), 0))
+        return xp.minimum(low + 2.0 / PARTS**ROUNDS, 1.0)
 
-    down, up = normal_steps(tails)
-    return open_sides(-highest(c, b, down)[()], highest(b, c, up)[()], tails, (-1.0, 1.0))
+    (down, up), ends = normal_steps(tails), (-xp.ones_like(n), xp.ones_like(n))
+    low = -highest(c, b, down) if tails.has_lower else ends[0]
+    high = highest(b, c, up) if tails.has_upper else ends[1]
+    return open_sides(low[()], high[()], tails, (-1.0, 1.0))
 
 
 @record
 class PairedOutcomes:
-    """On how many rows both models, only a, only b, neither succeed: arrays (...) over data sets."""
+    """On how many rows of K shares both models, only a, only b, neither succeeds: arrays (..., K) over data sets.
+
+    ``weights`` are those of the shares in the mean that is compared, 1 where it is one share.
+    """
 
     both: Any
     only_a: Any
     only_b: Any
     neither: Any
+    weights: Any
+
+    @property
+    def trials(self) -> Any:
+        """Rows of each share (..., K)."""
+        return self.both + self.only_a + self.only_b + self.neither
 
     @property
     def standard_error(self) -> Any:
-        """Standard error of the difference of the shares."""
-        n = self.both + self.only_a + self.only_b + self.neither
+        """Standard error (...) of the difference of the means."""
+        xp = namespace(self.both)
+        n = xp.maximum(self.trials, 1.0)
         discordant, apart = self.only_a + self.only_b, self.only_a - self.only_b
-        return np.sqrt(np.maximum(discordant - apart**2 / n, 0.0)) / n
+        squares = xp.maximum(discordant - apart**2 / n, 0.0) / n**2
+        return xp.sqrt(xp.sum(self.weights**2 * squares, axis=-1))
+
+    @property
+    def of_one(self) -> tuple[Any, Any, Any, Any]:
+        """Both, only a, only b, neither (...) of the first share."""
+        return self.both[..., 0], self.only_a[..., 0], self.only_b[..., 0], self.neither[..., 0]
 
 
 class ShareDifference(Method):
     """A method that reads on how many rows both models, one alone, or neither succeeds."""
 
     needs = frozenset({"outcomes"})
-    assumes_iid = True
+    takes = frozenset()
 
     @abc.abstractmethod
     def from_outcomes(self, seen: PairedOutcomes, tails: Tails) -> Bounds:
@@ -238,7 +258,7 @@ class ShareDifference(Method):
         """Refuse what is not a difference of shares of all rows."""
         if is_share_difference(statistic):
             return None
-        return f"{self.name!r} compares two models' shares of all rows, such as accuracies or error rates"
+        return f"{self.name!r} compares two models' shares of the same rows, such as accuracies or recalls of one class"
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Bounds from ``evidence.outcomes``."""
@@ -253,11 +273,11 @@ class Newcombe(ShareDifference):
 
     def from_outcomes(self, seen: PairedOutcomes, tails: Tails) -> Bounds:
         """Return (low, high) from counts."""
-        return paired_difference(seen.both, seen.only_a, seen.only_b, seen.neither, tails)
+        return paired_difference(*seen.of_one, tails)
 
     def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:
         """Return the p-value of McNemar's exact test; one-sided, the binomial tail."""
-        only_a, only_b = (int(x[0]) for x in (evidence.outcomes.only_a, evidence.outcomes.only_b))
+        only_a, only_b = (int(x[0]) for x in evidence.outcomes.of_one[1:3])
         if alternative == "two-sided":
             return PValue(float(mcnemar_pvalue(only_a, only_b)), "exact McNemar")
         more, total = only_a if alternative == "greater" else only_b, only_a + only_b
@@ -272,11 +292,68 @@ class Tango(ShareDifference):
 
     def from_outcomes(self, seen: PairedOutcomes, tails: Tails) -> Bounds:
         """Return (low, high) from counts."""
-        return paired_score_interval(seen.both, seen.only_a, seen.only_b, seen.neither, tails)
+        return paired_score_interval(*seen.of_one, tails)
 
     def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:
         """Return the p-value of the score test, which is McNemar's without a correction."""
-        only_a, only_b = (float(x[0]) for x in (evidence.outcomes.only_a, evidence.outcomes.only_b))
+        only_a, only_b = (float(x[0]) for x in evidence.outcomes.of_one[1:3])
         z = (only_a - only_b) / np.sqrt(max(only_a + only_b, 1.0))
         below, above = float(special.ndtr(-z)), float(special.ndtr(z))
         return PValue(one_or_two_sided(below, above, alternative), "score test of paired proportions")
+
+
+def squared_and_added_differences(seen: PairedOutcomes, tails: Tails) -> Bounds:
+    """Interval of the difference of two models' weighted means of shares, from Tango's interval of each.
+
+    With the weights w, differences d and bounds (l, u): ``sum w d - sqrt(sum (w (d - l))^2)`` and
+    ``sum w d + sqrt(sum (w (u - d))^2)``. A share of no rows tells nothing, and cannot differ.
+
+    Parameters
+    ----------
+    seen : PairedOutcomes
+        Arrays (..., K).
+    tails : Tails
+        Error probability of each side.
+
+    Returns
+    -------
+    low, high : (...) arrays
+        Bounds in [-1, 1].
+
+    Notes
+    -----
+    Asymptotic.
+
+    References
+    ----------
+    .. [1] Zou & Donner (2008), Construction of confidence limits about effect measures: a general approach,
+       Statistics in Medicine 27, 1693-1702, eq. (5).
+    .. [2] Tango (1998), Statistics in Medicine 17, 891-908.
+    """
+    xp, tried = namespace(seen.both), seen.trials > 0
+    difference = (seen.only_a - seen.only_b) / xp.maximum(seen.trials, 1.0)
+    low, high = paired_score_interval(seen.both, seen.only_a, seen.only_b, seen.neither + ~tried, tails)
+    mean = xp.sum(seen.weights * difference, axis=-1)
+
+    def joined(apart: Any) -> Any:
+        signed = xp.where(tried, seen.weights * apart, 0.0)
+        return xp.sign(signed.sum(axis=-1)) * xp.sqrt(xp.sum(signed**2, axis=-1))
+
+    return open_sides(mean - joined(difference - low), mean + joined(high - difference), tails, (-1.0, 1.0))
+
+
+@record
+class SquareAndAddDifference(ShareDifference):
+    """Interval of two models' means of shares of the same rows; see :func:`squared_and_added_differences`."""
+
+    name = "square_and_add"
+
+    def refusal(self, statistic: Statistic) -> str | None:
+        """Refuse what is not a mean of shares of rows that do not depend on the predictions."""
+        if averages_share_differences(statistic):
+            return None
+        return f"{self.name!r} compares two models' means of shares of the same rows, such as balanced accuracies"
+
+    def from_outcomes(self, seen: PairedOutcomes, tails: Tails) -> Bounds:
+        """Return (low, high) from counts."""
+        return squared_and_added_differences(seen, tails)

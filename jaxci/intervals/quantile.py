@@ -96,7 +96,7 @@ class QuantileMethod(Method):
     """
 
     needs = frozenset({"values"})
-    assumes_iid = True
+    takes = frozenset()
     instead: ClassVar[str] = "use 'exact' or 'percentile'"
 
     def refusal(self, statistic: Statistic) -> str | None:

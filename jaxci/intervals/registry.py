@@ -14,12 +14,13 @@ from jaxci.intervals.base import Method
 from jaxci.intervals.bayesian import ProperBayesian
 from jaxci.intervals.bootstrap import BC, Basic, BCa, Normal, Percentile, Studentized
 from jaxci.intervals.calibration import SquaredGaps
+from jaxci.intervals.clustered_proportion import ClopperPearsonCluster, WilsonCluster
 from jaxci.intervals.concentration import Betting, EmpiricalBernstein, Hoeffding
 from jaxci.intervals.exact import Exact
 from jaxci.intervals.mover import SquareAndAdd
 from jaxci.intervals.parametric import Delta, T, Z
 from jaxci.intervals.proportion import PROPORTION_METHODS
-from jaxci.intervals.proportion_difference import Newcombe, Tango
+from jaxci.intervals.proportion_difference import Newcombe, SquareAndAddDifference, Tango
 from jaxci.intervals.quantile import (
     Asymptotic,
     ExactRandomized,
@@ -29,6 +30,7 @@ from jaxci.intervals.quantile import (
     OrderStatistic,
 )
 from jaxci.intervals.semiparametric import Semiparametric, SemiparametricResampled, SemiparametricTransformed
+from jaxci.intervals.sign_flip import SignFlip
 from jaxci.intervals.spread import Bonett
 from jaxci.records import settings
 from jaxci.statistics.base import Statistic
@@ -38,6 +40,8 @@ _ALL: tuple[type[Method], ...] = (
     Z,
     T,
     *PROPORTION_METHODS,
+    WilsonCluster,
+    ClopperPearsonCluster,
     DeLong,
     DeLongLogit,
     HanleyMcNeil,
@@ -70,7 +74,9 @@ _ALL: tuple[type[Method], ...] = (
 )
 METHODS: dict[str, type[Method]] = {cls.name: cls for cls in _ALL}
 """Interval methods of one statistic; some serve differences of two models too."""
-DIFFERENCES: dict[str, type[Method]] = {cls.name: cls for cls in (Tango, Newcombe, DeLongDifference)}
+DIFFERENCES: dict[str, type[Method]] = {
+    cls.name: cls for cls in (Tango, Newcombe, SquareAndAddDifference, DeLongDifference, SignFlip)
+}
 """Methods of the difference of one statistic between two models alone."""
 
 

@@ -71,7 +71,7 @@ class Bonett(Method):
 
     name = "bonett"
     needs = frozenset({"values", "standard_error"})
-    assumes_iid = True
+    takes = frozenset()
 
     def refusal(self, statistic: Statistic) -> str | None:
         """Refuse what is not a variance or its root."""

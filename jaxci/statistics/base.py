@@ -397,6 +397,9 @@ class TableStatistic(LinearStatistic):
         """Whether the trials of the proportion are all rows, so that a resample cannot change them."""
         return False
 
+    trials_by_truth: ClassVar[bool] = False
+    """Whether the trials, of the proportion or of those averaged, are all rows of a true class or all but those."""
+
     def shares(self, table: jax.Array) -> Shares | None:
         """Return the independent proportions of rows that the statistic is a mean of; None if it is none."""
         return None
@@ -413,6 +416,27 @@ class TableStatistic(LinearStatistic):
         on, so they may be 0.
         """
         return None
+
+    def counted_in_cells(self, prepared: Cells) -> tuple[np.ndarray, np.ndarray]:
+        """Return how many successes and trials (K, C) of a proportion or of K averaged ones a row of a cell is (host).
+
+        K is 1 for a proportion.
+        """
+        found = np.asarray(_counted_in_table(self, shape=prepared.shape))
+        of_cell = found.reshape(2, -1, int(np.prod(prepared.shape)))
+        successes, trials = np.pad(of_cell, ((0, 0), (0, 0), (0, 1)))[..., prepared.cells]  # padding counts nothing
+        return successes, trials
+
+
+@functools.partial(jax.jit, static_argnames="shape")
+def _counted_in_table(statistic: Any, *, shape: tuple[int, ...]) -> jax.Array:
+    """Return the successes and trials (2, [K,] *shape) of a row of each cell: their numbers are linear in the table."""
+
+    def counted(table: jax.Array) -> jax.Array:
+        found = statistic.shares(table)[:2] if statistic.averages_proportions else statistic.successes(table)
+        return jnp.stack(found)
+
+    return jax.jacrev(counted)(jnp.ones(shape))
 
 
 def cores(statistics: Sequence[LinearStatistic], prepared: Any, sums: jax.Array) -> list[jax.Array]:

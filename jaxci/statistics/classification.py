@@ -105,6 +105,7 @@ class BalancedAccuracy(ConfusionStatistic):
     """
 
     least_n = (50, "balanced accuracy")
+    trials_by_truth = True
 
     adjusted: bool = static(default=False)
     absent_class: str = static(default="sklearn")
@@ -295,6 +296,7 @@ class Recall(AveragedStatistic):
 
     proportions: ClassVar[tuple[str, ...]] = ("binary", "class", "micro", "weighted")
     apart: ClassVar[bool] = True
+    trials_by_truth = True
 
     def fraction(self, counts: OneVsRest) -> tuple[jax.Array, jax.Array]:
         """Return TP and TP + FN."""
@@ -311,6 +313,7 @@ class Specificity(AveragedStatistic):
 
     scores_hits: ClassVar[bool] = False
     proportions: ClassVar[tuple[str, ...]] = ("binary", "class")
+    trials_by_truth = True
 
     def fraction(self, counts: OneVsRest) -> tuple[jax.Array, jax.Array]:
         """Return TN and TN + FP."""

@@ -41,7 +41,13 @@ class Layout:
     @property
     def plain(self) -> bool:
         """Whether rows are exchangeable: no clusters, strata or weights."""
-        return self.units is None and self.strata is None and self.row_weights is None
+        return not self.given
+
+    @property
+    def given(self) -> frozenset[str]:
+        """What of clusters, strata and weights there is."""
+        codes = {"groups": self.units, "strata": self.strata, "sample_weight": self.row_weights}
+        return frozenset(name for name, of_rows in codes.items() if of_rows is not None)
 
     @property
     def rows_are_units(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from typing import Any
 
 import jax
@@ -162,23 +161,37 @@ class PairedTable(Paired, TableStatistic):
         a, b = prepared.of_each(sums)
         return self.statistic.from_sums(prepared.first, a) - self.statistic.from_sums(prepared.second, b)
 
-    def outcomes(self, prepared: PairedCells, counts: np.ndarray) -> tuple[float, float, float, float]:
-        """Return the number of rows on which both models, only a, only b, neither succeed, from joint counts (host).
+    def outcomes(self, prepared: PairedCells, counts: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return on how many rows both models, only a, only b, neither succeed, and weights in the mean (5, K) (host).
 
-        The statistic must be a share of all rows.
+        From joint counts. The statistic must be a proportion whose trials do not depend on predictions, which has
+        K = 1, or a mean of those.
         """
-        inside = prepared.joint.cells < prepared.first.size * prepared.second.size
-        cells = np.divmod(prepared.joint.cells[inside], prepared.second.size)
-        models = (prepared.first, prepared.second)
-        a, b = (self._succeeds(model)[cell] for model, cell in zip(models, cells, strict=True))
-        rows = counts[inside]
-        both, only_a, only_b = rows @ (a * b), rows @ (a * (1 - b)), rows @ ((1 - a) * b)
-        return both, only_a, only_b, rows.sum() - both - only_a - only_b
+        a, b, row = self._successes_in_cells(prepared)
+        rows = counts * row
+        both, only_a, only_b = (rows * (a * b)).sum(-1), (rows * (a * (1 - b))).sum(-1), (rows * ((1 - a) * b)).sum(-1)
+        weights = np.ones(1)
+        if self.statistic.averages_proportions:
+            weights = np.asarray(_weights(self.statistic, prepared.first, prepared.of_each(jnp.asarray(counts))[0]))
+        return both, only_a, only_b, rows.sum(-1) - both - only_a - only_b, weights
 
-    def _succeeds(self, model: Cells) -> np.ndarray:
-        """Whether rows of each cell (C,) of a model are successes, 0 or 1."""
-        wins = np.asarray(_successful_cells(self.statistic, shape=model.shape)).reshape(-1)
-        return np.append(wins, 0.0)[model.cells]
+    def counted_in_cells(self, prepared: PairedCells) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[override]
+        """Return the difference of the models' successes on a row of each joint cell (K, C), and whether it is a trial.
+
+        See :meth:`outcomes`.
+        """
+        a, b, row = self._successes_in_cells(prepared)
+        return a - b, row
+
+    def _successes_in_cells(self, prepared: PairedCells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Whether rows of each joint cell (K, C) are successes of the first and the second model, and are trials."""
+        inside = prepared.joint.cells < prepared.first.size * prepared.second.size
+        cells = np.divmod(np.where(inside, prepared.joint.cells, 0), prepared.second.size)
+        (a, row), (b, _) = (
+            [inside * of_model[:, cell] for of_model in self.statistic.counted_in_cells(model)]
+            for model, cell in zip((prepared.first, prepared.second), cells, strict=True)
+        )
+        return a, b, row
 
     def absent_in_sums(self, prepared: PairedCells, sums: jax.Array) -> jax.Array:
         """Whether a class of the sample is absent for either model."""
@@ -186,10 +199,10 @@ class PairedTable(Paired, TableStatistic):
         return self.statistic.absent_in_sums(prepared.first, a) | self.statistic.absent_in_sums(prepared.second, b)
 
 
-@functools.partial(jax.jit, static_argnames="shape")
-def _successful_cells(statistic: Any, *, shape: tuple[int, ...]) -> jax.Array:
-    """Return 1 for the cells of a table whose rows are successes of a share, else 0: their number is linear in it."""
-    return jax.grad(lambda table: statistic.successes(table)[0])(jnp.ones(shape))
+@jax.jit
+def _weights(statistic: Any, cells: Cells, sums: jax.Array) -> jax.Array:
+    """Return the weights (K,) of averaged proportions."""
+    return statistic.shares(cells.table(sums)).weights
 
 
 @record

@@ -16,6 +16,7 @@ from jaxci.intervals.auc import AucEvidence, auc_evidence
 from jaxci.intervals.auc_difference import AucDifferenceEvidence
 from jaxci.intervals.base import Evidence, NoInterval, tails
 from jaxci.intervals.bootstrap import studentized_pivots
+from jaxci.intervals.capabilities import averages_share_differences
 from jaxci.intervals.concentration import ConcentrationMethod
 from jaxci.intervals.proportion_difference import PairedOutcomes
 from jaxci.intervals.quantile import QuantileMethod
@@ -48,7 +49,8 @@ OTHERS = (
 """Methods whose settings take another way through their text."""
 OF_TWO = [cls() for cls in DIFFERENCES.values()]
 """Methods for a difference of two models alone."""
-WALKED = [*(cls() for cls in METHODS.values()), *OTHERS, *OF_TWO]
+WALKED = [m for m in (*(cls() for cls in METHODS.values()), *OTHERS, *OF_TWO) if "clusters" not in m.needs]
+"""Those for clusters alone read one data set at a time, on the host."""
 
 
 def label(method):
@@ -129,9 +131,13 @@ OUTCOMES = PairedOutcomes(
             *((40, 9, 2, 9), (10, 20, 20, 10), (0, 1, 0, 59), (25, 0, 5, 30)),
         ],
         float,
-    ).T
+    ).T[..., None],
+    np.ones((R, 1)),
 )
-"""Rows on which both models, only a, only b, neither succeed."""
+"""Rows on which both models, only a, only b, neither succeed, of one share."""
+OUTCOMES_OF_TWO = jax.tree.map(lambda x: np.concatenate([x, np.roll(x, 3, axis=0)], axis=1), OUTCOMES)
+OUTCOMES_OF_TWO = dataclasses.replace(OUTCOMES_OF_TWO, weights=np.full((R, 2), 0.5))
+"""The same of two shares, which are averaged."""
 AREAS = AucDifferenceEvidence(
     difference=np.array([0.1, -0.03, 0.0, 0.0, 0.0, 0.5, -1.0, 0.9, 1e-9]),
     variance=np.array([2e-3, 1e-4, 0.01, 0.0, 0.0, 0.0, 0.0, 0.04, 1e-20]),
@@ -142,8 +148,8 @@ AREAS = AucDifferenceEvidence(
 """Differences of areas with a variance and without one, of models that order all pairs alike and of others."""
 
 
-def share_difference():
-    return (OUTCOMES.only_a - OUTCOMES.only_b) / N
+def share_difference(seen):
+    return np.sum(seen.weights * (seen.only_a - seen.only_b) / N, axis=1)
 
 
 def evidence_of(statistic, law):
@@ -169,11 +175,12 @@ def evidence_of(statistic, law):
     own_rng = np.random.default_rng(8)
     rows = own_rng.multinomial(N, [0.5, 0.3, 0.2], R).astype(float)
     gaps = Gaps(rows, own_rng.normal(0, 0.2, (R, 3)), own_rng.gamma(2, 0.2, (R, 3)) / np.maximum(rows, 1), rows > 1)
+    outcomes = OUTCOMES_OF_TWO if averages_share_differences(statistic) else OUTCOMES
     own = (
         (BalancedAccuracy, SHARES.mean),
         (RocAuc, auc.auc),
         (RootMeanSquaredCalibrationError, np.sqrt(np.maximum(gaps.square, 0.0))),
-        (PairedTable, share_difference()),
+        (PairedTable, share_difference(outcomes)),
         (PairedGeneral, AREAS.difference),
     )
     found = replicates()
@@ -195,7 +202,7 @@ def evidence_of(statistic, law):
         auc=auc,
         gaps=gaps,
         auc_difference=AREAS,
-        outcomes=OUTCOMES,
+        outcomes=outcomes,
         curvature=Curvature(error, 0.1 * mean, 0.01 * error, 0.02 * mean, jax.tree_util.Partial(along, x)),
         uniform=np.full(R, 0.37),
     )
@@ -228,7 +235,7 @@ LAWS = ("drawn", "drawn around", "drawn root", "pairs of ranks", "ranks", "grid"
 
 def statistic_of(method):
     """A statistic that the method serves."""
-    pairs = (paired_difference(Accuracy()), paired_difference(RocAuc()))
+    pairs = (paired_difference(Accuracy()), paired_difference(RocAuc()), paired_difference(BalancedAccuracy()))
     every = (
         Median(),
         Accuracy(),

@@ -325,9 +325,9 @@ def test_refusals():
         parametric.Delta(scale="log")
 
 
-def test_only_the_delta_method_serves_dependent_rows():
+def test_closed_forms_for_dependent_rows_are_the_delta_method_and_students_for_clusters():
     for method in METHODS:
-        assert method.assumes_iid == (method.name != "delta")
+        assert method.takes == {"delta": {"groups", "strata", "sample_weight"}, "t": {"groups"}}.get(method.name, set())
 
 
 # means ------------------------------------------------------------------------------------------
