@@ -152,7 +152,7 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
         if not isinstance(statistic, Paired):
             values = row_values_of(statistic, sample) if is_mean(statistic) else None
             judged = entry.standing is not None
-            entry.remarks += size_remarks(statistic, sample, layout.n_units, values, entry.method, judged=judged)
+            entry.remarks += size_remarks(statistic, sample, layout, values, entry.method, judged=judged)
         return
     method = method_by_name(request.method, request.options)
     entry.method = method

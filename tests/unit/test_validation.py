@@ -669,10 +669,26 @@ def test_one_cluster(groups):
 def test_few_clusters_are_not_taken_for_enough():
     result, said = heard(lambda: interval("mean", SCORE, groups=ROWS % 2))
     assert result.n == 2
-    assert "2 is below" in said or "2 clusters" in said
+    assert "only 2 clusters" in said
     result, said = heard(lambda: interval("f1", Y, PRED, groups=ROWS // 14))
     assert result.n == 3
-    assert "3 is below" in said or "3 clusters" in said
+    assert "only 3 clusters" in said
+
+
+@pytest.mark.parametrize(
+    ("statistic", "data", "least"),
+    [
+        ("mean", (SCORE,), 25),
+        ("mean", (np.where(ROWS == 3, 50, SCORE),), 75),
+        ("f1_macro", (Y, PRED), 50),
+        ("roc_auc", (Y, SCORE), 25),
+    ],
+)
+def test_sizes_are_told_in_what_they_count(statistic, data, least):
+    groups = ROWS % 18
+    _, said = heard(lambda: interval(statistic, *data, groups=groups, strata=groups % 2))
+    assert f"18 clusters are fewer than {least}, where intervals for" in said
+    assert "n = 18" not in said
 
 
 def test_clusters_across_strata():
