@@ -34,7 +34,7 @@ def interval(
     sample_weight: Any = None,
     weight_type: str = "importance",
     labels: Sequence[Any] | None = None,
-    pos_label: Any = 1,
+    pos_label: Any = None,
     rng: Any = None,
     resampling: str = "bootstrap",
     resample_size: int | None = None,
