@@ -75,7 +75,7 @@ def check_coverage(
     labels, pos_label, rng, progress
         As in :func:`jaxci.evaluate`.
     **options
-        Fields of the statistic (``q``, ``zero_division`` ...).
+        Fields of the statistic (``q``, ``zero_division``, ``bounds`` of a mean, which the data drawn keep ...).
 
     Returns
     -------

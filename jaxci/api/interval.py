@@ -63,7 +63,7 @@ def interval(
     memory_limit, progress
         As in :func:`jaxci.evaluate`.
     **options
-        Fields of the statistic (``q``, ``zero_division`` ...) or of the method
+        Fields of the statistic (``q``, ``zero_division``, ``bounds`` of a mean ...) or of the method
         (``acceleration``, ``scale``, ``endpoints`` ...).
 
     Returns
