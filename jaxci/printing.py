@@ -196,6 +196,13 @@ class IntervalResult(Printable):
     simulated_coverage, simulated_worst : float
         Median, and worst tenth, of the coverages of the method's 95% intervals in the simulated designs most like
         the data, by which it was chosen; NaN where it was not.
+    design_effect : float
+        Variance of ``design_effect_of`` over that in as many independent rows of equal weight; NaN where rows are the
+        units, or nothing varies. Source: Kish (1965), Survey Sampling.
+    design_effect_of : str
+        The mean that is natural for the data, whatever the statistic: "accuracy" of predicted labels, "the mean
+        absolute error" of predicted values, "the mean" of values, or "the difference in" these between two models; ""
+        where there is none, as of scores without predictions.
     """
 
     statistic: str
@@ -217,6 +224,8 @@ class IntervalResult(Printable):
     coverage_error: float = math.nan
     simulated_coverage: float = math.nan
     simulated_worst: float = math.nan
+    design_effect: float = math.nan
+    design_effect_of: str = ""
 
     heading: ClassVar[tuple[str, ...]] = COLUMNS
     subject: ClassVar[str] = "confidence intervals"
@@ -231,7 +240,11 @@ class IntervalResult(Printable):
 
     def headline(self) -> str:
         """Return the line above the table."""
-        size = f"{self.n_rows} rows in {self.n} clusters" if self.n_rows else f"n = {self.n}"
+        size = f"{self.n_rows:,} rows in {self.n:,} clusters" if self.n_rows else f"n = {self.n}"
+        if not math.isnan(self.design_effect):
+            effect = f"{self.design_effect:.1f}" if self.design_effect >= 1 else f"{self.design_effect:.2g}"
+            rows = f"{self.n_rows / self.design_effect:,.0f} independent rows"
+            size += f" (design effect of {self.design_effect_of} {effect}: as {rows})"
         return f"{stated_level(self.confidence_level, self.alternative, self.subject)}, {size}"
 
     def cells(self) -> list[str]:
@@ -267,6 +280,11 @@ class EvaluationTable(Printable):
     n: int
     rng: Any = None
     warnings: tuple[str, ...] = ()
+
+    @property
+    def design_effect(self) -> float:
+        """How many times the variance of independent rows that of clusters is: see :class:`IntervalResult`."""
+        return self.rows[0].design_effect if self.rows else math.nan
 
     def __getitem__(self, name: str) -> IntervalResult:
         for row in self.rows:

@@ -39,7 +39,7 @@ def check_coverage(
     n_resamples: int = 1_999,
     calibrate: bool = False,
     labels: Sequence[Any] | None = None,
-    pos_label: Any = 1,
+    pos_label: Any = None,
     rng: Any = None,
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
@@ -75,7 +75,7 @@ def check_coverage(
     labels, pos_label, rng, progress
         As in :func:`jaxci.evaluate`.
     **options
-        Fields of the statistic (``q``, ``zero_division`` ...).
+        Fields of the statistic (``q``, ``zero_division``, ``bounds`` of a mean, which the data drawn keep ...).
 
     Returns
     -------

@@ -94,7 +94,7 @@ def compare(
     sample_weight: Any = None,
     weight_type: str = "importance",
     labels: Sequence[Any] | None = None,
-    pos_label: Any = 1,
+    pos_label: Any = None,
     rng: Any = None,
     memory_limit: int | None = None,
     progress: Callable[[int, int], None] | None = None,

@@ -33,7 +33,7 @@ def evaluate(
     groups: Any = None,
     strata: Any = None,
     labels: Sequence[Any] | None = None,
-    pos_label: Any = 1,
+    pos_label: Any = None,
     zero_division: float = 0,
     absent_class: str = "sklearn",
     sample_weight: Any = None,
@@ -71,8 +71,9 @@ def evaluate(
         Stratum of every row: resampled within strata.
     labels : sequence, optional
         The K classes in the order of the score columns; by default the sorted labels seen.
-    pos_label : label
-        The positive class of a binary problem.
+    pos_label : label, optional
+        The positive class of a binary problem. By default 1, or the second of ``labels`` where 1 is none of them, which
+        a remark then says.
     zero_division : {0, 1, nan}
         Value of a ratio 0/0.
     absent_class : {"sklearn", "zero", "skip"}

@@ -34,7 +34,7 @@ def interval(
     sample_weight: Any = None,
     weight_type: str = "importance",
     labels: Sequence[Any] | None = None,
-    pos_label: Any = 1,
+    pos_label: Any = None,
     rng: Any = None,
     resampling: str = "bootstrap",
     resample_size: int | None = None,
@@ -63,7 +63,7 @@ def interval(
     memory_limit, progress
         As in :func:`jaxci.evaluate`.
     **options
-        Fields of the statistic (``q``, ``zero_division`` ...) or of the method
+        Fields of the statistic (``q``, ``zero_division``, ``bounds`` of a mean ...) or of the method
         (``acceleration``, ``scale``, ``endpoints`` ...).
 
     Returns

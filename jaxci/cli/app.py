@@ -15,6 +15,7 @@ import typer
 from jaxci.cli.learning import generalization
 from jaxci.cli.options import (
     Alternative,
+    Bounds,
     Csv,
     File,
     Groups,
@@ -29,6 +30,7 @@ from jaxci.cli.options import (
     Target,
     Weights,
     WeightType,
+    numbers,
     split,
     working,
 )
@@ -164,6 +166,7 @@ def compare(
     score_a: Annotated[str | None, typer.Option(metavar="COL,...", help="Scores of model a.")] = None,
     score_b: Annotated[str | None, typer.Option(metavar="COL,...", help="Scores of model b.")] = None,
     margin: Annotated[float | None, typer.Option(help="Margin of non-inferiority.")] = None,
+    bounds: Bounds = None,
     method: Method = "auto",
     level: Level = 0.95,
     alternative: Alternative = "two-sided",
@@ -197,6 +200,8 @@ def compare(
         options = _label_options(truth, pos_label, labels)
         if margin is not None:
             options["margin"] = margin
+        if bounds is not None:
+            options["bounds"] = numbers("--bounds", bounds)
         result = jaxci.compare(
             metric,
             truth,
@@ -229,6 +234,7 @@ def check(
     pred: Annotated[str | None, typer.Option(metavar="COL", help="Predictions, or per-case values.")] = None,
     score: Annotated[str | None, typer.Option(metavar="COL,...", help="Scores, one column per class.")] = None,
     methods: Annotated[str | None, typer.Option(metavar="NAME,...", help="Interval methods; the quick ones.")] = None,
+    bounds: Bounds = None,
     n: Annotated[int | None, typer.Option("--n", metavar="N", help="Sample size; that of the file.")] = None,
     level: Level = 0.95,
     replications: Annotated[int, typer.Option(metavar="N", help="Simulated data sets.")] = 2_000,
@@ -249,6 +255,9 @@ def check(
         columns = read_columns(file, [name for name in (target, pred) if name is not None] + scores)
         given = [None if target is None else columns[target], None if pred is None else columns[pred]]
         data = [x for x in [*given, as_scores(columns, scores) if scores else None] if x is not None]
+        options = _label_options(given[0], pos_label, labels)
+        if bounds is not None:
+            options["bounds"] = numbers("--bounds", bounds)
         result = jaxci.check_coverage(
             metric,
             *data,
@@ -260,7 +269,7 @@ def check(
             calibrate=calibrate,
             rng=seed,
             progress=advance,
-            **_label_options(given[0], pos_label, labels),
+            **options,
         )
     from jaxci.cli.display import page, show_check
 
@@ -279,18 +288,15 @@ def quantile(
     q: Annotated[str, typer.Option("--q", metavar="Q,...", help="Probabilities of the quantiles.")] = "0.1,0.5,0.9",
     method: Annotated[str, typer.Option(help="See jaxci.quantile_interval.")] = "auto",
     level: Level = 0.95,
-    bounds: Annotated[str | None, typer.Option(metavar="LOW,HIGH", help="Range of the results.")] = None,
+    bounds: Bounds = None,
     plot: Annotated[Path | None, typer.Option("--plot", metavar="OUT", help="Also draw them (PNG, SVG).")] = None,
     seed: Seed = None,
     json: Json = None,
     csv: Csv = None,
 ) -> None:
     """Quantiles of the results of training runs, group by group."""
-    try:
-        probabilities = [float(part) for part in split(q)]
-        limits = None if bounds is None else tuple(float(part) for part in split(bounds))
-    except ValueError as error:
-        raise ValueError(f"--q and --bounds must be numbers between commas; {error}") from None
+    probabilities = list(numbers("--q", q))
+    limits = None if bounds is None else numbers("--bounds", bounds)
     with working("reading"):
         import jaxci
         from jaxci.cli.tables import read_columns, write_csv, write_json

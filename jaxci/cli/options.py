@@ -31,6 +31,10 @@ Labels = Annotated[
     str | None,
     typer.Option(metavar="LABEL,...", help="All labels in the order of the scores, if not those of the target."),
 ]
+Bounds = Annotated[
+    str | None,
+    typer.Option(metavar="LOW,HIGH", help="Range that values can have; of a mean, or of quantiles."),
+]
 Resamples = Annotated[int, typer.Option(metavar="N", help="Number of bootstrap resamples.")]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Repeats a run; drawn and shown if not given.")]
 Csv = Annotated[Path | None, typer.Option("--csv", metavar="OUT", help="Also write the table as CSV.")]
@@ -40,6 +44,14 @@ Json = Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Also w
 def split(text: str | None) -> list[str]:
     """Return the parts between commas."""
     return [part.strip() for part in text.split(",") if part.strip()] if text else []
+
+
+def numbers(option: str, text: str) -> tuple[float, ...]:
+    """Return the numbers between commas that an option has."""
+    try:
+        return tuple(float(part) for part in split(text))
+    except ValueError as error:
+        raise ValueError(f"{option} must be numbers between commas; {error}") from None
 
 
 @contextlib.contextmanager

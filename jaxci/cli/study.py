@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from jaxci.cli.options import split
+from jaxci.cli.options import numbers, split
 from jaxci.cli.progress import progress
 
 study = typer.Typer(name="study", help="Coverage studies: how far interval methods can be trusted.")
@@ -69,6 +69,9 @@ def new(
     design: Annotated[str, typer.Option(metavar="NAME", help="A bundled study to start from.")] = "summaries",
     data: Annotated[Path | None, typer.Option(metavar="DATA", help="CSV or Parquet file of your own cases.")] = None,
     value: Annotated[str | None, typer.Option(metavar="COL,...", help="Columns of per-case values.")] = None,
+    bounds: Annotated[
+        str | None, typer.Option(metavar="LOW,HIGH", help="Range that the values of all columns can have.")
+    ] = None,
     target: Annotated[str | None, typer.Option(metavar="COL", help="Column of true labels.")] = None,
     score: Annotated[str | None, typer.Option(metavar="COL,...", help="Columns of logits, one a class.")] = None,
     labels: Annotated[
@@ -96,7 +99,7 @@ def new(
         if not all(n.isdecimal() for n in split(sizes)):
             raise ValueError(f"--sizes must be whole numbers between commas; got {sizes!r}")
         changes["sample_sizes"] = [int(n) for n in split(sizes)]
-    found = load_study(design, **changes)
+    found = load_study(design, bounds=None if bounds is None else numbers("--bounds", bounds), **changes)
     found.save(file)
     typer.echo(f"{file}: {len(found.cell_names())} cells; run it with: jaxci study run {file}")
 

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.checks import nearest, shown
-from jaxci.coverage.study import Study, read_toml
+from jaxci.checks import check_choice, check_keys, nearest, shown
+from jaxci.coverage.study import Study, read_statistic, read_toml
 from jaxci.distributions import AdaptiveKDE, Distribution, LogitKDE
-from jaxci.statistics.registry import statistic_by_name
+from jaxci.statistics.base import Statistic
+from jaxci.statistics.registry import name_of
+from jaxci.statistics.summary import Mean
 
 DATA_KINDS = ("values", "logits")
 
@@ -37,7 +39,12 @@ def _path(name: str) -> Path:
     return Path(str(resources.files("jaxci.coverage") / "studies" / f"{name}.toml"))
 
 
-def load_study(source: str | Path, data: Mapping[str, Any] | None = None, **changes: Any) -> Any:
+def load_study(
+    source: str | Path,
+    data: Mapping[str, Any] | None = None,
+    bounds: Sequence[float] | None = None,
+    **changes: Any,
+) -> Any:
     """Return a study from a TOML file, or one that comes with the package.
 
     Parameters
@@ -47,6 +54,10 @@ def load_study(source: str | Path, data: Mapping[str, Any] | None = None, **chan
     data : dict, optional
         For "segmentation" and "classification", the user's instances by name: per-case values (n,),
         or a pair of logits (n, K) and class codes (n,). A distribution is fitted to each.
+    bounds : (low, high), optional
+        Range that the values can have, of all instances: distributions keep within it, and means are of values with
+        these bounds. By default that of the file (``data.bounds``); without any, distributions of values that all lie
+        within [0, 1] keep within that.
     **changes
         Fields to replace (``n_replications``, ``sample_sizes``, ``tags`` ...).
 
@@ -57,7 +68,8 @@ def load_study(source: str | Path, data: Mapping[str, Any] | None = None, **chan
     Raises
     ------
     ValueError
-        If there is no such study, it needs ``data`` and has none, or a field breaks its rule.
+        If there is no such study, it needs ``data`` and has none, a value lies beyond the bounds, or a field breaks its
+        rule.
 
     Examples
     --------
@@ -72,45 +84,62 @@ def load_study(source: str | Path, data: Mapping[str, Any] | None = None, **chan
     if "classifier" in content:
         from jaxci.coverage.classifier import ClassifierStudy
 
-        if data is not None:
-            raise ValueError(f"{source} makes its own data; got data for {shown(list(data))}")
+        _refuse_data(f"{source} makes its own data", data, bounds)
         return ClassifierStudy(**{**content["classifier"], **changes})
     if "generalization" in content:
         from jaxci.coverage.learner_study import GeneralizationStudy
 
-        if data is not None:
-            raise ValueError(f"{source} names its own problems; got data for {shown(list(data))}")
+        _refuse_data(f"{source} names its own problems", data, bounds)
         return GeneralizationStudy.from_dict(content, **changes)
-    wanted = content.pop("data", {}).get("kind")
+    described = content.pop("data", {})
+    check_keys("data", described, (), ("kind", "bounds"))
+    wanted = described.get("kind")
     if wanted is not None:
         if not data:
             raise ValueError(f"the study {content.get('name', source)!r} needs data: {wanted} of instances by name")
-        laws = _fitted(wanted, data)
+        mean = _mean(wanted, described.get("bounds") if bounds is None else bounds)
+        laws = _fitted(wanted, data, mean.bounds)
         content["distributions"] = laws
-        content["statistics"] = [name for name in content["statistics"] if _any_serves(laws, name)]
-    elif data is not None:
-        raise ValueError(f"{source} names its own distributions; got data for {shown(list(data))}")
+        named = [read_statistic(entry) for entry in content["statistics"]]
+        named = [(name, mean if name_of(statistic) == "mean" else statistic) for name, statistic in named]
+        content["statistics"] = [(name, statistic) for name, statistic in named if _any_serves(laws, statistic)]
+    else:
+        _refuse_data(f"{source} names its own distributions", data, bounds)
     content.update(changes)
     if wanted is None:
         return Study.from_dict(content)
     return Study(**content)
 
 
-def _any_serves(laws: Mapping[str, Distribution], name: str) -> bool:
-    return any(Study.serves(law, statistic_by_name(name)) for law in laws.values())
+def _refuse_data(why: str, data: Mapping[str, Any] | None, bounds: Any) -> None:
+    if data is not None:
+        raise ValueError(f"{why}; got data for {shown(list(data))}")
+    if bounds is not None:
+        raise ValueError(f"{why}; got bounds {shown(bounds)}")
 
 
-def _fitted(kind: str, data: Mapping[str, Any]) -> dict[str, Distribution]:
-    if kind == "logits":
-        return {name: LogitKDE.fit(*pair) for name, pair in data.items()}
+def _any_serves(laws: Mapping[str, Distribution], statistic: Statistic) -> bool:
+    return any(Study.serves(law, statistic) for law in laws.values())
+
+
+def _mean(kind: str, bounds: Any) -> Mean:
+    """Return the mean of values with ``bounds``, if there are any."""
+    if bounds is None:
+        return Mean()
     if kind != "values":
-        raise ValueError(f"data.kind must be one of {', '.join(DATA_KINDS)}; got {kind!r}")
-    return {name: _kde(np.asarray(values, float)) for name, values in data.items()}
+        raise ValueError(f"bounds are those of values, and the study reads {kind}; got {shown(bounds)}")
+    return Mean(bounds=bounds)
 
 
-def _kde(values: np.ndarray) -> AdaptiveKDE:
-    inside = values.size > 0 and values.min() >= 0 and values.max() <= 1
-    return AdaptiveKDE.fit(values, (0.0, 1.0) if inside else (-np.inf, np.inf))
+def _fitted(kind: str, data: Mapping[str, Any], bounds: tuple[float, float]) -> dict[str, Distribution]:
+    check_choice("data.kind", kind, DATA_KINDS)
+    found: dict[str, Distribution] = {}
+    for name, given in data.items():
+        try:
+            found[name] = LogitKDE.fit(*given) if kind == "logits" else AdaptiveKDE.of_cases(given, bounds)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    return found
 
 
 def instances(

@@ -30,6 +30,7 @@ from jaxci.intervals.semiparametric import SemiparametricTransformed
 from jaxci.printing import IntervalResult, Printable, number
 from jaxci.records import Named
 from jaxci.statistics.base import Sample, Statistic, has_fixed_trials
+from jaxci.statistics.summary import Mean
 
 QUICK = frozenset(
     {"replicates", "acceleration", "values", "shares", "count", "nobs", "standard_error", "auc", "posterior"}
@@ -158,8 +159,9 @@ def _typed(method: Named | str) -> str:
 def fitted(statistic: Statistic, sample: Sample) -> Distribution:
     """Return the distribution that suits what ``statistic`` reads of ``sample``.
 
-    Labels: their table. Per-case values: an adaptive kernel estimate, within [0, 1] where all
-    values are, as for a user's own statistic of one column of real numbers. Probabilities: a kernel
+    Labels: their table. Per-case values: an adaptive kernel estimate, within the bounds that a mean
+    declares, or within [0, 1] where all values are, as for a user's own statistic of one column of real
+    numbers. Probabilities: a kernel
     estimate of their logits, with labels; other scores of two classes (log odds): of themselves.
     Otherwise the rows: of a regression, of a user's own statistic of other columns.
     """
@@ -169,8 +171,9 @@ def fitted(statistic: Statistic, sample: Sample) -> Distribution:
             return EmpiricalColumns(sample.columns)
         sample = dataclasses.replace(sample, values=alone)
     if sample.values is not None:
-        inside = sample.values.min() >= 0 and sample.values.max() <= 1
-        return AdaptiveKDE.fit(sample.values, (0.0, 1.0) if inside else (-np.inf, np.inf))
+        if isinstance(statistic, Mean):
+            return AdaptiveKDE.of_cases(statistic.row_values(sample), statistic.bounds)
+        return AdaptiveKDE.of_cases(sample.values)
     if statistic.task == "regression":
         return EmpiricalTargets(sample.y_true, sample.y_pred)
     if "y_score" not in statistic.inputs:

@@ -122,9 +122,8 @@ class Study(Runnable):
             if None not in refusals:
                 raise ValueError(f"methods: none of {', '.join(map(str, methods))} serves {name}; {refusals[0]}")
             if not any(self.serves(law, statistic) for law in self.distributions.values()):
-                law = next(iter(self.distributions.values()))
                 try:
-                    check_readable(law, statistic)
+                    check_served(next(iter(self.distributions.values())), statistic)
                 except ValueError as error:
                     raise ValueError(f"statistics: no distribution serves {name}: {error}") from None
 
@@ -137,11 +136,10 @@ class Study(Runnable):
     def serves(distribution: Distribution, statistic: Statistic) -> bool:
         """Whether ``distribution`` draws what ``statistic`` reads, within the bounds that a mean declares."""
         try:
-            check_readable(distribution, statistic)
+            check_served(distribution, statistic)
         except ValueError:
             return False
-        low, high = distribution.bounds
-        return not isinstance(statistic, Mean) or (statistic.bounds[0] <= low and high <= statistic.bounds[1])
+        return True
 
     def _places(self) -> dict[str, tuple[str, int]]:
         """Return distribution and sample size of every cell, by the cell's name."""
@@ -196,7 +194,7 @@ class Study(Runnable):
             if key not in given:
                 raise ValueError(f"a study needs the field {key!r}; got {', '.join(given) or 'nothing'}")
         laws = {name: distribution_from_dict(law) for name, law in given.pop("distributions").items()}
-        measured = [_read(entry) for entry in given.pop("statistics")]
+        measured = [read_statistic(entry) for entry in given.pop("statistics")]
         return cls(laws, measured, **given)
 
     def save(self, path: str | Path) -> None:
@@ -266,6 +264,16 @@ class Study(Runnable):
         return {k: Truth(t["value"], t["error"], t["how"]) for k, t in held.items()}
 
 
+def check_served(distribution: Distribution, statistic: Statistic) -> None:
+    """Raise ``ValueError`` if a distribution does not draw what a statistic reads, or leaves the bounds of a mean."""
+    check_readable(distribution, statistic)
+    low, high = distribution.bounds
+    if isinstance(statistic, Mean) and not (statistic.bounds[0] <= low and high <= statistic.bounds[1]):
+        raise ValueError(
+            f"bounds must hold all values; got {statistic.bounds} for {distribution.label} within [{low:g}, {high:g}]"
+        )
+
+
 def read_toml(path: str | Path) -> dict[str, Any]:
     """Return the content of a TOML file; a ``ValueError`` names the file if it is none."""
     try:
@@ -306,9 +314,10 @@ def _written(name: str, statistic: Statistic) -> Any:
         return {"name": name, "class": type(statistic).__name__, "label": name_of(statistic)}
 
 
-def _read(entry: Any) -> Any:
+def read_statistic(entry: Any) -> tuple[str, Statistic]:
+    """Return name and statistic of an entry of a file: a metric's name, or a table of its class and settings."""
     if not isinstance(entry, Mapping):
-        return entry
+        return name_of(entry), statistic_by_name(entry)
     given = {key: value for key, value in entry.items() if key != "name"}
     statistic = decode(given, STATISTICS, key="class", what="statistics: a metric with settings")
     return (entry.get("name") or name_of(statistic), statistic)

@@ -161,6 +161,13 @@ class AdaptiveKDE(RowDistribution, ValueDistribution):
         widths = h * local_modifiers(pilot_density(x, h))
         return cls(x, np.minimum(widths, np.minimum(x - low, high - x)), low, high, grid)
 
+    @classmethod
+    def of_cases(cls, values: Any, bounds: tuple[float, float] = (-np.inf, np.inf)) -> AdaptiveKDE:
+        """Estimate from per-case values (n,) within ``bounds``; without any, within [0, 1] where all values are."""
+        x = checked_floats("values", values)
+        free = not np.isfinite(bounds).any()
+        return cls.fit(x, (0.0, 1.0) if free and x.min() >= 0 and x.max() <= 1 else bounds)
+
     @property
     def label(self) -> str:
         """Number of values."""

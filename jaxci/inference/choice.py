@@ -2,10 +2,11 @@
 
 Of one statistic of independent rows the cards decide (:mod:`jaxci.intervals.cards`): among the methods that serve it at
 a bearable cost, the narrowest one that held its level in the simulated designs that are like the data. It held where
-the median of its coverages there is at most one point below the nominal 95%, and their worst tenth at most three; where
-none did, the one that came nearest is taken, with a remark. Designs are alike in the numbers of rows, of classes, of
-rows in the rarest class and of errors. What no card tells, of clusters, strata, weights, differences, statistics
-without a card and sizes beyond the cards, is decided by the rules below.
+the median of its coverages there is at most one point below the nominal 95%, and their worst tenth at most three, both
+as they are printed, rounded to a tenth of a percent; where none did, the one that came nearest is taken, with a remark.
+Designs are alike in the numbers of rows, of classes, of rows in the rarest class and of errors. What no card tells, of
+clusters, strata, weights, differences, statistics without a card and sizes beyond the cards, is decided by the rules
+below.
 """
 
 from __future__ import annotations
@@ -129,9 +130,14 @@ def _held(standing: Standing) -> bool:
 
 
 def _shortfall(standing: Standing) -> float:
-    """Return by how much a method misses what is asked of it; at most 0 where it holds."""
-    typical = CARD_LEVEL - TYPICAL_LOSS - standing.typical
-    return max(typical, CARD_LEVEL - WORST_LOSS - standing.worst)
+    """Return by how many percent a method misses what is asked of it, as printed; at most 0 where it holds."""
+    typical = _percent(CARD_LEVEL - TYPICAL_LOSS) - _percent(standing.typical)
+    return max(typical, _percent(CARD_LEVEL - WORST_LOSS) - _percent(standing.worst))
+
+
+def _percent(share: float) -> float:
+    """Return a share in percent, rounded to a tenth: what is printed, and what the rule reads."""
+    return round(100 * share, 1)
 
 
 def _bearable(statistic: Statistic, n: int, n_resamples: int, tails: Tails) -> Iterator[Method]:
@@ -186,7 +192,7 @@ def _best(found: Sequence[Standing]) -> Standing:
 
 
 def _figures(standing: Standing) -> str:
-    return f"95% intervals covered {100 * standing.typical:.1f}% (worst tenth {100 * standing.worst:.1f}%)"
+    return f"95% intervals covered {_percent(standing.typical):.1f}% (worst tenth {_percent(standing.worst):.1f}%)"
 
 
 def _described(features: Features) -> str:

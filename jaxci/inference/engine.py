@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.inference.choice import choose
+from jaxci.inference.design import DesignEffect, design_effect
 from jaxci.inference.evidence import (
     count_trials,
     draws_posterior,
@@ -60,7 +61,8 @@ def intervals(
         _replicate(entries, sample, layout, settings, rng)
         count_trials(entries, layout)
         _estimate(entries, sample, layout)
-        return [_finish(entry, sample, layout, settings, rng)[0] for entry in entries]
+        effect = design_effect(sample, layout)
+        return [_finish(entry, sample, layout, settings, rng, effect)[0] for entry in entries]
 
 
 class Comparison(NamedTuple):
@@ -87,7 +89,7 @@ def comparison(request: Request, sample: Sample, layout: Layout, settings: Setti
             alike = np.abs(entry.replicates) <= rounding(entry.scale, *request.statistic.statistic.bounds)
             entry.replicates = np.where(alike, 0.0, entry.replicates)
         _estimate([entry], sample, layout)
-        result, evidence = _finish(entry, sample, layout, settings, rng)
+        result, evidence = _finish(entry, sample, layout, settings, rng, design_effect(sample, layout))
         assert entry.method is not None
         pvalue = PValue(math.nan, UNDEFINED)
         if evidence is not None:
@@ -152,7 +154,7 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
         if not isinstance(statistic, Paired):
             values = row_values_of(statistic, sample) if is_mean(statistic) else None
             judged = entry.standing is not None
-            entry.remarks += size_remarks(statistic, sample, layout.n_units, values, entry.method, judged=judged)
+            entry.remarks += size_remarks(statistic, sample, layout, values, entry.method, judged=judged)
         return
     method = method_by_name(request.method, request.options)
     entry.method = method
@@ -309,7 +311,7 @@ def _answer(entry: Entry, sample: Sample, layout: Layout, settings: Settings, rn
 
 
 def _finish(
-    entry: Entry, sample: Sample, layout: Layout, settings: Settings, rng: Randomness
+    entry: Entry, sample: Sample, layout: Layout, settings: Settings, rng: Randomness, effect: DesignEffect
 ) -> tuple[IntervalResult, Evidence | None]:
     """Compute bounds, and say what a reader should know."""
     assert entry.method is not None
@@ -333,6 +335,8 @@ def _finish(
         bootstrap_distribution=entry.replicates,
         rng=rng.record if drawn or "uniform" in entry.method.needs else None,
         warnings=tuple(dict.fromkeys([*remarks, *answer.remarks])),
+        design_effect=effect.value,
+        design_effect_of=effect.of,
     )
     return result, answer.evidence
 

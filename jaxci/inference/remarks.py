@@ -53,15 +53,20 @@ def layout_remarks(layout: Layout) -> list[str]:
     return remarks
 
 
+def _too_few(layout: Layout, least: int) -> str:
+    n = layout.n_units
+    return f"n = {n} is below {least}" if layout.units is None else f"{n} clusters are fewer than {least}"
+
+
 def size_remarks(
-    statistic: Statistic, sample: Sample, n: int, values: np.ndarray | None, method: Method, *, judged: bool
+    statistic: Statistic, sample: Sample, layout: Layout, values: np.ndarray | None, method: Method, *, judged: bool
 ) -> list[str]:
     """Warn below the sizes at which studies found 92.5% coverage of 95% intervals, of rare classes and equal scores.
 
     Those sizes are of percentile intervals: of a method that allows for what was not seen they hold for means alone.
     Where the method was ``judged`` by the cards these tell of sizes.
     """
-    remarks = []
+    remarks, n = [], layout.n_units
     silent = method.prior is not None or isinstance(method, NewcombeAuc)  # the others say so themselves
     if silent and isinstance(statistic, ScoreRanking) and np.ptp(sample.y_score) == 0:
         remarks.append("all scores are equal: they tell nothing of the classes")
@@ -70,16 +75,16 @@ def size_remarks(
     elif statistic.least_n is not None:
         least, what = statistic.least_n
         if n < least:
-            remarks.append(f"n = {n} is below {least}, where intervals for {what} cover less than they say")
+            remarks.append(f"{_too_few(layout, least)}, where intervals for {what} cover less than they say")
     elif statistic.averages_classes and n < 50:
-        remarks.append(f"n = {n} is below 50, where intervals for averaged metrics cover less than they say")
+        remarks.append(f"{_too_few(layout, 50)}, where intervals for averaged metrics cover less than they say")
     elif is_mean(statistic) and values is not None and n >= 3:
         sd = float(deviation(values, ddof=0))
         skewness = float(np.mean(((values - np.mean(values)) / sd) ** 3)) if sd > 0 else 0.0
         least = 75 if abs(skewness) > 2 else 25
         if n < least:
             shape = "strongly skewed values" if least == 75 else "a mean"
-            remarks.append(f"n = {n} is below {least}, where intervals for {shape} cover less than they say")
+            remarks.append(f"{_too_few(layout, least)}, where intervals for {shape} cover less than they say")
     if sample.n_classes >= 2 and sample.y_true is not None and statistic.task in ("binary", "multiclass"):
         counts = np.bincount(sample.y_true, minlength=sample.n_classes)
         rare = counts[counts > 0].min(initial=n)

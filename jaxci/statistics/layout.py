@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
+
+from jaxci.special import unit
+
+ROUNDING = 64 * float(np.finfo(float).eps)
+"""Values apart by less than that of the largest do not vary."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -61,6 +67,28 @@ class Layout:
             return float(self.n)
         scaled = self.row_weights / self.row_weights.max()
         return float(scaled.sum() ** 2 / (scaled**2).sum())
+
+    def design_effect(self, values: np.ndarray) -> float:
+        """Return the design effect of the mean of ``values`` (n,): its variance over that of n independent rows.
+
+        With the mean m, ``r_i = x_i - m`` and ``T_c`` the sum of r over cluster c it is ``sum_c T_c^2 / sum_i r_i^2``.
+        With case weights w of sum W, ``T_c`` sums ``w_i r_i`` and it is ``(n / W) sum_c T_c^2 / sum_i w_i r_i^2``, over
+        rows of equal weight; with strata, ``T_c`` is less its mean over the clusters of the stratum. NaN where there
+        are no clusters, or nothing varies in them or between them. Source: Kish (1965), Survey Sampling.
+        """
+        if self.units is None:
+            return math.nan
+        weights = np.ones(self.n) if self.row_weights is None else self.row_weights / self.row_weights.max()
+        scaled = values / unit(np.abs(values).max())
+        apart = scaled - np.average(scaled, weights=weights)
+        totals = np.bincount(self.units, weights * apart)
+        if self.strata is not None:
+            totals -= (np.bincount(self.strata, totals) / np.bincount(self.strata))[self.strata]
+        rounding = ROUNDING * np.bincount(self.units, weights).max()
+        if np.abs(apart).max() <= ROUNDING or np.abs(totals).max() <= rounding:
+            return math.nan
+        independent = weights.sum() * (weights @ apart**2)
+        return float(self.n * (totals @ totals) / independent)
 
     def take(self, rows: np.ndarray) -> Layout:
         """Return the layout of permuted rows; units keep their numbers."""

@@ -18,6 +18,7 @@ FLOORS = (
     {"coverage"},
     {"api", "runs"},
     {"plots", "report", "cli", "data"},
+    {"__main__"},
 )
 """Rooms from the ground up; rooms of one floor may know each other, unless their files form a circle."""
 

@@ -1,6 +1,7 @@
 """Cards: the table, the designs that are like given data, and what ``auto`` makes of them."""
 
 import math
+import re
 import warnings
 
 import numpy as np
@@ -15,7 +16,18 @@ from jaxci.coverage.results import as_columns
 from jaxci.distributions import Cells, GaussianClasses, Parametric
 from jaxci.inference import choice
 from jaxci.intervals.base import tails
-from jaxci.intervals.cards import FARTHEST, LARGER, NEAREST, SMALLER, Cards, Features, cards, name_on_cards, shape_of
+from jaxci.intervals.cards import (
+    FARTHEST,
+    LARGER,
+    NEAREST,
+    SMALLER,
+    Cards,
+    Features,
+    Standing,
+    cards,
+    name_on_cards,
+    shape_of,
+)
 from jaxci.statistics import F1, Mean
 from jaxci.statistics.base import Sample
 from jaxci.statistics.layout import Layout
@@ -189,6 +201,27 @@ def test_where_none_held_the_nearest_is_taken_and_said(monkeypatch):
     assert row.method == "bca"
     assert "90.0% (worst tenth 90.0%); 10 times as many rows would do" in row.warnings[0]
     assert row.reason.endswith("percentile 80%")
+
+
+@pytest.mark.parametrize(
+    ("typical", "worst", "held"),
+    [
+        (float(np.float32(0.94)), 0.93, True),
+        (0.9396, 0.93, True),
+        (0.9394, 0.93, False),
+        (0.95, 0.9196, True),
+        (0.95, 0.9194, False),
+    ],
+)
+def test_the_rule_reads_the_figures_as_they_are_printed(monkeypatch, typical, worst, held):
+    monkeypatch.setattr(choice, "cards", lambda: made_up("f1_macro", designs([typical] * 5)))
+    standing = Standing("percentile", typical, worst, 1.0, 5)
+    monkeypatch.setattr(Cards, "near", lambda *_: [standing])
+    sample = Sample(y_true=Y.astype(np.int32), y_pred=A.astype(np.int32), n_classes=2)
+    found = choice.choose(METRICS["f1_macro"].settled(2), Layout(100), 199, tails(0.95), sample)
+    assert (found.remark is None) == held
+    printed = [float(part) for part in re.findall(r"\d+\.\d(?=%)", found.reason)]
+    assert (printed[0] >= 94 and printed[1] >= 92) == held
 
 
 @pytest.mark.parametrize(

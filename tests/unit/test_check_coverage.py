@@ -4,8 +4,10 @@ import pytest
 
 import jaxci
 from jaxci.coverage import proportion_coverage
+from jaxci.coverage.check import fitted
 from jaxci.distributions import EmpiricalTargets, truth
-from jaxci.statistics import R2, MeanSquaredError
+from jaxci.statistics import R2, Mean, MeanSquaredError, Median
+from jaxci.statistics.base import Sample
 
 QUICK = {"n_replications": 100, "n_resamples": 99, "rng": 0}
 
@@ -35,6 +37,37 @@ def test_summaries_of_values(statistic):
     assert result.n == 25
     assert 0.7 < result["bca"].coverage <= 1
     assert "percentile" in str(result)
+
+
+def test_data_drawn_keep_to_the_bounds_of_a_mean():
+    """The law of a mean's bounds: without them only that of values within [0, 1] is bounded."""
+    x = values()
+    for scale, bounds, expected in (
+        (1, {}, (0, 1)),
+        (5, {}, (-np.inf, np.inf)),
+        (5, {"bounds": (0, 5)}, (0, 5)),
+        (1, {"bounds": (0, 5)}, (0, 5)),
+        (1, {"bounds": (0, np.inf)}, (0, np.inf)),
+    ):
+        law = fitted(Mean(**bounds), Sample(values=scale * x))
+        assert law.bounds == expected
+        assert law.law().support()[1] <= expected[1]
+    assert fitted(Mean(), Sample(values=5 * x)).law().support()[1] > 5
+    assert fitted(Median(), Sample(values=x)).bounds == (0, 1)
+
+
+def test_bounds_change_what_is_checked_and_must_hold_the_values():
+    x = 5 * values(20)
+    kept = jaxci.check_coverage("mean", x, bounds=(0, 5), methods=["proper_bayesian"], calibrate=True, **QUICK)
+    free = jaxci.check_coverage("mean", x, methods=["proper_bayesian"], **QUICK)
+    assert kept["proper_bayesian"].mean_width < free["proper_bayesian"].mean_width
+    assert kept.calibrated.confidence_interval.high <= 5
+    for bounds, words in (
+        ((0, 4), r"bounds must hold all values; got \(0.0, 4.0\) for values from 2.* to 4.*"),
+        ((5, 0), r"bounds must be the lowest and the highest value, in this order; got \(5, 0\)"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            jaxci.check_coverage("mean", x, bounds=bounds, methods=["t"], **QUICK)
 
 
 @pytest.mark.slow

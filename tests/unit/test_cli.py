@@ -358,13 +358,12 @@ def test_demo_predictions():
 
 def test_process():
     """Start the program once as a user would."""
-    found = subprocess.run(
-        [sys.executable, "-c", "import sys; from jaxci.cli import main; sys.exit(main())", "--version"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    run = functools.partial(subprocess.run, capture_output=True, text=True, check=False)
+    found = run([sys.executable, "-m", "jaxci", "--version"])
     assert (found.returncode, found.stdout, found.stderr) == (0, f"jaxci {jaxci.__version__}\n", "")
+    found = run([sys.executable, "-m", "jaxci", "metric"])
+    assert (found.returncode, found.stdout) == (2, "")
+    assert found.stderr.startswith("error: No such command 'metric'")
 
 
 class TestProgress:

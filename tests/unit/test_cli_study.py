@@ -8,11 +8,16 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("matplotlib")
 
+import jaxci
 from jaxci.cli import main
+from jaxci.cli.tables import read_columns
+from jaxci.coverage import Study
 
 SMALL = ["--sizes", "10", "--replications", "20", "--resamples", "29", "--groups", "2"]
 
 
+MEANS = ["compare", "CASES", "--metric", "mean", "--pred-a", "dice", "--pred-b", "nsd"]
+VALUES = ["study", "new", "x.toml", "--design", "segmentation", "--data", "CASES", "--value", "dice"]
 CLASSIFICATION = ["study", "new", "x.toml", "--design", "classification", "--data", "CASES"]
 
 
@@ -84,6 +89,24 @@ def test_a_study_of_per_case_values_from_file_to_report(capsys, cases, tmp_path,
     assert "metric" in (tmp_path / "all.csv").read_text().splitlines()[0]
 
 
+def test_bounds_reach_the_library(capsys, cases, tmp_path):
+    out_file, file = tmp_path / "out.json", tmp_path / "mine.toml"
+    check = ["check", cases, "--metric", "mean", "--pred", "dice", "--bounds", "0,1.5", "--methods", "proper_bayesian"]
+    assert run(capsys, *check, "--replications", 50, "--resamples", 199, "--seed", 3, "--json", out_file)[0] == 0
+    options = {"methods": ["proper_bayesian"], "n_replications": 50, "n_resamples": 199, "rng": 3}
+    narrow, wide = (
+        jaxci.check_coverage("mean", read_columns(cases, ["dice"])["dice"], bounds=(0, high), **options)
+        for high in (1, 1.5)
+    )
+    found = json.loads(out_file.read_text())["methods"][0]["mean_width"]
+    assert found == wide["proper_bayesian"].mean_width > narrow["proper_bayesian"].mean_width
+    new = ["study", "new", file, "--design", "segmentation", "--data", cases, "--value", "dice,nsd"]
+    assert run(capsys, *new, "--bounds", "0,2", *SMALL)[0] == 0
+    study = Study.load(file)
+    assert study.named_statistics["mean"].bounds == (0, 2)
+    assert [law.bounds for law in study.distributions.values()] == [(0, 2), (0, 2)]
+
+
 def test_a_study_of_logits(capsys, cases, tmp_path):
     file = tmp_path / "logits.toml"
     new = ["study", "new", file, "--design", "classification", "--data", cases]
@@ -104,6 +127,17 @@ def test_a_study_of_logits(capsys, cases, tmp_path):
         ([*CLASSIFICATION, "--target", "model", "--score", "l0,l1,guess"], "3 columns, and model has 2 labels"),
         (["quantile", "CASES", "--column", "dice", "--plot", "x.foo"], "--plot x.foo"),
         (["check", "CASES", "--metric", "mean", "--pred", "dice", "--n", "1"], "n must be at least 2"),
+        (["check", "CASES", "--metric", "mean", "--pred", "dice", "--bounds", "0,.5"], "bounds must hold all values"),
+        (["check", "CASES", "--metric", "mean", "--pred", "dice", "--bounds", "0"], "bounds must be two numbers"),
+        (["check", "CASES", "--metric", "median", "--pred", "dice", "--bounds", "0,1"], "has no option 'bounds'"),
+        ([*MEANS, "--bounds", "0,.5"], "bounds must hold all values; got (0.0, 0.5)"),
+        (
+            [*MEANS, "--bounds", "0,x"],
+            "--bounds must be numbers between commas; could not convert",
+        ),
+        ([*VALUES, "--bounds", "0,.5"], "dice: values must lie within bounds [0, 0.5]"),
+        ([*VALUES, "--bounds", "1,0"], "bounds must be the lowest and the highest value"),
+        (["quantile", "CASES", "--column", "dice", "--q", "a"], "--q must be numbers between commas"),
     ],
 )
 def test_trouble_is_one_line(capsys, cases, tmp_path, monkeypatch, arguments, message):

@@ -1,4 +1,5 @@
 import json
+import math
 
 import jax
 import numpy as np
@@ -338,6 +339,57 @@ def test_bundled_studies_load():
         load_study("segmentation")
     with pytest.raises(ValueError, match="names its own distributions"):
         load_study("summaries", {"a": [1.0]})
+
+
+@pytest.mark.parametrize("bounds", [(0.0, 5.0), (0.0, math.inf)])
+def test_bounds_of_a_users_values(tmp_path, bounds):
+    """Given to the function or by the file they hold for distributions and for the mean, also in the file written."""
+    values = {"a": 5 * np.random.default_rng(0).beta(8, 2, 20)}
+    path = tmp_path / "design.toml"
+    path.write_text(f"""
+        statistics = ["mean", {{ name = "q", class = "Quantile", q = 0.9 }}, "std"]
+        methods = ["t", "percentile"]
+        sample_sizes = [10]
+        [data]
+        kind = "values"
+        bounds = [{bounds[0]}, {bounds[1]}]
+    """)
+    for study in (load_study("segmentation", values, bounds, sample_sizes=[10]), load_study(path, values)):
+        assert study.distributions["a"].bounds == bounds
+        assert study.named_statistics["mean"].bounds == bounds
+        study.save(tmp_path / "study.toml")
+        again = Study.load(tmp_path / "study.toml")
+        assert again.named_statistics["mean"].bounds == again.distributions["a"].bounds == bounds
+        assert list(again.cell("a, n=10").statistics) == list(study.named_statistics)
+    assert study.named_statistics["q"].q == 0.9
+    assert load_study(path, values, bounds=(-1, 9)).distributions["a"].bounds == (-1, 9)
+
+
+@pytest.mark.parametrize(
+    ("source", "given", "message"),
+    [
+        (
+            "segmentation",
+            {"data": {"liver": [0.5, 3.5, 2.0]}, "bounds": (0, 3)},
+            r"liver: .* within bounds .*; got 3.5",
+        ),
+        ("segmentation", {"data": {"liver": [0.5, 0.2]}, "bounds": (1, 0)}, r"bounds must be the lowest .*\(1, 0\)"),
+        ("segmentation", {"data": {"liver": [0.5, 0.2]}, "bounds": 1}, "bounds must be two numbers; got 1"),
+        ("classification", {"data": {"a": (np.eye(2), [0, 1])}, "bounds": (0, 1)}, "reads logits; got .0, 1"),
+        ("summaries", {"bounds": (0, 1)}, "names its own distributions; got bounds"),
+        ("classifier-ci", {"bounds": (0, 1)}, "makes its own data; got bounds"),
+        ("generalization", {"bounds": (0, 1)}, "names its own problems; got bounds"),
+    ],
+)
+def test_bounds_that_cannot_be_are_refused(source, given, message):
+    with pytest.raises(ValueError, match=message):
+        load_study(source, **given)
+
+
+def test_a_mean_whose_bounds_no_distribution_keeps_is_refused():
+    told = r"no distribution serves low: bounds must hold all values; got \(0.0, 0.5\) for beta.* within \[0, 1\]"
+    with pytest.raises(ValueError, match=told):
+        small(statistics=[("low", S.Mean(bounds=(0, 0.5))), "mean", "accuracy"])
 
 
 def test_files_are_whole_or_absent(tmp_path):

@@ -299,6 +299,65 @@ def test_the_positive_class_is_named_where_it_was_guessed():
     result, said = heard(lambda: interval("recall", words[Y], words[PRED]))
     assert "positive class is 'yes'" in said
     assert result.estimate == interval("recall", Y, PRED).estimate
+    _, said = heard(lambda: interval("log_loss", words[Y], SCORE))
+    assert "positive class is 'yes'" in said, "one column of scores is that class's, whatever the metric"
+    _, said = heard(lambda: interval("log_loss", words[Y], np.stack([1 - SCORE, SCORE], axis=1)))
+    assert "positive class" not in said
+
+
+@pytest.mark.parametrize("kind", [int, float])
+def test_labels_1_and_2_say_that_1_is_positive(kind):
+    y, guess = (1 + Y).astype(kind), (1 + PRED).astype(kind)
+    remark = "the labels are 1 and 2: the positive class is 1 (set pos_label=2 to change it)"
+    table, said = heard(lambda: evaluate(y, guess, SCORE))
+    assert said.count(remark) == 1
+    assert table["recall"].estimate == np.mean(PRED[Y == 0] == 0)
+    assert table["roc_auc"].estimate == pytest.approx(1 - interval("roc_auc", Y, SCORE).estimate)
+    for call in (
+        lambda: interval("f1", y, guess),
+        lambda: interval("log_loss", y, SCORE),
+        lambda: compare("f1", y, guess, y, labels=[2, 1]),
+        lambda: jaxci.check_coverage("f1", y, guess, n_replications=50, n_resamples=99, methods=["wilson"], rng=0),
+    ):
+        assert remark in heard(call)[1]
+    for call in (
+        lambda: evaluate(y, guess, SCORE, pos_label=1),
+        lambda: evaluate(y, guess, metrics=["accuracy", "f1_macro"]),
+        lambda: interval("f1", Y, PRED),
+        lambda: interval("f1", np.array([-1, 1])[Y], PRED * 2 - 1),
+        lambda: interval("f1_macro", 1 + Y3, 1 + PRED3),
+    ):
+        assert "positive class" not in heard(call)[1]
+    table, said = heard(lambda: evaluate(y, guess, SCORE, pos_label=2))
+    assert "positive class" not in said
+    assert table["recall"].estimate == interval("recall", Y, PRED).estimate
+
+
+def shifted(predictions: np.ndarray, rows: int, classes: int) -> np.ndarray:
+    return np.where(np.arange(len(predictions)) < rows, (predictions + 1) % classes, predictions)
+
+
+@pytest.mark.parametrize("options", [{}, {"pos_label": 0}, {"labels": [1, 0]}])
+def test_predictions_that_are_not_those_of_the_highest_score_are_remarked_on(options):
+    """More than 5% of 40 rows are three or more; a tie is no disagreement."""
+    words, order = ["a", "b", "c"], options.get("labels", [0, 1])
+    two = np.stack([1 - SCORE, SCORE], axis=1)[:, order]
+    mine = (SCORE > 0.5).astype(int)
+    for rows in (0, 2, 3):
+        told = f"in {rows} of 40 rows ({rows / 40:.1%}); columns of y_score are taken in the order"
+        _, said = heard(
+            lambda rows=rows: evaluate(Y, shifted(mine, rows, 2), two, metrics=["accuracy", "f1"], **options)
+        )
+        assert (f"{told} {order}" in said) == (rows == 3), said
+        guess = np.array(words)[shifted(SCORE3.argmax(axis=1), rows, 3)]
+        _, said = heard(lambda guess=guess: evaluate(np.array(words)[Y3], guess, SCORE3, metrics=["accuracy"]))
+        assert said.count(f"{told} {words}") == (rows == 3)
+    for call in (
+        lambda: evaluate(Y, shifted(mine, 20, 2), SCORE),
+        lambda: evaluate(Y, mine, np.full((N, 2), 0.5), metrics=["accuracy"]),
+        lambda: evaluate(Y3, y_score=SCORE3, metrics=["accuracy"]),
+    ):
+        assert "highest y_score" not in heard(call)[1]
 
 
 @pytest.mark.parametrize(
@@ -669,10 +728,26 @@ def test_one_cluster(groups):
 def test_few_clusters_are_not_taken_for_enough():
     result, said = heard(lambda: interval("mean", SCORE, groups=ROWS % 2))
     assert result.n == 2
-    assert "2 is below" in said or "2 clusters" in said
+    assert "only 2 clusters" in said
     result, said = heard(lambda: interval("f1", Y, PRED, groups=ROWS // 14))
     assert result.n == 3
-    assert "3 is below" in said or "3 clusters" in said
+    assert "only 3 clusters" in said
+
+
+@pytest.mark.parametrize(
+    ("statistic", "data", "least"),
+    [
+        ("mean", (SCORE,), 25),
+        ("mean", (np.where(ROWS == 3, 50, SCORE),), 75),
+        ("f1_macro", (Y, PRED), 50),
+        ("roc_auc", (Y, SCORE), 25),
+    ],
+)
+def test_sizes_are_told_in_what_they_count(statistic, data, least):
+    groups = ROWS % 18
+    _, said = heard(lambda: interval(statistic, *data, groups=groups, strata=groups % 2))
+    assert f"18 clusters are fewer than {least}, where intervals for" in said
+    assert "n = 18" not in said
 
 
 def test_clusters_across_strata():

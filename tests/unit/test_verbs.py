@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import subprocess
 import sys
 import warnings
@@ -669,6 +670,67 @@ def test_clusters():
     shuffled = np.random.default_rng(0).permutation(len(x))
     moved = interval("mean", x[shuffled], method="delta", groups=groups[shuffled].astype(str))
     assert moved.standard_error == pytest.approx(clustered.standard_error, rel=1e-12)
+
+
+DESIGNS = {
+    "clusters": {"groups": GROUPS},
+    "weights": {"groups": GROUPS, "sample_weight": WEIGHTS},
+    "strata": {"groups": GROUPS, "strata": (np.arange(30) % 3)[GROUPS]},
+}
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("unit", [1.0, 1e-300, 1e300])
+def test_the_design_effect_is_a_ratio_of_variances(design, unit):
+    """Of the delta method's, which follows from derivatives, to that of rows of equal weight."""
+    x = X + np.arange(30)[GROUPS] / 10
+    found = interval("mean", unit * x, method="delta", **DESIGNS[design])
+    weights = DESIGNS[design].get("sample_weight", np.ones(N))
+    variance = np.average((x - np.average(x, weights=weights)) ** 2, weights=weights)
+    assert found.design_effect == pytest.approx((found.standard_error / unit) ** 2 / (variance / N), rel=1e-9)
+    assert found.design_effect_of == "the mean"
+
+
+def test_the_design_effect_of_what_is_natural_for_the_data():
+    """Of twins it is 2; of clusters whose rows cancel there is none."""
+    twins = {"groups": np.repeat(np.arange(N), 2), "n_resamples": 199}
+    y, a, b, score = (np.repeat(x, 2) for x in (Y, A, B, SCORE_A))
+    target, close, far = (np.repeat(x, 2) for x in (TARGET, CLOSE, FAR))
+    table = evaluate(y, a, score, metrics=["f1", "roc_auc"], **twins)
+    assert [row.design_effect for row in table] == pytest.approx([2, 2], rel=1e-12)
+    assert table.design_effect == table["f1"].design_effect
+    size = f"{2 * N} rows in {N} clusters (design effect of"
+    assert table.headline() == f"95% confidence intervals, {size} accuracy 2.0: as {N} independent rows)"
+    assert table["f1"].to_dict()["design_effect_of"] == "accuracy"
+    for result, mean in (
+        (interval("r2", target, close, **twins), "the mean absolute error"),
+        (interval("median", target, **twins), "the mean"),
+        (compare("f1", y, a, b, **twins), "the difference in accuracy"),
+        (compare("r2", target, close, far, **twins), "the difference in the mean absolute error"),
+        (compare("mean", None, close, far, **twins), "the difference in the mean"),
+    ):
+        assert result.design_effect == pytest.approx(2, rel=1e-12)
+        assert f"{size} {mean} 2.0: as {N} independent rows)" in str(result)
+    pairs = np.tile([0.1, 0.3], N)
+    for result in (
+        interval("roc_auc", y, score, **twins),
+        compare("roc_auc", y, score, score[::-1], **twins),
+        interval("median", pairs, **twins),
+        interval("median", np.full(2 * N, 0.1), **twins),
+        interval("f1", Y, A),
+    ):
+        assert math.isnan(result.design_effect)
+        assert result.design_effect_of == ""
+        assert "design effect" not in str(result)
+
+
+def test_a_design_effect_below_one():
+    """Rows of a cluster that are opposite but for little tell more than as many that are independent."""
+    x = np.tile([0.0, 1.0], N) + np.repeat(np.linspace(-0.1, 0.1, N), 2)
+    row = interval("mean", x, groups=np.repeat(np.arange(N), 2), method="delta")
+    between, within = 2 * np.var(np.linspace(-0.1, 0.1, N)), np.var(np.linspace(-0.1, 0.1, N)) + 0.25
+    assert row.design_effect == pytest.approx(between / within, rel=1e-9)
+    assert f"of the mean {between / within:.2g}: as {2 * N * within / between:,.0f} independent rows" in row.headline()
 
 
 @pytest.mark.false_alarm(1e-6)

@@ -15,6 +15,9 @@ from jaxci.checks import shown
 from jaxci.statistics.base import Sample, Statistic
 from jaxci.statistics.registry import METRICS
 
+MOST_APART = 0.05
+"""Share of rows above which predictions that are not those of the highest score are remarked on."""
+
 
 def is_function(statistic: Any) -> bool:
     """Whether ``statistic`` is a user's function of samples (a class of statistics is none)."""
@@ -61,6 +64,18 @@ def _positive_column(name: str, scores: np.ndarray, n_classes: int, positive: in
     return scores
 
 
+def _disagreement(codes: np.ndarray, scores: np.ndarray, columns: np.ndarray) -> list[tuple[str, str]]:
+    """Remark on predictions ``codes`` (n,) that are often not the class with the highest score (n, K)."""
+    apart = scores[np.arange(len(codes)), codes] < scores.max(axis=1)
+    if apart.mean() <= MOST_APART:
+        return []
+    text = (
+        f"y_pred is not the class with the highest y_score in {apart.sum()} of {len(codes)} rows ({apart.mean():.1%}); "
+        f"columns of y_score are taken in the order {shown(columns)}"
+    )
+    return [("any", text)]
+
+
 def _epsilon(scores: Any) -> float:
     """Return the machine epsilon of scores as they came; of what holds no real numbers, that of float64."""
     dtype = np.dtype(float) if scores is None else np.asarray(scores).dtype
@@ -83,8 +98,8 @@ class Labelled:
         The labels by code.
     eps : dict of float
         Machine epsilon of the type that scores came in.
-    remarks : dict of str
-        By what they concern: "any" metric, "binary" ones, readers of "y_pred".
+    remarks : tuple of pairs of str
+        What they concern ("any" metric, "binary" ones, readers of "y_pred" or "y_score"), and the text.
     """
 
     codes: dict[str, np.ndarray]
@@ -92,32 +107,42 @@ class Labelled:
     scores: dict[str, np.ndarray]
     classes: np.ndarray
     eps: dict[str, float]
-    remarks: dict[str, str]
+    remarks: tuple[tuple[str, str], ...]
 
     @classmethod
     def of(
         cls, columns: Mapping[str, Any], scores: Mapping[str, Any], *, labels: Sequence[Any] | None, pos_label: Any
     ) -> Labelled:
-        """Encode columns of labels, "y_true" among them, and check the shape of scores."""
+        """Encode columns of labels, "y_true" among them, and check the shape of scores.
+
+        The positive class is 1 where ``pos_label`` is None, if that is a label.
+        """
         given = {name: as_floats(name, x, (1, 2)) for name, x in scores.items()}
-        codes, classes, positive = encode_labels(columns, labels, pos_label)
+        wanted = 1 if pos_label is None else pos_label
+        codes, classes, positive = encode_labels(columns, labels, wanted)
         check_lengths({name: len(x) for name, x in {**codes, **given}.items()})
-        remarks: dict[str, str] = {}
+        remarks: list[tuple[str, str]] = []
+        of_positive = "any" if any(x.ndim == 1 for x in given.values()) else "binary"  # whose scores one column has
         if len(classes) == 1:
-            only = int(classes[0] == pos_label)
+            only = int(classes[0] == wanted)
             codes = {name: np.full(len(code), only, np.int32) for name, code in codes.items()}
-            remarks["any"] = f"only one class, {shown(classes[0])}, occurs in the data"
-        elif len(classes) == 2 and classes[1] != pos_label:
-            remarks["binary"] = f"the positive class is {shown(classes[1])} (set pos_label to change it)"
+            remarks.append(("any", f"only one class, {shown(classes[0])}, occurs in the data"))
+        elif len(classes) == 2 and classes[1] != wanted:
+            remarks.append((of_positive, f"the positive class is {shown(classes[1])} (set pos_label to change it)"))
+        elif pos_label is None and set(classes.tolist()) == {1, 2}:
+            text = "the labels are 1 and 2: the positive class is 1 (set pos_label=2 to change it)"
+            remarks.append((of_positive, text))
         n_classes = max(len(classes), 2)
         read = {name: _positive_column(name, x, n_classes, positive) for name, x in given.items()}
         for name, x in given.items():
             if read[name].ndim < x.ndim and not_probabilities(name, x):
-                remarks["y_score"] = (
-                    f"the two columns of {name} are no probabilities: rows are ranked by their difference"
-                )
+                text = f"the two columns of {name} are no probabilities: rows are ranked by their difference"
+                remarks.append(("y_score", text))
+        if len(classes) > 1 and "y_pred" in codes and "y_score" in given and given["y_score"].ndim == 2:
+            step = 1 if positive == 1 else -1  # from the order of the columns to that of the codes
+            remarks += _disagreement(codes["y_pred"], given["y_score"][:, ::step], classes[::step])
         eps = {name: _epsilon(x) for name, x in scores.items()}
-        return cls(codes, given, read, classes, eps, remarks)
+        return cls(codes, given, read, classes, eps, tuple(remarks))
 
     @property
     def n_classes(self) -> int:
@@ -140,7 +165,7 @@ class Labelled:
         if scores.ndim == 2:
             derived = np.argmax(scores, axis=1).astype(np.int32)
             remark = "y_pred was not given: the class with the highest score is the prediction"
-        elif self.given["y_score"].ndim == 2 and "y_score" in self.remarks:
+        elif self.given["y_score"].ndim == 2 and not_probabilities("y_score", self.given["y_score"]):
             derived = (scores > 0).astype(np.int32)
             remark = "y_pred was not given: the class with the highest score is the prediction"
         elif scores.min() >= 0 and scores.max() <= 1:
@@ -149,7 +174,7 @@ class Labelled:
         else:
             return self
         return dataclasses.replace(
-            self, codes={**self.codes, "y_pred": derived}, remarks={**self.remarks, "y_pred": remark}
+            self, codes={**self.codes, "y_pred": derived}, remarks=(*self.remarks, ("y_pred", remark))
         )
 
     def accept(self, name: str, statistic: Statistic) -> Statistic:
@@ -175,7 +200,7 @@ class Labelled:
         concerns = {"any"}
         for statistic in statistics:
             concerns |= {statistic.task, *statistic.inputs}
-        return tuple(text for concern, text in self.remarks.items() if concern in concerns)
+        return tuple(text for concern, text in self.remarks if concern in concerns)
 
 
 def regression_sample(y_true: Any, y_pred: Any, called: str = "y_pred") -> Sample:

@@ -1,0 +1,41 @@
+"""The design effect: how much less clusters tell than as many independent rows."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxci.statistics.base import Sample
+from jaxci.statistics.layout import Layout
+
+
+class DesignEffect(NamedTuple):
+    """A design effect, NaN where it is not defined, and the mean it is of."""
+
+    value: float = math.nan
+    of: str = ""
+
+
+def design_effect(sample: Sample, layout: Layout) -> DesignEffect:
+    """Return the design effect of the mean that is natural for the data, or of its difference between two models."""
+    mean, values = _natural(sample)
+    if layout.units is None or values is None:
+        return DesignEffect()
+    if sample.other is not None:
+        values = values - _natural(sample.other)[1]
+        mean = f"the difference in {mean}"
+    found = layout.design_effect(values)
+    return DesignEffect() if math.isnan(found) else DesignEffect(found, mean)
+
+
+def _natural(sample: Sample) -> tuple[str, Any]:
+    """Return a mean and half its values (n,), whose differences do not overflow; None of scores and users' columns."""
+    if sample.values is not None:
+        return "the mean", sample.values / 2
+    if sample.y_pred is None:
+        return "", None
+    if sample.n_classes > 0:
+        return "accuracy", (sample.y_true == sample.y_pred) / 2
+    return "the mean absolute error", np.abs(sample.y_true / 2 - sample.y_pred / 2)
