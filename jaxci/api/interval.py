@@ -142,13 +142,26 @@ def list_metrics() -> list[str]:
     return list(METRICS)
 
 
-def list_methods(statistic: Any) -> list[str]:
-    """Return the names of the interval methods that serve ``statistic`` (a name or an object).
+def list_methods(statistic: Any, *, groups: bool = False) -> list[str]:
+    """Return the names of the interval methods that serve a statistic.
+
+    Parameters
+    ----------
+    statistic : str or Statistic
+        Its name or an object.
+    groups : bool
+        Of rows in clusters; by default, of independent rows.
+
+    Returns
+    -------
+    list of str
 
     Examples
     --------
     >>> import jaxci
     >>> jaxci.list_methods("roc_auc")[:3]
     ['delong', 'delong_logit', 'hanley_mcneil']
+    >>> jaxci.list_methods("accuracy", groups=True)[:3]
+    ['wilson_cluster', 'clopper_pearson_cluster', 'proper_bayesian']
     """
-    return applicable_methods(statistic_by_name(statistic))
+    return applicable_methods(statistic_by_name(statistic), groups=groups)

@@ -160,7 +160,7 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
     entry.method = method
     refusal = method.refusal(statistic)
     if refusal is not None:
-        names = ", ".join(applicable_methods(statistic))
+        names = ", ".join(applicable_methods(statistic, groups=layout.units is not None))
         raise ValueError(f"method {method.name!r} cannot serve {request.name!r}: {refusal}. Methods that can: {names}")
     if not settings.plain and "replicates" not in method.needs:
         raise ValueError(

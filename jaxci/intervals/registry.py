@@ -122,7 +122,11 @@ def _chosen(name: Any, options: Mapping[str, Any], family: Mapping[str, type[Met
     return chosen
 
 
-def applicable_methods(statistic: Statistic) -> list[str]:
-    """Return the names of the methods that serve ``statistic``, in the order of the documentation."""
+def applicable_methods(statistic: Statistic, *, groups: bool = False) -> list[str]:
+    """Return the names of the methods that serve ``statistic`` of independent rows, in the order of the documentation.
+
+    With ``groups``, of rows in clusters.
+    """
     family = difference_methods() if isinstance(statistic, Paired) else METHODS
-    return [name for name, cls in family.items() if cls().refusal(statistic) is None]
+    served = {name: cls for name, cls in family.items() if cls().refusal(statistic) is None}
+    return [name for name, cls in served.items() if ("groups" in cls.takes if groups else not cls.requires_groups)]

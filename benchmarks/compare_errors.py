@@ -1,0 +1,138 @@
+"""How often ``jaxci.compare`` says that one of two equally good models is better: 5% is what it should be at most.
+
+``python benchmarks/compare_errors.py [--replications 1000] [--json FILE]``: through the verb, data set by data set, of
+two models with the same law whose errors come together in part. Labels: two classes, the second rare or not, by the
+sensitivity and specificity of both models; scores: normal ones with an area under the ROC curve, correlated between the
+models; targets: errors of a regression; clusters: accuracies with effects of clusters that differ between the models.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import special, stats
+
+import jaxci
+from jaxci.coverage.store import surroundings
+
+SIZES = (20, 50, 100, 300)
+RESAMPLES = 999
+Data = tuple[Any, ...]
+Row = dict[str, Any]
+
+LABELS = {".1 / .95 / .995": (0.1, 0.95, 0.995), ".3 / .8 / .9": (0.3, 0.8, 0.9), ".5 / .96 / .96": (0.5, 0.96, 0.96)}
+"""Models by prevalence, sensitivity and specificity."""
+AREAS = ((0.5, 0.8), (0.5, 0.97), (0.15, 0.9))
+"""Prevalence and area under the ROC curve."""
+
+
+def both_classes(rng: np.random.Generator, n: int, prevalence: float) -> np.ndarray:
+    """Return labels of independent rows of which each class has one at least."""
+    while True:
+        y = (rng.random(n) < prevalence).astype(int)
+        if 0 < y.sum() < n:
+            return y
+
+
+def labels(rng: np.random.Generator, n: int, prevalence: float, sensitivity: float, specificity: float) -> Data:
+    """Two models that share half of what decides their errors."""
+    y = both_classes(rng, n, prevalence)
+    common = rng.normal(size=n)
+    right = special.ndtri(np.where(y == 1, sensitivity, specificity))
+    guesses = [np.where(np.sqrt(0.5) * (common + rng.normal(size=n)) < right, y, 1 - y) for _ in range(2)]
+    return y, *guesses
+
+
+def scores(rng: np.random.Generator, n: int, prevalence: float, area: float) -> Data:
+    """Probabilities of two models that share half of their noise."""
+    y = both_classes(rng, n, prevalence)
+    apart, common = np.sqrt(2) * stats.norm.ppf(area), rng.normal(size=n)
+    noisy = [apart * y + np.sqrt(0.5) * (common + rng.normal(size=n)) for _ in range(2)]
+    return y, *(special.expit(apart * (x - apart / 2) + special.logit(prevalence)) for x in noisy)
+
+
+def targets(rng: np.random.Generator, n: int, df: float) -> Data:
+    """Predictions of two models with t-distributed errors."""
+    y, common = rng.normal(10, 3, n), rng.standard_t(df, n)
+    return y, *(y + np.sqrt(0.5) * (common + rng.standard_t(df, n)) for _ in range(2))
+
+
+def clusters(rng: np.random.Generator, sizes: np.ndarray) -> tuple[Data, np.ndarray]:
+    """Two models, 90% right, whose errors come together in clusters."""
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    common, y = rng.normal(size=len(sizes)), rng.integers(0, 2, groups.size)
+    guesses = []
+    for _ in range(2):
+        noise = (common + rng.normal(size=len(sizes)))[groups] * np.sqrt(0.2) + np.sqrt(0.6) * rng.normal(
+            size=groups.size
+        )
+        guesses.append(np.where(noise < stats.norm.ppf(0.9), y, 1 - y))
+    return (y, *guesses), groups
+
+
+def designs(
+    rng: np.random.Generator, replications: int
+) -> Iterator[tuple[str, str, int, list[tuple[Data, dict[str, Any]]]]]:
+    """Yield kind, metric, number of rows, and data sets with options of the verb."""
+    for n in SIZES:
+        for kind, model in LABELS.items():
+            data = [(labels(rng, n, *model), {}) for _ in range(replications)]
+            for metric in ("accuracy", "balanced_accuracy", "recall", "f1", "f1_macro", "matthews_corrcoef"):
+                yield f"labels {kind}", metric, n, data
+        for prevalence, area in AREAS:
+            data = [(scores(rng, n, prevalence, area), {}) for _ in range(replications)]
+            for metric in ("roc_auc", "average_precision", "log_loss", "brier_score_loss"):
+                yield f"scores {prevalence:g} / {area:g}", metric, n, data
+        for df in (1e9, 5.0):
+            data = [(targets(rng, n, df), {}) for _ in range(replications)]
+            for metric in ("mean_absolute_error", "mean_squared_error", "root_mean_squared_error", "r2"):
+                yield f"errors t({df:g})", metric, n, data
+    for count in (5, 6, 10, 20, 40):
+        uneven = np.exp(stats.norm.ppf((np.arange(count) + 0.5) / count))
+        for kind, sizes in (
+            ("even", np.full(count, 15)),
+            ("uneven", np.maximum(1, np.round(15 * count * uneven / uneven.sum())).astype(int)),
+        ):
+            drawn = [clusters(rng, sizes) for _ in range(replications)]
+            data = [(one, {"groups": groups}) for one, groups in drawn]
+            for metric in ("accuracy", "balanced_accuracy"):
+                yield f"{count} {kind} clusters", metric, int(sizes.sum()), data
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--replications", type=int, default=1_000)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore", jaxci.JaxciWarning)
+    rows: list[Row] = []
+    for kind, metric, n, data in designs(np.random.default_rng(0), arguments.replications):
+        row: Row = {"kind": kind, "metric": metric, "n": n, "replications": len(data)}
+        for method in ("auto", "percentile"):
+            found = [
+                jaxci.compare(metric, *one, method=method, n_resamples=RESAMPLES, rng=i, **options)
+                for i, (one, options) in enumerate(data)
+            ]
+            row[method] = {
+                "method": "/".join(sorted({str(one.method) for one in found})),
+                "error": float(np.mean([one.conclusion != "no difference shown" for one in found])),
+            }
+        rows.append(row)
+        mine, other = row["auto"], row["percentile"]
+        print(
+            f"{kind:24s} {metric:24s} n = {n:4d}  {mine['method']:16s} {mine['error']:.3f}; "
+            f"percentile {other['error']:.3f}",
+            flush=True,
+        )
+    if arguments.json:
+        arguments.json.write_text(json.dumps({**surroundings(), "rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
