@@ -230,18 +230,27 @@ def of_weights(replications: int, rng: np.random.Generator) -> Iterator[Row]:
 
 
 def draw(rows: list[Row], path: Path) -> None:
-    """Draw coverage of every row, by the default and by the percentile bootstrap."""
+    """Draw coverage as two maps over designs and sizes: by the percentile bootstrap and by the default."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(8, 0.16 * len(rows) + 1.2), layout="constrained")
-    places = np.arange(len(rows))
-    for method, colour in (("percentile", "C7"), ("auto", "C0")):
-        axes.plot([row[method]["coverage"] for row in rows], places, "o", color=colour, label=method, markersize=4)
-    axes.axvline(0.95, color="black", linewidth=0.8)
-    axes.set_yticks(places, [f"{row['metric']}, {row['kind']}, n = {row['n']}" for row in rows], fontsize=5)
-    axes.set(xlabel="coverage of nominal 95% intervals", xlim=(0, 1), ylim=(len(rows), -1))
-    axes.legend(loc="upper left")
-    figure.savefig(path, dpi=110)
+    designs = list(dict.fromkeys((row["metric"], row["kind"]) for row in rows))
+    sizes = sorted({row["n"] for row in rows})
+    figure, panels = plt.subplots(
+        1, 2, figsize=(3.5 + 0.8 * len(sizes), 0.17 * len(designs) + 1), layout="constrained", sharey=True
+    )
+    for axes, method in zip(panels, ("percentile", "auto"), strict=True):
+        coverage = np.full((len(designs), len(sizes)), np.nan)
+        for row in rows:
+            coverage[designs.index((row["metric"], row["kind"])), sizes.index(row["n"])] = row[method]["coverage"]
+        shades = axes.imshow(coverage, cmap="RdYlGn", vmin=0.7, vmax=1, aspect="auto")
+        for (y, x), value in np.ndenumerate(coverage):
+            if not np.isnan(value):
+                axes.text(x, y, f"{value:.2f}".lstrip("0"), ha="center", va="center", fontsize=5)
+        axes.set_xticks(range(len(sizes)), sizes, fontsize=6)
+        axes.set(xlabel="n", title=method)
+    panels[0].set_yticks(range(len(designs)), [f"{metric}, {kind}" for metric, kind in designs], fontsize=5)
+    figure.colorbar(shades, ax=panels, label="coverage of nominal 95% intervals", shrink=0.3, extend="min")
+    figure.savefig(path, dpi=130)
 
 
 PARTS = {
