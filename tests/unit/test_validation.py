@@ -784,7 +784,6 @@ def test_every_stratum_with_one_row():
         (lambda **k: interval("accuracy", Y, PRED, **k), "wilson"),
         (lambda **k: interval("accuracy", Y, PRED, **k), "clopper_pearson"),
         (lambda **k: interval("accuracy", Y, PRED, **k), "exact"),
-        (lambda **k: interval("mean", SCORE, **k), "t"),
         (lambda **k: interval("mean", SCORE, **k), "z"),
         (lambda **k: interval("brier_score_loss", Y, SCORE, **k), "hoeffding"),
         (lambda **k: interval("median", SCORE, **k), "order_statistic"),
@@ -793,7 +792,7 @@ def test_every_stratum_with_one_row():
         (lambda **k: evaluate(Y, PRED, metrics=["accuracy"], **k), "wilson"),
         (lambda **k: compare("accuracy", Y, PRED, Y, **k), "newcombe"),
         (lambda **k: compare("roc_auc", Y, SCORE, SCORE**2, **k), "delong"),
-        (lambda **k: compare("mean", None, SCORE, SCORE**2, **k), "t"),
+        (lambda **k: compare("mean", None, SCORE, SCORE**2, **k), "z"),
     ],
 )
 @pytest.mark.parametrize("name", ["groups", "strata", "sample_weight"])
@@ -806,6 +805,22 @@ def test_a_formula_for_independent_rows_refuses_dependent_ones(call, method, nam
         name,
         "percentile",
         error=ValueError,
+    )
+
+
+@pytest.mark.parametrize("name", ["strata", "sample_weight"])
+@pytest.mark.parametrize(
+    ("call", "method"),
+    [
+        (lambda **k: interval("mean", SCORE, **k), "t"),
+        (lambda **k: compare("mean", None, SCORE, SCORE**2, **k), "t"),
+        (lambda **k: compare("accuracy", Y, PRED, Y, **k), "sign_flip"),
+    ],
+)
+def test_a_formula_for_clusters_refuses_strata_and_weights(call, method, name):
+    given = {"strata": ROWS % 2, "sample_weight": 1.0 + ROWS % 3}[name]
+    refusal(
+        lambda: call(method=method, **{name: given}), f"{method!r} cannot use {name}", "percentile", error=ValueError
     )
 
 

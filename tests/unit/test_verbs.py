@@ -904,7 +904,8 @@ DRAWN_APART = functools.partial(pytest.param, marks=pytest.mark.false_alarm(2e-4
     [
         ("accuracy", Y, A, B, "tango"),
         ("f1", Y, A, B, "percentile"),
-        ("balanced_accuracy", Y, A, B, "percentile"),
+        ("balanced_accuracy", Y, A, B, "square_and_add"),
+        ("recall", Y, A, B, "tango"),
         ("matthews_corrcoef", Y, A, B, "percentile"),
         ("error_rate", Y, A, B, None),
         ("roc_auc", Y, SCORE_A, SCORE_B, "delong"),
@@ -990,7 +991,8 @@ def test_paired_rows_are_kept_together(metric, a, b):
 def test_comparisons_of_dependent_rows(statistic, given, name):
     a, b = (A, B) if statistic in ("accuracy", "f1") else (SCORE_A, SCORE_B)
     result = compare(statistic, Y, a, b, **given)
-    assert result.method == "percentile"
+    flipped = name == "clusters" and statistic in ("accuracy", "log_loss")
+    assert result.method == ("sign_flip" if flipped else "percentile")
     assert name in result.reason
     alone = [interval(statistic, Y, x, **given).estimate for x in (a, b)]
     assert [result.estimate_a, result.estimate_b] == pytest.approx(alone, rel=1e-12)
