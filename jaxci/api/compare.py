@@ -114,8 +114,9 @@ def compare(
     prediction_a, prediction_b : array_like
         Predicted labels or values, or scores for metrics of scores: (n,) or (n, K).
     method : str or Method
-        "auto", "tango" or "newcombe" (accuracy and other shares of all rows), "delong" (ROC AUC), "t" or "z"
-        (means), "exact" (means), "delta", "abc", or a bootstrap method.
+        "auto", "tango" or "newcombe" (accuracy, recall and other shares of the same rows), "square_and_add" (balanced
+        accuracy and other means of such shares), "sign_flip" (means and shares, of clusters too), "delong" (ROC AUC),
+        "t" (means and shares, of clusters too), "z" or "exact" (means), "delta", "abc", or a bootstrap method.
     confidence_level, alternative, n_resamples, groups, strata, sample_weight, weight_type, labels, pos_label, rng
         As in :func:`jaxci.evaluate`. Every resample takes the same rows for both models.
     margin : float, optional
