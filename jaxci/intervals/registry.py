@@ -16,6 +16,7 @@ from jaxci.intervals.bootstrap import BC, Basic, BCa, Normal, Percentile, Studen
 from jaxci.intervals.calibration import SquaredGaps
 from jaxci.intervals.concentration import Betting, EmpiricalBernstein, Hoeffding
 from jaxci.intervals.exact import Exact
+from jaxci.intervals.iterated import Calibrated
 from jaxci.intervals.mover import SquareAndAdd
 from jaxci.intervals.parametric import Delta, T, Z
 from jaxci.intervals.proportion import PROPORTION_METHODS
@@ -53,6 +54,7 @@ _ALL: tuple[type[Method], ...] = (
     BC,
     BCa,
     Studentized,
+    Calibrated,
     ABC,
     Exact,
     OrderStatistic,

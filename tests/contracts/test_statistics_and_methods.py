@@ -392,7 +392,7 @@ def evidence_of_batch(statistics, ranks, sample, rows, *, wanted, reading, error
     bank = Bank.of(rows, counts=True)
     shared = [s.shared(bank) if reads else None for s, reads in zip(statistics, reading, strict=True)]
     nothing = [None] * len(statistics)
-    found = [one for one, _ in batch_evidence(statistics, wanted, sample, shared, ranks, None, None, nothing)]
+    found = [one for one, _ in batch_evidence(statistics, wanted, sample, shared, ranks, None, None, nothing, {})]
     return [(one.estimate, one.standard_error if errors else None, one.distribution) for one in found]
 
 
