@@ -111,9 +111,9 @@ REFUSED = [pair for pair in PAIRS if len(served_by(*pair)) < len(metrics_of(pair
 
 SECOND_STEP = [
     *(("abc", task) for task in TASKS),
-    *((method, "multiclass") for method in ("studentized", "delta", "percentile", "bca")),
+    *((method, "multiclass") for method in ("studentized", "delta", "percentile", "bca", "calibrated")),
 ]
-"""Pairs whose derivatives take long to compile, metric by metric."""
+"""Pairs whose programs take long, metric by metric."""
 
 
 @pytest.mark.parametrize(
