@@ -32,19 +32,21 @@ class Calibrated(BootstrapMethod):
 
     Notes
     -----
-    Coverage errs by O(1/n) at each end where the percentile interval's errs by O(n^-1/2). The ends are replicates: a
-    resample that knows no error gives no interval any width, and levels stop at 0 and 1. Undefined inner replicates are
-    left out, and so are outer resamples without a defined one.
+    Units (rows, or clusters) are independent, and the statistic smooth in their weights: then coverage errs by O(1/n)
+    at each end, where the percentile interval's errs by O(n^-1/2). Levels lie in [0, 1]: where more than a tail of the
+    outer resamples have all inner ones on one side of the estimate, as where few rows are wrong, an end is the last
+    replicate, whose place rests on their number. Where nothing varies there is no width. Undefined inner replicates are
+    left out, and so are outer resamples without a defined one. Strata are refused.
 
-    Cost: B1 B2 evaluations, O(B1 B2 C) for tables of C cells of independent rows and O(B1 B2 n) else. Strata are
-    refused.
+    Cost: B1 B2 evaluations, O(B1 B2 C) for tables of C cells of independent rows and O(B1 B2 n) else. Most of the
+    Monte-Carlo error is that of the outer resamples: of 1,000, some 2% of the width at each end.
 
     References
     ----------
     .. [1] Hall (1986), On the bootstrap and confidence intervals, Annals of Statistics 14, 1431-1452.
     .. [2] Beran (1987), Prepivoting to reduce level error of confidence sets, Biometrika 74, 457-468.
     .. [3] Loh (1987), Calibrating confidence coefficients, Journal of the American Statistical Association 82, 155-162.
-    .. [4] DiCiccio & Efron (1996), Bootstrap confidence intervals, Statistical Science 11, 189-228, section 7.
+    .. [4] DiCiccio & Efron (1996), Bootstrap confidence intervals, Statistical Science 11, 189-228.
     """
 
     name = "calibrated"
