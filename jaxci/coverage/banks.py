@@ -7,7 +7,9 @@ import functools
 import jax
 import jax.numpy as jnp
 
+from jaxci.inference.iterated import Nested
 from jaxci.inference.sharding import Spread
+from jaxci.intervals.base import Nesting
 from jaxci.resampling.bank import Bootstrap, replicate_keys
 from jaxci.resampling.posterior import GammaTables, exponentials
 
@@ -17,8 +19,8 @@ KEPT = 2**31
 """Bytes that the banks which cells share may take: 80 groups of 9,999 resamples up to n = 2,600 (weights: 650)."""
 
 
-PURPOSES = {"weights": 2**31 - 1, "unseen": 2**31 - 2}
-"""Separate weights of posteriors from counts: numbers that no group has."""
+PURPOSES = {"weights": 2**31 - 1, "unseen": 2**31 - 2, "nested": 2**31 - 3}
+"""Separate weights of posteriors and resamples of resamples from counts: numbers that no group has."""
 
 
 class Banks:
@@ -45,6 +47,10 @@ class Banks:
     def unseen(self, group: int, masses: tuple[float, ...], n_resamples: int) -> jax.Array:
         """Return the weights (P, B + 1) of pseudo-units of these masses that go with :meth:`weights`, 0 at last."""
         return _unseen(self._key("unseen", group), GammaTables.of(masses), n_resamples=n_resamples)
+
+    def nested(self, group: int, n: int, nesting: Nesting) -> Nested:
+        """Return resamples of resamples of n units."""
+        return Nested.drawn(n, nesting, self._key("nested", group))
 
     def _key(self, kind: str, group: int) -> jax.Array:
         key = self.key if kind == "counts" else jax.random.fold_in(self.key, PURPOSES[kind])

@@ -26,8 +26,9 @@ from jaxci.coverage.tally import Behaviour, CellResult, Judgement, Outcomes, Tal
 from jaxci.distributions import Distribution, Truth, as_distribution, truth
 from jaxci.distributions.base import observations, predicts, sharing_programs
 from jaxci.inference.batch import Reads, Unseen, Variants, Wanted, batch_evidence, with_sorted_rows
+from jaxci.inference.iterated import Nested
 from jaxci.inference.sharding import Spread
-from jaxci.intervals.base import Evidence, Method, NoInterval, Tails, tails
+from jaxci.intervals.base import Evidence, Method, Nesting, NoInterval, Tails, tails
 from jaxci.intervals.capabilities import has_beta_law
 from jaxci.intervals.registry import method_by_name
 from jaxci.records import record, static
@@ -154,6 +155,7 @@ class Fixed(NamedTuple):
     reads: Reads
     ranks: tuple[QuantileWeights | RankWeights | None, ...]
     unseen: Reads
+    nested: dict[Nesting, Nested]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -222,6 +224,15 @@ class Simulation:
         return Reads.of(known, None)
 
     @property
+    def nestings(self) -> tuple[Nesting, ...]:
+        """Sizes of the resamples of resamples that methods read."""
+        return tuple(dict.fromkeys(nesting for want in self.wanted for nesting in want.nestings))
+
+    def draw_nested(self, banks: Banks, group: int) -> dict[Nesting, Nested]:
+        """Return the resamples of resamples of a group."""
+        return {nesting: banks.nested(group, self.cell.n, nesting) for nesting in self.nestings}
+
+    @property
     def static(self) -> dict[str, Any]:
         """Static arguments of the programs over data sets."""
         return {"n": self.cell.n, "wanted": self.wanted, "derives": predicts(self.cell.distribution)}
@@ -230,13 +241,23 @@ class Simulation:
         """Return what every statistic reads of a bank (n, B + 1), and the bank where a method asks for it."""
         return _read(self.statistics, columns, which=self.reading, whole=any("pivots" in w.needs for w in self.wanted))
 
-    def fixed(self, key: jax.Array, reads: Reads | None, unseen: Reads | None = None) -> Fixed:
-        """Return what all data sets of a group share: what :meth:`read` and :meth:`read_unseen` gave, None without."""
+    def fixed(
+        self,
+        key: jax.Array,
+        reads: Reads | None,
+        unseen: Reads | None = None,
+        nested: dict[Nesting, Nested] | None = None,
+    ) -> Fixed:
+        """Return what all data sets of a group share.
+
+        That is what :meth:`read`, :meth:`read_unseen` and :meth:`draw_nested` gave, None without.
+        """
         nothing = Reads.of((None,) * len(self.names), None)
         reads, unseen = reads or nothing, unseen or nothing
         data, choice = (jax.random.fold_in(key, purpose) for purpose in (PURPOSE_DATA, PURPOSE_CHOICE))
         ranks = tuple(want.ranks_of(s, self.cell.n) for s, want in zip(self.statistics, self.wanted, strict=True))
-        return Fixed(sharing_programs(self.cell.distribution), data, choice, self.statistics, reads, ranks, unseen)
+        law = sharing_programs(self.cell.distribution)
+        return Fixed(law, data, choice, self.statistics, reads, ranks, unseen, nested or {})
 
     def judging(self, fixed: Fixed) -> tuple[Fixed, tuple[Judged, ...], jax.Array]:
         """Return what :func:`_counts` reads besides the numbers of data sets."""
@@ -265,7 +286,7 @@ def _evidence(
         uniform = jax.vmap(lambda k: jax.random.uniform(k, dtype=jnp.float64))(replicate_keys(fixed.choice, ids))
     shared, bank = fixed.reads.given()
     unseen, _ = fixed.unseen.given()
-    return batch_evidence(fixed.statistics, wanted, samples, shared, fixed.ranks, bank, uniform, unseen)
+    return batch_evidence(fixed.statistics, wanted, samples, shared, fixed.ranks, bank, uniform, unseen, fixed.nested)
 
 
 def _rows_of_evidence(ids: jax.Array, fixed: Fixed, **static: Any) -> list[tuple[Evidence, Variants]]:
@@ -345,7 +366,8 @@ def simulate(
         return tally
     on_host = spread.devices[0].platform == "cpu"
     rows = len(simulation.reading) + sum(map(len, simulation.drawn_masses.values()))
-    held = BYTES_PER_REPLICATE * (cell.n_resamples * max(1, rows) + cell.n)
+    levels = sum(nesting.outer for want in simulation.wanted for nesting in want.nestings)
+    held = BYTES_PER_REPLICATE * (cell.n_resamples * max(1, rows) + levels + cell.n)
     most = max(LEAST * len(spread.devices), (memory_limit or BUDGET) // held)
     n_groups = len(cell.group_sizes() if groups is None else groups)
     done = 0
@@ -370,7 +392,8 @@ def simulate(
         for group, parts in itertools.groupby(_parts(cell, groups, most), key=operator.attrgetter("group")):
             bank = banks.columns(group, cell.n, cell.n_resamples, spread) if simulation.reading else None
             reads = None if bank is None else simulation.read(bank)
-            fixed = simulation.fixed(key, reads, simulation.read_unseen(banks, group, spread))
+            unseen, nested = simulation.read_unseen(banks, group, spread), simulation.draw_nested(banks, group)
+            fixed = simulation.fixed(key, reads, unseen, nested)
             for part in parts:
                 ids = np.arange(part.start, part.start + part.size, dtype=np.int32)
                 if on_host:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -17,10 +17,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.inference.curvature import curvatures
-from jaxci.inference.program import Program, distinct, of_batch
+from jaxci.inference.iterated import Nested, placed
+from jaxci.inference.program import Program, alone, distinct, of_batch
+from jaxci.inference.replicate import tie_width
 from jaxci.inference.slopes import FirstOrder, first_order, jackknife_acceleration, of_mean
 from jaxci.intervals.auc import AucEvidence
-from jaxci.intervals.base import Evidence, Method, Prior
+from jaxci.intervals.base import Evidence, Method, Nesting, Prior
 from jaxci.intervals.capabilities import has_beta_law, is_debiased_calibration
 from jaxci.records import record, static
 from jaxci.resampling.exact_mean import mean_distributions
@@ -54,6 +56,7 @@ class Wanted(NamedTuple):
     influence: bool
     jackknife: bool
     priors: tuple[Prior, ...] = ()
+    nestings: tuple[Nesting, ...] = ()
 
     @classmethod
     def by(cls, methods: Iterable[Method], statistic: Statistic) -> Wanted:
@@ -62,7 +65,8 @@ class Wanted(NamedTuple):
         needs: frozenset[str] = frozenset().union(*(method.needs for method in methods))
         left_out = [method.by_jackknife or not statistic.smooth for method in methods if "acceleration" in method.needs]
         priors = dict.fromkeys(method.prior for method in methods if method.prior is not None)
-        return cls(needs, not all(left_out), any(left_out), tuple(priors))
+        nestings = dict.fromkeys(method.nesting for method in methods if method.nesting is not None)
+        return cls(needs, not all(left_out), any(left_out), tuple(priors), tuple(nestings))
 
     def replicates_of(self, statistic: Statistic, n: int) -> bool:
         """Whether a bank is read: a quantile that is one order statistic has a law over ranks instead."""
@@ -86,21 +90,24 @@ def is_order_statistic(statistic: Statistic, n: int) -> bool:
 class Variants:
     """Evidence that depends on the settings of a method.
 
-    BCa accelerations (R,) from derivatives and from leave-one-out values, None where not wanted, and a posterior for
-    each of ``priors``.
+    BCa accelerations (R,) from derivatives and from leave-one-out values, None where not wanted, a posterior for
+    each of ``priors`` and levels for each of ``nestings``.
     """
 
     influence: Any
     jackknife: Any
     posteriors: tuple[BootstrapDistribution, ...]
+    levels: tuple[Drawn, ...]
     priors: tuple[Prior, ...] = static()
+    nestings: tuple[Nesting, ...] = static()
 
     def given_to(self, method: Method, evidence: Evidence) -> Evidence:
         """Return the evidence with what the method asks for."""
         by_jackknife = method.by_jackknife or not evidence.statistic.smooth
         posterior = None if method.prior is None else self.posteriors[self.priors.index(method.prior)]
+        levels = None if method.nesting is None else self.levels[self.nestings.index(method.nesting)]
         acceleration = self.jackknife if by_jackknife else self.influence
-        return dataclasses.replace(evidence, acceleration=acceleration, posterior=posterior)
+        return dataclasses.replace(evidence, acceleration=acceleration, posterior=posterior, levels=levels)
 
 
 class Unseen(NamedTuple):
@@ -156,6 +163,7 @@ def batch_evidence(
     bank: Bank | None,
     uniform: Any,
     unseen: Sequence[Unseen | None],
+    nested: Mapping[Nesting, Nested],
 ) -> list[tuple[Evidence, Variants]]:
     """Return the evidence of every statistic for a batch of data sets.
 
@@ -175,12 +183,24 @@ def batch_evidence(
         Draws from (0, 1).
     unseen : sequence
         Of every statistic whose posterior is drawn, None for others.
+    nested : mapping of Nesting to Nested
+        Resamples of resamples of every size that some method reads.
     """
     programs = jax.vmap(functools.partial(of_batch, statistics))(sample)
     cores = _cores(statistics, programs, shared)
     return [
         _evidence(
-            statistic, want, number, sample, programs, cores.get(number), ranks[number], bank, uniform, unseen[number]
+            statistic,
+            want,
+            number,
+            sample,
+            programs,
+            cores.get(number),
+            ranks[number],
+            bank,
+            uniform,
+            unseen[number],
+            nested,
         )
         for number, (statistic, want) in enumerate(zip(statistics, wanted, strict=True))
     ]
@@ -214,6 +234,7 @@ def _evidence(
     bank: Bank | None,
     uniform: Any,
     unseen: Unseen | None,
+    nested: Mapping[Nesting, Nested],
 ) -> tuple[Evidence, Variants]:
     n = programs.multiplicity.shape[-1]
     values = _values(statistic, sample, programs, number)
@@ -256,7 +277,9 @@ def _evidence(
     jackknife = _left_out_acceleration(statistic, values, programs, number) if want.jackknife else None
     evidence = Evidence(statistic=statistic, estimate=estimate, n=n, standard_error=first.standard_error, **parts)
     posteriors = _posteriors(statistic, want, number, sample.n_classes, programs, evidence, unseen)
-    return evidence, Variants(first.acceleration if want.influence else None, jackknife, posteriors, want.priors)
+    levels = tuple(_levels(statistic, number, programs, evidence, nested[one]) for one in want.nestings)
+    influence = first.acceleration if want.influence else None
+    return evidence, Variants(influence, jackknife, posteriors, levels, want.priors, want.nestings)
 
 
 def _posteriors(
@@ -285,6 +308,18 @@ def _posteriors(
         cores = jax.vmap(one)(programs) if statistic.together else jax.lax.map(one, programs)
         found.append(_drawn(statistic, _prepared(programs, number), cores, evidence.estimate))
     return tuple(found)
+
+
+def _levels(statistic: Statistic, number: int, programs: Program, evidence: Evidence, nested: Nested) -> Drawn:
+    """Levels (R, B1) of all data sets, unsorted, one data set after another."""
+    law, estimate = evidence.distribution, evidence.estimate
+
+    def one(given: tuple[Program, jax.Array, jax.Array]) -> jax.Array:
+        program, estimate, slack = given
+        return placed(alone(program, number), nested, estimate[None], slack[None]).levels[0]
+
+    slack = tie_width(law.replicates if isinstance(law, Drawn) else estimate[:, None], estimate)
+    return Drawn(jax.lax.map(one, (programs, estimate, slack)))
 
 
 def _values(statistic: Statistic, sample: Sample, programs: Program, number: int) -> Any:
@@ -362,7 +397,8 @@ def with_sorted_rows(evidence: Evidence, variants: Variants) -> tuple[Evidence, 
     evidence = dataclasses.replace(
         evidence, distribution=_with_sorted(evidence.distribution), pivots=_with_sorted(evidence.pivots)
     )
-    return evidence, dataclasses.replace(variants, posteriors=tuple(map(_with_sorted, variants.posteriors)))
+    posteriors, levels = (tuple(map(_with_sorted, laws)) for laws in (variants.posteriors, variants.levels))
+    return evidence, dataclasses.replace(variants, posteriors=posteriors, levels=levels)
 
 
 def _with_sorted(law: Any) -> Any:

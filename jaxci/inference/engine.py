@@ -21,17 +21,18 @@ from jaxci.inference.evidence import (
     row_values_of,
     standard_error,
 )
+from jaxci.inference.iterated import levels
 from jaxci.inference.posterior import posterior_of
 from jaxci.inference.program import RowReader
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.remarks import size_remarks
-from jaxci.inference.replicate import Replicates, Resampled, replicate
+from jaxci.inference.replicate import Replicates, Resampled, replicate, tie_width
 from jaxci.inference.request import Entry, Request, by_shared_table, by_table, programs, table_program, unit_program
 from jaxci.inference.settings import Settings
 from jaxci.inference.slopes import FirstOrder, first_order, of_mean
 from jaxci.inference.slopes import estimates as program_estimates
 from jaxci.inference.slopes import slopes as program_slopes
-from jaxci.intervals.base import Bounds, Evidence
+from jaxci.intervals.base import Bounds, Evidence, Nesting
 from jaxci.intervals.bootstrap import Percentile, smallest_bank
 from jaxci.intervals.pvalues import UNDEFINED, PValue
 from jaxci.intervals.registry import applicable_methods, check_known, method_by_name
@@ -61,6 +62,7 @@ def intervals(
         _replicate(entries, sample, layout, settings, rng)
         count_trials(entries, layout)
         _estimate(entries, sample, layout)
+        _iterate(entries, layout, settings, rng)
         effect = design_effect(sample, layout)
         return [_finish(entry, sample, layout, settings, rng, effect)[0] for entry in entries]
 
@@ -89,6 +91,7 @@ def comparison(request: Request, sample: Sample, layout: Layout, settings: Setti
             alike = np.abs(entry.replicates) <= rounding(entry.scale, *request.statistic.statistic.bounds)
             entry.replicates = np.where(alike, 0.0, entry.replicates)
         _estimate([entry], sample, layout)
+        _iterate([entry], layout, settings, rng)
         result, evidence = _finish(entry, sample, layout, settings, rng, design_effect(sample, layout))
         assert entry.method is not None
         pvalue = PValue(math.nan, UNDEFINED)
@@ -166,6 +169,11 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
         raise ValueError(
             f"{settings.scheme} go with methods that read resamples, such as 'percentile'; got {method.name!r}"
         )
+    if not settings.plain and method.nesting is not None:
+        raise ValueError(
+            f"method {method.name!r} resamples n of n units twice, so it cannot go with {settings.scheme}; "
+            "use 'percentile'"
+        )
     if method.requires_groups and layout.units is None:
         raise ValueError(f"groups must be given for method {method.name!r}, which is for rows in clusters; got None")
     refused = layout.given - method.takes
@@ -178,12 +186,17 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
 
 
 def _check_bank(entry: Entry, settings: Settings) -> None:
+    assert entry.method is not None
     least = smallest_bank(settings.tails)
-    if settings.n_resamples < least:
-        raise ValueError(
-            f"n_resamples must be at least {least} for confidence_level = {settings.confidence_level:g} "
-            f"({settings.alternative}); got {settings.n_resamples}"
-        )
+    sizes = {"n_resamples": settings.n_resamples}
+    if entry.method.nesting is not None:
+        sizes |= {f"n_{name}": size for name, size in entry.method.nesting._asdict().items()}
+    for name, size in sizes.items():
+        if size < least:
+            raise ValueError(
+                f"{name} must be at least {least} for confidence_level = {settings.confidence_level:g} "
+                f"({settings.alternative}); got {size}"
+            )
 
 
 def _replicate(entries: Sequence[Entry], sample: Sample, layout: Layout, settings: Settings, rng: Randomness) -> None:
@@ -243,6 +256,22 @@ def _draw(
         entry.replicates = found.values[position]
         entry.errors = None if found.errors is None else found.errors[position]
         entry.absent = int(found.absent[position].sum())
+
+
+def _iterate(entries: Sequence[Entry], layout: Layout, settings: Settings, rng: Randomness) -> None:
+    """Fill in the levels of entries whose method reads resamples of resamples; those of one size share them."""
+    sizes: dict[Nesting, list[Entry]] = {}
+    for entry in entries:
+        assert entry.method is not None
+        if entry.method.nesting is not None:
+            sizes.setdefault(entry.method.nesting, []).append(entry)
+    for nesting, sharing in sizes.items():
+        for program, members in programs(sharing, layout):
+            estimates = np.array([entry.estimate for entry in members])
+            slack = tie_width(np.stack([entry.replicates for entry in members]), estimates)  # type: ignore[misc]
+            found = levels(program, layout.n_units, nesting, rng.key, estimates, slack, settings.memory_limit)
+            for entry, one in zip(members, found, strict=True):
+                entry.levels = one
 
 
 def host_replicates(entry: Entry, layout: Layout, scheme: Scheme, settings: Settings, rng: Randomness) -> np.ndarray:

@@ -162,6 +162,8 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
             parts["pivots"] = studentized_pivots(
                 entry.replicates[None], entry.errors[None], np.array([entry.estimate]), np.array([entry.standard_error])
             )
+    if entry.levels is not None:
+        parts["levels"] = Drawn.of(entry.levels[None])
     return Evidence(
         statistic=statistic,
         estimate=np.array([entry.estimate]),

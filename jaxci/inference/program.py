@@ -29,7 +29,7 @@ from jaxci.statistics.base import (
     cores,
 )
 from jaxci.statistics.layout import Layout
-from jaxci.statistics.sums import Bank, CellsOfUnits, padded
+from jaxci.statistics.sums import Bank, Cells, CellsOfUnits, padded
 
 
 @record
@@ -314,3 +314,11 @@ def of_batch(statistics: Sequence[Statistic], sample: Sample) -> Program:
         multiplicity=jnp.ones(sample.n),
         where=tuple((at, 0) for at in source_at),
     )
+
+
+def alone(program: Program, number: int) -> Program:
+    """Return the program of one statistic out of those over independent rows, of a table over its cells."""
+    source, multiplicity = program.sources[program.where[number][0]], program.multiplicity
+    if isinstance(source, Cells):
+        source, multiplicity = CellsOfUnits(None, source.without_rows()), source.sums(multiplicity)
+    return Program(program.statistics[number : number + 1], (source,), (Rows(),), multiplicity, where=((0, 0),))

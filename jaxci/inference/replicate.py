@@ -15,7 +15,8 @@ import numpy as np
 
 from jaxci.inference.program import Program
 from jaxci.resampling.bank import Scheme
-from jaxci.resampling.threads import pool
+from jaxci.resampling.threads import each
+from jaxci.special import namespace
 from jaxci.statistics.sums import Bank
 
 CACHE_BUDGET = 32 * 2**20
@@ -142,16 +143,11 @@ def replicate(
             rows = _rows(scheme, key, np.int32(purpose), np.int32(start), program.whole, size=size)
             return jax.block_until_ready(_chunk(program, rows, errors=errors))
 
-    waiting = [pool(workers).submit(run, start) for start in range(0, n_resamples, size)]
-    parts = []
-    try:
-        for future in waiting:
-            parts.append(future.result())
-            if progress is not None:
-                progress(min(len(parts) * size, n_resamples), n_resamples)
-    finally:  # an interrupt leaves no work behind
-        for future in waiting:
-            future.cancel()
+    def finished(parts: int) -> None:
+        if progress is not None:
+            progress(min(parts * size, n_resamples), n_resamples)
+
+    parts = each(run, range(0, n_resamples, size), workers, finished)
     values, spread, absent = (
         None if part[0] is None else np.concatenate([np.asarray(x)[:, :-1] for x in part], axis=1)[:, :n_resamples]
         for part in zip(*parts, strict=True)
@@ -168,10 +164,17 @@ def with_ties(values: np.ndarray, estimates: np.ndarray) -> np.ndarray:
     BCa counts ties one half, so how a sum happened to round must not decide on which side it falls.
     """
     with np.errstate(invalid="ignore"):
-        apart = np.abs(values - estimates[:, None])
-        largest = np.max(np.where(np.isfinite(apart), apart, 0.0), axis=1, initial=0.0)
-        rounding = 1e-12 * largest + 16 * np.finfo(float).eps * np.abs(estimates)
-        return np.where(apart <= rounding[:, None], estimates[:, None], values)
+        tied = np.abs(values - estimates[:, None]) <= tie_width(values, estimates)[:, None]
+        return np.where(tied, estimates[:, None], values)
+
+
+def tie_width(values: Any, estimates: Any) -> Any:
+    """Return how far from the estimate (S,) rounding may move a value that equals it, among replicates (S, B)."""
+    xp = namespace(values, estimates)
+    with np.errstate(invalid="ignore"):
+        apart = xp.abs(values - estimates[:, None])
+        largest = xp.max(xp.where(xp.isfinite(apart), apart, 0.0), axis=1, initial=0.0)
+        return 1e-12 * largest + 16 * np.finfo(float).eps * xp.abs(estimates)
 
 
 @jax.jit

@@ -58,6 +58,7 @@ class Entry:
     trials: Trials | None = None
     replicates: np.ndarray | None = None
     errors: np.ndarray | None = None
+    levels: np.ndarray | None = None
     absent: int = 0
     remarks: list[str] = dataclasses.field(default_factory=list)
 

@@ -37,6 +37,13 @@ class Prior(NamedTuple):
         return tuple(self.mass * share for share in statistic.pseudo_masses(n_classes))
 
 
+class Nesting(NamedTuple):
+    """Resamples of resamples that a method reads: so many outer ones of the data, and inner ones of each of these."""
+
+    outer: int
+    inner: int
+
+
 @record
 class Tails:
     """Error probability allowed below and above.
@@ -124,6 +131,8 @@ class Evidence:
         before the map: ties with it are then seen exactly.
     pivots : Drawn
         Distribution of ``(replicate - estimate) / its own standard error``, NaN where that error is zero.
+    levels : Drawn
+        Of every outer resample, the share of its inner replicates below the estimate, ties half.
     law : BootstrapDistribution
         Exact bootstrap distribution.
     auc : AucEvidence
@@ -156,6 +165,7 @@ class Evidence:
     distribution: BootstrapDistribution | None = None
     core: Any = None
     pivots: Drawn | None = None
+    levels: Drawn | None = None
     law: BootstrapDistribution | None = None
     auc: Any = None
     auc_difference: Any = None
@@ -176,7 +186,7 @@ def _least_tail(evidence: Evidence) -> float:
     """Return the smallest tail that the evidence of one data set can tell from 0; NaN where it shows no variation."""
     drawn, law = evidence.distribution, evidence.law
     if isinstance(drawn, Drawn):
-        return 1 / (float(drawn.count[0]) + 1)
+        return 1 / (min(float(one.count[0]) for one in (drawn, evidence.levels) if one is not None) + 1)
     if isinstance(law, GridLaw):
         return max(float(np.squeeze(law.probability_error)), LEAST_TAIL)
     return LEAST_TAIL if np.all(evidence.standard_error != 0) else math.nan
@@ -213,6 +223,11 @@ class Method(Named, abc.ABC):
     @property
     def prior(self) -> Prior | None:
         """What is added to the data for a method that reads a posterior."""
+        return None
+
+    @property
+    def nesting(self) -> Nesting | None:
+        """How many resamples of resamples a method reads."""
         return None
 
     @abc.abstractmethod

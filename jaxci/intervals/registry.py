@@ -17,6 +17,7 @@ from jaxci.intervals.calibration import SquaredGaps
 from jaxci.intervals.clustered_proportion import ClopperPearsonCluster, WilsonCluster
 from jaxci.intervals.concentration import Betting, EmpiricalBernstein, Hoeffding
 from jaxci.intervals.exact import Exact
+from jaxci.intervals.iterated import Calibrated
 from jaxci.intervals.mover import SquareAndAdd
 from jaxci.intervals.parametric import Delta, T, Z
 from jaxci.intervals.proportion import PROPORTION_METHODS
@@ -57,6 +58,7 @@ _ALL: tuple[type[Method], ...] = (
     BC,
     BCa,
     Studentized,
+    Calibrated,
     ABC,
     Exact,
     OrderStatistic,

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Found = TypeVar("Found")
 
 _computed = False
 _orphaned = False
@@ -40,3 +45,23 @@ def begin() -> None:
 def pool(workers: int) -> ThreadPoolExecutor:
     """Return the pool of so many threads, one for all calls."""
     return ThreadPoolExecutor(workers, thread_name_prefix="jaxci")
+
+
+def each(
+    function: Callable[[Item], Found],
+    items: Iterable[Item],
+    workers: int,
+    finished: Callable[[int], None] | None = None,
+) -> list[Found]:
+    """Return ``function`` of every item, in their order; ``finished`` gets how many are done."""
+    waiting = [pool(workers).submit(function, item) for item in items]
+    found = []
+    try:
+        for future in waiting:
+            found.append(future.result())
+            if finished is not None:
+                finished(len(found))
+    finally:  # an interrupt leaves no work behind
+        for future in waiting:
+            future.cancel()
+    return found

@@ -101,6 +101,15 @@ def replicates():
     return found
 
 
+def levels():
+    """Levels (R, B1) of outer resamples: any, few distinct ones, some undefined, all the same; of one data set none."""
+    found = np.random.default_rng(10).beta(1.2, 1.0, (R, 80))
+    found[1:3] = np.round(10 * found[1:3]) / 10
+    found[0, 3:9] = found[4] = np.nan
+    found[6] = 0.5
+    return found
+
+
 def along(data, steps):
     """A statistic between 0 and 1 with a curve."""
     xp = jnp if isinstance(steps, jax.Array) else np
@@ -197,6 +206,7 @@ def evidence_of(statistic, law):
         acceleration=np.where(error > 0, skewness / (6 * np.sqrt(N)), np.nan),
         distribution=Drawn.of(found),
         pivots=studentized_pivots(found, errors, mean, error),
+        levels=Drawn.of(levels()),
         posterior=Drawn.of(found),
         law=laws()[law],
         auc=auc,

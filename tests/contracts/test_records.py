@@ -87,6 +87,8 @@ def changed(method):
         "mass": 0.125,
         "reach": 0.0,
         "bounded_reach": 3.0,
+        "n_outer": 500,
+        "n_inner": 499,
     }
     known = {field.name for field in dataclasses.fields(method)}
     return dataclasses.replace(method, **{name: value for name, value in others.items() if name in known})

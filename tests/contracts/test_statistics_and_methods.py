@@ -116,9 +116,9 @@ REFUSED = [pair for pair in PAIRS if len(served_by(*pair)) < len(metrics_of(pair
 
 SECOND_STEP = [
     *(("abc", task) for task in TASKS),
-    *((method, "multiclass") for method in ("studentized", "delta", "percentile", "bca")),
+    *((method, "multiclass") for method in ("studentized", "delta", "percentile", "bca", "calibrated")),
 ]
-"""Pairs whose derivatives take long to compile, metric by metric."""
+"""Pairs whose programs take long, metric by metric."""
 
 
 @pytest.mark.parametrize(
@@ -404,7 +404,7 @@ def evidence_of_batch(statistics, ranks, sample, rows, *, wanted, reading, error
     bank = Bank.of(rows, counts=True)
     shared = [s.shared(bank) if reads else None for s, reads in zip(statistics, reading, strict=True)]
     nothing = [None] * len(statistics)
-    found = [one for one, _ in batch_evidence(statistics, wanted, sample, shared, ranks, None, None, nothing)]
+    found = [one for one, _ in batch_evidence(statistics, wanted, sample, shared, ranks, None, None, nothing, {})]
     return [(one.estimate, one.standard_error if errors else None, one.distribution) for one in found]
 
 

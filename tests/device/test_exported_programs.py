@@ -76,7 +76,11 @@ FOREIGN = re.compile(r"custom_call|infeed|outfeed|stablehlo\.(?:send|recv)|memor
 """What is no plain computation on the device: calls of Python or of a library, and traffic with the host."""
 
 
-EVERY = [cls(0.0, 1.0) if issubclass(cls, ConcentrationMethod) else cls() for cls in METHODS.values()]
+SETTINGS = {"calibrated": {"n_outer": 19, "n_inner": 19}}
+EVERY = [
+    cls(0.0, 1.0) if issubclass(cls, ConcentrationMethod) else cls(**SETTINGS.get(name, {}))
+    for name, cls in METHODS.items()
+]
 
 
 def cell_of(kind, names=None, n_replications=R):
@@ -88,9 +92,10 @@ def simulation_of(cell, truth=0.5):
     return Simulation.of(cell, {name: Truth(truth, 0.0, "assumed") for name in cell.statistics})
 
 
-def unseen(simulation, key=0):
-    """What posteriors read of a group."""
-    return simulation.read_unseen(Banks(jax.random.key(key)), 0, Spread.over())
+def besides(simulation, key=0):
+    """What posteriors read of a group, and its resamples of resamples."""
+    banks = Banks(jax.random.key(key))
+    return simulation.read_unseen(banks, 0, Spread.over()), simulation.draw_nested(banks, 0)
 
 
 def exported(function, *arguments):
@@ -108,7 +113,7 @@ def test_a_cell_is_one_program_of_accelerators_that_only_counts_leave(kind, floa
     assert set(simulation.names) == set(KINDS[kind][1])
     bank = jax.ShapeDtypeStruct((N, B + 1), jnp.uint8)
     read = exported(simulation.read, bank)
-    fixed = simulation.fixed(jax.random.key(0), jax.eval_shape(simulation.read, bank), unseen(simulation))
+    fixed = simulation.fixed(jax.random.key(0), jax.eval_shape(simulation.read, bank), *besides(simulation))
     whole = exported(
         functools.partial(cells._counts, **simulation.static), jnp.arange(R, dtype=jnp.int32), simulation.judging(fixed)
     )
@@ -158,7 +163,8 @@ def test_a_call_of_the_host_is_found():
 def test_one_program_counts_what_a_program_and_the_host_count(kind, names, truth, float64):
     cell = cell_of(kind, names, n_replications=40)
     simulation, key = simulation_of(cell, truth), jax.random.key(5)
-    fixed = simulation.fixed(key, simulation.read(Banks(key).columns(0, N, B, Spread.over())), unseen(simulation, 5))
+    bank = Banks(key).columns(0, N, B, Spread.over())
+    fixed = simulation.fixed(key, simulation.read(bank), *besides(simulation, 5))
     ids = jnp.arange(40, dtype=jnp.int32)
     parts, whole = (
         jax.jit(

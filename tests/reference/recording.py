@@ -186,10 +186,15 @@ def of_judgement(judgement: Any) -> dict[str, Any]:
     return {name: float(judgement[name] if isinstance(judgement, dict) else getattr(judgement, name)) for name in names}
 
 
+def listed(statistic: Any) -> list[str]:
+    """Return the methods that serve, but for "calibrated", a million resamples an answer: it has a group of its own."""
+    return [method for method in jaxci.list_methods(statistic) if method != "calibrated"]
+
+
 def tables(metrics: Iterable[str], data: tuple[Any, ...], seed: int) -> Answers:
     """Evaluate ``metrics`` by every method but what is left out, those that a method serves together, and by "auto"."""
     metrics = list(metrics)
-    served = {metric: ["auto", *jaxci.list_methods(metric)] for metric in metrics}
+    served = {metric: ["auto", *listed(metric)] for metric in metrics}
     served |= {metric: [m for m in served[metric] if m not in DEAR] for metric in metrics if metric in LEFT_OUT}
     served |= {metric: [m for m in served[metric] if m != "abc"] for metric in metrics if metric not in WITH_ABC}
     found = {}
@@ -243,7 +248,7 @@ def _(seed: int) -> Answers:
 def _summaries(metric: str) -> Callable[[int], Answers]:
     def cases(seed: int) -> Answers:
         found = {}
-        for method in ["auto", *jaxci.list_methods(metric)]:
+        for method in ["auto", *listed(metric)]:
             result = jaxci.interval(metric, VALUES, method=method, n_resamples=B, rng=seed)
             found[method] = of_interval(result)
         return found
@@ -253,6 +258,25 @@ def _summaries(metric: str) -> Callable[[int], Answers]:
 
 for _metric in SUMMARIES:
     group(f"interval: {_metric}")(_summaries(_metric))
+
+
+@group("interval: calibrated")
+def _(seed: int) -> Answers:
+    options = {"method": "calibrated", "n_outer": 199, "n_inner": 99, "n_resamples": B, "rng": seed}
+    given = {
+        "accuracy": (Y3, PRED3),
+        "f1_macro": (Y3, PRED3),
+        "roc_auc": (Y2, SCORE2),
+        "brier_score_loss": (Y2, SCORE2),
+        "pearsonr": (TARGET, GUESS),
+        "mean": (VALUES,),
+        "std": (VALUES,),
+        "median": (VALUES,),
+    }
+    found = {metric: of_interval(jaxci.interval(metric, *data, **options)) for metric, data in given.items()}
+    for name, layout in (("groups", {"groups": GROUPING}), ("less", {"alternative": "less"})):
+        found[f"f1_macro, {name}"] = of_interval(jaxci.interval("f1_macro", Y3, PRED3, **options, **layout))
+    return found
 
 
 @group("interval: one side")
@@ -342,7 +366,7 @@ def _(seed: int) -> Answers:
     weighted = jaxci.statistics.WeightedFunction(weighted_cube)
     found = {
         f"weighted, {method}": of_interval(jaxci.interval(weighted, VALUES, method=method, n_resamples=B, rng=seed))
-        for method in jaxci.list_methods(weighted)
+        for method in listed(weighted)
     }
     for name, function, data in (("traced", traced_ratio, (VALUES, VALUES_B)), ("hosted", hosted_range, (VALUES,))):
         for layout in ({}, {"groups": GROUPING}):
