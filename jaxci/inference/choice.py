@@ -303,6 +303,9 @@ def _choose_difference(statistic: Paired, layout: Layout, tails: Tails) -> Choic
         return Choice(DeLongDifference(), "correlated AUCs of independent rows: DeLong")
     if layout.plain and is_mean(statistic):
         return Choice(T(), "a mean of paired differences: Student's, which few rows that differ do not mislead")
+    if layout.units is not None and layout.strata is None and statistic.smooth:
+        why = "a smooth difference of rows in clusters: its influence, summed over each, and Student's quantiles"
+        return Choice(Delta(use_t=True), why)
     kind = "rows" if layout.units is None else "clusters"
     return Choice(Percentile(), f"no formula for this difference: the paired percentile bootstrap over {kind}")
 

@@ -284,7 +284,9 @@ class T(ClusterRobust):
         return standardized_test(float(evidence.estimate[0]), standard_error, law, test, alternative)
 
 
-def delta_interval(estimate: Any, standard_error: Any, tails: Tails, scale: str = "natural") -> Bounds:
+def delta_interval(
+    estimate: Any, standard_error: Any, tails: Tails, scale: str = "natural", steps: tuple[Any, Any] | None = None
+) -> Bounds:
     """Delta-method interval ``g^-1(g(theta) +- z SE g'(theta))``.
 
     ``g`` is the identity ("natural"), ``log(p / (1 - p))`` ("logit") or ``atanh`` ("fisher").
@@ -298,6 +300,8 @@ def delta_interval(estimate: Any, standard_error: Any, tails: Tails, scale: str 
         Error probability of each side.
     scale : {"natural", "logit", "fisher"}
         Scale on which the interval is symmetric.
+    steps : pair of floats, optional
+        Quantiles for z below and above, the standard normal ones by default.
 
     Returns
     -------
@@ -309,7 +313,7 @@ def delta_interval(estimate: Any, standard_error: Any, tails: Tails, scale: str 
     -----
     Asymptotic.
     """
-    xp, steps = namespace(estimate, standard_error), normal_steps(tails)
+    xp, steps = namespace(estimate, standard_error), steps or normal_steps(tails)
     if scale == "natural":
         return _around(estimate, standard_error, steps, tails)
     bottom, top = SCALES[scale]
@@ -335,9 +339,13 @@ class Delta(Method):
     scale : {"natural", "logit", "fisher"}
         Scale on which the interval is symmetric. "logit" needs a range of (0, 1) and "fisher"
         one of (-1, 1); they never leave it.
+    use_t : bool
+        Step by Student's quantiles with n - 1 degrees of freedom, and inflate the standard error by
+        ``sqrt(n / (n - 1))``, with n units: for few clusters.
     """
 
     scale: str = static(default="natural")
+    use_t: bool = static(default=False)
 
     name = "delta"
     of_differences = True
@@ -347,6 +355,8 @@ class Delta(Method):
     def __post_init__(self) -> None:
         if self.scale not in SCALES:
             raise ValueError(f"scale must be one of {tuple(SCALES)}; got {self.scale!r}")
+        if not isinstance(self.use_t, bool):
+            raise TypeError(f"use_t must be True or False; got {self.use_t!r}")
 
     def refusal(self, statistic: Statistic) -> str | None:
         """Refuse what has no influence values, or not the range of the scale."""
@@ -363,9 +373,18 @@ class Delta(Method):
             )
         return None
 
+    def critical(self, statistic: Statistic, n: int, tails: Tails) -> Any:
+        """Return Student's quantiles, inflated, where they are wanted."""
+        if not self.use_t:
+            return None
+        _check_two(n)
+        lower, upper = student_steps(n - 1, tails)
+        inflation = math.sqrt(n / (n - 1))
+        return inflation * lower, inflation * upper
+
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Bounds from ``evidence.estimate`` and ``evidence.standard_error``."""
-        found = delta_interval(evidence.estimate, evidence.standard_error, tails, self.scale)
+        found = delta_interval(evidence.estimate, evidence.standard_error, tails, self.scale, critical)
         return open_sides(*found, tails, evidence.statistic.bounds)
 
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:

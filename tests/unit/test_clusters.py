@@ -10,7 +10,7 @@ import jaxci
 from jaxci.intervals.base import tails
 from jaxci.intervals.clustered_proportion import effective_size
 from jaxci.intervals.clusters import ClusterSums, cluster_variance, satterthwaite
-from jaxci.intervals.parametric import T
+from jaxci.intervals.parametric import Delta, T
 from jaxci.intervals.proportion import wilson
 from jaxci.intervals.sign_flip import SignFlip
 
@@ -97,6 +97,21 @@ def test_student_of_clusters_steps_from_the_mean():
     np.testing.assert_allclose(
         alone.confidence_interval, jaxci.interval("mean", X, method="t").confidence_interval, rtol=1e-12
     )
+
+
+@pytest.mark.parametrize("scale", ["natural", "logit"])
+def test_the_delta_method_steps_by_students_quantiles_if_asked(scale):
+    plain, student = (
+        jaxci.interval("f1", Y, P, groups=GROUPS, method="delta", scale=scale, use_t=use_t) for use_t in (False, True)
+    )
+    g = len(SIZES)
+    wider = stats.t.isf(0.025, g - 1) / stats.norm.isf(0.025) * np.sqrt(g / (g - 1))
+    on_scale = special.logit if scale == "logit" else np.asarray
+    lengths = [np.diff(on_scale(row.confidence_interval))[0] for row in (plain, student)]
+    assert lengths[1] / lengths[0] == pytest.approx(wider, rel=1e-9)
+    assert student.standard_error == plain.standard_error
+    with pytest.raises(TypeError, match="use_t must be True or False; got 1"):
+        jaxci.interval("f1", Y, P, groups=GROUPS, method="delta", use_t=1)
 
 
 def test_student_of_clusters_compares_with_the_test_of_its_interval():
@@ -237,7 +252,7 @@ def test_auto_compares_means_and_shares_in_clusters_by_flips_where_these_can_tel
         result = jaxci.compare(metric, *data, groups=groups)
         assert result.method == method
         assert "clusters" in result.reason
-    assert jaxci.compare("f1", Y, P, Q, groups=groups, n_resamples=199).method == "percentile"
+    assert jaxci.compare("f1", Y, P, Q, groups=groups).method == Delta(use_t=True)
     assert (
         jaxci.compare("mean", None, X, X**2, groups=groups, strata=0 * groups, n_resamples=199).method == "percentile"
     )
