@@ -39,14 +39,14 @@ def cluster_sizes(clusters: int, kind: str) -> np.ndarray:
 def bounds_of(sums: ClusterSums) -> dict[str, Bounds]:
     """Return the bounds (R,) of every method and setting."""
     found: dict[str, Bounds] = {"wilson, rows taken for independent": wilson(sums.totals.sum(-1), sums.rows, SIDES)}
-    degrees = {
-        "G - 1": np.full(len(sums.totals), sums.count - 1.0),
-        "Satterthwaite, working correlation 0": satterthwaite(sums, working_correlation=0.0),
-        "Satterthwaite, working correlation 1": satterthwaite(sums),
-    }
     for variance in ("CR1", "CR2", "jackknife"):
         squared = cluster_variance(sums, variance)
         size = effective_size(sums, squared)
+        degrees = {
+            "G - 1": np.full(len(sums.totals), sums.count - 1.0),
+            "Satterthwaite, working correlation 0": satterthwaite(sums, variance, 0.0),
+            "Satterthwaite, working correlation 1": satterthwaite(sums, variance, 1.0),
+        }
         for named, df in degrees.items():
             down, up = student_steps(df, SIDES)
             setting = f"{variance}, {named}"

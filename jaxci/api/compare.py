@@ -64,7 +64,7 @@ def _conclusion(result: IntervalResult, statistic: Statistic, margin: float | No
         return "nothing can be said without an interval"
     good_low, good_high = (-high, -low) if statistic.loss else (low, high)
     values = statistic.task in ("values", "custom")
-    rejected = pvalue < 1 - result.confidence_level
+    rejected = pvalue <= (1 - result.confidence_level) * (1 + 1e-12)
     if good_low > 0 and rejected:
         text = "a is larger than b" if values else "a is better than b"
     elif good_high < 0 and rejected:
@@ -115,8 +115,8 @@ def compare(
         Predicted labels or values, or scores for metrics of scores: (n,) or (n, K).
     method : str or Method
         "auto", "tango" or "newcombe" (accuracy, recall and other shares of the same rows), "square_and_add" (balanced
-        accuracy and other means of such shares), "sign_flip" (means and shares, of clusters too), "delong" (ROC AUC),
-        "t" (means and shares, of clusters too), "z" or "exact" (means), "delta", "abc", or a bootstrap method.
+        accuracy and other means of such shares), "tango_cluster" (shares, in clusters), "sign_flip" or "t" (means and
+        shares, in clusters too), "delong" (ROC AUC), "z" or "exact" (means), "delta", "abc", or a bootstrap method.
     confidence_level, alternative, n_resamples, groups, strata, sample_weight, weight_type, labels, pos_label, rng
         As in :func:`jaxci.evaluate`. Every resample takes the same rows for both models.
     margin : float, optional

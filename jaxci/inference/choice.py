@@ -11,7 +11,6 @@ below.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -23,7 +22,9 @@ from jaxci.intervals.base import Method, NoInterval, Tails
 from jaxci.intervals.bayesian import ProperBayesian
 from jaxci.intervals.bootstrap import Basic, BCa, Percentile, smallest_bank
 from jaxci.intervals.calibration import SquaredGaps
+from jaxci.intervals.capabilities import is_share_difference
 from jaxci.intervals.cards import CARD_LEVEL, Features, Standing, cards, name_on_cards, shape_of
+from jaxci.intervals.clustered_proportion import TangoCluster
 from jaxci.intervals.exact import Exact
 from jaxci.intervals.mover import SquareAndAdd
 from jaxci.intervals.parametric import Delta, T
@@ -297,7 +298,10 @@ def _choose_difference(statistic: Paired, layout: Layout, tails: Tails) -> Choic
         return Choice(Tango(), "paired proportions: the interval that Tango's score test does not reject")
     if layout.plain and SquareAndAddDifference().refusal(statistic) is None:
         return Choice(SquareAndAddDifference(), "two means of paired proportions: Tango's intervals, squared and added")
-    if layout.units is not None and SignFlip.takes >= layout.given and SignFlip().refusal(statistic) is None:
+    if layout.given == {"groups"} and is_share_difference(statistic):
+        why = "paired proportions in clusters: Tango's score interval of the outcomes divided by the design effect"
+        return Choice(TangoCluster(), why)
+    if layout.given == {"groups"} and is_mean(statistic):
         return _of_flips(layout, tails)
     if layout.plain and DeLongDifference().refusal(statistic) is None:
         return Choice(DeLongDifference(), "correlated AUCs of independent rows: DeLong")
@@ -311,13 +315,13 @@ def _choose_difference(statistic: Paired, layout: Layout, tails: Tails) -> Choic
 
 
 def _of_flips(layout: Layout, tails: Tails) -> Choice:
-    """Choose for the difference of means or shares of rows in clusters."""
-    least, most = -math.log2(max(tails.sides)), MOST_CLUSTERS
-    if least <= layout.n_units <= most:
+    """Choose for the difference of means of rows in clusters."""
+    flips = min(2**layout.n_units, SignFlip().n_flips)
+    if layout.n_units <= MOST_CLUSTERS and max(tails.sides) * flips >= 1:
         why = "a mean of paired differences in clusters: what flips of their signs do not reject, which is exact for"
         return Choice(SignFlip(), f"{why} symmetric differences")
-    few = "too few clusters to flip their signs" if layout.n_units < least else "many clusters"
-    return Choice(T(), f"a mean of paired differences, {few}: Student's interval with a cluster-robust variance")
+    why = "a mean of paired differences in clusters, too few or too many for flips of their signs: Student's interval"
+    return Choice(T(), f"{why} with a cluster-robust variance")
 
 
 def _delta(statistic: Statistic, n: int) -> Choice:

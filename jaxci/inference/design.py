@@ -20,8 +20,10 @@ class DesignEffect(NamedTuple):
 
 def design_effect(sample: Sample, layout: Layout) -> DesignEffect:
     """Return the design effect of the mean that is natural for the data, or of its difference between two models."""
+    if layout.units is None:
+        return DesignEffect()
     mean, values = _natural(sample)
-    if layout.units is None or values is None:
+    if values is None:
         return DesignEffect()
     if sample.other is not None:
         values = values - _natural(sample.other)[1]

@@ -105,12 +105,11 @@ def _cluster_sums(entry: Entry, sample: Sample, layout: Layout) -> ClusterSums:
     statistic = entry.statistic
     if isinstance(statistic, MeanStatistic):
         values = row_values_of(statistic, sample)
-        columns = np.stack([values, np.ones(len(values))], axis=1)
-        totals, sizes = layout.sum_rows(columns, layout.n_units).T
+        rows = np.stack([values, np.ones(len(values))], axis=1)
     else:
         assert isinstance(statistic, TableStatistic)
-        counts = layout.count_codes(entry.prepared.codes, entry.prepared.size, layout.n_units)
-        totals, sizes = (counts @ of_cell[0] for of_cell in statistic.counted_in_cells(entry.prepared))
+        rows = np.stack(statistic.counted_in_cells(entry.prepared), axis=1)[entry.prepared.codes[: layout.n]]
+    totals, sizes = layout.sum_rows(rows, layout.n_units).T
     counted = sizes > 0
     return ClusterSums(totals[None, counted], sizes[None, counted])
 
@@ -251,7 +250,9 @@ def standard_error(entry: Entry, evidence: Evidence) -> float:
     if evidence.auc is not None:
         return float(np.sqrt(evidence.auc.variance[0])) if evidence.auc.variance[0] >= 0 else math.nan
     if evidence.clusters is not None:
-        estimator = entry.method.variance if isinstance(entry.method, ClusterRobust) else "CR2"
+        if evidence.clusters.count < 2:
+            return math.nan
+        estimator = entry.method.variance if isinstance(entry.method, ClusterRobust) else "jackknife"
         error = float(np.sqrt(cluster_variance(evidence.clusters, estimator)[0]))
         return error * (1.0 if entry.trials is None else _slope(entry, entry.trials.successes / entry.trials.nobs))
     for paired in (evidence.auc_difference, evidence.outcomes):

@@ -176,11 +176,11 @@ def paired_score_interval(
     Returns
     -------
     low, high : float or ndarray
-        Bounds in [-1, 1], to 1e-13.
+        Bounds in [-1, 1], to 1e-13 for up to 10^5 observations, to 1e-8 for 10^8.
 
     Notes
     -----
-    Asymptotic; by halving. It excludes 0 where McNemar's test without a correction rejects, whose two-sided error at 5%
+    Asymptotic; by search. It excludes 0 where McNemar's test without a correction rejects, whose two-sided error at 5%
     stays below .055 for n from 20 on (enumerated, whatever the share of discordant observations).
 
     References
@@ -231,17 +231,25 @@ class PairedOutcomes:
 
     @property
     def standard_error(self) -> Any:
-        """Standard error (...) of the difference of the means."""
+        """Standard error (...) of the difference of the means; NaN without any row."""
         xp = namespace(self.both)
         n = xp.maximum(self.trials, 1.0)
         discordant, apart = self.only_a + self.only_b, self.only_a - self.only_b
         squares = xp.maximum(discordant - apart**2 / n, 0.0) / n**2
-        return xp.sqrt(xp.sum(self.weights**2 * squares, axis=-1))
+        error = xp.sqrt(xp.sum(self.weights**2 * squares, axis=-1))
+        return xp.where(xp.any(self.trials > 0, axis=-1), error, xp.nan)
 
     @property
     def of_one(self) -> tuple[Any, Any, Any, Any]:
         """Both, only a, only b, neither (...) of the first share."""
         return self.both[..., 0], self.only_a[..., 0], self.only_b[..., 0], self.neither[..., 0]
+
+
+def untold(seen: PairedOutcomes) -> tuple[str, ...]:
+    """Say that no row of one data set counts."""
+    if np.any(seen.trials > 0):
+        return ()
+    return ("both are shares of no rows at all (0/0): the difference is a convention, and could be anything",)
 
 
 class ShareDifference(Method):
@@ -255,7 +263,7 @@ class ShareDifference(Method):
         """Return (low, high) from counts."""
 
     def refusal(self, statistic: Statistic) -> str | None:
-        """Refuse what is not a difference of shares of all rows."""
+        """Refuse what is not a difference of shares of the same rows."""
         if is_share_difference(statistic):
             return None
         return f"{self.name!r} compares two models' shares of the same rows, such as accuracies or recalls of one class"
@@ -263,6 +271,10 @@ class ShareDifference(Method):
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Bounds from ``evidence.outcomes``."""
         return self.from_outcomes(evidence.outcomes, tails)
+
+    def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
+        """Say that no row counts."""
+        return untold(evidence.outcomes)
 
 
 @record
@@ -286,7 +298,7 @@ class Newcombe(ShareDifference):
 
 @record
 class Tango(ShareDifference):
-    """Score interval of two models' shares of all rows, with its test; see :func:`paired_score_interval`."""
+    """Score interval of two models' shares of the same rows, with its test; see :func:`paired_score_interval`."""
 
     name = "tango"
 

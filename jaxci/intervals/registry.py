@@ -14,7 +14,7 @@ from jaxci.intervals.base import Method
 from jaxci.intervals.bayesian import ProperBayesian
 from jaxci.intervals.bootstrap import BC, Basic, BCa, Normal, Percentile, Studentized
 from jaxci.intervals.calibration import SquaredGaps
-from jaxci.intervals.clustered_proportion import ClopperPearsonCluster, WilsonCluster
+from jaxci.intervals.clustered_proportion import ClopperPearsonCluster, TangoCluster, WilsonCluster
 from jaxci.intervals.concentration import Betting, EmpiricalBernstein, Hoeffding
 from jaxci.intervals.exact import Exact
 from jaxci.intervals.iterated import Calibrated
@@ -77,7 +77,15 @@ _ALL: tuple[type[Method], ...] = (
 METHODS: dict[str, type[Method]] = {cls.name: cls for cls in _ALL}
 """Interval methods of one statistic; some serve differences of two models too."""
 DIFFERENCES: dict[str, type[Method]] = {
-    cls.name: cls for cls in (Tango, Newcombe, SquareAndAddDifference, DeLongDifference, SignFlip)
+    cls.name: cls
+    for cls in (
+        Tango,
+        Newcombe,
+        TangoCluster,
+        SquareAndAddDifference,
+        DeLongDifference,
+        SignFlip,
+    )
 }
 """Methods of the difference of one statistic between two models alone."""
 

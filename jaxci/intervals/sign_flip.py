@@ -15,10 +15,12 @@ from jaxci.intervals.pvalues import PValue, one_or_two_sided
 from jaxci.records import record, static
 from jaxci.statistics.base import Statistic
 
-MOST_CLUSTERS = 100_000
+MOST_CLUSTERS = 10_000
 SIGNS_AT_A_TIME = 2**24
 ROUNDING = 1e-12
 """Means below this share of the largest are 0."""
+FEW_DIFFER = 6
+"""Below so many clusters with any difference an interval gets a remark."""
 
 
 class Flipped(NamedTuple):
@@ -46,9 +48,9 @@ def flipped(sums: ClusterSums, n_flips: int, uniform: float) -> Flipped:
         In (0, 1), from which flips are drawn.
     """
     g = sums.count
-    if 2.0**g <= n_flips:
+    if g < n_flips.bit_length():
         chosen = (np.arange(1, 2**g)[:, None] >> np.arange(g)) & 1
-        return Flipped(np.sort((chosen @ sums.totals) / (chosen @ sums.sizes)), 1)
+        return Flipped(_ascending((chosen @ sums.totals) / (chosen @ sums.sizes)), 1)
     if g > MOST_CLUSTERS:
         raise NoInterval(f"method 'sign_flip' flips at most {MOST_CLUSTERS} clusters; got {g}: use 't' or 'tango'")
     rng = np.random.default_rng(int(uniform * 2.0**53))
@@ -58,8 +60,13 @@ def flipped(sums: ClusterSums, n_flips: int, uniform: float) -> Flipped:
         chosen = rng.integers(0, 2, (min(at_a_time, n_flips - start), g), np.int8).astype(float)
         rows = chosen @ sums.sizes
         parts.append((chosen @ sums.totals)[rows > 0] / rows[rows > 0])
-    means = np.sort(np.concatenate(parts))
+    means = _ascending(np.concatenate(parts))
     return Flipped(means, n_flips - len(means) + 1)
+
+
+def _ascending(means: np.ndarray) -> np.ndarray:
+    """Return means in order, those that rounding alone keeps from 0 as 0."""
+    return np.sort(np.where(np.abs(means) <= ROUNDING * np.abs(means).max(initial=0.0), 0.0, means))
 
 
 @record
@@ -68,11 +75,13 @@ class SignFlip(Method):
 
     Under a true difference d every sum of a cluster, less d a row, has a law symmetric about 0, so that its sign may be
     flipped. Flipping those of a set of clusters lowers the sum over all of them if and only if the mean over that set
-    exceeds d: bounds are order statistics of the means over all sets, or over ``n_flips`` drawn ones. The p-value is
-    never below ``2^-(G - 1)`` with G clusters, so that a 95% interval needs six.
+    exceeds d: bounds are order statistics of the means over all sets, or over ``n_flips`` drawn ones. The two-sided
+    p-value is never below ``2^-(G - 1)`` with G clusters, so that a 95% interval needs six.
 
-    Finite-sample: exact for symmetric differences of independent clusters, whatever their sizes. Rows without
-    ``groups`` are clusters of one.
+    Finite-sample: exact for symmetric differences of independent clusters, whatever their sizes. Where few clusters
+    differ, and in one direction, the test keeps its level and the interval does not: a share of rows of .02 on which
+    only a is right was covered in 58% with 12 clusters of 15 (``tango_cluster`` .99 and more). Rows without ``groups``
+    are clusters of one.
 
     Attributes
     ----------
@@ -114,17 +123,24 @@ class SignFlip(Method):
         high = found.means[-1 - above] if above >= 0 else ends[1]
         return Bounds(np.array([low]), np.array([high]))
 
-    def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
-        """Say that there are too few clusters."""
-        if np.any(np.concatenate(bounds) != evidence.statistic.bounds):
-            return ()
-        g = evidence.clusters.count
-        return (f"{g} clusters are too few: no sign-flip test rejects anything at this level, p >= 2^-{g - 1}",)
+    def interval(self, evidence: Evidence, tails: Tails) -> tuple[Bounds, tuple[str, ...]]:
+        """Return bounds and remarks; say that flips are too few to tell anything, or that few clusters differ."""
+        bounds, remarks = super().interval(evidence, tails)
+        found, g = self._flipped(evidence), evidence.clusters.count
+        if max(tails.sides) * found.total < found.alone:
+            few = f"{found.total} ways to flip the signs of {g} clusters are too few for this level"
+            return bounds, (*remarks, f"{few}: a one-sided p-value is never below {found.alone / found.total:.2g}")
+        differing = int(np.count_nonzero(evidence.clusters.totals))
+        if differing < FEW_DIFFER and g > differing:
+            text = (
+                f"only {differing} of {g} clusters differ: the interval covers less than it says; use 'tango_cluster'"
+            )
+            return bounds, (*remarks, text if is_share_difference(evidence.statistic) else text.partition(";")[0])
+        return bounds, remarks
 
     def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:
         """Return the p-value of the sign-flip test."""
         found = self._flipped(evidence)
-        rounding = ROUNDING * np.abs(found.means).max(initial=0.0)
-        below = (found.alone + np.count_nonzero(found.means <= rounding)) / found.total
-        above = (found.alone + np.count_nonzero(found.means >= -rounding)) / found.total
+        below = (found.alone + np.count_nonzero(found.means <= 0)) / found.total
+        above = (found.alone + np.count_nonzero(found.means >= 0)) / found.total
         return PValue(one_or_two_sided(below, above, alternative), "sign-flip test")

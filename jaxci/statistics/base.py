@@ -418,25 +418,16 @@ class TableStatistic(LinearStatistic):
         return None
 
     def counted_in_cells(self, prepared: Cells) -> tuple[np.ndarray, np.ndarray]:
-        """Return how many successes and trials (K, C) of a proportion or of K averaged ones a row of a cell is (host).
-
-        K is 1 for a proportion.
-        """
-        found = np.asarray(_counted_in_table(self, shape=prepared.shape))
-        of_cell = found.reshape(2, -1, int(np.prod(prepared.shape)))
-        successes, trials = np.pad(of_cell, ((0, 0), (0, 0), (0, 1)))[..., prepared.cells]  # padding counts nothing
+        """Return how many successes and trials of a proportion a row of each observed cell (C,) is (host)."""
+        of_cell = np.asarray(_counted_in_table(self, shape=prepared.shape)).reshape(2, -1)
+        successes, trials = np.pad(of_cell, ((0, 0), (0, 1)))[:, prepared.cells]  # padding cells count nothing
         return successes, trials
 
 
 @functools.partial(jax.jit, static_argnames="shape")
 def _counted_in_table(statistic: Any, *, shape: tuple[int, ...]) -> jax.Array:
-    """Return the successes and trials (2, [K,] *shape) of a row of each cell: their numbers are linear in the table."""
-
-    def counted(table: jax.Array) -> jax.Array:
-        found = statistic.shares(table)[:2] if statistic.averages_proportions else statistic.successes(table)
-        return jnp.stack(found)
-
-    return jax.jacrev(counted)(jnp.ones(shape))
+    """Return the successes and trials (2, *shape) of a row of each cell: their numbers are linear in the table."""
+    return jax.jacrev(lambda table: jnp.stack(statistic.successes(table)))(jnp.ones(shape))
 
 
 def cores(statistics: Sequence[LinearStatistic], prepared: Any, sums: jax.Array) -> list[jax.Array]:

@@ -165,30 +165,47 @@ class PairedTable(Paired, TableStatistic):
         """Return on how many rows both models, only a, only b, neither succeed, and weights in the mean (5, K) (host).
 
         From joint counts. The statistic must be a proportion whose trials do not depend on predictions, which has
-        K = 1, or a mean of those.
+        K = 1, or the mean recall, which has one for each class.
         """
-        a, b, row = self._successes_in_cells(prepared)
-        rows = counts * row
-        both, only_a, only_b = (rows * (a * b)).sum(-1), (rows * (a * (1 - b))).sum(-1), (rows * ((1 - a) * b)).sum(-1)
-        weights = np.ones(1)
         if self.statistic.averages_proportions:
+            cells_a, cells_b, inside = self._cells(prepared)
+            (true, guess_a), guess_b = np.divmod(cells_a, prepared.first.shape[1]), cells_b % prepared.second.shape[1]
+            a, b, kind = guess_a == true, guess_b == true, true
             weights = np.asarray(_weights(self.statistic, prepared.first, prepared.of_each(jnp.asarray(counts))[0]))
-        return both, only_a, only_b, rows.sum(-1) - both - only_a - only_b, weights
+        else:
+            a, b, inside = self._successes_in_cells(prepared)
+            kind, weights = np.zeros(len(a), int), np.ones(1)
+        rows = counts * inside
+
+        def counted(chosen: np.ndarray) -> np.ndarray:
+            return np.bincount(kind, rows * chosen, len(weights))
+
+        both, only_a, only_b = counted(a * b), counted(a * (1 - b)), counted((1 - a) * b)
+        return both, only_a, only_b, counted(np.ones(len(a))) - both - only_a - only_b, weights
 
     def counted_in_cells(self, prepared: PairedCells) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[override]
-        """Return the difference of the models' successes on a row of each joint cell (K, C), and whether it is a trial.
-
-        See :meth:`outcomes`.
-        """
+        """Return the difference of the models' successes on a row of each joint cell (C,), and if it is a trial."""
         a, b, row = self._successes_in_cells(prepared)
         return a - b, row
 
+    def _cells(self, prepared: PairedCells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Cells of each model's table that make up the joint ones (C,), and whether these are any."""
+        inside = prepared.joint.cells < prepared.first.size * prepared.second.size
+        a, b = np.divmod(np.where(inside, prepared.joint.cells, 0), prepared.second.size)
+        whole = int(np.prod(prepared.first.shape))
+        first, second = prepared.first.cells[a], prepared.second.cells[b]
+        return (
+            np.minimum(first, whole - 1),
+            np.minimum(second, whole - 1),
+            1 * inside * (np.maximum(first, second) < whole),
+        )
+
     def _successes_in_cells(self, prepared: PairedCells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Whether rows of each joint cell (K, C) are successes of the first and the second model, and are trials."""
+        """Whether rows of each joint cell (C,) are successes of the first and the second model, and are trials."""
         inside = prepared.joint.cells < prepared.first.size * prepared.second.size
         cells = np.divmod(np.where(inside, prepared.joint.cells, 0), prepared.second.size)
         (a, row), (b, _) = (
-            [inside * of_model[:, cell] for of_model in self.statistic.counted_in_cells(model)]
+            [inside * of_model[cell] for of_model in self.statistic.counted_in_cells(model)]
             for model, cell in zip((prepared.first, prepared.second), cells, strict=True)
         )
         return a, b, row

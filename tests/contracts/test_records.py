@@ -87,6 +87,10 @@ def changed(method):
         "mass": 0.125,
         "reach": 0.0,
         "bounded_reach": 3.0,
+        "variance": "CR1",
+        "degrees_of_freedom": "groups",
+        "working_correlation": 0.25,
+        "use_t": True,
         "n_outer": 500,
         "n_inner": 499,
     }

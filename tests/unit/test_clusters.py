@@ -1,6 +1,8 @@
 """Rows in clusters: robust variances, effective sizes, and flips of signs."""
 
 import itertools
+import tracemalloc
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from jaxci.intervals.clustered_proportion import effective_size
 from jaxci.intervals.clusters import ClusterSums, cluster_variance, satterthwaite
 from jaxci.intervals.parametric import Delta, T
 from jaxci.intervals.proportion import wilson
+from jaxci.intervals.proportion_difference import paired_score_interval
 from jaxci.intervals.sign_flip import SignFlip
 
 RNG = np.random.default_rng(3)
@@ -68,6 +71,42 @@ def test_variances_and_degrees_of_freedom_are_those_of_a_regression_on_a_constan
         assert satterthwaite(sums_of(X), variance, correlation) == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize("variance", ["CR1", "CR2", "jackknife"])
+@pytest.mark.parametrize(
+    "sizes", [(10**6, 1), (10**4, 1, 1, 1), (10**8, *[1] * 10), (10**6, 10**6, 1, 2), (10**5, *[30] * 9)]
+)
+@pytest.mark.parametrize("correlation", [Fraction(0), Fraction(1, 20), Fraction(1)])
+def test_degrees_of_freedom_are_right_where_one_cluster_holds_nearly_all_rows(variance, sizes, correlation):
+    g, rows = len(sizes), sum(sizes)
+    own = [size * (1 - correlation) + size**2 * correlation for size in sizes]
+    factors = {
+        "CR1": [Fraction(g, g - 1)] * g,
+        "CR2": [Fraction(rows, rows - size) for size in sizes],
+        "jackknife": [Fraction(g - 1, g) * Fraction(rows, rows - size) ** 2 for size in sizes],
+    }[variance]
+    h = [Fraction(size, rows) for size in sizes]
+    trace = squares = Fraction(0)
+    for i, j in itertools.product(range(g), repeat=2):
+        covariance = (i == j) * own[i] - h[i] * own[j] - h[j] * own[i] + sum(own) * h[i] * h[j]
+        trace += factors[i] * covariance * (i == j)
+        squares += factors[i] * factors[j] * covariance**2
+    found = satterthwaite(ClusterSums(None, np.array(sizes)), variance, float(correlation))
+    assert found == pytest.approx(float(trace**2 / squares), rel=1e-9)
+    assert 1 <= found <= g - 1
+
+
+@pytest.mark.parametrize("big", [1_000, 100_000])
+def test_an_interval_beside_one_large_cluster_is_finite_and_wide(big):
+    groups = np.repeat(np.arange(11), [big] + [1] * 10)
+    rng = np.random.default_rng(big)
+    held = 0
+    for _ in range(100):
+        x = rng.normal(size=len(groups)) + rng.normal(size=11)[groups]
+        low, high = jaxci.interval("mean", x, groups=groups, method="t").confidence_interval
+        held += low <= 0 <= high
+    assert held >= 88  # CR2 would hold 10
+
+
 def test_the_jackknife_variance_leaves_clusters_out():
     left = np.array([X[g != GROUPS].mean() for g in range(len(SIZES))])
     g = len(SIZES)
@@ -85,8 +124,8 @@ def test_clusters_of_one_size_have_one_variance_and_one_degree_of_freedom_less_t
 
 def test_student_of_clusters_steps_from_the_mean():
     row = jaxci.interval("mean", X, groups=GROUPS, method="t")
-    error = np.sqrt(cluster_variance(sums_of(X)))
-    step = stats.t.isf(0.025, satterthwaite(sums_of(X))) * error
+    error = np.sqrt(cluster_variance(sums_of(X), "jackknife"))
+    step = stats.t.isf(0.025, satterthwaite(sums_of(X), "jackknife", 1.0)) * error
     assert row.standard_error == pytest.approx(error, rel=1e-12)
     np.testing.assert_allclose(row.confidence_interval, [X.mean() - step, X.mean() + step], rtol=1e-12)
     plain = jaxci.interval("mean", X, groups=GROUPS, method="t", variance="CR1", degrees_of_freedom="groups")
@@ -173,7 +212,7 @@ def test_methods_for_clusters_say_what_they_need():
         jaxci.interval("mean", X, groups=GROUPS, method="t", working_correlation=1.5)
     with pytest.raises(ValueError, match="degrees_of_freedom must be one of"):
         jaxci.interval("mean", X, groups=GROUPS, method="t", degrees_of_freedom="rows")
-    with pytest.raises(ValueError, match="at least 2 clusters that count for method 'wilson_cluster'; got 1"):
+    with pytest.raises(ValueError, match="needs at least 2 rows, or clusters of groups, that count; got 1"):
         jaxci.interval("recall", 1 * (GROUPS == 0), P, groups=GROUPS, method="wilson_cluster")
     with pytest.raises(ValueError, match="'wilson_cluster' is for rows in clusters"):
         jaxci.check_coverage("accuracy", Y, P, methods=["wilson_cluster"], n_replications=20)
@@ -184,6 +223,77 @@ def test_methods_for_clusters_say_what_they_need():
             methods=["clopper_pearson_cluster"],
             sample_sizes=[20],
         )
+
+
+# two models
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
+@pytest.mark.parametrize("metric", ["accuracy", "recall"])
+def test_shares_in_clusters_are_compared_at_the_effective_size(metric, alternative):
+    counted = np.ones(N, bool) if metric == "accuracy" else Y == 1
+    apart = counted * ((P == Y).astype(float) - (Q == Y))
+    totals, sizes = sums_of(apart).totals, sums_of(1.0 * counted).totals
+    sums = ClusterSums(totals[sizes > 0], sizes[sizes > 0])
+    rows, only_a, only_b = counted.sum(), np.sum(apart > 0), np.sum(apart < 0)
+    independent = (only_a + only_b - (only_a - only_b) ** 2 / rows) / rows**2
+    variance, degrees = cluster_variance(sums, "jackknife"), satterthwaite(sums, "jackknife", 0.0)
+    effect = max(1.0, variance / independent)
+    outcomes = np.array([rows - only_a - only_b, only_a, only_b, 0]) / effect
+    tail = stats.norm.sf(stats.t.isf(0.025 if alternative == "two-sided" else 0.05, degrees))
+    level = 1 - 2 * tail if alternative == "two-sided" else 1 - tail
+    result = jaxci.compare(metric, Y, P, Q, groups=GROUPS, alternative=alternative)
+    assert result.method == "tango_cluster"
+    expected = paired_score_interval(*outcomes, tails(level, alternative))
+    np.testing.assert_allclose(result.confidence_interval, expected, rtol=1e-9)
+    assert result.standard_error == pytest.approx(np.sqrt(variance), rel=1e-12)
+    z = (outcomes[1] - outcomes[2]) / np.sqrt(outcomes[1] + outcomes[2])
+    sides = {"greater": stats.t.sf(z, degrees), "less": stats.t.cdf(z, degrees)}
+    assert result.pvalue == pytest.approx(sides.get(alternative, 2 * min(sides.values())), rel=1e-9)
+
+
+def test_models_that_agree_everywhere_differ_by_as_much_as_clusters_leave_open():
+    result = jaxci.compare("accuracy", Y, P, P, groups=GROUPS, margin=0.01)
+    alone = jaxci.compare("accuracy", Y[:7], Y[:7], Y[:7])
+    assert result.confidence_interval.high > alone.confidence_interval.high > 0.3
+    assert result.pvalue == 1
+    assert "not shown to be non-inferior" in result.conclusion
+
+
+@pytest.mark.parametrize(
+    ("positive", "said"), [([], "shares of no rows at all"), ([0, 1, 2], "only one cluster has rows")]
+)
+def test_shares_of_too_few_clusters_could_be_anything(positive, said):
+    truth = np.isin(np.arange(N), positive).astype(int)
+    result = jaxci.compare("recall", truth, P, Q, groups=GROUPS, labels=[0, 1])
+    assert tuple(result.confidence_interval) == (-1, 1)
+    assert np.isnan(result.standard_error)
+    assert any(said in remark for remark in result.warnings)
+    assert not any("all paired differences are zero" in remark for remark in result.warnings)
+    assert (result.pvalue, result.conclusion) == (1.0, "no difference shown")
+
+
+def test_students_test_of_shares_counts_the_rows_that_count():
+    truth = np.r_[np.ones(5, int), np.zeros(995, int)]
+    none, some = np.zeros(1000, int), np.r_[np.zeros(3, int), np.ones(2, int), np.zeros(995, int)]
+    everything = jaxci.compare("recall", truth, truth, none, method="t")
+    assert (everything.pvalue, everything.test) == (2 * 0.5**5, "sign test")
+    part = jaxci.compare("recall", truth, truth, some, method="t")
+    expected = stats.ttest_1samp([1, 1, 1, 0, 0], 0)
+    assert part.pvalue == pytest.approx(expected.pvalue)
+    assert (part.pvalue < 0.05) == (part.confidence_interval.low > 0)
+
+
+def test_many_classes_are_averaged_in_little_memory():
+    rng, k = np.random.default_rng(0), 300
+    y = rng.integers(0, k, 3_000)
+    a, b = (np.where(rng.random(3_000) < share, y, rng.integers(0, k, 3_000)) for share in (0.9, 0.8))
+    tracemalloc.start()
+    result = jaxci.compare("balanced_accuracy", y, a, b)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert result.conclusion == "a is better than b"
+    assert most < 100e6  # an indicator of every class in every cell takes 2 x 300^3 x 8 bytes
 
 
 # flips of signs
@@ -234,7 +344,45 @@ def test_too_few_clusters_have_the_whole_range_and_the_smallest_p():
     assert tuple(result.confidence_interval) == (-1, 1)
     assert result.pvalue == 2**-3
     assert result.conclusion == "no difference shown"
-    assert any("4 clusters are too few" in remark for remark in result.warnings)
+    (said,) = [remark for remark in result.warnings if "ways to flip" in remark]
+    assert said == (
+        "16 ways to flip the signs of 4 clusters are too few for this level: a one-sided p-value is never below 0.062"
+    )
+    drawn = jaxci.compare(
+        "mean", None, X, 0 * X, groups=np.arange(N) % 20, method="sign_flip", n_flips=99, confidence_level=0.999
+    )
+    assert any("100 ways to flip the signs of 20 clusters" in remark for remark in drawn.warnings)
+    right = jaxci.compare("accuracy", Y, Y, 1 - Y, groups=np.arange(N) % 10, method="sign_flip", alternative="less")
+    assert not any("few" in remark for remark in right.warnings)
+
+
+def test_an_interval_by_flips_says_that_few_clusters_differ():
+    half = np.where(GROUPS < 3, 1 - Y, Y)
+    result = jaxci.compare("accuracy", Y, Y, half, groups=GROUPS, method="sign_flip", confidence_level=0.9)
+    text = "only 3 of 7 clusters differ: the interval covers less than it says"
+    assert f"{text}; use 'tango_cluster'" in result.warnings
+    values = jaxci.compare("mean", None, Y, half, groups=GROUPS, method="sign_flip", confidence_level=0.9)
+    assert text in values.warnings
+
+
+def test_thousands_of_clusters_are_flipped_by_chance():
+    x = np.random.default_rng(0).normal(0.01, 1, 6_000)
+    groups = np.arange(6_000) // 2
+    flips, student = (jaxci.compare("mean", None, x, 0 * x, groups=groups, method=m) for m in ("auto", "t"))
+    assert flips.method == "sign_flip"
+    np.testing.assert_allclose(flips.confidence_interval, student.confidence_interval, atol=0.002)
+    assert flips.pvalue == pytest.approx(student.pvalue, abs=0.03)
+    with pytest.raises(ValueError, match="flips at most 10000 clusters; got 20000"):
+        jaxci.compare("mean", None, np.tile(x, 4)[:20_000], np.zeros(20_000), method="sign_flip")
+
+
+def test_sums_that_cancel_but_for_rounding_are_zero():
+    tenths = np.array([0.1, 0.2, -0.3, 0.1, 0.2, -0.3, 0.4])
+    result = jaxci.compare("mean", None, tenths, 0 * tenths, method="sign_flip", confidence_level=0.5)
+    assert all(end == 0 or abs(end) > 1e-12 for end in result.confidence_interval)
+    ways = np.array([np.dot(signs, tenths) for signs in itertools.product((0, 1), repeat=7)])
+    below = np.mean(ways <= 1e-12)
+    assert result.pvalue == pytest.approx(2 * min(below, np.mean(ways >= -1e-12)))
 
 
 def test_rows_on_their_own_are_clusters_and_their_test_is_that_of_signs():
@@ -246,14 +394,16 @@ def test_rows_on_their_own_are_clusters_and_their_test_is_that_of_signs():
 
 
 @pytest.mark.parametrize(("clusters", "method"), [(5, "t"), (6, "sign_flip"), (12, "sign_flip")])
-def test_auto_compares_means_and_shares_in_clusters_by_flips_where_these_can_tell(clusters, method):
+def test_auto_compares_means_in_clusters_by_flips_where_these_can_tell(clusters, method):
     groups = np.arange(N) % clusters
-    for metric, data in (("accuracy", (Y, P, Q)), ("recall", (Y, P, Q)), ("mean", (None, X, X**2))):
+    for metric, data in (("mean_absolute_error", (Y, P / 2, Q / 3)), ("mean", (None, X, X**2))):
         result = jaxci.compare(metric, *data, groups=groups)
         assert result.method == method
         assert "clusters" in result.reason
+    drawn = jaxci.compare("mean", None, X, X**2, groups=groups, confidence_level=0.99999)
+    assert drawn.method == "t"
     assert jaxci.compare("f1", Y, P, Q, groups=groups).method == Delta(use_t=True)
     assert (
         jaxci.compare("mean", None, X, X**2, groups=groups, strata=0 * groups, n_resamples=199).method == "percentile"
     )
-    assert jaxci.compare("accuracy", Y, P, Q, groups=groups, alternative="greater").method in ("sign_flip",)
+    assert jaxci.compare("accuracy", Y, P, Q, groups=groups, alternative="greater").method == "tango_cluster"

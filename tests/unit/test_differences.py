@@ -248,7 +248,7 @@ def test_methods_are_taken_as_objects():
 def test_methods_of_one_statistic_are_refused():
     for method in (Wilson(), DeLong()):
         with pytest.raises(
-            ValueError, match="method must be one for a difference of two models: tango, newcombe, square_and_add"
+            ValueError, match="method must be one for a difference of two models: tango, newcombe, tango_cluster"
         ):
             jaxci.compare("accuracy", Y, A, C, method=method)
     with pytest.raises(ValueError, match="method must be"):
@@ -271,7 +271,9 @@ def test_delong_is_that_of_the_covariance():
 
 
 def test_every_method_of_differences_serves_something():
-    assert set(SERVED) == set(difference_methods())
+    of_clusters = {name for name, cls in difference_methods().items() if cls.requires_groups}
+    assert set(SERVED) | of_clusters == set(difference_methods())
+    assert "tango_cluster" in applicable_methods(paired_difference(statistic_by_name("accuracy")), groups=True)
 
 
 @pytest.mark.parametrize(("method", "metric"), SERVED.items())

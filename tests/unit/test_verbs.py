@@ -991,8 +991,8 @@ def test_paired_rows_are_kept_together(metric, a, b):
 def test_comparisons_of_dependent_rows(statistic, given, name):
     a, b = (A, B) if statistic in ("accuracy", "f1") else (SCORE_A, SCORE_B)
     result = compare(statistic, Y, a, b, **given)
-    flipped = statistic in ("accuracy", "log_loss")
-    assert result.method == ("percentile" if name != "clusters" else "sign_flip" if flipped else "delta")
+    of_clusters = {"accuracy": "tango_cluster", "log_loss": "sign_flip"}.get(statistic, "delta")
+    assert result.method == (of_clusters if name == "clusters" else "percentile")
     assert name in result.reason
     alone = [interval(statistic, Y, x, **given).estimate for x in (a, b)]
     assert [result.estimate_a, result.estimate_b] == pytest.approx(alone, rel=1e-12)
