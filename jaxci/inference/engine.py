@@ -124,11 +124,15 @@ def _estimate(entries: Sequence[Entry], sample: Sample, layout: Layout) -> None:
     plain = [entry for entry in devices if not entry.needs_slopes and math.isnan(entry.estimate)]
     for program, members in programs(differentiated, layout):
         values, slopes = (np.asarray(x) for x in program_slopes(program))
-        first = first_order(slopes, np.asarray(program.multiplicity))
+        multiplicity = np.asarray(program.multiplicity)
+        first = first_order(slopes, multiplicity)
         for position, entry in enumerate(members):
             if math.isnan(entry.estimate):
                 entry.estimate = float(values[position])
-            _settle_slopes(entry, FirstOrder(first.standard_error[position], first.acceleration[position]), layout)
+            error = first.standard_error[position]
+            if layout.units is not None and entry.method is not None and entry.method.by_leverage:
+                error = first_order(slopes[position] * layout.leverage(len(multiplicity)), multiplicity).standard_error
+            _settle_slopes(entry, FirstOrder(error, first.acceleration[position]), layout)
     for program, members in programs(plain, layout):
         for entry, value in zip(members, np.asarray(program_estimates(program)), strict=True):
             entry.estimate = float(value)

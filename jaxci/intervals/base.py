@@ -221,6 +221,11 @@ class Method(Named, abc.ABC):
         return False
 
     @property
+    def by_leverage(self) -> bool:
+        """Whether the standard error it reads allows for clusters of unequal size, as that of a jackknife does."""
+        return False
+
+    @property
     def prior(self) -> Prior | None:
         """What is added to the data for a method that reads a posterior."""
         return None

@@ -344,8 +344,9 @@ class Delta(Method):
         Scale on which the interval is symmetric. "logit" needs a range of (0, 1) and "fisher"
         one of (-1, 1); they never leave it.
     use_t : bool
-        Step by Student's quantiles with n - 1 degrees of freedom, and inflate the standard error by
-        ``sqrt(n / (n - 1))``, with n units: for few clusters.
+        Step by Student's quantiles with n - 1 degrees of freedom, n being the number of units, and take the standard
+        error of the jackknife of a mean: the influence of a unit that holds a share h of the rows counts
+        ``sqrt((n - 1) / n) / (1 - h)`` times (of equal units ``sqrt(n / (n - 1))`` times). For few clusters.
     """
 
     scale: str = static(default="natural")
@@ -361,6 +362,11 @@ class Delta(Method):
             raise ValueError(f"scale must be one of {tuple(SCALES)}; got {self.scale!r}")
         if not isinstance(self.use_t, bool):
             raise TypeError(f"use_t must be True or False; got {self.use_t!r}")
+
+    @property
+    def by_leverage(self) -> bool:
+        """Whether the standard error it reads allows for clusters of unequal size."""
+        return self.use_t
 
     def refusal(self, statistic: Statistic) -> str | None:
         """Refuse what has no influence values, or not the range of the scale."""

@@ -90,6 +90,15 @@ class Layout:
         independent = weights.sum() * (weights @ apart**2)
         return float(self.n * (totals @ totals) / independent)
 
+    def leverage(self, capacity: int) -> np.ndarray:
+        """Return by how much the influence of each unit (capacity,) counts more than that of as many equal ones.
+
+        ``(1 - 1/n) / (1 - h)`` of n units, of which this one holds a share h of the rows, or of their weight.
+        """
+        rows = self.sum_rows(np.ones((self.n, 1)), capacity)[:, 0]
+        others = (rows.sum() - rows) / rows.sum()
+        return (1 - 1 / self.n_units) / np.where(others > 0, others, np.nan)
+
     def take(self, rows: np.ndarray) -> Layout:
         """Return the layout of permuted rows; units keep their numbers."""
         units = rows.astype(np.int32) if self.units is None else self.units[rows]
