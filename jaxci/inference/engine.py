@@ -35,7 +35,7 @@ from jaxci.inference.slopes import slopes as program_slopes
 from jaxci.intervals.base import Bounds, Evidence, Nesting
 from jaxci.intervals.bootstrap import Percentile, smallest_bank
 from jaxci.intervals.pvalues import UNDEFINED, PValue
-from jaxci.intervals.registry import applicable_methods, check_known, method_by_name
+from jaxci.intervals.registry import applicable_methods, method_by_name
 from jaxci.printing import ConfidenceInterval, IntervalResult
 from jaxci.resampling.bank import Scheme, make_scheme
 from jaxci.statistics.base import Sample, Statistic
@@ -151,7 +151,8 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
     """Choose the method or check the one asked for."""
     request, statistic = entry.request, entry.statistic
     if request.method == "auto":
-        check_known("auto", request.options)
+        for option in request.options:
+            raise TypeError(f"{request.name} has no option {option!r}, and method 'auto' has none")
         if settings.plain:
             choice = choose(statistic, layout, settings.n_resamples, settings.tails, sample)
             entry.method, entry.reason, entry.standing = choice.method, choice.reason, choice.standing

@@ -95,7 +95,7 @@ def difference_methods() -> dict[str, type[Method]]:
     return DIFFERENCES | {name: cls for name, cls in METHODS.items() if cls.of_differences and name not in DIFFERENCES}
 
 
-def check_known(method: str, options: Mapping[str, Any], known: Collection[str] = ()) -> None:
+def _check_known(method: str, options: Mapping[str, Any], known: Collection[str]) -> None:
     """Refuse ``options`` that the method does not have."""
     for option in options:
         if option not in known:
@@ -126,7 +126,7 @@ def difference_by_name(name: Any, options: Mapping[str, Any] | None = None) -> M
 
 def _chosen(name: Any, options: Mapping[str, Any], family: Mapping[str, type[Method]]) -> Method:
     chosen = name if isinstance(name, Method) else family[check_choice("method", name, family)]()
-    check_known(chosen.name, options, list(settings(chosen)))
+    _check_known(chosen.name, options, list(settings(chosen)))
     chosen = dataclasses.replace(chosen, **options) if options else chosen  # type: ignore[type-var]
     check_options(settings(chosen))
     return chosen
