@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxci.statistics.base import Sample
+from jaxci.statistics.base import Sample, Statistic
 from jaxci.statistics.layout import Layout
 
 
@@ -18,9 +19,12 @@ class DesignEffect(NamedTuple):
     of: str = ""
 
 
-def design_effect(sample: Sample, layout: Layout) -> DesignEffect:
-    """Return the design effect of the mean that is natural for the data, or of its difference between two models."""
-    if layout.units is None:
+def design_effect(statistics: Iterable[Statistic], sample: Sample, layout: Layout) -> DesignEffect:
+    """Return the design effect of the mean that is natural for the data, or of its difference between two models.
+
+    There is none where no statistic reads values or predictions.
+    """
+    if layout.units is None or not any({"values", "y_pred"} & {*statistic.inputs} for statistic in statistics):
         return DesignEffect()
     mean, values = _natural(sample)
     if values is None:

@@ -63,7 +63,7 @@ def intervals(
         count_trials(entries, layout)
         _estimate(entries, sample, layout)
         _iterate(entries, layout, settings, rng)
-        effect = design_effect(sample, layout)
+        effect = design_effect([entry.statistic for entry in entries], sample, layout)
         return [_finish(entry, sample, layout, settings, rng, effect)[0] for entry in entries]
 
 
@@ -92,7 +92,8 @@ def comparison(request: Request, sample: Sample, layout: Layout, settings: Setti
             entry.replicates = np.where(alike, 0.0, entry.replicates)
         _estimate([entry], sample, layout)
         _iterate([entry], layout, settings, rng)
-        result, evidence = _finish(entry, sample, layout, settings, rng, design_effect(sample, layout))
+        effect = design_effect([request.statistic.statistic], sample, layout)
+        result, evidence = _finish(entry, sample, layout, settings, rng, effect)
         assert entry.method is not None
         pvalue = PValue(math.nan, UNDEFINED)
         if evidence is not None:

@@ -714,6 +714,7 @@ def test_the_design_effect_of_what_is_natural_for_the_data():
     pairs = np.tile([0.1, 0.3], N)
     for result in (
         interval("roc_auc", y, score, **twins),
+        evaluate(y, y_score=score, metrics=["roc_auc"], **twins)["roc_auc"],
         compare("roc_auc", y, score, score[::-1], **twins),
         interval("median", pairs, **twins),
         interval("median", np.full(2 * N, 0.1), **twins),
