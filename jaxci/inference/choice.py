@@ -49,6 +49,9 @@ MOST_AREA_DRAWS = 1e8
 SMALL_MEAN = 50
 """Below so many observations a mean of values without bounds gets the t interval."""
 
+MANY_CLUSTERS = 100
+"""From so many clusters on the delta method serves ranks of many rows."""
+
 LARGE_MEAN = 1000
 """From so many observations on the exact bootstrap of a bounded mean covers, which needs no draws."""
 
@@ -342,6 +345,10 @@ def _choose_dependent(statistic: Statistic, layout: Layout, n_resamples: int) ->
         return _of_calibration()
     if statistic.smooth and layout.n_units * float(n_resamples) > MOST_DRAWS:
         return _delta(statistic, layout.n_units)
+    many = layout.n * float(n_resamples) > MOST_AREA_DRAWS and layout.n_units >= MANY_CLUSTERS
+    if isinstance(statistic, ScoreRanking) and statistic.smooth and layout.given == {"groups"} and many:
+        why = f"ranks of too many rows to resample, in {MANY_CLUSTERS} clusters or more: influence, summed over each"
+        return Choice(Delta(scale=_scale(statistic), use_t=True), f"{why}, and Student's quantiles")
     if statistic.has_extremes and layout.strata is None:
         return _proper("clustered rows" if layout.units is not None else weighted, layout)
     return Choice(Percentile(), f"rows are not i.i.d.: the {kind} bootstrap with percentile endpoints")

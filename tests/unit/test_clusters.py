@@ -10,6 +10,7 @@ import pytest
 from scipy import special, stats
 
 import jaxci
+from jaxci.inference import choice
 from jaxci.intervals.base import tails
 from jaxci.intervals.clustered_proportion import effective_size
 from jaxci.intervals.clusters import ClusterSums, cluster_variance, satterthwaite
@@ -304,6 +305,18 @@ def test_many_classes_are_averaged_in_little_memory():
     tracemalloc.stop()
     assert result.conclusion == "a is better than b"
     assert most < 100e6  # an indicator of every class in every cell takes 2 x 300^3 x 8 bytes
+
+
+def test_ranks_of_many_rows_in_many_clusters_are_not_resampled(monkeypatch):
+    monkeypatch.setattr(choice, "MOST_AREA_DRAWS", 1e5)
+    groups = np.arange(300) % 100
+    y, score = np.arange(300) % 2, np.random.default_rng(0).normal(size=300) + np.arange(300) % 2
+    found = {
+        size: jaxci.interval("roc_auc", y, score, groups=groups % size, n_resamples=999, rng=0) for size in (99, 100)
+    }
+    assert found[99].method == "proper_bayesian"
+    assert found[100].method == Delta(scale="logit", use_t=True)
+    np.testing.assert_allclose(found[100].confidence_interval, found[99].confidence_interval, atol=0.02)
 
 
 # flips of signs
