@@ -35,7 +35,7 @@ from jaxci.intervals.sign_flip import MOST_CLUSTERS, SignFlip
 from jaxci.intervals.spread import LEAST, Bonett
 from jaxci.statistics.base import MomentStatistic, Sample, Statistic, TableStatistic
 from jaxci.statistics.layout import Layout
-from jaxci.statistics.paired import Paired
+from jaxci.statistics.paired import Paired, PairedMoments
 from jaxci.statistics.probability import Calibration, CalibrationError, RootMeanSquaredCalibrationError
 from jaxci.statistics.ranking import AveragePrecision, RocAuc, ScoreRanking
 from jaxci.statistics.summary import MeanStatistic, is_mean
@@ -313,6 +313,8 @@ def _choose_difference(statistic: Paired, layout: Layout, tails: Tails) -> Choic
     if layout.units is not None and layout.strata is None and statistic.smooth:
         why = "a smooth difference of rows in clusters: its influence, summed over each, and Student's quantiles"
         return Choice(Delta(use_t=True), why)
+    if layout.plain and isinstance(statistic, PairedMoments) and statistic.smooth and statistic.task == "regression":
+        return Choice(Delta(use_t=True), "a smooth difference of moments: its influence, and Student's quantiles")
     kind = "rows" if layout.units is None else "clusters"
     return Choice(Percentile(), f"no formula for this difference: the paired percentile bootstrap over {kind}")
 
