@@ -28,6 +28,7 @@ from jaxci.intervals.capabilities import (
 )
 from jaxci.intervals.clusters import ClusterRobust, ClusterSums, cluster_variance
 from jaxci.intervals.proportion_difference import PairedOutcomes
+from jaxci.intervals.sign_flip import SignFlip, flipped
 from jaxci.resampling.exact_mean import mean_distribution
 from jaxci.resampling.exact_order import quantile_distribution
 from jaxci.resampling.laws import BetaLaw, BinomialLaw, BootstrapDistribution, Drawn, Root
@@ -128,6 +129,8 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
     if "uniform" in needs:
         key = jax.random.fold_in(rng.key, PURPOSE_CHOICE)
         parts["uniform"] = np.array([float(jax.random.uniform(key, dtype=jnp.float64))])
+    if isinstance(entry.method, SignFlip):
+        parts["flips"] = flipped(parts["clusters"], entry.method.n_flips, float(parts["uniform"][0]))
     if isinstance(statistic, TableStatistic) and "shares" in needs:
         found = _shares(statistic, _table(entry.prepared, layout))
         parts["shares"] = jax.tree.map(lambda x: np.asarray(x, float)[None], found)

@@ -141,6 +141,8 @@ class Evidence:
         Difference of two areas and its variance (see :mod:`jaxci.intervals.auc_difference`).
     clusters : ClusterSums
         What the rows of every cluster sum to (see :mod:`jaxci.intervals.clusters`), for a mean or a share.
+    flips : Flipped
+        Means of the clusters whose signs are flipped (see :mod:`jaxci.intervals.sign_flip`).
     outcomes : PairedOutcomes
         On how many rows two models succeed (see :mod:`jaxci.intervals.proportion_difference`).
     curvature : Curvature
@@ -170,6 +172,7 @@ class Evidence:
     auc: Any = None
     auc_difference: Any = None
     clusters: Any = None
+    flips: Any = None
     outcomes: Any = None
     curvature: Any = None
     posterior: BootstrapDistribution | None = None

@@ -6,12 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.intervals.base import Bounds, Evidence, Method, Tails, normal_steps, open_sides
+from jaxci.intervals.base import Bounds, Evidence, Method, Tails, open_sides
 from jaxci.intervals.capabilities import averages_proportions
 from jaxci.intervals.proportion import wilson
 from jaxci.records import record
 from jaxci.special import namespace
 from jaxci.statistics.base import Shares, Statistic
+
+
+def joined(apart: Any) -> Any:
+    """Return the root of the sum of squares of distances (..., K) with their common sign."""
+    xp = namespace(apart)
+    return xp.sign(xp.sum(apart, axis=-1)) * xp.sqrt(xp.sum(apart**2, axis=-1))
 
 
 def square_and_add(estimate: Any, shares: Shares, tails: Tails) -> Bounds:
@@ -53,11 +59,8 @@ def square_and_add(estimate: Any, shares: Shares, tails: Tails) -> Bounds:
     low, high = wilson(shares.successes, xp.where(tried, shares.trials, 1.0), tails)
     low, high = xp.where(tried, low, 0.0), xp.where(tried, high, 1.0)
 
-    def joined(z: Any, apart: Any) -> Any:
-        return xp.sign(z) * xp.sqrt(xp.sum((shares.weights * apart) ** 2, axis=-1))
-
-    down, up = normal_steps(tails)
-    low, high = estimate - joined(down, shares.scores - low), estimate + joined(up, high - shares.scores)
+    low = estimate - joined(shares.weights * (shares.scores - low))
+    high = estimate + joined(shares.weights * (high - shares.scores))
     return open_sides(low, high, tails, (0.0, 1.0))
 
 

@@ -15,6 +15,7 @@ from scipy import special
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails, normal_steps, open_sides
 from jaxci.intervals.capabilities import averages_share_differences, is_share_difference
+from jaxci.intervals.mover import joined
 from jaxci.intervals.proportion import as_float_arrays, score_bound
 from jaxci.intervals.pvalues import PValue, one_or_two_sided
 from jaxci.records import record
@@ -347,11 +348,9 @@ def squared_and_added_differences(seen: PairedOutcomes, tails: Tails) -> Bounds:
     low, high = paired_score_interval(seen.both, seen.only_a, seen.only_b, seen.neither + ~tried, tails)
     mean = xp.sum(seen.weights * difference, axis=-1)
 
-    def joined(apart: Any) -> Any:
-        signed = xp.where(tried, seen.weights * apart, 0.0)
-        return xp.sign(signed.sum(axis=-1)) * xp.sqrt(xp.sum(signed**2, axis=-1))
-
-    return open_sides(mean - joined(difference - low), mean + joined(high - difference), tails, (-1.0, 1.0))
+    weights = xp.where(tried, seen.weights, 0.0)
+    low, high = mean - joined(weights * (difference - low)), mean + joined(weights * (high - difference))
+    return open_sides(low, high, tails, (-1.0, 1.0))
 
 
 @record

@@ -41,16 +41,16 @@ def flipped(sums: ClusterSums, n_flips: int, uniform: float) -> Flipped:
     Parameters
     ----------
     sums : ClusterSums
-        Differences of one data set, (G,).
+        Differences of one data set, (1, G).
     n_flips : int
         All 2^G ways are tried if they are at most so many.
     uniform : float
         In (0, 1), from which flips are drawn.
     """
-    g = sums.count
+    g, totals, sizes = sums.count, sums.totals[0], sums.sizes[0]
     if g < n_flips.bit_length():
         chosen = (np.arange(1, 2**g)[:, None] >> np.arange(g)) & 1
-        return Flipped(_ascending((chosen @ sums.totals) / (chosen @ sums.sizes)), 1)
+        return Flipped(_ascending((chosen @ totals) / (chosen @ sizes)), 1)
     if g > MOST_CLUSTERS:
         raise NoInterval(f"method 'sign_flip' flips at most {MOST_CLUSTERS} clusters; got {g}: use 't' or 'tango'")
     rng = np.random.default_rng(int(uniform * 2.0**53))
@@ -58,8 +58,8 @@ def flipped(sums: ClusterSums, n_flips: int, uniform: float) -> Flipped:
     parts = []
     for start in range(0, n_flips, at_a_time):
         chosen = rng.integers(0, 2, (min(at_a_time, n_flips - start), g), np.int8).astype(float)
-        rows = chosen @ sums.sizes
-        parts.append((chosen @ sums.totals)[rows > 0] / rows[rows > 0])
+        rows = chosen @ sizes
+        parts.append((chosen @ totals)[rows > 0] / rows[rows > 0])
     means = _ascending(np.concatenate(parts))
     return Flipped(means, n_flips - len(means) + 1)
 
@@ -99,7 +99,7 @@ class SignFlip(Method):
 
     name = "sign_flip"
     of_differences = True
-    needs = frozenset({"clusters", "uniform"})
+    needs = frozenset({"clusters", "flips", "uniform"})
     takes = frozenset({"groups"})
 
     def __post_init__(self) -> None:
@@ -111,13 +111,9 @@ class SignFlip(Method):
             return None
         return f"{self.name!r} compares two models' means of one value per row, or their shares of the same rows"
 
-    def _flipped(self, evidence: Evidence) -> Flipped:
-        sums = evidence.clusters
-        return flipped(ClusterSums(sums.totals[0], sums.sizes[0]), self.n_flips, float(evidence.uniform[0]))
-
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
-        """Bounds from ``evidence.clusters`` of one data set, the end of the range where no flip tells a side apart."""
-        found, ends = self._flipped(evidence), evidence.statistic.bounds
+        """Bounds from ``evidence.flips`` of one data set, the end of the range where no flip tells a side apart."""
+        found, ends = evidence.flips, evidence.statistic.bounds
         below, above = (math.floor(tail * found.total * (1 + 1e-12)) - found.alone for tail in tails.sides)
         low = found.means[below] if below >= 0 else ends[0]
         high = found.means[-1 - above] if above >= 0 else ends[1]
@@ -126,7 +122,7 @@ class SignFlip(Method):
     def interval(self, evidence: Evidence, tails: Tails) -> tuple[Bounds, tuple[str, ...]]:
         """Return bounds and remarks; say that flips are too few to tell anything, or that few clusters differ."""
         bounds, remarks = super().interval(evidence, tails)
-        found, g = self._flipped(evidence), evidence.clusters.count
+        found, g = evidence.flips, evidence.clusters.count
         if max(tails.sides) * found.total < found.alone:
             few = f"{found.total} ways to flip the signs of {g} clusters are too few for this level"
             return bounds, (*remarks, f"{few}: a one-sided p-value is never below {found.alone / found.total:.2g}")
@@ -140,7 +136,7 @@ class SignFlip(Method):
 
     def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:
         """Return the p-value of the sign-flip test."""
-        found = self._flipped(evidence)
+        found = evidence.flips
         below = (found.alone + np.count_nonzero(found.means <= 0)) / found.total
         above = (found.alone + np.count_nonzero(found.means >= 0)) / found.total
         return PValue(one_or_two_sided(below, above, alternative), "sign-flip test")
