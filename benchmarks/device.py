@@ -94,14 +94,15 @@ def stages(cell: Cell, repeats: int) -> dict[str, dict[str, float]]:
     whole = any("pivots" in want.needs for want in simulation.wanted)
     found = {}
     with jax.enable_x64(True):
-        bank = functools.partial(Banks(key).columns, 0, cell.n, cell.n_resamples, spread)
+        bank = functools.partial(Banks(key).columns, 0, cell.layout, cell.n_resamples, spread)
         found["bank"] = {"seconds": G * seconds(bank, repeats)}
         kept = Banks(key, 2**31)
-        kept.columns(0, cell.n, cell.n_resamples, spread)
-        reuse = functools.partial(kept.columns, 0, cell.n, cell.n_resamples, spread)
+        kept.columns(0, cell.layout, cell.n_resamples, spread)
+        reuse = functools.partial(kept.columns, 0, cell.layout, cell.n_resamples, spread)
         found["kept bank"] = {"seconds": G * seconds(reuse, repeats)}
         columns = bank()
-        read = functools.partial(_read, simulation.statistics, columns, which=simulation.reading, whole=whole)
+        static = {"which": simulation.reading, "whole": whole, "layout": cell.layout}
+        read = functools.partial(_read, simulation.statistics, columns, **static)
         found["reading the bank"] = {"seconds": G * seconds(read, repeats)}
         fixed = simulation.fixed(key, simulation.read(columns))
         function = _rows_of_evidence if on_host else _counts

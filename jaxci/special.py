@@ -63,6 +63,15 @@ def ndtri(p: Any) -> Any:
     return special.ndtri(p) if namespace(p) is np else jax.scipy.special.ndtri(p)
 
 
+def stdtrit(df: Any, p: Any) -> Any:
+    """Return Student's quantile with ``df`` degrees of freedom."""
+    if namespace(df, p) is np:
+        return special.stdtrit(df, p)
+    df, p = _floats(df, p)
+    x, rest = _quantile(df / 2, jnp.full_like(df, 0.5), 2 * jnp.minimum(p, 1 - p))
+    return jnp.sign(p - 0.5) * jnp.sqrt(df * rest / x)
+
+
 def expit(x: Any) -> Any:
     """Return ``1 / (1 + exp(-x))``."""
     return special.expit(x) if namespace(x) is np else jax.scipy.special.expit(x)

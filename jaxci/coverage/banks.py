@@ -10,8 +10,9 @@ import jax.numpy as jnp
 from jaxci.inference.iterated import Nested
 from jaxci.inference.sharding import Spread
 from jaxci.intervals.base import Nesting
-from jaxci.resampling.bank import Bootstrap, replicate_keys
+from jaxci.resampling.bank import Scheme, make_scheme, replicate_keys
 from jaxci.resampling.posterior import GammaTables, exponentials
+from jaxci.statistics.layout import Layout
 
 BLOCK = 2**17
 """Draws of a bank made together: they stay in a CPU's cache."""
@@ -26,23 +27,24 @@ PURPOSES = {"weights": 2**31 - 1, "unseen": 2**31 - 2, "nested": 2**31 - 3}
 class Banks:
     """Banks of groups of data sets: counts of every resample in a column, or weights, and a last column of ones.
 
-    The bank of group g depends on the key, n, B and g. Where cells share banks, a later one finds those of an earlier
-    one: they are kept as far as they fit ``budget`` bytes, until another n or B is asked for.
+    The bank of group g depends on the key, the number of units n, their strata, B and g. Where cells share banks, a
+    later one finds those of an earlier one: they are kept as far as they fit ``budget`` bytes, until another n or B is
+    asked for, or other strata.
     """
 
     def __init__(self, key: jax.Array, budget: int = 0):
         self.key, self.budget = key, budget
-        self._shape: tuple[int, int] = (0, 0)
+        self._shape: tuple[Layout, int] | None = None
         self._kept: dict[tuple[str, int], jax.Array] = {}
         self._held = 0
 
-    def columns(self, group: int, n: int, n_resamples: int, spread: Spread) -> jax.Array:
-        """Return the bank (n, B + 1) of a group, one byte a count."""
-        return self._bank("counts", group, n, n_resamples, spread)
+    def columns(self, group: int, layout: Layout, n_resamples: int, spread: Spread) -> jax.Array:
+        """Return the bank (U, B + 1) of the units of a group, one byte a count."""
+        return self._bank("counts", group, layout, n_resamples, spread)
 
-    def weights(self, group: int, n: int, n_resamples: int, spread: Spread) -> jax.Array:
-        """Return the bank (n, B + 1) of exponential weights of a group, in single precision."""
-        return self._bank("weights", group, n, n_resamples, spread)
+    def weights(self, group: int, layout: Layout, n_resamples: int, spread: Spread) -> jax.Array:
+        """Return the bank (U, B + 1) of exponential weights of the units of a group, in single precision."""
+        return self._bank("weights", group, layout, n_resamples, spread)
 
     def unseen(self, group: int, masses: tuple[float, ...], n_resamples: int) -> jax.Array:
         """Return the weights (P, B + 1) of pseudo-units of these masses that go with :meth:`weights`, 0 at last."""
@@ -56,14 +58,16 @@ class Banks:
         key = self.key if kind == "counts" else jax.random.fold_in(self.key, PURPOSES[kind])
         return jax.random.fold_in(key, group)
 
-    def _bank(self, kind: str, group: int, n: int, n_resamples: int, spread: Spread) -> jax.Array:
-        if self._shape != (n, n_resamples):
-            self._shape, self._kept, self._held = (n, n_resamples), {}, 0
+    def _bank(self, kind: str, group: int, layout: Layout, n_resamples: int, spread: Spread) -> jax.Array:
+        n = layout.n_units
+        units = Layout(n, strata=layout.strata)
+        if self._shape != (units, n_resamples):
+            self._shape, self._kept, self._held = (units, n_resamples), {}, 0
         if (kind, group) in self._kept:
             return self._kept[kind, group]
         rows = max(1, BLOCK // n)
         starts = jnp.arange(-(-n_resamples // rows), dtype=jnp.int32) * rows
-        shared = self._key(kind, group), Bootstrap.of(n)
+        shared = self._key(kind, group), make_scheme(units)
         drawn = spread(_bank_counts if kind == "counts" else _bank_weights, starts, shared, n=n, rows=rows)
         bank = _closed(drawn, n=n, n_resamples=n_resamples)
         if self._held + bank.nbytes <= self.budget:
@@ -78,7 +82,7 @@ def _unseen(key: jax.Array, tables: GammaTables, *, n_resamples: int) -> jax.Arr
     return jnp.pad(tables.variates(exponentials(keys, len(tables.of_unit))).T, ((0, 0), (0, 1)))
 
 
-def _bank_weights(starts: jax.Array, shared: tuple[jax.Array, Bootstrap], *, n: int, rows: int) -> jax.Array:
+def _bank_weights(starts: jax.Array, shared: tuple[jax.Array, Scheme], *, n: int, rows: int) -> jax.Array:
     key, _ = shared
 
     def block(start: jax.Array) -> jax.Array:
@@ -87,7 +91,7 @@ def _bank_weights(starts: jax.Array, shared: tuple[jax.Array, Bootstrap], *, n: 
     return jax.lax.map(block, starts)
 
 
-def _bank_counts(starts: jax.Array, shared: tuple[jax.Array, Bootstrap], *, n: int, rows: int) -> jax.Array:
+def _bank_counts(starts: jax.Array, shared: tuple[jax.Array, Scheme], *, n: int, rows: int) -> jax.Array:
     key, scheme = shared
 
     def block(start: jax.Array) -> jax.Array:

@@ -24,9 +24,10 @@ from jaxci.coverage.banks import Banks
 from jaxci.coverage.enumeration import behaviour_of_proportion, enumerable, enumerated
 from jaxci.coverage.tally import Behaviour, CellResult, Judgement, Outcomes, Tally, labelled, outcomes
 from jaxci.distributions import Distribution, Truth, as_distribution, truth
-from jaxci.distributions.base import observations, predicts, sharing_programs
-from jaxci.inference.batch import Reads, Unseen, Variants, Wanted, batch_evidence, with_sorted_rows
+from jaxci.distributions.base import observations, predicts
+from jaxci.inference.batch import Reads, Unseen, Variants, Wanted, batch_evidence, reads_bank, with_sorted_rows
 from jaxci.inference.iterated import Nested
+from jaxci.inference.program import Rows, read
 from jaxci.inference.sharding import Spread
 from jaxci.intervals.base import Evidence, Method, Nesting, NoInterval, Tails, tails
 from jaxci.intervals.capabilities import has_beta_law
@@ -35,6 +36,7 @@ from jaxci.records import record, static
 from jaxci.resampling.bank import replicate_keys
 from jaxci.resampling.exact_order import QuantileWeights, RankWeights
 from jaxci.statistics.base import MomentStatistic, Statistic, has_fixed_trials
+from jaxci.statistics.layout import Layout
 from jaxci.statistics.summary import Std
 from jaxci.statistics.sums import Bank
 
@@ -78,18 +80,28 @@ class Cell:
     def __post_init__(self) -> None:
         object.__setattr__(self, "distribution", as_distribution(self.distribution))
 
+    @functools.cached_property
+    def layout(self) -> Layout:
+        """How rows are clustered and stratified."""
+        return self.distribution.layout(self.n)
+
     def served(self, name: str) -> dict[str, Method]:
         """Methods that serve the statistic called ``name``, by their label."""
         wanted = self.methods[name] if isinstance(self.methods, Mapping) else self.methods
         found = labelled(map(method_by_name, wanted))
-        return {m: method for m, method in found.items() if method.refusal_of_rows(self.statistics[name]) is None}
+        statistic, given = self.statistics[name], self.layout.given
+        return {label: method for label, method in found.items() if method.refusal_of_rows(statistic, given) is None}
 
     def simulated(self, name: str) -> dict[str, Method]:
-        """Methods whose coverage is simulated: a share of all rows is enumerated instead."""
+        """Methods whose coverage is simulated: a share of all rows, independent ones, is enumerated instead."""
         served = self.served(name)
-        if not has_fixed_trials(self.statistics[name]):
+        if not self.enumerates(name):
             return served
         return {method: found for method, found in served.items() if not enumerable(found)}
+
+    def enumerates(self, name: str) -> bool:
+        """Whether the statistic called ``name`` is a share of all rows, independent ones."""
+        return self.layout.plain and has_fixed_trials(self.statistics[name])
 
     def group_sizes(self) -> list[int]:
         """Return the number of data sets in each group; groups may be ragged by one."""
@@ -126,7 +138,7 @@ class Series(NamedTuple):
                 for level in cell.levels:
                     series, sides = (name, method_name, level), tails(level)
                     try:
-                        critical = method.critical(cell.statistics[name], cell.n, sides)
+                        critical = method.critical(cell.statistics[name], cell.layout.n_units, sides)
                     except NoInterval:
                         absent.append(series)
                         continue
@@ -197,16 +209,16 @@ class Simulation:
     def reading(self) -> tuple[int, ...]:
         """Numbers of the statistics that read a bank."""
         both = zip(self.statistics, self.wanted, strict=True)
-        return tuple(i for i, (s, want) in enumerate(both) if want.replicates_of(s, self.cell.n))
+        return tuple(i for i, (s, want) in enumerate(both) if want.replicates_of(s, self.cell.layout))
 
     @functools.cached_property
     def drawn_masses(self) -> dict[int, tuple[tuple[float, ...], ...]]:
         """Masses of the pseudo-units of each prior of the statistics, by number, whose posterior is drawn."""
         both = enumerate(zip(self.statistics, self.wanted, strict=True))
-        drawn = {i: (s, want) for i, (s, want) in both if want.priors and not has_beta_law(s)}
+        law, n, plain = self.cell.distribution, self.cell.n, self.cell.layout.plain
+        drawn = {i: (s, want) for i, (s, want) in both if want.priors and not (plain and has_beta_law(s))}
         if not drawn:
             return {}
-        law, n = self.cell.distribution, self.cell.n
         sample = jax.eval_shape(lambda key: observations(law, law.sample(key, n), predicts(law)), jax.random.key(0))
         return {i: tuple(p.masses(s, sample.n_classes) for p in want.priors) for i, (s, want) in drawn.items()}
 
@@ -215,12 +227,14 @@ class Simulation:
         known: list[Unseen | None] = [None] * len(self.names)
         if masses := self.drawn_masses:
             resamples = self.cell.n_resamples
-            columns = banks.weights(group, self.cell.n, resamples, spread)
-            shared = dict(zip(masses, _read_weights(self.statistics, columns, which=tuple(masses)), strict=True))
-            distinct = dict.fromkeys(one for found in masses.values() for one in found)
+            layout = self.cell.layout
+            columns = banks.weights(group, layout, resamples, spread)
+            found = _read_weights(self.statistics, columns, which=tuple(masses), layout=layout)
+            shared = dict(zip(masses, found, strict=True))
+            distinct = dict.fromkeys(one for each in masses.values() for one in each)
             weights = {one: banks.unseen(group, one, resamples) for one in distinct}
-            for i, found in masses.items():
-                known[i] = Unseen(shared[i], tuple(weights[one] for one in found))
+            for i, each in masses.items():
+                known[i] = Unseen(shared[i], tuple(weights[one] for one in each))
         return Reads.of(known, None)
 
     @property
@@ -230,16 +244,17 @@ class Simulation:
 
     def draw_nested(self, banks: Banks, group: int) -> dict[Nesting, Nested]:
         """Return the resamples of resamples of a group."""
-        return {nesting: banks.nested(group, self.cell.n, nesting) for nesting in self.nestings}
+        return {nesting: banks.nested(group, self.cell.layout.n_units, nesting) for nesting in self.nestings}
 
     @property
     def static(self) -> dict[str, Any]:
         """Static arguments of the programs over data sets."""
-        return {"n": self.cell.n, "wanted": self.wanted, "derives": predicts(self.cell.distribution)}
+        return {"layout": self.cell.layout, "wanted": self.wanted, "derives": predicts(self.cell.distribution)}
 
     def read(self, columns: jax.Array) -> Reads:
-        """Return what every statistic reads of a bank (n, B + 1), and the bank where a method asks for it."""
-        return _read(self.statistics, columns, which=self.reading, whole=any("pivots" in w.needs for w in self.wanted))
+        """Return what every statistic reads of a bank (U, B + 1), and the bank where a method asks for it."""
+        whole = any("pivots" in want.needs for want in self.wanted)
+        return _read(self.statistics, columns, which=self.reading, whole=whole, layout=self.cell.layout)
 
     def fixed(
         self,
@@ -255,8 +270,9 @@ class Simulation:
         nothing = Reads.of((None,) * len(self.names), None)
         reads, unseen = reads or nothing, unseen or nothing
         data, choice = (jax.random.fold_in(key, purpose) for purpose in (PURPOSE_DATA, PURPOSE_CHOICE))
-        ranks = tuple(want.ranks_of(s, self.cell.n) for s, want in zip(self.statistics, self.wanted, strict=True))
-        law = sharing_programs(self.cell.distribution)
+        both = zip(self.statistics, self.wanted, strict=True)
+        ranks = tuple(want.ranks_of(s, self.cell.layout) for s, want in both)
+        law = self.cell.distribution.sharing
         return Fixed(law, data, choice, self.statistics, reads, ranks, unseen, nested or {})
 
     def judging(self, fixed: Fixed) -> tuple[Fixed, tuple[Judged, ...], jax.Array]:
@@ -267,7 +283,7 @@ class Simulation:
 def draw(distribution: Distribution, key: jax.Array, start: int, size: int, n: int) -> dict[str, Any]:
     """Draw ``size`` data sets of n observations, numbered from ``start``."""
     ids = jnp.arange(start, start + size, dtype=jnp.int32)
-    return jax.tree.map(np.asarray, _drawn(ids, sharing_programs(distribution), key, n=n))
+    return jax.tree.map(np.asarray, _drawn(ids, distribution.sharing, key, n=n))
 
 
 @functools.partial(jax.jit, static_argnames="n")
@@ -276,17 +292,19 @@ def _drawn(ids: jax.Array, distribution: Distribution, key: jax.Array, *, n: int
 
 
 def _evidence(
-    ids: jax.Array, fixed: Fixed, *, n: int, wanted: tuple[Wanted, ...], derives: bool
+    ids: jax.Array, fixed: Fixed, *, layout: Layout, wanted: tuple[Wanted, ...], derives: bool
 ) -> list[tuple[Evidence, Variants]]:
     """Draw the data sets numbered ``ids`` and return the evidence of every statistic, replicates unsorted."""
     law = fixed.distribution
-    samples = jax.vmap(lambda k: observations(law, law.sample(k, n), derives))(replicate_keys(fixed.key, ids))
+    samples = jax.vmap(lambda k: observations(law, law.sample(k, layout.n), derives))(replicate_keys(fixed.key, ids))
     uniform = None
     if any("uniform" in want.needs for want in wanted):
         uniform = jax.vmap(lambda k: jax.random.uniform(k, dtype=jnp.float64))(replicate_keys(fixed.choice, ids))
     shared, bank = fixed.reads.given()
     unseen, _ = fixed.unseen.given()
-    return batch_evidence(fixed.statistics, wanted, samples, shared, fixed.ranks, bank, uniform, unseen, fixed.nested)
+    return batch_evidence(
+        fixed.statistics, wanted, samples, shared, fixed.ranks, bank, uniform, unseen, fixed.nested, layout
+    )
 
 
 def _rows_of_evidence(ids: jax.Array, fixed: Fixed, **static: Any) -> list[tuple[Evidence, Variants]]:
@@ -299,28 +317,37 @@ def _counts(
     ids: jax.Array,
     fixed: tuple[Fixed, tuple[Judged, ...], jax.Array],
     *,
-    n: int,
+    layout: Layout,
     wanted: tuple[Wanted, ...],
     derives: bool,
 ) -> tuple[list[Outcomes], list[jax.Array]]:
     """Do all of a cell for the data sets numbered ``ids``: what became of every interval, and estimates."""
     data, judged, targets = fixed
-    evidence = [with_sorted_rows(*one) for one in _evidence(ids, data, n=n, wanted=wanted, derives=derives)]
+    evidence = [with_sorted_rows(*one) for one in _evidence(ids, data, layout=layout, wanted=wanted, derives=derives)]
     counts = [outcomes(*bounds_of(series, evidence), targets[series.number]) for series in judged]
     return counts, [one.estimate for one, _ in evidence]
 
 
-@functools.partial(jax.jit, static_argnames=("which", "whole"))
-def _read(statistics: tuple[Statistic, ...], columns: jax.Array, *, which: tuple[int, ...], whole: bool) -> Reads:
-    bank = Bank.of_columns(columns.astype(jnp.float32), counts=True)
-    shared = [statistic.shared(bank) if i in which else None for i, statistic in enumerate(statistics)]
-    return Reads.of(shared, bank if whole else None)
+@functools.partial(jax.jit, static_argnames=("which", "whole", "layout"))
+def _read(
+    statistics: tuple[Statistic, ...], columns: jax.Array, *, which: tuple[int, ...], whole: bool, layout: Layout
+) -> Reads:
+    bank = Bank.of_columns(columns.astype(jnp.float32), counts=layout.plain)
+    found = dict(zip(which, _of_which(statistics, bank, which, layout), strict=True))
+    return Reads.of([found.get(i) for i in range(len(statistics))], bank if whole else None)
 
 
-@functools.partial(jax.jit, static_argnames="which")
-def _read_weights(statistics: tuple[Statistic, ...], columns: jax.Array, *, which: tuple[int, ...]) -> list[Any]:
-    bank = Bank.of_columns(columns, exchangeable=True)
-    return [statistics[i].shared(bank) for i in which]
+@functools.partial(jax.jit, static_argnames=("which", "layout"))
+def _read_weights(
+    statistics: tuple[Statistic, ...], columns: jax.Array, *, which: tuple[int, ...], layout: Layout
+) -> tuple[Any, ...]:
+    return _of_which(statistics, Bank.of_columns(columns, exchangeable=layout.plain), which, layout)
+
+
+def _of_which(statistics: Sequence[Statistic], bank: Bank, which: tuple[int, ...], layout: Layout) -> tuple[Any, ...]:
+    known = [i for i in which if not reads_bank(statistics[i], layout)]
+    found = dict(zip(known, read([statistics[i] for i in known], [Rows(layout.units)] * len(known), bank), strict=True))
+    return tuple(found.get(i, bank) for i in which)
 
 
 class Part(NamedTuple):
@@ -390,7 +417,7 @@ def simulate(
     waiting: list[tuple[Part, Any]] = []
     with jax.enable_x64(True):
         for group, parts in itertools.groupby(_parts(cell, groups, most), key=operator.attrgetter("group")):
-            bank = banks.columns(group, cell.n, cell.n_resamples, spread) if simulation.reading else None
+            bank = banks.columns(group, cell.layout, cell.n_resamples, spread) if simulation.reading else None
             reads = None if bank is None else simulation.read(bank)
             unseen, nested = simulation.read_unseen(banks, group, spread), simulation.draw_nested(banks, group)
             fixed = simulation.fixed(key, reads, unseen, nested)
@@ -408,12 +435,17 @@ def simulate(
     return tally
 
 
-def _judged(found: Any, simulation: Simulation) -> tuple[list[Outcomes], list[np.ndarray]]:
-    """Do on the host what :func:`_counts` does after the evidence."""
-    evidence = [
+def host_evidence(found: Any, simulation: Simulation) -> list[tuple[Evidence, Variants]]:
+    """Return what :func:`_rows_of_evidence` found, on the host and sorted."""
+    return [
         with_sorted_rows(dataclasses.replace(one, statistic=statistic), own)
         for (one, own), statistic in zip(jax.tree.map(np.asarray, found), simulation.statistics, strict=True)
     ]
+
+
+def _judged(found: Any, simulation: Simulation) -> tuple[list[Outcomes], list[np.ndarray]]:
+    """Do on the host what :func:`_counts` does after the evidence."""
+    evidence = host_evidence(found, simulation)
     with np.errstate(invalid="ignore", divide="ignore"):
         counts = [
             outcomes(*bounds_of(one, evidence), simulation.targets[one.number]) for one in simulation.series.judged
@@ -436,7 +468,7 @@ def judge(cell: Cell, truths: dict[str, Truth], tally: Tally, seconds: float) ->
             }
             unknown = math.nan
             seen = [Behaviour(name, unknown, unknown, unknown, unknown, unknown, unknown, (target.how,))]
-        elif has_fixed_trials(statistic):
+        elif cell.enumerates(name):
             for label, method in served.items():
                 if enumerable(method):
                     for level in cell.levels:

@@ -5,6 +5,7 @@ a statistic under it. A :class:`Problem` draws features and a target for a learn
 """
 
 from jaxci.distributions.base import Distribution, Truth, observations, predictions
+from jaxci.distributions.designs import Clustered, Stratified
 from jaxci.distributions.empirical import Cells, Empirical, EmpiricalColumns, EmpiricalRows, EmpiricalTargets
 from jaxci.distributions.files import distribution_from_dict, distribution_to_dict
 from jaxci.distributions.kde import AdaptiveKDE
@@ -32,6 +33,7 @@ __all__ = [
     "BatesRegression",
     "Cells",
     "Chen10",
+    "Clustered",
     "Covariance",
     "Distribution",
     "Empirical",
@@ -48,6 +50,7 @@ __all__ = [
     "Parametric",
     "Problem",
     "RegressionErrors",
+    "Stratified",
     "Truth",
     "UserDistribution",
     "as_distribution",

@@ -13,6 +13,7 @@ import numpy as np
 
 from jaxci.records import record, static
 from jaxci.statistics.base import Sample, Statistic
+from jaxci.statistics.layout import Layout
 from jaxci.statistics.sums import padded
 
 COLUMNS = {
@@ -26,7 +27,7 @@ COLUMNS = {
 
 
 class Distribution(abc.ABC):
-    """A data-generating process: independent rows with a known law.
+    """A data-generating process: rows with a known law, independent unless :meth:`layout` says otherwise.
 
     Leaves are frozen :func:`~jaxci.records.record` dataclasses. Attributes:
 
@@ -43,7 +44,7 @@ class Distribution(abc.ABC):
 
     @abc.abstractmethod
     def sample(self, key: jax.Array, n: int) -> dict[str, Any]:
-        """Draw ``n`` independent rows; ``n`` is static, ``key`` may be batched by ``vmap``.
+        """Draw ``n`` rows; ``n`` is static, ``key`` may be batched by ``vmap``.
 
         Returns
         -------
@@ -59,6 +60,20 @@ class Distribution(abc.ABC):
     @abc.abstractmethod
     def bounds(self) -> tuple[float, float]:
         """Interval that no value, class code or score leaves."""
+
+    def layout(self, n: int) -> Layout:
+        """Return how ``n`` rows are clustered and stratified, the same for every sample: by default not at all."""
+        return Layout(n)
+
+    @property
+    def of_rows(self) -> Distribution:
+        """The law of independent rows under which statistics have the same true values."""
+        return self
+
+    @property
+    def sharing(self) -> Distribution:
+        """A distribution with the same draws that shares its programs with those of similar size."""
+        return self
 
     @property
     def label(self) -> str:
@@ -90,6 +105,11 @@ class RowDistribution(Distribution):
     def sample(self, key: jax.Array, n: int) -> dict[str, Any]:
         """Draw ``n`` rows."""
         return self.drawn(key, n, self.n_rows)
+
+    @property
+    def sharing(self) -> Distribution:
+        """A distribution with the same draws that shares its programs with those of similar size."""
+        return PaddedRows.of(self)
 
 
 @record
@@ -140,11 +160,6 @@ class PaddedRows(Distribution):
     def analytic(self, statistic: Statistic) -> float | None:
         """Return None: the repeated rows are no part of the law."""
         return None
-
-
-def sharing_programs(distribution: Distribution) -> Distribution:
-    """Return a distribution with the same draws that shares its programs with those of similar size."""
-    return PaddedRows.of(distribution) if isinstance(distribution, RowDistribution) else distribution
 
 
 @record

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from jaxci.distributions.base import Distribution
+from jaxci.distributions.designs import Clustered, Stratified
 from jaxci.distributions.empirical import Cells, Empirical, EmpiricalColumns, EmpiricalRows, EmpiricalTargets
 from jaxci.distributions.kde import AdaptiveKDE
 from jaxci.distributions.logit_kde import LogitKDE
@@ -46,6 +47,22 @@ def _write_regression(x: RegressionErrors) -> dict[str, Any]:
     return {"errors": distribution_to_dict(x.errors), "spread": float(x.spread), "centre": float(x.centre)}
 
 
+def _read_clustered(law: Any, **design: Any) -> Distribution:
+    return Clustered(distribution_from_dict(law), **design)
+
+
+def _write_clustered(x: Clustered) -> dict[str, Any]:
+    return {"law": distribution_to_dict(x.law), "clusters": list(x.clusters), "correlation": float(x.correlation)}
+
+
+def _read_stratified(laws: Any, shares: Any) -> Distribution:
+    return Stratified(tuple(map(distribution_from_dict, laws)), shares)
+
+
+def _write_stratified(x: Stratified) -> dict[str, Any]:
+    return {"laws": [distribution_to_dict(law) for law in x.laws], "shares": list(x.shares)}
+
+
 KINDS: dict[str, type[Any] | Form] = {
     "parametric": Form(Parametric, _read_parametric, _write_parametric, ("name",), None),
     "mixture": Form(Mixture, _read_mixture, _write_mixture, ("components", "weights")),
@@ -57,6 +74,8 @@ KINDS: dict[str, type[Any] | Form] = {
     "kde": Form(AdaptiveKDE, AdaptiveKDE.fit, _write_kde, ("values",), ("bounds", "grid")),
     "gaussian_classes": GaussianClasses,
     "regression_errors": Form(RegressionErrors, _read_regression, _write_regression, ("errors",), ("spread", "centre")),
+    "clustered": Form(Clustered, _read_clustered, _write_clustered, ("law", "clusters"), ("correlation",)),
+    "stratified": Form(Stratified, _read_stratified, _write_stratified, ("laws", "shares")),
     "logit_kde": Form(LogitKDE, LogitKDE.fit, _write_logits, ("logits", "labels"), ("variant",)),
 }
 """Distributions as files hold them; estimated densities as the data from which they are estimated again."""
@@ -91,7 +110,9 @@ def distribution_from_dict(description: Mapping[str, Any]) -> Distribution:
         - "kde": ``values``, ``bounds`` and ``grid`` if wanted;
         - "logit_kde": ``logits``, ``labels``, and ``variant`` if wanted;
         - "gaussian_classes": ``shares``, ``auc``, and ``temperature`` if wanted;
-        - "regression_errors": ``errors`` (a dictionary), ``spread`` and ``centre`` if wanted.
+        - "regression_errors": ``errors`` (a dictionary), ``spread`` and ``centre`` if wanted;
+        - "clustered": ``law`` (a dictionary), ``clusters`` (a number or relative sizes), and ``correlation`` if wanted;
+        - "stratified": ``laws`` (dictionaries) and ``shares``.
 
     Raises
     ------

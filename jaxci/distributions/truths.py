@@ -58,7 +58,7 @@ def truth(distribution: Any, statistic: Statistic, key: jax.Array, size: int | N
         If the value does not exist (a moment that is infinite, a NaN), or the statistic reads what
         the distribution does not draw.
     """
-    distribution = as_distribution(distribution)
+    distribution = as_distribution(distribution).of_rows
     check_readable(distribution, statistic)
     name = f"{type(statistic).__name__} of {distribution.label}"
     known = distribution.analytic(statistic)

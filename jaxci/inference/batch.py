@@ -1,4 +1,4 @@
-"""Evidence of many data sets at once: all of one size, with independent rows, and reading one bank of resamples.
+"""Evidence of many data sets at once: all of one size and layout, and reading one bank of resamples.
 
 Everything here is traced: a batch comes as a :class:`~jaxci.statistics.base.Sample` whose arrays have a leading axis,
 and leaves as :class:`~jaxci.intervals.base.Evidence` with the same axis. Replicates leave unsorted
@@ -8,7 +8,6 @@ and leaves as :class:`~jaxci.intervals.base.Evidence` with the same axis. Replic
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -18,12 +17,14 @@ import numpy as np
 
 from jaxci.inference.curvature import curvatures
 from jaxci.inference.iterated import Nested, placed
-from jaxci.inference.program import Program, alone, distinct, of_batch
+from jaxci.inference.posterior import sizes
+from jaxci.inference.program import Program, Rows, alone, distinct, of_batch, read
 from jaxci.inference.replicate import tie_width
 from jaxci.inference.slopes import FirstOrder, first_order, jackknife_acceleration, of_mean
 from jaxci.intervals.auc import AucEvidence
 from jaxci.intervals.base import Evidence, Method, Nesting, Prior
 from jaxci.intervals.capabilities import has_beta_law, is_debiased_calibration
+from jaxci.intervals.clusters import ClusterSums
 from jaxci.records import record, static
 from jaxci.resampling.exact_mean import mean_distributions
 from jaxci.resampling.exact_order import QuantileWeights, RankWeights, quantile_weights
@@ -35,9 +36,11 @@ from jaxci.statistics.base import (
     Sample,
     Statistic,
     TableStatistic,
+    counted_in_table,
     has_fixed_trials,
     namespace,
 )
+from jaxci.statistics.layout import Layout
 from jaxci.statistics.probability import Gaps, RootMeanSquaredCalibrationError
 from jaxci.statistics.ranking import placement_variances
 from jaxci.statistics.summary import MeanStatistic, OrderStatistic, QuantileStatistic, SecondMoment
@@ -57,6 +60,7 @@ class Wanted(NamedTuple):
     jackknife: bool
     priors: tuple[Prior, ...] = ()
     nestings: tuple[Nesting, ...] = ()
+    leverage: bool = False
 
     @classmethod
     def by(cls, methods: Iterable[Method], statistic: Statistic) -> Wanted:
@@ -66,36 +70,41 @@ class Wanted(NamedTuple):
         left_out = [method.by_jackknife or not statistic.smooth for method in methods if "acceleration" in method.needs]
         priors = dict.fromkeys(method.prior for method in methods if method.prior is not None)
         nestings = dict.fromkeys(method.nesting for method in methods if method.nesting is not None)
-        return cls(needs, not all(left_out), any(left_out), tuple(priors), tuple(nestings))
+        leverage = any(method.by_leverage for method in methods)
+        return cls(needs, not all(left_out), any(left_out), tuple(priors), tuple(nestings), leverage)
 
-    def replicates_of(self, statistic: Statistic, n: int) -> bool:
+    def replicates_of(self, statistic: Statistic, layout: Layout) -> bool:
         """Whether a bank is read: a quantile that is one order statistic has a law over ranks instead."""
-        return bool(self.needs & {"replicates", "pivots"}) and not is_order_statistic(statistic, n)
+        return bool(self.needs & {"replicates", "pivots"}) and not is_order_statistic(statistic, layout)
 
-    def ranks_of(self, statistic: Statistic, n: int) -> QuantileWeights | RankWeights | None:
-        """Return the law of a quantile over the ranks of n values, where it is read (host)."""
-        read = "law" in self.needs or ("replicates" in self.needs and is_order_statistic(statistic, n))
-        if not (read and isinstance(statistic, QuantileStatistic)):
+    def ranks_of(self, statistic: Statistic, layout: Layout) -> QuantileWeights | RankWeights | None:
+        """Return the law of a quantile over the ranks of independent values, where it is read (host)."""
+        law = "law" in self.needs or ("replicates" in self.needs and is_order_statistic(statistic, layout))
+        if not (law and isinstance(statistic, QuantileStatistic)):
             return None
-        weights = quantile_weights(n, statistic.probability)
-        return weights.of_rank(n) if weights.is_rank else weights
+        weights = quantile_weights(layout.n, statistic.probability)
+        return weights.of_rank(layout.n) if weights.is_rank else weights
 
 
-def is_order_statistic(statistic: Statistic, n: int) -> bool:
-    """Whether the statistic of n values, and of every resample of n, is one of them in ascending order (host)."""
-    return isinstance(statistic, QuantileStatistic) and quantile_weights(n, statistic.probability).is_rank
+def is_order_statistic(statistic: Statistic, layout: Layout) -> bool:
+    """Whether the statistic of independent values, and of every resample, is one of them in ascending order (host)."""
+    if not (layout.plain and isinstance(statistic, QuantileStatistic)):
+        return False
+    return quantile_weights(layout.n, statistic.probability).is_rank
 
 
 @record
 class Variants:
     """Evidence that depends on the settings of a method.
 
-    BCa accelerations (R,) from derivatives and from leave-one-out values, None where not wanted, a posterior for
-    each of ``priors`` and levels for each of ``nestings``.
+    BCa accelerations (R,) from derivatives and from leave-one-out values, standard errors (R,) that allow for
+    clusters of unequal size, None where not wanted, a posterior for each of ``priors`` and levels for each of
+    ``nestings``.
     """
 
     influence: Any
     jackknife: Any
+    leveraged: Any
     posteriors: tuple[BootstrapDistribution, ...]
     levels: tuple[Drawn, ...]
     priors: tuple[Prior, ...] = static()
@@ -106,8 +115,14 @@ class Variants:
         by_jackknife = method.by_jackknife or not evidence.statistic.smooth
         posterior = None if method.prior is None else self.posteriors[self.priors.index(method.prior)]
         levels = None if method.nesting is None else self.levels[self.nestings.index(method.nesting)]
-        acceleration = self.jackknife if by_jackknife else self.influence
-        return dataclasses.replace(evidence, acceleration=acceleration, posterior=posterior, levels=levels)
+        error = self.leveraged if method.by_leverage else evidence.standard_error
+        return dataclasses.replace(
+            evidence,
+            standard_error=error,
+            acceleration=self.jackknife if by_jackknife else self.influence,
+            posterior=posterior,
+            levels=levels,
+        )
 
 
 class Unseen(NamedTuple):
@@ -164,6 +179,7 @@ def batch_evidence(
     uniform: Any,
     unseen: Sequence[Unseen | None],
     nested: Mapping[Nesting, Nested],
+    layout: Layout,
 ) -> list[tuple[Evidence, Variants]]:
     """Return the evidence of every statistic for a batch of data sets.
 
@@ -185,9 +201,11 @@ def batch_evidence(
         Of every statistic whose posterior is drawn, None for others.
     nested : mapping of Nesting to Nested
         Resamples of resamples of every size that some method reads.
+    layout : Layout
+        Of the rows of every data set.
     """
-    programs = jax.vmap(functools.partial(of_batch, statistics))(sample)
-    cores = _cores(statistics, programs, shared)
+    programs = jax.vmap(lambda one: of_batch(statistics, one, layout))(sample)
+    cores = _cores(statistics, programs, shared, layout)
     return [
         _evidence(
             statistic,
@@ -201,22 +219,41 @@ def batch_evidence(
             uniform,
             unseen[number],
             nested,
+            layout,
         )
         for number, (statistic, want) in enumerate(zip(statistics, wanted, strict=True))
     ]
 
 
-def _cores(statistics: Sequence[Statistic], programs: Program, shared: Sequence[Any]) -> dict[int, jax.Array]:
+def reads_bank(statistic: Statistic, layout: Layout) -> bool:
+    """Whether a statistic reads the bank itself, as what it reads of it depends on the data."""
+    return statistic.reads_sorted and not layout.plain
+
+
+def _cores(
+    statistics: Sequence[Statistic], programs: Program, shared: Sequence[Any], layout: Layout
+) -> dict[int, jax.Array]:
     """Cores (R, B + 1) of the statistics that read a bank: for all data sets together, or for one after another."""
-    drawn = [i for i, read in enumerate(shared) if read is not None]
-    together = tuple(i for i in drawn if statistics[i].together)
-    apart = tuple(i for i in drawn if i not in together)
-    found: dict[int, jax.Array] = {}
+    drawn = [i for i, one in enumerate(shared) if one is not None]
+    sorting = [i for i in drawn if reads_bank(statistics[i], layout)]
+    together = tuple(i for i in drawn if i not in sorting and statistics[i].together)
+    apart = tuple(i for i in drawn if i not in sorting and i not in together)
+    found: dict[int, jax.Array] = {i: _cores_by_order(programs, i, shared[i]) for i in sorting}
     if together:
         found.update(zip(together, jax.vmap(lambda program: program.cores(shared, together))(programs), strict=True))
     if apart:
         found.update(zip(apart, jax.lax.map(lambda program: program.cores(shared, apart), programs), strict=True))
     return found
+
+
+def _cores_by_order(programs: Program, number: int, bank: Bank) -> jax.Array:
+    """Cores (R, B) of a statistic on every resample, of which every data set reads what suits the order of its rows."""
+
+    def one(program: Program) -> jax.Array:
+        rows = program.rows[program.where[number][1]]
+        return program.cores({number: read([program.statistics[number]], [rows], bank)[0]}, (number,))[0]
+
+    return jax.lax.map(one, programs)
 
 
 def _prepared(programs: Program, number: int) -> Any:
@@ -235,16 +272,18 @@ def _evidence(
     uniform: Any,
     unseen: Unseen | None,
     nested: Mapping[Nesting, Nested],
+    layout: Layout,
 ) -> tuple[Evidence, Variants]:
-    n = programs.multiplicity.shape[-1]
-    values = _values(statistic, sample, programs, number)
-    estimate, first = _first_order(statistic, values, programs, number)
+    values = _values(statistic, sample, programs, number) if layout.plain else None
+    estimate, first, leveraged = _first_order(statistic, want, values, programs, number, layout)
     parts: dict[str, Any] = {}
     if values is not None and "values" in want.needs:
         parts["values"] = values
+    if "clusters" in want.needs or (layout.units is not None and "values" in want.needs):
+        parts["clusters"] = _cluster_sums(statistic, sample, programs, number, layout)
     if "uniform" in want.needs:
         parts["uniform"] = uniform
-    counting = {"count", "nobs", "law", *(["posterior"] if has_beta_law(statistic) else [])}
+    counting = {"count", "nobs", "law", *(["posterior"] if layout.plain and has_beta_law(statistic) else [])}
     if isinstance(statistic, TableStatistic) and want.needs & counting:
         parts["count"], parts["nobs"] = _trials(statistic, programs, number)
     if isinstance(statistic, TableStatistic) and "shares" in want.needs:
@@ -274,38 +313,43 @@ def _evidence(
         known = errors > FLAT * first.standard_error[:, None]
         apart = parts["distribution"].mapped(parts["distribution"].ordered) - estimate[:, None]
         parts["pivots"] = Drawn(jnp.where(known, apart / jnp.where(known, errors, 1.0), jnp.nan))
-    jackknife = _left_out_acceleration(statistic, values, programs, number) if want.jackknife else None
-    evidence = Evidence(statistic=statistic, estimate=estimate, n=n, standard_error=first.standard_error, **parts)
-    posteriors = _posteriors(statistic, want, number, sample.n_classes, programs, evidence, unseen)
+    jackknife = _left_out_acceleration(statistic, values, programs, number, layout) if want.jackknife else None
+    evidence = Evidence(
+        statistic=statistic, estimate=estimate, n=layout.n_units, standard_error=first.standard_error, **parts
+    )
+    posteriors = _posteriors(statistic, want, number, sample, programs, evidence, unseen, layout)
     levels = tuple(_levels(statistic, number, programs, evidence, nested[one]) for one in want.nestings)
     influence = first.acceleration if want.influence else None
-    return evidence, Variants(influence, jackknife, posteriors, levels, want.priors, want.nestings)
+    return evidence, Variants(influence, jackknife, leveraged, posteriors, levels, want.priors, want.nestings)
 
 
 def _posteriors(
     statistic: Statistic,
     want: Wanted,
     number: int,
-    n_classes: int,
+    sample: Sample,
     programs: Program,
     evidence: Evidence,
     unseen: Unseen | None,
+    layout: Layout,
 ) -> tuple[BootstrapDistribution, ...]:
     """Posteriors of all data sets under each prior: known ones of shares, others drawn and unsorted."""
     if not want.priors:
         return ()
-    if has_beta_law(statistic):
+    if layout.plain and has_beta_law(statistic):
         return tuple(BetaLaw(evidence.count, evidence.nobs, prior.mass) for prior in want.priors)
     assert unseen is not None
     found = []
+    held = jax.vmap(lambda one: jax.tree.map(jnp.asarray, sizes(one, layout)))(sample)
     for prior, weights in zip(want.priors, unseen.weights, strict=True):
         reach = np.array([prior.reach, prior.bounded_reach])
-        joined = PseudoUnits(weights, 1.0, np.ones(max(1, n_classes)), reach)
 
-        def one(program: Program, joined: PseudoUnits = joined) -> jax.Array:
-            return program.posterior_core(number, unseen.shared, joined)
+        def one(of_one: tuple[Program, Any], weights: Any = weights, reach: np.ndarray = reach) -> jax.Array:
+            program, (size, class_sizes) = of_one
+            return program.posterior_core(number, unseen.shared, PseudoUnits(weights, size, class_sizes, reach))
 
-        cores = jax.vmap(one)(programs) if statistic.together else jax.lax.map(one, programs)
+        of_each = (programs, held)
+        cores = jax.vmap(one)(of_each) if statistic.together else jax.lax.map(one, of_each)
         found.append(_drawn(statistic, _prepared(programs, number), cores, evidence.estimate))
     return tuple(found)
 
@@ -333,24 +377,53 @@ def _values(statistic: Statistic, sample: Sample, programs: Program, number: int
     return None
 
 
-def _first_order(statistic: Statistic, values: Any, programs: Program, number: int) -> tuple[Any, FirstOrder]:
-    """Estimates (R,) with their standard errors and accelerations, NaN where there are no derivatives."""
+def _cluster_sums(statistic: Statistic, sample: Sample, programs: Program, number: int, layout: Layout) -> ClusterSums:
+    """Return sums (R, G) of a mean, or successes and trials of a share, by clusters."""
     if isinstance(statistic, MeanStatistic):
-        return of_mean(values, statistic.link == "sqrt")
+        values = jax.vmap(statistic.row_values)(sample).astype(np.float64)
+        totals = jax.vmap(lambda one: layout.sum_rows(one[:, None], layout.n_units)[:, 0])(values)
+        rows = layout.sum_rows(np.ones((layout.n, 1)), layout.n_units)[:, 0]
+        return ClusterSums(totals, jnp.broadcast_to(rows, totals.shape))
+    assert isinstance(statistic, TableStatistic)
+    cells = _prepared(programs, number)  # a traced table holds every cell
+    of_cell = counted_in_table(statistic, shape=cells.cells.shape).reshape(2, -1)
+    successes, trials = jnp.moveaxis(jnp.matmul(cells.members, of_cell.T), -1, 0)
+    return ClusterSums(successes, trials)
+
+
+def _first_order(
+    statistic: Statistic, want: Wanted, values: Any, programs: Program, number: int, layout: Layout
+) -> tuple[Any, FirstOrder, Any]:
+    """Estimates (R,) with their standard errors and accelerations, NaN where there are no derivatives.
+
+    At last standard errors (R,) that allow for clusters of unequal size, None where not wanted.
+    """
+    if values is not None and isinstance(statistic, MeanStatistic):
+        estimate, first = of_mean(values, statistic.link == "sqrt")
+        return estimate, first, first.standard_error
     if not statistic.smooth:
         estimate = jax.vmap(lambda program: program.value(number, program.multiplicity))(programs)
-        return estimate, FirstOrder(jnp.full_like(estimate, jnp.nan), jnp.full_like(estimate, jnp.nan))
+        unknown = jnp.full_like(estimate, jnp.nan)
+        return estimate, FirstOrder(unknown, unknown), unknown
     estimate, slopes = jax.vmap(lambda program: program.slope(number))(programs)
-    return estimate, first_order(slopes, programs.multiplicity)
+    first = first_order(slopes, programs.multiplicity)
+    if layout.units is None or not want.leverage:
+        return estimate, first, first.standard_error
+    leverage = layout.leverage(layout.n_units)
+    return estimate, first, first_order(slopes * leverage, programs.multiplicity).standard_error
 
 
-def _left_out_acceleration(statistic: Statistic, values: Any, programs: Program, number: int) -> Any:
+def _left_out_acceleration(statistic: Statistic, values: Any, programs: Program, number: int, layout: Layout) -> Any:
     """BCa accelerations (R,) from leave-one-out values: a jackknife is a bank of weights like any other."""
-    if isinstance(statistic, OrderStatistic):
+    if values is not None and isinstance(statistic, OrderStatistic):
         return jackknife_acceleration(*statistic.left_out(values))
-    n = programs.multiplicity.shape[-1]
-    shared = {number: statistic.shared(Bank.of(1.0 - jnp.eye(n), counts=True))}
-    (left_out,) = jax.lax.map(lambda program: program.cores(shared, (number,)), programs)
+    n = layout.n_units
+    bank = Bank.of(1.0 - jnp.eye(n), counts=layout.plain)
+    if reads_bank(statistic, layout):
+        left_out = _cores_by_order(programs, number, bank)
+    else:
+        shared = {number: read([statistic], [Rows(layout.units)], bank)[0]}
+        (left_out,) = jax.lax.map(lambda program: program.cores(shared, (number,)), programs)
     scaled = jax.vmap(lambda prepared, core: statistic.scaling(prepared)(core))(_prepared(programs, number), left_out)
     return jackknife_acceleration(scaled, np.ones(n))
 

@@ -253,7 +253,7 @@ def standard_error(entry: Entry, evidence: Evidence) -> float:
     if evidence.auc is not None:
         return float(np.sqrt(evidence.auc.variance[0])) if evidence.auc.variance[0] >= 0 else math.nan
     if evidence.clusters is not None:
-        if evidence.clusters.count < 2:
+        if evidence.clusters.count[0] < 2:
             return math.nan
         estimator = entry.method.variance if isinstance(entry.method, ClusterRobust) else "jackknife"
         error = float(np.sqrt(cluster_variance(evidence.clusters, estimator)[0]))

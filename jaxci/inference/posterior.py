@@ -14,6 +14,7 @@ from jaxci.inference.request import Entry, by_shared_table, by_table, table_prog
 from jaxci.intervals.base import Prior
 from jaxci.records import record, static
 from jaxci.resampling.posterior import PosteriorWeights
+from jaxci.special import namespace
 from jaxci.statistics.base import PseudoUnits, Sample
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.sums import Bank
@@ -87,23 +88,22 @@ def _prior(entry: Entry) -> Prior:
     return entry.method.prior
 
 
-def sizes(sample: Sample, layout: Layout) -> tuple[np.float64, np.ndarray]:
+def sizes(sample: Sample, layout: Layout) -> tuple[Any, Any]:
     """Return how many rows (or how much of their weight) a unit that was not seen holds, and of each class (K,).
 
     A cluster holds as many as clusters do on average, of a class as those that have any. A row weighs an effective row,
-    ``sum w^2 / sum w``: where weights differ errors are rarer than rows.
+    ``sum w^2 / sum w``: where weights differ errors are rarer than rows. Host arrays, or traced ones.
     """
     n_classes = max(1, sample.n_classes)
     if layout.rows_are_units:
         return np.float64(1.0), np.ones(n_classes)
-    weights = np.ones(layout.n) if layout.row_weights is None else layout.row_weights
-    units = np.arange(layout.n) if layout.units is None else layout.units
-    codes = np.zeros(layout.n, np.int64) if sample.n_classes == 0 else np.asarray(sample.y_true)[: layout.n]
-    held = np.bincount(units * n_classes + codes, weights, layout.n_units * n_classes).reshape(-1, n_classes)
+    codes = np.zeros(layout.n, np.int64) if sample.n_classes == 0 else sample.y_true
+    held = layout.count_codes(codes, n_classes, layout.n_units)
+    xp = namespace(held)
     if layout.units is None:
         squares, totals = (held**2).sum(axis=0), held.sum(axis=0)
         whole = squares.sum() / totals.sum()
         return whole, np.where(totals > 0, squares / np.where(totals > 0, totals, 1.0), whole)
     holding = (held > 0).sum(axis=0)
     mean = held.sum() / (held > 0).any(axis=1).sum()
-    return mean, np.where(holding > 0, held.sum(axis=0) / np.maximum(holding, 1), mean)
+    return mean, xp.where(holding > 0, held.sum(axis=0) / xp.maximum(holding, 1), mean)

@@ -7,8 +7,9 @@ ones that turn weights into values of statistics.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -107,13 +108,9 @@ class Program:
 
     def shared(self, bank: Bank) -> tuple[Any, ...]:
         """Return what each statistic reads of a bank whatever the data."""
-        banks = [bank if rows.are_units else Bank.of(rows(bank.rows)) for rows in self.rows]
-        return tuple(
-            statistic.shared(bank if isinstance(statistic, LinearStatistic) else banks[order])
-            for statistic, (_, order) in zip(self.statistics, self.where, strict=True)
-        )
+        return read(self.statistics, [self.rows[order] for _, order in self.where], bank)
 
-    def cores(self, shared: Sequence[Any], numbers: Sequence[int]) -> tuple[jax.Array, ...]:
+    def cores(self, shared: Sequence[Any] | Mapping[int, Any], numbers: Sequence[int]) -> tuple[jax.Array, ...]:
         """Return the core (B,) of some statistics, by number, on every resample."""
         found: dict[int, jax.Array] = {}
         linear: dict[int, list[int]] = {}
@@ -202,6 +199,14 @@ class Program:
         """Return the values (S,) on the data."""
         whole = jnp.asarray(self.multiplicity)
         return jnp.stack([function(whole) for function in self.functions()])
+
+
+def read(statistics: Sequence[Statistic], rows: Sequence[Rows], bank: Bank) -> tuple[Any, ...]:
+    """Return what each statistic reads of a bank of units whatever the data, its ``rows`` weighing as they do."""
+    orders, places = distinct(rows)
+    banks = [bank if one.are_units else Bank.of(one(bank.rows)) for one in orders]
+    both = zip(statistics, places, strict=True)
+    return tuple(s.shared(bank if isinstance(s, LinearStatistic) else banks[place]) for s, place in both)
 
 
 def distinct(things: Sequence[Any]) -> tuple[list[Any], list[int]]:
@@ -304,9 +309,15 @@ def of_units(
     )
 
 
-def of_batch(statistics: Sequence[Statistic], sample: Sample) -> Program:
-    """Return the program over independent rows of traced data: ``jax.vmap`` of it serves a batch of data sets."""
-    sources, source_at = distinct([statistic.prepare(sample) for statistic in statistics])
+def of_batch(statistics: Sequence[Statistic], sample: Sample, layout: Layout) -> Program:
+    """Return the program over the units of traced data: ``jax.vmap`` of it serves a batch of data sets."""
+    prepared = [statistic.prepare(sample) for statistic in statistics]
+    if not layout.plain:
+        rows = Rows(layout.units)
+        both = zip(statistics, prepared, strict=True)
+        own = [_in_order(s, sample, layout) if s.reads_sorted else (data, rows) for s, data in both]
+        return of_units(statistics, own, layout, layout.n_units)
+    sources, source_at = distinct(prepared)
     return Program(
         statistics=tuple(statistics),
         sources=tuple(sources),
@@ -316,9 +327,20 @@ def of_batch(statistics: Sequence[Statistic], sample: Sample) -> Program:
     )
 
 
+def _in_order(statistic: Statistic, sample: Sample, layout: Layout) -> tuple[Any, Rows]:
+    """Return traced data prepared in the order of the statistic's sort keys, and how rows weigh in it."""
+    order = jnp.argsort(jnp.asarray(statistic.sort_keys(sample)))
+    units = np.arange(layout.n) if layout.units is None else layout.units
+    return statistic.prepare(sample.take(order)), Rows(jnp.asarray(units)[order])
+
+
 def alone(program: Program, number: int) -> Program:
-    """Return the program of one statistic out of those over independent rows, of a table over its cells."""
-    source, multiplicity = program.sources[program.where[number][0]], program.multiplicity
+    """Return the program of one statistic out of those of a batch, of a table of independent rows over its cells."""
+    at, order = program.where[number]
+    source, multiplicity = program.sources[at], program.multiplicity
     if isinstance(source, Cells):
         source, multiplicity = CellsOfUnits(None, source.without_rows()), source.sums(multiplicity)
-    return Program(program.statistics[number : number + 1], (source,), (Rows(),), multiplicity, where=((0, 0),))
+    statistics, rows = program.statistics[number : number + 1], (program.rows[order],)
+    return dataclasses.replace(
+        program, statistics=statistics, sources=(source,), rows=rows, multiplicity=multiplicity, where=((0, 0),)
+    )

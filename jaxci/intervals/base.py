@@ -242,10 +242,15 @@ class Method(Named, abc.ABC):
     def refusal(self, statistic: Statistic) -> str | None:
         """Return why the method cannot serve ``statistic``, or None if it can."""
 
-    def refusal_of_rows(self, statistic: Statistic) -> str | None:
-        """Return why the method cannot serve ``statistic`` of independent rows, or None if it can."""
-        if self.requires_groups:
-            return f"{self.name!r} is for rows in clusters, and rows that a law draws are independent"
+    def refusal_of_rows(self, statistic: Statistic, given: frozenset[str] = frozenset()) -> str | None:
+        """Return why the method cannot serve ``statistic`` of rows with clusters, strata or weights; None if it can.
+
+        ``given`` says which of them there are (:attr:`~jaxci.statistics.layout.Layout.given`).
+        """
+        if self.requires_groups and "groups" not in given:
+            return f"{self.name!r} is for rows in clusters, and these are independent"
+        if given - self.takes:
+            return f"{self.name!r} cannot use {' and '.join(sorted(given - self.takes))}"
         return self.refusal(statistic)
 
     def critical(self, statistic: Statistic, n: int, tails: Tails) -> Any:

@@ -17,6 +17,7 @@ from jaxci.intervals.proportion import UNIT, clopper_pearson, proportion_refusal
 from jaxci.intervals.proportion_difference import Tango, paired_score_interval, untold
 from jaxci.intervals.pvalues import PValue, one_or_two_sided
 from jaxci.records import record, static
+from jaxci.special import namespace
 from jaxci.statistics.base import Statistic, TableStatistic
 
 
@@ -37,10 +38,10 @@ def effective_size(sums: ClusterSums, variance: Any) -> Any:
     ----------
     .. [1] Kish (1965), Survey Sampling, section 8.2.
     """
-    share = sums.mean
+    share, xp = sums.mean, namespace(sums.sizes)
     varies = variance > 0
-    size = np.where(varies, share * (1 - share) / np.where(varies, variance, 1.0), np.inf)
-    return np.where((share == 0) | (share == 1), sums.count, np.minimum(size, sums.rows))
+    size = xp.where(varies, share * (1 - share) / xp.where(varies, variance, 1.0), math.inf)
+    return xp.where((share == 0) | (share == 1), sums.count, xp.minimum(size, sums.rows))
 
 
 def wilson_cluster(share: Any, size: Any, degrees: Any, tails: Tails) -> Bounds:
@@ -71,7 +72,8 @@ def wilson_cluster(share: Any, size: Any, degrees: Any, tails: Tails) -> Bounds:
     """
     down, up = student_steps(degrees, tails)
     low, high = score_bound(share * size, size, -down, 0.0), score_bound(share * size, size, up, 0.0)
-    return open_sides(np.where(share == 0, 0.0, low), np.where(share == 1, 1.0, high), tails, UNIT)
+    xp = namespace(share)
+    return open_sides(xp.where(share == 0, 0.0, low), xp.where(share == 1, 1.0, high), tails, UNIT)
 
 
 def clopper_pearson_cluster(share: Any, size: Any, degrees: Any, rows: Any, tails: Tails) -> Bounds:
@@ -102,11 +104,12 @@ def clopper_pearson_cluster(share: Any, size: Any, degrees: Any, rows: Any, tail
     .. [1] Korn & Graubard (1998), Confidence intervals for proportions with small expected number of positive counts
        estimated from survey data, Survey Methodology 24, 193-201.
     """
+    xp = namespace(share)
     cut = [
-        np.where(known != 0, known / np.where(step != 0, step, 1.0), 1.0) ** 2
+        xp.where(known != 0, known / xp.where(step != 0, step, 1.0), 1.0) ** 2
         for known, step in zip(student_steps(rows - 1, tails), student_steps(degrees, tails), strict=True)
     ]
-    low, high = (np.minimum(size * factor, rows) for factor in cut)
+    low, high = (xp.minimum(size * factor, rows) for factor in cut)
     return Bounds(clopper_pearson(share * low, low, tails).low, clopper_pearson(share * high, high, tails).high)
 
 
@@ -133,7 +136,8 @@ class ClusteredProportion(ClusterRobust):
         return Bounds(*(evidence.statistic.of_share(end)[0] for end in found))
 
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
-        """Say what was taken for granted where all rows agree."""
+        """Say what was taken for granted where all rows agree; there is no interval of one cluster."""
+        self.check_clusters(evidence.clusters)
         if np.all(evidence.clusters.mean * (1 - evidence.clusters.mean) > 0):
             return ()
         return ("all rows agree, so how alike those of a cluster are is unknown: each cluster counts as one row",)
@@ -180,7 +184,7 @@ class TangoCluster(ClusterRobust):
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Bounds from ``evidence.outcomes`` and ``evidence.clusters`` of one data set; the range from one cluster."""
-        if evidence.clusters.count < 2:
+        if evidence.clusters.count[0] < 2:
             low, high = evidence.statistic.bounds
             return Bounds(np.array([low]), np.array([high]))
         (both, only_a, only_b, neither), degrees = self._scaled(evidence)
@@ -192,7 +196,7 @@ class TangoCluster(ClusterRobust):
     def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:
         """Return the p-value of the score test."""
         test = "score test of paired proportions in clusters"
-        if evidence.clusters.count < 2:
+        if evidence.clusters.count[0] < 2:
             return PValue(1.0, test)
         (_, only_a, only_b, _), degrees = self._scaled(evidence)
         z = float((only_a - only_b)[0]) / math.sqrt(max(float((only_a + only_b)[0]), 1e-300))
@@ -202,7 +206,7 @@ class TangoCluster(ClusterRobust):
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
         """Say that no row counts, or a single cluster does."""
         said = untold(evidence.outcomes)
-        if evidence.clusters.count == 1:
+        if evidence.clusters.count[0] == 1:
             said = ("only one cluster has rows that count: how clusters differ is unknown, and so is the difference",)
         return said
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
-
-import numpy as np
 
 from jaxci.checks import check_choice, check_number
 from jaxci.intervals.base import Method, NoInterval
 from jaxci.records import record, static
+from jaxci.special import namespace
 
 VARIANCES = ("CR1", "CR2", "jackknife")
 DEGREES = ("groups", "satterthwaite")
@@ -16,23 +16,23 @@ DEGREES = ("groups", "satterthwaite")
 
 @record
 class ClusterSums:
-    """What the rows of every cluster sum to; clusters without a row that counts are left out.
+    """What the rows of every cluster sum to; clusters without a row that counts tell nothing.
 
     Attributes
     ----------
     totals : (..., G) array
         Sums of the values, or successes.
     sizes : (..., G) array
-        Rows, or trials; positive.
+        Rows, or trials; 0 in clusters that do not count.
     """
 
     totals: Any
     sizes: Any
 
     @property
-    def count(self) -> int:
-        """Number of clusters G."""
-        return int(self.sizes.shape[-1])
+    def count(self) -> Any:
+        """Number of clusters (...) that count."""
+        return (self.sizes > 0).sum(axis=-1)
 
     @property
     def rows(self) -> Any:
@@ -42,23 +42,28 @@ class ClusterSums:
     @property
     def mean(self) -> Any:
         """Mean over all rows (...)."""
-        return self.totals.sum(axis=-1) / self.rows
+        return self.totals.sum(axis=-1) / positive(self.rows)
 
     @property
     def others(self) -> Any:
         """Share of the rows (..., G) that all other clusters than each hold."""
         rows = self.rows[..., None]
-        return (rows - self.sizes) / rows
+        return (rows - self.sizes) / positive(rows)
 
 
-def _inflation(others: Any, n_clusters: int, variance: str) -> Any:
+def positive(x: Any) -> Any:
+    """Return a divisor, 1 where it would be 0."""
+    return namespace(x).where(x > 0, x, 1)
+
+
+def _inflation(others: Any, count: Any, variance: str) -> Any:
     """Return the factors (..., G) of the squared residuals of clusters from the share of all ``others`` than each."""
-    g = n_clusters
+    xp, g = namespace(others), count[..., None]
     if variance == "CR1":
-        return np.broadcast_to(g / (g - 1), others.shape)
+        return xp.broadcast_to(g / positive(g - 1), others.shape)
     if variance == "CR2":
-        return 1 / others
-    return (g - 1) / (g * others**2)
+        return 1 / positive(others)
+    return (g - 1) / positive(g * others**2)
 
 
 def cluster_variance(sums: ClusterSums, variance: str = "jackknife") -> Any:
@@ -73,14 +78,14 @@ def cluster_variance(sums: ClusterSums, variance: str = "jackknife") -> Any:
     Parameters
     ----------
     sums : ClusterSums
-        Of at least two clusters (...).
+        Of clusters (...).
     variance : {"CR1", "CR2", "jackknife"}
         The estimate.
 
     Returns
     -------
     (...) array
-        Variance.
+        Variance; NaN where fewer than two clusters count.
 
     References
     ----------
@@ -91,7 +96,8 @@ def cluster_variance(sums: ClusterSums, variance: str = "jackknife") -> Any:
     """
     residuals = sums.totals - sums.mean[..., None] * sums.sizes
     factors = _inflation(sums.others, sums.count, variance)
-    return np.sum(factors * residuals**2, axis=-1) / sums.rows**2
+    found = (factors * residuals**2).sum(axis=-1) / positive(sums.rows) ** 2
+    return namespace(found).where(sums.count > 1, found, math.nan)
 
 
 def satterthwaite(sums: ClusterSums, variance: str = "jackknife", working_correlation: float = 1.0) -> Any:
@@ -103,7 +109,7 @@ def satterthwaite(sums: ClusterSums, variance: str = "jackknife", working_correl
     Parameters
     ----------
     sums : ClusterSums
-        Of at least two clusters (...); their sizes alone are read.
+        Of clusters (...); their sizes alone are read.
     variance : {"CR1", "CR2", "jackknife"}
         The estimate.
     working_correlation : float
@@ -112,7 +118,7 @@ def satterthwaite(sums: ClusterSums, variance: str = "jackknife", working_correl
     Returns
     -------
     (...) array
-        Between 1 and G - 1, which it is for clusters of one size.
+        Between 1 and G - 1, which it is for clusters of one size; NaN where fewer than two clusters count.
 
     References
     ----------
@@ -122,26 +128,32 @@ def satterthwaite(sums: ClusterSums, variance: str = "jackknife", working_correl
     """
     # The largest cluster, at last, is kept apart: where it holds nearly all rows, terms of the others' size would be
     # lost beside its own. Of the others' pairs the sum of all products is known, less those of each with itself.
-    sizes = np.sort(np.asarray(sums.sizes, float), axis=-1)
+    xp = namespace(sums.sizes)
+    sizes = xp.sort(xp.asarray(sums.sizes, float), axis=-1)
     own = sizes * (1 - working_correlation) + sizes**2 * working_correlation
-    rows, rest = sizes.sum(axis=-1), sizes[..., :-1].sum(axis=-1)
-    h, others = sizes / rows[..., None], (rows[..., None] - sizes) / rows[..., None]
-    others[..., -1] = rest / rows
+    rows = positive(sizes.sum(axis=-1))[..., None]
+    h, others = sizes / rows, _of_others(sizes) / rows
     a = _inflation(others, sums.count, variance)
     whole, small = own.sum(axis=-1), own[..., :-1].sum(axis=-1)
-    apart = whole[..., None] - own
-    apart[..., -1] = small
+    apart = _of_others(own)
     diagonal = a * (own * others**2 + h**2 * apart)
 
     with_largest = h[..., :-1] * (small * h[..., -1] - others[..., -1] * own[..., -1])[..., None]
     with_largest = with_largest - h[..., -1:] * own[..., :-1]
-    crossed = 2 * a[..., -1] * np.sum(a[..., :-1] * with_largest**2, axis=-1)
-    x, y = (np.sqrt(a) * h)[..., :-1], (np.sqrt(a) * own)[..., :-1]
+    crossed = 2 * a[..., -1] * (a[..., :-1] * with_largest**2).sum(axis=-1)
+    x, y = (xp.sqrt(a) * h)[..., :-1], (xp.sqrt(a) * own)[..., :-1]
     xx, yy, xy = ((one * two).sum(axis=-1) for one, two in ((x, x), (y, y), (x, y)))
     pairs = 2 * xx * yy + 2 * xy**2 + whole**2 * xx**2 - 4 * whole * xx * xy
-    alone = np.sum((x * (whole[..., None] * x - 2 * y)) ** 2, axis=-1)
-    squares = np.sum(diagonal**2, axis=-1) + crossed + np.maximum(pairs - alone, 0.0)
-    return np.clip(diagonal.sum(axis=-1) ** 2 / squares, 1.0, sums.count - 1.0)
+    alone = ((x * (whole[..., None] * x - 2 * y)) ** 2).sum(axis=-1)
+    squares = (diagonal**2).sum(axis=-1) + crossed + xp.maximum(pairs - alone, 0.0)
+    found = xp.clip(diagonal.sum(axis=-1) ** 2 / positive(squares), 1.0, xp.maximum(sums.count - 1.0, 1.0))
+    return xp.where(sums.count > 1, found, math.nan)
+
+
+def _of_others(x: Any) -> Any:
+    """Return the sum (..., G) of all but each of ascending numbers; of all but the last without cancellation."""
+    apart = x.sum(axis=-1, keepdims=True) - x[..., :-1]
+    return namespace(x).concatenate([apart, x[..., :-1].sum(axis=-1, keepdims=True)], axis=-1)
 
 
 @record
@@ -171,18 +183,15 @@ class ClusterRobust(Method):
         check_number("working_correlation", self.working_correlation, "lie in [0, 1]", lambda x: 0 <= x <= 1)
 
     def spread(self, sums: ClusterSums) -> tuple[Any, Any]:
-        """Return the variance of the mean of one data set (1,) and its degrees of freedom (1,).
-
-        Raises
-        ------
-        NoInterval
-            If there are fewer than two clusters.
-        """
-        if sums.count < 2:
-            raise NoInterval(
-                f"method {self.name!r} needs at least 2 rows, or clusters of groups, that count; got {sums.count}"
-            )
-        degrees = np.array([sums.count - 1.0])
+        """Return the variance of the mean (...) and its degrees of freedom (...), NaN without two clusters."""
+        variance = cluster_variance(sums, self.variance)
         if self.degrees_of_freedom == "satterthwaite":
-            degrees = satterthwaite(sums, self.variance, self.working_correlation)
-        return cluster_variance(sums, self.variance), degrees
+            return variance, satterthwaite(sums, self.variance, self.working_correlation)
+        return variance, namespace(variance).where(sums.count > 1, sums.count - 1.0, math.nan)
+
+    def check_clusters(self, sums: ClusterSums) -> None:
+        """Raise ``NoInterval`` if fewer than two clusters of one data set count."""
+        if sums.count[0] < 2:
+            raise NoInterval(
+                f"method {self.name!r} needs at least 2 rows, or clusters of groups, that count; got {sums.count[0]}"
+            )

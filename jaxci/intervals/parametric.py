@@ -21,7 +21,7 @@ from jaxci.intervals.capabilities import (
 from jaxci.intervals.clusters import ClusterRobust
 from jaxci.intervals.pvalues import PValue, sign_test, standardized_test, varies
 from jaxci.records import record, static
-from jaxci.special import deviation, expit, logit, namespace
+from jaxci.special import deviation, expit, logit, namespace, stdtrit
 from jaxci.statistics.base import Statistic
 
 SCALES: dict[str, tuple[float, float]] = {
@@ -48,9 +48,9 @@ def _around(centre: Any, error: Any, steps: tuple[Any, Any], tails: Tails) -> Bo
 
 
 def student_steps(df: Any, tails: Tails) -> tuple[Any, Any]:
-    """Return the Student quantiles of both sides for numbers or arrays ``df``, 0 on an open one (host)."""
-    lower, upper = (-special.stdtrit(df, tail) if tail > 0 else 0.0 for tail in tails.sides)
-    return lower, upper
+    """Return the Student quantiles of both sides for numbers or arrays ``df``, 0 on an open one."""
+    down = -stdtrit(df, tails.lower) if tails.has_lower else 0.0
+    return down, -stdtrit(df, tails.upper) if tails.has_upper else 0.0
 
 
 def _moments(x: Any) -> tuple[Any, Any]:
@@ -268,18 +268,21 @@ class T(ClusterRobust):
             found = _around(*_moments(evidence.values), critical, tails)
         else:
             variance, degrees = self.spread(evidence.clusters)
-            found = _around(evidence.estimate, np.sqrt(variance), student_steps(degrees, tails), tails)
+            error = evidence.xp.sqrt(variance)
+            found = _around(evidence.estimate, error, student_steps(degrees, tails), tails)
         return open_sides(*found, tails, evidence.statistic.bounds)
 
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
-        """Say that the interval has no width."""
+        """Say that the interval has no width; there is none of one cluster."""
+        if evidence.clusters is not None:
+            self.check_clusters(evidence.clusters)
         return width_remarks(bounds, self.name, evidence.statistic)
 
     def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:
         """Return the p-value of Student's test."""
         estimate, sums = float(evidence.estimate[0]), evidence.clusters
         if not varies(estimate, standard_error):
-            return sign_test(estimate, evidence.n if sums is None else sums.count, alternative)
+            return sign_test(estimate, evidence.n if sums is None else int(sums.count[0]), alternative)
         degrees, test = evidence.n - 1.0, "paired t"
         if sums is not None:
             degrees = float(self.spread(sums)[1][0])

@@ -47,7 +47,8 @@ def flipped(sums: ClusterSums, n_flips: int, uniform: float) -> Flipped:
     uniform : float
         In (0, 1), from which flips are drawn.
     """
-    g, totals, sizes = sums.count, sums.totals[0], sums.sizes[0]
+    totals, sizes = sums.totals[0], sums.sizes[0]
+    g = len(sizes)
     if g < n_flips.bit_length():
         chosen = (np.arange(1, 2**g)[:, None] >> np.arange(g)) & 1
         return Flipped(_ascending((chosen @ totals) / (chosen @ sizes)), 1)
@@ -122,7 +123,7 @@ class SignFlip(Method):
     def interval(self, evidence: Evidence, tails: Tails) -> tuple[Bounds, tuple[str, ...]]:
         """Return bounds and remarks; say that flips are too few to tell anything, or that few clusters differ."""
         bounds, remarks = super().interval(evidence, tails)
-        found, g = evidence.flips, evidence.clusters.count
+        found, g = evidence.flips, len(evidence.clusters.sizes[0])
         if max(tails.sides) * found.total < found.alone:
             few = f"{found.total} ways to flip the signs of {g} clusters are too few for this level"
             return bounds, (*remarks, f"{few}: a one-sided p-value is never below {found.alone / found.total:.2g}")

@@ -78,7 +78,7 @@ class Sample:
         fields = (self.values, self.y_true, *self.columns)
         return len(next(x for x in fields if x is not None)) - self.padding
 
-    def take(self, rows: np.ndarray) -> Sample:
+    def take(self, rows: Any) -> Sample:
         """Return the sample with its rows selected (or permuted) by ``rows``."""
         return self._map(lambda x: x[rows])
 
@@ -171,6 +171,7 @@ class Statistic(abc.ABC):
     - ``of_law``: whether the value depends on the weighted distribution alone, not on the number of rows;
     - ``averages_classes``: whether it averages over classes;
     - ``has_extremes``: whether it knows what the unseen could be at worst (:class:`ExtremeStatistic`);
+    - ``reads_sorted``: whether what it reads of a bank must have rows in the order of its sort keys;
     - ``together``: whether replicates of many data sets are products or gathers, best computed together;
     - ``least_n``: the size below which studies found too little coverage, and of what.
 
@@ -187,6 +188,7 @@ class Statistic(abc.ABC):
     least_n: ClassVar[tuple[int, str] | None] = None
     absent_class: Any = None
     has_extremes: ClassVar[bool] = False
+    reads_sorted: ClassVar[bool] = False
     together: ClassVar[bool] = False
     bounds: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
     loss: ClassVar[bool] = False
@@ -419,13 +421,13 @@ class TableStatistic(LinearStatistic):
 
     def counted_in_cells(self, prepared: Cells) -> tuple[np.ndarray, np.ndarray]:
         """Return how many successes and trials of a proportion a row of each observed cell (C,) is (host)."""
-        of_cell = np.asarray(_counted_in_table(self, shape=prepared.shape)).reshape(2, -1)
+        of_cell = np.asarray(counted_in_table(self, shape=prepared.shape)).reshape(2, -1)
         successes, trials = np.pad(of_cell, ((0, 0), (0, 1)))[:, prepared.cells]  # padding cells count nothing
         return successes, trials
 
 
 @functools.partial(jax.jit, static_argnames="shape")
-def _counted_in_table(statistic: Any, *, shape: tuple[int, ...]) -> jax.Array:
+def counted_in_table(statistic: Any, *, shape: tuple[int, ...]) -> jax.Array:
     """Return the successes and trials (2, *shape) of a row of each cell: their numbers are linear in the table."""
     return jax.jacrev(lambda table: jnp.stack(statistic.successes(table)))(jnp.ones(shape))
 

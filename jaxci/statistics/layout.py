@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
+from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
-from jaxci.special import unit
+from jaxci.special import namespace, unit
 
 ROUNDING = 64 * float(np.finfo(float).eps)
 """Values apart by less than that of the largest do not vary."""
@@ -15,7 +19,7 @@ ROUNDING = 64 * float(np.finfo(float).eps)
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Layout:
-    """How rows relate to the units that are resampled (host arrays).
+    """How rows relate to the units that are resampled (host arrays); equal to one of the same content.
 
     Attributes
     ----------
@@ -33,6 +37,17 @@ class Layout:
     units: np.ndarray | None = None
     strata: np.ndarray | None = None
     row_weights: np.ndarray | None = None
+
+    @functools.cached_property
+    def _content(self) -> tuple[Any, ...]:
+        of_rows = (self.units, self.strata, self.row_weights)
+        return self.n, *(None if x is None else np.ascontiguousarray(x).tobytes() for x in of_rows)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Layout) and self._content == other._content
+
+    def __hash__(self) -> int:
+        return hash(self._content)
 
     @property
     def n_units(self) -> int:
@@ -104,11 +119,13 @@ class Layout:
         units = rows.astype(np.int32) if self.units is None else self.units[rows]
         return Layout(self.n, units, self.strata, None if self.row_weights is None else self.row_weights[rows])
 
-    def sum_rows(self, matrix: np.ndarray, capacity: int) -> np.ndarray:
-        """Sum rows (N, k), weighted, within units: (capacity, k)."""
+    def sum_rows(self, matrix: Any, capacity: int) -> Any:
+        """Sum rows (N, k), weighted, within units: (capacity, k); host arrays or traced ones."""
         rows = matrix[: self.n]
         if self.row_weights is not None:
             rows = rows * self.row_weights[:, None]
+        if namespace(matrix) is jnp:
+            return jax.ops.segment_sum(rows, np.arange(self.n) if self.units is None else self.units, capacity)
         out = np.zeros((capacity, matrix.shape[1]))
         if self.units is None:
             out[: self.n] = rows
@@ -117,9 +134,12 @@ class Layout:
                 out[: self.n_units, j] = np.bincount(self.units, rows[:, j], self.n_units)
         return out
 
-    def count_codes(self, codes: np.ndarray, size: int, capacity: int) -> np.ndarray:
-        """Return the weight of every unit in every one of ``size`` cells (capacity, size)."""
+    def count_codes(self, codes: Any, size: int, capacity: int) -> Any:
+        """Return the weight of every unit in every one of ``size`` cells (capacity, size); see :meth:`sum_rows`."""
         unit = np.arange(self.n) if self.units is None else self.units
+        if namespace(codes) is jnp:
+            weights = 1.0 if self.row_weights is None else self.row_weights
+            return jnp.zeros((capacity, size)).at[unit, codes[: self.n]].add(weights)
         flat = unit.astype(np.int64) * size + codes[: self.n]
         counts = np.bincount(flat, self.row_weights, capacity * size)
         return counts.astype(np.float64).reshape(capacity, size)

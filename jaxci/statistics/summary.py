@@ -265,6 +265,7 @@ class OrderStatistic(Statistic):
 
     smooth = False
     of_law = False
+    reads_sorted = True
     together = True
     mass: ClassVar[float] = 1.0
 

@@ -19,7 +19,7 @@ from jaxci.distributions import (
     observations,
     truth,
 )
-from jaxci.distributions.base import COLUMNS, Distribution, RowDistribution, sharing_programs
+from jaxci.distributions.base import COLUMNS, Distribution, RowDistribution
 from jaxci.distributions.files import KINDS
 from jaxci.statistics import Accuracy, Mean, MeanSquaredError
 from jaxci.statistics.sums import padded
@@ -90,7 +90,11 @@ def test_a_key_draws_one_sample_alone_and_in_a_batch(name):
 
 @pytest.mark.parametrize(
     "name",
-    [name for name, d in MEMBERS.items() if d.kind in MEANS and not isinstance(d, LogitKDE | GaussianClasses)],
+    [
+        name
+        for name, d in MEMBERS.items()
+        if d.kind in MEANS and not isinstance(d, LogitKDE | GaussianClasses) and d.layout(SIZE).units is None
+    ],
 )
 @pytest.mark.false_alarm(1e-6)
 def test_the_truth_is_near_the_mean_of_many_rows(name):
@@ -121,7 +125,7 @@ def test_a_file_gives_back_the_same_draws(name):
 @pytest.mark.parametrize("name", [name for name, d in MEMBERS.items() if isinstance(d, RowDistribution)])
 def test_filling_up_the_data_changes_no_draw(name):
     d = MEMBERS[name]
-    filled = sharing_programs(d)
+    filled = d.sharing
     lengths = {len(x) for field in d.row_fields for x in jax.tree.leaves(getattr(filled.law, field))}
     assert lengths == {padded(d.n_rows)}
     for column, x in _sample(d, KEY, SIZE).items():

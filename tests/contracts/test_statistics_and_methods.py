@@ -21,6 +21,7 @@ from jaxci.resampling.laws import Drawn
 from jaxci.statistics import F1, Quantile, WeightedFunction
 from jaxci.statistics.base import MomentStatistic, RankedStatistic, Sample, TableStatistic
 from jaxci.statistics.paired import paired_difference
+from jaxci.statistics.layout import Layout
 from jaxci.statistics.registry import METRICS
 from jaxci.statistics.summary import OrderStatistic
 from jaxci.statistics.sums import Bank
@@ -404,8 +405,8 @@ def evidence_of_batch(statistics, ranks, sample, rows, *, wanted, reading, error
     bank = Bank.of(rows, counts=True)
     shared = [s.shared(bank) if reads else None for s, reads in zip(statistics, reading, strict=True)]
     nothing = [None] * len(statistics)
-    found = [one for one, _ in batch_evidence(statistics, wanted, sample, shared, ranks, None, None, nothing, {})]
-    return [(one.estimate, one.standard_error if errors else None, one.distribution) for one in found]
+    batch = batch_evidence(statistics, wanted, sample, shared, ranks, None, None, nothing, {}, Layout(N))
+    return [(one.estimate, one.standard_error if errors else None, one.distribution) for one, _ in batch]
 
 
 @pytest.mark.parametrize("task", LONGEST_LATER)
@@ -413,8 +414,8 @@ def test_a_batch_of_data_sets_gives_what_each_gives_alone(task):
     """Replicates are compared as sets: the bank is closed under permutations, as a batch may meet rows in any order."""
     statistics = tuple(METRICS[name] for name in metrics_of(task))
     wanted = tuple(Wanted.by([METHODS["percentile"]()], s) for s in statistics)
-    ranks = tuple(want.ranks_of(s, N) for s, want in zip(statistics, wanted, strict=True))
-    reading = tuple(want.replicates_of(s, N) for s, want in zip(statistics, wanted, strict=True))
+    ranks = tuple(want.ranks_of(s, Layout(N)) for s, want in zip(statistics, wanted, strict=True))
+    reading = tuple(want.replicates_of(s, Layout(N)) for s, want in zip(statistics, wanted, strict=True))
     smooth = served_by("delta", task) if task != "multiclass" else []  # whose derivatives take long to compile
     one = sample_of(task)
     other = one.take(np.r_[np.arange(N - 8), np.arange(8)])

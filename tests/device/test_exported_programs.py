@@ -12,7 +12,7 @@ from jaxci.coverage import banks
 from jaxci.coverage import cell as cells
 from jaxci.coverage.banks import Banks
 from jaxci.coverage.cell import Cell, Simulation
-from jaxci.distributions import Cells, EmpiricalTargets, LogitKDE, Parametric, Truth
+from jaxci.distributions import Cells, Clustered, EmpiricalTargets, LogitKDE, Parametric, Stratified, Truth
 from jaxci.inference.sharding import Spread
 from jaxci.intervals.concentration import ConcentrationMethod
 from jaxci.intervals.registry import METHODS
@@ -65,12 +65,17 @@ KINDS = {
             "partial": RocAuc(max_fpr=0.2),
         },
     ),
+    "tables in clusters": (Clustered(table(2), (1, 2, 3, 4, 6), 0.3), named("accuracy", "recall", "f1")),
+    "values in clusters and strata": (
+        Stratified((Clustered(VALUES, 3, 0.3), Clustered(VALUES, 4, 0.3)), (2, 1)),
+        named("mean", "median"),
+    ),
     "ranks, K = 4": (
         scores(4),
         named("roc_auc_ovr", "roc_auc_ovo", "roc_auc_micro", "average_precision_macro", "average_precision_micro"),
     ),
 }
-QUICK = ("means and moments", "tables, K = 4", "ranks, K = 4")
+QUICK = ("means and moments", "tables, K = 4", "ranks, K = 4", "tables in clusters")
 """Kinds that are lowered by every run of the tests; the others are as long, and slow."""
 FOREIGN = re.compile(r"custom_call|infeed|outfeed|stablehlo\.(?:send|recv)|memory_kind|pinned_host|annotate_device")
 """What is no plain computation on the device: calls of Python or of a library, and traffic with the host."""
@@ -111,7 +116,7 @@ def foreign(program):
 def test_a_cell_is_one_program_of_accelerators_that_only_counts_leave(kind, float64):
     simulation = simulation_of(cell_of(kind))
     assert set(simulation.names) == set(KINDS[kind][1])
-    bank = jax.ShapeDtypeStruct((N, B + 1), jnp.uint8)
+    bank = jax.ShapeDtypeStruct((simulation.cell.layout.n_units, B + 1), jnp.uint8)
     read = exported(simulation.read, bank)
     fixed = simulation.fixed(jax.random.key(0), jax.eval_shape(simulation.read, bank), *besides(simulation))
     whole = exported(
@@ -128,7 +133,7 @@ def test_a_cell_is_one_program_of_accelerators_that_only_counts_leave(kind, floa
 
 def test_every_method_is_lowered_for_some_statistic():
     lowered = {method for kind in KINDS for _, method, _ in simulation_of(cell_of(kind)).series.names}
-    assert lowered == {name for name, cls in METHODS.items() if not cls.requires_groups}  # studies draw no clusters
+    assert lowered == set(METHODS)
 
 
 def test_banks_are_programs_of_accelerators(float64):
@@ -158,12 +163,13 @@ def test_a_call_of_the_host_is_found():
         ("order statistics", ["quantile"], 0.87),
         ("ranks, K = 2", ["roc_auc"], 0.85),
         ("tables, K = 4", ["f1_macro"], 0.7),
+        ("tables in clusters", ["accuracy"], 0.75),
     ],
 )
 def test_one_program_counts_what_a_program_and_the_host_count(kind, names, truth, float64):
     cell = cell_of(kind, names, n_replications=40)
     simulation, key = simulation_of(cell, truth), jax.random.key(5)
-    bank = Banks(key).columns(0, N, B, Spread.over())
+    bank = Banks(key).columns(0, cell.layout, B, Spread.over())
     fixed = simulation.fixed(key, simulation.read(bank), *besides(simulation, 5))
     ids = jnp.arange(40, dtype=jnp.int32)
     parts, whole = (

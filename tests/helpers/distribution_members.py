@@ -7,6 +7,7 @@ import numpy as np
 from jaxci.distributions import (
     AdaptiveKDE,
     Cells,
+    Clustered,
     Empirical,
     EmpiricalColumns,
     EmpiricalRows,
@@ -16,6 +17,7 @@ from jaxci.distributions import (
     Mixture,
     Parametric,
     RegressionErrors,
+    Stratified,
 )
 
 RNG = np.random.default_rng(0)
@@ -43,5 +45,8 @@ MEMBERS = {
     "gaussian classes": GaussianClasses([0.6, 0.3, 0.1], auc=0.9, temperature=0.5),
     "binormal": GaussianClasses([0.9, 0.1], auc=0.95),
     "regression": RegressionErrors(Parametric("laplace", {"scale": 0.3}), spread=2.0, centre=5.0),
+    "clustered": Clustered(Cells([[40, 3], [2, 20]]), [1, 2, 3], correlation=0.3),
+    "clustered rows": Clustered(Empirical(SCORES), 20, correlation=0.1),
+    "stratified": Stratified((Parametric("norm"), Clustered(Parametric("norm", {"loc": 3}), 4, 0.2)), [3, 1]),
     "log odds": LogitKDE.fit(LOGITS[:, 0], LABELS > 0, variant="code"),
 }

@@ -183,7 +183,7 @@ def test_a_cell_has_the_levels_of_every_data_set(law, n, name, order):
     simulation, key = Simulation.of(cell, {name: Truth(0.5, 0.0, "assumed")}), jax.random.key(3)
     banks = Banks(key)
     with jax.enable_x64(True):
-        reads = simulation.read(banks.columns(0, n, 99, Spread.over())) if simulation.reading else None
+        reads = simulation.read(banks.columns(0, cell.layout, 99, Spread.over())) if simulation.reading else None
         fixed = simulation.fixed(key, reads, nested=simulation.draw_nested(banks, 0))
         ((evidence, variants),) = jax.jit(functools.partial(_evidence, **simulation.static))(jnp.arange(4), fixed)
         found = np.asarray(variants.given_to(METHOD, evidence).levels.replicates)

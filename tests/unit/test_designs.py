@@ -1,0 +1,162 @@
+"""Laws of rows in clusters and strata, and cells that draw from them: what they simulate is what the verbs compute."""
+
+import functools
+
+import jax
+import numpy as np
+import pytest
+from scipy import stats
+
+import jaxci
+from jaxci.coverage import cell as cells
+from jaxci.coverage.banks import Banks
+from jaxci.coverage.cell import Cell, Simulation, draw
+from jaxci.distributions import Cells, Clustered, Empirical, GaussianClasses, Parametric, Stratified, Truth, truth
+from jaxci.distributions.base import COLUMNS
+from jaxci.inference.sharding import Spread
+from jaxci.intervals.parametric import Delta, T
+from jaxci.intervals.registry import METHODS
+from jaxci.statistics import Mean, Median
+from jaxci.statistics.registry import METRICS
+
+TABLE = Cells([[60, 8], [6, 30]])
+UNEVEN = (1, 1, 2, 3, 5, 8, 13)
+
+
+def test_rows_are_divided_in_proportion_and_every_cluster_has_one():
+    sizes = np.bincount(Clustered(TABLE, [1, 10, 100]).layout(50).units)
+    np.testing.assert_array_equal(sizes, [1, 5, 44])  # exactly .45, 4.5 and 45.05
+    np.testing.assert_array_equal(np.bincount(Clustered(TABLE, 4).layout(10).units), [3, 3, 2, 2])
+    with pytest.raises(ValueError, match="n must be at least the number of clusters, 4; got 3"):
+        Clustered(TABLE, 4).layout(3)
+
+
+def test_strata_hold_clusters_and_rows():
+    law = Stratified((Clustered(TABLE, 2), TABLE), [1, 1])
+    layout = law.layout(8)
+    np.testing.assert_array_equal(layout.units, [0, 0, 1, 1, 2, 3, 4, 5])
+    np.testing.assert_array_equal(layout.strata, [0, 0, 1, 1, 1, 1])
+    assert Stratified((TABLE, TABLE), [3, 1]).layout(8).strata.tolist() == [0] * 6 + [1] * 2
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Clustered(TABLE, 0), "clusters must be at least 1; got 0"),
+        (lambda: Clustered(TABLE, [1, -1]), "clusters must be positive finite numbers; got"),
+        (lambda: Clustered(TABLE, 3, correlation=1.5), "correlation must lie in"),
+        (lambda: Clustered(Clustered(TABLE, 3), 3), "law must be a distribution of independent rows"),
+        (lambda: Stratified((TABLE,), [1, 2]), "shares must be one for each of 1 laws"),
+        (lambda: Stratified((TABLE, Parametric("norm")), [1, 2]), "laws must draw one kind of rows"),
+        (lambda: Stratified((), []), "laws must be distributions"),
+    ],
+)
+def test_designs_that_are_none_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.false_alarm(1e-6)
+@pytest.mark.parametrize("correlation", [0.0, 0.3, 1.0])
+def test_numbers_of_successes_in_a_cluster_are_beta_binomial(correlation, false_alarm):
+    """Chi-square test of 20,000 clusters of four rows."""
+    law, size, p = Clustered(Empirical([0.0, 1.0, 1.0, 1.0]), 20_000, correlation), 4, 0.75
+    found = np.asarray(law.sample(jax.random.key(7), 80_000)["values"]).reshape(-1, size).sum(axis=1).astype(int)
+    counts = np.bincount(found, minlength=size + 1)
+    if correlation in (0, 1):
+        expected = stats.binom.pmf(np.arange(5), size, p) if correlation == 0 else np.array([1 - p, 0, 0, 0, p])
+    else:
+        total = (1 - correlation) / correlation
+        expected = stats.betabinom.pmf(np.arange(5), size, p * total, (1 - p) * total)
+    held = expected > 0
+    assert counts[~held].sum() == 0
+    assert stats.chisquare(counts[held], expected[held] * counts.sum()).pvalue > false_alarm
+
+
+def test_the_truth_of_a_design_is_that_of_its_rows():
+    key = jax.random.key(0)
+    clustered = Clustered(Parametric("beta", {"a": 8, "b": 2}), 3, 0.9)
+    assert truth(clustered, Mean(), key).value == pytest.approx(0.8)
+    strata = Stratified((Parametric("norm"), Clustered(Parametric("norm", {"loc": 4}), 5, 0.5)), [3, 1])
+    assert truth(strata, Mean(), key).value == pytest.approx(1.0)
+    median = truth(strata, Median(), key)
+    assert median.how.startswith("Monte Carlo")
+    middle = stats.norm.ppf(0.5 / 0.75)  # nearly all of the second stratum lies above
+    assert abs(median.value - middle) < 6 * median.error + 0.01
+
+
+LAWS = {
+    "clusters of labels": (
+        Clustered(TABLE, UNEVEN, 0.3),
+        ("accuracy", "recall", "f1", "balanced_accuracy", "matthews_corrcoef"),
+    ),
+    "clusters of values": (Clustered(Parametric("beta", {"a": 8, "b": 2}), UNEVEN, 0.3), ("mean", "median", "std")),
+    "clusters of scores": (Clustered(GaussianClasses([0.6, 0.4], auc=0.85), UNEVEN, 0.2), ("roc_auc", "log_loss")),
+    "strata of labels": (Stratified((Cells([[9, 1], [1, 3]]), Cells([[4, 3], [1, 9]])), [2, 1]), ("f1", "accuracy")),
+    "strata of clusters": (
+        Stratified((Clustered(TABLE, 5, 0.3), Clustered(Cells([[9, 1], [1, 3]]), (1, 2, 4), 0.3)), [2, 1]),
+        ("f1", "accuracy"),
+    ),
+}
+EXACT = {"t": T(), "t by CR1": T(variance="CR1", degrees_of_freedom="groups"), "delta": Delta(use_t=True)}
+SERVED = ("wilson_cluster", "clopper_pearson_cluster", "percentile", "bca", "normal", "proper_bayesian", "studentized")
+METHODS_HERE = [*EXACT.values(), *SERVED]
+N, B, R = 66, 1_999, 4
+LEVELS = (0.84, 0.9, 0.96)
+
+
+@functools.cache
+def simulated(kind):
+    """Return the cell of a law, its data sets, and bounds (levels, 2, R) of every statistic and method."""
+    law, names = LAWS[kind]
+    cell = Cell(law, N, {name: METRICS[name].settled(2) for name in names}, METHODS_HERE, LEVELS, R, B, 1)
+    simulation, key = Simulation.of(cell, {name: Truth(0.5, 0.0, "assumed") for name in names}), jax.random.key(4)
+    with jax.enable_x64(True):
+        banks, spread = Banks(jax.random.key(5)), Spread.over()
+        reads = simulation.read(banks.columns(0, cell.layout, B, spread))
+        fixed = simulation.fixed(key, reads, simulation.read_unseen(banks, 0, spread))
+        data = draw(law, fixed.key, 0, R, N)
+        found = spread(cells._rows_of_evidence, np.arange(R, dtype=np.int32), fixed, **simulation.static)
+        evidence = cells.host_evidence(found, simulation)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            bounds = {}
+            for judged in simulation.series.judged:
+                one = bounds.setdefault((names[judged.number], judged.method), [])
+                one.append(cells.bounds_of(judged, evidence))
+    return cell, data, {name: np.array(found) for name, found in bounds.items()}
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+@pytest.mark.parametrize("kind", LAWS)
+def test_a_cell_computes_the_intervals_of_the_verb(kind):
+    """Methods without resamples to rounding; a tail of .05 of others lies between those of .02 and .08 of a cell."""
+    cell, data, bounds = simulated(kind)
+    units, strata = cell.layout.units, cell.layout.strata
+    design = {"groups": units, "strata": strata if strata is None or units is None else strata[units]}
+    methods = {method.label for _, method in bounds}
+    assert {"percentile", "bca"} <= methods
+    assert ("proper_bayesian" in methods) == (cell.layout.strata is None)
+    for (name, method), found in bounds.items():
+        for r in (0, R - 1):
+            columns = [data[column][r] for column in COLUMNS[cell.distribution.kind]]
+            options = {"method": method, "confidence_level": 0.9, "n_resamples": B, "rng": 1, **design}
+            low, high = jaxci.interval(name, *columns, **options).confidence_interval
+            (highest_low, same_low, lowest), (lowest_high, same_high, highest) = found[:, :, r].T
+            slack = 1e-6  # replicates are of single precision
+            drawn = not method.needs.isdisjoint({"replicates", "posterior"})
+            message = f"{name}, {method}, data set {r}"
+            assert (lowest if drawn else same_low) - slack <= low <= (highest_low if drawn else same_low) + slack, (
+                message
+            )
+            assert (lowest_high if drawn else same_high) - slack <= high <= (highest if drawn else same_high) + slack, (
+                message
+            )
+
+
+def test_what_assumes_independent_rows_is_left_out_of_clusters_and_a_share_is_not_enumerated():
+    cell, _, bounds = simulated("clusters of labels")
+    assert {method.label for name, method in bounds if name == "accuracy"} >= {"normal", "wilson_cluster", "percentile"}
+    assert not cell.enumerates("accuracy")
+    every = Cell(cell.distribution, N, cell.statistics, list(METHODS), (0.9,), R, B, 1)
+    assert set(every.served("accuracy")).isdisjoint({"wilson", "exact", "jeffreys", "clopper_pearson"})
+    assert "wilson_cluster" in every.served("accuracy")
