@@ -11,10 +11,12 @@ import jax
 import numpy as np
 
 from jaxci.api.interval import interval
+from jaxci.api.readers.layout import arranged
 from jaxci.api.readers.samples import check_n, is_function, sample_for
 from jaxci.checks import check_confidence_level, check_count, shown
 from jaxci.coverage.cell import Cell, run_cell
-from jaxci.coverage.check import CoverageCheck, check, fitted, quick_methods
+from jaxci.coverage.check import CoverageCheck, check, quick_methods
+from jaxci.coverage.fitting import fitted
 from jaxci.coverage.tally import Judgement
 from jaxci.distributions.base import Distribution
 from jaxci.inference.randomness import Randomness, randomness
@@ -23,6 +25,7 @@ from jaxci.intervals.base import Method
 from jaxci.intervals.registry import method_by_name
 from jaxci.printing import IntervalResult
 from jaxci.statistics.base import Sample, Statistic
+from jaxci.statistics.layout import Layout
 from jaxci.statistics.registry import configured, name_of, statistic_by_name
 
 PURPOSE_CHECK = 7
@@ -38,6 +41,8 @@ def check_coverage(
     n_replications: int = 2_000,
     n_resamples: int = 1_999,
     calibrate: bool = False,
+    groups: Any = None,
+    strata: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
     rng: Any = None,
@@ -50,7 +55,8 @@ def check_coverage(
     judged by how often its two-sided interval holds the true value. Labels are drawn from their
     table, per-case values from an adaptive kernel estimate, probabilities from a kernel estimate
     of their logits with their labels, everything else from the rows themselves: of a regression, or
-    of the columns that a user's own statistic reads.
+    of the columns that a user's own statistic reads. With ``groups`` rows are drawn in as many clusters of the
+    same relative sizes, and as alike as those of the data; with ``strata`` each has its law and its share.
 
     Parameters
     ----------
@@ -72,7 +78,7 @@ def check_coverage(
         Whether to look for the nominal level at which each method reaches ``confidence_level``
         (the iterated bootstrap, on shared banks of resamples), and, where ``n`` is that of the
         data, to compute the interval for them at that level.
-    labels, pos_label, rng, progress
+    groups, strata, labels, pos_label, rng, progress
         As in :func:`jaxci.evaluate`.
     **options
         Fields of the statistic (``q``, ``zero_division``, ``bounds`` of a mean, which the data drawn keep ...).
@@ -92,8 +98,10 @@ def check_coverage(
     -----
     The coverage of a share of all rows (accuracy) is a finite sum without simulation error.
     Everything else carries the Monte-Carlo error ``coverage_error``, from the variance between
-    groups of data sets that share a bank. Rows are assumed independent. Source: Andre et al. (2026),
-    section 4, for the fitted distributions; Beran (1987) for calibration.
+    groups of data sets that share a bank. Clusters are assumed to differ in nothing but their size: rows of one are
+    copies of each other with a probability that is the intraclass correlation
+    (:class:`~jaxci.distributions.Clustered`). Source: Andre et al. (2026), section 4, for the fitted distributions;
+    Beran (1987) for calibration; Donner (1986) for the correlation.
 
     Examples
     --------
@@ -118,12 +126,13 @@ def check_coverage(
     size = sample.n if n is None else check_count("n", n, 2)
     replications = check_count("n_replications", n_replications, 2)
     resamples = check_count("n_resamples", n_resamples, 1)
-    chosen = quick_methods(resolved) if methods is None else _serving(methods, resolved)
+    sample, layout = arranged(sample, groups, strata, None, "importance")
+    chosen = quick_methods(resolved, layout.given) if methods is None else _serving(methods, resolved, layout.given)
     source = randomness(rng)
     found = check(
         resolved,
         name,
-        _fitted(resolved, sample),
+        _fitted([resolved], sample, layout),
         size,
         chosen,
         jax.random.fold_in(source.key, PURPOSE_CHECK),
@@ -142,6 +151,8 @@ def check_coverage(
             *data,
             method=chosen_one.method,
             confidence_level=at,
+            groups=groups,
+            strata=strata,
             labels=labels,
             pos_label=pos_label,
             rng=source.record,
@@ -152,21 +163,21 @@ def check_coverage(
     return found
 
 
-def _serving(methods: Iterable[str | Method], statistic: Statistic) -> list[Method]:
+def _serving(methods: Iterable[str | Method], statistic: Statistic, given: frozenset[str]) -> list[Method]:
     """Return ``methods`` as a list of those, each once, that serve ``statistic``."""
     chosen = list(map(method_by_name, [methods] if isinstance(methods, str | Method) else methods))
     if not chosen:
         raise ValueError("methods must name at least one method; got none")
     for method in chosen:
-        refusal = method.refusal_of_rows(statistic)
+        refusal = method.refusal_of_rows(statistic, given)
         if refusal is not None:
             raise ValueError(f"methods must serve the statistic; {refusal}")
     return list(dict.fromkeys(chosen))
 
 
-def _fitted(statistic: Statistic, sample: Sample) -> Distribution:
+def _fitted(statistics: Sequence[Statistic], sample: Sample, layout: Layout) -> Distribution:
     with jax.enable_x64(True):
-        return fitted(statistic, sample)
+        return fitted(statistics, sample, layout)
 
 
 def _to_calibrate(found: CoverageCheck) -> Judgement | None:
@@ -181,6 +192,7 @@ def with_coverage(
     rows: Sequence[IntervalResult],
     statistics: dict[str, Statistic],
     sample: Sample,
+    layout: Layout,
     source: Randomness,
     n_replications: int = 2_000,
     n_resamples: int = 1_999,
@@ -199,9 +211,8 @@ def with_coverage(
         mine = {row.statistic: statistics[row.statistic] for row in together}
         methods = {row.statistic: [method_by_name(row.method)] for row in together}
         level = together[0].confidence_level
-        cell = Cell(
-            _fitted(mine[together[0].statistic], sample), sample.n, mine, methods, [level], n_replications, n_resamples
-        )
+        law = _fitted(list(mine.values()), sample, layout)
+        cell = Cell(law, sample.n, mine, methods, [level], n_replications, n_resamples)
         judged.update({j.statistic: j for j in run_cell(cell, key).judgements})
     return [
         dataclasses.replace(

@@ -156,11 +156,12 @@ def evaluate(
     if check:
         from jaxci.api.check import with_coverage
 
-        if not layout.plain or settings.alternative != "two-sided":
+        weighted = layout.row_weights is not None
+        if weighted or settings.alternative != "two-sided":
             raise ValueError(
-                "check=True needs independent rows without weights and two-sided intervals; "
-                f"got alternative={settings.alternative!r}{'' if layout.plain else ' and groups, strata or weights'}"
+                "check=True needs rows without weights and two-sided intervals; "
+                f"got alternative={settings.alternative!r}{' and sample_weight' if weighted else ''}"
             )
-        rows = with_coverage(rows, {r.name: r.statistic for r in requests}, sample, source)
+        rows = with_coverage(rows, {r.name: r.statistic for r in requests}, sample, layout, source)
     announce([*remarks, *(f"{row.statistic}: {text}" for row in rows for text in row.warnings)])
     return EvaluationTable(tuple(rows), sample.n, source.record, remarks)

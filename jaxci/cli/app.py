@@ -240,6 +240,8 @@ def check(
     replications: Annotated[int, typer.Option(metavar="N", help="Simulated data sets.")] = 2_000,
     resamples: Resamples = 1_999,
     calibrate: Annotated[bool, typer.Option("--calibrate", help="Find the level that gives --level.")] = False,
+    groups: Groups = None,
+    strata: Strata = None,
     pos_label: PosLabel = None,
     labels: Labels = None,
     seed: Seed = None,
@@ -252,7 +254,8 @@ def check(
         import jaxci
         from jaxci.cli.tables import as_scores, read_columns, write_csv, write_json
 
-        columns = read_columns(file, [name for name in (target, pred) if name is not None] + scores)
+        named = [name for name in (target, pred, groups, strata) if name is not None]
+        columns = read_columns(file, named + scores)
         given = [None if target is None else columns[target], None if pred is None else columns[pred]]
         data = [x for x in [*given, as_scores(columns, scores) if scores else None] if x is not None]
         options = _label_options(given[0], pos_label, labels)
@@ -267,6 +270,8 @@ def check(
             n_replications=replications,
             n_resamples=resamples,
             calibrate=calibrate,
+            groups=None if groups is None else columns[groups],
+            strata=None if strata is None else columns[strata],
             rng=seed,
             progress=advance,
             **options,

@@ -14,26 +14,28 @@ from jaxci.coverage.cell import Cell, cell_truths, run_cell
 from jaxci.coverage.enumeration import enumerable, nearby_coverage
 from jaxci.coverage.results import cell
 from jaxci.coverage.tally import Judgement
-from jaxci.distributions import (
-    AdaptiveKDE,
-    Cells,
-    Distribution,
-    EmpiricalColumns,
-    EmpiricalRows,
-    EmpiricalTargets,
-    LogitKDE,
-)
+from jaxci.distributions import Distribution
 from jaxci.intervals.base import Method
 from jaxci.intervals.concentration import ConcentrationMethod
-from jaxci.intervals.registry import METHODS, applicable_methods
+from jaxci.intervals.registry import METHODS
 from jaxci.intervals.semiparametric import SemiparametricTransformed
 from jaxci.printing import IntervalResult, Printable, number
 from jaxci.records import Named
-from jaxci.statistics.base import Sample, Statistic, has_fixed_trials
-from jaxci.statistics.summary import Mean
+from jaxci.statistics.base import Statistic, has_fixed_trials
 
 QUICK = frozenset(
-    {"replicates", "acceleration", "values", "shares", "count", "nobs", "standard_error", "auc", "posterior"}
+    {
+        "replicates",
+        "acceleration",
+        "values",
+        "shares",
+        "count",
+        "nobs",
+        "standard_error",
+        "auc",
+        "posterior",
+        "clusters",
+    }
 )
 """What a method reads that is quick to simulate."""
 SHORTFALL = 0.01
@@ -156,39 +158,6 @@ def _typed(method: Named | str) -> str:
     return repr(name if isinstance(name, str) else method)
 
 
-def fitted(statistic: Statistic, sample: Sample) -> Distribution:
-    """Return the distribution that suits what ``statistic`` reads of ``sample``.
-
-    Labels: their table. Per-case values: an adaptive kernel estimate, within the bounds that a mean
-    declares, or within [0, 1] where all values are, as for a user's own statistic of one column of real
-    numbers. Probabilities: a kernel
-    estimate of their logits, with labels; other scores of two classes (log odds): of themselves.
-    Otherwise the rows: of a regression, of a user's own statistic of other columns.
-    """
-    if statistic.task == "custom":
-        alone = sample.columns[0] if len(sample.columns) == 1 else None
-        if alone is None or alone.ndim > 1 or alone.dtype.kind != "f":
-            return EmpiricalColumns(sample.columns)
-        sample = dataclasses.replace(sample, values=alone)
-    if sample.values is not None:
-        if isinstance(statistic, Mean):
-            return AdaptiveKDE.of_cases(statistic.row_values(sample), statistic.bounds)
-        return AdaptiveKDE.of_cases(sample.values)
-    if statistic.task == "regression":
-        return EmpiricalTargets(sample.y_true, sample.y_pred)
-    if "y_score" not in statistic.inputs:
-        return Cells.fit(sample.y_true, sample.y_pred, sample.n_classes)
-    scores = sample.y_score
-    if scores.min() < 0 or scores.max() > 1:
-        if scores.ndim == 1 and np.ptp(scores) > 0:  # ranks are all that is read of such scores: any scale serves
-            return LogitKDE.fit((scores - scores.mean()) / scores.std(), sample.y_true)
-        return EmpiricalRows(sample.y_true, y_score=scores, n_classes=sample.n_classes)
-    tiny = np.finfo(float).tiny
-    if scores.ndim == 1:
-        return LogitKDE.fit(np.log(np.maximum(scores, tiny)) - np.log(np.maximum(1 - scores, tiny)), sample.y_true)
-    return LogitKDE.fit(np.log(np.maximum(scores, tiny)), sample.y_true)
-
-
 def check(
     statistic: Statistic,
     name: str,
@@ -221,7 +190,7 @@ def check(
         raise ValueError(truths[name].how)
     result = run_cell(cell, key, truths=truths, progress=progress)
     judged = {level: tuple(j for j in result.judgements if j.level == level) for level in levels}
-    fixed = has_fixed_trials(statistic)
+    fixed = cell.enumerates(name)
 
     def reached(judgement: Judgement) -> float:
         """Coverage that counts: of a share of all rows the mean near the fitted one, without its saw-tooth."""
@@ -243,10 +212,13 @@ def check(
     )
 
 
-def quick_methods(statistic: Statistic) -> list[str]:
-    """Return the methods that a check of ``statistic`` tries by default: those read for many data sets at once."""
-    names = applicable_methods(statistic)
-    if has_fixed_trials(statistic):
+def quick_methods(statistic: Statistic, given: frozenset[str] = frozenset()) -> list[str]:
+    """Return the methods that a check of ``statistic`` tries by default: those read for many data sets at once.
+
+    ``given`` says whether rows have clusters or strata.
+    """
+    names = [name for name, cls in METHODS.items() if cls().refusal_of_rows(statistic, given) is None]
+    if has_fixed_trials(statistic) and not given:
         return [name for name in names if enumerable(METHODS[name]())]
     quick = [name for name in names if METHODS[name]().needs <= QUICK]
     # Betting takes an optimization a data set; the transformed extrapolation is for values in [0, 1] only.

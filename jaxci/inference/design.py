@@ -8,8 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxci.inference.program import RowReader, of_units
+from jaxci.inference.slopes import slopes
 from jaxci.statistics.base import Sample, Statistic
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.summary import OrderStatistic
+from jaxci.statistics.sums import padded
 
 
 class DesignEffect(NamedTuple):
@@ -34,6 +38,25 @@ def design_effect(statistics: Iterable[Statistic], sample: Sample, layout: Layou
         mean = f"the difference in {mean}"
     found = layout.design_effect(values)
     return DesignEffect() if math.isnan(found) else DesignEffect(found, mean)
+
+
+def row_influence(statistic: Statistic, sample: Sample) -> np.ndarray:
+    """Return the influence (n,) of every row on a statistic, up to a factor; of one that is not smooth what it is of.
+
+    That are the ordered values, the values, the errors of predictions, or 1 less the probability of the true class.
+    """
+    if statistic.smooth:
+        plain = Layout(sample.n)
+        prepared = RowReader(sample, plain, exchangeable=False).prepared(statistic)
+        _, found = slopes(of_units([statistic], [prepared], plain, padded(sample.n)))
+        return np.asarray(found)[0, : sample.n]
+    if isinstance(statistic, OrderStatistic):
+        return np.asarray(statistic.ordered_values(sample))
+    _, values = _natural(sample)
+    if values is None and sample.y_score is not None:
+        scores = sample.y_score if sample.y_score.ndim > 1 else np.stack([-sample.y_score, sample.y_score], axis=1)
+        return -scores[np.arange(sample.n), sample.y_true]
+    return np.zeros(sample.n) if values is None else values
 
 
 def _natural(sample: Sample) -> tuple[str, Any]:

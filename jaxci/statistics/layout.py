@@ -105,6 +105,24 @@ class Layout:
         independent = weights.sum() * (weights @ apart**2)
         return float(self.n * (totals @ totals) / independent)
 
+    def intraclass_correlation(self, values: np.ndarray) -> float:
+        """Return how alike ``values`` (n,) of a cluster are: the ANOVA estimate, cut to [0, 1].
+
+        ``(B - W) / (B + (m - 1) W)`` of the mean squares B between and W within G clusters of n_c rows,
+        ``m = (n - sum n_c^2 / n) / (G - 1)``. 0 where there is one cluster, or each has one row.
+        Source: Donner (1986), International Statistical Review 54, 67-82, eq. (2.2).
+        """
+        if self.units is None or self.n_units < 2 or self.n_units == self.n:
+            return 0.0
+        scaled = values / unit(np.abs(values).max())
+        rows = np.bincount(self.units)
+        means = np.bincount(self.units, scaled) / rows
+        between = float(rows @ (means - scaled.mean()) ** 2) / (self.n_units - 1)
+        within = float(np.sum((scaled - means[self.units]) ** 2)) / (self.n - self.n_units)
+        typical = (self.n - float(rows @ rows) / self.n) / (self.n_units - 1)
+        whole = between + (typical - 1) * within
+        return float(np.clip((between - within) / whole, 0.0, 1.0)) if whole > ROUNDING**2 else 0.0
+
     def leverage(self, capacity: int) -> np.ndarray:
         """Return by how much the influence of each unit (capacity,) counts more than that of as many equal ones.
 

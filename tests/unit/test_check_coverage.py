@@ -4,7 +4,7 @@ import pytest
 
 import jaxci
 from jaxci.coverage import proportion_coverage
-from jaxci.coverage.check import fitted
+from jaxci.coverage.fitting import law_of_rows
 from jaxci.distributions import EmpiricalTargets, truth
 from jaxci.statistics import R2, Mean, MeanSquaredError, Median
 from jaxci.statistics.base import Sample
@@ -49,11 +49,11 @@ def test_data_drawn_keep_to_the_bounds_of_a_mean():
         (1, {"bounds": (0, 5)}, (0, 5)),
         (1, {"bounds": (0, np.inf)}, (0, np.inf)),
     ):
-        law = fitted(Mean(**bounds), Sample(values=scale * x))
+        law = law_of_rows(Mean(**bounds), Sample(values=scale * x))
         assert law.bounds == expected
         assert law.law().support()[1] <= expected[1]
-    assert fitted(Mean(), Sample(values=5 * x)).law().support()[1] > 5
-    assert fitted(Median(), Sample(values=x)).bounds == (0, 1)
+    assert law_of_rows(Mean(), Sample(values=5 * x)).law().support()[1] > 5
+    assert law_of_rows(Median(), Sample(values=x)).bounds == (0, 1)
 
 
 def test_bounds_change_what_is_checked_and_must_hold_the_values():
@@ -144,11 +144,11 @@ def test_bad_arguments_are_refused(arguments, options, message):
         jaxci.check_coverage(*arguments, **options)
 
 
-def test_functions_and_dependent_rows_are_refused():
+def test_functions_and_weighted_rows_are_refused():
     with pytest.raises(TypeError, match="statistic must be a metric's name"):
         jaxci.check_coverage(np.mean, [1.0, 2.0, 3.0])
-    with pytest.raises(ValueError, match="check=True needs independent rows"):
-        jaxci.evaluate([0, 1, 1, 0], [0, 1, 0, 0], groups=[1, 1, 2, 2], check=True)
+    with pytest.raises(ValueError, match="check=True needs rows without weights"):
+        jaxci.evaluate([0, 1, 1, 0], [0, 1, 0, 0], sample_weight=[1, 1, 2, 2], check=True)
     with pytest.raises(ValueError, match=r"check=True needs .* two-sided"):
         jaxci.evaluate([0, 1, 1, 0], [0, 1, 0, 0], alternative="less", check=True)
 

@@ -6,7 +6,8 @@ from scipy import stats
 import jaxci
 from jaxci.coverage import Cell, check, proportion_coverage, run_cell
 from jaxci.coverage.cell import PURPOSE_DATA, draw, simulate
-from jaxci.coverage.check import calibrated_level, fitted
+from jaxci.coverage.check import calibrated_level
+from jaxci.coverage.fitting import law_of_rows
 from jaxci.coverage.tally import group_error
 from jaxci.distributions import AdaptiveKDE, Cells, Empirical, LogitKDE, Parametric, Truth
 from jaxci.intervals.registry import applicable_methods
@@ -112,12 +113,12 @@ def test_the_fitted_distribution_suits_the_data():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 50).astype(np.int32)
     labels = Sample(y_true=y, y_pred=y, n_classes=2)
-    assert isinstance(fitted(Accuracy(), labels), Cells)
-    assert isinstance(fitted(Mean(), Sample(values=rng.random(50))), AdaptiveKDE)
+    assert isinstance(law_of_rows(Accuracy(), labels), Cells)
+    assert isinstance(law_of_rows(Mean(), Sample(values=rng.random(50))), AdaptiveKDE)
     from jaxci.statistics import RocAuc
 
-    assert isinstance(fitted(RocAuc(), Sample(y_true=y, y_score=rng.random(50), n_classes=2)), LogitKDE)
-    log_odds = fitted(RocAuc(), Sample(y_true=y, y_score=-30 + 9 * rng.normal(size=50), n_classes=2))
+    assert isinstance(law_of_rows(RocAuc(), Sample(y_true=y, y_score=rng.random(50), n_classes=2)), LogitKDE)
+    log_odds = law_of_rows(RocAuc(), Sample(y_true=y, y_score=-30 + 9 * rng.normal(size=50), n_classes=2))
     assert isinstance(log_odds, LogitKDE)
     drawn = log_odds.sample(jax.random.key(0), 200)["y_score"]
     assert len(np.unique(drawn)) == 200

@@ -11,12 +11,15 @@ import jaxci
 from jaxci.coverage import cell as cells
 from jaxci.coverage.banks import Banks
 from jaxci.coverage.cell import Cell, Simulation, draw
+from jaxci.coverage.fitting import fitted
 from jaxci.distributions import Cells, Clustered, Empirical, GaussianClasses, Parametric, Stratified, Truth, truth
 from jaxci.distributions.base import COLUMNS
 from jaxci.inference.sharding import Spread
 from jaxci.intervals.parametric import Delta, T
 from jaxci.intervals.registry import METHODS
 from jaxci.statistics import Mean, Median
+from jaxci.statistics.base import Sample
+from jaxci.statistics.layout import Layout
 from jaxci.statistics.registry import METRICS
 
 TABLE = Cells([[60, 8], [6, 30]])
@@ -160,3 +163,95 @@ def test_what_assumes_independent_rows_is_left_out_of_clusters_and_a_share_is_no
     every = Cell(cell.distribution, N, cell.statistics, list(METHODS), (0.9,), R, B, 1)
     assert set(every.served("accuracy")).isdisjoint({"wilson", "exact", "jeffreys", "clopper_pearson"})
     assert "wilson_cluster" in every.served("accuracy")
+
+
+# --- checks of a user's data -----------------------------------------------------------------------
+
+QUICKLY = {"n_replications": 60, "n_resamples": 99, "rng": 0}
+
+
+def correlated(correlation, clusters=40, size=6):
+    """Return labels, predictions and clusters whose correctness is ``correlation`` alike."""
+    law = Clustered(Cells([[30, 6], [4, 20]]), clusters, correlation)
+    drawn = law.sample(jax.random.key(11), clusters * size)
+    return np.asarray(drawn["y_true"]), np.asarray(drawn["y_pred"]), law.layout(clusters * size).units
+
+
+def test_the_intraclass_correlation_is_that_of_an_analysis_of_variance():
+    rng = np.random.default_rng(2)
+    units = np.repeat(np.arange(9), [1, 2, 3, 4, 5, 6, 7, 8, 9]).astype(np.int32)
+    values = rng.normal(size=9)[units] + rng.normal(size=45)
+    groups = [values[units == g] for g in range(9)]
+    f = stats.f_oneway(*groups).statistic  # the ratio of the mean squares
+    typical = (45 - sum(len(g) ** 2 for g in groups) / 45) / 8
+    assert Layout(45, units).intraclass_correlation(values) == pytest.approx((f - 1) / (f - 1 + typical), rel=1e-12)
+    assert Layout(45, units).intraclass_correlation(1e200 * values) == pytest.approx((f - 1) / (f - 1 + typical))
+    assert Layout(45).intraclass_correlation(values) == 0
+    assert Layout(45, np.arange(45, dtype=np.int32)).intraclass_correlation(values) == 0
+    assert Layout(45, units).intraclass_correlation(np.ones(45)) == 0
+    assert Layout(45, units).intraclass_correlation(1.0 * units) == 1
+
+
+def test_a_check_draws_clusters_as_alike_and_as_large_as_those_of_the_data():
+    y, guess, groups = correlated(0.5)
+    kept = (groups >= 20) | (np.arange(len(y)) % 6 < 3)
+    y, guess, groups = y[kept], guess[kept], groups[kept]
+    layout = Layout(len(y), groups)
+    alike = layout.intraclass_correlation(1.0 * (y == guess))
+    assert 0.3 < alike < 0.7
+    sample = Sample(y_true=y, y_pred=guess, n_classes=2)
+    law = fitted([METRICS["accuracy"]], sample, layout)
+    assert law.correlation == pytest.approx(alike, rel=1e-9)  # what a row does to accuracy is whether it is right
+    np.testing.assert_array_equal(np.bincount(law.layout(len(y)).units), np.bincount(groups))
+    both = fitted([METRICS["accuracy"], METRICS["recall"].settled(2)], sample, layout)
+    assert both.correlation >= law.correlation
+
+
+def test_a_check_tells_that_rows_in_clusters_are_fewer_than_they_look():
+    y, guess, groups = correlated(0.6, clusters=60, size=10)
+    methods = ["percentile", "wilson_cluster"]
+    found = jaxci.check_coverage("accuracy", y, guess, groups=groups, methods=methods, **QUICKLY)
+    assert found.nearby == {}
+    assert "60 clusters (correlation 0." in str(found)
+    alone = jaxci.check_coverage("accuracy", y, guess, methods=["wilson"], **QUICKLY)
+    assert found["wilson_cluster"].mean_width > 1.5 * alone["wilson"].mean_width
+    assert found["wilson_cluster"].coverage > 0.85
+    default = jaxci.check_coverage("accuracy", y, guess, groups=groups, **QUICKLY)
+    assert {"proper_bayesian", "wilson_cluster", "bca"} <= {j.label for j in default.judgements}
+    assert {"wilson", "exact", "jeffreys"}.isdisjoint({j.label for j in default.judgements})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"groups": np.arange(20) // 4, "methods": ["wilson"]}, "'wilson' cannot use groups"),
+        ({"strata": np.arange(20) // 10, "methods": ["t"]}, "'t' cannot use strata"),
+        ({"methods": ["wilson_cluster"]}, "'wilson_cluster' is for rows in clusters, and these are independent"),
+        ({"groups": np.zeros(20)}, "groups must name at least 2 clusters; all 20 rows belong to 0.0"),
+        ({"groups": np.zeros(3)}, "groups"),
+    ],
+)
+def test_checks_refuse_what_does_not_go_with_the_rows(options, message):
+    y = np.arange(20) % 2
+    with pytest.raises(ValueError, match=message):
+        jaxci.check_coverage("accuracy", y, 1 - y * (np.arange(20) > 4), **options, **QUICKLY)
+
+
+def test_a_check_of_strata_draws_a_law_for_each():
+    y, guess, groups = correlated(0.3)
+    sample = Sample(y_true=y, y_pred=guess, n_classes=2)
+    law = fitted([METRICS["f1"].settled(2)], sample, Layout(len(y), strata=y.astype(np.int32)))
+    drawn = law.sample(jax.random.key(0), len(y))
+    np.testing.assert_array_equal(np.bincount(drawn["y_true"]), np.bincount(y))  # as many of each class in every sample
+    both = fitted([METRICS["f1"].settled(2)], sample, Layout(len(y), groups, (np.arange(40) >= 10).astype(np.int32)))
+    assert np.bincount(both.layout(len(y)).strata).tolist() == [10, 30]
+    found = jaxci.check_coverage("f1", y, guess, strata=y, methods=["percentile", "delta"], **QUICKLY)
+    assert found["percentile"].coverage > 0.8
+
+
+def test_every_row_of_a_table_of_clusters_is_checked():
+    y, guess, groups = correlated(0.3)
+    rows = jaxci.evaluate(y, guess, groups=groups, metrics=["accuracy", "f1"], check=True, n_resamples=199, rng=0)
+    assert all(0.8 < row.coverage <= 1 for row in rows)
+    with pytest.raises(ValueError, match="check=True needs rows without weights"):
+        jaxci.evaluate(y, guess, sample_weight=1 + y, check=True)

@@ -10,7 +10,7 @@ import pytest
 import jaxci
 from jaxci.coverage import Study
 from jaxci.coverage.cell import Cell, run_cell
-from jaxci.coverage.check import fitted
+from jaxci.coverage.fitting import law_of_rows
 from jaxci.distributions import (
     Empirical,
     EmpiricalColumns,
@@ -146,11 +146,14 @@ def test_a_check_is_that_of_the_metric():
 
 
 def test_one_column_of_real_numbers_is_checked_as_values_are():
-    own, known = fitted(MEAN, Sample(columns=(X,))), fitted(statistic_by_name("mean"), Sample(values=X, columns=(X,)))
+    own, known = (
+        law_of_rows(MEAN, Sample(columns=(X,))),
+        law_of_rows(statistic_by_name("mean"), Sample(values=X, columns=(X,))),
+    )
     for mine, theirs in zip(jax.tree.leaves(own), jax.tree.leaves(known), strict=True):
         np.testing.assert_array_equal(mine, theirs)
     assert own.label == known.label
-    assert fitted(MEAN, Sample(columns=(np.arange(N),))).label == "empirical(40 rows of 1 columns)"
+    assert law_of_rows(MEAN, Sample(columns=(np.arange(N),))).label == "empirical(40 rows of 1 columns)"
 
 
 def test_columns_of_any_kind_are_checked_and_kept_as_they_are():

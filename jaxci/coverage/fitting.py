@@ -1,0 +1,109 @@
+"""Distributions fitted to a user's data: what a check of coverage draws from."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from jaxci.distributions import (
+    AdaptiveKDE,
+    Cells,
+    Clustered,
+    Distribution,
+    Empirical,
+    EmpiricalColumns,
+    EmpiricalRows,
+    EmpiricalTargets,
+    LogitKDE,
+    Stratified,
+)
+from jaxci.inference.design import row_influence
+from jaxci.statistics.base import Sample, Statistic
+from jaxci.statistics.layout import Layout
+from jaxci.statistics.summary import Mean
+
+FEW = 10
+"""Strata of fewer rows are drawn from as they are: a density estimated from so few tells nothing."""
+
+
+def fitted(statistics: Sequence[Statistic], sample: Sample, layout: Layout) -> Distribution:
+    """Return the distribution that suits what ``statistics`` read of ``sample``, all of them the same.
+
+    Clusters keep their relative sizes, and their rows are as alike as the statistics feel it: the intraclass
+    correlation is the largest of those of their influence values (:meth:`~jaxci.statistics.layout.Layout.
+    intraclass_correlation`). Strata keep their shares, and a law each.
+    """
+    if layout.strata is not None:
+        of_rows = layout.strata if layout.units is None else layout.strata[layout.units]
+        members = [np.flatnonzero(of_rows == stratum) for stratum in range(layout.n_strata)]
+        laws = [_of_stratum(statistics, sample.take(rows), _within(layout, rows)) for rows in members]
+        return Stratified(tuple(laws), [len(rows) for rows in members])
+    return _in_clusters(law_of_rows(statistics[0], sample), statistics, sample, layout)
+
+
+def _within(layout: Layout, rows: np.ndarray) -> Layout:
+    """Return the clusters of the rows of one stratum."""
+    if layout.units is None:
+        return Layout(len(rows))
+    return Layout(len(rows), np.unique(layout.units[rows], return_inverse=True)[1].astype(np.int32))
+
+
+def _of_stratum(statistics: Sequence[Statistic], sample: Sample, layout: Layout) -> Distribution:
+    lacking = sample.n_classes > 0 and np.any(sample.class_sizes == 0)
+    law = _observed(sample) if sample.n < FEW or lacking else law_of_rows(statistics[0], sample)
+    return _in_clusters(law, statistics, sample, layout)
+
+
+def _in_clusters(law: Distribution, statistics: Sequence[Statistic], sample: Sample, layout: Layout) -> Distribution:
+    if layout.units is None:
+        return law
+    found = [layout.intraclass_correlation(row_influence(statistic, sample)) for statistic in statistics]
+    return Clustered(law, np.bincount(layout.units), max(found))
+
+
+def _observed(sample: Sample) -> Distribution:
+    """Return the distribution that draws the rows themselves."""
+    if sample.columns:
+        return EmpiricalColumns(sample.columns)
+    if sample.values is not None:
+        return Empirical(sample.values)
+    if sample.n_classes == 0:
+        return EmpiricalTargets(sample.y_true, sample.y_pred)
+    if sample.y_score is not None:
+        return EmpiricalRows(sample.y_true, y_score=sample.y_score, n_classes=sample.n_classes)
+    return EmpiricalRows(sample.y_true, sample.y_pred, n_classes=sample.n_classes)
+
+
+def law_of_rows(statistic: Statistic, sample: Sample) -> Distribution:
+    """Return the distribution of independent rows that suits what ``statistic`` reads of ``sample``.
+
+    Labels: their table. Per-case values: an adaptive kernel estimate, within the bounds that a mean
+    declares, or within [0, 1] where all values are, as for a user's own statistic of one column of real
+    numbers. Probabilities: a kernel
+    estimate of their logits, with labels; other scores of two classes (log odds): of themselves.
+    Otherwise the rows: of a regression, of a user's own statistic of other columns.
+    """
+    if statistic.task == "custom":
+        alone = sample.columns[0] if len(sample.columns) == 1 else None
+        if alone is None or alone.ndim > 1 or alone.dtype.kind != "f":
+            return EmpiricalColumns(sample.columns)
+        sample = dataclasses.replace(sample, values=alone)
+    if sample.values is not None:
+        if isinstance(statistic, Mean):
+            return AdaptiveKDE.of_cases(statistic.row_values(sample), statistic.bounds)
+        return AdaptiveKDE.of_cases(sample.values)
+    if statistic.task == "regression":
+        return EmpiricalTargets(sample.y_true, sample.y_pred)
+    if "y_score" not in statistic.inputs:
+        return Cells.fit(sample.y_true, sample.y_pred, sample.n_classes)
+    scores = sample.y_score
+    if scores.min() < 0 or scores.max() > 1:
+        if scores.ndim == 1 and np.ptp(scores) > 0:  # ranks are all that is read of such scores: any scale serves
+            return LogitKDE.fit((scores - scores.mean()) / scores.std(), sample.y_true)
+        return EmpiricalRows(sample.y_true, y_score=scores, n_classes=sample.n_classes)
+    tiny = np.finfo(float).tiny
+    if scores.ndim == 1:
+        return LogitKDE.fit(np.log(np.maximum(scores, tiny)) - np.log(np.maximum(1 - scores, tiny)), sample.y_true)
+    return LogitKDE.fit(np.log(np.maximum(scores, tiny)), sample.y_true)
