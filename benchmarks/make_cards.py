@@ -1,7 +1,8 @@
 """Make the table of cards from finished studies: ``python benchmarks/make_cards.py DIR``.
 
-DIR holds the folder of every study whose name begins with ``cards-``: ``jaxci study run cards-tables --out
-DIR/cards-tables``, and so on. Cells that are not finished are left out.
+DIR holds the folders of studies whose name begins with ``cards-``: ``jaxci study run cards-tables --out
+DIR/cards-tables``, and so on. Cells that are not finished are left out. Of a study without a folder the rows of the
+present table stay.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+import numpy as np
+
 from jaxci.coverage import bundled_names, load_study
 from jaxci.coverage.cards import rows_of
 from jaxci.coverage.results import as_columns
-from jaxci.intervals.cards import Cards
+from jaxci.intervals.cards import Cards, cards
 
 TARGET = Path(__file__).resolve().parents[1] / "jaxci" / "intervals" / "cards.npz"
 
@@ -22,14 +25,18 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--out", type=Path, default=TARGET)
     arguments = parser.parse_args()
-    rows = []
+    rows, made = [], []
     for name in bundled_names():
         if name.startswith("cards-") and (arguments.folder / name).exists():
             found = load_study(name).results(arguments.folder / name)
             print(f"{name}: {found.n_done} of {found.n_cells} cells")
             rows += rows_of(found)
-    Cards(as_columns(rows)).save(arguments.out)
-    print(f"{len(rows)} rows, {arguments.out.stat().st_size / 1000:.0f} kB")
+            made.append(name)
+    columns, present = as_columns(rows), cards().columns
+    stay = ~np.isin(present["study"], made)
+    table = Cards({name: np.concatenate([present[name][stay], columns[name]]) for name in present})
+    table.save(arguments.out)
+    print(f"{len(table.columns['n'])} rows, {arguments.out.stat().st_size / 1000:.0f} kB")
 
 
 if __name__ == "__main__":

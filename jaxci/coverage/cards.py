@@ -12,8 +12,8 @@ import numpy as np
 from jaxci.checks import check_choice, check_count
 from jaxci.coverage.analysis import groups
 from jaxci.coverage.results import StudyResults, cell
-from jaxci.distributions import Cells, Distribution, GaussianClasses
-from jaxci.intervals.cards import CARD_LEVEL, SAME, Features, cards, shape_of
+from jaxci.distributions import Cells, Clustered, Distribution, GaussianClasses
+from jaxci.intervals.cards import CARD_LEVEL, CLUSTERED, SAME, Features, cards, shape_of
 from jaxci.printing import Printable
 
 SCORED = 200_000
@@ -106,7 +106,8 @@ def card(metric: str) -> Card:
     Parameters
     ----------
     metric : str
-        Name of a metric, or "mean within bounds" for the mean of values with bounds.
+        Name of a metric, or "mean within bounds" for the mean of values with bounds; with " in clusters" after it, of
+        rows in clusters.
 
     Raises
     ------
@@ -129,6 +130,8 @@ def card(metric: str) -> Card:
 
 def features_of(distribution: Distribution, n: int) -> Features:
     """Return the features of samples of ``n`` from a law."""
+    if isinstance(distribution, Clustered):
+        return features_of(distribution.law, n).in_clusters(distribution.sizes(n), distribution.correlation)
     if isinstance(distribution, Cells):
         table = np.asarray(distribution.table)
         return Features(n, len(table), n * table.sum(axis=1).min(), n * (1 - np.trace(table)))
@@ -155,6 +158,8 @@ def rows_of(results: StudyResults) -> list[dict[str, Any]]:
             features[design] = features_of(results.study.distributions[row["distribution"]], row["n"])
         shares = {name: row[name] / exist if exist > 0 else math.nan for name in ("coverage", "below", "above")}
         kept = {name: row[name] for name in ("distribution", "statistic", "method", "relative_width")}
+        if not math.isnan(features[design].clusters):
+            kept["statistic"] = CLUSTERED.format(kept["statistic"])
         error = row["coverage_error"] / exist if exist > 0 else math.nan
         own = {"study": results.study.name, "missing": row["invalid"], "coverage_error": error}
         rows.append({**own, **kept, **shares, **features[design]._asdict()})

@@ -120,9 +120,13 @@ class Clustered(Distribution):
         """The same draws, by programs that laws of similar size share."""
         return type(self)(self.law.sharing, self.clusters, self.correlation)
 
+    def sizes(self, n: int) -> np.ndarray:
+        """Return how many of ``n`` rows each cluster holds."""
+        return apportioned("clusters", n, self.clusters)
+
     def layout(self, n: int) -> Layout:
         """Return which of ``n`` rows is in which cluster: those of a cluster follow each other."""
-        sizes = apportioned("clusters", n, self.clusters)
+        sizes = self.sizes(n)
         return Layout(n, np.repeat(np.arange(len(sizes), dtype=np.int32), sizes))
 
     def sample(self, key: jax.Array, n: int) -> dict[str, Any]:

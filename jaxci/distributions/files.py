@@ -52,7 +52,8 @@ def _read_clustered(law: Any, **design: Any) -> Distribution:
 
 
 def _write_clustered(x: Clustered) -> dict[str, Any]:
-    return {"law": distribution_to_dict(x.law), "clusters": list(x.clusters), "correlation": float(x.correlation)}
+    sizes = len(x.clusters) if set(x.clusters) == {1.0} else list(x.clusters)
+    return {"law": distribution_to_dict(x.law), "clusters": sizes, "correlation": float(x.correlation)}
 
 
 def _read_stratified(laws: Any, shares: Any) -> Distribution:

@@ -1,12 +1,12 @@
 """``method="auto"``: which interval, and why.
 
-Of one statistic of independent rows the cards decide (:mod:`jaxci.intervals.cards`): among the methods that serve it at
-a bearable cost, the narrowest one that held its level in the simulated designs that are like the data. It held where
-the median of its coverages there is at most one point below the nominal 95%, and their worst tenth at most three, both
-as they are printed, rounded to a tenth of a percent; where none did, the one that came nearest is taken, with a remark.
-Designs are alike in the numbers of rows, of classes, of rows in the rarest class and of errors. What no card tells, of
-clusters, strata, weights, differences, statistics without a card and sizes beyond the cards, is decided by the rules
-below.
+The cards decide of one statistic of rows without strata and weights (:mod:`jaxci.intervals.cards`): among the methods
+that serve it at a bearable cost, the narrowest one that held its level in the simulated designs that are like the data.
+It held where the median of its coverages there is at most one point below the nominal 95%, and their worst tenth at
+most three, both as they are printed, rounded to a tenth of a percent; where none did, the one that came nearest is
+taken, with a remark. Designs are alike in the numbers of rows, of classes, of rows in the rarest class and of errors;
+of rows in clusters also in the number of clusters and the design effect. What no card tells, of strata, weights,
+differences, statistics without a card and sizes beyond the cards, is decided by the rules below.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxci.inference.design import natural_values
 from jaxci.intervals.auc import DeLongLogit, NewcombeAuc
 from jaxci.intervals.auc_difference import DeLongDifference
 from jaxci.intervals.base import Method, NoInterval, Tails
@@ -23,8 +24,8 @@ from jaxci.intervals.bayesian import ProperBayesian
 from jaxci.intervals.bootstrap import Basic, BCa, Percentile, smallest_bank
 from jaxci.intervals.calibration import SquaredGaps
 from jaxci.intervals.capabilities import is_share_difference
-from jaxci.intervals.cards import CARD_LEVEL, Features, Standing, cards, name_on_cards, shape_of
-from jaxci.intervals.clustered_proportion import TangoCluster
+from jaxci.intervals.cards import CARD_LEVEL, CLUSTERED, Features, Standing, cards, name_on_cards, shape_of
+from jaxci.intervals.clustered_proportion import ClopperPearsonCluster, TangoCluster, WilsonCluster
 from jaxci.intervals.exact import Exact
 from jaxci.intervals.mover import SquareAndAdd
 from jaxci.intervals.parametric import Delta, T
@@ -83,6 +84,18 @@ TRIED: tuple[Method, ...] = (
 )
 """Methods that ``auto`` may take for other statistics: all but Student's keep to the range of the statistic."""
 
+TRIED_IN_CLUSTERS: tuple[Method, ...] = (
+    ProperBayesian(),
+    T(),
+    WilsonCluster(),
+    ClopperPearsonCluster(),
+    Percentile(),
+    BCa(),
+    Delta(use_t=True),
+    Delta(scale="logit", use_t=True),
+)
+"""Methods that ``auto`` may take for rows in clusters."""
+
 TYPICAL_LOSS, WORST_LOSS = 0.01, 0.03
 """How far the median and the worst tenth of coverages on the cards may fall below their level."""
 
@@ -110,15 +123,23 @@ def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails,
     """Choose the interval method for ``statistic`` from the data's layout and size, and the rarest class."""
     if isinstance(statistic, Paired):
         return _choose_difference(statistic, layout, tails)
+    found = _by_cards(statistic, layout, n_resamples, tails, sample) if layout.given <= {"groups"} else None
+    if found is not None:
+        return found
     if not layout.plain:
         return _choose_dependent(statistic, layout, n_resamples)
-    return _by_cards(statistic, layout.n, n_resamples, tails, sample) or _by_rules(
-        statistic, layout, n_resamples, tails, sample
-    )
+    return _by_rules(statistic, layout, n_resamples, tails, sample)
 
 
-def features_of(statistic: Statistic, sample: Sample) -> Features:
+def features_of(statistic: Statistic, sample: Sample, layout: Layout) -> Features:
     """Return the features of data by which cards are read."""
+    found = _features_of_rows(statistic, sample)
+    if layout.units is None:
+        return found
+    return found.in_clusters(np.bincount(layout.units), layout.intraclass_correlation(natural_values(sample)))
+
+
+def _features_of_rows(statistic: Statistic, sample: Sample) -> Features:
     if statistic.task in ("values", "regression"):
         values = sample.values if statistic.task == "values" else sample.y_true - sample.y_pred
         skewness, kurtosis = shape_of(values[: sample.n])
@@ -144,33 +165,52 @@ def _percent(share: float) -> float:
     return round(100 * share, 1)
 
 
-def _bearable(statistic: Statistic, n: int, n_resamples: int, tails: Tails) -> Iterator[Method]:
+def _bearable(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails) -> Iterator[Method]:
     """Yield the methods tried that have an interval for the statistic, at a cost of at most :data:`MOST_DRAWS`."""
-    drawn = n_resamples >= smallest_bank(tails) and n * float(n_resamples) <= MOST_DRAWS
-    share = isinstance(statistic, TableStatistic) and statistic.is_proportion
-    for method in SHARES if share else (Basic(),) if isinstance(statistic, CalibrationError) else TRIED:
+    drawn = n_resamples >= smallest_bank(tails) and layout.n * float(n_resamples) <= MOST_DRAWS
+    for method in _tried(statistic, layout):
         if method.refusal(statistic) is not None or (not drawn and {"replicates", "posterior"} & method.needs):
             continue
         try:
-            method.critical(statistic, n, tails)
+            method.critical(statistic, layout.n_units, tails)
         except NoInterval:
             continue
         yield method
 
 
-def _by_cards(statistic: Statistic, n: int, n_resamples: int, tails: Tails, sample: Sample) -> Choice | None:
-    """Choose by the card of a statistic; None where it has none, or no design is like the data."""
-    known = cards()
-    name = name_on_cards(statistic, known.names)
-    if name is None or n > LARGEST:
+def _tried(statistic: Statistic, layout: Layout) -> tuple[Method, ...]:
+    if layout.units is not None:
+        return TRIED_IN_CLUSTERS
+    if isinstance(statistic, TableStatistic) and statistic.is_proportion:
+        return SHARES
+    return (Basic(),) if isinstance(statistic, CalibrationError) else TRIED
+
+
+def _card_of(statistic: Statistic, sample: Sample, layout: Layout) -> str | None:
+    """Return the name of the card of a statistic; None where it has none."""
+    known = cards().names
+    if layout.units is None:
+        return name_on_cards(statistic, known)
+    share = isinstance(statistic, TableStatistic) and statistic.is_proportion
+    if sample.n_classes > 2 and not share:  # what is simulated of clusters has two classes
         return None
-    features = features_of(statistic, sample)
+    suffix = CLUSTERED.format("")
+    name = name_on_cards(statistic, [name.removesuffix(suffix) for name in known if name.endswith(suffix)])
+    return None if name is None else CLUSTERED.format(name)
+
+
+def _by_cards(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> Choice | None:
+    """Choose by the card of a statistic; None where it has none, or no design is like the data."""
+    name = _card_of(statistic, sample, layout)
+    if name is None or layout.n > LARGEST:
+        return None
+    features = features_of(statistic, sample, layout)
     if features.classes > 0 and np.isnan(features.errors):  # scores of a single class
         return None
-    methods = {method.label: method for method in _bearable(statistic, n, n_resamples, tails)}
+    methods = {method.label: method for method in _bearable(statistic, layout, n_resamples, tails)}
 
     def standings(features: Features) -> list[Standing]:
-        found = [one for one in known.near(name, features) if one.method in methods and one.designs > 0]
+        found = [one for one in cards().near(name, features) if one.method in methods and one.designs > 0]
         return sorted(found, key=lambda one: list(methods).index(one.method))
 
     found = standings(features)
@@ -201,6 +241,8 @@ def _figures(standing: Standing) -> str:
 
 def _described(features: Features) -> str:
     text = f"n about {features.n:.0f}"
+    if features.clusters > 0:
+        text += f" in {features.clusters:.0f} clusters, design effect {features.design_effect:.1f}"
     if features.classes > 0:
         return f"{text}, {features.rarest:.0f} in the rarest class, {features.errors:.0f} wrong"
     return f"{text}, skewness about {features.skewness:.1f}, kurtosis about {features.kurtosis:.1f}"
@@ -212,9 +254,9 @@ def _refused(best: Standing, features: Features, standings: Callable[[Features],
     text += _figures(best)
     for times in MORE:
         rarest, errors = times * features.rarest, times * features.errors
-        more = features._replace(n=times * features.n, rarest=rarest, errors=errors)
+        more = features._replace(n=times * features.n, rarest=rarest, errors=errors, clusters=times * features.clusters)
         if any(map(_held, standings(more))):
-            return f"{text}; {times} times as many rows would do"
+            return f"{text}; {times} times as many {'clusters' if features.clusters > 0 else 'rows'} would do"
     return text
 
 

@@ -41,9 +41,9 @@ def design_effect(statistics: Iterable[Statistic], sample: Sample, layout: Layou
 
 
 def row_influence(statistic: Statistic, sample: Sample) -> np.ndarray:
-    """Return the influence (n,) of every row on a statistic, up to a factor; of one that is not smooth what it is of.
+    """Return the influence (n,) of every row on a statistic, up to a factor.
 
-    That are the ordered values, the values, the errors of predictions, or 1 less the probability of the true class.
+    Of one that is not smooth the values that it puts in order, or :func:`natural_values`.
     """
     if statistic.smooth:
         plain = Layout(sample.n)
@@ -52,10 +52,18 @@ def row_influence(statistic: Statistic, sample: Sample) -> np.ndarray:
         return np.asarray(found)[0, : sample.n]
     if isinstance(statistic, OrderStatistic):
         return np.asarray(statistic.ordered_values(sample))
+    return natural_values(sample)
+
+
+def natural_values(sample: Sample) -> np.ndarray:
+    """Return values (n,) that tell how alike rows are: half the values, whether predictions are right, their errors.
+
+    Of scores the probability of the true class, or what ranks as it does; 0 for a user's own columns.
+    """
     _, values = _natural(sample)
     if values is None and sample.y_score is not None:
         scores = sample.y_score if sample.y_score.ndim > 1 else np.stack([-sample.y_score, sample.y_score], axis=1)
-        return -scores[np.arange(sample.n), sample.y_true]
+        return scores[np.arange(sample.n), sample.y_true]
     return np.zeros(sample.n) if values is None else values
 
 

@@ -25,6 +25,8 @@ SHARE = "accuracy"
 """Name on the cards of every share of all rows."""
 BOUNDED_MEAN = "mean within bounds"
 """Name on the cards of the mean of a user's own values that has two bounds."""
+CLUSTERED = "{} in clusters"
+"""Name on the cards of a metric of rows in clusters."""
 SAME = {
     "error_rate": "accuracy",
     "f1_micro": "accuracy",
@@ -39,7 +41,10 @@ CARD_LEVEL = 0.95
 NEAREST, RADIUS = 5, 0.5
 """Designs like given data: those within the radius, a factor of 1.6 in every feature, or else the nearest five."""
 FARTHEST, SMALLER, LARGER = 1.5, 2, 4
-"""Data farther than that from every design, or so many times smaller or larger than all, have no card."""
+"""Data farther than that from every design, or so many times smaller or larger than all, have no card.
+
+Small and large are their rows, and their clusters.
+"""
 
 ROUNDING = 16 * float(np.finfo(float).eps)
 """Values that are apart by less than that of the largest do not vary."""
@@ -52,6 +57,8 @@ NUMBERS = (
     "errors",
     "skewness",
     "kurtosis",
+    "clusters",
+    "design_effect",
     "coverage",
     "coverage_error",
     "below",
@@ -78,6 +85,11 @@ class Features(NamedTuple):
     skewness, kurtosis : float
         ``|m3| / m2^1.5`` and ``m4 / m2^2`` of values, or of the errors of a regression, with their central moments
         ``m_k``. Of a law the medians over samples of n.
+    clusters : float
+        Number of clusters of one size that tell as much as those of the data, ``n^2 / sum m^2`` of sizes m.
+    design_effect : float
+        ``1 + (sum m^2 / n - 1) r`` with the intraclass correlation r: of data that of whether rows are predicted right,
+        of values, of the errors of a regression, or of the probabilities of the true classes.
     """
 
     n: float
@@ -86,6 +98,17 @@ class Features(NamedTuple):
     errors: float = math.nan
     skewness: float = math.nan
     kurtosis: float = math.nan
+    clusters: float = math.nan
+    design_effect: float = math.nan
+
+    def in_clusters(self, sizes: np.ndarray, correlation: float) -> Features:
+        """Return the features of rows in clusters of ``sizes`` (G,), alike by the intraclass ``correlation``."""
+        squares = float(np.sum(np.asarray(sizes, float) ** 2))
+        effect = 1 + (squares / self.n - 1) * correlation
+        return self._replace(clusters=self.n**2 / squares, design_effect=effect)
+
+
+CLUSTERS = Features._fields.index("clusters")
 
 
 def shape_of(values: np.ndarray) -> tuple[Any, Any]:
@@ -122,7 +145,7 @@ class Standing(NamedTuple):
 
 
 class Designs(NamedTuple):
-    """A card by design: logarithms of the features plus one (D, 6), and what every method did in each (M, D)."""
+    """A card by design: logarithms of the features plus one (D, 8), and what every method did in each (M, D)."""
 
     methods: tuple[str, ...]
     logs: np.ndarray
@@ -149,9 +172,10 @@ class Designs(NamedTuple):
         The distance of a design is the root mean square of the logarithms of the ratios of its features (plus one) to
         the given ones, of features that both have.
         """
-        sizes = np.expm1(self.logs[:, 0])
-        if not sizes.min() / SMALLER <= features.n <= LARGER * sizes.max():
-            return []
+        for given, logs in ((features.n, self.logs[:, 0]), (features.clusters, self.logs[:, CLUSTERS])):
+            known = np.expm1(logs)
+            if not np.isnan(given) and not known.min() / SMALLER <= given <= LARGER * known.max():
+                return []
         distance = np.sqrt(np.nanmean((self.logs - np.log1p(np.array(features))) ** 2, axis=1))
         order = np.sort(distance)
         if order[0] > FARTHEST:

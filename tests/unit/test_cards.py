@@ -13,7 +13,7 @@ from jaxci.coverage import Card, Study, card
 from jaxci.coverage.cards import features_of as features_of_law
 from jaxci.coverage.cards import rows_of
 from jaxci.coverage.results import as_columns
-from jaxci.distributions import Cells, GaussianClasses, Parametric
+from jaxci.distributions import Cells, Clustered, GaussianClasses, Parametric
 from jaxci.inference import choice
 from jaxci.intervals.base import tails
 from jaxci.intervals.cards import (
@@ -37,16 +37,18 @@ RNG = np.random.default_rng(0)
 Y = np.repeat([0, 1], [70, 30])
 A = np.where(np.arange(100) % 9 == 0, 1 - Y, Y)
 SCORE = RNG.normal(size=100) + 1.5 * Y
+PLAIN = Layout(100)
 
 
-def made_up(metric, rows):
+def made_up(metric, rows, **more):
     """Return cards of one metric from rows of (law, n, method, coverage, relative width)."""
     names = ("distribution", "n", "method", "coverage", "relative_width")
     table = {name: np.array(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
     size = len(rows)
     same = {"study": "made up", "statistic": metric}
     zeros = ("coverage_error", "below", "above", "missing")
-    shares = {"classes": 2.0, "skewness": math.nan, "kurtosis": math.nan}
+    unknown = dict.fromkeys(("skewness", "kurtosis", "clusters", "design_effect"), math.nan)
+    shares = {"classes": 2.0, **unknown, **more}
     table |= {"rarest": 0.3 * table["n"], "errors": 0.11 * table["n"]}
     return Cards(
         table
@@ -119,19 +121,19 @@ def test_features_of_laws():
 
 def test_features_of_data():
     sample = Sample(y_true=Y.astype(np.int32), y_pred=A.astype(np.int32), y_score=SCORE, n_classes=2)
-    assert choice.features_of(METRICS["f1"], sample)[:4] == (100, 2, 30, np.sum(Y != A))
+    assert choice.features_of(METRICS["f1"], sample, PLAIN)[:4] == (100, 2, 30, np.sum(Y != A))
     area = stats.mannwhitneyu(SCORE[Y == 1], SCORE[Y == 0]).statistic / (30 * 70)
-    assert choice.features_of(METRICS["roc_auc"], sample)[:4] == pytest.approx((100, 2, 30, 100 * (1 - area)))
+    assert choice.features_of(METRICS["roc_auc"], sample, PLAIN)[:4] == pytest.approx((100, 2, 30, 100 * (1 - area)))
     for known in (
-        choice.features_of(METRICS["mean"], Sample(values=SCORE)),
-        choice.features_of(METRICS["r2"], Sample(y_true=SCORE + 7 * A, y_pred=7.0 * A)),
+        choice.features_of(METRICS["mean"], Sample(values=SCORE), PLAIN),
+        choice.features_of(METRICS["r2"], Sample(y_true=SCORE + 7 * A, y_pred=7.0 * A), PLAIN),
     ):
         assert known.n == 100
-        assert known[4:] == pytest.approx((abs(stats.skew(SCORE)), stats.kurtosis(SCORE, fisher=False)))
+        assert known[4:6] == pytest.approx((abs(stats.skew(SCORE)), stats.kurtosis(SCORE, fisher=False)))
     scores = np.eye(3)[np.arange(100) % 3] + RNG.normal(size=(100, 3))
     several = Sample(y_true=(np.arange(100) % 3).astype(np.int32), y_score=scores, n_classes=3)
     wrong = np.sum(scores.argmax(axis=1) != np.arange(100) % 3)
-    assert choice.features_of(METRICS["roc_auc_ovr"], several)[:4] == (100, 3, 33, wrong)
+    assert choice.features_of(METRICS["roc_auc_ovr"], several, PLAIN)[:4] == (100, 3, 33, wrong)
 
 
 def test_names_on_cards():
@@ -300,7 +302,7 @@ def test_shares_of_all_rows_have_one_card_whatever_their_conventions():
 
 def test_a_class_without_a_row_is_the_rarest_of_two():
     sample = Sample(y_true=np.zeros(20, np.int32), y_pred=np.zeros(20, np.int32), y_score=SCORE[:20], n_classes=2)
-    assert choice.features_of(METRICS["f1"], sample)[:4] == (20, 2, 0, 0)
+    assert choice.features_of(METRICS["f1"], sample, Layout(20))[:4] == (20, 2, 0, 0)
     assert choice.choose(METRICS["roc_auc"], Layout(20), 999, tails(0.95), sample).standing is None
 
 
@@ -347,3 +349,66 @@ def test_unknown_cards_are_refused():
         card("f2")
     with pytest.raises(ValueError, match="n must be"):
         card("f1").at(0)
+
+
+# --- rows in clusters ------------------------------------------------------------------------------
+
+GROUPS = np.repeat(np.arange(8), [5, 5, 10, 10, 15, 15, 20, 20]).astype(np.int32)
+
+
+def test_features_of_clusters():
+    squares = np.sum(np.bincount(GROUPS) ** 2)
+    layout = Layout(100, GROUPS)
+    sample = Sample(y_true=Y.astype(np.int32), y_pred=A.astype(np.int32), n_classes=2)
+    known = choice.features_of(METRICS["f1"], sample, layout)
+    alike = layout.intraclass_correlation(1.0 * (Y == A))
+    assert known[:4] == choice.features_of(METRICS["f1"], sample, PLAIN)[:4]
+    assert known[6:] == pytest.approx((100**2 / squares, 1 + (squares / 100 - 1) * alike))
+    law = Clustered(Cells.binary(0.1, 0.9, 0.95), np.bincount(GROUPS), 0.25)
+    of_law = features_of_law(law, 100)
+    assert of_law[:4] == features_of_law(law.law, 100)[:4]
+    assert of_law[6:] == pytest.approx((100**2 / squares, 1 + (squares / 100 - 1) * 0.25))
+
+
+def in_clusters(monkeypatch, rows, metric="f1_macro", clusters=7.3, **options):
+    table = made_up(f"{metric} in clusters", rows, clusters=clusters, design_effect=1.2)
+    monkeypatch.setattr(choice, "cards", lambda: table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", jaxci.JaxciWarning)
+        return jaxci.interval(metric, Y, A, n_resamples=199, groups=GROUPS, rng=0, **options)
+
+
+def test_cards_of_clusters_decide_where_rows_come_in_clusters(monkeypatch):
+    rows = designs([0.95] * 5) + designs([0.9] * 5, method="proper_bayesian", width=0.8)
+    found = in_clusters(monkeypatch, rows)
+    assert found.method == "percentile"
+    assert "in 7 clusters, design effect 1.0" in found.reason
+    assert found.simulated_coverage == pytest.approx(0.95)
+    assert jaxci.interval("f1_macro", Y, A, n_resamples=199, rng=0).reason.find("clusters") < 0
+    rows = designs([0.95] * 5) + designs([0.95] * 5, method="wilson_cluster", width=0.8)
+    assert in_clusters(monkeypatch, rows, "accuracy").method == "wilson_cluster"
+    assert in_clusters(monkeypatch, rows).method == "percentile", "macro F1 is no share"
+
+
+def test_where_none_held_in_clusters_more_of_them_are_asked_for(monkeypatch):
+    few, many = designs([0.85] * 5), [(law, 500.0, method, 0.95, 1.0) for law, _, method, _, _ in designs([1] * 5)]
+    table = made_up("f1_macro in clusters", few + many, design_effect=1.2)
+    table.columns["clusters"] = np.repeat([7.3, 36.5], 5)
+    monkeypatch.setattr(choice, "cards", lambda: table)
+    with pytest.warns(jaxci.JaxciWarning, match="no method is known to hold .* 3 times as many clusters would do"):
+        jaxci.interval("f1_macro", Y, A, n_resamples=199, groups=GROUPS, rng=0)
+
+
+@pytest.mark.parametrize("clusters", [1.0, 20.0])
+def test_data_with_far_fewer_or_more_clusters_go_by_the_rules(monkeypatch, clusters):
+    """Twice fewer or four times more than any design."""
+    assert in_clusters(monkeypatch, designs([0.95] * 5), clusters=clusters).method == "proper_bayesian"
+
+
+def test_cards_of_two_classes_do_not_tell_of_several_in_clusters(monkeypatch):
+    monkeypatch.setattr(choice, "cards", lambda: made_up("f1_macro in clusters", designs([0.95] * 5), clusters=7.0))
+    y = np.arange(100) % 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", jaxci.JaxciWarning)
+        found = jaxci.interval("f1_macro", y, np.where(A == Y, y, 0), n_resamples=199, groups=GROUPS, rng=0)
+    assert found.method == "proper_bayesian"
