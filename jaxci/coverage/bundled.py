@@ -25,9 +25,9 @@ def bundled_names() -> list[str]:
     Examples
     --------
     >>> bundled_names()  # doctest: +NORMALIZE_WHITESPACE
-    ['cards-calibration', 'cards-classes', 'cards-scores', 'cards-tables', 'cards-targets', 'cards-values',
-     'classification', 'classifier-ci', 'generalization', 'generalization-paper', 'proportions', 'quantile-paper',
-     'segmentation', 'summaries']
+    ['cards-calibration', 'cards-classes', 'cards-clusters-scores', 'cards-clusters-tables', 'cards-clusters-values',
+     'cards-scores', 'cards-tables', 'cards-targets', 'cards-values', 'classification', 'classifier-ci',
+     'generalization', 'generalization-paper', 'proportions', 'quantile-paper', 'segmentation', 'summaries']
     """
     folder = resources.files("jaxci.coverage") / "studies"
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))

@@ -12,6 +12,7 @@ import numpy as np
 from jaxci.checks import check_choice, check_count
 from jaxci.coverage.analysis import groups
 from jaxci.coverage.results import StudyResults, cell
+from jaxci.coverage.tally import labelled
 from jaxci.distributions import Cells, Clustered, Distribution, GaussianClasses
 from jaxci.intervals.cards import CARD_LEVEL, CLUSTERED, SAME, Features, cards, shape_of
 from jaxci.printing import Printable
@@ -152,12 +153,14 @@ def features_of(distribution: Distribution, n: int) -> Features:
 def rows_of(results: StudyResults) -> list[dict[str, Any]]:
     """Return the rows of cards that a study has found: shares of the intervals that exist."""
     rows, features = [], {}
+    methods = labelled(results.study.methods)
     for row in results.records():
         exist, design = 1 - row["invalid"], (row["distribution"], row["n"])
         if design not in features:
             features[design] = features_of(results.study.distributions[row["distribution"]], row["n"])
         shares = {name: row[name] / exist if exist > 0 else math.nan for name in ("coverage", "below", "above")}
-        kept = {name: row[name] for name in ("distribution", "statistic", "method", "relative_width")}
+        kept = {name: row[name] for name in ("distribution", "statistic", "relative_width")}
+        kept["method"] = methods[row["method"]].label  # with its settings, whether or not others have its name
         if not math.isnan(features[design].clusters):
             kept["statistic"] = CLUSTERED.format(kept["statistic"])
         error = row["coverage_error"] / exist if exist > 0 else math.nan

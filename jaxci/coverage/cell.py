@@ -219,7 +219,8 @@ class Simulation:
         drawn = {i: (s, want) for i, (s, want) in both if want.priors and not (plain and has_beta_law(s))}
         if not drawn:
             return {}
-        sample = jax.eval_shape(lambda key: observations(law, law.sample(key, n), predicts(law)), jax.random.key(0))
+        with jax.enable_x64(True):
+            sample = jax.eval_shape(lambda key: observations(law, law.sample(key, n), predicts(law)), jax.random.key(0))
         return {i: tuple(p.masses(s, sample.n_classes) for p in want.priors) for i, (s, want) in drawn.items()}
 
     def read_unseen(self, banks: Banks, group: int, spread: Spread) -> Reads:

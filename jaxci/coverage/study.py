@@ -117,8 +117,9 @@ class Study(Runnable):
             if tagged not in self.distributions:
                 known = nearest(tagged, list(self.distributions))
                 raise ValueError(f"tags must belong to distributions; {tagged!r} is none: {known}")
+        layouts = {law.layout(self.sample_sizes[0]).given for law in self.distributions.values()}
         for name, statistic in self.named_statistics.items():
-            refusals = [method.refusal_of_rows(statistic) for method in methods]
+            refusals = [method.refusal_of_rows(statistic, given) for given in layouts for method in methods]
             if None not in refusals:
                 raise ValueError(f"methods: none of {', '.join(map(str, methods))} serves {name}; {refusals[0]}")
             if not any(self.serves(law, statistic) for law in self.distributions.values()):

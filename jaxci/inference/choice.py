@@ -186,13 +186,15 @@ def _tried(statistic: Statistic, layout: Layout) -> tuple[Method, ...]:
     return (Basic(),) if isinstance(statistic, CalibrationError) else TRIED
 
 
-def _card_of(statistic: Statistic, sample: Sample, layout: Layout) -> str | None:
-    """Return the name of the card of a statistic; None where it has none."""
+def _card_of(statistic: Statistic, sample: Sample, layout: Layout, n_resamples: int) -> str | None:
+    """Return the name of the card of a statistic; None where it has none, or does not decide."""
     known = cards().names
     if layout.units is None:
         return name_on_cards(statistic, known)
     share = isinstance(statistic, TableStatistic) and statistic.is_proportion
     if sample.n_classes > 2 and not share:  # what is simulated of clusters has two classes
+        return None
+    if _ranks_many(statistic, layout, n_resamples):
         return None
     suffix = CLUSTERED.format("")
     name = name_on_cards(statistic, [name.removesuffix(suffix) for name in known if name.endswith(suffix)])
@@ -201,7 +203,7 @@ def _card_of(statistic: Statistic, sample: Sample, layout: Layout) -> str | None
 
 def _by_cards(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> Choice | None:
     """Choose by the card of a statistic; None where it has none, or no design is like the data."""
-    name = _card_of(statistic, sample, layout)
+    name = _card_of(statistic, sample, layout, n_resamples)
     if name is None or layout.n > LARGEST:
         return None
     features = features_of(statistic, sample, layout)
@@ -377,6 +379,12 @@ def _delta(statistic: Statistic, n: int) -> Choice:
     return Choice(Delta(scale=scale), f"n = {n} is large enough for the delta method{on}, and too large to resample")
 
 
+def _ranks_many(statistic: Statistic, layout: Layout, n_resamples: int) -> bool:
+    """Whether the ranks of so many rows are asked for that they are not resampled, in clusters enough to do without."""
+    many = layout.n * float(n_resamples) > MOST_AREA_DRAWS and layout.n_units >= MANY_CLUSTERS
+    return isinstance(statistic, ScoreRanking) and statistic.smooth and layout.given == {"groups"} and many
+
+
 def _choose_dependent(statistic: Statistic, layout: Layout, n_resamples: int) -> Choice:
     parts = []
     if layout.strata is not None:
@@ -389,8 +397,7 @@ def _choose_dependent(statistic: Statistic, layout: Layout, n_resamples: int) ->
         return _of_calibration()
     if statistic.smooth and layout.n_units * float(n_resamples) > MOST_DRAWS:
         return _delta(statistic, layout.n_units)
-    many = layout.n * float(n_resamples) > MOST_AREA_DRAWS and layout.n_units >= MANY_CLUSTERS
-    if isinstance(statistic, ScoreRanking) and statistic.smooth and layout.given == {"groups"} and many:
+    if _ranks_many(statistic, layout, n_resamples):
         why = f"ranks of too many rows to resample, in {MANY_CLUSTERS} clusters or more: influence, summed over each"
         return Choice(Delta(scale=_scale(statistic), use_t=True), f"{why}, and Student's quantiles")
     if statistic.has_extremes and layout.strata is None:

@@ -128,16 +128,18 @@ class ClusteredProportion(ClusterRobust):
         return proportion_refusal(self.name, statistic)
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
-        """Bounds from ``evidence.clusters`` of one data set, of what the statistic is for such proportions."""
-        sums = evidence.clusters
+        """Bounds from ``evidence.clusters``, of what the statistic is for such shares; the range from one cluster."""
+        sums, xp = evidence.clusters, evidence.xp
         variance, degrees = self.spread(sums)
         found = self.of_share(sums, effective_size(sums, variance), degrees, tails)
+        found = Bounds(*(xp.where(sums.count == 1, end, one) for end, one in zip(UNIT, found, strict=True)))
         assert isinstance(evidence.statistic, TableStatistic)
         return Bounds(*(evidence.statistic.of_share(end)[0] for end in found))
 
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
-        """Say what was taken for granted where all rows agree; there is no interval of one cluster."""
-        self.check_clusters(evidence.clusters)
+        """Say that a single cluster counts, or what was taken for granted where all rows agree."""
+        if evidence.clusters.count[0] == 1:
+            return ("only one cluster has rows that count: how clusters differ is unknown, and so is the share",)
         if np.all(evidence.clusters.mean * (1 - evidence.clusters.mean) > 0):
             return ()
         return ("all rows agree, so how alike those of a cluster are is unknown: each cluster counts as one row",)

@@ -412,3 +412,8 @@ def test_cards_of_two_classes_do_not_tell_of_several_in_clusters(monkeypatch):
         warnings.simplefilter("ignore", jaxci.JaxciWarning)
         found = jaxci.interval("f1_macro", y, np.where(A == Y, y, 0), n_resamples=199, groups=GROUPS, rng=0)
     assert found.method == "proper_bayesian"
+
+
+def test_every_method_that_auto_may_take_is_on_the_cards_under_its_label():
+    tried = {method.label for method in (*choice.SHARES, *choice.TRIED, *choice.TRIED_IN_CLUSTERS)}
+    assert tried <= set(cards().columns["method"].tolist())

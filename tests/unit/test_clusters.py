@@ -223,8 +223,6 @@ def test_methods_for_clusters_say_what_they_need():
         jaxci.interval("mean", X, groups=GROUPS, method="t", working_correlation=1.5)
     with pytest.raises(ValueError, match="degrees_of_freedom must be one of"):
         jaxci.interval("mean", X, groups=GROUPS, method="t", degrees_of_freedom="rows")
-    with pytest.raises(ValueError, match="needs at least 2 rows, or clusters of groups, that count; got 1"):
-        jaxci.interval("recall", 1 * (GROUPS == 0), P, groups=GROUPS, method="wilson_cluster")
     with pytest.raises(ValueError, match="'wilson_cluster' is for rows in clusters"):
         jaxci.check_coverage("accuracy", Y, P, methods=["wilson_cluster"], n_replications=20)
     with pytest.raises(ValueError, match="is for rows in clusters"):
@@ -430,3 +428,10 @@ def test_auto_compares_means_in_clusters_by_flips_where_these_can_tell(clusters,
         jaxci.compare("mean", None, X, X**2, groups=groups, strata=0 * groups, n_resamples=199).method == "percentile"
     )
     assert jaxci.compare("accuracy", Y, P, Q, groups=groups, alternative="greater").method == "tango_cluster"
+
+
+@pytest.mark.parametrize("method", ["wilson_cluster", "clopper_pearson_cluster"])
+def test_a_share_of_rows_in_one_cluster_may_be_anything(method):
+    with pytest.warns(jaxci.JaxciWarning, match="only one cluster has rows that count: how clusters differ is unknown"):
+        found = jaxci.interval("recall", 1 * (GROUPS == 0), P, groups=GROUPS, method=method)
+    assert tuple(found.confidence_interval) == (0, 1)

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 import jaxci
+from jaxci.coverage import Study
 from jaxci.coverage import cell as cells
 from jaxci.coverage.banks import Banks
 from jaxci.coverage.cell import Cell, Simulation, draw
@@ -255,3 +256,16 @@ def test_every_row_of_a_table_of_clusters_is_checked():
     assert all(0.8 < row.coverage <= 1 for row in rows)
     with pytest.raises(ValueError, match="check=True needs rows without weights"):
         jaxci.evaluate(y, guess, sample_weight=1 + y, check=True)
+
+
+def test_a_study_of_clusters_is_run_from_its_file(tmp_path):
+    law = Clustered(TABLE, 6, 0.3)
+    study = Study({"six": law}, ["accuracy"], ["wilson_cluster"], [30], n_replications=40, n_resamples=19, n_groups=4)
+    study.save(tmp_path / "study.toml")
+    rows = Study.load(tmp_path / "study.toml").run(tmp_path / "out").records()
+    assert [row["method"] for row in rows] == ["wilson_cluster"]
+    assert rows[0]["coverage"] > 0.7
+    with pytest.raises(ValueError, match="is for rows in clusters"):
+        Study({"rows": TABLE}, ["accuracy"], ["wilson_cluster"], [30])
+    with pytest.raises(ValueError, match="n must be at least the number of clusters, 6; got 5"):
+        Study({"six": law}, ["accuracy"], ["wilson_cluster"], [5, 30])

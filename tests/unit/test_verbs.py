@@ -722,7 +722,7 @@ def test_the_design_effect_of_what_is_natural_for_the_data():
     ):
         assert math.isnan(result.design_effect)
         assert result.design_effect_of == ""
-        assert "design effect" not in str(result)
+        assert "design effect of" not in str(result)
 
 
 def test_a_design_effect_below_one():
