@@ -102,6 +102,11 @@ TYPICAL_LOSS, WORST_LOSS = 0.01, 0.03
 ALIKE = 1.05
 """Methods at most that times as wide as the narrowest are as good: the first of those, as listed, is taken."""
 
+ALIKE_IN_CLUSTERS = 1.5
+"""The same of rows in clusters: few clusters tell little of what they are like, and a choice of the narrowest by that
+covers less than the methods it chooses from.
+"""
+
 MORE = (2, 3, 5, 10, 20, 50)
 """Multiples of the data tried where no method holds, to say how many would do."""
 
@@ -218,7 +223,7 @@ def _by_cards(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tai
     found = standings(features)
     if not found:
         return None
-    best = _best(found)
+    best = _best(found, ALIKE if layout.units is None else ALIKE_IN_CLUSTERS)
     why = f"{_figures(best)} in {best.designs} simulated designs like this ({_described(features)})"
     other = next((one for one in found if one.method == Percentile.name), best)
     if other.method != best.method:
@@ -228,13 +233,13 @@ def _by_cards(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tai
     return Choice(methods[best.method], why, best, _refused(best, features, standings))
 
 
-def _best(found: Sequence[Standing]) -> Standing:
-    """Return the narrowest method that held, or the one that came nearest to it."""
+def _best(found: Sequence[Standing], alike: float) -> Standing:
+    """Return the first method that held and is as good as the narrowest, or the one that came nearest to it."""
     held = [one for one in found if _held(one)]
     if not held:
         return min(found, key=_shortfall)
     narrowest = min(one.width for one in held)
-    return next(one for one in held if one.width <= ALIKE * narrowest)
+    return next(one for one in held if one.width <= alike * narrowest)
 
 
 def _figures(standing: Standing) -> str:

@@ -24,7 +24,7 @@ pytest.importorskip("matplotlib")
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
-DOCUMENTS = {"README.md": 10, "docs/cards.md": 1, "docs/clusters.md": 1, "docs/extending.md": 8}
+DOCUMENTS = {"README.md": 10, "docs/cards.md": 1, "docs/clusters.md": 3, "docs/extending.md": 8}
 """Documents with Python blocks, and how many each has."""
 
 
