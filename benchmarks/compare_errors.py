@@ -1,9 +1,12 @@
 """How often ``jaxci.compare`` says that one of two equally good models is better: 5% is what it should be at most.
 
 ``python benchmarks/compare_errors.py [--replications 1000] [--json FILE]``: through the verb, data set by data set, of
-two models with the same law whose errors come together in part. Labels: two classes, the second rare or not, by the
-sensitivity and specificity of both models; scores: normal ones with an area under the ROC curve, correlated between the
-models; targets: errors of a regression; clusters: accuracies with effects of clusters that differ between the models.
+two models with the same law whose errors come together in part. With ``--worse 0.5`` the second model is worse by half
+a standard deviation of what decides its errors, and the share of intervals that leave out the true difference is
+counted instead, which is 5% too; the truth is that of a million rows, or of as many in clusters. Labels: two classes,
+the second rare or not, by the sensitivity and specificity of both models; scores: normal ones with an area under the
+ROC curve, correlated between the models; targets: errors of a regression; clusters: accuracies with effects of clusters
+that differ between the models.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from jaxci.coverage.store import surroundings
 
 SIZES = (20, 100, 300)
 RESAMPLES = 999
+MANY = 1_000_000
 Data = tuple[Any, ...]
 Row = dict[str, Any]
 
@@ -40,79 +44,102 @@ def both_classes(rng: np.random.Generator, n: int, prevalence: float) -> np.ndar
             return y
 
 
-def labels(rng: np.random.Generator, n: int, prevalence: float, sensitivity: float, specificity: float) -> Data:
+def labels(
+    rng: np.random.Generator, n: int, worse: float, prevalence: float, sensitivity: float, specificity: float
+) -> Data:
     """Two models that share half of what decides their errors."""
     y = both_classes(rng, n, prevalence)
     common = rng.normal(size=n)
     right = special.ndtri(np.where(y == 1, sensitivity, specificity))
-    guesses = [np.where(np.sqrt(0.5) * (common + rng.normal(size=n)) < right, y, 1 - y) for _ in range(2)]
-    return y, *guesses
+    limits = (right, right - worse)
+    return y, *(np.where(np.sqrt(0.5) * (common + rng.normal(size=n)) < limit, y, 1 - y) for limit in limits)
 
 
-def scores(rng: np.random.Generator, n: int, prevalence: float, area: float) -> Data:
+def scores(rng: np.random.Generator, n: int, worse: float, prevalence: float, area: float) -> Data:
     """Probabilities of two models that share half of their noise."""
     y = both_classes(rng, n, prevalence)
-    apart, common = np.sqrt(2) * stats.norm.ppf(area), rng.normal(size=n)
-    noisy = [apart * y + np.sqrt(0.5) * (common + rng.normal(size=n)) for _ in range(2)]
-    return y, *(special.expit(apart * (x - apart / 2) + special.logit(prevalence)) for x in noisy)
+    best, common = np.sqrt(2) * stats.norm.ppf(area), rng.normal(size=n)
+    apart = (best, max(best - worse, 0.2))
+    noisy = [one * y + np.sqrt(0.5) * (common + rng.normal(size=n)) for one in apart]
+    pairs = zip(apart, noisy, strict=True)
+    return y, *(special.expit(one * (x - one / 2) + special.logit(prevalence)) for one, x in pairs)
 
 
-def targets(rng: np.random.Generator, n: int, df: float) -> Data:
+def targets(rng: np.random.Generator, n: int, worse: float, df: float) -> Data:
     """Predictions of two models with t-distributed errors."""
     y, common = rng.normal(10, 3, n), rng.standard_t(df, n)
-    return y, *(y + np.sqrt(0.5) * (common + rng.standard_t(df, n)) for _ in range(2))
+    return y, *(y + scale * np.sqrt(0.5) * (common + rng.standard_t(df, n)) for scale in (1, 1 + worse))
 
 
-def clusters(rng: np.random.Generator, sizes: np.ndarray) -> tuple[Data, np.ndarray]:
-    """Two models, 90% right, whose errors come together in clusters."""
+def clusters(rng: np.random.Generator, sizes: np.ndarray, worse: float) -> tuple[Data, np.ndarray]:
+    """Two models, the first 90% right, whose errors come together in clusters."""
     groups = np.repeat(np.arange(len(sizes)), sizes)
     common, y = rng.normal(size=len(sizes)), rng.integers(0, 2, groups.size)
     guesses = []
-    for _ in range(2):
+    for limit in (stats.norm.ppf(0.9), stats.norm.ppf(0.9) - worse):
         noise = (common + rng.normal(size=len(sizes)))[groups] * np.sqrt(0.2) + np.sqrt(0.6) * rng.normal(
             size=groups.size
         )
-        guesses.append(np.where(noise < stats.norm.ppf(0.9), y, 1 - y))
+        guesses.append(np.where(noise < limit, y, 1 - y))
     return (y, *guesses), groups
 
 
+def value(metric: str, y: np.ndarray, guess: np.ndarray) -> float:
+    """Return the metric of one model."""
+    return jaxci.interval(metric, y, guess, method="delta").estimate
+
+
 def designs(
-    rng: np.random.Generator, replications: int
-) -> Iterator[tuple[str, str, int, list[tuple[Data, dict[str, Any]]]]]:
-    """Yield kind, metric, number of rows, and data sets with options of the verb."""
+    rng: np.random.Generator, replications: int, worse: float
+) -> Iterator[tuple[str, str, int, list[tuple[Data, dict[str, Any]]], Data]]:
+    """Yield kind, metric, number of rows, data sets with options of the verb, and very many rows."""
     for count in (5, 6, 10, 20, 40):
         uneven = np.exp(stats.norm.ppf((np.arange(count) + 0.5) / count))
         for kind, sizes in (
             ("even", np.full(count, 15)),
             ("uneven", np.maximum(1, np.round(15 * count * uneven / uneven.sum())).astype(int)),
         ):
-            drawn = [clusters(rng, sizes) for _ in range(replications)]
+            drawn = [clusters(rng, sizes, worse) for _ in range(replications)]
+            many, _ = clusters(rng, np.ones(MANY, int), worse)
             data = [(one, {"groups": groups}) for one, groups in drawn]
             for metric in ("accuracy", "balanced_accuracy"):
-                yield f"{count} {kind} clusters", metric, int(sizes.sum()), data
+                yield f"{count} {kind} clusters", metric, int(sizes.sum()), data, many
     for n in SIZES:
         for kind, model in LABELS.items():
-            data = [(labels(rng, n, *model), {}) for _ in range(replications)]
+            data = [(labels(rng, n, worse, *model), {}) for _ in range(replications)]
+            many = labels(rng, MANY, worse, *model)
             for metric in ("accuracy", "balanced_accuracy", "recall", "f1", "f1_macro", "matthews_corrcoef"):
-                yield f"labels {kind}", metric, n, data
+                yield f"labels {kind}", metric, n, data, many
         for prevalence, area in AREAS:
-            data = [(scores(rng, n, prevalence, area), {}) for _ in range(replications)]
+            data = [(scores(rng, n, worse, prevalence, area), {}) for _ in range(replications)]
+            many = scores(rng, MANY, worse, prevalence, area)
             for metric in ("roc_auc", "average_precision", "log_loss", "brier_score_loss"):
-                yield f"scores {prevalence:g} / {area:g}", metric, n, data
+                yield f"scores {prevalence:g} / {area:g}", metric, n, data, many
         for df in (1e9, 5.0):
-            data = [(targets(rng, n, df), {}) for _ in range(replications)]
+            data = [(targets(rng, n, worse, df), {}) for _ in range(replications)]
+            many = targets(rng, MANY, worse, df)
             for metric in ("mean_absolute_error", "mean_squared_error", "root_mean_squared_error", "r2"):
-                yield f"errors t({df:g})", metric, n, data
+                yield f"errors t({df:g})", metric, n, data, many
+
+
+def wrong(found: Any, truth: float) -> bool:
+    """Whether a verdict finds a difference where there is none, or an interval leaves out the true one."""
+    if truth == 0:
+        return bool(found.conclusion != "no difference shown")
+    low, high = found.confidence_interval
+    return not low <= truth <= high
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--replications", type=int, default=1_000)
+    parser.add_argument("--worse", type=float, default=0.0)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", jaxci.JaxciWarning)
     rows: list[Row] = []
-    for kind, metric, n, data in designs(np.random.default_rng(0), arguments.replications):
+    for kind, metric, n, data, many in designs(np.random.default_rng(0), arguments.replications, arguments.worse):
+        truth = value(metric, many[0], many[1]) - value(metric, many[0], many[2]) if arguments.worse else 0.0
         row: Row = {"kind": kind, "metric": metric, "n": n, "replications": len(data)}
         for method in ("auto", "percentile"):
             found = [
@@ -121,7 +148,7 @@ def main() -> None:
             ]
             row[method] = {
                 "method": "/".join(sorted({str(one.method) for one in found})),
-                "error": float(np.mean([one.conclusion != "no difference shown" for one in found])),
+                "error": float(np.mean([wrong(one, truth) for one in found])),
             }
         rows.append(row)
         mine, other = row["auto"], row["percentile"]

@@ -66,7 +66,8 @@ def ndtri(p: Any) -> Any:
 def stdtrit(df: Any, p: Any) -> Any:
     """Return Student's quantile with ``df`` degrees of freedom."""
     if namespace(df, p) is np:
-        return special.stdtrit(df, p)
+        found = special.stdtrit(df, p)
+        return np.where(np.asarray(p) < 0.5, -np.abs(found), found)[()]  # SciPy's is inf far out where df is no integer
     df, p = _floats(df, p)
     x, rest = _quantile(df / 2, jnp.full_like(df, 0.5), 2 * jnp.minimum(p, 1 - p))
     return jnp.sign(p - 0.5) * jnp.sqrt(df * rest / x)

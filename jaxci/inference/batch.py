@@ -281,6 +281,9 @@ def _evidence(
         parts["values"] = values
     if "clusters" in want.needs or (layout.units is not None and "values" in want.needs):
         parts["clusters"] = _cluster_sums(statistic, sample, programs, number, layout)
+    if layout.units is not None and want.leverage:
+        rows = layout.sum_rows(np.ones((layout.n, 1)), layout.n_units)[:, 0]
+        parts["sizes"] = jnp.broadcast_to(rows, (*estimate.shape, layout.n_units))
     if "uniform" in want.needs:
         parts["uniform"] = uniform
     counting = {"count", "nobs", "law", *(["posterior"] if layout.plain and has_beta_law(statistic) else [])}

@@ -96,6 +96,9 @@ TRIED_IN_CLUSTERS: tuple[Method, ...] = (
 )
 """Methods that ``auto`` may take for rows in clusters."""
 
+SMOOTH_IN_CLUSTERS = Delta(use_t=True, degrees_of_freedom="satterthwaite", working_correlation=0.0)
+"""What ``auto`` takes for smooth differences in clusters; these are less alike than what they are differences of."""
+
 TYPICAL_LOSS, WORST_LOSS = 0.01, 0.03
 """How far the median and the worst tenth of coverages on the cards may fall below their level."""
 
@@ -361,7 +364,7 @@ def _choose_difference(statistic: Paired, layout: Layout, tails: Tails) -> Choic
         return Choice(T(), "a mean of paired differences: Student's, which few rows that differ do not mislead")
     if layout.units is not None and layout.strata is None and statistic.smooth:
         why = "a smooth difference of rows in clusters: its influence, summed over each, and Student's quantiles"
-        return Choice(Delta(use_t=True), why)
+        return Choice(SMOOTH_IN_CLUSTERS, why)
     if layout.plain and isinstance(statistic, PairedMoments) and statistic.smooth and statistic.task == "regression":
         return Choice(Delta(use_t=True), "a smooth difference of moments: its influence, and Student's quantiles")
     kind = "rows" if layout.units is None else "clusters"

@@ -126,6 +126,8 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
     elif "values" in needs:
         mean = isinstance(statistic, MeanStatistic)
         parts["values"] = (row_values_of(statistic, sample) if mean else _ordered_values(entry, sample))[None]
+    if layout.units is not None and entry.method is not None and entry.method.by_leverage:
+        parts["sizes"] = layout.sum_rows(np.ones((layout.n, 1)), layout.n_units).T
     if "uniform" in needs:
         key = jax.random.fold_in(rng.key, PURPOSE_CHOICE)
         parts["uniform"] = np.array([float(jax.random.uniform(key, dtype=jnp.float64))])

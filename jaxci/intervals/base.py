@@ -141,6 +141,8 @@ class Evidence:
         Difference of two areas and its variance (see :mod:`jaxci.intervals.auc_difference`).
     clusters : ClusterSums
         What the rows of every cluster sum to (see :mod:`jaxci.intervals.clusters`), for a mean or a share.
+    sizes : (..., G) array
+        Rows of every cluster, for a method whose standard error allows for their unequal sizes.
     flips : Flipped
         Means of the clusters whose signs are flipped (see :mod:`jaxci.intervals.sign_flip`).
     outcomes : PairedOutcomes
@@ -172,6 +174,7 @@ class Evidence:
     auc: Any = None
     auc_difference: Any = None
     clusters: Any = None
+    sizes: Any = None
     flips: Any = None
     outcomes: Any = None
     curvature: Any = None

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from jaxci.checks import check_choice, check_number
 from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails, normal_steps, open_sides
 from jaxci.intervals.capabilities import (
     averages_proportions,
@@ -18,7 +19,7 @@ from jaxci.intervals.capabilities import (
     is_proportion,
     is_share_difference,
 )
-from jaxci.intervals.clusters import ClusterRobust
+from jaxci.intervals.clusters import DEGREES, ClusterRobust, ClusterSums, satterthwaite
 from jaxci.intervals.pvalues import PValue, sign_test, standardized_test, varies
 from jaxci.records import record, static
 from jaxci.special import deviation, expit, logit, namespace, stdtrit
@@ -350,10 +351,17 @@ class Delta(Method):
         Step by Student's quantiles with n - 1 degrees of freedom, n being the number of units, and take the standard
         error of the jackknife of a mean: the influence of a unit that holds a share h of the rows counts
         ``sqrt((n - 1) / n) / (1 - h)`` times (of equal units ``sqrt(n / (n - 1))`` times). For few clusters.
+    degrees_of_freedom : {"groups", "satterthwaite"}
+        With ``use_t``, of rows in clusters: n - 1, or fewer where clusters are of unequal size
+        (:func:`~jaxci.intervals.clusters.satterthwaite`).
+    working_correlation : float
+        Of two rows of a cluster, in [0, 1], by which Satterthwaite's are reckoned.
     """
 
     scale: str = static(default="natural")
     use_t: bool = static(default=False)
+    degrees_of_freedom: str = static(default="groups")
+    working_correlation: float = static(default=1.0)
 
     name = "delta"
     of_differences = True
@@ -365,6 +373,8 @@ class Delta(Method):
             raise ValueError(f"scale must be one of {tuple(SCALES)}; got {self.scale!r}")
         if not isinstance(self.use_t, bool):
             raise TypeError(f"use_t must be True or False; got {self.use_t!r}")
+        check_choice("degrees_of_freedom", self.degrees_of_freedom, DEGREES)
+        check_number("working_correlation", self.working_correlation, "lie in [0, 1]", lambda x: 0 <= x <= 1)
 
     @property
     def by_leverage(self) -> bool:
@@ -397,6 +407,11 @@ class Delta(Method):
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Bounds from ``evidence.estimate`` and ``evidence.standard_error``."""
+        sizes = evidence.sizes
+        if self.use_t and self.degrees_of_freedom == "satterthwaite" and sizes is not None:
+            degrees = satterthwaite(ClusterSums(sizes, sizes), working_correlation=self.working_correlation)
+            inflation = math.sqrt(evidence.n / (evidence.n - 1))
+            critical = tuple(inflation * step for step in student_steps(degrees, tails))
         found = delta_interval(evidence.estimate, evidence.standard_error, tails, self.scale, critical)
         return open_sides(*found, tails, evidence.statistic.bounds)
 

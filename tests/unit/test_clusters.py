@@ -423,7 +423,7 @@ def test_auto_compares_means_in_clusters_by_flips_where_these_can_tell(clusters,
         assert "clusters" in result.reason
     drawn = jaxci.compare("mean", None, X, X**2, groups=groups, confidence_level=0.99999)
     assert drawn.method == "t"
-    assert jaxci.compare("f1", Y, P, Q, groups=groups).method == Delta(use_t=True)
+    assert jaxci.compare("f1", Y, P, Q, groups=groups).method == choice.SMOOTH_IN_CLUSTERS
     assert (
         jaxci.compare("mean", None, X, X**2, groups=groups, strata=0 * groups, n_resamples=199).method == "percentile"
     )
@@ -435,3 +435,22 @@ def test_a_share_of_rows_in_one_cluster_may_be_anything(method):
     with pytest.warns(jaxci.JaxciWarning, match="only one cluster has rows that count: how clusters differ is unknown"):
         found = jaxci.interval("recall", 1 * (GROUPS == 0), P, groups=GROUPS, method=method)
     assert tuple(found.confidence_interval) == (0, 1)
+
+
+def test_the_delta_method_takes_degrees_of_freedom_for_uneven_clusters():
+    """The width is that of G - 1 degrees of freedom, by the ratio of Student's quantiles."""
+    sizes = np.bincount(GROUPS).astype(float)[None]
+    options = {"groups": GROUPS, "method": "delta", "use_t": True}
+    plain = jaxci.interval("f1", Y, P, **options)
+    for correlation in (0.0, 1.0):
+        few = {"degrees_of_freedom": "satterthwaite", "working_correlation": correlation}
+        found = jaxci.interval("f1", Y, P, **options, **few)
+        degrees = satterthwaite(ClusterSums(sizes, sizes), working_correlation=correlation)[0]
+        ratio = stats.t.ppf(0.975, degrees) / stats.t.ppf(0.975, sizes.size - 1)
+        low, high = plain.confidence_interval
+        expected = plain.estimate + (np.array([low, high]) - plain.estimate) * ratio
+        np.testing.assert_allclose(found.confidence_interval, np.clip(expected, 0, 1), rtol=1e-9)
+    few = {"degrees_of_freedom": "few", "working_correlation": 3}
+    for option, value in few.items():
+        with pytest.raises(ValueError, match=option):
+            Delta(use_t=True, **{option: value})

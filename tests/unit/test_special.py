@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import special as scipy_special
+from scipy import stats
 
 from jaxci import special
 
@@ -86,3 +87,11 @@ def test_the_namespace_is_that_of_any_jax_array():
 def test_a_loop_stops_where_its_condition_fails():
     for xp in (np, jnp):
         assert int(special.loop(xp, lambda x: x < 50, lambda x: 3 * x, xp.asarray(2))) == 54
+
+
+def test_students_quantiles_are_scipys():
+    df, p = np.meshgrid([1.0, 2.3, 11.7, 300.0], [1e-12, 1e-4, 0.025, 0.3, 0.6, 0.975])
+    expected = stats.t.ppf(p, df)
+    np.testing.assert_allclose(special.stdtrit(df, p), expected, rtol=1e-9)
+    np.testing.assert_allclose(special.stdtrit(jnp.asarray(df), p), expected, rtol=1e-9)
+    assert special.stdtrit(2.3, 1e-300) == -np.inf, "SciPy's is inf"
