@@ -32,6 +32,8 @@ def main() -> None:
             print(f"{name}: {found.n_done} of {found.n_cells} cells")
             rows += rows_of(found)
             made.append(name)
+    if not rows:
+        raise SystemExit(f"no folder of a study cards-... in {arguments.folder}")
     columns, present = as_columns(rows), cards().columns
     stay = ~np.isin(present["study"], made)
     table = Cards({name: np.concatenate([present[name][stay], columns[name]]) for name in present})

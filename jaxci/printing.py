@@ -152,7 +152,10 @@ class Printable(abc.ABC):
         return above + table + "".join(below)
 
 
-SIMULATED = "the narrowest (within 5%) whose 95% intervals held in simulations of such data, or the nearest to that"
+SIMULATED = (
+    "the narrowest (within 5%, in clusters 50%) whose 95% intervals held in simulations of such data, "
+    "or the nearest to that"
+)
 COLUMNS = ("metric", "estimate", "low", "high", "std. error", "method")
 
 

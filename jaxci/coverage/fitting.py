@@ -35,12 +35,20 @@ def fitted(statistics: Sequence[Statistic], sample: Sample, layout: Layout) -> D
     correlation is the largest of those of their influence values (:meth:`~jaxci.statistics.layout.Layout.
     intraclass_correlation`). Strata keep their shares, and a law each.
     """
-    if layout.strata is not None:
-        of_rows = layout.strata if layout.units is None else layout.strata[layout.units]
-        members = [np.flatnonzero(of_rows == stratum) for stratum in range(layout.n_strata)]
-        laws = [_of_stratum(statistics, sample.take(rows), _within(layout, rows)) for rows in members]
-        return Stratified(tuple(laws), [len(rows) for rows in members])
-    return _in_clusters(law_of_rows(statistics[0], sample), statistics, sample, layout)
+    influence = [] if layout.units is None else [row_influence(statistic, sample) for statistic in statistics]
+    if layout.strata is None:
+        return _in_clusters(law_of_rows(statistics[0], sample), influence, layout)
+    scores = sample.y_score
+    one_scale = scores is None or (scores.min() >= 0 and scores.max() <= 1)  # others are fitted up to their scale
+    of_rows = layout.strata if layout.units is None else layout.strata[layout.units]
+    members = [np.flatnonzero(of_rows == stratum) for stratum in range(layout.n_strata)]
+    laws = []
+    for rows in members:
+        own = sample.take(rows)
+        lacking = own.n_classes > 0 and np.any(own.class_sizes == 0)
+        law = law_of_rows(statistics[0], own) if one_scale and own.n >= FEW and not lacking else _observed(own)
+        laws.append(_in_clusters(law, [values[rows] for values in influence], _within(layout, rows)))
+    return Stratified(tuple(laws), [len(rows) for rows in members])
 
 
 def _within(layout: Layout, rows: np.ndarray) -> Layout:
@@ -50,25 +58,26 @@ def _within(layout: Layout, rows: np.ndarray) -> Layout:
     return Layout(len(rows), np.unique(layout.units[rows], return_inverse=True)[1].astype(np.int32))
 
 
-def _of_stratum(statistics: Sequence[Statistic], sample: Sample, layout: Layout) -> Distribution:
-    lacking = sample.n_classes > 0 and np.any(sample.class_sizes == 0)
-    law = _observed(sample) if sample.n < FEW or lacking else law_of_rows(statistics[0], sample)
-    return _in_clusters(law, statistics, sample, layout)
-
-
-def _in_clusters(law: Distribution, statistics: Sequence[Statistic], sample: Sample, layout: Layout) -> Distribution:
+def _in_clusters(law: Distribution, influence: Sequence[np.ndarray], layout: Layout) -> Distribution:
     if layout.units is None:
         return law
-    found = [layout.intraclass_correlation(row_influence(statistic, sample)) for statistic in statistics]
-    return Clustered(law, np.bincount(layout.units), max(found))
+    return Clustered(law, np.bincount(layout.units), max(map(layout.intraclass_correlation, influence)))
+
+
+def _values_of(sample: Sample) -> np.ndarray | None:
+    """Return the values, or a user's own column of real numbers; None where there are none, or other columns."""
+    if sample.values is not None:
+        return np.asarray(sample.values)
+    alone = sample.columns[0] if len(sample.columns) == 1 and sample.y_true is None else None
+    return alone if alone is not None and alone.ndim == 1 and alone.dtype.kind == "f" else None
 
 
 def _observed(sample: Sample) -> Distribution:
     """Return the distribution that draws the rows themselves."""
-    if sample.columns:
+    if (values := _values_of(sample)) is not None:
+        return Empirical(values)
+    if sample.columns and sample.y_true is None:
         return EmpiricalColumns(sample.columns)
-    if sample.values is not None:
-        return Empirical(sample.values)
     if sample.n_classes == 0:
         return EmpiricalTargets(sample.y_true, sample.y_pred)
     if sample.y_score is not None:
@@ -86,10 +95,10 @@ def law_of_rows(statistic: Statistic, sample: Sample) -> Distribution:
     Otherwise the rows: of a regression, of a user's own statistic of other columns.
     """
     if statistic.task == "custom":
-        alone = sample.columns[0] if len(sample.columns) == 1 else None
-        if alone is None or alone.ndim > 1 or alone.dtype.kind != "f":
+        values = _values_of(sample)
+        if values is None:
             return EmpiricalColumns(sample.columns)
-        sample = dataclasses.replace(sample, values=alone)
+        sample = dataclasses.replace(sample, values=values)
     if sample.values is not None:
         if isinstance(statistic, Mean):
             return AdaptiveKDE.of_cases(statistic.row_values(sample), statistic.bounds)

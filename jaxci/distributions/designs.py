@@ -10,11 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.checks import check_number, shown
+from jaxci.checks import check_count, check_number, shown
 from jaxci.distributions.base import Distribution
 from jaxci.distributions.tables import float_type
 from jaxci.records import record, static
-from jaxci.statistics.base import Statistic
+from jaxci.statistics.base import Statistic, has_fixed_trials
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.summary import Mean
 
@@ -78,14 +78,12 @@ class Clustered(Distribution):
     correlation: Any = 0.0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.correlation, int | float | np.floating):
+        if isinstance(self.correlation, jax.Array):
             return
         if not isinstance(self.law, Distribution) or not self.law.layout(1_000).plain:
             raise ValueError(f"law must be a distribution of independent rows; got {shown(self.law)}")
         if isinstance(self.clusters, int | np.integer):
-            if self.clusters < 1:
-                raise ValueError(f"clusters must be at least 1; got {self.clusters}")
-            object.__setattr__(self, "clusters", (1.0,) * int(self.clusters))
+            object.__setattr__(self, "clusters", (1.0,) * check_count("clusters", self.clusters, 1))
         object.__setattr__(self, "clusters", _positive("clusters", self.clusters))
         within = check_number("correlation", self.correlation, "lie in [0, 1]", lambda x: 0 <= x <= 1)
         object.__setattr__(self, "correlation", within)
@@ -154,7 +152,7 @@ class Clustered(Distribution):
 class Stratified(Distribution):
     """Rows of several laws in strata, each of a fixed share of the rows.
 
-    The truth of a statistic is its value under the mixture of the laws with these shares.
+    The truth of a statistic is its value under the mixture of the laws with these shares: choose n that they divide.
 
     Parameters
     ----------
@@ -239,8 +237,8 @@ class Stratified(Distribution):
         return jax.tree.map(lambda *parts: jnp.concatenate(parts), *drawn)
 
     def analytic(self, statistic: Statistic) -> float | None:
-        """Return the mean over the strata of a mean; None for other statistics."""
-        if not isinstance(statistic, Mean):
+        """Return the mean over the strata of a mean or of a share of all rows; None for other statistics."""
+        if not (isinstance(statistic, Mean) or has_fixed_trials(statistic)):
             return None
         means = [law.analytic(statistic) for law in self.laws]
         if None in means:

@@ -144,7 +144,9 @@ def features_of(statistic: Statistic, sample: Sample, layout: Layout) -> Feature
     found = _features_of_rows(statistic, sample)
     if layout.units is None:
         return found
-    return found.in_clusters(np.bincount(layout.units), layout.intraclass_correlation(natural_values(sample)))
+    return found.in_clusters(
+        np.bincount(layout.units), layout.intraclass_correlation(natural_values(statistic, sample))
+    )
 
 
 def _features_of_rows(statistic: Statistic, sample: Sample) -> Features:

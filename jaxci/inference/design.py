@@ -43,28 +43,44 @@ def design_effect(statistics: Iterable[Statistic], sample: Sample, layout: Layou
 def row_influence(statistic: Statistic, sample: Sample) -> np.ndarray:
     """Return the influence (n,) of every row on a statistic, up to a factor.
 
-    Of one that is not smooth the values that it puts in order, or :func:`natural_values`.
+    Of one that is not smooth, or has none, the values that it puts in order, or :func:`natural_values`.
     """
     if statistic.smooth:
         plain = Layout(sample.n)
         prepared = RowReader(sample, plain, exchangeable=False).prepared(statistic)
         _, found = slopes(of_units([statistic], [prepared], plain, padded(sample.n)))
-        return np.asarray(found)[0, : sample.n]
+        influence = np.asarray(found)[0, : sample.n]
+        if np.all(np.isfinite(influence)):
+            return influence
     if isinstance(statistic, OrderStatistic):
         return np.asarray(statistic.ordered_values(sample))
-    return natural_values(sample)
+    return natural_values(statistic, sample)
 
 
-def natural_values(sample: Sample) -> np.ndarray:
-    """Return values (n,) that tell how alike rows are: half the values, whether predictions are right, their errors.
+def natural_values(statistic: Statistic, sample: Sample) -> np.ndarray:
+    """Return values (n,) that tell how alike rows are in what a statistic reads, up to a factor.
 
-    Of scores the probability of the true class, or what ranks as it does; 0 for a user's own columns.
+    Values, whether predictions are right, or the errors of a regression; of scores that of the true class less its mean
+    over the rows of that class. Of a user's own columns the only one, if it holds real numbers.
+
+    Raises
+    ------
+    ValueError
+        If a user's own statistic, without derivatives, reads other columns.
     """
-    _, values = _natural(sample)
-    if values is None and sample.y_score is not None:
+    if sample.y_score is not None and "y_pred" not in statistic.inputs:
         scores = sample.y_score if sample.y_score.ndim > 1 else np.stack([-sample.y_score, sample.y_score], axis=1)
-        return scores[np.arange(sample.n), sample.y_true]
-    return np.zeros(sample.n) if values is None else values
+        true = scores[np.arange(sample.n), sample.y_true]
+        means = np.bincount(sample.y_true, true, sample.n_classes) / np.maximum(sample.class_sizes, 1)
+        return true - means[sample.y_true]
+    _, values = _natural(sample)
+    if values is not None:
+        return values
+    if len(sample.columns) == 1 and sample.columns[0].ndim == 1 and sample.columns[0].dtype.kind == "f":
+        return np.asarray(sample.columns[0])
+    raise ValueError(
+        "groups: how alike rows are is unknown for a function without derivatives of other columns than one"
+    )
 
 
 def _natural(sample: Sample) -> tuple[str, Any]:

@@ -89,7 +89,7 @@ class Features(NamedTuple):
         Number of clusters of one size that tell as much as those of the data, ``n^2 / sum m^2`` of sizes m.
     design_effect : float
         ``1 + (sum m^2 / n - 1) r`` with the intraclass correlation r: of data that of whether rows are predicted right,
-        of values, of the errors of a regression, or of the probabilities of the true classes.
+        of values, of the errors of a regression, or of the scores of the true classes less their means by class.
     """
 
     n: float

@@ -15,10 +15,11 @@ from jaxci.coverage.cell import Cell, Simulation, draw
 from jaxci.coverage.fitting import fitted
 from jaxci.distributions import Cells, Clustered, Empirical, GaussianClasses, Parametric, Stratified, Truth, truth
 from jaxci.distributions.base import COLUMNS
+from jaxci.inference.design import natural_values
 from jaxci.inference.sharding import Spread
 from jaxci.intervals.parametric import Delta, T
 from jaxci.intervals.registry import METHODS
-from jaxci.statistics import Mean, Median
+from jaxci.statistics import Mean, Median, WeightedFunction
 from jaxci.statistics.base import Sample
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.registry import METRICS
@@ -46,7 +47,8 @@ def test_strata_hold_clusters_and_rows():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Clustered(TABLE, 0), "clusters must be at least 1; got 0"),
+        (lambda: Clustered(TABLE, 0), "clusters must be"),
+        (lambda: Clustered(TABLE, 3, correlation=np.int64(2)), "correlation must lie in"),
         (lambda: Clustered(TABLE, [1, -1]), "clusters must be positive finite numbers; got"),
         (lambda: Clustered(TABLE, 3, correlation=1.5), "correlation must lie in"),
         (lambda: Clustered(Clustered(TABLE, 3), 3), "law must be a distribution of independent rows"),
@@ -269,3 +271,51 @@ def test_a_study_of_clusters_is_run_from_its_file(tmp_path):
         Study({"rows": TABLE}, ["accuracy"], ["wilson_cluster"], [30])
     with pytest.raises(ValueError, match="n must be at least the number of clusters, 6; got 5"):
         Study({"six": law}, ["accuracy"], ["wilson_cluster"], [5, 30])
+
+
+def test_strata_of_scores_keep_one_scale_and_clusters_of_one_class_their_likeness():
+    """A stratum alone does not tell how its scores rank among the others', nor what its rows do to the statistic."""
+    rng = np.random.default_rng(0)
+    strata = np.repeat([0, 1], 200).astype(np.int32)
+    y = (rng.random(400) < np.where(strata == 0, 0.1, 0.9)).astype(np.int32)
+    score = np.where(strata == 0, -5, 5) + rng.normal(size=400) + 0.5 * y
+    sample = Sample(y_true=y, y_score=score, n_classes=2)
+    law = fitted([METRICS["roc_auc"]], sample, Layout(400, strata=strata))
+    area = jaxci.interval("roc_auc", y, score, method="delong").estimate
+    assert truth(law, METRICS["roc_auc"], jax.random.key(0)).value == pytest.approx(area, abs=0.01)
+
+    groups = np.repeat(np.arange(40), 5).astype(np.int32)
+    y = (groups >= 20).astype(np.int32)
+    alike = np.repeat(rng.normal(size=40), 5) + y
+    sample = Sample(y_true=y, y_score=alike, n_classes=2)
+    law = fitted([METRICS["roc_auc"]], sample, Layout(200, groups, (np.arange(40) >= 20).astype(np.int32)))
+    assert [part.correlation for part in law.laws] == pytest.approx([1, 1])
+
+
+def test_the_likeness_of_scores_is_not_that_of_their_classes():
+    rng = np.random.default_rng(1)
+    groups = np.repeat(np.arange(40), 5).astype(np.int32)
+    y = groups % 2
+    score = np.clip(np.where(y, 0.7, 0.3) + 0.1 * rng.normal(size=200), 0.01, 0.99)
+    layout, area = Layout(200, groups), METRICS["roc_auc"]
+    for sample in (
+        Sample(y_true=y, y_score=score, n_classes=2),
+        Sample(y_true=y, y_pred=y, y_score=score, n_classes=2),
+    ):
+        assert layout.intraclass_correlation(natural_values(area, sample)) < 0.15
+
+
+def test_a_users_function_in_strata_and_clusters():
+    def mean(x, weights):
+        return (x * weights).sum() / weights.sum()
+
+    x, groups = np.random.default_rng(2).gamma(2, size=60), np.repeat(np.arange(10), 6)
+    methods = {"methods": ["percentile"], **QUICKLY}
+    found = jaxci.check_coverage(WeightedFunction(mean), x, strata=[0] * 5 + [1] * 55, **methods)
+    assert found["percentile"].coverage > 0.7
+    host = WeightedFunction(mean, differentiable=False)
+    found = jaxci.check_coverage(host, x[groups] + 0.01 * x, groups=groups, **methods)
+    assert "10 clusters (correlation 0.9" in found.distribution
+    pair = WeightedFunction(lambda a, b, w: mean(a * b, w), differentiable=False)
+    with pytest.raises(ValueError, match="how alike rows are is unknown"):
+        jaxci.check_coverage(pair, x, x, groups=groups, **methods)

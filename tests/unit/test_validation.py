@@ -1370,7 +1370,7 @@ def test_proportion_interval_of_all_or_nothing(count, method):
 def test_warnings_point_at_the_caller_and_are_kept_in_the_result():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        result = jaxci.interval("mean", np.full(N, 2.5))
+        result = jaxci.interval("mean", np.full(N, 2.5), method="t")
         table = jaxci.evaluate(Y, y_score=SCORE, metrics=["accuracy"])
         jaxci.compare("mean", None, SCORE, SCORE)
         jaxci.proportion_interval(0, 5, method="wald")
