@@ -45,7 +45,7 @@ def test_a_short_run_of_a_study_finds_what_its_card_says(name):
     for judgement in found.judgements:
         rows = (table["study"] == name) & (table["distribution"] == law) & (table["n"] == int(n))
         (row,) = np.flatnonzero(
-            rows & (table["statistic"] == card.format(judgement.statistic)) & (table["method"] == judgement.label)
+            rows & (table["statistic"] == card.format(judgement.statistic)) & (table["method"] == judgement.method.label)
         )
         known = table["coverage"][row]
         if np.isnan(known):
@@ -53,6 +53,6 @@ def test_a_short_run_of_a_study_finds_what_its_card_says(name):
             continue
         coverage = judgement.coverage / (1 - judgement.invalid)
         spread = np.sqrt(max(known * (1 - known), 0.01) * (1 / REPLICATIONS + 1 / 2_000))
-        assert abs(coverage - known) < 5 * 1.2 * spread, (judgement.statistic, judgement.label, coverage, known)
+        assert abs(coverage - known) < 5 * 1.2 * spread, (judgement.statistic, judgement.method.label, coverage, known)
         compared += 1
     assert compared >= 4
