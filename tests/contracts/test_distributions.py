@@ -51,6 +51,7 @@ def test_every_kind_that_a_file_holds_is_walked():
     assert {distribution_to_dict(d)["kind"] for d in MEMBERS.values()} == set(KINDS)
 
 
+@pytest.mark.slow
 @walk
 @pytest.mark.parametrize("x64", [False, True])
 def test_draws_have_their_shape_type_and_range(name, x64):
@@ -75,6 +76,7 @@ def test_draws_have_their_shape_type_and_range(name, x64):
             np.testing.assert_allclose(x.sum(axis=1), 1, rtol=1e-5)
 
 
+@pytest.mark.slow
 @walk
 def test_a_key_draws_one_sample_alone_and_in_a_batch(name):
     d = MEMBERS[name]

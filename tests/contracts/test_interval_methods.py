@@ -313,6 +313,7 @@ def assert_equal(found, expected, tolerance=1e-12):
     assert np.all(np.abs(found - expected)[finite] <= (tolerance * size)[finite])
 
 
+@pytest.mark.slow
 @walk
 def test_low_is_not_above_high(method):
     method, evidence = case(method)
@@ -341,6 +342,7 @@ def test_a_higher_level_contains_a_lower_one(method):
             assert not np.any(higher < high - slack)
 
 
+@pytest.mark.slow
 @walk
 def test_numpy_and_compiled_jax_agree_and_levels_share_a_program(method):
     method, evidence = case(method)
@@ -364,6 +366,7 @@ READERS = [METHODS[name]() for name in ("percentile", "bca")]
 OTHERS = [pytest.param(METHODS[name](), marks=pytest.mark.slow) for name in ("basic", "normal", "bc")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("method", [*READERS, *OTHERS], ids=label)
 def test_every_distribution_is_read_alike(method, law):
@@ -381,6 +384,7 @@ def data_set(evidence, pick):
     return jax.tree.map(lambda x: x[pick] if np.shape(x)[:1] == (R,) else x, evidence)
 
 
+@pytest.mark.slow
 @walk
 def test_a_stack_gives_what_its_data_sets_give_one_by_one(method):
     method, evidence = case(method)

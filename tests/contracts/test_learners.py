@@ -63,6 +63,7 @@ def assert_near(name, found, expected):
     np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.slow
 @walk
 def test_predictions_have_their_shape_and_range(name, classes):
     X, y, counts = data(classes)

@@ -28,6 +28,7 @@ def test_every_class_that_is_registered_is_drawn_from():
     assert {type(problem(name)) for name in PROBLEMS} <= {type(law) for law in MEMBERS}
 
 
+@pytest.mark.slow
 @walk
 def test_the_same_key_draws_the_same_rows_batched_or_not(law):
     keys = jax.random.split(KEY, 3)

@@ -81,6 +81,7 @@ class Balanced(html.parser.HTMLParser):
         assert self.open.pop() == tag
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RESULTS)
 def test_a_result_is_text_html_a_dictionary_and_a_frame(name, folder):
     result = RESULTS[name](folder)

@@ -44,6 +44,7 @@ def assert_rows(name, found, expected):
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.slow
 @walk
 def test_rows_are_weights_that_sum_to_the_size_of_a_resample(name):
     scheme, size = SCHEMES[name]

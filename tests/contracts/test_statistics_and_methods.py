@@ -189,6 +189,7 @@ DEPENDENT = [name for name, cls in METHODS.items() if cls.takes]
 INDEPENDENT = [name for name, cls in METHODS.items() if not cls.takes]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("method", DEPENDENT)
 def test_methods_that_allow_a_design_serve_it(method, layout):
@@ -214,6 +215,7 @@ def test_methods_that_assume_independent_rows_refuse_a_design(method, layout):
         rows_of(task, [name], method=method, **LAYOUTS[layout])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
 def test_auto_serves_every_metric_and_says_why(task):
     names = metrics_of(task)
@@ -226,6 +228,7 @@ def test_auto_serves_every_metric_and_says_why(task):
 BOOTSTRAP = [name for name, cls in METHODS.items() if "replicates" in cls().needs]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", BOOTSTRAP)
 def test_bounds_are_in_order_where_every_replicate_lies_on_one_side_of_the_estimate(method):
     # A resample of well calibrated predictions is worse calibrated than the sample.
@@ -268,6 +271,7 @@ def typical(method, **arguments):
     return jaxci.interval(name, *data, method=method, n_resamples=399, rng=1, **options, **arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "exact_randomized"])
 def test_a_higher_level_contains_a_lower_one(method):
     for alternative in ("two-sided", "less", "greater"):
@@ -388,6 +392,7 @@ def values_of_all(task):
         return np.asarray(jax.jit(jax.vmap(values_of(task)))(jnp.asarray(weights_of_all())))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", LONGEST_LATER)
 def test_value_is_the_same_compiled_batched_and_neither(task):
     with jax.enable_x64(True):
@@ -409,6 +414,7 @@ def evidence_of_batch(statistics, ranks, sample, rows, *, wanted, reading, error
     return [(one.estimate, one.standard_error if errors else None, one.distribution) for one, _ in batch]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", LONGEST_LATER)
 def test_a_batch_of_data_sets_gives_what_each_gives_alone(task):
     """Replicates are compared as sets: the bank is closed under permutations, as a batch may meet rows in any order."""

@@ -65,6 +65,7 @@ def numbers(rows):
     return np.array([[float.fromhex(x) for x in row] for row in rows])
 
 
+@pytest.mark.slow
 def test_two_simulated_devices_give_the_bits_of_one():
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count="
     one, two = (run(TABLE, ",".join(METRICS), JAX_PLATFORMS="cpu", XLA_FLAGS=f"{flags}{count}") for count in (1, 2))

@@ -110,6 +110,7 @@ def test_a_study_of_learners_over_devices_and_processes(tmp_path):
         same_tables(table, tables[0])
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_and_run_again(tmp_path):
     study = design(tmp_path, n_replications=3_000, n_resamples=999, n_groups=60, **FEW)
     whole = study.run(tmp_path / "whole").columns

@@ -156,6 +156,7 @@ def assert_within_band(law, replicates, error_bound):
     assert np.all(np.searchsorted(replicates, q - slack, side="left") / size <= P + band)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
 def test_mean_agrees_with_drawn_resamples(shape):
     rng = np.random.default_rng(23)
@@ -167,6 +168,7 @@ def test_mean_agrees_with_drawn_resamples(shape):
     assert law.share_below(law.mean) == pytest.approx(middle, abs=5e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["pareto", "lognormal"])
 def test_heavy_tails_agree_with_drawn_resamples_at_a_larger_n(shape):
     rng = np.random.default_rng(29)

@@ -43,6 +43,7 @@ def accuracies(found):
     return 1 - found.high, 1 - found.low
 
 
+@pytest.mark.slow
 def test_the_models_are_fitted_once(fits):
     assert fits.n_fits == RESAMPLES
 

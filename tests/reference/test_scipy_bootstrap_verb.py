@@ -94,6 +94,7 @@ def quiet(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
 # --- the same replicates give the same result ------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("method", METHODS)
 def test_injected_replicates(case, method):
@@ -156,6 +157,7 @@ def test_spellings_of_methods(spelling):
     assert np.isfinite(jaxci.bootstrap((X,), np.mean, n_resamples=99, method=spelling, rng=0).standard_error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_shapes(case):
     data, statistic, options = CASES[case]

@@ -105,6 +105,7 @@ def test_weighted_mean_of_scores_that_have_no_weight():
     assert evaluate(statistic, y_true, y_pred, [np.ones(N)], 2) == expected == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "case"), CASES)
 def test_scores_of_the_whole_table(k, case):
     y_true, y_pred, weights = draw(k, case)
@@ -124,6 +125,7 @@ def test_scores_of_the_whole_table(k, case):
             np.testing.assert_allclose(got, expected, **TOLERANCE, err_msg=f"{statistic}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zero_division", [0.0, 1.0])
 @pytest.mark.parametrize(("k", "case"), CASES)
 def test_negatives_are_the_other_side_of_each_class(k, case, zero_division):

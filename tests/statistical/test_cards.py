@@ -45,7 +45,9 @@ def test_a_short_run_of_a_study_finds_what_its_card_says(name):
     for judgement in found.judgements:
         rows = (table["study"] == name) & (table["distribution"] == law) & (table["n"] == int(n))
         (row,) = np.flatnonzero(
-            rows & (table["statistic"] == card.format(judgement.statistic)) & (table["method"] == judgement.method.label)
+            rows
+            & (table["statistic"] == card.format(judgement.statistic))
+            & (table["method"] == judgement.method.label)
         )
         known = table["coverage"][row]
         if np.isnan(known):

@@ -30,6 +30,7 @@ def test_accuracy_is_enumerated_at_the_observed_share():
         assert result[method].coverage_error == 0
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(1.3e-5)
 @pytest.mark.parametrize("statistic", ["mean", "median", "trimmed_mean", "std", "iqr"])
 def test_summaries_of_values(statistic):
@@ -92,6 +93,7 @@ def test_targets_have_the_statistic_of_their_rows_as_truth():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(2e-5)
 def test_a_calibrated_interval_is_that_of_the_nominal_level():
     x = values(20)

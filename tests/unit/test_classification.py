@@ -324,6 +324,7 @@ def test_gradient_is_the_influence_function(name):
     np.testing.assert_allclose((n - 1) * (float(theta) - out), influence[rows], atol=0.02 * largest)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("absent_class", ["sklearn", "zero", "skip"])
 def test_gradient_is_finite_wherever_the_value_is(absent_class):
     degenerate = [LACKS_1, LACKS_2, np.diag([4, 0, 0]), np.diag([1, 2, 3]), np.eye(3, k=1, dtype=int) * 2]
@@ -349,6 +350,7 @@ def test_gradient_is_finite_wherever_the_value_is(absent_class):
 # --- the same value on every road -----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METRICS)
 def test_batch_loop_and_sums_agree(name):
     statistic = METRICS[name]

@@ -336,6 +336,7 @@ def test_lists(capsys):
     assert "roc_auc" in refusal(capsys, "methods", "roc_au")
 
 
+@pytest.mark.slow
 def test_demo(capsys, monkeypatch):
     for verb in ("evaluate", "interval"):
         monkeypatch.setattr(jaxci, verb, functools.partial(getattr(jaxci, verb), n_resamples=199))

@@ -165,6 +165,7 @@ def test_the_unit_of_gridded_values_changes_no_coverage():
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_every_batched_method_agrees_with_the_verb_on_single_data_sets():
     cell = Cell(Parametric("beta", {"a": 8, "b": 2}), 30, {"mean": Mean()}, applicable_methods(Mean()), [0.9], 4, 99, 2)
     truths = {"mean": Truth(0.8, 0.0, "known")}

@@ -132,6 +132,7 @@ def simulated(kind):
     return cell, data, {name: np.array(found) for name, found in bounds.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
 @pytest.mark.parametrize("kind", LAWS)
 def test_a_cell_computes_the_intervals_of_the_verb(kind):
@@ -210,6 +211,7 @@ def test_a_check_draws_clusters_as_alike_and_as_large_as_those_of_the_data():
     assert both.correlation >= law.correlation
 
 
+@pytest.mark.slow
 def test_a_check_tells_that_rows_in_clusters_are_fewer_than_they_look():
     y, guess, groups = correlated(0.6, clusters=60, size=10)
     methods = ["percentile", "wilson_cluster"]
@@ -240,6 +242,7 @@ def test_checks_refuse_what_does_not_go_with_the_rows(options, message):
         jaxci.check_coverage("accuracy", y, 1 - y * (np.arange(20) > 4), **options, **QUICKLY)
 
 
+@pytest.mark.slow
 def test_a_check_of_strata_draws_a_law_for_each():
     y, guess, groups = correlated(0.3)
     sample = Sample(y_true=y, y_pred=guess, n_classes=2)
@@ -252,6 +255,7 @@ def test_a_check_of_strata_draws_a_law_for_each():
     assert found["percentile"].coverage > 0.8
 
 
+@pytest.mark.slow
 def test_every_row_of_a_table_of_clusters_is_checked():
     y, guess, groups = correlated(0.3)
     rows = jaxci.evaluate(y, guess, groups=groups, metrics=["accuracy", "f1"], check=True, n_resamples=199, rng=0)
@@ -305,6 +309,7 @@ def test_the_likeness_of_scores_is_not_that_of_their_classes():
         assert layout.intraclass_correlation(natural_values(area, sample)) < 0.15
 
 
+@pytest.mark.slow
 def test_a_users_function_in_strata_and_clusters():
     def mean(x, weights):
         return (x * weights).sum() / weights.sum()

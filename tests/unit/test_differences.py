@@ -163,6 +163,7 @@ def test_a_class_without_a_row_leaves_the_difference_of_means():
     assert some.confidence_interval.low == pytest.approx(some.estimate - reach)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shares", [[0.5, 0.5], [0.9, 0.1], [0.4, 0.3, 0.2, 0.08, 0.02], [0.1] * 10])
 @pytest.mark.parametrize("n", [20, 100, 1000])
 def test_the_verdict_on_equal_balanced_accuracies_is_wrong_in_at_most_six_per_cent(shares, n):
@@ -201,6 +202,7 @@ def test_the_verdict_on_equal_accuracies_is_wrong_in_at_most_six_per_cent(n):
         assert chance[apart].sum() <= 0.06
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "metric"), [(m, k) for m, k in SERVED.items() if m != "newcombe"])
 def test_an_interval_excludes_zero_exactly_below_its_p_value(method, metric):
     for shift in (0.0, 0.1, 0.3):

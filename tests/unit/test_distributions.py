@@ -209,6 +209,7 @@ def test_values_of_a_kernel_estimate():
     assert MEMBERS["grid"].analytic(Median()) == pytest.approx(d.analytic(Median()), abs=1e-3)
 
 
+@pytest.mark.slow
 def test_a_grid_makes_ties_and_equal_values_a_point_mass():
     drawn = np.asarray(_sample(MEMBERS["grid"], KEY, 20_000)["values"], float)
     np.testing.assert_allclose(drawn * 999, np.round(drawn * 999), atol=1e-3)
@@ -472,6 +473,7 @@ def test_moments_that_exist_are_not_refused():
         truth(as_distribution(Rolls()), Mean(), KEY, size=10)
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(1e-6)
 def test_gaussian_classes_have_the_areas_precisions_and_calibration_they_claim():
     """Five standard errors of 200,000 rows; the precision by the integral against the rows' own."""

@@ -194,6 +194,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_replicates_equal_the_statistic_of_repeated_rows(case):
     statistics, sample, functions = CASES[case]()
@@ -264,6 +265,7 @@ def test_cell_program_equals_the_rows_it_stands_for():
     np.testing.assert_allclose(by_cells.values, by_rows.values, rtol=1e-13)
 
 
+@pytest.mark.slow
 def test_strata_stay_apart_in_units_and_in_cells():
     statistics, sample, functions = label_case()
     strata = (np.arange(N) % 3).astype(np.int32)
@@ -549,6 +551,7 @@ def repeated_errors(statistics, sample, counts, units=None, strata=None):
     return np.array(errors).T
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", STUDENTIZED)
 def test_error_at_a_replicate_is_the_influence_error_of_the_repeated_data(case):
     make, statistics = STUDENTIZED[case]
@@ -641,6 +644,7 @@ def _programs_of(n, seed):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["values", "scores", "cells"])
 def test_data_of_similar_size_share_one_compiled_chunk(name):
     assert padded(97) == padded(104) == 104

@@ -26,6 +26,7 @@ def classification(n=80):
     return X, np.where(y > 0, "yes", "no")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", list(METHODS))
 def test_every_method_gives_an_interval_by_its_usual_plan(method):
     X, y = regression(40)

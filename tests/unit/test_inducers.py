@@ -58,6 +58,7 @@ PAIRS = {
 KINDS = ["plain", "mildly scaled", "columns twice", "levels", "more columns than rows"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "kind"),
     # Coordinate descent does not get there for badly scaled columns.
@@ -146,6 +147,7 @@ def test_fits_of_many_data_sets_are_those_of_each(name):
         np.testing.assert_allclose(found[i], alone, rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["linear", "ridge", "lasso", "logistic", "mlp"])
 def test_single_precision_stays_single(name):
     learner, classes = SMALL[name], 3 if name == "logistic" else 0

@@ -110,6 +110,7 @@ def interval(case, seed, **more):
     return jaxci.interval(*arguments, method=METHOD, rng=seed, n_resamples=299, confidence_level=0.9, **options, **more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_ends_are_quantiles_of_the_replicates_at_quantiles_of_the_levels(case):
     levels, row = expected(case, 0), interval(case, 0)
@@ -121,6 +122,7 @@ def test_ends_are_quantiles_of_the_replicates_at_quantiles_of_the_levels(case):
     assert (row.method, row.n_resamples) == (METHOD, 299)
 
 
+@pytest.mark.slow
 def test_resamples_without_a_class_are_left_out_of_both_loops():
     rows = np.r_[0, 5:14]
     truth, score = BINARY[rows], SCORE[rows]
@@ -139,6 +141,7 @@ def test_a_one_sided_interval_has_all_of_the_error_on_one_side(alternative, side
     assert np.isinf(row.confidence_interval[1 - side])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["table", "ranks", "moments", "clusters"])
 def test_the_seed_alone_decides_whatever_the_chunks(case):
     one, again, other = interval(case, 5), interval(case, 5), interval(case, 6)
@@ -170,6 +173,7 @@ def test_a_difference_has_the_interval_and_the_pvalue_of_its_levels():
     assert far.pvalue == pytest.approx(2 / (OUTER + 1), rel=1e-6), "levels tell no less than their number"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("law", "n", "name", "order"),
     [
@@ -201,6 +205,7 @@ def test_a_cell_has_the_levels_of_every_data_set(law, n, name, order):
         np.testing.assert_allclose(mine, theirs, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_study_takes_small_numbers_of_resamples():
     methods = [Calibrated(n_outer=199, n_inner=99), "percentile"]
     check = jaxci.check_coverage("mean", X, methods=methods, rng=0, n_replications=200, n_resamples=199)
@@ -208,6 +213,7 @@ def test_a_study_takes_small_numbers_of_resamples():
     assert check["calibrated"].mean_width > 1.1 * check["percentile"].mean_width
 
 
+@pytest.mark.slow
 def test_an_end_at_the_last_replicate_is_said():
     x = np.r_[np.zeros(9), 1.0, 5.0]
     row = jaxci.interval("mean", x, method="calibrated", rng=0, n_resamples=199)

@@ -98,6 +98,7 @@ SUMMARIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SUMMARIES)
 def test_deleted_values_equal_brute_force(name):
     statistic, function = SUMMARIES[name]

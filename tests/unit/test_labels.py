@@ -91,6 +91,7 @@ def integer_columns(draw):
     return columns
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(integer_columns())
 def test_codes_of_integers_are_those_of_a_dict(columns):

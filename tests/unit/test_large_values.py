@@ -51,6 +51,7 @@ SERVED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("statistic", "method"), SERVED)
 def test_intervals_are_in_the_unit_of_the_values(statistic, method):
     large, plain = (jaxci.interval(statistic, c * X, method=method, n_resamples=B, rng=0) for c in (LARGE, 1.0))

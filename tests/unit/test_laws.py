@@ -135,6 +135,7 @@ def samples(n):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "points"), [(12, None), (90, None), (90, GRID)])
 def test_laws_of_means_in_a_stack_keep_their_promise(n, points):
     x = samples(n)
@@ -159,6 +160,7 @@ def test_laws_of_means_in_a_stack_keep_their_promise(n, points):
             assert one.share_below(value) <= host.share_below(value + slack + 1e-300) + step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("q", [0.0, 0.3, 0.5, 1.0])
 @pytest.mark.parametrize("n", [7, 60])
 def test_laws_of_quantiles_in_a_stack_are_those_of_its_data_sets(n, q):

@@ -139,6 +139,7 @@ def test_intervals_that_do_not_exist_have_no_coverage():
     assert "there is no interval here by corrected_t" in none["flags"]
 
 
+@pytest.mark.slow
 def test_the_order_in_which_processes_count_changes_nothing():
     made = cell(n_groups=3)
     parts = [run_cell(made, KEY, [g], Spread.over()) for g in range(3)]
@@ -148,6 +149,7 @@ def test_the_order_in_which_processes_count_changes_nothing():
     assert repr(one) == repr(other)
 
 
+@pytest.mark.slow
 def test_the_memory_limit_is_kept_and_changes_no_interval(monkeypatch):
     free = run_cell(cell(), KEY, [0, 1], Spread.over())
     sizes = []
@@ -177,6 +179,7 @@ def test_a_study_pairs_learners_with_problems_of_their_task():
     assert labels == ["corrected_t"]
 
 
+@pytest.mark.slow
 def test_a_study_is_run_resumed_and_reported(tmp_path):
     study = small()
     study.save(tmp_path / "study.toml")
@@ -232,6 +235,7 @@ def test_bundled_studies_are_whole(name):
     assert study.n_replications == 2
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(5e-4)
 def test_a_file_gives_disjoint_data_sets(tmp_path):
     pandas = pytest.importorskip("pandas")

@@ -71,6 +71,7 @@ def test_last_cell_takes_what_is_left_where_probabilities_do_not_quite_sum_to_on
         assert np.all(rows[:, 3] == 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trials", [40, 900])
 def test_row_depends_on_its_key_alone(trials):
     probabilities = [0.3, 0.05, 0.4, 0.25]

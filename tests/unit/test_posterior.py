@@ -104,6 +104,7 @@ def test_weights_do_not_depend_on_the_chunk_or_the_other_statistics():
     np.testing.assert_array_equal(np.asarray(draw(among, ids))[:, [0, 1, 2, 3, 4, 8, 9]], whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BINARY)
 def test_a_table_of_two_classes_gains_a_row_in_each_cell(name):
     sample, unseen = sample_of(2), RNG.gamma(0.25, size=(4, B))
@@ -112,6 +113,7 @@ def test_a_table_of_two_classes_gains_a_row_in_each_cell(name):
     np.testing.assert_allclose(posterior(METRICS[name], sample, unseen), expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["balanced_accuracy", "f1_macro", "cohen_kappa_score", "accuracy"])
 def test_wrong_rows_of_a_class_are_spread_as_predictions_are(name):
     sample, k = sample_of(3), 3
@@ -141,6 +143,7 @@ def test_ranks_of_two_classes_gain_the_worst_rows(name, reference):
     np.testing.assert_allclose(posterior(METRICS[name], sample, unseen), expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in METRICS if name.startswith(("roc_auc_", "average_precision_"))])
 def test_ranks_of_several_classes_gain_the_worst_row_of_each(name):
     sample, unseen = sample_of(3), RNG.gamma(0.25, size=(3, B))
@@ -300,6 +303,7 @@ def test_statistics_without_extremes_are_refused():
 ABSENT = {"labels": range(10), "n_resamples": 499, "rng": 0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["f1_macro", "recall_macro", "precision_macro", "balanced_accuracy"])
 def test_classes_without_a_row_gain_none(name):
     codes, predicted, _ = classes(5)
@@ -312,6 +316,7 @@ def test_classes_without_a_row_gain_none(name):
     np.testing.assert_allclose(row.confidence_interval, plain.confidence_interval, atol=0.5 * width)
 
 
+@pytest.mark.slow
 def test_labels_without_a_row_leave_rankings_alone():
     codes, _, scores = classes(3)
     wide = np.column_stack([scores, scores[:, 0] - 9])

@@ -166,6 +166,7 @@ def test_one_class_only():
             assert bool(np.isfinite(evaluate(statistic, prepared, weights))) == defined
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cls", "options", "sklearn", "zero", "skip"),
     [
@@ -214,6 +215,7 @@ def test_two_classes_by_one_score(statistic):
         assert estimate(statistic, y, s) == pytest.approx(estimate(RocAuc(), y, s), rel=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("statistic", "decimals"), CASES, ids=str)
 def test_integer_weights_repeat_the_data(statistic, decimals):
     sample = drawn_for(statistic, N, decimals)
@@ -232,6 +234,7 @@ def test_weights_may_be_integers(statistic):
     assert float(evaluate(statistic, prepared, weights.astype(np.int32))) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", [*BINARY, *MULTICLASS[::2]], ids=str)
 def test_padding_has_no_effect_and_makes_no_ties(statistic):
     sample = drawn_for(statistic, N - 1, UNTIED)
@@ -275,6 +278,7 @@ def test_influence_gives_the_delong_variance(decimals):
     assert scaled / N**2 == pytest.approx(delong, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", [*BINARY, *MULTICLASS, *OTHER_RULES], ids=str)
 def test_gradient_is_finite_wherever_the_value_is(statistic):
     sample = drawn_for(statistic, N, TIED)
@@ -366,6 +370,7 @@ def test_prepared_in_a_program_as_on_the_host(statistic, decimals):
         assert float(evaluate(statistic, in_program, weights)) == pytest.approx(expected, rel=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statistic", "decimals"), [*CASES, *((statistic, TIED) for statistic in OTHER_RULES)], ids=str
 )

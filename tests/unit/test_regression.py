@@ -170,6 +170,7 @@ def test_sorted_rows_need_one_gather_less_and_padding_has_no_effect(name):
     assert float(got) == pytest.approx(estimate(statistic, y, p, weights), rel=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decimals", [0, 8])
 @pytest.mark.parametrize("name", SMOOTH)
 def test_gradient_is_the_influence_function(name, decimals):
@@ -195,6 +196,7 @@ def test_gradient_is_finite_wherever_the_value_is(name):
         assert np.all(np.isfinite(gradient(statistic, prepared, weights))) or not defined
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METRICS)
 def test_batch_equals_loop_for_float_and_integer_weights(name):
     statistic = METRICS[name]

@@ -223,6 +223,7 @@ def test_tuning_values_do_not_retrace():
     assert traces == [Quantile, TrimmedMean]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(1,), (16,), (17,), (3, 250), (2, 3, 33)])
 def test_cumulative_sum(shape):
     x = np.random.default_rng(8).integers(0, 9, shape).astype(float)
@@ -230,6 +231,7 @@ def test_cumulative_sum(shape):
     np.testing.assert_array_equal(cumulative_sum(x, reverse=True), np.cumsum(x[..., ::-1], -1)[..., ::-1])
 
 
+@pytest.mark.slow
 def test_float32_at_large_offset():
     x = np.random.default_rng(9).normal(size=1000) + 1e6
     with jax.enable_x64(False):

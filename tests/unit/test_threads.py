@@ -59,6 +59,7 @@ def statuses(before: str, verbs: list[str]) -> list[int]:
     return [int(word) for word in done.stdout.split()]
 
 
+@pytest.mark.slow
 def test_a_process_that_was_forked_after_first_use_is_told_so_by_every_verb():
     assert statuses(VERBS["interval"], list(VERBS.values())) == [1] * len(VERBS)
 
@@ -68,6 +69,7 @@ def test_a_process_that_was_forked_before_first_use_computes():
     assert statuses("", [VERBS["interval"], VERBS["quantile_interval"]]) == [0, 0]
 
 
+@pytest.mark.slow
 def test_evaluations_at_the_same_time_are_those_one_after_another():
     rng = np.random.default_rng(0)
     jobs = []

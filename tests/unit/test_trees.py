@@ -51,6 +51,7 @@ def fitted(inducer, X, y, weights, X_new, classes=0, key=KEY, params=False):
         return jax.tree.map(np.asarray, found if params else found[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [0, 2, 3])
 def test_trees_are_scikit_learns_on_repeated_rows(classes):
     # No two splits of these data gain the same; where they do, scikit-learn's tree depends on its seed.

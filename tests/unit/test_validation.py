@@ -584,6 +584,7 @@ def test_accuracy_of_all_or_nothing_by_every_method(method, right):
     assert high - low > 0.01 or "width" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "metric",
     ["balanced_accuracy", "f1_macro", "f1_weighted", "matthews_corrcoef", "cohen_kappa_score", "jaccard_macro"],
@@ -929,6 +930,7 @@ def test_n_resamples_may_be_a_numpy_integer():
     assert interval("mean", SCORE, method="percentile", n_resamples=np.int64(199)).n_resamples == 199
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statistic", "data", "options"),
     [
@@ -1367,6 +1369,7 @@ def test_proportion_interval_of_all_or_nothing(count, method):
 # --- where warnings point --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_warnings_point_at_the_caller_and_are_kept_in_the_result():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

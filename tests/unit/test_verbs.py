@@ -567,6 +567,7 @@ def test_the_global_generator_of_numpy_is_left_alone():
     np.testing.assert_array_equal(state(), before)
 
 
+@pytest.mark.slow
 def test_the_global_configuration_of_jax_is_left_alone():
     code = """
 import jax, jax.numpy as jnp, numpy as np
@@ -691,6 +692,7 @@ def test_the_design_effect_is_a_ratio_of_variances(design, unit):
     assert found.design_effect_of == "the mean"
 
 
+@pytest.mark.slow
 def test_the_design_effect_of_what_is_natural_for_the_data():
     """Of twins it is 2; of clusters whose rows cancel there is none."""
     twins = {"groups": np.repeat(np.arange(N), 2), "n_resamples": 199}
@@ -793,6 +795,7 @@ def test_the_scale_of_weights_does_not_matter():
 LONG = np.random.default_rng(3).gamma(2.0, size=400)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statistic", "data", "method", "reason"),
     [
@@ -900,6 +903,7 @@ def test_auto_is_silent_where_all_is_well():
 DRAWN_APART = functools.partial(pytest.param, marks=pytest.mark.false_alarm(2e-4))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statistic", "truth", "a", "b", "method"),
     [
@@ -984,6 +988,7 @@ def test_paired_rows_are_kept_together(metric, a, b):
     assert close.standard_error < apart.standard_error / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "name"),
     [({"groups": GROUPS}, "clusters"), ({"strata": STRATA}, ""), ({"sample_weight": WEIGHTS}, "")],
@@ -1153,6 +1158,7 @@ def test_list_methods():
     assert "wilson" not in jaxci.list_methods("mean")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", ["accuracy", "brier_score_loss", "median"])
 def test_every_method_listed_serves(statistic):
     uniform = stats.rankdata(X) / (len(X) + 1)  # within [0, 1] and symmetric, as some methods for quantiles ask
