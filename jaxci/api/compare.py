@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from jaxci.api.readers.arrays import as_floats, check_lengths
 from jaxci.api.readers.layout import arranged
 from jaxci.api.readers.samples import Labelled, check_n, columns_sample, regression_sample
@@ -52,6 +54,14 @@ def _paired_sample(
     first, second = (labelled.sample(called, called) for called in predictions)
     sample = dataclasses.replace(first, other=second)
     return sample, labelled.accept(name, statistic), labelled.remarks_for([statistic])
+
+
+def _agree(sample: Sample) -> bool:
+    """Whether both models predict the same in every row."""
+    assert sample.other is not None
+    pairs = [(sample.y_pred, sample.other.y_pred), (sample.y_score, sample.other.y_score)]
+    known = [(a, b) for a, b in pairs if a is not None and b is not None]
+    return bool(known) and all(np.array_equal(a, b) for a, b in known)
 
 
 def _conclusion(result: IntervalResult, statistic: Statistic, margin: float | None, pvalue: float) -> str:
@@ -115,8 +125,9 @@ def compare(
         Predicted labels or values, or scores for metrics of scores: (n,) or (n, K).
     method : str or Method
         "auto", "tango" or "newcombe" (accuracy, recall and other shares of the same rows), "square_and_add" (balanced
-        accuracy and other means of such shares), "tango_cluster" (shares, in clusters), "sign_flip" or "t" (means and
-        shares, in clusters too), "delong" (ROC AUC), "z" or "exact" (means), "delta", "abc", or a bootstrap method.
+        accuracy and other means of such shares), "adjusted_wald" (F1, MCC and other metrics of labels, average
+        precision), "tango_cluster" (shares, in clusters), "sign_flip" or "t" (means and shares, in clusters too),
+        "delong" (ROC AUC), "z" or "exact" (means), "delta", "abc", or a bootstrap method.
     confidence_level, alternative, n_resamples, groups, strata, sample_weight, weight_type, labels, pos_label, rng
         As in :func:`jaxci.evaluate`. Every resample takes the same rows for both models.
     margin : float, optional
@@ -164,7 +175,7 @@ def compare(
     found = comparison(request, sample, layout, settings, randomness(rng))
     result = found.difference
     warned = (*remarks, *layout_remarks(layout), *result.warnings)
-    if result.estimate == 0 and result.standard_error == 0:
+    if result.estimate == 0 and (result.standard_error == 0 or _agree(sample)):
         warned = (*warned, "all paired differences are zero: the models cannot be told apart on these data")
     announce(warned)
     parts = {f.name: getattr(result, f.name) for f in dataclasses.fields(IntervalResult)}

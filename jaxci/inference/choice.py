@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxci.inference.design import natural_values
+from jaxci.intervals.adjusted_wald import AdjustedWald
 from jaxci.intervals.auc import DeLongLogit, NewcombeAuc
 from jaxci.intervals.auc_difference import DeLongDifference
 from jaxci.intervals.base import Method, NoInterval, Tails
@@ -355,6 +356,9 @@ def _choose_difference(statistic: Paired, layout: Layout, tails: Tails) -> Choic
         return Choice(Tango(), "paired proportions: the interval that Tango's score test does not reject")
     if layout.plain and SquareAndAddDifference().refusal(statistic) is None:
         return Choice(SquareAndAddDifference(), "two means of paired proportions: Tango's intervals, squared and added")
+    if layout.plain and AdjustedWald().refusal(statistic) is None:
+        why = "its influence, with a few rows on which the models differ most"
+        return Choice(AdjustedWald(), f"a difference of two models on the same rows: {why}")
     if layout.given == {"groups"} and is_share_difference(statistic):
         why = "paired proportions in clusters: Tango's score interval of the outcomes divided by the design effect"
         return Choice(TangoCluster(), why)

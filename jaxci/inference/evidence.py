@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.inference.curvature import curvature
+from jaxci.inference.opposed import adjusted
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.replicate import deleted_values
 from jaxci.inference.request import Entry, Trials, by_shared_table, programs
@@ -36,6 +37,7 @@ from jaxci.special import deviation
 from jaxci.statistics.base import Sample, Statistic, TableStatistic, has_fixed_trials, is_proportion
 from jaxci.statistics.custom import HostFunction, SampleFunction
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.paired import Paired
 from jaxci.statistics.summary import MeanStatistic, OrderStatistic, QuantileStatistic, SecondMoment, is_mean
 
 PURPOSE_CHOICE = 5
@@ -148,6 +150,9 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
         assert is_share_difference(statistic) or averages_share_differences(statistic)
         counted = statistic.outcomes(entry.prepared, entry.prepared.weights_of(layout.n, None))
         parts["outcomes"] = PairedOutcomes(*(x[None] for x in counted))
+    if "adjusted" in needs:
+        assert isinstance(statistic, Paired)
+        parts["adjusted"] = adjusted(statistic, sample)
     if "gaps" in needs:
         assert is_debiased_calibration(statistic)
         sums = np.asarray(entry.prepared.design)[: layout.n].sum(axis=0)
@@ -260,7 +265,7 @@ def standard_error(entry: Entry, evidence: Evidence) -> float:
         estimator = entry.method.variance if isinstance(entry.method, ClusterRobust) else "jackknife"
         error = float(np.sqrt(cluster_variance(evidence.clusters, estimator)[0]))
         return error * (1.0 if entry.trials is None else _slope(entry, entry.trials.successes / entry.trials.nobs))
-    for paired in (evidence.auc_difference, evidence.outcomes):
+    for paired in (evidence.auc_difference, evidence.outcomes, evidence.adjusted):
         if paired is not None:
             return float(paired.standard_error[0])
     if evidence.gaps is not None:

@@ -147,6 +147,8 @@ class Evidence:
         Means of the clusters whose signs are flipped (see :mod:`jaxci.intervals.sign_flip`).
     outcomes : PairedOutcomes
         On how many rows two models succeed (see :mod:`jaxci.intervals.proportion_difference`).
+    adjusted : Adjusted
+        The difference of two models with rows added on which they differ (see :mod:`jaxci.intervals.adjusted_wald`).
     curvature : Curvature
         Second-order terms of the ABC interval (see :mod:`jaxci.intervals.approximate`).
     posterior : BootstrapDistribution
@@ -177,6 +179,7 @@ class Evidence:
     sizes: Any = None
     flips: Any = None
     outcomes: Any = None
+    adjusted: Any = None
     curvature: Any = None
     posterior: BootstrapDistribution | None = None
     gaps: Any = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeGuard
 
-from jaxci.statistics.base import Statistic, TableStatistic, has_fixed_trials, is_proportion
+from jaxci.statistics.base import OpposedStatistic, Statistic, TableStatistic, has_fixed_trials, is_proportion
 from jaxci.statistics.paired import Paired, PairedTable
 from jaxci.statistics.probability import RootMeanSquaredCalibrationError
 from jaxci.statistics.ranking import RocAuc
@@ -17,6 +17,7 @@ __all__ = [
     "has_beta_law",
     "has_exact_law",
     "has_fixed_trials",
+    "has_opposed_rows",
     "is_auc_difference",
     "is_binary_auc",
     "is_debiased_calibration",
@@ -88,6 +89,11 @@ def averages_share_differences(statistic: Statistic) -> TypeGuard[PairedTable]:
 def is_auc_difference(statistic: Statistic) -> bool:
     """Whether the statistic is the difference of two models' whole areas under a binary ROC curve."""
     return isinstance(statistic, Paired) and is_whole_auc(statistic.statistic)
+
+
+def has_opposed_rows(statistic: Statistic) -> TypeGuard[Paired]:
+    """Whether the statistic is a smooth difference that knows on which rows two models differ most."""
+    return isinstance(statistic, Paired) and isinstance(statistic.statistic, OpposedStatistic) and statistic.smooth
 
 
 def has_beta_law(statistic: Statistic) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from jaxci.checks import check_choice, check_options
+from jaxci.intervals.adjusted_wald import AdjustedWald
 from jaxci.intervals.approximate import ABC
 from jaxci.intervals.auc import DeLong, DeLongLogit, HanleyMcNeil, NewcombeAuc
 from jaxci.intervals.auc_difference import DeLongDifference
@@ -83,6 +84,7 @@ DIFFERENCES: dict[str, type[Method]] = {
         Newcombe,
         TangoCluster,
         SquareAndAddDifference,
+        AdjustedWald,
         DeLongDifference,
         SignFlip,
     )

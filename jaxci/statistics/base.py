@@ -89,6 +89,14 @@ class Sample:
         other = None if filled.other is None else dataclasses.replace(filled.other, padding=extra)
         return dataclasses.replace(filled, padding=extra, other=other)
 
+    def joined(self, rows: Sample) -> Sample:
+        """Return the sample followed by ``rows``, on the host."""
+        names = ("y_true", "y_pred", "y_score")
+        both = {name: (getattr(self, name), getattr(rows, name)) for name in names}
+        other = None if self.other is None or rows.other is None else self.other.joined(rows.other)
+        found = {name: np.concatenate([x, y]) for name, (x, y) in both.items() if x is not None and y is not None}
+        return dataclasses.replace(self, **found, other=other)  # type: ignore[arg-type]
+
     def _map(self, change: Callable[[np.ndarray], np.ndarray]) -> Sample:
         names = ("values", "y_true", "y_pred", "y_score")
         changed: dict[str, Any] = {name: change(x) for name in names if (x := getattr(self, name)) is not None}
@@ -250,6 +258,18 @@ class ExtremeStatistic(Statistic):
         """Return the core (B,) on every resample of a bank joined by ``unseen``.
 
         ``whole`` (U,) are the weights of the data.
+        """
+
+
+class OpposedStatistic(ExtremeStatistic):
+    """A statistic that knows on which rows two models differ most."""
+
+    @abc.abstractmethod
+    def opposed_rows(self, sample: Sample) -> tuple[Sample, np.ndarray]:
+        """Return rows on which one model is right and the other as wrong as it can be, and what they weigh (host).
+
+        ``sample`` holds the predictions of both models, and so do the rows; for each there is one with the models
+        changed.
         """
 
 

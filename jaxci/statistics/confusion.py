@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -11,11 +12,13 @@ import numpy as np
 
 from jaxci.checks import ABSENT_CLASS
 from jaxci.resampling.kernels import in_blocks
-from jaxci.statistics.base import ExtremeStatistic, PseudoUnits, Sample, TableStatistic
+from jaxci.statistics.base import OpposedStatistic, PseudoUnits, Sample, TableStatistic
 from jaxci.statistics.sums import Bank, Cells
 
 FEW = 16
 """Up to so many classes the diagonal of a table is picked one by one."""
+MOST_WRONG = 20
+"""Over so many wrong labels at most a row that is wrong is spread."""
 
 
 class OneVsRest(NamedTuple):
@@ -88,7 +91,7 @@ def check_absent_class(rule: str) -> None:
         raise ValueError(f"absent_class must be one of {ABSENT_CLASS}; got {rule!r}")
 
 
-class ConfusionStatistic(TableStatistic, ExtremeStatistic):
+class ConfusionStatistic(TableStatistic, OpposedStatistic):
     """A function of the table of true against predicted classes."""
 
     task: ClassVar[str] = "multiclass"
@@ -155,6 +158,38 @@ class ConfusionStatistic(TableStatistic, ExtremeStatistic):
             return self.score(known.table(cells) + diagonal * right[:, None] + spread * wrong[:, None])
 
         return in_blocks(score, jnp.concatenate([sums, weights]))
+
+    def opposed_rows(self, sample: Sample) -> tuple[Sample, np.ndarray]:
+        """Return rows of every class that has any, on which one model is right and the other is wrong.
+
+        Wrong labels of a class are spread over those that the models predict most otherwise, at most
+        :data:`MOST_WRONG` of them. Both ways together a class gains one row of two classes, half a row of more; of a
+        share of all rows all classes together gain two.
+        """
+        assert sample.other is not None
+        size = sample.n_classes
+        predicted = np.bincount(sample.y_pred, minlength=size) + np.bincount(sample.other.y_pred, minlength=size)
+        classes = np.flatnonzero(sample.class_sizes) if size > 2 else np.arange(size)
+        each = 1.0 / len(classes) if self.has_fixed_trials else (0.5 if size == 2 else 0.25)
+        true, wrong, masses = [], [], []
+        for k in classes:
+            spread = np.where(np.arange(size) == k, 0, predicted)
+            if not spread.any():
+                spread = 1 * (np.arange(size) != k)
+            labels = np.argsort(-spread, kind="stable")[:MOST_WRONG]
+            labels = labels[spread[labels] > 0]
+            true.append(np.full(len(labels), k))
+            wrong.append(labels)
+            masses.append(each * spread[labels] / spread[labels].sum())
+        right, other = (np.concatenate(x).astype(sample.y_true.dtype) for x in (true, wrong))
+        twice = np.concatenate([right, right])
+        second = dataclasses.replace(
+            sample.other, y_true=twice, y_pred=np.concatenate([other, right]), y_score=None, padding=0
+        )
+        rows = dataclasses.replace(
+            sample, y_true=twice, y_pred=np.concatenate([right, other]), y_score=None, padding=0, other=second
+        )
+        return rows, np.tile(np.concatenate(masses), 2)
 
     def absent_in_sums(self, prepared: Cells, sums: jax.Array) -> jax.Array:
         """Whether a true class that has cells in ``prepared`` has no weight."""

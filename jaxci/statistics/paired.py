@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record, static
-from jaxci.statistics.base import MomentStatistic, Sample, Statistic, TableStatistic, namespace
+from jaxci.statistics.base import MomentStatistic, OpposedStatistic, Sample, Statistic, TableStatistic, namespace
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.summary import MeanStatistic, is_mean
 from jaxci.statistics.sums import Bank, Cells, CellsOfUnits, Features
@@ -47,6 +47,11 @@ class Paired(Statistic):
         """Range of the difference."""
         low, high = self.statistic.bounds
         return low - high, high - low
+
+    def opposed_rows(self, sample: Sample) -> tuple[Sample, np.ndarray]:
+        """Return rows on which the models differ most, and what they weigh."""
+        assert isinstance(self.statistic, OpposedStatistic)
+        return self.statistic.opposed_rows(sample)
 
 
 @record

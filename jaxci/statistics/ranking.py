@@ -9,6 +9,7 @@ threshold. ``N_k`` is the weight of class k, N the total. All resamples of a ban
 from __future__ import annotations
 
 import abc
+import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -18,8 +19,18 @@ import numpy as np
 
 from jaxci.records import record, static
 from jaxci.resampling import kernels, ranked
-from jaxci.statistics.base import ExtremeStatistic, PseudoUnits, RankedStatistic, Sample, Statistic
+from jaxci.statistics.base import (
+    ExtremeStatistic,
+    OpposedStatistic,
+    PseudoUnits,
+    RankedStatistic,
+    Sample,
+    Statistic,
+)
 from jaxci.statistics.cumulative import Ordering
+
+OPPOSED_POSITIVE, OPPOSED_NEGATIVE = 0.25, 0.0625
+"""What a row weighs on which two models' average precisions differ most, each way: a positive, and a negative."""
 
 
 @record
@@ -329,7 +340,7 @@ class RocAuc(BinaryRanking):
 
 
 @record
-class AveragePrecision(BinaryRanking):
+class AveragePrecision(BinaryRanking, OpposedStatistic):
     """Average precision, ``sum_t (R_t - R_{t-1}) P_t`` over thresholds t from the highest score down.
 
     ``R_t`` and ``P_t`` are recall and precision of calling positive all rows that score at least
@@ -341,6 +352,24 @@ class AveragePrecision(BinaryRanking):
     """
 
     least_n = (25, "average precision")
+
+    def opposed_rows(self, sample: Sample) -> tuple[Sample, np.ndarray]:
+        """Return a positive and a negative that one model ranks first and the other last, and the same changed.
+
+        A quarter of a positive and a sixteenth of a negative each way: a negative above all others moves the
+        precision at every threshold.
+        """
+        assert sample.other is not None
+        first, last = (
+            np.array([np.nextafter(x.max(), np.inf), np.nextafter(x.min(), -np.inf)])
+            for x in (sample.y_score, sample.other.y_score)
+        )
+        y_true = np.array([1, 1, 0, 0], sample.y_true.dtype)
+        second = dataclasses.replace(sample.other, y_true=y_true, y_pred=None, y_score=last[[1, 0, 1, 0]], padding=0)
+        rows = dataclasses.replace(
+            sample, y_true=y_true, y_pred=None, y_score=first[[0, 1, 0, 1]], padding=0, other=second
+        )
+        return rows, np.repeat([OPPOSED_POSITIVE, OPPOSED_NEGATIVE], 2)
 
     def posterior(self, prepared: Ranking, shared: jax.Array, unseen: PseudoUnits, whole: Any) -> jax.Array:
         """Return the average precision (B,) with a positive ranked below all others, and a negative above them."""

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from jax import export
 
+from jaxci.intervals.adjusted_wald import Adjusted
 from jaxci.intervals.approximate import Curvature
 from jaxci.intervals.auc import AucEvidence, auc_evidence
 from jaxci.intervals.auc_difference import AucDifferenceEvidence
@@ -213,6 +214,7 @@ def evidence_of(statistic, law):
         gaps=gaps,
         auc_difference=AREAS,
         outcomes=outcomes,
+        adjusted=Adjusted(share_difference(OUTCOMES) * N / (N + 2), np.linspace(0.02, 0.3, R)),
         curvature=Curvature(error, 0.1 * mean, 0.01 * error, 0.02 * mean, jax.tree_util.Partial(along, x)),
         uniform=np.full(R, 0.37),
     )

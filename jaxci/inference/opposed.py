@@ -1,0 +1,42 @@
+"""The difference of two models where rows are added on which they differ most."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxci.inference.program import RowReader, of_units
+from jaxci.inference.slopes import slopes
+from jaxci.intervals.adjusted_wald import Adjusted
+from jaxci.statistics.base import Sample, TableStatistic
+from jaxci.statistics.layout import Layout
+from jaxci.statistics.paired import Paired
+from jaxci.statistics.sums import padded
+
+
+def adjusted(statistic: Paired, sample: Sample) -> Adjusted:
+    """Return the difference with the opposed rows of ``statistic`` added, and its standard error, as a batch of one.
+
+    The error is ``sqrt(sum_i w_i L_i^2)`` of the weights w, 1 for rows of the data, and the derivatives L in them.
+    """
+    rows, masses = statistic.opposed_rows(sample)
+    joined = sample.joined(rows)
+    weights = np.concatenate([np.ones(sample.n), masses])
+    if isinstance(statistic, TableStatistic):
+        prepared = statistic.prepare(joined)
+        weights = prepared.weights_of(joined.n, weights)
+        value, found = _of_table(statistic, prepared.without_rows(), weights)
+        square = np.sum(weights * np.asarray(found) ** 2)
+    else:
+        layout = Layout(joined.n, row_weights=weights)
+        prepared = RowReader(joined, layout, exchangeable=False).prepared(statistic)
+        (value,), (found,) = slopes(of_units([statistic], [prepared], layout, padded(joined.n)))
+        square = np.sum(np.asarray(found)[: joined.n] ** 2 / weights)  # of a unit, which weighs as much
+    return Adjusted(np.array([float(value)]), np.sqrt(square)[None])
+
+
+@jax.jit
+def _of_table(statistic: Any, known: Any, sums: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return jax.value_and_grad(lambda sums: statistic.from_sums(known, sums))(sums)
