@@ -90,6 +90,7 @@ def test_a_key_draws_one_sample_alone_and_in_a_batch(name):
     assert any(not np.array_equal(x[0], x[1]) for x in batch.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [
@@ -113,6 +114,7 @@ def test_the_truth_is_near_the_mean_of_many_rows(name):
     assert abs(rows.mean() - known.value) < 5 * rows.std() / np.sqrt(SIZE) + known.error
 
 
+@pytest.mark.slow
 @walk
 def test_a_file_gives_back_the_same_draws(name):
     described = distribution_to_dict(MEMBERS[name])

@@ -333,6 +333,7 @@ UNNESTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [m for m in WALKED if m.name not in UNNESTED], ids=label)
 def test_a_higher_level_contains_a_lower_one(method):
     method, evidence = case(method)

@@ -145,6 +145,7 @@ def test_cell_counts_of_many_data_sets() -> None:
         np.testing.assert_array_equal(table, kernels.cell_counts(cumulative, row))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("float64")
 @pytest.mark.parametrize("n", [2, 9, 10, *(pytest.param(n, marks=pytest.mark.slow) for n in (37, 250))])
 @pytest.mark.parametrize("q", [0.0, 0.1, 0.25, 0.5, 0.77, 1.0])

@@ -79,6 +79,7 @@ def test_predictions_have_their_shape_and_range(name, classes):
         np.testing.assert_allclose(found.sum(axis=2), 1, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "classes"), [pair for pair in PAIRS if pair[0] not in DRAWS_ROWS])
 def test_whole_weights_are_repeated_rows_in_any_order(name, classes):
     X, y, counts = data(classes)

@@ -58,6 +58,7 @@ def test_rows_are_weights_that_sum_to_the_size_of_a_resample(name):
         assert np.all(rows.sum(axis=1) == size)
 
 
+@pytest.mark.slow
 @walk
 def test_row_belongs_to_its_replicate_not_to_its_chunk(name):
     scheme = SCHEMES[name][0]

@@ -115,16 +115,10 @@ SERVED = [pair for pair in PAIRS if served_by(*pair)]
 REFUSED = [pair for pair in PAIRS if len(served_by(*pair)) < len(metrics_of(pair[1]))]
 
 
-SECOND_STEP = [
-    *(("abc", task) for task in TASKS),
-    *((method, "multiclass") for method in ("studentized", "delta", "percentile", "bca", "calibrated")),
-]
-"""Pairs whose programs take long, metric by metric."""
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "task"),
-    [pytest.param(*p, marks=pytest.mark.slow if p in SECOND_STEP else ()) for p in SERVED if p[0] != UNIT],
+    [p for p in SERVED if p[0] != UNIT],
 )
 def test_every_pair_that_is_served_gives_an_interval(method, task):
     names = served_by(method, task)

@@ -75,8 +75,6 @@ KINDS = {
         named("roc_auc_ovr", "roc_auc_ovo", "roc_auc_micro", "average_precision_macro", "average_precision_micro"),
     ),
 }
-QUICK = ("means and moments", "tables, K = 4", "ranks, K = 4", "tables in clusters")
-"""Kinds that are lowered by every run of the tests; the others are as long, and slow."""
 FOREIGN = re.compile(r"custom_call|infeed|outfeed|stablehlo\.(?:send|recv)|memory_kind|pinned_host|annotate_device")
 """What is no plain computation on the device: calls of Python or of a library, and traffic with the host."""
 
@@ -112,7 +110,8 @@ def foreign(program):
     return sorted(set(FOREIGN.findall(program.mlir_module())))
 
 
-@pytest.mark.parametrize("kind", [pytest.param(k, marks=pytest.mark.slow) if k not in QUICK else k for k in KINDS])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_cell_is_one_program_of_accelerators_that_only_counts_leave(kind, float64):
     simulation = simulation_of(cell_of(kind))
     assert set(simulation.names) == set(KINDS[kind][1])

@@ -158,6 +158,7 @@ def _stretched(scheme, extra):
     return dataclasses.replace(scheme, **fields)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bootstrap", "bootstrap of 12", "m out of n", "stratified", "bayesian", "cells"])
 def test_rows_do_not_depend_on_the_padded_capacity(name):
     scheme = SCHEMES[name]

@@ -160,6 +160,7 @@ def test_a_cell_computes_the_intervals_of_the_verb(kind):
             )
 
 
+@pytest.mark.slow
 def test_what_assumes_independent_rows_is_left_out_of_clusters_and_a_share_is_not_enumerated():
     cell, _, bounds = simulated("clusters of labels")
     assert {method.label for name, method in bounds if name == "accuracy"} >= {"normal", "wilson_cluster", "percentile"}

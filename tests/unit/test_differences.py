@@ -460,6 +460,7 @@ def test_differences_in_one_direction_are_not_judged_by_all_rows():
     assert np.isnan(jaxci.compare("recall", y, y, np.zeros_like(y), method="delta").pvalue)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [BCa(), Exact(endpoints="bca")])
 def test_far_out_tails_of_a_skewed_law_do_not_turn_round(method):
     for seed in range(20):

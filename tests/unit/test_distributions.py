@@ -105,6 +105,7 @@ def test_values_of_a_discrete_law_equal_those_of_its_table():
     assert Parametric("bernoulli", {"p": 0.5}).analytic(Median()) == 0.5
 
 
+@pytest.mark.slow
 def test_values_of_a_mixture():
     parts = [stats.norm(-1, 1), stats.beta(2, 5)]
     d = Mixture((Parametric("norm", {"loc": -1}), Parametric("beta", {"a": 2, "b": 5})), [0.3, 0.7])
@@ -145,6 +146,7 @@ def test_values_of_observed_values():
     assert [one.analytic(s) for s in (Mean(), Std(), Median(), TrimmedMean())] == [0.7, 0, 0.7, 0.7]
 
 
+@pytest.mark.slow
 def test_values_of_rows_and_cells_are_those_of_the_metrics():
     metrics = pytest.importorskip("sklearn.metrics")
     predicted = LOGITS.argmax(axis=1)
@@ -297,6 +299,7 @@ FROZEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FROZEN)
 def test_frozen_laws_of_scipy_are_parametric_ones(name):
     frozen, same = FROZEN[name]

@@ -206,6 +206,7 @@ def test_replicates_equal_the_statistic_of_repeated_rows(case):
     assert found.errors is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["summaries", "regression", "labels", "binary scores"])
 def test_resampled_clusters_equal_whole_clusters_repeated(case):
     statistics, sample, functions = CASES[case]()
@@ -324,6 +325,7 @@ PROGRAMS = _bank_programs()
 LONG = ("balanced", "clusters")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [pytest.param(p, marks=pytest.mark.slow) if p in LONG else p for p in PROGRAMS])
 def test_values_do_not_depend_on_the_memory_limit(name):
     program, scheme = PROGRAMS[name]()
@@ -490,6 +492,7 @@ def test_influence_of_a_trimmed_mean_is_the_winsorized_sample():
     np.testing.assert_allclose(found.slopes[0, :N], expected[order], atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [values_sample, regression_sample, binary_sample])
 def test_influence_errors_and_accelerations_agree_with_leave_one_out_on_large_data(make):
     # Repeated data: the jackknife approaches the infinitesimal jackknife as 1/n.

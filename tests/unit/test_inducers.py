@@ -129,6 +129,7 @@ def test_batches_change_nothing(name):
     np.testing.assert_allclose(found, one_by_one, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["linear", "lasso", "logistic"])
 def test_fits_of_many_data_sets_are_those_of_each(name):
     learner, classes = SMALL[name], 3 if name == "logistic" else 0

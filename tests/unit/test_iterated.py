@@ -133,6 +133,7 @@ def test_resamples_without_a_class_are_left_out_of_both_loops():
     np.testing.assert_allclose(row.confidence_interval, ends, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("alternative", "side", "level"), [("greater", 0, 0.1), ("less", 1, 0.9)])
 def test_a_one_sided_interval_has_all_of_the_error_on_one_side(alternative, side, level):
     row = interval("mean", 2, alternative=alternative)

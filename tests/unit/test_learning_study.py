@@ -47,6 +47,7 @@ def small(**changes):
     return GeneralizationStudy(**{**given, **changes})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "learner", "loss"),
     [

@@ -133,6 +133,7 @@ def test_wrong_rows_of_a_class_are_spread_as_predictions_are(name):
     np.testing.assert_allclose(posterior(METRICS[name], sample, unseen), expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "reference"), [("roc_auc", sk.roc_auc_score), ("average_precision", sk.average_precision_score)]
 )

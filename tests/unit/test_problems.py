@@ -166,6 +166,7 @@ def test_target_of_chen_null_has_its_own_latents(variant, mean, sd):
     assert np.abs(related).max() < 5 / np.sqrt(SIZE)
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(3e-4)
 @pytest.mark.parametrize(("exponent", "n"), [(0, 20_000), (1, 10_000)])
 def test_high_dimensional(exponent, n):

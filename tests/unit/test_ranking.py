@@ -399,6 +399,7 @@ def test_replicates_in_single_precision(statistic, rtol):
         np.testing.assert_array_equal(small, row)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", [*BINARY, *MULTICLASS[:3:2], MULTICLASS[4], MULTICLASS[5]], ids=str)
 def test_replicates_of_the_form_for_accelerators(statistic, monkeypatch):
     drawn, _ = several(statistic, TIED)

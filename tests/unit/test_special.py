@@ -43,6 +43,7 @@ def parameters(n):
     return np.concatenate([count, count - 0.5]), np.concatenate([n - count + 1, n - count + 0.5])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 3, 30, *(pytest.param(n, marks=pytest.mark.slow) for n in (250, 10_000, 10**6))])
 def test_the_incomplete_beta_function_and_its_inverses_are_scipys(n):
     a, b = (x[:, None] for x in parameters(n))

@@ -145,6 +145,7 @@ def test_a_cell_depends_on_its_name_alone(tmp_path):
     np.testing.assert_array_equal(same["mean_width"], one["mean_width"])
 
 
+@pytest.mark.slow
 def test_cells_of_one_n_read_the_same_banks_whatever_is_run_before(tmp_path, monkeypatch):
     """Banks belong to the study: a cell that is run again alone, or with none of them kept, has the same row."""
     twins = {"one": LAWS["beta(8,2)"], "two": LAWS["beta(8,2)"]}
@@ -180,6 +181,7 @@ def test_rows_hold_what_every_group_counted(tmp_path):
             assert np.std(counts[:, 0] / 10, ddof=1) / 2 == pytest.approx(error, rel=1e-12, abs=1e-15)
 
 
+@pytest.mark.slow
 def test_memory_limit_does_not_change_a_result(tmp_path):
     free = small(n_groups=2).run(tmp_path / "free").columns
     tight = small(n_groups=2).run(tmp_path / "tight", memory_limit=10_000).columns
@@ -254,6 +256,7 @@ def test_a_users_own_function_runs_but_has_no_file(tmp_path):
         study.save(tmp_path / "spread.toml")
 
 
+@pytest.mark.slow
 def test_trouble_is_flagged_and_never_a_number(tmp_path):
     laws = {
         "cauchy": Parametric("cauchy", {}),

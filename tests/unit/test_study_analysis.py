@@ -136,6 +136,7 @@ def test_label_permutations_agree_with_all_whatever_the_chunk():
     assert label_test(first, second, n_permutations=8000, seed=1) != p
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(3e-4)
 def test_p_values_are_uniform_without_a_difference():
     rng = np.random.default_rng(5)

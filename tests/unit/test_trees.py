@@ -66,6 +66,7 @@ def test_trees_are_scikit_learns_on_repeated_rows(classes):
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "classes"),
     [
