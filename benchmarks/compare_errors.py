@@ -1,12 +1,12 @@
 """How often ``jaxci.compare`` says that one of two equally good models is better: 5% is what it should be at most.
 
-``python benchmarks/compare_errors.py [--replications 1000] [--json FILE]``: through the verb, data set by data set, of
-two models with the same law whose errors come together in part. With ``--worse 0.5`` the second model is worse by half
-a standard deviation of what decides its errors, and the share of intervals that leave out the true difference is
-counted instead, which is 5% too; the truth is that of a million rows, or of as many in clusters. Labels: two classes,
-the second rare or not, by the sensitivity and specificity of both models; scores: normal ones with an area under the
-ROC curve, correlated between the models; targets: errors of a regression; clusters: accuracies with effects of clusters
-that differ between the models.
+``python benchmarks/compare_errors.py [--replications 1000] [--metric f1] [--json FILE]``: through the verb, data set
+by data set, of two models with the same law whose errors come together in part. With ``--worse 0.5`` the second model
+is worse by half a standard deviation of what decides its errors, and the share of intervals that leave out the true
+difference is counted instead, which is 5% too; the truth is that of a million rows, or of as many in clusters. Labels:
+two classes, the second rare or not, by the sensitivity and specificity of both models; scores: normal ones with an
+area under the ROC curve, correlated between the models; targets: errors of a regression; clusters: accuracies with
+effects of clusters that differ between the models.
 """
 
 from __future__ import annotations
@@ -134,11 +134,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--replications", type=int, default=1_000)
     parser.add_argument("--worse", type=float, default=0.0)
+    parser.add_argument("--metric", action="append", help="only these; all by default")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", jaxci.JaxciWarning)
     rows: list[Row] = []
     for kind, metric, n, data, many in designs(np.random.default_rng(0), arguments.replications, arguments.worse):
+        if arguments.metric and metric not in arguments.metric:
+            continue
         truth = value(metric, many[0], many[1]) - value(metric, many[0], many[2]) if arguments.worse else 0.0
         row: Row = {"kind": kind, "metric": metric, "n": n, "replications": len(data)}
         for method in ("auto", "percentile"):

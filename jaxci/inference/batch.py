@@ -20,7 +20,7 @@ from jaxci.inference.iterated import Nested, placed
 from jaxci.inference.posterior import sizes
 from jaxci.inference.program import Program, Rows, alone, distinct, of_batch, read
 from jaxci.inference.replicate import tie_width
-from jaxci.inference.slopes import FirstOrder, first_order, jackknife_acceleration, of_mean
+from jaxci.inference.slopes import FirstOrder, first_order, jackknife_acceleration, jackknife_error, of_mean
 from jaxci.intervals.auc import AucEvidence
 from jaxci.intervals.base import Evidence, Method, Nesting, Prior
 from jaxci.intervals.capabilities import has_beta_law, is_debiased_calibration
@@ -68,10 +68,12 @@ class Wanted(NamedTuple):
         methods = list(methods)
         needs: frozenset[str] = frozenset().union(*(method.needs for method in methods))
         left_out = [method.by_jackknife or not statistic.smooth for method in methods if "acceleration" in method.needs]
+        errors = any(method.by_jackknife for method in methods if "standard_error" in method.needs)
         priors = dict.fromkeys(method.prior for method in methods if method.prior is not None)
         nestings = dict.fromkeys(method.nesting for method in methods if method.nesting is not None)
         leverage = any(method.by_leverage for method in methods)
-        return cls(needs, not all(left_out), any(left_out), tuple(priors), tuple(nestings), leverage)
+        jackknife = any(left_out) or errors
+        return cls(needs, not all(left_out), jackknife, tuple(priors), tuple(nestings), leverage)
 
     def replicates_of(self, statistic: Statistic, layout: Layout) -> bool:
         """Whether a bank is read: a quantile that is one order statistic has a law over ranks instead."""
@@ -97,13 +99,13 @@ def is_order_statistic(statistic: Statistic, layout: Layout) -> bool:
 class Variants:
     """Evidence that depends on the settings of a method.
 
-    BCa accelerations (R,) from derivatives and from leave-one-out values, standard errors (R,) that allow for
-    clusters of unequal size, None where not wanted, a posterior for each of ``priors`` and levels for each of
-    ``nestings``.
+    BCa accelerations (R,) from derivatives, standard errors and accelerations (R,) from leave-one-out values, standard
+    errors (R,) that allow for clusters of unequal size, None where not wanted, a posterior for each of ``priors`` and
+    levels for each of ``nestings``.
     """
 
     influence: Any
-    jackknife: Any
+    jackknife: FirstOrder | None
     leveraged: Any
     posteriors: tuple[BootstrapDistribution, ...]
     levels: tuple[Drawn, ...]
@@ -115,11 +117,14 @@ class Variants:
         by_jackknife = method.by_jackknife or not evidence.statistic.smooth
         posterior = None if method.prior is None else self.posteriors[self.priors.index(method.prior)]
         levels = None if method.nesting is None else self.levels[self.nestings.index(method.nesting)]
+        jackknife = self.jackknife or FirstOrder(evidence.standard_error, None)
         error = self.leveraged if method.by_leverage else evidence.standard_error
+        if method.by_jackknife and "standard_error" in method.needs:
+            error = jackknife.standard_error
         return dataclasses.replace(
             evidence,
             standard_error=error,
-            acceleration=self.jackknife if by_jackknife else self.influence,
+            acceleration=jackknife.acceleration if by_jackknife else self.influence,
             posterior=posterior,
             levels=levels,
         )
@@ -316,7 +321,7 @@ def _evidence(
         known = errors > FLAT * first.standard_error[:, None]
         apart = parts["distribution"].mapped(parts["distribution"].ordered) - estimate[:, None]
         parts["pivots"] = Drawn(jnp.where(known, apart / jnp.where(known, errors, 1.0), jnp.nan))
-    jackknife = _left_out_acceleration(statistic, values, programs, number, layout) if want.jackknife else None
+    jackknife = _of_left_out(statistic, values, programs, number, layout) if want.jackknife else None
     evidence = Evidence(
         statistic=statistic, estimate=estimate, n=layout.n_units, standard_error=first.standard_error, **parts
     )
@@ -416,10 +421,11 @@ def _first_order(
     return estimate, first, first_order(slopes * leverage, programs.multiplicity).standard_error
 
 
-def _left_out_acceleration(statistic: Statistic, values: Any, programs: Program, number: int, layout: Layout) -> Any:
-    """BCa accelerations (R,) from leave-one-out values: a jackknife is a bank of weights like any other."""
+def _of_left_out(statistic: Statistic, values: Any, programs: Program, number: int, layout: Layout) -> FirstOrder:
+    """Errors and accelerations (R,) from leave-one-out values: a jackknife is a bank of weights like any other."""
     if values is not None and isinstance(statistic, OrderStatistic):
-        return jackknife_acceleration(*statistic.left_out(values))
+        found = statistic.left_out(values)
+        return FirstOrder(jackknife_error(*found), jackknife_acceleration(*found))
     n = layout.n_units
     bank = Bank.of(1.0 - jnp.eye(n), counts=layout.plain)
     if reads_bank(statistic, layout):
@@ -428,7 +434,8 @@ def _left_out_acceleration(statistic: Statistic, values: Any, programs: Program,
         shared = {number: read([statistic], [Rows(layout.units)], bank)[0]}
         (left_out,) = jax.lax.map(lambda program: program.cores(shared, (number,)), programs)
     scaled = jax.vmap(lambda prepared, core: statistic.scaling(prepared)(core))(_prepared(programs, number), left_out)
-    return jackknife_acceleration(scaled, np.ones(n))
+    once = np.ones(n)
+    return FirstOrder(jackknife_error(scaled, once, layout.strata), jackknife_acceleration(scaled, once))
 
 
 def _trials(statistic: TableStatistic, programs: Program, number: int) -> Any:

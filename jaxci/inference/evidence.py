@@ -16,7 +16,7 @@ from jaxci.inference.opposed import adjusted
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.replicate import deleted_values
 from jaxci.inference.request import Entry, Trials, by_shared_table, programs
-from jaxci.inference.slopes import jackknife_acceleration
+from jaxci.inference.slopes import jackknife_acceleration, jackknife_error
 from jaxci.intervals.auc import auc_evidence
 from jaxci.intervals.auc_difference import auc_difference_evidence
 from jaxci.intervals.base import Evidence
@@ -61,13 +61,13 @@ def row_values_of(statistic: Statistic, sample: Sample) -> np.ndarray:
     return statistic.row_values(sample)
 
 
-def _left_out(entry: Entry, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
-    """Values with each unit left out, and how many units each stands for."""
+def _left_out(entry: Entry, layout: Layout) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Values with each unit left out, how many units each stands for, and their strata."""
     if isinstance(entry.statistic, HostFunction):
         weights = np.ones((layout.n_units, layout.n))
         weights[np.arange(layout.n) if layout.units is None else layout.units, np.arange(layout.n)] = 0
         found = [entry.statistic.value(entry.prepared, row) for row in weights]
-        return np.array(found), np.ones(len(found))
+        return np.array(found), np.ones(len(found)), layout.strata
     if isinstance(entry.statistic, SampleFunction):
         sizes = np.ones(layout.n, int) if layout.units is None else np.bincount(layout.units)
         values = np.empty(layout.n_units)
@@ -76,11 +76,12 @@ def _left_out(entry: Entry, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
             ((program, _),) = programs([dataclasses.replace(entry, prepared=shorter)], layout)
             units = np.flatnonzero(sizes == size)
             values[units] = deleted_values(program, units[:, None])[0]
-        return values, np.ones(len(values))
+        return values, np.ones(len(values)), layout.strata
     ((program, _),) = programs([entry], layout)
     multiplicity = np.asarray(program.multiplicity)
     units = np.flatnonzero(multiplicity > 0)
-    return deleted_values(program, units[:, None])[0], multiplicity[units]
+    strata = None if program.strata is None else np.asarray(program.strata)[units]
+    return deleted_values(program, units[:, None])[0], multiplicity[units], strata
 
 
 def _acceleration(entry: Entry, sample: Sample, layout: Layout) -> float:
@@ -91,7 +92,7 @@ def _acceleration(entry: Entry, sample: Sample, layout: Layout) -> float:
         return entry.acceleration
     if layout.plain and isinstance(entry.statistic, OrderStatistic):
         return float(jackknife_acceleration(*entry.statistic.left_out(_ordered_values(entry, sample))))
-    return float(jackknife_acceleration(*_left_out(entry, layout)))
+    return float(jackknife_acceleration(*_left_out(entry, layout)[:2]))
 
 
 def _ordered_values(entry: Entry, sample: Sample) -> np.ndarray:
@@ -130,6 +131,8 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
         parts["values"] = (row_values_of(statistic, sample) if mean else _ordered_values(entry, sample))[None]
     if layout.units is not None and entry.method is not None and entry.method.by_leverage:
         parts["sizes"] = layout.sum_rows(np.ones((layout.n, 1)), layout.n_units).T
+    if entry.error_by_jackknife:
+        entry.standard_error = error_or_zero(float(jackknife_error(*_left_out(entry, layout))), entry, layout)
     if "uniform" in needs:
         key = jax.random.fold_in(rng.key, PURPOSE_CHOICE)
         parts["uniform"] = np.array([float(jax.random.uniform(key, dtype=jnp.float64))])
@@ -255,7 +258,7 @@ def _slope(entry: Entry, share: float) -> float:
 
 def standard_error(entry: Entry, evidence: Evidence) -> float:
     """Return the standard error that goes with the interval; NaN where there is none."""
-    if not math.isnan(entry.standard_error) and entry.needs_slopes:
+    if not math.isnan(entry.standard_error) and (entry.needs_slopes or entry.error_by_jackknife):
         return entry.standard_error
     if evidence.auc is not None:
         return float(np.sqrt(evidence.auc.variance[0])) if evidence.auc.variance[0] >= 0 else math.nan

@@ -85,14 +85,20 @@ class Entry:
 
     @property
     def by_jackknife(self) -> bool:
-        """Whether the method asks for the acceleration from leave-one-out values."""
+        """Whether the method asks for the acceleration, or the standard error, from leave-one-out values."""
         assert self.method is not None
         return self.method.by_jackknife
 
     @property
+    def error_by_jackknife(self) -> bool:
+        """Whether the method asks for the standard error from leave-one-out values."""
+        return self.by_jackknife and "standard_error" in self.needs
+
+    @property
     def needs_slopes(self) -> bool:
         """Whether derivatives in the weights are wanted."""
-        if "standard_error" in self.needs or ("posterior" in self.needs and isinstance(self.statistic, MeanStatistic)):
+        by_slopes = "standard_error" in self.needs and not self.by_jackknife
+        if by_slopes or ("posterior" in self.needs and isinstance(self.statistic, MeanStatistic)):
             return True
         return "acceleration" in self.needs and self.statistic.smooth and not self.by_jackknife
 

@@ -226,7 +226,7 @@ class Method(Named, abc.ABC):
 
     @property
     def by_jackknife(self) -> bool:
-        """Whether the acceleration it reads must come from leave-one-out values."""
+        """Whether the acceleration, or the standard error, it reads must come from leave-one-out values."""
         return False
 
     @property

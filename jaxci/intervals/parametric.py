@@ -356,12 +356,16 @@ class Delta(Method):
         (:func:`~jaxci.intervals.clusters.satterthwaite`).
     working_correlation : float
         Of two rows of a cluster, in [0, 1], by which Satterthwaite's are reckoned.
+    error : {"influence", "jackknife"}
+        Where the standard error comes from: derivatives, or the values with each unit left out, which cost as much as n
+        resamples and see how a statistic of few units bends.
     """
 
     scale: str = static(default="natural")
     use_t: bool = static(default=False)
     degrees_of_freedom: str = static(default="groups")
     working_correlation: float = static(default=1.0)
+    error: str = static(default="influence")
 
     name = "delta"
     of_differences = True
@@ -374,12 +378,22 @@ class Delta(Method):
         if not isinstance(self.use_t, bool):
             raise TypeError(f"use_t must be True or False; got {self.use_t!r}")
         check_choice("degrees_of_freedom", self.degrees_of_freedom, DEGREES)
+        check_choice("error", self.error, ("influence", "jackknife"))
         check_number("working_correlation", self.working_correlation, "lie in [0, 1]", lambda x: 0 <= x <= 1)
 
     @property
     def by_leverage(self) -> bool:
-        """Whether the standard error it reads allows for clusters of unequal size."""
-        return self.use_t
+        """Whether the standard error it reads allows for clusters of unequal size: a jackknife's does by itself."""
+        return self.use_t and self.error == "influence"
+
+    @property
+    def by_jackknife(self) -> bool:
+        """Whether the standard error must come from leave-one-out values."""
+        return self.error == "jackknife"
+
+    def _inflation(self, n: int) -> float:
+        """Return the error of the jackknife over that by influence, of n equal units."""
+        return math.sqrt(n / (n - 1)) if self.error == "influence" else 1.0
 
     def refusal(self, statistic: Statistic) -> str | None:
         """Refuse what has no influence values, or not the range of the scale."""
@@ -402,7 +416,7 @@ class Delta(Method):
             return None
         _check_two(n)
         lower, upper = student_steps(n - 1, tails)
-        inflation = math.sqrt(n / (n - 1))
+        inflation = self._inflation(n)
         return inflation * lower, inflation * upper
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
@@ -410,7 +424,7 @@ class Delta(Method):
         sizes = evidence.sizes
         if self.use_t and self.degrees_of_freedom == "satterthwaite" and sizes is not None:
             degrees = satterthwaite(ClusterSums(sizes, sizes), working_correlation=self.working_correlation)
-            inflation = math.sqrt(evidence.n / (evidence.n - 1))
+            inflation = self._inflation(evidence.n)
             critical = tuple(inflation * step for step in student_steps(degrees, tails))
         found = delta_interval(evidence.estimate, evidence.standard_error, tails, self.scale, critical)
         return open_sides(*found, tails, evidence.statistic.bounds)

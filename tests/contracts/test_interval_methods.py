@@ -40,6 +40,7 @@ OTHERS = (
     METHODS["z"](sigma=0.3),
     METHODS["delta"](scale="logit"),
     METHODS["delta"](scale="fisher"),
+    METHODS["delta"](error="jackknife"),
     METHODS["bca"](degenerate="nan"),
     METHODS["exact"](endpoints="basic"),
     METHODS["exact"](endpoints="bca"),

@@ -104,7 +104,12 @@ LAWS = {
         ("f1", "accuracy"),
     ),
 }
-EXACT = {"t": T(), "t by CR1": T(variance="CR1", degrees_of_freedom="groups"), "delta": Delta(use_t=True)}
+EXACT = {
+    "t": T(),
+    "t by CR1": T(variance="CR1", degrees_of_freedom="groups"),
+    "delta": Delta(use_t=True),
+    "delta by the jackknife": Delta(error="jackknife"),
+}
 SERVED = ("wilson_cluster", "clopper_pearson_cluster", "percentile", "bca", "normal", "proper_bayesian", "studentized")
 METHODS_HERE = [*EXACT.values(), *SERVED]
 N, B, R = 66, 1_999, 4

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from programs import influence, row_order, table_program, unit_program
 from scipy import stats
 from sklearn import metrics as sk
 
+import jaxci
 from jaxci.inference import replicate
 from jaxci.inference.replicate import bytes_per_replicate, deleted_values, subsets
 from jaxci.inference.slopes import jackknife_acceleration
@@ -62,6 +64,55 @@ def test_acceleration_of_a_mean_is_its_skewness():
     x = np.random.default_rng(2).exponential(size=50)
     found = jackknife_acceleration((x.sum() - x) / 49, np.ones(50))
     assert found == pytest.approx(stats.skew(x) / 6 / np.sqrt(50), rel=1e-11)
+
+
+def brute_error(values, strata=None):
+    """The jackknife error of one value a unit, stratum by stratum."""
+    strata = np.zeros(len(values)) if strata is None else strata
+    parts = [values[strata == stratum] for stratum in np.unique(strata)]
+    return np.sqrt(sum((len(part) - 1) * part.var() for part in parts))
+
+
+def test_the_error_of_average_precision_is_from_rows_left_out():
+    rng = np.random.default_rng(3)
+    y, score = np.arange(45) % 3 == 0, np.round(rng.normal(size=45) + (np.arange(45) % 3 == 0), 1)
+    kept = [np.arange(45) != i for i in range(45)]
+    values = np.array([sk.average_precision_score(y[rows], score[rows]) for rows in kept])
+    result = jaxci.interval("average_precision", 1 * y, score, method="delta", scale="logit", error="jackknife")
+    assert result.standard_error == pytest.approx(brute_error(values), rel=1e-12)
+    whole = sk.average_precision_score(y, score)
+    logit = np.log(whole / (1 - whole)) + np.array([-1, 1]) * stats.norm.ppf(0.975) * brute_error(values) / (
+        whole * (1 - whole)
+    )
+    np.testing.assert_allclose(result.confidence_interval, 1 / (1 + np.exp(-logit)), rtol=1e-10)
+
+
+@pytest.mark.parametrize("given", [("groups",), ("strata",), ("groups", "strata"), ("sample_weight",), ()])
+def test_the_error_by_the_jackknife_leaves_out_units(given):
+    rng = np.random.default_rng(4)
+    y = np.arange(48) % 2
+    guess = np.where(rng.random(48) < 0.3, 1 - y, y)
+    units = np.arange(48) // 4 if "groups" in given else np.arange(48)
+    of_units = np.arange(units.max() + 1) % 3
+    weights = rng.uniform(0.5, 2, 48) if "sample_weight" in given else np.ones(48)
+    known = {"groups": units, "strata": of_units[units], "sample_weight": weights}
+    values = []
+    for unit in range(units.max() + 1):
+        rows = units != unit
+        values.append(sk.f1_score(y[rows], guess[rows], sample_weight=weights[rows]))
+    expected = brute_error(np.array(values), of_units if "strata" in given else None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", jaxci.JaxciWarning)
+        result = jaxci.interval("f1", y, guess, method="delta", error="jackknife", **{k: known[k] for k in given})
+    assert result.standard_error == pytest.approx(expected, rel=1e-11)
+
+
+def test_a_mean_has_the_error_that_students_interval_reads():
+    x = np.random.default_rng(5).gamma(2.0, size=23)
+    result = jaxci.interval("mean", x, method="delta", error="jackknife", use_t=True)
+    np.testing.assert_allclose(
+        result.confidence_interval, jaxci.interval("mean", x, method="t").confidence_interval, rtol=1e-10
+    )
 
 
 def test_multiplicity_repeats_a_value():
