@@ -39,8 +39,8 @@ class AdjustedWald(Method):
     Independent rows. For the difference of two shares of all rows it is the interval of [1]_: one row each way. Other
     metrics of labels gain half a row each way in each of two classes, a quarter of one in each of more, wrong labels
     spread as both models' predictions are; classes that have no row gain none. The average precision gains a quarter
-    of a positive and a sixteenth of a negative each way, which one model ranks first and the other last. Bounds
-    may leave the range. ``benchmarks/compare_errors.py`` measures how often it errs; classes with a handful of rows,
+    of a positive and a sixteenth of a negative each way, which one model ranks first and the other last, for every class
+    of several. Bounds may leave the range. ``benchmarks/compare_errors.py`` measures how often it errs; classes with a handful of rows,
     of models that differ much, are where it still does.
 
     References
@@ -59,8 +59,8 @@ class AdjustedWald(Method):
         if has_opposed_rows(statistic):
             return None
         return (
-            f"{self.name!r} compares two models by a metric of labels or by the average precision of two classes: "
-            "others do not say on which rows models differ most"
+            f"{self.name!r} compares two models by a metric of labels or by the average precision: others do not say "
+            "on which rows models differ most"
         )
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: object) -> Bounds:

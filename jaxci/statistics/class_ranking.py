@@ -21,6 +21,7 @@ has a score the value is NaN. Micro averages pool all classes and need no rule.
 from __future__ import annotations
 
 import abc
+import dataclasses
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -32,15 +33,18 @@ import numpy as np
 from jaxci.checks import ABSENT_CLASS
 from jaxci.records import record, static
 from jaxci.resampling import kernels, ranked
-from jaxci.statistics.base import PseudoUnits, Sample, Statistic, namespace
+from jaxci.statistics.base import OpposedStatistic, PseudoUnits, Sample, Statistic, namespace
 from jaxci.statistics.cumulative import Ordering
 from jaxci.statistics.ranking import (
+    OPPOSED_NEGATIVE,
+    OPPOSED_POSITIVE,
     Ranking,
     Replicates,
     ScoreRanking,
     area,
     area_of_pairs,
     average_precision,
+    first_and_last,
     ratio,
     unseen_rows,
 )
@@ -276,7 +280,7 @@ class RocAucMulticlass(MulticlassRanking):
 
 
 @record
-class AveragePrecisionMulticlass(MulticlassRanking):
+class AveragePrecisionMulticlass(MulticlassRanking, OpposedStatistic):
     """Average precision of K classes: a mean over classes, each against the rest by its column.
 
     ``"micro"`` is the average precision of the n K pairs of a row and a class, positive where the
@@ -303,6 +307,33 @@ class AveragePrecisionMulticlass(MulticlassRanking):
     def micro(self) -> bool:
         """Whether all classes are pooled."""
         return self.average == "micro"
+
+    def opposed_rows(self, sample: Sample) -> tuple[Sample, np.ndarray]:
+        """Return for every class that has rows a member and another row which the models rank first and last.
+
+        In the column of the class; those of other classes agree. The other row is of the largest other class.
+        """
+        assert sample.other is not None
+        present, sizes = np.flatnonzero(sample.class_sizes), sample.class_sizes
+        others = np.array([int(np.argmax(np.where(np.arange(len(sizes)) == k, -1, sizes))) for k in present])
+        column, member = np.tile(present, 2), np.repeat([True, False], len(present))
+        true = np.where(member, column, np.tile(others, 2))
+        rows = np.arange(len(true))
+
+        def scores(found: np.ndarray, ahead: bool) -> np.ndarray:
+            first, last = first_and_last(found)
+            given = np.full((len(true), len(sizes)), last)
+            given[rows[~member], true[~member]] = first
+            given[rows, column] = first if ahead else last
+            return given
+
+        def both_ways(model: Sample, ahead: bool) -> Sample:
+            found = np.concatenate([scores(model.y_score, ahead), scores(model.y_score, not ahead)])
+            return dataclasses.replace(model, y_true=twice, y_pred=None, y_score=found, padding=0)
+
+        twice = np.tile(true, 2).astype(sample.y_true.dtype)
+        joined = dataclasses.replace(both_ways(sample, True), other=both_ways(sample.other, False))
+        return joined, np.tile(np.where(member, OPPOSED_POSITIVE, OPPOSED_NEGATIVE), 2)
 
     def value(self, prepared: ClassRankings, weights: jax.Array) -> jax.Array:
         """Return the average precision under ``weights`` (n,)."""

@@ -185,6 +185,11 @@ def placement_variances(prepared: Ranking, present: jax.Array | None = None) -> 
     return Placements(auc, *sizes, variance(below, positive, m, n), variance(above, negative, n, m))
 
 
+def first_and_last(scores: np.ndarray) -> np.ndarray:
+    """Return a score above all others and one below them (2,), on the host."""
+    return np.array([np.nextafter(scores.max(), np.inf), np.nextafter(scores.min(), -np.inf)])
+
+
 Replicates = Callable[[Any, jax.Array], jax.Array]
 
 
@@ -360,15 +365,12 @@ class AveragePrecision(BinaryRanking, OpposedStatistic):
         precision at every threshold.
         """
         assert sample.other is not None
-        first, last = (
-            np.array([np.nextafter(x.max(), np.inf), np.nextafter(x.min(), -np.inf)])
-            for x in (sample.y_score, sample.other.y_score)
+        y_true, place = np.array([1, 1, 0, 0], sample.y_true.dtype), np.array([0, 1, 0, 1])
+        first, second = (
+            dataclasses.replace(model, y_true=y_true, y_pred=None, y_score=first_and_last(model.y_score)[at], padding=0)
+            for model, at in ((sample, place), (sample.other, 1 - place))
         )
-        y_true = np.array([1, 1, 0, 0], sample.y_true.dtype)
-        second = dataclasses.replace(sample.other, y_true=y_true, y_pred=None, y_score=last[[1, 0, 1, 0]], padding=0)
-        rows = dataclasses.replace(
-            sample, y_true=y_true, y_pred=None, y_score=first[[0, 1, 0, 1]], padding=0, other=second
-        )
+        rows = dataclasses.replace(first, other=second)
         return rows, np.repeat([OPPOSED_POSITIVE, OPPOSED_NEGATIVE], 2)
 
     def posterior(self, prepared: Ranking, shared: jax.Array, unseen: PseudoUnits, whole: Any) -> jax.Array:

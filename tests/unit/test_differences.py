@@ -24,6 +24,7 @@ from jaxci.intervals.proportion_difference import (
     squared_and_added_differences,
 )
 from jaxci.intervals.registry import applicable_methods, difference_methods
+from jaxci.statistics.class_ranking import AveragePrecisionMulticlass
 from jaxci.statistics.paired import paired_difference
 from jaxci.statistics.registry import statistic_by_name
 
@@ -252,6 +253,37 @@ def test_average_precision_is_scikit_learns_with_opposed_rows():
     assert result.pvalue == pytest.approx(2 * stats.norm.sf(abs(whole) / error), rel=1e-5)
     exact = jaxci.compare("average_precision", BINARY, first * 1e300, second * 1e-300)
     np.testing.assert_allclose(ends(exact), ends(result), rtol=1e-12)
+
+
+@pytest.mark.parametrize("average", ["macro", "micro", "weighted"])
+def test_average_precision_of_classes_is_scikit_learns_with_opposed_rows(average):
+    """For each class a member and a row of the largest other class; other columns agree."""
+    rng = np.random.default_rng(3)
+    truth = np.repeat([0, 1, 2], [30, 20, 10])
+    scores = [np.round(rng.normal(size=(N, 3)) + spread * np.eye(3)[truth], 2) for spread in (2.0, 1.2)]
+    added = [(k, k, 0.25) for k in range(3)] + [(k, 1 if k == 0 else 0, 0.0625) for k in range(3)]
+    joined, weights, tops = [], np.ones(N), ((99.0, -99.0), (-99.0, 99.0))
+    labels = truth
+    for own in tops:
+        for k, label, mass in added:
+            labels, weights = np.append(labels, label), np.append(weights, mass)
+            for model, first in enumerate(own):
+                row = np.full(3, -99.0)
+                row[label] = 99.0
+                row[k] = first
+                joined.append((model, row))
+    full = [np.vstack([scores[m], [row for model, row in joined if model == m]]) for m in range(2)]
+
+    def value(weights):
+        truths = np.eye(3)[labels]
+        found = [metrics.average_precision_score(truths, x, average=average, sample_weight=weights) for x in full]
+        return found[0] - found[1]
+
+    whole, error, bounds = wald(value, weights)
+    result = jaxci.compare(AveragePrecisionMulticlass(average=average), truth, *scores)
+    assert result.method == "adjusted_wald"
+    np.testing.assert_allclose(result.confidence_interval, bounds, rtol=1e-5)
+    assert result.pvalue == pytest.approx(2 * stats.norm.sf(abs(whole) / error), rel=1e-4)
 
 
 @pytest.mark.parametrize("size", [2, 3])
