@@ -906,7 +906,7 @@ def test_too_few_resamples_for_the_level(level, alternative, least, method):
 def test_too_few_resamples_in_the_other_verbs():
     parts = ["n_resamples must be at least 39", "got 38"]
     refusal(lambda: evaluate(Y, PRED, n_resamples=38), *parts, error=ValueError)
-    refusal(lambda: compare("f1", Y, PRED, Y, n_resamples=38), *parts, error=ValueError)
+    refusal(lambda: compare("f1", Y, PRED, Y, method="percentile", n_resamples=38), *parts, error=ValueError)
     assert evaluate(Y, PRED, metrics=["accuracy"], n_resamples=38)["accuracy"].n_resamples == 0
 
 
