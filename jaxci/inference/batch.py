@@ -435,7 +435,7 @@ def _of_left_out(statistic: Statistic, values: Any, programs: Program, number: i
         (left_out,) = jax.lax.map(lambda program: program.cores(shared, (number,)), programs)
     scaled = jax.vmap(lambda prepared, core: statistic.scaling(prepared)(core))(_prepared(programs, number), left_out)
     once = np.ones(n)
-    return FirstOrder(jackknife_error(scaled, once, layout.strata), jackknife_acceleration(scaled, once))
+    return FirstOrder(jackknife_error(scaled, once), jackknife_acceleration(scaled, once))
 
 
 def _trials(statistic: TableStatistic, programs: Program, number: int) -> Any:

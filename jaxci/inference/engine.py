@@ -182,7 +182,7 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
         )
     if method.requires_groups and layout.units is None:
         raise ValueError(f"groups must be given for method {method.name!r}, which is for rows in clusters; got None")
-    refused = layout.given - method.takes
+    refused = method.unusable(layout.given)
     if refused:
         why = " assumes independent rows of equal weight and" if not method.takes else ""
         raise ValueError(

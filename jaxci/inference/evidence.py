@@ -61,13 +61,13 @@ def row_values_of(statistic: Statistic, sample: Sample) -> np.ndarray:
     return statistic.row_values(sample)
 
 
-def _left_out(entry: Entry, layout: Layout) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Values with each unit left out, how many units each stands for, and their strata."""
+def _left_out(entry: Entry, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
+    """Values with each unit left out, and how many units each stands for."""
     if isinstance(entry.statistic, HostFunction):
         weights = np.ones((layout.n_units, layout.n))
         weights[np.arange(layout.n) if layout.units is None else layout.units, np.arange(layout.n)] = 0
         found = [entry.statistic.value(entry.prepared, row) for row in weights]
-        return np.array(found), np.ones(len(found)), layout.strata
+        return np.array(found), np.ones(len(found))
     if isinstance(entry.statistic, SampleFunction):
         sizes = np.ones(layout.n, int) if layout.units is None else np.bincount(layout.units)
         values = np.empty(layout.n_units)
@@ -76,12 +76,11 @@ def _left_out(entry: Entry, layout: Layout) -> tuple[np.ndarray, np.ndarray, np.
             ((program, _),) = programs([dataclasses.replace(entry, prepared=shorter)], layout)
             units = np.flatnonzero(sizes == size)
             values[units] = deleted_values(program, units[:, None])[0]
-        return values, np.ones(len(values)), layout.strata
+        return values, np.ones(len(values))
     ((program, _),) = programs([entry], layout)
     multiplicity = np.asarray(program.multiplicity)
     units = np.flatnonzero(multiplicity > 0)
-    strata = None if program.strata is None else np.asarray(program.strata)[units]
-    return deleted_values(program, units[:, None])[0], multiplicity[units], strata
+    return deleted_values(program, units[:, None])[0], multiplicity[units]
 
 
 def _acceleration(entry: Entry, sample: Sample, layout: Layout) -> float:
@@ -92,7 +91,7 @@ def _acceleration(entry: Entry, sample: Sample, layout: Layout) -> float:
         return entry.acceleration
     if layout.plain and isinstance(entry.statistic, OrderStatistic):
         return float(jackknife_acceleration(*entry.statistic.left_out(_ordered_values(entry, sample))))
-    return float(jackknife_acceleration(*_left_out(entry, layout)[:2]))
+    return float(jackknife_acceleration(*_left_out(entry, layout)))
 
 
 def _ordered_values(entry: Entry, sample: Sample) -> np.ndarray:
@@ -132,7 +131,8 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
     if layout.units is not None and entry.method is not None and entry.method.by_leverage:
         parts["sizes"] = layout.sum_rows(np.ones((layout.n, 1)), layout.n_units).T
     if entry.error_by_jackknife:
-        entry.standard_error = error_or_zero(float(jackknife_error(*_left_out(entry, layout))), entry, layout)
+        n = layout.n_units  # values of which one unit is left out are n times as close as derivatives are large
+        entry.standard_error = n * error_or_zero(float(jackknife_error(*_left_out(entry, layout))) / n, entry, layout)
     if "uniform" in needs:
         key = jax.random.fold_in(rng.key, PURPOSE_CHOICE)
         parts["uniform"] = np.array([float(jax.random.uniform(key, dtype=jnp.float64))])

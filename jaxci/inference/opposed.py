@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax
@@ -14,6 +15,9 @@ from jaxci.statistics.base import Sample, TableStatistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
 from jaxci.statistics.sums import padded
+
+NOISE = 1e-12
+"""Differences of metrics, which are of order one, and their errors up to it are rounding errors."""
 
 
 def adjusted(statistic: Paired, sample: Sample) -> Adjusted:
@@ -34,7 +38,13 @@ def adjusted(statistic: Paired, sample: Sample) -> Adjusted:
         prepared = RowReader(joined, layout, exchangeable=False).prepared(statistic)
         (value,), (found,) = slopes(of_units([statistic], [prepared], layout, padded(joined.n)))
         square = np.sum(np.asarray(found)[: joined.n] ** 2 / weights)  # of a unit, which weighs as much
-    return Adjusted(np.array([float(value)]), np.sqrt(square)[None])
+    error = float(np.sqrt(square))
+    known = error > NOISE or not math.isfinite(error)
+    return Adjusted(np.array([_rounded(float(value))]), np.array([error if known else 0.0]))
+
+
+def _rounded(value: float) -> float:
+    return 0.0 if abs(value) <= NOISE else value
 
 
 @jax.jit

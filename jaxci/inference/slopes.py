@@ -61,24 +61,18 @@ def jackknife_acceleration(left_out: Any, multiplicity: Any) -> Any:
     return xp.where(varies, cubes / (6 * xp.where(varies, spread, 1.0) ** 1.5), xp.nan)
 
 
-def jackknife_error(left_out: Any, multiplicity: Any, strata: Any = None) -> Any:
+def jackknife_error(left_out: Any, multiplicity: Any) -> Any:
     """Return the jackknife standard error (...) from leave-one-out values (..., m).
 
-    Its square is ``sum_h (n_h - 1)/n_h sum_i (v_i - v_h)^2`` over strata h of n_h units, their values' mean v_h: one
-    stratum where ``strata`` (m,), on the host, is None. ``multiplicity`` (m,) or (..., m) says how many units each
-    value stands for.
-    Source: Efron & Tibshirani (1993), An introduction to the bootstrap, eq. (11.5).
+    Its square is ``(n - 1)/n sum_i (v_i - v)^2`` of n units, their values' mean v. ``multiplicity`` (m,) or (..., m)
+    says how many units each value stands for. Source: Efron & Tibshirani (1993), An introduction to the bootstrap,
+    eq. (11.5).
     """
     xp = namespace(left_out)
     scale = unit(xp.max(xp.abs(left_out), axis=-1))
-    scaled = left_out / scale[..., None]
-    square = xp.zeros_like(scale)
-    for stratum in range(1 if strata is None else int(strata.max()) + 1):
-        times = multiplicity if strata is None else multiplicity * (strata == stratum)
-        size = xp.sum(xp.asarray(times), axis=-1)
-        centred = scaled - (xp.sum(times * scaled, axis=-1) / size)[..., None]
-        square = square + (size - 1) / size * xp.sum(times * centred**2, axis=-1)
-    return xp.sqrt(square) * scale
+    scaled, n = left_out / scale[..., None], xp.sum(xp.asarray(multiplicity), axis=-1)
+    centred = scaled - (xp.sum(multiplicity * scaled, axis=-1) / n)[..., None]
+    return xp.sqrt((n - 1) / n * xp.sum(multiplicity * centred**2, axis=-1)) * scale
 
 
 slopes = jax.jit(Program.slopes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails, open_sides
 from jaxci.intervals.capabilities import has_opposed_rows
 from jaxci.intervals.parametric import delta_interval
-from jaxci.intervals.pvalues import PValue, standardized_test
+from jaxci.intervals.pvalues import UNDEFINED, PValue, standardized_test
 from jaxci.records import record
 from jaxci.special import ndtr
 from jaxci.statistics.base import Statistic
@@ -66,9 +67,13 @@ class AdjustedWald(Method):
     def bounds(self, evidence: Evidence, tails: Tails, critical: object) -> Bounds:
         """Bounds from ``evidence.adjusted``."""
         low, high = delta_interval(evidence.adjusted.difference, evidence.adjusted.standard_error, tails)
-        return open_sides(low, high, tails, evidence.statistic.bounds)
+        low, high = open_sides(low, high, tails, evidence.statistic.bounds)
+        known = (evidence.adjusted.standard_error > 0) | (evidence.adjusted.difference == 0)
+        return Bounds(*(evidence.xp.where(known, end, np.nan) for end in (low, high)))
 
     def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:
         """Return the normal p-value of the adjusted difference."""
         difference, error = (float(x[0]) for x in evidence.adjusted)
+        if error == 0:
+            return PValue(1.0, "no variation") if difference == 0 else PValue(math.nan, UNDEFINED)
         return standardized_test(difference, error, ndtr, "adjusted Wald", alternative)

@@ -248,6 +248,10 @@ class Method(Named, abc.ABC):
     def refusal(self, statistic: Statistic) -> str | None:
         """Return why the method cannot serve ``statistic``, or None if it can."""
 
+    def unusable(self, given: frozenset[str]) -> frozenset[str]:
+        """Return which of clusters, strata and weights, of those ``given``, the method cannot honour."""
+        return given - self.takes
+
     def refusal_of_rows(self, statistic: Statistic, given: frozenset[str] = frozenset()) -> str | None:
         """Return why the method cannot serve ``statistic`` of rows with clusters, strata or weights; None if it can.
 
@@ -255,8 +259,8 @@ class Method(Named, abc.ABC):
         """
         if self.requires_groups and "groups" not in given:
             return f"{self.name!r} is for rows in clusters, and these are independent"
-        if given - self.takes:
-            return f"{self.name!r} cannot use {' and '.join(sorted(given - self.takes))}"
+        if unusable := self.unusable(given):
+            return f"{self.name!r} cannot use {' and '.join(sorted(unusable))}"
         return self.refusal(statistic)
 
     def critical(self, statistic: Statistic, n: int, tails: Tails) -> Any:

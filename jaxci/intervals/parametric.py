@@ -358,7 +358,7 @@ class Delta(Method):
         Of two rows of a cluster, in [0, 1], by which Satterthwaite's are reckoned.
     error : {"influence", "jackknife"}
         Where the standard error comes from: derivatives, or the values with each unit left out, which cost as much as n
-        resamples and see how a statistic of few units bends.
+        resamples and see how a statistic of few units bends; without strata, and degrees of freedom n - 1.
     """
 
     scale: str = static(default="natural")
@@ -379,6 +379,10 @@ class Delta(Method):
             raise TypeError(f"use_t must be True or False; got {self.use_t!r}")
         check_choice("degrees_of_freedom", self.degrees_of_freedom, DEGREES)
         check_choice("error", self.error, ("influence", "jackknife"))
+        if self.error == "jackknife" and self.degrees_of_freedom != "groups":
+            raise ValueError(
+                f"degrees_of_freedom must be 'groups' with error='jackknife'; got {self.degrees_of_freedom!r}"
+            )
         check_number("working_correlation", self.working_correlation, "lie in [0, 1]", lambda x: 0 <= x <= 1)
 
     @property
@@ -390,6 +394,10 @@ class Delta(Method):
     def by_jackknife(self) -> bool:
         """Whether the standard error must come from leave-one-out values."""
         return self.error == "jackknife"
+
+    def unusable(self, given: frozenset[str]) -> frozenset[str]:
+        """Refuse strata where units are left out: the rest of a stratum would weigh less than its share."""
+        return super().unusable(given) | (given & {"strata"} if self.by_jackknife else frozenset())
 
     def _inflation(self, n: int) -> float:
         """Return the error of the jackknife over that by influence, of n equal units."""

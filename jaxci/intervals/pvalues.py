@@ -38,8 +38,8 @@ def standardized_test(
     estimate: float, standard_error: float, law: Callable[[float], Any], test: str, alternative: str
 ) -> PValue:
     """Return the p-value of ``estimate / standard_error`` under a symmetric ``law``, a distribution function."""
-    below = float(law(-estimate / standard_error))
-    return PValue(one_or_two_sided(below, 1 - below, alternative), test)
+    ratio = estimate / standard_error
+    return PValue(one_or_two_sided(float(law(-ratio)), float(law(ratio)), alternative), test)
 
 
 def varies(estimate: float, standard_error: float) -> bool:

@@ -38,6 +38,7 @@ from jaxci.statistics.cumulative import Ordering
 from jaxci.statistics.ranking import (
     OPPOSED_NEGATIVE,
     OPPOSED_POSITIVE,
+    AveragePrecision,
     Ranking,
     Replicates,
     ScoreRanking,
@@ -311,9 +312,13 @@ class AveragePrecisionMulticlass(MulticlassRanking, OpposedStatistic):
     def opposed_rows(self, sample: Sample) -> tuple[Sample, np.ndarray]:
         """Return for every class that has rows a member and another row which the models rank first and last.
 
-        In the column of the class; those of other classes agree. The other row is of the largest other class.
+        In the column of the class; those of other classes agree. The other row is of the largest other class. One
+        column of scores is that of two classes, each the other's rest.
         """
         assert sample.other is not None
+        if sample.y_score.ndim == 1:
+            opposed, masses = AveragePrecision().opposed_rows(sample)
+            return opposed, np.full(len(masses), masses.mean())
         present, sizes = np.flatnonzero(sample.class_sizes), sample.class_sizes
         others = np.array([int(np.argmax(np.where(np.arange(len(sizes)) == k, -1, sizes))) for k in present])
         column, member = np.tile(present, 2), np.repeat([True, False], len(present))

@@ -17,8 +17,8 @@ from jaxci.statistics.sums import Bank, Cells
 
 FEW = 16
 """Up to so many classes the diagonal of a table is picked one by one."""
-MOST_WRONG = 20
-"""Over so many wrong labels at most a row that is wrong is spread."""
+MOST_WRONG = 400
+"""Over so many wrong labels, of all classes together, rows that are wrong are spread at most, or over one of each."""
 
 
 class OneVsRest(NamedTuple):
@@ -162,9 +162,9 @@ class ConfusionStatistic(TableStatistic, OpposedStatistic):
     def opposed_rows(self, sample: Sample) -> tuple[Sample, np.ndarray]:
         """Return rows of every class that has any, on which one model is right and the other is wrong.
 
-        Wrong labels of a class are spread over those that the models predict most otherwise, at most
-        :data:`MOST_WRONG` of them. Both ways together a class gains one row of two classes, half a row of more; of a
-        share of all rows all classes together gain two.
+        Wrong labels of a class are spread over the other classes that have rows as the models predict them, the most
+        frequent ones where there are many. Both ways together a class gains one row of two classes, half a row of more;
+        of a share of all rows all classes together gain two.
         """
         assert sample.other is not None
         size = sample.n_classes
@@ -173,10 +173,10 @@ class ConfusionStatistic(TableStatistic, OpposedStatistic):
         each = 1.0 / len(classes) if self.has_fixed_trials else (0.5 if size == 2 else 0.25)
         true, wrong, masses = [], [], []
         for k in classes:
-            spread = np.where(np.arange(size) == k, 0, predicted)
+            spread = np.where((np.arange(size) == k) | (sample.class_sizes == 0), 0, predicted)
             if not spread.any():
                 spread = 1 * (np.arange(size) != k)
-            labels = np.argsort(-spread, kind="stable")[:MOST_WRONG]
+            labels = np.argsort(-spread, kind="stable")[: max(1, min(size, MOST_WRONG // size))]
             labels = labels[spread[labels] > 0]
             true.append(np.full(len(labels), k))
             wrong.append(labels)

@@ -309,6 +309,46 @@ def test_models_that_agree_are_said_to():
         assert any("all paired differences are zero" in text for text in result.warnings)
 
 
+def test_rows_of_one_class_tell_no_models_apart():
+    rng = np.random.default_rng(5)
+    for metric in ("matthews_corrcoef", "cohen_kappa_score", "f1_macro", "precision_macro"):
+        for _ in range(8):
+            a, b = (rng.choice(3, 20, p=[0.7, 0.2, 0.1]) for _ in range(2))
+            result = jaxci.compare(metric, np.zeros(20, int), a, b)
+            if metric in ("matthews_corrcoef", "cohen_kappa_score"):
+                assert (result.pvalue, result.conclusion) == (1.0, "no difference shown")
+                assert tuple(result.confidence_interval) == (0, 0)
+            elif not np.isnan(result.confidence_interval.low):
+                assert result.confidence_interval.low <= result.estimate <= result.confidence_interval.high
+
+
+def test_a_label_that_no_row_has_keeps_its_score():
+    y = np.tile([0, 1, 2], 100)
+    a, b = np.where(np.arange(300) % 5 == 0, (y + 1) % 3, y), np.where(np.arange(300) % 4 == 0, (y + 1) % 3, y)
+    b[1] = 3
+    result = jaxci.compare("f1_macro", y, a, b, zero_division=1.0)
+    assert result.confidence_interval.low < result.estimate < result.confidence_interval.high
+
+
+@pytest.mark.parametrize("metric", ["average_precision_macro", "average_precision_micro"])
+def test_average_precisions_of_two_classes_are_compared(metric):
+    two = [np.stack([-x, x], axis=1) for x in SCORES]
+    result = jaxci.compare(metric, BINARY, *two)
+    assert result.method == "adjusted_wald"
+    assert result.confidence_interval.low < result.estimate < result.confidence_interval.high
+    if metric.endswith("macro"):
+        np.testing.assert_allclose(ends(jaxci.compare(metric, BINARY, *SCORES)), ends(result), rtol=1e-10)
+
+
+def test_a_p_value_is_as_small_one_way_as_the_other():
+    y = np.repeat([1, 0], 100)
+    worse = y.copy()
+    worse[:60], worse[150:] = 0, 1
+    one, other = jaxci.compare("f1", y, y, worse), jaxci.compare("f1", y, worse, y)
+    assert 0 < one.pvalue < 1e-30
+    assert other.pvalue == pytest.approx(one.pvalue, rel=1e-9)
+
+
 def alike(rng, n, prevalence, sensitivity, specificity):
     """Labels of two models of the same law that share half of what decides their errors, data sets side by side."""
     y = 1 * (rng.random(n) < prevalence)

@@ -66,11 +66,9 @@ def test_acceleration_of_a_mean_is_its_skewness():
     assert found == pytest.approx(stats.skew(x) / 6 / np.sqrt(50), rel=1e-11)
 
 
-def brute_error(values, strata=None):
-    """The jackknife error of one value a unit, stratum by stratum."""
-    strata = np.zeros(len(values)) if strata is None else strata
-    parts = [values[strata == stratum] for stratum in np.unique(strata)]
-    return np.sqrt(sum((len(part) - 1) * part.var() for part in parts))
+def brute_error(values):
+    """The jackknife error of one value a unit."""
+    return np.sqrt((len(values) - 1) * values.var())
 
 
 def test_the_error_of_average_precision_is_from_rows_left_out():
@@ -87,24 +85,38 @@ def test_the_error_of_average_precision_is_from_rows_left_out():
     np.testing.assert_allclose(result.confidence_interval, 1 / (1 + np.exp(-logit)), rtol=1e-10)
 
 
-@pytest.mark.parametrize("given", [("groups",), ("strata",), ("groups", "strata"), ("sample_weight",), ()])
+@pytest.mark.parametrize("given", [("groups",), ("groups", "sample_weight"), ("sample_weight",), ()])
 def test_the_error_by_the_jackknife_leaves_out_units(given):
     rng = np.random.default_rng(4)
     y = np.arange(48) % 2
     guess = np.where(rng.random(48) < 0.3, 1 - y, y)
     units = np.arange(48) // 4 if "groups" in given else np.arange(48)
-    of_units = np.arange(units.max() + 1) % 3
     weights = rng.uniform(0.5, 2, 48) if "sample_weight" in given else np.ones(48)
-    known = {"groups": units, "strata": of_units[units], "sample_weight": weights}
+    known = {"groups": units, "sample_weight": weights}
     values = []
     for unit in range(units.max() + 1):
         rows = units != unit
         values.append(sk.f1_score(y[rows], guess[rows], sample_weight=weights[rows]))
-    expected = brute_error(np.array(values), of_units if "strata" in given else None)
+    expected = brute_error(np.array(values))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", jaxci.JaxciWarning)
         result = jaxci.interval("f1", y, guess, method="delta", error="jackknife", **{k: known[k] for k in given})
     assert result.standard_error == pytest.approx(expected, rel=1e-11)
+
+
+def test_what_goes_with_units_left_out_is_said():
+    y, guess = np.arange(40) % 2, np.arange(40) % 3 % 2
+    with pytest.raises(ValueError, match="cannot use strata"):
+        jaxci.interval("f1", y, guess, method="delta", error="jackknife", strata=y)
+    with pytest.raises(ValueError, match="degrees_of_freedom must be 'groups' with error='jackknife'"):
+        jaxci.interval("f1", y, guess, method="delta", error="jackknife", degrees_of_freedom="satterthwaite")
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_rounding_of_units_left_out_is_no_variation():
+    x = np.random.default_rng(6).normal(size=1000)
+    result = jaxci.interval("pearsonr", x, 3 * x + 0.1, method="delta", error="jackknife")
+    assert result.standard_error == 0
 
 
 def test_a_mean_has_the_error_that_students_interval_reads():
