@@ -126,6 +126,7 @@ def test_a_file_gives_back_the_same_draws(name):
             np.testing.assert_array_equal(x, second[column])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, d in MEMBERS.items() if isinstance(d, RowDistribution)])
 def test_filling_up_the_data_changes_no_draw(name):
     d = MEMBERS[name]

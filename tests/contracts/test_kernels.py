@@ -50,6 +50,7 @@ def test_batches_are_of_one_size_and_compute_every_row(size: int) -> None:
     assert len(seen) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("m", "size"), [(1, 1), (20, 16), (300, 37)])
 def test_draws_are_counted_into_rows(form: kernels.Form, m: int, size: int) -> None:

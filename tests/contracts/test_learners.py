@@ -92,6 +92,7 @@ def test_whole_weights_are_repeated_rows_in_any_order(name, classes):
     assert_near(name, permuted, weighted[:, order])
 
 
+@pytest.mark.slow
 @walk
 def test_rows_without_weight_do_nothing(name, classes):
     X, y, counts = data(classes)

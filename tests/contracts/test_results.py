@@ -113,6 +113,7 @@ def subclasses(cls):
         yield from subclasses(sub)
 
 
+@pytest.mark.slow
 def test_every_class_of_results_is_among_them(folder):
     made = {type(make(folder)) for make in RESULTS.values()}
     assert {sub for sub in subclasses(Printable) if sub.__module__.startswith("jaxci.")} == made
@@ -171,6 +172,7 @@ def test_a_batch_of_samples_says_so_in_place_of_a_table():
         found.to_frame()
 
 
+@pytest.mark.slow
 def test_results_of_learners_are_results_of_a_study(folder):
     study = GeneralizationStudy(["friedman1"], ["constant"], ["squared"], ["corrected_t"], [20], 4, 2, 100)
     found = study.run(folder / "learners")

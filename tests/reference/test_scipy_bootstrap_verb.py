@@ -437,6 +437,7 @@ def by_hand(data: tuple[np.ndarray, ...], statistic: Callable[..., float], d: in
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "named", "function"),
     [

@@ -57,6 +57,7 @@ def test_data_drawn_keep_to_the_bounds_of_a_mean():
     assert law_of_rows(Median(), Sample(values=x)).bounds == (0, 1)
 
 
+@pytest.mark.slow
 def test_bounds_change_what_is_checked_and_must_hold_the_values():
     x = 5 * values(20)
     kept = jaxci.check_coverage("mean", x, bounds=(0, 5), methods=["proper_bayesian"], calibrate=True, **QUICK)

@@ -97,6 +97,7 @@ def test_degrees_of_freedom_are_right_where_one_cluster_holds_nearly_all_rows(va
     assert 1 <= found <= g - 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("big", [1_000, 100_000])
 def test_an_interval_beside_one_large_cluster_is_finite_and_wide(big):
     groups = np.repeat(np.arange(11), [big] + [1] * 10)
@@ -414,6 +415,7 @@ def test_rows_on_their_own_are_clusters_and_their_test_is_that_of_signs():
     assert result.pvalue == pytest.approx(2 * special.bdtr(only_b, only_a + only_b, 0.5), abs=0.004)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("clusters", "method"), [(5, "t"), (6, "sign_flip"), (12, "sign_flip")])
 def test_auto_compares_means_in_clusters_by_flips_where_these_can_tell(clusters, method):
     groups = np.arange(N) % clusters

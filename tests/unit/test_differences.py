@@ -473,6 +473,7 @@ def test_every_method_of_differences_serves_something():
     assert "tango_cluster" in applicable_methods(paired_difference(statistic_by_name("accuracy")), groups=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "metric"), SERVED.items())
 def test_two_sided_p_values_double_the_smaller_one_sided_one(method, metric):
     settings = {"method": method, "n_resamples": B, "rng": 2}

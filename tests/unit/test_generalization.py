@@ -40,6 +40,7 @@ def test_every_method_gives_an_interval_by_its_usual_plan(method):
     assert again.confidence_interval == result.confidence_interval
 
 
+@pytest.mark.slow
 def test_learners_are_named_by_strings_as_on_the_command_line():
     X, y = regression(40)
     tuned = Tuned(Ridge(), "alpha", (0.1, 10), n_folds=2)

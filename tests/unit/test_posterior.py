@@ -208,6 +208,7 @@ def test_a_cluster_that_was_not_seen_is_of_mean_size():
     np.testing.assert_allclose(posterior(METRICS["accuracy"], sample, unseen, layout), expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_cell_gives_what_the_program_of_one_data_set_gives():
     """The same weights: rows in the order of a data set whose rows stand by cell, as tables of cells take them."""
     n, statistic, prior = 20, METRICS["f1_macro"], ProperBayesian(mass=0.5)

@@ -143,6 +143,7 @@ def test_features_of_chen(null, variant, steps, noise, sd):
     near(centred[:, 1:, 0] * centred[:, :1, 0])  # latents are independent
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(1e-6)
 @pytest.mark.parametrize(("variant", "noise", "sd"), [("paper", 0.0, 0.3), ("code", 0.3, 1.0)])
 def test_target_of_chen_given_the_sharpest_features(variant, noise, sd):
@@ -154,6 +155,7 @@ def test_target_of_chen_given_the_sharpest_features(variant, noise, sd):
     np.testing.assert_allclose(residuals.var(), 0.04 + (0.01 * sd) ** 2 * slopes, rtol=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(1.4e-4)
 @pytest.mark.parametrize(("variant", "mean", "sd"), [("paper", 0.0, np.sqrt(0.2)), ("code", 0.2, 1.0)])
 def test_target_of_chen_null_has_its_own_latents(variant, mean, sd):

@@ -185,6 +185,7 @@ def test_gradient_is_the_influence_function(name, decimals):
     np.testing.assert_allclose(slope, numeric, atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMOOTH)
 def test_gradient_is_finite_wherever_the_value_is(name):
     statistic = METRICS[name]

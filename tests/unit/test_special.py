@@ -90,6 +90,7 @@ def test_a_loop_stops_where_its_condition_fails():
         assert int(special.loop(xp, lambda x: x < 50, lambda x: 3 * x, xp.asarray(2))) == 54
 
 
+@pytest.mark.slow
 def test_students_quantiles_are_scipys():
     df, p = np.meshgrid([1.0, 2.3, 11.7, 300.0], [1e-12, 1e-4, 0.025, 0.3, 0.6, 0.975])
     expected = stats.t.ppf(p, df)

@@ -214,6 +214,7 @@ def test_a_study_that_cannot_limit_its_memory_says_so(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_every_study_has_the_same_columns(tmp_path):
     pytest.importorskip("sklearn")
     tree = load_study("classifier-ci", n_train=30, n_test=20, n_resamples=5, n_repetitions=3)

@@ -147,6 +147,7 @@ def test_trimmed_mean_ignores_rounding_of_the_total():
     assert estimate(TrimmedMean(), values, weights) == pytest.approx(estimate(TrimmedMean(), values), rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ORDER)
 def test_sorted_rows_need_no_order_and_padding_no_weight(name):
     statistic = METRICS[name]
@@ -196,6 +197,7 @@ def test_gradient_is_finite_wherever_the_value_is(name):
         assert np.all(np.isfinite(gradient(statistic, prepared, np.asarray(weights, float))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METRICS)
 def test_batch_equals_loop_for_float_and_integer_weights(name):
     statistic = METRICS[name]

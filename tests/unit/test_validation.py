@@ -305,6 +305,7 @@ def test_the_positive_class_is_named_where_it_was_guessed():
     assert "positive class" not in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [int, float])
 def test_labels_1_and_2_say_that_1_is_positive(kind):
     y, guess = (1 + Y).astype(kind), (1 + PRED).astype(kind)
@@ -696,6 +697,7 @@ def test_all_differences_zero_by_every_method(method):
     assert "differences are zero" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", *jaxci.list_methods("roc_auc")])
 def test_auc_of_exactly_one(method):
     result, said = heard(lambda: interval("roc_auc", Y, Y + 0.01 * SCORE, method=method))

@@ -160,6 +160,7 @@ def test_a_jackknife_prints_its_numbers_but_not_its_values():
     assert len(text) < 400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "result",
     [
@@ -239,6 +240,7 @@ def test_rows_of_a_table():
 # --- evaluate --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
@@ -517,6 +519,7 @@ VERBS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize(
     "make",
@@ -760,6 +763,7 @@ def test_clusters_within_strata():
     assert wide.standard_error == pytest.approx(result.standard_error, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["accuracy", "f1", "roc_auc", "log_loss", "average_precision"])
 def test_whole_weights_are_repeated_rows(metric):
     prediction = A if metric in ("accuracy", "f1") else SCORE_A
@@ -950,6 +954,7 @@ def test_comparisons(statistic, truth, a, b, method):
     assert swapped.pvalue == pytest.approx(result.pvalue, rel=1e-3, abs=0.05 if drawn else 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", ["mean", "median", "trimmed_mean", "std", "iqr", "quantile", "var"])
 def test_comparisons_of_values_by_case(statistic):
     a, b = X, X * 0.8 + 0.01 * TARGET
@@ -1007,6 +1012,7 @@ def test_comparisons_of_dependent_rows(statistic, given, name):
     assert result.confidence_interval.low < result.estimate < result.confidence_interval.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statistic", "method"),
     [
@@ -1259,6 +1265,7 @@ def test_a_row_depends_on_no_other_metric_and_its_rng_repeats_it_alone():
         np.testing.assert_allclose(alone.confidence_interval, row.confidence_interval, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [100, 1000])
 def test_a_weighted_median_halves_a_tie_at_half_of_the_weight(n):
     weights = np.resize([0.3, 0.7, 1.1, 0.1], n)
