@@ -24,7 +24,7 @@ from scipy import stats
 
 from jaxci.coverage import Cell
 from jaxci.coverage.banks import KEPT, Banks
-from jaxci.coverage.cell import cell_truths, judge, simulate
+from jaxci.coverage.running import cell_truths, judge, simulate
 from jaxci.distributions import Cells, Distribution, LogitKDE, Parametric
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.registry import METRICS

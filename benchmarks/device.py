@@ -24,7 +24,8 @@ import numpy as np
 
 from jaxci.coverage import Cell
 from jaxci.coverage.banks import Banks
-from jaxci.coverage.cell import Simulation, _counts, _read, _rows_of_evidence, cell_truths, run_cell
+from jaxci.coverage.cell import Simulation, _read, counts_of, rows_of_evidence
+from jaxci.coverage.running import cell_truths, run_cell
 from jaxci.distributions import Cells, EmpiricalTargets, LogitKDE, Parametric
 from jaxci.inference.sharding import Spread
 from jaxci.statistics.registry import METRICS
@@ -105,7 +106,7 @@ def stages(cell: Cell, repeats: int) -> dict[str, dict[str, float]]:
         read = functools.partial(_read, simulation.statistics, columns, **static)
         found["reading the bank"] = {"seconds": G * seconds(read, repeats)}
         fixed = simulation.fixed(key, simulation.read(columns))
-        function = _rows_of_evidence if on_host else _counts
+        function = rows_of_evidence if on_host else counts_of
         shared = fixed if on_host else simulation.judging(fixed)
         every = functools.partial(spread, function, ids, shared, **simulation.static)
         per_group = cost(functools.partial(function, **simulation.static), ids, shared)

@@ -14,9 +14,10 @@ from jaxci.api.interval import interval
 from jaxci.api.readers.layout import arranged
 from jaxci.api.readers.samples import check_n, is_function, sample_for
 from jaxci.checks import check_confidence_level, check_count, shown
-from jaxci.coverage.cell import Cell, run_cell
+from jaxci.coverage.cell import Cell
 from jaxci.coverage.check import CoverageCheck, check, quick_methods
 from jaxci.coverage.fitting import fitted
+from jaxci.coverage.running import run_cell
 from jaxci.coverage.tally import Judgement
 from jaxci.distributions.base import Distribution
 from jaxci.inference.randomness import Randomness, randomness

@@ -10,9 +10,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxci.coverage.cell import Cell, cell_truths, run_cell
+from jaxci.coverage.cell import Cell
 from jaxci.coverage.enumeration import enumerable, nearby_coverage
 from jaxci.coverage.results import cell
+from jaxci.coverage.running import cell_truths, run_cell
 from jaxci.coverage.tally import Judgement
 from jaxci.distributions import Distribution
 from jaxci.intervals.base import Method

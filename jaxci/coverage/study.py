@@ -15,9 +15,10 @@ import jax
 from jaxci import statistics as statistics_room
 from jaxci.checks import check_confidence_level, check_count, check_distinct, nearest, shown
 from jaxci.coverage.banks import KEPT, Banks
-from jaxci.coverage.cell import PURPOSE_BANK, Cell, cell_truths, judge, simulate
+from jaxci.coverage.cell import Cell
 from jaxci.coverage.processes import Work
 from jaxci.coverage.runner import Runnable
+from jaxci.coverage.running import PURPOSE_BANK, cell_truths, judge, simulate
 from jaxci.coverage.store import Store
 from jaxci.coverage.tally import Tally
 from jaxci.distributions import Distribution, Truth, as_distribution, distribution_from_dict, distribution_to_dict

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxci.coverage import banks
+from jaxci.coverage import banks, running
 from jaxci.coverage import cell as cells
 from jaxci.coverage.banks import Banks
 from jaxci.coverage.cell import Cell, Simulation
@@ -119,7 +119,9 @@ def test_a_cell_is_one_program_of_accelerators_that_only_counts_leave(kind, floa
     read = exported(simulation.read, bank)
     fixed = simulation.fixed(jax.random.key(0), jax.eval_shape(simulation.read, bank), *besides(simulation))
     whole = exported(
-        functools.partial(cells._counts, **simulation.static), jnp.arange(R, dtype=jnp.int32), simulation.judging(fixed)
+        functools.partial(cells.counts_of, **simulation.static),
+        jnp.arange(R, dtype=jnp.int32),
+        simulation.judging(fixed),
     )
     for program in (read, whole):
         assert set(program.platforms) == set(PLATFORMS)
@@ -175,10 +177,10 @@ def test_one_program_counts_what_a_program_and_the_host_count(kind, names, truth
         jax.jit(
             functools.partial(function, **simulation.static), compiler_options={"xla_backend_optimization_level": 0}
         )
-        for function in (cells._evidence, cells._counts)
+        for function in (cells._evidence, cells.counts_of)
     )
     counts, estimates = jax.device_get(whole(ids, simulation.judging(fixed)))
-    expected, expected_estimates = cells._judged(parts(ids, fixed), simulation)
+    expected, expected_estimates = running._judged(parts(ids, fixed), simulation)
     for series, one, other in zip(simulation.series.names, counts, expected, strict=True):
         np.testing.assert_array_equal(one.outcome, other.outcome, str(series))
         np.testing.assert_allclose(one.width, other.width, rtol=1e-6, err_msg=str(series))

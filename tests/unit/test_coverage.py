@@ -5,9 +5,10 @@ from scipy import stats
 
 import jaxci
 from jaxci.coverage import Cell, check, proportion_coverage, run_cell
-from jaxci.coverage.cell import PURPOSE_DATA, draw, simulate
+from jaxci.coverage.cell import PURPOSE_DATA, draw
 from jaxci.coverage.check import calibrated_level
 from jaxci.coverage.fitting import law_of_rows
+from jaxci.coverage.running import simulate
 from jaxci.coverage.tally import group_error
 from jaxci.distributions import AdaptiveKDE, Cells, Empirical, LogitKDE, Parametric, Truth
 from jaxci.intervals.registry import applicable_methods

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import jaxci
-from jaxci.coverage import Study
+from jaxci.coverage import Study, running
 from jaxci.coverage import cell as cells
 from jaxci.coverage.banks import Banks
 from jaxci.coverage.cell import Cell, Simulation, draw
@@ -127,8 +127,8 @@ def simulated(kind):
         reads = simulation.read(banks.columns(0, cell.layout, B, spread))
         fixed = simulation.fixed(key, reads, simulation.read_unseen(banks, 0, spread))
         data = draw(law, fixed.key, 0, R, N)
-        found = spread(cells._rows_of_evidence, np.arange(R, dtype=np.int32), fixed, **simulation.static)
-        evidence = cells.host_evidence(found, simulation)
+        found = spread(cells.rows_of_evidence, np.arange(R, dtype=np.int32), fixed, **simulation.static)
+        evidence = running.host_evidence(found, simulation)
         with np.errstate(invalid="ignore", divide="ignore"):
             bounds = {}
             for judged in simulation.series.judged:

@@ -10,7 +10,8 @@ from distribution_members import LABELS, LOGITS, MEMBERS, SCORES
 from scipy import integrate, optimize, special, stats
 
 from jaxci.coverage import Study
-from jaxci.coverage.cell import Cell, run_cell
+from jaxci.coverage.cell import Cell
+from jaxci.coverage.running import run_cell
 from jaxci.distributions import (
     AdaptiveKDE,
     Cells,

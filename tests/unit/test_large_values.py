@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 import jaxci
-from jaxci.coverage.cell import Cell, run_cell
+from jaxci.coverage.cell import Cell
+from jaxci.coverage.running import run_cell
 from jaxci.distributions import AdaptiveKDE, Empirical, Mixture, Parametric
 from jaxci.records import record
 from jaxci.special import deviation, root_sum_of_squares, unit

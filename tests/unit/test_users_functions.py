@@ -9,8 +9,9 @@ import pytest
 
 import jaxci
 from jaxci.coverage import Study
-from jaxci.coverage.cell import Cell, run_cell
+from jaxci.coverage.cell import Cell
 from jaxci.coverage.fitting import law_of_rows
+from jaxci.coverage.running import run_cell
 from jaxci.distributions import (
     Empirical,
     EmpiricalColumns,
