@@ -90,7 +90,7 @@ def main() -> None:
     parser.add_argument("--check-rows", type=int, default=5_000_000)
     parser.add_argument("--json", type=Path, default=None)
     args = parser.parse_args()
-    study = ClassifierStudy(n_repetitions=args.repetitions, seed=args.seed)
+    study = ClassifierStudy(n_repeats=args.repetitions, seed=args.seed)
     started = time.perf_counter()
     rows = [compared(row) for name in study.cell_names() for row in study.run_cell(name)]
     seconds = time.perf_counter() - started

@@ -21,7 +21,7 @@ import jax
 from jaxci.coverage import GeneralizationStudy
 
 TWO_THIRDS = {"method": "holdout", "p": 0.66, "label": "holdout_66"}
-MEAN_METHODS = ["cv_wald", "corrected_t", {"method": "nested_cv", "n_repetitions": 10}]
+MEAN_METHODS = ["cv_wald", "corrected_t", {"method": "nested_cv", "n_repeats": 10}]
 
 
 def studies(replications: int, validation: int) -> dict[str, GeneralizationStudy]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from jaxci.checks import check_choice, check_confidence_level
 from jaxci.generalization.base import IncompleteFits, LossInterval, Resampled
@@ -95,10 +96,12 @@ class ResampledFits(Printable):
     rng
         Repeats the fits when passed as ``rng``.
     warnings : tuple of str
-    grouped : bool
-        Whether rows come in groups.
+    n_groups : int or None
+        Groups that the rows come in, if they do.
     bounds : (float, float)
         Range of the loss; intervals are clipped to it.
+    share : bool
+        Whether the loss is 0 or 1.
     """
 
     fits: Mapping[str, Resampled] = dataclasses.field(repr=False)
@@ -106,8 +109,9 @@ class ResampledFits(Printable):
     n_fits: int
     rng: Any = None
     warnings: tuple[str, ...] = ()
-    grouped: bool = False
+    n_groups: int | None = None
     bounds: tuple[float, float] = (-math.inf, math.inf)
+    share: bool = False
 
     unlisted = frozenset({"fits"})
 
@@ -152,11 +156,15 @@ class ResampledFits(Printable):
         level = check_confidence_level(confidence_level)
         names = {role.names for role in METHODS[method].roles}
         used = {name: of for name, of in self.fits.items() if any(name in group for group in names)}
-        check_permitted(method, any(of.scores is not None for of in used.values()), self.loss, self.grouped)
+        check_permitted(
+            method, any(of.scores is not None for of in used.values()), self.loss, self.n_groups is not None
+        )
         found = checked_interval(method, used or self.fits, level, options)
         first = next(used[n] for role in METHODS[method].roles for n in role.names if n in used)
-        ends, said = Bounds(found.low, found.high), found.remarks
-        if not math.isnan(found.low):
+        ends, said, reason = Bounds(found.low, found.high), found.remarks, ""
+        if self.share and found.standard_error == 0:
+            ends, reason = self._of_shares(found.estimate, first, level, **options)
+        elif not math.isnan(found.low):
             ends, said = within_range(ends, said, *self.bounds, method)
         remarks = (*self.warnings, *failure_remark(method, used, found.low), *said)
         return GeneralizationResult(
@@ -165,7 +173,7 @@ class ResampledFits(Printable):
             confidence_interval=ConfidenceInterval(ends.low, ends.high),
             standard_error=found.standard_error,
             method=method,
-            reason="asked for",
+            reason=reason,
             confidence_level=level,
             alternative="less" if options.get("one_sided") else "two-sided",
             n=first.plan.n,
@@ -177,6 +185,18 @@ class ResampledFits(Printable):
             losses=first.losses,
             plan=first.plan,
         )
+
+    def _of_shares(self, estimate: float, of: Resampled, level: float, **options: Any) -> tuple[Bounds, str]:
+        """Return the interval of a share where all rows tested have one loss, and why."""
+        rows = int((of.plan.test_mask & of.kept[:, None]).any(axis=0).sum())
+        n, what = (rows, "rows") if self.n_groups is None else (min(rows, self.n_groups), "groups")
+        level = 2 * level - 1 if options.get("one_sided") else level
+        count = round(estimate) * n
+        tail = (1 - level) / 2
+        low = float(special.betaincinv(count, n - count + 1, tail)) if count else 0.0
+        high = float(special.betaincinv(count + 1, n - count, 1 - tail)) if count < n else 1.0
+        right = "wrong" if count == 0 else "right"
+        return Bounds(low, high), f"no row is predicted {right}: Clopper and Pearson's interval for {n} {what}"
 
 
 def check_permitted(method: str, is_metric: bool, loss: str, grouped: bool) -> None:

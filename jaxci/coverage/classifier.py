@@ -220,7 +220,7 @@ class ClassifierStudy(Runnable):
     ----------
     n_train, n_test : int
         Rows of the training set (at least 20, so that no resample leaves none out) and the test set.
-    n_resamples, n_repetitions : int
+    n_resamples, n_repeats : int
         B, and how many populations are drawn, each with a training and a test set.
     n_truth : int
         Fresh rows on which the true accuracy is measured, as the article does with 10,000,000; 0 for
@@ -239,7 +239,7 @@ class ClassifierStudy(Runnable):
     n_train: int = 1000
     n_test: int = 1000
     n_resamples: int = 200
-    n_repetitions: int = 1000
+    n_repeats: int = 1000
     n_truth: int = 0
     level: float = 0.95
     seed: int = 0
@@ -247,7 +247,7 @@ class ClassifierStudy(Runnable):
     limits_memory = False
 
     def __post_init__(self) -> None:
-        least = {"n_train": 20, "n_test": 2, "n_resamples": 2, "n_repetitions": 2, "n_truth": 0, "seed": 0}
+        least = {"n_train": 20, "n_test": 2, "n_resamples": 2, "n_repeats": 2, "n_truth": 0, "seed": 0}
         for name, smallest in least.items():
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < smallest:
@@ -268,10 +268,10 @@ class ClassifierStudy(Runnable):
         if name not in self.cell_names():
             raise ValueError(f"no cell {name!r}; there is {self.cell_names()}")
         done = []
-        for r in range(self.n_repetitions):
+        for r in range(self.n_repeats):
             done.append(self.repetition(r))
             if progress is not None:
-                progress(r + 1, self.n_repetitions)
+                progress(r + 1, self.n_repeats)
         return self.rows(done)
 
     def judged(self, name: str, work: Work, progress: Callable[[int, int], None]) -> dict[str, Any] | None:

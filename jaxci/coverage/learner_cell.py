@@ -19,12 +19,13 @@ import numpy as np
 from jaxci.coverage.tally import judged_row
 from jaxci.distributions import FileProblem, Problem
 from jaxci.generalization.base import IncompleteFits, Resampled
-from jaxci.generalization.fits import distinct_samples, tested_on_themselves
+from jaxci.generalization.fits import Outcome, distinct_samples, fit_plans, tested_on_themselves
 from jaxci.generalization.losses import CUT, Loss
 from jaxci.generalization.registry import METHODS
 from jaxci.inducers.base import FIT_BUDGET, Inducer
 from jaxci.inference.sharding import Spread
 from jaxci.resampling.plan import Plan
+from jaxci.resampling.splits import insample
 
 PROXIES = ("holdout", "kfold")
 """Plans whose models' own mean risk is a target: the proxy of their method."""
@@ -46,6 +47,8 @@ class Configuration:
         Of its formula.
     largest_n : int or None
         Sample size up to which it is run.
+    stratify : bool
+        Whether splits keep the shares of classes; each data set then has its own, and its own program of fits.
     """
 
     label: str
@@ -53,10 +56,11 @@ class Configuration:
     settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     largest_n: int | None = None
+    stratify: bool = False
 
-    def plans(self, n: int, seed: int) -> list[Plan]:
-        """Return its plans."""
-        return METHODS[self.method].plans(n, seed, changes=self.settings, options=self.options)
+    def plans(self, n: int, seed: int, classes: np.ndarray | None = None) -> list[Plan]:
+        """Return its plans, for ``classes`` (n,) where splits keep their shares."""
+        return METHODS[self.method].plans(n, seed, changes=self.settings, options=self.options, stratify=classes)
 
 
 def _own(rows: Any, shared: Any, *, n_classes: int) -> tuple[jax.Array, jax.Array]:
@@ -214,10 +218,10 @@ class _Group:
     ) -> None:
         self.cell, self.key, self.number, self.spread, self.fresh = cell, key, g, spread, fresh
         self.budget = budget
-        seed = int(jax.random.bits(jax.random.fold_in(jax.random.fold_in(key, 3), g)))
-        self.plans = [configuration.plans(cell.n, seed) for configuration in cell.configurations]
+        self.seed = int(jax.random.bits(jax.random.fold_in(jax.random.fold_in(key, 3), g)))
+        self.plans = [[] if c.stratify else c.plans(cell.n, self.seed) for c in cell.configurations]
         flat = [plan for plans in self.plans for plan in plans]
-        self.counts, places = distinct_samples(flat)
+        self.counts, places = distinct_samples(flat or [insample(cell.n)])
         rest = iter(places)
         self.places = [[next(rest) for _ in plans] for plans in self.plans]
         self.n_classes = cell.problem.n_classes
@@ -241,22 +245,34 @@ class _Group:
         shape = (len(replications), len(cell.configurations))
         estimates, low, high = np.full((3, *shape), np.nan)
         seconds = np.zeros(shape)
+        fits_each = np.array([len(np.unique(np.concatenate(p))) if p else 0 for p in self.places], float)
         targets = np.asarray(y)
         for r, held in enumerate(predictions):
             losses = cell.loss.rows(targets[r], held)
             for c, configuration in enumerate(cell.configurations):
                 began = time.perf_counter()
-                fits = dict(self._resampled(c, targets[r], held, losses))
                 try:
+                    if configuration.stratify:
+                        outcome = self._within_classes(configuration, keys[r], np.asarray(X[r]), targets[r])
+                        fits, fits_each[c] = outcome.plans, outcome.n_fits
+                    else:
+                        fits = dict(self._resampled(c, targets[r], held, losses))
                     interval = METHODS[configuration.method].interval(fits, cell.level, configuration.options)
                     estimates[r, c], low[r, c], high[r, c] = interval[:3]
                 except IncompleteFits:
                     pass
                 seconds[r, c] = time.perf_counter() - began
-        fits_each = np.array([len(np.unique(np.concatenate(places))) for places in self.places], float)
         cost = seconds.mean(axis=0) + spent * fits_each
         groups = np.full(len(replications), self.number)
         return Found(estimates, low, high, proxies, risks, groups, fits_each, cost, lost)
+
+    def _within_classes(self, configuration: Configuration, key: jax.Array, X: np.ndarray, y: np.ndarray) -> Outcome:
+        """Return the fits of one data set by splits within its classes; a class too rare for them is no fit."""
+        try:
+            plans = configuration.plans(self.cell.n, self.seed, y)
+        except ValueError as error:
+            raise IncompleteFits(str(error)) from None
+        return fit_plans(self.cell.learner, X, y, plans, self.cell.loss, np.arange(self.n_classes), key)
 
     def _keys(self, keys: jax.Array, numbers: np.ndarray) -> jax.Array:
         fold = jax.vmap(jax.vmap(jax.random.fold_in, (None, 0)), (0, None))
@@ -297,7 +313,7 @@ class _Group:
         risks = self._risks(keys, X, y, whole, len(self.counts))[:, 0]
         proxies = np.full((len(risks), len(self.plans)), np.nan)
         for c, (plans, places) in enumerate(zip(self.plans, self.places, strict=True)):
-            if plans[0].name in PROXIES:
+            if plans and plans[0].name in PROXIES:
                 fits, first = np.unique(places[0], return_index=True)
                 proxies[:, c] = self._risks(keys, X, y, plans[0].train_counts[first], fits).mean(axis=1)
         return risks, proxies

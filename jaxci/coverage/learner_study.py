@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
+import numpy as np
 
 from jaxci.checks import check_choice, check_confidence_level, check_count, check_distinct, nearest, shown
 from jaxci.coverage.learner_cell import Configuration, Found, LearningCell, rows_of, run_cell
@@ -38,8 +39,9 @@ class GeneralizationStudy(Runnable):
         objects (by name in a dict).
     losses : sequence of str
     methods : sequence
-        Names, or tables of a ``method``, settings of its plans (``n_folds``, ``p`` ...), options of its
-        formula, ``label`` and ``largest_n`` (the sample size up to which it is run).
+        Names, or tables of a ``method``, settings of its plans (``n_folds``, ``p`` ...), ``stratify``
+        (whether splits keep the shares of classes), options of its formula, ``label`` and ``largest_n``
+        (the sample size up to which it is run).
     sample_sizes : sequence of int
     n_replications : int
         Data sets a cell.
@@ -105,9 +107,13 @@ class GeneralizationStudy(Runnable):
             if not sizes:
                 raise ValueError(f"{configuration.label}: largest_n is below every sample size")
             try:
-                configuration.plans(min(sizes), 0)
+                configuration.plans(min(sizes), 0, np.arange(min(sizes)) % 2 if configuration.stratify else None)
             except ValueError as error:
                 raise ValueError(f"{configuration.label} at n = {min(sizes)}: {error}") from None
+        within = [c.label for c in methods if c.stratify]
+        without = [name for name, law in self.problems.items() if law.task == "regression"]
+        if within and without:
+            raise ValueError(f"{within[0]}: stratify needs classes, which the problem {without[0]!r} has not")
         if not self._places():
             raise ValueError(
                 "problems, inducers and losses must be for one task in at least one cell; got "
@@ -257,20 +263,18 @@ def _configuration(entry: Any) -> Configuration:
     given = {"method": entry} if isinstance(entry, str) else dict(entry)
     method = METHODS[check_choice("methods", given.pop("method"), METHODS)]
     label, largest = given.pop("label", method.name), given.pop("largest_n", None)
-    settings, options = method.plan_settings, method.options
-    for key in given:
-        if key not in settings | options:
-            raise ValueError(f"{method.name} has no setting {key!r}; {nearest(key, sorted(settings | options))}")
-    return Configuration(
-        str(label),
-        method.name,
-        {k: v for k, v in given.items() if k in settings},
-        {k: v for k, v in given.items() if k in options},
-        None if largest is None else check_count("largest_n", largest, 2),
-    )
+    within = given.pop("stratify", False)
+    if within not in (True, False) or (within and not method.stratified):
+        able = ", ".join(name for name, one in METHODS.items() if one.stratified)
+        raise ValueError(
+            f"stratify must be true or false, and true for one of {able}; got {within!r} for {method.name}"
+        )
+    most = None if largest is None else check_count("largest_n", largest, 2)
+    return Configuration(str(label), method.name, *method.told_apart(given), most, within)
 
 
 def _plain(configuration: Configuration) -> dict[str, Any]:
     limit = {} if configuration.largest_n is None else {"largest_n": configuration.largest_n}
     named = {"method": configuration.method, "label": configuration.label}
+    limit |= {"stratify": True} if configuration.stratify else {}
     return {**named, **configuration.settings, **configuration.options, **limit}

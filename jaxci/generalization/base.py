@@ -93,6 +93,26 @@ class Resampled:
         found = self.sums / self.sizes if self.scores is None else np.asarray(self.scores, np.float64)
         return np.where(self.kept, found, np.nan)
 
+    @functools.cached_property
+    def between(self) -> float:
+        """Variance of the loss between the classes whose shares every split keeps; 0 where splits keep none.
+
+        What samples of n rows vary by because their classes do, ``sum_k p_k (r_k - r)^2``, times n: splits within
+        classes do not show it. Classes count by their shares p_k of all rows, with mean loss r_k.
+        """
+        if self.plan.strata is None or self.scores is not None:
+            return 0.0
+        seen = (self.plan.test_mask & self.kept[:, None]).any(axis=0)
+        if not seen.any():
+            return 0.0
+        by_row = np.nanmean(self.tested[:, seen], axis=0)
+        strata = self.plan.strata[seen]
+        rows = np.bincount(strata)
+        means = np.bincount(strata, by_row) / np.maximum(rows, 1)
+        shares = np.where(rows > 0, np.bincount(self.plan.strata, minlength=len(rows))[: len(rows)], 0)
+        shares = shares / shares.sum()
+        return float(shares @ (means - shares @ means) ** 2)
+
     def need(self, method: str, *names: str) -> None:
         """Refuse another plan than one of ``names``."""
         if self.plan.name not in names:

@@ -33,6 +33,8 @@ class Loss:
     adjusted : callable, optional
         From losses (S, n), test masks (S, n), training counts (S, n) and targets to the losses that
         depend on the split.
+    share : bool
+        Whether it is 0 or 1, so that its mean is a share of rows.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Loss:
     rows: Rows
     no_information: Rate
     adjusted: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray] | None = None
+    share: bool = False
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -149,6 +152,7 @@ LOSSES: dict[str, Loss] = {
             "classification",
             lambda y, f: (f.argmax(axis=-1) != y).astype(np.float64),
             lambda y, f, w: _by_class(y, _zero_one_table(f), w),
+            share=True,
         ),
         Loss(
             "log",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,15 @@ from jaxci.checks import shown
 from jaxci.generalization.registry import METHODS
 from jaxci.resampling import splits
 from jaxci.resampling.plan import Plan
+
+RARE = 10
+"""Rows of a class below which splits keep the shares of classes, so that no training sample lacks it."""
+RARE_FOR_METRICS = 50
+"""The same where splits are judged by a metric, for which parts that test need the class, too."""
+FEWEST_LEFT_OUT, FEWEST_DRAWN = 8, 20
+"""Groups from which on intervals covered 92%, where each is left out once, and where groups are drawn."""
+TESTED_FOR_METRICS = 20
+"""Rows of a class that splits test below which means of a metric over splits are far from its value."""
 
 FROM_PAIRS = {"holdout", "subsampling", "kfold", "repeated_kfold", "bootstrap"}
 """Plans that pairs of indices or a splitter can stand for."""
@@ -35,51 +45,156 @@ class Learning(NamedTuple):
         return None if self.classes is None else self.y
 
     @property
+    def n_groups(self) -> int | None:
+        """Number of groups; None where rows are independent."""
+        return None if self.groups is None else len(np.unique(self.groups))
+
+    @property
     def task(self) -> str:
         """Name of the task."""
         return "regression" if self.classes is None else "classification"
 
 
-def usual_plans(method: str, data: Learning, seed: int, options: Mapping[str, Any]) -> list[Plan]:
-    """Return the usual plans of a method for the data, classes in proportion and groups kept together."""
-    stratify = None if data.groups is not None else data.codes
+class Splitting(NamedTuple):
+    """How rows are split.
+
+    ``metric`` says that splits are judged by no mean of losses, ``settings`` change the usual plans, ``options`` are
+    those of the method's formula. ``cv`` is what users pass, ``stratify`` whether splits keep the shares of classes;
+    None is the default of both.
+    """
+
+    method: str
+    seed: int
+    metric: bool = False
+    settings: Mapping[str, Any] = {}
+    options: Mapping[str, Any] = {}
+    cv: Any = None
+    stratify: bool | None = None
+
+
+def usual_plans(how: Splitting, data: Learning) -> tuple[list[Plan], list[str]]:
+    """Return the usual plans of a method for the data, and what is to be said of them; groups stay together."""
+    method = METHODS[how.method]
+
+    def made(classes: np.ndarray | None) -> list[Plan]:
+        return method.plans(
+            len(data.y),
+            how.seed,
+            changes=how.settings,
+            options=how.options,
+            metric=how.metric,
+            stratify=classes,
+            groups=data.groups,
+        )
+
     try:
-        return METHODS[method].plans(len(data.y), seed, stratify=stratify, groups=data.groups, options=options)
+        if how.stratify:
+            return made(data.codes), _share_remark(how)
+        if how.stratify is None and data.codes is not None and data.groups is None:
+            return _usual_of_classes(how, data, made)
+        return made(None), []
     except ValueError as error:
-        raise ValueError(f"the usual plan of {method} does not fit these data: {error} (pass plan)") from None
+        raise ValueError(f"the usual plan of {how.method} does not fit these data: {error} (pass cv)") from None
 
 
-def read_plans(plan: Any, method: str, data: Learning, seed: int, options: Mapping[str, Any]) -> list[Plan]:
-    """Return the plans of a method from what users pass: plans, a scikit-learn splitter, or pairs of indices.
+def _share_remark(how: Splitting) -> list[str]:
+    if how.metric:
+        return ["splits keep the shares of classes, and the interval is for data sets that have them"]
+    return ["splits keep the shares of classes; what the loss varies by their variation is put back"]
 
-    Plans that only the data decide (all rows, each row left out) are added where they are missing.
+
+def _usual_of_classes(
+    how: Splitting, data: Learning, made: Callable[[np.ndarray | None], list[Plan]]
+) -> tuple[list[Plan], list[str]]:
+    """Split whatever the class, as data sets are drawn, but where training samples might then lack a class."""
+    rows = np.bincount(data.y)
+    if rows.min() >= (RARE_FOR_METRICS if how.metric else RARE) or not METHODS[how.method].stratified:
+        return made(None), []
+    rare = f"class {_rarest(data)} has {rows.min()} rows"
+    try:
+        return made(data.codes), [f"{rare}: so that no split lacks it, {_share_remark(how)[0]}"]
+    except ValueError:
+        return made(None), [f"{rare}: some splits lack it"]
+
+
+def _rarest(data: Learning) -> str:
+    return shown(np.asarray(data.classes)[np.bincount(data.y).argmin()].item())
+
+
+def _remarks(how: Splitting, plans: Sequence[Plan], data: Learning) -> list[str]:
+    return _group_remark(how, plans, data) + _tested_remark(how, plans, data)
+
+
+def _group_remark(how: Splitting, plans: Sequence[Plan], data: Learning) -> list[str]:
+    """Say where groups are fewer than those with which the interval was found to hold."""
+    least = FEWEST_LEFT_OUT if plans[0].name == "leave_one_out" else FEWEST_DRAWN
+    if data.n_groups is None or data.n_groups >= least:
+        return []
+    return [
+        f"{data.n_groups} groups: 95% intervals by {how.method} of fewer than {least} have covered less than 92% in "
+        "simulations"
+    ]
+
+
+def _tested_remark(how: Splitting, plans: Sequence[Plan], data: Learning) -> list[str]:
+    """Say where splits test too few rows of a class for a metric."""
+    if not how.metric or data.codes is None:
+        return []
+    tested = float(plans[0].test_mask[:, data.y == np.bincount(data.y).argmin()].sum(axis=1).mean())
+    if tested >= TESTED_FOR_METRICS:
+        return []
+    return [
+        f"splits test about {tested:.2g} rows of class {_rarest(data)}: means of a metric over so few can be far from "
+        f"its value, and intervals of them have covered as little as a third of 95%; test more rows (p=0.5)"
+    ]
+
+
+def read_plans(how: Splitting, data: Learning) -> tuple[list[Plan], list[str]]:
+    """Return the plans of a method from what users pass, and what is to be said of them.
+
+    They pass plans, a number of folds, a scikit-learn splitter, or pairs of indices. Plans that only the data decide
+    (all rows, each row left out) are added where they are missing.
 
     Raises
     ------
     ValueError, TypeError
         If the plans are not those of the method, split a group, or are no plans.
     """
-    if plan is None:
-        return usual_plans(method, data, seed, options)
-    if isinstance(plan, Plan):
-        plans = [plan]
-    elif isinstance(plan, list | tuple) and plan and all(isinstance(one, Plan) for one in plan):
-        plans = list(plan)
+    if how.stratify is not None and not isinstance(how.stratify, bool):
+        raise TypeError(f"stratify must be True, False or None; got {shown(how.stratify)}")
+    if how.stratify and data.codes is None:
+        raise ValueError("stratify must not be True for a regression: it has no classes")
+    cv, method = how.cv, how.method
+    if cv is None:
+        plans, remarks = usual_plans(how, data)
+        return plans, remarks + _remarks(how, plans, data)
+    if how.settings:
+        raise ValueError(f"{', '.join(how.settings)} must not be given beside cv, which says how rows are split")
+    remarks = []
+    if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
+        plans, remarks = _from_folds(how, data)
+    elif isinstance(cv, Plan) or (isinstance(cv, list | tuple) and cv and all(isinstance(one, Plan) for one in cv)):
+        plans = [cv] if isinstance(cv, Plan) else list(cv)
+        if how.stratify is not None:
+            raise ValueError("stratify must be given to the builders of plans where cv holds plans")
     else:
-        plans = [_from_pairs(plan, method, data, seed, options)]
+        plans = [_from_pairs(how, data)]
+        if plans[0].strata is not None:
+            remarks = _share_remark(how)
     check_plans(plans, data)
+    options = how.options
     roles = [role for role in METHODS[method].roles if not role.optional(options)]
     for role in roles:
         if not {one.name for one in plans} & set(role.names):
             if role.names[0] not in ("insample", "leave_one_out"):
                 have = ", ".join(repr(one.name) for one in plans)
-                raise ValueError(f"plan: {method} needs a plan {role.names[0]!r}; got {have}")
-            plans.append(role.plan(len(data.y), seed, {}, {}))
+                raise ValueError(f"cv: {method} needs a plan {role.names[0]!r}; got {have}")
+            plans.append(role.plan(len(data.y), how.seed, {}, {}, how.metric))
     known = {name for role in METHODS[method].roles for name in role.names}
     for one in plans:
         if one.name not in known:
-            raise ValueError(f"plan: {method} does not read a plan {one.name!r}")
-    return plans
+            raise ValueError(f"cv: {method} does not read a plan {one.name!r}")
+    return plans, remarks + _remarks(how, plans, data)
 
 
 def check_plans(plans: Sequence[Plan], data: Learning) -> None:
@@ -97,33 +212,60 @@ def check_plans(plans: Sequence[Plan], data: Learning) -> None:
             both = np.intersect1d(codes[train], codes[test])
             if len(both):
                 raise ValueError(
-                    f"plan must keep groups together; split {split} of {plan.name!r} trains and tests on "
+                    f"cv must keep groups together; split {split} of {plan.name!r} trains and tests on "
                     f"{len(both)} of them (leave groups out if that is meant)"
                 )
 
 
-def _from_pairs(plan: Any, method: str, data: Learning, seed: int, options: Mapping[str, Any]) -> Plan:
-    name = METHODS[method].roles[0].names[0]
-    others = {role.names for role in METHODS[method].roles[1:] if not role.optional(options)} - {("insample",)}
-    if name not in FROM_PAIRS or others:
-        raise TypeError(f"plan must be plans of jaxci.resampling.splits for {method}; got {shown(plan)}")
-    n = len(data.y)
+def _from_folds(how: Splitting, data: Learning) -> tuple[list[Plan], list[str]]:
+    """Return the plan of ``cv`` folds, or the method's own plans with as many."""
+    method, folds = METHODS[how.method], int(how.cv)
+    if "n_folds" in method.plan_settings and how.method != "five_by_two_cv":
+        return usual_plans(how._replace(cv=None, settings={"n_folds": folds}), data)
+    if "kfold" not in method.roles[0].names:
+        raise TypeError(f"cv must be plans of jaxci.resampling.splits for {how.method}; got {folds}")
+    classes = data.codes if how.stratify else None
     try:
-        if hasattr(plan, "split") and not isinstance(plan, str | type):
-            pairs = list(_seeded(plan, seed).split(np.zeros((n, 1)), data.y, data.groups))
+        plan = splits.kfold(len(data.y), folds, how.seed, stratify=classes, groups=data.groups)
+    except ValueError as error:
+        raise ValueError(f"cv: {error}") from None
+    return [plan], _share_remark(how) if how.stratify else []
+
+
+def _from_pairs(how: Splitting, data: Learning) -> Plan:
+    cv, method, n = how.cv, how.method, len(data.y)
+    name = METHODS[method].roles[0].names[0]
+    others = {role.names for role in METHODS[method].roles[1:] if not role.optional(how.options)} - {("insample",)}
+    if name not in FROM_PAIRS or others:
+        raise TypeError(f"cv must be plans of jaxci.resampling.splits for {method}; got {shown(cv)}")
+    try:
+        if hasattr(cv, "split") and not isinstance(cv, str | type):
+            pairs = list(_seeded(cv, how.seed).split(np.zeros((n, 1)), data.y, data.groups))
         else:
-            pairs = [(np.asarray(train), np.asarray(test)) for train, test in plan]
+            pairs = [(np.asarray(train), np.asarray(test)) for train, test in cv]
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"plan must be a Plan, a splitter or pairs (train, test) of row numbers; got {shown(plan)}: {error}"
+            f"cv must be a number of folds, a Plan, a splitter or pairs (train, test) of row numbers; "
+            f"got {shown(cv)}: {error}"
         ) from None
     found = splits.from_indices(n, pairs, name=name)
+    if how.stratify or (how.stratify is None and data.codes is not None and _keeps_shares(cv)):
+        found = dataclasses.replace(found, strata=data.codes)
     if name == "repeated_kfold":
         number = np.arange(len(found), dtype=np.int32)
         found = dataclasses.replace(found, repetition=number // 2, outer=number % 2)
     if fault := _fault(found):
-        raise ValueError(f"plan must give {fault} for {method}; got {shown(plan)}")
+        raise ValueError(f"cv must give {fault} for {method}; got {shown(cv)}")
     return found
+
+
+def _keeps_shares(splitter: Any) -> bool:
+    """Whether it is a splitter of scikit-learn that keeps the shares of classes."""
+    known = sys.modules.get("sklearn.model_selection")
+    if known is None:
+        return False
+    keeping = (known.StratifiedKFold, known.RepeatedStratifiedKFold, known.StratifiedShuffleSplit)
+    return isinstance(splitter, (*keeping, known.StratifiedGroupKFold))
 
 
 def _seeded(splitter: Any, seed: int) -> Any:

@@ -1,7 +1,8 @@
 """Intervals from splits of the rows: holdout, cross-validation and subsampling. Formulas only, no fits.
 
 Every method names the plan it needs and refuses others. Source: Schulz-Kuempel et al. (2024) and
-the papers named below.
+the papers named below. Where splits keep the shares of classes, means of splits vary less than means of
+as many rows: what the shares add (:attr:`Resampled.between`, over the rows of a mean) is put back.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ import math
 import numpy as np
 
 from jaxci.generalization.base import LossInterval, Resampled, normal, student
+
+RESAMPLED = ("subsampling", "kfold", "repeated_kfold", "leave_one_out")
+"""Plans whose means of splits the corrected t interval reads."""
 
 
 def holdout(of: Resampled, *, level: float = 0.95) -> LossInterval:
@@ -45,18 +49,22 @@ def cv_wald(of: Resampled, *, level: float = 0.95, variance: str = "all-pairs") 
 
 
 def corrected_t(of: Resampled, *, level: float = 0.95) -> LossInterval:
-    """Corrected resampled t interval over K subsamples (Nadeau and Bengio 2003).
+    """Corrected resampled t interval over K splits (Nadeau and Bengio 2003).
 
-    Subsamples whose fit failed are left out of K.
+    Splits may be subsamples, the folds of a cross-validation, once or repeated (Bouckaert and Frank 2004), or
+    leave out one row or group each. Those whose fit failed are left out of K, and splits that test the same rows
+    count once.
     """
-    of.need("corrected_t", "subsampling")
-    means = of.means[of.kept]
+    of.need("corrected_t", *RESAMPLED)
+    _, first = np.unique(of.plan.test_mask[of.kept], axis=0, return_index=True)
+    means, sizes = of.means[of.kept][first], of.sizes[of.kept][first]
     splits = len(means)
     if splits < 2:
         of.need_all("corrected_t")
-        raise ValueError(f"corrected_t needs at least 2 subsamples; got {splits}")
-    tested = float(of.sizes.mean()) / of.plan.n
-    error = math.sqrt((1 / splits + tested / (1 - tested)) * float(means.var(ddof=1)))
+        raise ValueError(f"corrected_t needs at least 2 splits that test different rows; got {splits}")
+    trained = of.plan.train_counts[of.kept][first].sum(axis=1)
+    spread = float(means.var(ddof=1)) + of.between * float(np.mean(1 / sizes))
+    error = math.sqrt((1 / splits + float(sizes.mean() / trained.mean())) * spread)
     return student(float(means.mean()), error, splits - 1, level)
 
 
@@ -84,7 +92,7 @@ def conservative_z(of: Resampled, paired: Resampled, *, level: float = 0.95) -> 
         of.need_all("conservative_z")
     total = np.bincount(half[paired.kept], paired.means[paired.kept], 2 * pairs)
     first, second = (total / count).reshape(pairs, 2).T
-    error = math.sqrt(float(np.mean((first - second) ** 2)) / 2)
+    error = math.sqrt(float(np.mean((first - second) ** 2)) / 2 + 2 * of.between / of.plan.n)
     return normal(float(of.means[of.kept].mean()), error, level)
 
 
@@ -97,7 +105,8 @@ def five_by_two_cv(of: Resampled, *, level: float = 0.95) -> LossInterval:
         raise ValueError(f"five_by_two_cv needs 5 repetitions of 2 folds; got {repetitions} of {folds}")
     of.need_all("five_by_two_cv")
     by_repetition = of.means[np.lexsort((plan.outer, plan.repetition))].reshape(5, 2)
-    error = math.sqrt(float(np.sum((by_repetition[:, 0] - by_repetition[:, 1]) ** 2)) / 10)
+    squared = float(np.sum((by_repetition[:, 0] - by_repetition[:, 1]) ** 2)) / 10
+    error = math.sqrt(squared + 2 * of.between / plan.n)
     return student(float(by_repetition[0, 0]), error, 5, level)
 
 
@@ -126,6 +135,7 @@ def nested_cv(of: Resampled, *, level: float = 0.95, correction: str = "printed"
             f"nested_cv needs at least 2 rows in every fold; got {sizes.min()} (n = {plan.n}, {folds} folds)"
         )
     squares = (inner_sums / inner_sizes - outer_means) ** 2 - np.nanvar(mine, axis=1, ddof=1) / sizes
+    squares += of.between * (1 / sizes + 1 / plan.n)
     pooled = of.tested[~outer]
     pooled = pooled[~np.isnan(pooled)]
     spread = float(pooled.std(ddof=1)) / math.sqrt(plan.n)

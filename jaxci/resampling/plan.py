@@ -34,6 +34,8 @@ class Plan:
     extra : (S,) int32
         Replace-one CV: the row that is replaced (-1 in the base CV). Paired subsampling: the
         half, 0 or 1. Bootstrap case CV: the row that is left out and tested. Else -1.
+    strata : (n,) array, optional
+        Classes whose shares every split keeps; none where rows are split whatever their class.
 
     Raises
     ------
@@ -48,6 +50,7 @@ class Plan:
     outer: np.ndarray
     inner: np.ndarray
     extra: np.ndarray
+    strata: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         shape = self.train_counts.shape
@@ -61,6 +64,8 @@ class Plan:
         for name in ("repetition", "outer", "inner", "extra"):
             if getattr(self, name).shape != shape[:1]:
                 raise ValueError(f"{name} must have shape {shape[:1]}; got {getattr(self, name).shape}")
+        if self.strata is not None and self.strata.shape != shape[1:]:
+            raise ValueError(f"strata must have shape {shape[1:]}; got {self.strata.shape}")
         if self.train_counts.min() < 0:
             raise ValueError(f"train_counts must not be negative; got {self.train_counts.min()}")
         for part, used in (("train on", self.train_counts), ("test", self.test_mask)):
@@ -111,5 +116,5 @@ class Plan:
             raise ValueError(
                 f"mask must be boolean of shape ({len(self)},) and true somewhere; got {keep.dtype} {keep.shape}"
             )
-        arrays = (f.name for f in dataclasses.fields(self) if f.name != "name")
-        return Plan(self.name, **{name: getattr(self, name)[keep] for name in arrays})
+        arrays = (f.name for f in dataclasses.fields(self) if f.name not in ("name", "strata"))
+        return dataclasses.replace(self, **{name: getattr(self, name)[keep] for name in arrays})

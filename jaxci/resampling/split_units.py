@@ -26,6 +26,11 @@ class Units:
         return len(self.strata)
 
     @property
+    def classes(self) -> np.ndarray | None:
+        """Class of every row (n,); None where there is one."""
+        return self.strata[self.of] if self.strata.any() else None
+
+    @property
     def word(self) -> str:
         """Their number, as messages name it."""
         return "the number of groups" if self.grouped else "n"

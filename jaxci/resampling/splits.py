@@ -41,20 +41,29 @@ from jaxci.resampling.split_units import (
 )
 
 
-def _plan(name: str, train: np.ndarray, test: np.ndarray, **ids: npt.ArrayLike) -> Plan:
+def _plan(
+    name: str, train: np.ndarray, test: np.ndarray, strata: np.ndarray | None = None, **ids: npt.ArrayLike
+) -> Plan:
     given = {"repetition": 0, "outer": 0, "inner": -1, "extra": -1} | ids
     columns = {key: np.broadcast_to(np.asarray(x, np.int32), len(train)).copy() for key, x in given.items()}
-    return Plan(name, train.astype(np.int32, copy=False), test, **columns)
+    return Plan(name, train.astype(np.int32, copy=False), test, strata=strata, **columns)
 
 
-def _folds_plan(name: str, folds: np.ndarray, n_folds: int, repetition: npt.ArrayLike, extra: npt.ArrayLike) -> Plan:
+def _folds_plan(
+    name: str,
+    folds: np.ndarray,
+    n_folds: int,
+    strata: np.ndarray | None,
+    repetition: npt.ArrayLike,
+    extra: npt.ArrayLike,
+) -> Plan:
     """Return the plan of CVs with ``folds`` (B, n), -1 for rows not in use; ids are (B,) or scalars."""
     test = (folds[:, None, :] == np.arange(n_folds)[:, None]).reshape(-1, folds.shape[1])
     train = np.repeat(folds >= 0, n_folds, axis=0)
     train &= ~test
     outer = np.tile(np.arange(n_folds), len(folds))
     again, one = (np.repeat(np.broadcast_to(x, len(folds)), n_folds) for x in (repetition, extra))
-    return _plan(name, train, test, repetition=again, outer=outer, extra=one)
+    return _plan(name, train, test, strata, repetition=again, outer=outer, extra=one)
 
 
 def holdout(n: int, p: float, rng: Seed, *, stratify: Labels = None, groups: Labels = None) -> Plan:
@@ -92,7 +101,7 @@ def subsampling(
     for row in tested:
         row[picked(generator, units.strata, size)] = True
     test = tested[:, units.of]
-    return _plan("subsampling", ~test, test, outer=np.arange(n_subsamples))
+    return _plan("subsampling", ~test, test, units.classes, outer=np.arange(n_subsamples))
 
 
 def paired_subsampling(
@@ -124,8 +133,8 @@ def paired_subsampling(
                 row[members[picked(generator, units.strata[members], size)]] = True
     train &= ~test
     pairs, sides, numbers = (x.reshape(-1) for x in np.indices(shape))
-    masks = (x.reshape(-1, len(units))[:, units.of] for x in (train, test))
-    return _plan("paired_subsampling", *masks, repetition=pairs, outer=numbers, extra=sides)
+    train, test = (x.reshape(-1, len(units))[:, units.of] for x in (train, test))
+    return _plan("paired_subsampling", train, test, strata=units.classes, repetition=pairs, outer=numbers, extra=sides)
 
 
 def kfold(n: int, n_folds: int, rng: Seed, *, stratify: Labels = None, groups: Labels = None) -> Plan:
@@ -143,33 +152,32 @@ def kfold(n: int, n_folds: int, rng: Seed, *, stratify: Labels = None, groups: L
 
 
 def repeated_kfold(
-    n: int, n_folds: int, n_repetitions: int, rng: Seed, *, stratify: Labels = None, groups: Labels = None
+    n: int, n_folds: int, n_repeats: int, rng: Seed, *, stratify: Labels = None, groups: Labels = None
 ) -> Plan:
     """Repeat :func:`kfold` with independent folds (``repetition``); it raises as that does."""
-    folds = _repeated_folds(units_of(n, stratify, groups), n_folds, n_repetitions, n_repetitions * n_folds, rng)
-    return _folds_plan("repeated_kfold", folds, n_folds, np.arange(n_repetitions), -1)
+    units = units_of(n, stratify, groups)
+    folds = _repeated_folds(units, n_folds, n_repeats, n_repeats * n_folds, rng)
+    return _folds_plan("repeated_kfold", folds, n_folds, units.classes, np.arange(n_repeats), -1)
 
 
-def _repeated_folds(
-    units: Units, n_folds: int, n_repetitions: int, splits: int, rng: Seed, least: int = 2
-) -> np.ndarray:
+def _repeated_folds(units: Units, n_folds: int, n_repeats: int, splits: int, rng: Seed, least: int = 2) -> np.ndarray:
     """Return the fold of each row (R, n) after checks of a plan with so many ``splits``."""
-    at_least("n_repetitions", n_repetitions, 1)
+    at_least("n_repeats", n_repeats, 1)
     check_folds(units, n_folds, least)
     check_memory(splits, len(units.of))
     generator = np.random.default_rng(rng)
-    return np.stack([dealt(generator, units.strata, n_folds)[units.of] for _ in range(n_repetitions)])
+    return np.stack([dealt(generator, units.strata, n_folds)[units.of] for _ in range(n_repeats)])
 
 
 def leave_one_out(n: int, *, groups: Labels = None) -> Plan:
     """Test each row (or group, in the order of sorted ids) once, trained on all others: ``5 n^2`` bytes."""
     units = units_of(n, None, groups)
     check_memory(len(units), n)
-    return _folds_plan("leave_one_out", units.of[None], len(units), 0, -1)
+    return _folds_plan("leave_one_out", units.of[None], len(units), None, 0, -1)
 
 
 def nested_cv(
-    n: int, n_folds: int, n_repetitions: int, rng: Seed, *, stratify: Labels = None, groups: Labels = None
+    n: int, n_folds: int, n_repeats: int, rng: Seed, *, stratify: Labels = None, groups: Labels = None
 ) -> Plan:
     """Nested cross-validation (Bates, Hastie & Tibshirani 2024): K^2 splits a repetition.
 
@@ -182,15 +190,15 @@ def nested_cv(
     ValueError
         As :func:`kfold`, and if ``n_folds`` is below 3.
     """
-    splits = n_repetitions * n_folds**2
-    folds = _repeated_folds(units_of(n, stratify, groups), n_folds, n_repetitions, splits, rng, least=3)
-    repetition, outer, inner = (x.reshape(-1) for x in np.indices((n_repetitions, n_folds, n_folds)))
+    splits = n_repeats * n_folds**2
+    units = units_of(n, stratify, groups)
+    folds = _repeated_folds(units, n_folds, n_repeats, splits, rng, least=3)
+    repetition, outer, inner = (x.reshape(-1) for x in np.indices((n_repeats, n_folds, n_folds)))
     test = folds[repetition] == inner[:, None]
     train = folds[repetition] != outer[:, None]
     train &= ~test
-    return _plan(
-        "nested_cv", train, test, repetition=repetition, outer=outer, inner=np.where(inner == outer, -1, inner)
-    )
+    inner = np.where(inner == outer, -1, inner)
+    return _plan("nested_cv", train, test, units.classes, repetition=repetition, outer=outer, inner=inner)
 
 
 def replace_one_cv(n: int, n_folds: int, rng: Seed, *, stratify: Labels = None) -> Plan:
@@ -209,26 +217,27 @@ def replace_one_cv(n: int, n_folds: int, rng: Seed, *, stratify: Labels = None) 
     return dataclasses.replace(repeated_replace_one_cv(n, n_folds, 1, rng, stratify=stratify), name="replace_one_cv")
 
 
-def repeated_replace_one_cv(n: int, n_folds: int, n_repetitions: int, rng: Seed, *, stratify: Labels = None) -> Plan:
+def repeated_replace_one_cv(n: int, n_folds: int, n_repeats: int, rng: Seed, *, stratify: Labels = None) -> Plan:
     """Repeat :func:`replace_one_cv` with other folds of the same D1, each row with the same substitute."""
-    at_least("n_repetitions", n_repetitions, 1)
+    at_least("n_repeats", n_repeats, 1)
     units = units_of(n, stratify)
     check_folds(units, n_folds, halved=True)
     half = n // 2
-    check_memory(n_repetitions * (half + 1) * n_folds, n)
+    check_memory(n_repeats * (half + 1) * n_folds, n)
     generator = np.random.default_rng(rng)
     ours, theirs = halves(generator, units.strata)
     theirs = generator.permutation(theirs)
-    folds = np.full((n_repetitions, half + 1, n), -1, np.int32)
+    folds = np.full((n_repeats, half + 1, n), -1, np.int32)
     places = np.arange(half)
-    for number in range(n_repetitions):
+    for number in range(n_repeats):
         fold = dealt(generator, units.strata[ours], n_folds)
         folds[number][:, ours] = fold
         folds[number, places + 1, theirs] = fold
         folds[number, places + 1, ours] = -1
-    repetition = np.repeat(np.arange(n_repetitions), half + 1)
-    replaced = np.tile(np.append(-1, ours), n_repetitions)
-    return _folds_plan("repeated_replace_one_cv", folds.reshape(-1, n), n_folds, repetition, replaced)
+    repetition = np.repeat(np.arange(n_repeats), half + 1)
+    replaced = np.tile(np.append(-1, ours), n_repeats)
+    flat = folds.reshape(-1, n)
+    return _folds_plan("repeated_replace_one_cv", flat, n_folds, units.classes, repetition, replaced)
 
 
 def bootstrap(n: int, n_resamples: int, rng: Seed, *, stratify: Labels = None, groups: Labels = None) -> Plan:
@@ -244,7 +253,7 @@ def bootstrap(n: int, n_resamples: int, rng: Seed, *, stratify: Labels = None, g
     """
     units = units_of(n, stratify, groups)
     counts = bootstraps(units, n_resamples, rng)[:, units.of]
-    return _plan("bootstrap", counts, counts == 0, outer=np.arange(n_resamples))
+    return _plan("bootstrap", counts, counts == 0, units.classes, outer=np.arange(n_resamples))
 
 
 def insample(n: int) -> Plan:
@@ -260,7 +269,7 @@ def insample_bootstrap(n: int, n_resamples: int, rng: Seed, *, stratify: Labels 
     """
     units = units_of(n, stratify, groups)
     counts = bootstraps(units, n_resamples, rng)[:, units.of]
-    return _plan("insample_bootstrap", counts, counts > 0, outer=np.arange(n_resamples))
+    return _plan("insample_bootstrap", counts, counts > 0, units.classes, outer=np.arange(n_resamples))
 
 
 def bootstrap_apparent(n: int, n_resamples: int, rng: Seed, *, stratify: Labels = None, groups: Labels = None) -> Plan:
@@ -294,7 +303,7 @@ def bootstrap_case_cv(n: int, n_resamples: int, rng: Seed, *, stratify: Labels =
     test = np.zeros(train.shape, bool)
     test[splits, case] = True
     outer = splits - np.searchsorted(repetition, repetition)
-    return _plan("bootstrap_case_cv", train, test, repetition=repetition, outer=outer, extra=case)
+    return _plan("bootstrap_case_cv", train, test, units.classes, repetition=repetition, outer=outer, extra=case)
 
 
 def two_stage_bootstrap(
@@ -325,8 +334,8 @@ def two_stage_bootstrap(
     test = (train == 0) & (train[:, :1] > 0)
     test[:, 0] = train[:, 0] > 0
     outer, inner = (x.reshape(-1) for x in np.indices(train.shape[:2]))
-    masks = (x.reshape(-1, len(units))[:, units.of] for x in (train, test))
-    return _plan("two_stage_bootstrap", *masks, outer=outer, inner=inner - 1)
+    train, test = (x.reshape(-1, len(units))[:, units.of] for x in (train, test))
+    return _plan("two_stage_bootstrap", train, test, strata=units.classes, outer=outer, inner=inner - 1)
 
 
 PLANS: dict[str, Callable[..., Plan]] = {

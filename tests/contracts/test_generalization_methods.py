@@ -10,7 +10,7 @@ from jaxci.generalization.registry import METHODS
 from jaxci.resampling.splits import PLANS
 
 N = 24
-FEWER = {"n_resamples": 60, "n_outer": 30, "n_inner": 5, "n_repetitions": 3, "n_subsamples": 6}
+FEWER = {"n_resamples": 60, "n_outer": 30, "n_inner": 5, "n_repeats": 3, "n_subsamples": 6}
 """Settings of plans, for those that have them: less than a verb takes, and enough for every formula."""
 
 INTERNAL = {"oob", "bootstrap_632", "bootstrap_632_plus"}

@@ -18,7 +18,7 @@ SETTINGS = {
     "n_subsamples": 3,
     "n_pairs": 4,
     "n_folds": 3,
-    "n_repetitions": 2,
+    "n_repeats": 2,
     "n_resamples": 9,
     "n_outer": 4,
     "n_inner": 3,
@@ -90,9 +90,7 @@ def test_sizes_are_those_of_the_settings(name):
     if "n_folds" in parameters(name):
         of_folds = plan.subset((plan.inner == -1) & (plan.extra == -1))
         assert len(np.unique(of_folds.outer)) == SETTINGS["n_folds"]
-        assert len(np.unique(of_folds.repetition)) == (
-            SETTINGS["n_repetitions"] if "n_repetitions" in parameters(name) else 1
-        )
+        assert len(np.unique(of_folds.repetition)) == (SETTINGS["n_repeats"] if "n_repeats" in parameters(name) else 1)
         assert np.ptp(of_folds.test_mask.sum(axis=1)) <= 1
 
 

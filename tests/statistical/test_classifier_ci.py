@@ -15,7 +15,7 @@ from sklearn.datasets import make_classification
 from sklearn.tree import DecisionTreeClassifier
 
 REPETITIONS = 45
-SMALL = ClassifierStudy(n_train=120, n_test=90, n_resamples=25, n_repetitions=4, seed=5)
+SMALL = ClassifierStudy(n_train=120, n_test=90, n_resamples=25, n_repeats=4, seed=5)
 PUBLISHED = {  # of 1,000 repetitions
     "normal": 0.956,
     "oob_t": 0.985,
@@ -109,7 +109,7 @@ def test_one_repetition_equals_a_plain_computation():
 
 def test_a_repetition_depends_on_the_seed_and_its_number_alone():
     whole = SMALL.run_cell(SMALL.cell_names()[0])
-    longer = dataclasses.replace(SMALL, n_repetitions=9)
+    longer = dataclasses.replace(SMALL, n_repeats=9)
     backwards = [longer.repetition(r) for r in (3, 2, 1, 0)]
     assert SMALL.rows(backwards[::-1]) == whole
     assert len({one.truth for one in backwards}) == 4
@@ -155,7 +155,7 @@ def test_reversed_weights_of_the_632_estimator_lose_coverage_by_being_narrow():
 def test_reversed_weights_of_the_632_estimator_cover_least():
     # Of 1,000 published repetitions they covered 857, the others 938 and 916 (benchmarks/results). A smaller design
     # has the same order, and 400 repetitions that show it.
-    design = dataclasses.replace(SMALL, n_repetitions=400, seed=6)
+    design = dataclasses.replace(SMALL, n_repeats=400, seed=6)
     found = [design.repetition(r) for r in range(400)]
     covered = [(one.low <= one.truth) & (one.truth <= one.high) for one in found]
     shares = dict(zip(METHODS, np.mean(covered, axis=0), strict=True))

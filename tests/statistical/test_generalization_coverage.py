@@ -56,7 +56,7 @@ def test_recommended_methods_hold_their_level_at_100_rows():
     """The independent simulation has corrected t at 90 to 92% and nested CV above 95%."""
     methods = [
         Configuration("corrected_t", "corrected_t"),
-        Configuration("nested_cv", "nested_cv", {"n_repetitions": 10}),
+        Configuration("nested_cv", "nested_cv", {"n_repeats": 10}),
         Configuration("cv_wald", "cv_wald"),
     ]
     cell, runs = found(BatesRegression(), 100, methods, 1000, 50)

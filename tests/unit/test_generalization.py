@@ -67,14 +67,14 @@ def test_learners_are_named_by_strings_as_on_the_command_line():
 def test_scikit_learns_estimators_give_the_same_interval():
     X, y = regression()
     plan = splits.subsampling(60, 0.8, 6, 0)
-    ours = jaxci.generalization_interval(Ridge(), X, y, method="corrected_t", plan=plan)
-    theirs = jaxci.generalization_interval(linear_model.Ridge(), X, y, method="corrected_t", plan=plan)
+    ours = jaxci.generalization_interval(Ridge(), X, y, method="corrected_t", cv=plan)
+    theirs = jaxci.generalization_interval(linear_model.Ridge(), X, y, method="corrected_t", cv=plan)
     np.testing.assert_allclose(ours.confidence_interval, theirs.confidence_interval, rtol=1e-8)
     X, y = classification()
     plan = splits.kfold(80, 4, 0)
-    ours = jaxci.generalization_interval(Logistic(), X, y, loss="log", method="cv_wald", plan=plan)
+    ours = jaxci.generalization_interval(Logistic(), X, y, loss="log", method="cv_wald", cv=plan)
     model = pipeline.make_pipeline(preprocessing.FunctionTransformer(), linear_model.LogisticRegression(tol=1e-10))
-    theirs = jaxci.generalization_interval(model, X, y, loss="log", method="cv_wald", plan=plan)
+    theirs = jaxci.generalization_interval(model, X, y, loss="log", method="cv_wald", cv=plan)
     np.testing.assert_allclose(ours.confidence_interval, theirs.confidence_interval, rtol=1e-5)
 
 
@@ -110,14 +110,17 @@ class Failing(linear_model.Ridge):
         ({"loss": "r2", "method": "cv_wald"}, "method must be one of corrected_t, conservative_z where the loss, 'r2'"),
         ({"y": np.ones(60)}, "y must vary; all 60 values are 1"),
         ({"y": np.r_[0.0, np.arange(59.0) + 1], "loss": "percentual"}, "y must not be 0"),
-        ({"method": "corrected_t", "clip": False}, "corrected_t has no option 'clip'; its options: none"),
+        ({"method": "corrected_t", "clip": False}, "corrected_t has no setting 'clip'; known are: n_subsamples, p"),
         ({"method": "nested_cv", "X": np.ones((4, 2)), "y": np.arange(4.0)}, "n_folds must be at most n, which is 4"),
         ({"method": "cv_wald", "groups": np.arange(60) // 4}, "method must be one of .* where rows come in groups"),
         ({"groups": np.arange(59)}, "all arrays must have one length"),
         ({"X": np.full((60, 2), np.nan)}, "X must be finite"),
         ({"X": np.ones((59, 2))}, "all arrays must have one length"),
-        ({"plan": splits.kfold(50, 5, 0), "method": "cv_wald"}, "plans must be for the 60 rows"),
-        ({"plan": splits.kfold(60, 5, 0), "method": "corrected_t"}, "corrected_t needs a plan 'subsampling'"),
+        ({"cv": splits.kfold(50, 5, 0), "method": "cv_wald"}, "plans must be for the 60 rows"),
+        (
+            {"cv": splits.bootstrap(60, 5, 0), "method": "corrected_t"},
+            "cv: corrected_t needs a plan 'subsampling'; got 'bootstrap'",
+        ),
         ({"inducer": Failing(), "method": "holdout"}, "failed in all of 1 fits; the first said: RuntimeError: no fit"),
     ],
 )
@@ -140,7 +143,9 @@ def test_a_class_smaller_than_the_folds_is_named():
     X, y = classification(60)
     y = np.where(np.arange(60) < 3, "rare", y)
     with pytest.raises(ValueError, match=r"usual plan of nested_cv does not fit.*smallest class.* which is 3"):
-        jaxci.generalization_interval(Logistic(), X, y, method="nested_cv")
+        jaxci.generalization_interval(Logistic(), X, y, method="nested_cv", stratify=True)
+    with pytest.warns(jaxci.JaxciWarning, match="class 'rare' has 3 rows: some splits lack it"):
+        jaxci.generalization_interval(Logistic(), X, y, method="nested_cv", n_repeats=2)
 
 
 class Sometimes(linear_model.Ridge):
@@ -173,7 +178,7 @@ def test_metrics_that_are_no_mean_over_rows(loss):
     metrics = pytest.importorskip("sklearn.metrics")
     X, y = classification()
     plan = splits.subsampling(80, 0.7, 6, 0, stratify=y)
-    result = jaxci.generalization_interval(Logistic(), X, y, loss=loss, plan=plan)
+    result = jaxci.generalization_interval(Logistic(), X, y, loss=loss, cv=plan)
     values = []
     for train, test in zip(plan.train_counts > 0, plan.test_mask, strict=True):
         model = linear_model.LogisticRegression(tol=1e-10).fit(X[train], y[train])
@@ -200,8 +205,8 @@ def test_splitters_and_index_lists_stand_for_plans(method, splitter):
     model_selection = pytest.importorskip("sklearn.model_selection")
     X, y = regression()
     splitter = eval(splitter, vars(model_selection))
-    by_splitter = jaxci.generalization_interval(Ridge(), X, y, method=method, plan=splitter)
-    by_lists = jaxci.generalization_interval(Ridge(), X, y, method=method, plan=list(splitter.split(X, y)))
+    by_splitter = jaxci.generalization_interval(Ridge(), X, y, method=method, cv=splitter)
+    by_lists = jaxci.generalization_interval(Ridge(), X, y, method=method, cv=list(splitter.split(X, y)))
     assert by_splitter.confidence_interval == by_lists.confidence_interval
     np.testing.assert_array_equal(by_lists.plan.test_mask, [np.isin(np.arange(60), t) for _, t in splitter.split(X)])
 
@@ -209,11 +214,11 @@ def test_splitters_and_index_lists_stand_for_plans(method, splitter):
 def test_what_only_the_data_decide_is_added_to_a_plan():
     X, y = regression()
     result = jaxci.generalization_interval(
-        Ridge(), X, y, method="bootstrap_632_plus", plan=splits.bootstrap(60, 300, 0), progress=False
+        Ridge(), X, y, method="bootstrap_632_plus", cv=splits.bootstrap(60, 300, 0), progress=False
     )
     assert result.n_fits == 301
-    with pytest.raises(TypeError, match=r"plan must be plans of jaxci\.resampling\.splits for nested_cv"):
-        jaxci.generalization_interval(Ridge(), X, y, method="nested_cv", plan=[([0], [1])])
+    with pytest.raises(TypeError, match=r"cv must be plans of jaxci\.resampling\.splits for nested_cv"):
+        jaxci.generalization_interval(Ridge(), X, y, method="nested_cv", cv=[([0], [1])])
 
 
 def test_groups_stay_together():
@@ -244,7 +249,7 @@ def test_progress_is_told():
 def test_learners_are_compared_on_the_same_splits():
     X, y = regression()
     plan = splits.subsampling(60, 0.8, 8, 0)
-    result = jaxci.compare_inducers(Ridge(), Ridge(alpha=500.0), X, y, plan=plan)
+    result = jaxci.compare_inducers(Ridge(), Ridge(alpha=500.0), X, y, cv=plan)
     fits = [jaxci.fit_resamples(one, X, y, plans=[plan]) for one in (Ridge(), Ridge(alpha=500.0))]
     apart = np.subtract(*(one.fits["subsampling"].means for one in fits))
     error = np.sqrt((1 / 8 + 12 / 48) * apart.var(ddof=1))
@@ -261,7 +266,7 @@ def test_dietterichs_5x2_test():
     X, y = classification(120)
     plan = splits.repeated_kfold(120, 2, 5, 0)
     pair = Logistic(), Logistic(C=0.01)
-    result = jaxci.compare_inducers(*pair, X, y, method="five_by_two_cv", loss="log", plan=plan)
+    result = jaxci.compare_inducers(*pair, X, y, method="five_by_two_cv", loss="log", cv=plan)
     fits = [jaxci.fit_resamples(one, X, y, plans=[plan], loss="log") for one in pair]
     apart = np.subtract(*(one.fits["repeated_kfold"].means for one in fits)).reshape(5, 2)
     t = apart[0, 0] / np.sqrt(np.mean(apart.var(axis=1, ddof=1)))
@@ -282,7 +287,7 @@ def test_learners_that_cannot_be_told_apart():
 def test_intervals_leave_no_range():
     X, y = classification(40)
     with pytest.warns(jaxci.JaxciWarning, match=r"left the range \[0, 1\]"):
-        result = jaxci.generalization_interval(Logistic(), X, y, method="holdout", loss="zero_one", rng=1)
+        result = jaxci.generalization_interval(Logistic(), X, y, method="holdout", loss="zero_one", rng=0)
     assert result.confidence_interval.low == 0
 
 
@@ -323,7 +328,7 @@ def test_a_classifier_is_judged_by_what_it_predicts():
     X, y = classification(120)
     model = selection.FixedThresholdClassifier(linear_model.LogisticRegression(), threshold=0.95, pos_label="yes")
     plan = splits.subsampling(120, 0.8, 5, 0)
-    found = jaxci.generalization_interval(model, X, y, plan=plan, method="corrected_t", progress=False)
+    found = jaxci.generalization_interval(model, X, y, cv=plan, method="corrected_t", progress=False)
     np.testing.assert_allclose(found.estimate, by_hand(model, X, y, plan, lambda m, a, b: 1 - m.score(a, b)))
 
 
@@ -332,7 +337,7 @@ def test_scores_without_probabilities_rank_rows():
     X, y = classification(120)
     plan = splits.subsampling(120, 0.8, 5, 0, stratify=y)
     model = svm.LinearSVC(random_state=0)
-    arguments = {"plan": plan, "method": "corrected_t", "progress": False}
+    arguments = {"cv": plan, "method": "corrected_t", "progress": False}
     found = jaxci.generalization_interval(model, X, y, loss="roc_auc", **arguments)
     auc = by_hand(model, X, y, plan, lambda m, a, b: metrics.roc_auc_score(b, m.decision_function(a)))
     np.testing.assert_allclose(found.estimate, auc)
@@ -344,30 +349,30 @@ def test_an_estimator_is_fitted_to_the_users_labels():
     X, y = classification(120)
     model = linear_model.LogisticRegression(class_weight={"no": 1, "yes": 30})
     plan = splits.subsampling(120, 0.8, 5, 0)
-    found = jaxci.generalization_interval(model, X, y, plan=plan, method="corrected_t", progress=False)
+    found = jaxci.generalization_interval(model, X, y, cv=plan, method="corrected_t", progress=False)
     np.testing.assert_allclose(found.estimate, by_hand(model, X, y, plan, lambda m, a, b: 1 - m.score(a, b)))
 
 
 @pytest.mark.parametrize(
     ("method", "splitter", "message"),
     [
-        ("cv_wald", "ShuffleSplit(5, random_state=0)", "plan must give splits that test every row once"),
-        ("holdout", "KFold(5)", "plan must give one split, not 5"),
+        ("cv_wald", "ShuffleSplit(5, random_state=0)", "cv must give splits that test every row once"),
+        ("holdout", "KFold(5)", "cv must give one split, not 5"),
         ("five_by_two_cv", "ShuffleSplit(10, random_state=0)", "pairs of halves that test each other"),
-        ("oob_t", "ShuffleSplit(10, random_state=0)", "plan must give resamples of 60 rows"),
+        ("oob_t", "ShuffleSplit(10, random_state=0)", "cv must give resamples of 60 rows"),
     ],
 )
 def test_splits_that_are_not_those_of_the_method_are_refused(method, splitter, message):
     model_selection = pytest.importorskip("sklearn.model_selection")
     X, y = regression()
     with pytest.raises(ValueError, match=message):
-        jaxci.generalization_interval(Ridge(), X, y, method=method, plan=eval(splitter, vars(model_selection)))
+        jaxci.generalization_interval(Ridge(), X, y, method=method, cv=eval(splitter, vars(model_selection)))
 
 
-@pytest.mark.parametrize("plan", ["kfold", [1, 2], {"a": 1}, 3])
+@pytest.mark.parametrize("plan", ["kfold", [1, 2], {"a": 1}, 2.5])
 def test_what_is_no_plan_is_refused(plan):
-    with pytest.raises(TypeError, match="plan must be"):
-        jaxci.generalization_interval(Ridge(), *regression(), method="cv_wald", plan=plan)
+    with pytest.raises(TypeError, match="cv must be"):
+        jaxci.generalization_interval(Ridge(), *regression(), method="cv_wald", cv=plan)
     with pytest.raises(TypeError, match="plans must be a list of plans"):
         jaxci.fit_resamples(Ridge(), *regression(), plans=plan)
 
@@ -376,7 +381,7 @@ def test_a_splitter_without_a_seed_gets_one():
     selection = pytest.importorskip("sklearn.model_selection")
     X, y = regression()
     splitter = selection.ShuffleSplit(4)
-    found = [jaxci.generalization_interval(Ridge(), X, y, method="corrected_t", plan=splitter, rng=0) for _ in "ab"]
+    found = [jaxci.generalization_interval(Ridge(), X, y, method="corrected_t", cv=splitter, rng=0) for _ in "ab"]
     assert found[0].estimate == found[1].estimate
     assert splitter.random_state is None
 
@@ -384,8 +389,8 @@ def test_a_splitter_without_a_seed_gets_one():
 def test_groups_are_not_split_by_a_plan():
     X, y = regression()
     groups = np.arange(60) // 6
-    with pytest.raises(ValueError, match=r"plan must keep groups together; split 0 of 'subsampling'"):
-        jaxci.generalization_interval(Ridge(), X, y, groups=groups, plan=splits.subsampling(60, 0.9, 5, 0))
+    with pytest.raises(ValueError, match=r"cv must keep groups together; split 0 of 'subsampling'"):
+        jaxci.generalization_interval(Ridge(), X, y, groups=groups, cv=splits.subsampling(60, 0.9, 5, 0))
     with pytest.raises(ValueError, match="groups must have no missing labels; 1 of 60"):
         jaxci.generalization_interval(Ridge(), X, y, groups=np.r_[np.nan, groups[1:]])
     uneven = np.random.default_rng(0).integers(0, 15, 60)
@@ -411,7 +416,7 @@ def test_folds_of_one_row_have_no_nested_interval():
 
 def test_a_one_sided_interval_says_so():
     X, y = regression(20)
-    arguments = {"plan": splits.bootstrap_case_cv(20, 4, 0), "method": "bootstrap_case_cv", "rng": 0}
+    arguments = {"cv": splits.bootstrap_case_cv(20, 4, 0), "method": "bootstrap_case_cv", "rng": 0}
     result = jaxci.generalization_interval(Ridge(), X, y, one_sided=True, **arguments)
     assert (result.alternative, result.confidence_interval.low) == ("less", 0.0)
 
@@ -420,9 +425,9 @@ def test_the_loss_decides_for_a_learner_of_any_task():
     X = np.random.default_rng(0).normal(size=(60, 2))
     counts = np.random.default_rng(1).poisson(3, 60)
     plan = splits.subsampling(60, 0.8, 4, 0)
-    result = jaxci.generalization_interval(Constant(), X, counts, loss="squared", method="corrected_t", plan=plan)
+    result = jaxci.generalization_interval(Constant(), X, counts, loss="squared", method="corrected_t", cv=plan)
     assert result.estimate > 1
-    result = jaxci.compare_inducers(Ridge(), Constant(), X, counts, plan=plan)
+    result = jaxci.compare_inducers(Ridge(), Constant(), X, counts, cv=plan)
     assert result.statistic == "squared"
 
 
@@ -431,7 +436,7 @@ def test_convergence_of_estimators_is_a_status():
     plan = splits.subsampling(60, 0.8, 4, 0)
     with pytest.warns(jaxci.JaxciWarning, match="4 of 4 fits did not converge"):
         jaxci.generalization_interval(
-            linear_model.LogisticRegression(max_iter=1), X, y, method="corrected_t", plan=plan, progress=False
+            linear_model.LogisticRegression(max_iter=1), X, y, method="corrected_t", cv=plan, progress=False
         )
 
 
@@ -447,11 +452,11 @@ def test_texts_and_sparse_features_reach_a_pipeline():
     words, y = ["good day", "bad night"] * 20, np.array([1, 0] * 20)
     model = pipeline.make_pipeline(text.CountVectorizer(), linear_model.LogisticRegression())
     plan = splits.kfold(40, 4, 0)
-    assert jaxci.generalization_interval(model, words, y, method="cv_wald", plan=plan).estimate == 0
+    assert jaxci.generalization_interval(model, words, y, method="cv_wald", cv=plan).estimate == 0
     X, target = regression()
     plan = splits.kfold(60, 4, 0)
     found = [
-        jaxci.generalization_interval(linear_model.Ridge(), x, target, method="cv_wald", plan=plan)
+        jaxci.generalization_interval(linear_model.Ridge(), x, target, method="cv_wald", cv=plan)
         for x in (X, sparse.csr_matrix(X))
     ]
     np.testing.assert_allclose(found[0].estimate, found[1].estimate, rtol=1e-3)
@@ -461,8 +466,8 @@ def test_texts_and_sparse_features_reach_a_pipeline():
     ("change", "message"),
     [
         ({"combine": "632_plus", "method": "oob_percentile"}, "for a difference of learners"),
-        ({"correction": "x", "method": "corrected_t"}, "corrected_t has no option 'correction'"),
-        ({"plan": splits.kfold(60, 5, 0)}, "plan: corrected_t needs a plan 'subsampling'; got 'kfold'"),
+        ({"correction": "x", "method": "corrected_t"}, "corrected_t has no setting 'correction'"),
+        ({"cv": splits.bootstrap(60, 5, 0)}, "cv: corrected_t needs a plan 'subsampling'; got 'bootstrap'"),
         ({"progress": "yes"}, "progress must be True, False or a function"),
     ],
 )
@@ -512,7 +517,7 @@ X = rng.normal(size=(20_000, 10))
 y = (X[:, :3].sum(axis=1) + rng.logistic(size=20_000) > 0).astype(int)
 plan = splits.bootstrap(20_000, 100, 0)
 jaxci.generalization_interval(
-    Logistic(), X, y, loss="log", method="bootstrap_632_plus", plan=plan, rng=0, progress=False
+    Logistic(), X, y, loss="log", method="bootstrap_632_plus", cv=plan, rng=0, progress=False
 )
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """

@@ -142,8 +142,8 @@ def test_entries_that_are_not_tested_are_not_read():
 def test_bad_input_is_refused():
     plan = splits.kfold(N, 4, 0)
     losses = losses_for(plan)
-    with pytest.raises(ValueError, match="corrected_t needs a plan subsampling; got 'kfold'"):
-        m.corrected_t(Resampled(plan, losses))
+    with pytest.raises(ValueError, match="holdout needs a plan holdout; got 'kfold'"):
+        m.holdout(Resampled(plan, losses))
     with pytest.raises(ValueError, match="losses must have the shape of the plan"):
         Resampled(plan, losses[:, 1:])
     losses[np.unravel_index(np.argmax(plan.test_mask), losses.shape)] = np.nan

@@ -58,7 +58,7 @@ def small(**changes):
 )
 def test_a_cell_gives_what_the_verb_gives_for_each_data_set(name, learner, loss):
     methods = ["corrected_t", "conservative_z", "bootstrap_632_plus", "nested_cv"]
-    settings = {"conservative_z": {"n_subsamples": 3, "n_pairs": 4}, "nested_cv": {"n_repetitions": 2}}
+    settings = {"conservative_z": {"n_subsamples": 3, "n_pairs": 4}, "nested_cv": {"n_repeats": 2}}
     settings["bootstrap_632_plus"] = {"n_resamples": 30}
     made = cell(
         problem=problem(name),

@@ -189,7 +189,7 @@ def test_splitters_are_asked_for_their_splits():
         (lambda: splits.kfold(9, 3, 0, stratify=[0, 1]), r"stratify must have shape \(9,\)"),
         (lambda: splits.kfold(4, 2, 0, groups=[0] * 4), "at least 2 groups; got 1"),
         (lambda: splits.kfold(4, 2, 0, stratify=[0, 1, 0, 1], groups=[0, 0, 1, 2]), "1 groups do not"),
-        (lambda: splits.repeated_kfold(9, 3, 0, 0), "n_repetitions must be an integer of at least 1; got 0"),
+        (lambda: splits.repeated_kfold(9, 3, 0, 0), "n_repeats must be an integer of at least 1; got 0"),
         (lambda: splits.nested_cv(9, 2, 1, 0), "n_folds must be an integer of at least 3; got 2"),
         (lambda: splits.replace_one_cv(9, 5, 0), "at most n // 2, which is 4; got n_folds = 5"),
         (

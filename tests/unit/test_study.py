@@ -208,7 +208,7 @@ def test_a_table_shows_what_does_not_exist_as_an_empty_cell():
 
 
 def test_a_study_that_cannot_limit_its_memory_says_so(tmp_path):
-    study = load_study("classifier-ci", n_repetitions=2)
+    study = load_study("classifier-ci", n_repeats=2)
     with pytest.raises(ValueError, match="memory_limit must be None for a ClassifierStudy"):
         study.run(tmp_path, memory_limit=10**9)
     assert not list(tmp_path.iterdir())
@@ -217,7 +217,7 @@ def test_a_study_that_cannot_limit_its_memory_says_so(tmp_path):
 @pytest.mark.slow
 def test_every_study_has_the_same_columns(tmp_path):
     pytest.importorskip("sklearn")
-    tree = load_study("classifier-ci", n_train=30, n_test=20, n_resamples=5, n_repetitions=3)
+    tree = load_study("classifier-ci", n_train=30, n_test=20, n_resamples=5, n_repeats=3)
     learner = GeneralizationStudy(["friedman1"], ["constant"], ["squared"], ["cv_wald"], [20], 4, 2, 100)
     schema = list(small(sample_sizes=[10]).run(tmp_path / "s").columns)
     assert list(tree.run(tmp_path / "t").columns) == schema

@@ -1,0 +1,196 @@
+"""How verbs split rows: whatever the class or within classes, few groups, folds by number, and nothing wrong."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import jaxci
+from jaxci.coverage.learner_study import GeneralizationStudy
+from jaxci.generalization import Resampled
+from jaxci.generalization import splitting as m
+from jaxci.generalization.registry import METHODS
+from jaxci.inducers import Ridge
+from jaxci.resampling import splits
+
+selection = pytest.importorskip("sklearn.model_selection")
+
+
+def rows(n=120, rare=0.3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, np.argsort(np.argsort(-X[:, 0] - rng.normal(size=n))) < rare * n
+
+
+def apart():
+    """Two classes that no learner confuses."""
+    X = np.r_[np.linspace(-3, -2, 30), np.linspace(2, 3, 30)][:, None]
+    return X, X[:, 0] > 0
+
+
+def share_of_tests(result, y):
+    """Rows of class True that each split tests."""
+    return (result.plan.test_mask & y).sum(axis=1)
+
+
+def test_splits_take_no_heed_of_classes_unless_asked():
+    X, y = rows()
+    plain = jaxci.generalization_interval("logistic", X, y, rng=0)
+    assert plain.plan.strata is None
+    assert np.ptp(share_of_tests(plain, y)) > 1
+    assert not plain.warnings
+    with pytest.warns(jaxci.JaxciWarning, match="splits keep the shares of classes; what the loss varies by"):
+        kept = jaxci.generalization_interval("logistic", X, y, rng=0, stratify=True)
+    assert np.ptp(share_of_tests(kept, y)) <= 1
+    np.testing.assert_array_equal(kept.plan.strata, y)
+
+
+def test_a_rare_class_is_in_every_split():
+    X, y = rows(rare=0.07)
+    with pytest.warns(jaxci.JaxciWarning, match="class True has 9 rows: so that no split lacks it, splits keep"):
+        result = jaxci.generalization_interval("logistic", X, y, rng=0)
+    assert result.plan.strata is not None
+    with pytest.warns(jaxci.JaxciWarning, match="class True has 36 rows.*\n?.*") as told:
+        found = jaxci.generalization_interval("logistic", *rows(), loss="f1", rng=0)
+    assert found.plan.strata is not None
+    assert any("splits test about 3.6 rows of class True: means of a metric" in str(one.message) for one in told)
+
+
+def test_the_variance_between_classes_by_hand():
+    y = np.repeat([0, 1], [18, 6])
+    plan = splits.subsampling(24, 0.75, 30, 0, stratify=y)
+    losses = np.random.default_rng(1).exponential(size=plan.test_mask.shape) + 3 * y
+    of = Resampled(plan, losses)
+    by_row = np.array([losses[plan.test_mask[:, i], i].mean() for i in range(24)])
+    first, second = by_row[:18].mean(), by_row[18:].mean()
+    assert of.between == pytest.approx(0.75 * 0.25 * (first - second) ** 2, rel=1e-12)
+    means = np.array([losses[s, plan.test_mask[s]].mean() for s in range(30)])
+    error = math.sqrt((1 / 30 + 6 / 18) * (means.var(ddof=1) + of.between / 6))
+    assert m.corrected_t(of).standard_error == pytest.approx(error, rel=1e-12)
+    plain = splits.subsampling(24, 0.75, 30, 0)
+    assert Resampled(plain, losses).between == 0
+
+
+@pytest.mark.parametrize("method", ["corrected_t", "conservative_z", "five_by_two_cv", "nested_cv"])
+def test_shares_that_splits_keep_widen_intervals(method):
+    """With losses that are one number a class, splits within classes do not vary, and data sets do."""
+    y = np.arange(200) < 60
+    losses = np.where(y, 5.0, 1.0)
+
+    def squared_error(seed, **by):
+        plans = METHODS[method].plans(200, seed, **by)
+        fits = {plan.name: Resampled(plan, np.broadcast_to(losses, plan.test_mask.shape)) for plan in plans}
+        return METHODS[method].interval(fits, 0.95, {}).standard_error ** 2
+
+    within = np.mean([squared_error(seed, stratify=y) for seed in range(5)])
+    whatever = np.mean([squared_error(seed) for seed in range(40)])
+    assert 0.9 * losses.var() / 200 <= within <= 1.3 * whatever
+
+
+def test_methods_without_a_term_for_classes_refuse_their_splits():
+    X, y = rows(60)
+    plan = splits.bootstrap(60, 200, 0, stratify=y)
+    with pytest.raises(ValueError, match="oob takes rows for drawn whatever their class; splits of 'bootstrap' keep"):
+        jaxci.generalization_interval("logistic", X, y, method="oob", cv=plan)
+    with pytest.raises(ValueError, match="stratify must not be True for a regression"):
+        jaxci.generalization_interval(Ridge(), X, X[:, 0], stratify=True)
+    with pytest.raises(TypeError, match="stratify must be True, False or None; got 'class'"):
+        jaxci.generalization_interval("logistic", X, y, stratify="class")
+    with pytest.raises(ValueError, match="stratify must be given to the builders of plans"):
+        jaxci.generalization_interval("logistic", X, y, stratify=True, cv=splits.kfold(60, 5, 0))
+
+
+def test_splitters_of_scikit_learn_that_keep_shares_are_known():
+    X, y = rows(60)
+    with pytest.warns(jaxci.JaxciWarning, match="splits keep the shares of classes"):
+        kept = jaxci.generalization_interval("logistic", X, y, cv=selection.StratifiedKFold(5))
+    plain = jaxci.generalization_interval("logistic", X, y, cv=selection.StratifiedKFold(5), stratify=False)
+    assert kept.method == "corrected_t"
+    assert kept.reason == "the method that reads whatever splits are given"
+    assert kept.standard_error > plain.standard_error
+    assert kept.estimate == plain.estimate
+
+
+def test_a_number_of_folds():
+    X, y = rows(60)
+    found = jaxci.generalization_interval("logistic", X, y, cv=5, rng=0)
+    assert found.method == "corrected_t"
+    assert found.n_fits == 5
+    np.testing.assert_array_equal(found.plan.test_mask.sum(axis=0), 1)
+    means = np.nanmean(found.losses, axis=1)
+    low, high = stats.t.interval(0.95, 4, means.mean(), math.sqrt((1 / 5 + 1 / 4) * means.var(ddof=1)))
+    np.testing.assert_allclose(found.confidence_interval, (max(low, 0), high), rtol=1e-12)
+    assert len(jaxci.generalization_interval("logistic", X, y, method="nested_cv", cv=3, rng=0).plan) == 25 * 9
+    assert len(jaxci.generalization_interval("logistic", X, y, method="cv_wald", n_folds=4, rng=0).plan) == 4
+    with pytest.raises(ValueError, match="n_folds must not be given beside cv"):
+        jaxci.generalization_interval("logistic", X, y, method="cv_wald", n_folds=4, cv=3)
+    with pytest.raises(TypeError, match=r"cv must be plans of jaxci\.resampling\.splits for oob; got 5"):
+        jaxci.generalization_interval("logistic", X, y, method="oob", cv=5)
+    with pytest.raises(ValueError, match="cv: n_folds must be at most n, which is 60; got n_folds = 61"):
+        jaxci.generalization_interval("logistic", X, y, cv=61)
+
+
+def test_training_parts_that_are_no_complement_count_as_they_are():
+    X, y = rows(60)
+    splitter = selection.ShuffleSplit(6, train_size=0.5, test_size=0.2, random_state=0)
+    found = jaxci.generalization_interval(Ridge(), X, X[:, 0] + y, cv=splitter)
+    means = np.nanmean(found.losses, axis=1)
+    assert found.standard_error == pytest.approx(math.sqrt((1 / 6 + 12 / 30) * means.var(ddof=1)), rel=1e-12)
+
+
+def test_few_groups_are_left_out_once_each():
+    X, y = rows(80)
+    groups = np.arange(80) // 10
+    found = jaxci.generalization_interval("logistic", X, y, groups=groups, rng=0)
+    assert found.n_fits == 8
+    assert "each left out once" in found.reason
+    means = np.nanmean(found.losses, axis=1)
+    low, high = stats.t.interval(0.95, 7, means.mean(), math.sqrt((1 / 8 + 1 / 7) * means.var(ddof=1)))
+    np.testing.assert_allclose(found.confidence_interval, (max(low, 0), high), rtol=1e-12)
+    many = jaxci.generalization_interval("logistic", X, y, groups=np.arange(80) // 1.5, rng=0)
+    assert many.n_fits == 25
+    with pytest.warns(jaxci.JaxciWarning, match="8 groups: .* conservative_z .* fewer than 20"):
+        jaxci.generalization_interval("logistic", X, y, groups=groups, method="conservative_z", rng=0)
+
+
+def test_splits_that_test_the_same_rows_count_once():
+    plan = splits.subsampling(4, 0.75, 40, 0)
+    by_row = np.array([1.0, 2.0, 4.0, 9.0])
+    found = m.corrected_t(Resampled(plan, np.broadcast_to(by_row, plan.test_mask.shape)))
+    assert found.df == 3
+    assert found.standard_error == pytest.approx(math.sqrt((1 / 4 + 1 / 3) * by_row.var(ddof=1)), rel=1e-12)
+
+
+@pytest.mark.parametrize("method", ["holdout", "cv_wald", "corrected_t", "nested_cv", "oob", "oob_percentile"])
+def test_nothing_wrong_is_no_certainty(method):
+    X, y = apart()
+    result = jaxci.generalization_interval("logistic", X, y, method=method, rng=3, progress=False)
+    assert result.confidence_interval.low == 0 == result.estimate
+    n = int(result.plan.test_mask.any(axis=0).sum())
+    assert result.confidence_interval.high == pytest.approx(1 - 0.025 ** (1 / n), rel=1e-9)
+    assert f"no row is predicted wrong: Clopper and Pearson's interval for {n} rows" in result.reason
+
+
+def test_everything_wrong_is_no_certainty():
+    X, y = apart()
+    plan = splits.from_indices(60, [(np.r_[:20], np.r_[40:60])], name="holdout")  # trained on the other class alone
+    result = jaxci.generalization_interval("constant", X, y.astype(str), method="holdout", cv=plan)
+    np.testing.assert_allclose(result.confidence_interval, [0.025 ** (1 / 20), 1])
+    assert "no row is predicted right" in result.reason
+
+
+def test_nothing_wrong_in_groups_counts_groups():
+    result = jaxci.generalization_interval("logistic", *apart(), groups=np.arange(60) % 6, rng=0)
+    assert result.confidence_interval.high == pytest.approx(1 - 0.025 ** (1 / 6), rel=1e-9)
+
+
+def test_studies_split_within_classes_as_the_verb_does(tmp_path):
+    methods = ["corrected_t", {"method": "corrected_t", "label": "within classes", "stratify": True}]
+    study = GeneralizationStudy(
+        ["bates_classif_20"], ["logistic"], ["zero_one"], methods, [60], n_replications=4, n_groups=2, n_validation=500
+    )
+    again = GeneralizationStudy.from_dict(study.to_dict())
+    assert again.to_dict() == study.to_dict()
+    results = study.run(tmp_path)
+    assert [row["method"] for row in results.table.records()] == ["corrected_t", "within classes"]
