@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -20,10 +20,12 @@ from jaxci.api.generalization_results import (
 )
 from jaxci.api.readers.learning import read_learning, read_score
 from jaxci.checks import check_choice, check_confidence_level, shown
-from jaxci.generalization.fits import Outcome, Pace, Score, difference, distinct_samples, fit_plans
+from jaxci.generalization.fits import Outcome, Pace, difference, distinct_samples, fit_plans
 from jaxci.generalization.losses import Loss
 from jaxci.generalization.plans import Learning, Splitting, check_plans, read_plans
 from jaxci.generalization.registry import METHODS, SMALL, recommended
+from jaxci.generalization.scores import Score
+from jaxci.inducers.base import Inducer
 from jaxci.inducers.registry import as_inducer
 from jaxci.inference.randomness import Randomness, randomness
 from jaxci.inference.remarks import announce
@@ -34,24 +36,97 @@ Progress = bool | Callable[[int, int], None]
 PURPOSE_PLANS, PURPOSE_FITS = 101, 102
 
 
-def _pace(plans: Sequence[Plan], learners: int, progress: Progress) -> Pace:
-    if not isinstance(progress, bool) and not callable(progress):
-        raise TypeError(f"progress must be True, False or a function of (done, total); got {shown(progress)}")
-    total = learners * len(distinct_samples(plans)[0])
-    return Pace(total, progress is True, progress if callable(progress) else None)
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """What learners are fitted to and judged by.
+
+    Attributes
+    ----------
+    learners : tuple
+    data : Learning
+    score : Loss, Metric or Scorer
+    said : tuple of str
+        What is to be said of the data and the score.
+    source : Randomness
+    params : dict
+        Further arguments of an estimator's ``fit``.
+    n_jobs : int
+        Processes that fit estimators.
+    """
+
+    learners: tuple[Any, ...]
+    data: Learning
+    score: Score
+    said: tuple[str, ...]
+    source: Randomness
+    params: Mapping[str, Any]
+    n_jobs: int
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether learners are judged by a mean of losses."""
+        return isinstance(self.score, Loss)
+
+    def splitting(self, method: str, options: Mapping[str, Any], cv: Any, stratify: bool | None) -> Splitting:
+        """Return how rows are split for a method."""
+        data = self.data
+        check_permitted(method, not self.is_mean, self.score.name, data.groups is not None, data.weights is not None)
+        seed = int(jax.random.bits(jax.random.fold_in(self.source.key, PURPOSE_PLANS)))
+        return Splitting(method, seed, not self.is_mean, *METHODS[method].told_apart(options), cv, stratify)
+
+    def fitted(self, plans: Sequence[Plan], progress: Progress) -> list[Outcome]:
+        """Fit every learner on the same plans.
+
+        Raises
+        ------
+        ValueError
+            If all fits of a learner fail.
+        """
+        if not isinstance(progress, bool) and not callable(progress):
+            raise TypeError(f"progress must be True, False or a function of (done, total); got {shown(progress)}")
+        total = len(self.learners) * len(distinct_samples(plans)[0])
+        call = progress if callable(progress) else None
+        key, found = jax.random.fold_in(self.source.key, PURPOSE_FITS), []
+        with Pace(total, progress is True, call) as pace:
+            for learner in self.learners:
+                found.append(
+                    fit_plans(
+                        learner,
+                        self.data.X,
+                        self.data.y,
+                        plans,
+                        self.score,
+                        self.data.classes,
+                        key,
+                        pace,
+                        weights=self.data.weights,
+                        params=self.params,
+                        n_jobs=self.n_jobs,
+                    )
+                )
+                _check_fits(found[-1])
+                pace.next_learner()
+        return found
+
+    def kept(self, found: Outcome, remarks: Sequence[str] = ()) -> ResampledFits:
+        """Return the fits of one learner with what intervals of them need."""
+        said = (*self.said, *remarks, *_remarks(found))
+        score, groups = self.score, self.data.n_groups
+        share = isinstance(score, Loss) and score.share
+        fits, record = found.n_fits, self.source.record
+        return ResampledFits(found.plans, score.name, fits, record, said, groups, score.bounds, share, self.turn)
+
+    @property
+    def turn(self) -> tuple[float, float]:
+        """Offset and sign of what is shown."""
+        return (self.score.offset, self.score.sign) if isinstance(self.score, Loss) else (0.0, 1.0)
 
 
-def _fitted(
-    learner: Any, data: Learning, plans: Sequence[Plan], score: Score, source: Randomness, pace: Pace
-) -> Outcome:
-    key = jax.random.fold_in(source.key, PURPOSE_FITS)
-    found = fit_plans(learner, data.X, data.y, plans, score, data.classes, key, pace)
-    pace.next_learner()
+def _check_fits(found: Outcome) -> None:
     if len(found.errors) == found.n_fits:
         raise ValueError(f"the estimator failed in all of {found.n_fits} fits; the first said: {found.errors[0]}")
     if not any(of.kept.any() for of in found.plans.values()):
         raise ValueError(f"none of {found.n_fits} fits gave a finite loss, or a metric that is defined")
-    return found
 
 
 def _remarks(found: Outcome) -> tuple[str, ...]:
@@ -65,6 +140,33 @@ def _remarks(found: Outcome) -> tuple[str, ...]:
     return tuple(remarks)
 
 
+def _task(
+    inducers: Sequence[Any],
+    X: Any,
+    y: Any,
+    loss: Any,
+    scoring: Any,
+    groups: Any,
+    sample_weight: Any,
+    pos_label: Any,
+    params: Mapping[str, Any] | None,
+    n_jobs: int,
+    rng: Any,
+) -> Task:
+    """Read what verbs are given."""
+    source = randomness(rng)
+    learners = tuple(as_inducer(inducer) for inducer in inducers)
+    data = read_learning(learners, X, y, groups, loss, pos_label=pos_label, sample_weight=sample_weight)
+    score, said = read_score(loss, scoring, data, pos_label)
+    if params is not None and (
+        not isinstance(params, Mapping) or any(isinstance(learner, Inducer) for learner in learners)
+    ):
+        raise TypeError(f"params must be a dict of arguments of an estimator's fit; got {shown(params)}")
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
+        raise ValueError(f"n_jobs must be a number of processes, or -1 for as many as there are CPUs; got {n_jobs!r}")
+    return Task(learners, data, score, tuple(said), source, params or {}, int(n_jobs))
+
+
 def fit_resamples(
     inducer: Any,
     X: Any,
@@ -72,7 +174,12 @@ def fit_resamples(
     *,
     plans: Sequence[Plan],
     loss: Any = None,
+    scoring: Any = None,
     groups: Any = None,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    params: Mapping[str, Any] | None = None,
+    n_jobs: int = -1,
     rng: Any = None,
     progress: Progress = True,
 ) -> ResampledFits:
@@ -82,22 +189,38 @@ def fit_resamples(
     ----------
     inducer : Inducer, str or scikit-learn estimator
         A learner of :mod:`jaxci.inducers` (all fits are one JAX program), also by its name and
-        fields (``"ridge"``, ``"ridge:alpha=0.1"``), or an estimator or pipeline of scikit-learn
-        (cloned, seeded and fitted on the host, in parallel).
+        fields (``"ridge"``, ``"ridge:alpha=0.1"``), or an estimator or pipeline of scikit-learn, or any
+        object with ``fit`` and ``predict`` (cloned or copied, seeded and fitted on the host, in parallel).
     X : (n, d) array_like
     y : (n,) array_like
-        Targets or class labels.
+        Targets or class labels; (n, q) for an estimator of several outputs.
     plans : sequence of Plan
         Of :mod:`jaxci.resampling.splits`, each with another name. A training sample that occurs in
         several of them is fitted once.
-    loss : str or Statistic, optional
+    loss : str, callable or Statistic, optional
         "zero_one", "log" or "brier" for classes; "squared", "absolute", "winsorized" (squared, cut at
         the 90% quantile of each split's test losses), "standardized" (absolute over the standard
         deviation of the training targets) or "percentual" (absolute over the absolute target) for
-        targets; or a metric of :func:`jaxci.list_metrics` that is no mean over rows, such as
-        "roc_auc", for the methods that permit it. By default "zero_one" or "squared".
+        targets; a metric of :func:`jaxci.list_metrics`; a function ``f(y_true, y_pred)`` that returns one
+        loss a row (of labels for classes); or a :class:`~jaxci.statistics.WeightedFunction`
+        ``f(y_true, prediction, weights)`` of the rows that a split tests (class codes, and probabilities).
+        Metrics that are means over rows ("accuracy", "log_loss", "mean_squared_error" ...) are losses;
+        of others, such as "roc_auc", intervals are by the methods that permit them. By default
+        "zero_one" or "squared".
+    scoring : str or callable, optional
+        In place of ``loss``: a name of scikit-learn's scorers, with or without ``neg_``, a scorer of
+        ``make_scorer``, or a function ``f(estimator, X, y)`` that returns one number.
     groups : (n,) array_like, optional
         Says that rows come in groups, so that methods which count rows as independent are refused.
+    sample_weight : (n,) array_like, optional
+        Case weights: of fits, and of the means over the rows that a split tests; for methods that read one
+        number a split.
+    pos_label : scalar, optional
+        The positive class of metrics of two classes; by default the last of the sorted labels.
+    params : dict, optional
+        Further arguments of an estimator's ``fit``; those with an entry a row are taken by rows.
+    n_jobs : int
+        Processes that fit estimators; -1 is as many as there are CPUs.
     rng : int, numpy.random.Generator, JAX key or None
     progress : bool or callable
         True writes fits and time left to stderr where a run is long; a function is called with
@@ -113,43 +236,31 @@ def fit_resamples(
     ValueError, TypeError
         If an argument breaks its rule, or every fit fails; the message names it.
     """
-    source = randomness(rng)
-    inducer = as_inducer(inducer)
-    data = read_learning([inducer], X, y, groups, loss)
-    name, score = read_score(loss, data)
+    task = _task([inducer], X, y, loss, scoring, groups, sample_weight, pos_label, params, n_jobs, rng)
     if not isinstance(plans, list | tuple) or not plans or not all(isinstance(plan, Plan) for plan in plans):
         raise TypeError(f"plans must be a list of plans of jaxci.resampling.splits; got {shown(plans)}")
-    check_plans(plans, data)
-    with _pace(plans, 1, progress) as pace:
-        found = _fitted(inducer, data, plans, score, source, pace)
-    remarks = _remarks(found)
-    announce(remarks)
-    return _kept(found, name, score, data, source, remarks)
+    check_plans(plans, task.data)
+    kept = task.kept(task.fitted(plans, progress)[0])
+    announce(kept.warnings)
+    return kept
 
 
-def _kept(
-    found: Outcome, name: str, score: Score, data: Learning, source: Randomness, remarks: tuple[str, ...]
-) -> ResampledFits:
-    share = isinstance(score, Loss) and score.share
-    return ResampledFits(found.plans, name, found.n_fits, source.record, remarks, data.n_groups, score.bounds, share)
-
-
-def _settled(method: str, target: str | None, data: Learning, score: Score, cv: Any = None) -> tuple[str, str]:
+def _settled(method: str, target: str | None, task: Task, cv: Any = None) -> tuple[str, str]:
     """Return the method and why."""
     check_choice("method", method, ("auto", *METHODS))
     if target is not None:
         check_choice("target", target, ("risk", "expected_risk"))
-    is_mean = isinstance(score, Loss)
+    data = task.data
     if method != "auto":
         chosen, reason = method, "asked for"
-    elif target == "risk" and data.groups is None and is_mean:
+    elif target == "risk" and data.groups is None and task.is_mean and data.weights is None:
         chosen, reason = "nested_cv", "the method whose interval is for the risk of the model fitted on all rows"
     elif cv is not None and not isinstance(cv, Plan | list | tuple):
         chosen, reason = "corrected_t", "the method that reads whatever splits are given"
     elif target == "expected_risk" and len(data.y) <= SMALL:
         chosen, reason = "conservative_z", "few rows, and the expected risk as the target"
     else:
-        chosen, reason = recommended(len(data.y), is_mean, data.n_groups)
+        chosen, reason = recommended(len(data.y), task.is_mean, data.n_groups, data.weights is not None)
     if target is not None and METHODS[chosen].aim != target:
         able = ", ".join(name for name, one in METHODS.items() if one.aim == target)
         raise ValueError(
@@ -165,12 +276,17 @@ def generalization_interval(
     y: Any,
     *,
     loss: Any = None,
+    scoring: Any = None,
     method: str = "auto",
     cv: Any = None,
     stratify: bool | None = None,
     confidence_level: float = 0.95,
     target: str | None = None,
     groups: Any = None,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    params: Mapping[str, Any] | None = None,
+    n_jobs: int = -1,
     rng: Any = None,
     progress: Progress = True,
     **options: Any,
@@ -179,7 +295,7 @@ def generalization_interval(
 
     Parameters
     ----------
-    inducer, X, y, loss, rng, progress
+    inducer, X, y, loss, scoring, sample_weight, pos_label, params, n_jobs, rng, progress
         As in :func:`fit_resamples`.
     method : str
         "holdout", "replace_one_cv", "repeated_replace_one_cv", "cv_wald", "corrected_t",
@@ -247,26 +363,15 @@ def generalization_interval(
     ('corrected_t', 25, True)
     """
     level = check_confidence_level(confidence_level)
-    source = randomness(rng)
-    inducer = as_inducer(inducer)
-    data = read_learning([inducer], X, y, groups, loss)
-    name, score = read_score(loss, data)
-    method, reason = _settled(method, target, data, score, cv)
-    settings, options = METHODS[method].told_apart(options)
-    check_permitted(method, not isinstance(score, Loss), name, groups is not None)
-    how = Splitting(method, _seed(source), not isinstance(score, Loss), settings, options, cv, stratify)
-    plans, said = read_plans(how, data)
-    with _pace(plans, 1, progress) as pace:
-        found = _fitted(inducer, data, plans, score, source, pace)
-    fits = _kept(found, name, score, data, source, (*said, *_remarks(found)))
-    result = fits.interval(method, confidence_level=level, **options)
-    result = dataclasses.replace(result, reason="; ".join(filter(None, (reason, result.reason))))
+    task = _task([inducer], X, y, loss, scoring, groups, sample_weight, pos_label, params, n_jobs, rng)
+    method, reason = _settled(method, target, task, cv)
+    how = task.splitting(method, options, cv, stratify)
+    planned = read_plans(how, task.data)
+    fits = task.kept(task.fitted(planned.plans, progress)[0], planned.remarks)
+    result = fits.interval(method, confidence_level=level, **how.options)
+    result = dataclasses.replace(result, reason="; ".join(filter(None, (reason, *planned.notes, result.reason))))
     announce(result.warnings)
     return result
-
-
-def _seed(source: Randomness) -> int:
-    return int(jax.random.bits(jax.random.fold_in(source.key, PURPOSE_PLANS)))
 
 
 def compare_inducers(
@@ -276,11 +381,16 @@ def compare_inducers(
     y: Any,
     *,
     loss: Any = None,
+    scoring: Any = None,
     method: str = "corrected_t",
     cv: Any = None,
     stratify: bool | None = None,
     confidence_level: float = 0.95,
     groups: Any = None,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    params: Mapping[str, Any] | None = None,
+    n_jobs: int = -1,
     rng: Any = None,
     progress: Progress = True,
     **options: Any,
@@ -295,7 +405,8 @@ def compare_inducers(
         A method of :func:`generalization_interval` whose formula holds for differences of losses; of
         these "five_by_two_cv" is Dietterich's (1998) 5x2 CV test and "corrected_t" that of Nadeau
         and Bengio (2003). "auto" as there.
-    X, y, loss, cv, stratify, confidence_level, groups, rng, progress, **options
+    X, y, loss, scoring, cv, stratify, confidence_level, groups, sample_weight, pos_label, params, n_jobs, rng, \
+    progress, **options
         As in :func:`generalization_interval`.
 
     Returns
@@ -320,48 +431,46 @@ def compare_inducers(
     (True, True)
     """
     level = check_confidence_level(confidence_level)
-    source = randomness(rng)
-    a, b = as_inducer(a), as_inducer(b)
-    data = read_learning([a, b], X, y, groups, loss)
-    name, score = read_score(loss, data)
-    method, reason = _settled(method, None, data, score, cv)
-    settings, options = METHODS[method].told_apart(options)
+    task = _task([a, b], X, y, loss, scoring, groups, sample_weight, pos_label, params, n_jobs, rng)
+    method, reason = _settled(method, None, task, cv)
     if not METHODS[method].paired or options.get("combine", "oob") != "oob":
         able = ", ".join(known for known, m in METHODS.items() if m.paired)
         raise ValueError(f"method must be one of {able} for a difference of learners; got {method!r} {options or ''}")
-    check_permitted(method, not isinstance(score, Loss), name, groups is not None)
-    how = Splitting(method, _seed(source), not isinstance(score, Loss), settings, options, cv, stratify)
-    plans, said = read_plans(how, data)
-    with _pace(plans, 2, progress) as pace:
-        found = [_fitted(one, data, plans, score, source, pace) for one in (a, b)]
+    how = task.splitting(method, options, cv, stratify)
+    options = dict(how.options)
+    planned = read_plans(how, task.data)
+    found = task.fitted(planned.plans, progress)
     apart = {plan: difference(of, found[1].plans[plan]) for plan, of in found[0].plans.items()}
-    result = checked_interval(method, apart, level, options)
+    offset, sign = task.turn
+    result = checked_interval(method, apart, level, options).turned(0.0, sign)
     both = [
         {plan: dataclasses.replace(of, failed=apart[plan].failed) for plan, of in one.plans.items()} for one in found
     ]
-    each = [checked_interval(method, fits, level, options).estimate for fits in both]
-    remarks = [*said, *(text for one in found for text in _remarks(one)), *failure_remark(method, apart, result.low)]
+    each = [offset + sign * checked_interval(method, fits, level, options).estimate for fits in both]
+    remarks = [*task.said, *planned.remarks, *(text for one in found for text in _remarks(one))]
+    remarks += failure_remark(method, apart, result.low)
     if result.estimate == 0 and result.standard_error == 0:
         remarks.append("all differences of the losses are zero: the learners cannot be told apart on these data")
     remarks += result.remarks
     announce(remarks)
+    fits = found[0].n_fits + found[1].n_fits
     return ComparisonResult(
-        statistic=name,
+        statistic=task.score.name,
         estimate=result.estimate,
         confidence_interval=ConfidenceInterval(result.low, result.high),
         standard_error=result.standard_error,
         method=method,
-        reason=f"{reason}; {found[0].n_fits + found[1].n_fits} fits; target: {METHODS[method].target}",
+        reason="; ".join((reason, *planned.notes, f"{fits} fits", f"target: {METHODS[method].target}")),
         confidence_level=level,
         alternative="two-sided",
-        n=len(data.y),
-        rng=source.record,
+        n=len(task.data.y),
+        rng=task.source.record,
         warnings=tuple(dict.fromkeys(remarks)),
         estimate_a=each[0],
         estimate_b=each[1],
         pvalue=two_sided(result.estimate, result.standard_error, result.df),
         test=_test_of(result.df),
-        conclusion=_conclusion(result.low, result.high, score),
+        conclusion=_conclusion(result.low, result.high, task.score),
     )
 
 
@@ -385,7 +494,6 @@ def _conclusion(low: float, high: float, score: Score) -> str:
     """Say in words what the interval supports."""
     if math.isnan(low) or math.isnan(high):
         return "nothing can be said without an interval"
-    less_is_better = isinstance(score, Loss) or score.loss
     if low > 0 or high < 0:
-        return "a is better than b" if (high < 0) == less_is_better else "b is better than a"
+        return "a is better than b" if (high < 0) == score.less_is_better else "b is better than a"
     return "no difference shown"

@@ -102,6 +102,8 @@ class ResampledFits(Printable):
         Range of the loss; intervals are clipped to it.
     share : bool
         Whether the loss is 0 or 1.
+    turn : (float, float)
+        Offset and sign of what is shown: ``offset + sign * loss``.
     """
 
     fits: Mapping[str, Resampled] = dataclasses.field(repr=False)
@@ -112,6 +114,7 @@ class ResampledFits(Printable):
     n_groups: int | None = None
     bounds: tuple[float, float] = (-math.inf, math.inf)
     share: bool = False
+    turn: tuple[float, float] = (0.0, 1.0)
 
     unlisted = frozenset({"fits"})
 
@@ -126,7 +129,7 @@ class ResampledFits(Printable):
                 "plan": name,
                 "splits": len(of.plan),
                 "failed": int((~of.kept).sum()),
-                "mean": float(np.mean(of.means[of.kept])) if of.kept.any() else math.nan,
+                "mean": self.turn[0] + self.turn[1] * float(np.mean(of.means[of.kept])) if of.kept.any() else math.nan,
             }
             for name, of in self.fits.items()
         ]
@@ -155,9 +158,10 @@ class ResampledFits(Printable):
         check_choice("method", method, METHODS)
         level = check_confidence_level(confidence_level)
         names = {role.names for role in METHODS[method].roles}
+        weighted = any(of.weights is not None for of in self.fits.values())
         used = {name: of for name, of in self.fits.items() if any(name in group for group in names)}
         check_permitted(
-            method, any(of.scores is not None for of in used.values()), self.loss, self.n_groups is not None
+            method, any(of.scores is not None for of in used.values()), self.loss, self.n_groups is not None, weighted
         )
         found = checked_interval(method, used or self.fits, level, options)
         first = next(used[n] for role in METHODS[method].roles for n in role.names if n in used)
@@ -166,16 +170,17 @@ class ResampledFits(Printable):
             ends, reason = self._of_shares(found.estimate, first, level, **options)
         elif not math.isnan(found.low):
             ends, said = within_range(ends, said, *self.bounds, method)
-        remarks = (*self.warnings, *failure_remark(method, used, found.low), *said)
+        remarks = (*self.warnings, *failure_remark(method, used, ends.low), *said)
+        found = found._replace(low=ends.low, high=ends.high).turned(*self.turn)
         return GeneralizationResult(
             statistic=self.loss,
             estimate=found.estimate,
-            confidence_interval=ConfidenceInterval(ends.low, ends.high),
+            confidence_interval=ConfidenceInterval(found.low, found.high),
             standard_error=found.standard_error,
             method=method,
             reason=reason,
             confidence_level=level,
-            alternative="less" if options.get("one_sided") else "two-sided",
+            alternative=("less" if self.turn[1] > 0 else "greater") if options.get("one_sided") else "two-sided",
             n=first.plan.n,
             rng=self.rng,
             warnings=remarks,
@@ -199,8 +204,8 @@ class ResampledFits(Printable):
         return Bounds(low, high), f"no row is predicted {right}: Clopper and Pearson's interval for {n} {what}"
 
 
-def check_permitted(method: str, is_metric: bool, loss: str, grouped: bool) -> None:
-    """Refuse metrics and groups where the method cannot use them."""
+def check_permitted(method: str, is_metric: bool, loss: str, grouped: bool, weighted: bool = False) -> None:
+    """Refuse metrics, groups and weights where the method cannot use them."""
     if is_metric and not METHODS[method].metrics:
         able = ", ".join(name for name, m in METHODS.items() if m.metrics)
         raise ValueError(f"method must be one of {able} where the loss, {loss!r}, is no mean over rows; got {method!r}")
@@ -210,3 +215,6 @@ def check_permitted(method: str, is_metric: bool, loss: str, grouped: bool) -> N
             f"method must be one of {able} where rows come in groups: the others count rows as independent; "
             f"got {method!r}"
         )
+    if weighted and not METHODS[method].groups:
+        able = ", ".join(name for name, m in METHODS.items() if m.groups)
+        raise ValueError(f"method must be one of {able} where rows have weights; got {method!r}")

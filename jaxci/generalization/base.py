@@ -27,6 +27,11 @@ class LossInterval(NamedTuple):
     df: float = math.nan
     remarks: tuple[str, ...] = ()
 
+    def turned(self, offset: float, sign: float) -> LossInterval:
+        """Return the interval of ``offset + sign * loss``, for a sign of 1 or -1."""
+        ends = sorted((offset + sign * self.low, offset + sign * self.high))
+        return self._replace(estimate=offset + sign * self.estimate, low=ends[0], high=ends[1])
+
 
 class IncompleteFits(ValueError):
     """A method that needs every split met failed fits."""
@@ -47,6 +52,8 @@ class Resampled:
         No-information rate of the models that are tested on their training sample; NaN for others.
     scores : (S,) array, optional
         A metric of the split that is not a mean of losses; ``losses`` are then all NaN.
+    weights : (n,) array, optional
+        Case weights of the mean losses of splits.
     """
 
     plan: Plan
@@ -54,6 +61,7 @@ class Resampled:
     failed: np.ndarray | None = None
     no_information: np.ndarray | None = None
     scores: np.ndarray | None = None
+    weights: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         shape = self.plan.test_mask.shape
@@ -90,7 +98,13 @@ class Resampled:
     @functools.cached_property
     def means(self) -> np.ndarray:
         """Mean loss, or the metric, of every split (S,); NaN where the fit failed."""
-        found = self.sums / self.sizes if self.scores is None else np.asarray(self.scores, np.float64)
+        if self.scores is not None:
+            found = np.asarray(self.scores, np.float64)
+        elif self.weights is not None:
+            weights = np.where(self.plan.test_mask, self.weights, 0.0)
+            found = np.nansum(self.tested * weights, axis=1) / weights.sum(axis=1)
+        else:
+            found = self.sums / self.sizes
         return np.where(self.kept, found, np.nan)
 
     @functools.cached_property

@@ -6,27 +6,24 @@ import dataclasses
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxci.generalization.base import Resampled
 from jaxci.generalization.losses import Loss
+from jaxci.generalization.scores import Metric, Score, Scorer
 from jaxci.inducers.base import Inducer, batches
-from jaxci.inducers.host import check_readable, host_batches
+from jaxci.inducers.host import Reading, check_readable, host_batches, predicted
 from jaxci.resampling.plan import Plan
-from jaxci.statistics.base import Sample, Statistic
 
 LONG = 2.0
 """Seconds from which on a run says how long it will take."""
 
 COMPILED = 10
 """How many times as long it must seem after the first fits, which hold the time to compile."""
-
-Score = Loss | Statistic
 
 
 class Outcome(NamedTuple):
@@ -100,15 +97,6 @@ def distinct_samples(plans: Sequence[Plan]) -> tuple[np.ndarray, list[np.ndarray
     return np.stack(rows), places
 
 
-def what_is_read(score: Score) -> str:
-    """Return what a loss or metric reads off a classifier; see :data:`jaxci.inducers.host.READ`."""
-    if isinstance(score, Loss):
-        return "labels" if score.name == "zero_one" else "probabilities"
-    if score.needs_probabilities:
-        return "probabilities"
-    return "scores" if "y_score" in score.inputs else "labels"
-
-
 def _of_learner(
     learner: Any,
     X: Any,
@@ -117,42 +105,34 @@ def _of_learner(
     classes: np.ndarray | None,
     score: Score,
     key: jax.Array,
-) -> Iterator[tuple[int, np.ndarray, int, list[str]]]:
-    """Yield start, predictions, how many did not converge, and errors of each batch of fits."""
+    reading: Reading,
+) -> Iterator[tuple[int, np.ndarray, int, list[str], list[list[float]]]]:
+    """Yield start, predictions, how many did not converge, errors, and what a scorer said of each batch of fits."""
     if isinstance(learner, Inducer):
-        for batch in batches(learner, key, np.asarray(X), y, counts, 0 if classes is None else len(classes)):
-            yield batch.start, batch.predictions, int((~batch.converged).sum()), []
-    else:
-        read = what_is_read(score)
-        if classes is not None:
-            check_readable(learner, read, getattr(score, "name", type(score).__name__))
-        for found in host_batches(learner, X, y, counts, classes, read=read, seed=int(jax.random.bits(key))):
-            errors = [error for error in found.errors if error is not None]
-            yield found.start, found.predictions, int((~found.converged).sum()), errors
+        n_classes = 0 if classes is None else len(classes)
+        weighted = counts if reading.weights is None else counts * reading.weights
+        for batch in batches(learner, key, np.asarray(X), y, weighted, n_classes):
+            scores = []
+            if isinstance(score, Scorer):
+                fits = zip(batch.predictions, reading.parts[batch.start :], strict=False)
+                scores = [_scores(score, X, y, one, parts, classes) for one, parts in fits]
+            yield batch.start, batch.predictions, int((~batch.converged).sum()), [], scores
+        return
+    if classes is not None and not isinstance(score, Scorer):
+        check_readable(learner, score.reads, score.name)
+    seed = int(jax.random.bits(key))
+    for found in host_batches(learner, X, y, counts, classes, seed=seed, reading=reading):
+        errors = [error for error in found.errors if error is not None]
+        yield found.start, found.predictions, int((~found.converged).sum()), errors, found.scores
 
 
-@jax.jit
-def _value(statistic: Statistic, prepared: Any, weights: jax.Array) -> jax.Array:
-    return statistic.value(prepared, weights)
-
-
-def metric_of(statistic: Statistic, y: np.ndarray, prediction: np.ndarray, n_classes: int) -> float:
-    """Return a metric of predictions (m,), or of probabilities (m, K)."""
-    if n_classes:
-        score = prediction[:, 1] if n_classes == 2 else prediction
-        sample = Sample(
-            y_true=y.astype(np.int32),
-            y_pred=prediction.argmax(axis=1).astype(np.int32),
-            y_score=score,
-            n_classes=n_classes,
-        )
-    else:
-        sample = Sample(y_true=y, y_pred=prediction)
-    with jax.enable_x64(True):
-        whole = sample.padded()
-        weights = np.zeros(len(whole.y_true))
-        weights[: sample.n] = 1.0
-        return float(_value(statistic, statistic.prepare(whole), jnp.asarray(weights)))
+def _scores(
+    scorer: Scorer, X: Any, y: np.ndarray, found: np.ndarray, parts: Sequence[np.ndarray], classes: np.ndarray | None
+) -> list[float]:
+    targets = y if classes is None else classes[y]
+    if not np.isfinite(found).all():
+        return [np.nan for _ in parts]
+    return [scorer.of(predicted(found[part], classes), X[part], targets[part]) for part in parts]
 
 
 def fit_plans(
@@ -164,6 +144,10 @@ def fit_plans(
     classes: np.ndarray | None,
     key: jax.Array,
     pace: Callable[[int], None] = lambda done: None,
+    *,
+    weights: np.ndarray | None = None,
+    params: Mapping[str, Any] | None = None,
+    n_jobs: int = -1,
 ) -> Outcome:
     """Fit every distinct training sample of ``plans`` once and keep what the formulas read.
 
@@ -172,40 +156,61 @@ def fit_plans(
     learner : Inducer or scikit-learn estimator
     X : (n, d) array
     y : (n,) array
-        Targets, or class codes.
+        Targets, or class codes; (n, q) for an estimator of several outputs.
     plans : sequence of Plan
         With different names.
-    score : Loss or Statistic
-        A loss of rows, or a metric of all rows that a split tests.
+    score : Loss, Metric or Scorer
+        A loss of rows, or what judges all rows that a split tests.
     classes : (K,) array or None
         Labels by code; None for a regression.
     key : JAX key
     pace : callable, optional
         Called with the number of fits done.
+    weights : (n,) array, optional
+        Case weights, of fits and of means.
+    params : dict, optional
+        Further arguments of an estimator's ``fit``.
+    n_jobs : int
+        Processes that fit estimators.
     """
     counts, places = distinct_samples(plans)
     n_classes = 0 if classes is None else len(classes)
-    n_fits = len(counts)
+    n_fits, n = counts.shape
     failed = np.zeros(n_fits, bool)
-    losses = np.full(counts.shape, np.nan)
+    losses = np.full((n_fits, n), np.nan)
     rates = [np.full(len(plan), np.nan) for plan in plans]
     scores = [np.full(len(plan), np.nan) for plan in plans]
+    tests = [np.zeros((0, 2), int) for _ in range(n_fits)]  # plan and split of the parts that a fit is judged on
+    needed = np.zeros((n_fits, n), bool)
+    for number, (plan, place) in enumerate(zip(plans, places, strict=True)):
+        np.logical_or.at(needed, place, plan.test_mask)
+        for fit in np.unique(place) if isinstance(score, Scorer) else ():
+            mine = np.flatnonzero(place == fit)
+            tests[fit] = np.concatenate([tests[fit], np.stack([np.full(len(mine), number), mine], axis=1)])
+    parts = [[np.flatnonzero(plans[p].test_mask[s]) for p, s in mine] for mine in tests]
+    scorer = score if isinstance(score, Scorer) else None
+    reading = Reading(score.reads, needed, scorer, parts, weights, params or {}, n_jobs)
     not_converged, errors = 0, []
-    for start, predictions, lost, messages in _of_learner(learner, X, y, counts, classes, score, key):
+    for start, predictions, lost, messages, said in _of_learner(learner, X, y, counts, classes, score, key, reading):
         these = slice(start, start + len(predictions))
-        failed[these] = ~np.isfinite(predictions).reshape(len(predictions), -1).all(axis=1)
+        finite = np.isfinite(predictions).reshape(len(predictions), n, -1).all(axis=2)
+        failed[these] = ~np.where(needed[these], finite, True).all(axis=1)
         if isinstance(score, Loss):
             losses[these] = score.rows(y, predictions)
+        for fit, values in enumerate(said, start):
+            for (number, split), value in zip(tests[fit], values, strict=True):
+                scores[number][split] = value
         for plan, place, rate, found in zip(plans, places, rates, scores, strict=True):
             fitted = (place >= start) & (place < start + len(predictions)) & ~failed[place]
             if isinstance(score, Loss):
                 for split in np.flatnonzero(fitted & tested_on_themselves(plan)):
-                    weights = plan.train_counts[split] if plan.name == "two_stage_bootstrap" else np.ones(plan.n)
-                    rate[split] = score.no_information(y, predictions[place[split] - start], weights)
-                continue
-            for split in np.flatnonzero(fitted):
-                rows = plan.test_mask[split]
-                found[split] = metric_of(score, y[rows], predictions[place[split] - start][rows], n_classes)
+                    mass = plan.train_counts[split] if plan.name == "two_stage_bootstrap" else np.ones(plan.n)
+                    rate[split] = score.no_information(y, predictions[place[split] - start], mass)
+            elif isinstance(score, Metric):
+                for split in np.flatnonzero(fitted):
+                    rows = plan.test_mask[split]
+                    mass = np.ones(rows.sum()) if weights is None else weights[rows]
+                    found[split] = score.of(y[rows], predictions[place[split] - start][rows], n_classes, mass)
         not_converged += lost
         errors += messages
         pace(min(these.stop, n_fits))
@@ -217,7 +222,7 @@ def fit_plans(
         own = np.where(plan.test_mask, own, np.nan)
         if isinstance(score, Loss):
             lost_splits = failed[place] | ~np.isfinite(np.where(plan.test_mask, own, 0.0)).all(axis=1)
-            outcome[plan.name] = Resampled(plan, own, lost_splits, rate)
+            outcome[plan.name] = Resampled(plan, own, lost_splits, rate, weights=weights)
         else:
             outcome[plan.name] = Resampled(plan, own, failed[place] | np.isnan(found), None, found)
     return Outcome(outcome, n_fits, not_converged, tuple(errors))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -35,6 +36,12 @@ class Loss:
         depend on the split.
     share : bool
         Whether it is 0 or 1, so that its mean is a share of rows.
+    reads : {"labels", "probabilities"}
+        What it reads off a classifier; labels come as indicators.
+    bounds : (float, float)
+        Range of a mean loss.
+    offset, sign : float
+        What users see is ``offset + sign * loss``, for scores of which more is better: formulas read losses.
     """
 
     name: str
@@ -43,19 +50,47 @@ class Loss:
     no_information: Rate
     adjusted: Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray] | None = None
     share: bool = False
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Range of a mean loss."""
-        return 0.0, {"zero_one": 1.0, "brier": 2.0}.get(self.name, math.inf)
+    reads: str = "probabilities"
+    bounds: tuple[float, float] = (0.0, math.inf)
+    offset: float = 0.0
+    sign: float = 1.0
 
     def check(self, y: np.ndarray) -> None:
         """Refuse targets for which the loss is not defined."""
-        if self.name == "percentual" and np.any(y == 0):
+        if self.no_information is LOSSES["percentual"].no_information and np.any(y == 0):
             row = int(np.argmax(y == 0))
             raise ValueError(
-                f"y must not be 0 where the loss is 'percentual'; {int(np.sum(y == 0))} are, the first in row {row}"
+                f"y must not be 0 where the loss is {self.name!r}; {int(np.sum(y == 0))} are, the first in row {row}"
             )
+
+    def turned(self, name: str, offset: float = 0.0) -> Loss:
+        """Return ``offset`` less the loss, under another name: a score, of which more is better."""
+        return dataclasses.replace(self, name=name, offset=offset, sign=-1.0)
+
+    @property
+    def less_is_better(self) -> bool:
+        """Whether smaller values are better."""
+        return self.sign > 0
+
+    def of_outputs(self) -> Loss:
+        """Return the loss of several outputs (n, q): its mean over them."""
+        rows, rate = self.rows, self.no_information
+        return dataclasses.replace(
+            self,
+            rows=lambda y, f: rows(y, f).mean(axis=-1),
+            no_information=lambda y, f, w: float(np.mean([rate(y[:, j], f[:, j], w) for j in range(y.shape[1])])),
+        )
+
+    def scaled(self, name: str, by: float) -> Loss:
+        """Return ``by`` times the loss, under another name."""
+        rows, rate, (low, high) = self.rows, self.no_information, self.bounds
+        return dataclasses.replace(
+            self,
+            name=name,
+            rows=lambda y, f: by * rows(y, f),
+            no_information=lambda y, f, w: by * rate(y, f, w),
+            bounds=(by * low, by * high),
+        )
 
 
 def _chosen(y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
@@ -153,6 +188,8 @@ LOSSES: dict[str, Loss] = {
             lambda y, f: (f.argmax(axis=-1) != y).astype(np.float64),
             lambda y, f, w: _by_class(y, _zero_one_table(f), w),
             share=True,
+            reads="labels",
+            bounds=(0.0, 1.0),
         ),
         Loss(
             "log",
@@ -165,6 +202,7 @@ LOSSES: dict[str, Loss] = {
             "classification",
             lambda y, f: np.sum(f**2, axis=-1) - 2 * _chosen(y, f) + 1,
             lambda y, f, w: _by_class(y, _brier_table(f), w),
+            bounds=(0.0, 2.0),
         ),
         Loss("squared", "regression", lambda y, f: (f - y) ** 2, _squared_rate),
         Loss("absolute", "regression", lambda y, f: np.abs(f - y), absolute_rate),
@@ -192,3 +230,47 @@ test losses; "standardized" absolute error over the standard deviation of the tr
 def losses_of(task: str) -> list[str]:
     """Return the names of the losses of a task."""
     return [name for name, loss in LOSSES.items() if loss.task == task]
+
+
+def _renamed(loss: str, name: str) -> Loss:
+    return dataclasses.replace(LOSSES[loss], name=name)
+
+
+METRICS_OF_ROWS: dict[str, Callable[[int], Loss]] = {
+    "accuracy": lambda n_classes: LOSSES["zero_one"].turned("accuracy", 1.0),
+    "error_rate": lambda n_classes: _renamed("zero_one", "error_rate"),
+    "log_loss": lambda n_classes: _renamed("log", "log_loss"),
+    "brier_score_loss": lambda n_classes: LOSSES["brier"].scaled("brier_score_loss", 0.5 if n_classes == 2 else 1.0),
+    "mean_squared_error": lambda n_classes: _renamed("squared", "mean_squared_error"),
+    "mean_absolute_error": lambda n_classes: _renamed("absolute", "mean_absolute_error"),
+    "mean_absolute_percentage_error": lambda n_classes: _renamed("percentual", "mean_absolute_percentage_error"),
+}
+"""Metrics that are means over rows, as losses, by the number of classes."""
+
+
+def loss_of_function(function: Callable[..., Any], classes: np.ndarray | None) -> Loss:
+    """Return the loss of a user's function of targets and predictions (m,), or labels, that gives a number a row."""
+    name = getattr(function, "__name__", type(function).__name__)
+
+    def one(y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
+        if classes is not None:
+            y, prediction = classes[y], classes[prediction.argmax(axis=-1)]
+        found = np.asarray(function(y, prediction))
+        if found.shape != (len(y),) or found.dtype.kind not in "biuf":
+            raise TypeError(
+                f"loss={name!r} must return one number a row, an array of shape ({len(y)},); got shape {found.shape} "
+                f"of {found.dtype} (a function that returns one number is a metric: pass scoring=make_scorer({name}))"
+            )
+        return found.astype(np.float64)
+
+    def rows(y: np.ndarray, predictions: np.ndarray) -> np.ndarray:
+        ends = 1 if classes is None else 2
+        flat = predictions.reshape(-1, *predictions.shape[-ends:])
+        return np.stack([one(y, each) for each in flat]).reshape(*predictions.shape[:-ends], len(y))
+
+    def rate(y: np.ndarray, prediction: np.ndarray, weights: np.ndarray) -> float:
+        pairs = (weights * np.roll(weights, k) @ one(y, np.roll(prediction, k, axis=0)) for k in range(len(y)))
+        return float(sum(pairs) / weights.sum() ** 2)
+
+    task = "regression" if classes is None else "classification"
+    return Loss(name, task, rows, rate, reads="labels", bounds=(-math.inf, math.inf))

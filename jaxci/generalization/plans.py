@@ -29,15 +29,16 @@ FROM_PAIRS = {"holdout", "subsampling", "kfold", "repeated_kfold", "bootstrap"}
 
 
 class Learning(NamedTuple):
-    """Data as learners read them: features (n, d), targets or class codes (n,), labels by code, groups.
+    """Data as learners read them: features (n, d), targets or class codes (n,), labels by code, groups, weights.
 
-    ``classes`` (K,) is None for a regression.
+    ``classes`` (K,) is None for a regression, whose targets may be (n, q) for an estimator of several outputs.
     """
 
     X: Any
     y: np.ndarray
     classes: np.ndarray | None
     groups: np.ndarray | None
+    weights: np.ndarray | None = None
 
     @property
     def codes(self) -> np.ndarray | None:
@@ -72,8 +73,16 @@ class Splitting(NamedTuple):
     stratify: bool | None = None
 
 
-def usual_plans(how: Splitting, data: Learning) -> tuple[list[Plan], list[str]]:
-    """Return the usual plans of a method for the data, and what is to be said of them; groups stay together."""
+class Planned(NamedTuple):
+    """Plans, what users should be warned of, and why rows are split so."""
+
+    plans: list[Plan]
+    remarks: Sequence[str] = ()
+    notes: Sequence[str] = ()
+
+
+def usual_plans(how: Splitting, data: Learning) -> Planned:
+    """Return the usual plans of a method for the data; groups stay together."""
     method = METHODS[how.method]
 
     def made(classes: np.ndarray | None) -> list[Plan]:
@@ -89,10 +98,10 @@ def usual_plans(how: Splitting, data: Learning) -> tuple[list[Plan], list[str]]:
 
     try:
         if how.stratify:
-            return made(data.codes), _share_remark(how)
+            return Planned(made(data.codes), _share_remark(how))
         if how.stratify is None and data.codes is not None and data.groups is None:
             return _usual_of_classes(how, data, made)
-        return made(None), []
+        return Planned(made(None))
     except ValueError as error:
         raise ValueError(f"the usual plan of {how.method} does not fit these data: {error} (pass cv)") from None
 
@@ -103,18 +112,17 @@ def _share_remark(how: Splitting) -> list[str]:
     return ["splits keep the shares of classes; what the loss varies by their variation is put back"]
 
 
-def _usual_of_classes(
-    how: Splitting, data: Learning, made: Callable[[np.ndarray | None], list[Plan]]
-) -> tuple[list[Plan], list[str]]:
+def _usual_of_classes(how: Splitting, data: Learning, made: Callable[[np.ndarray | None], list[Plan]]) -> Planned:
     """Split whatever the class, as data sets are drawn, but where training samples might then lack a class."""
     rows = np.bincount(data.y)
     if rows.min() >= (RARE_FOR_METRICS if how.metric else RARE) or not METHODS[how.method].stratified:
-        return made(None), []
+        return Planned(made(None))
     rare = f"class {_rarest(data)} has {rows.min()} rows"
     try:
-        return made(data.codes), [f"{rare}: so that no split lacks it, {_share_remark(how)[0]}"]
+        plans, said = made(data.codes), [f"{rare}: so that no split lacks it, {_share_remark(how)[0]}"]
+        return Planned(plans, said) if how.metric else Planned(plans, notes=said)
     except ValueError:
-        return made(None), [f"{rare}: some splits lack it"]
+        return Planned(made(None), [f"{rare}: some splits lack it"])
 
 
 def _rarest(data: Learning) -> str:
@@ -149,8 +157,8 @@ def _tested_remark(how: Splitting, plans: Sequence[Plan], data: Learning) -> lis
     ]
 
 
-def read_plans(how: Splitting, data: Learning) -> tuple[list[Plan], list[str]]:
-    """Return the plans of a method from what users pass, and what is to be said of them.
+def read_plans(how: Splitting, data: Learning) -> Planned:
+    """Return the plans of a method from what users pass.
 
     They pass plans, a number of folds, a scikit-learn splitter, or pairs of indices. Plans that only the data decide
     (all rows, each row left out) are added where they are missing.
@@ -166,13 +174,14 @@ def read_plans(how: Splitting, data: Learning) -> tuple[list[Plan], list[str]]:
         raise ValueError("stratify must not be True for a regression: it has no classes")
     cv, method = how.cv, how.method
     if cv is None:
-        plans, remarks = usual_plans(how, data)
-        return plans, remarks + _remarks(how, plans, data)
+        usual = usual_plans(how, data)
+        return usual._replace(remarks=[*usual.remarks, *_remarks(how, usual.plans, data)])
     if how.settings:
         raise ValueError(f"{', '.join(how.settings)} must not be given beside cv, which says how rows are split")
-    remarks = []
+    remarks: Sequence[str] = ()
+    notes: Sequence[str] = ()
     if isinstance(cv, int | np.integer) and not isinstance(cv, bool):
-        plans, remarks = _from_folds(how, data)
+        plans, remarks, notes = _from_folds(how, data)
     elif isinstance(cv, Plan) or (isinstance(cv, list | tuple) and cv and all(isinstance(one, Plan) for one in cv)):
         plans = [cv] if isinstance(cv, Plan) else list(cv)
         if how.stratify is not None:
@@ -194,7 +203,7 @@ def read_plans(how: Splitting, data: Learning) -> tuple[list[Plan], list[str]]:
     for one in plans:
         if one.name not in known:
             raise ValueError(f"cv: {method} does not read a plan {one.name!r}")
-    return plans, remarks + _remarks(how, plans, data)
+    return Planned(plans, [*remarks, *_remarks(how, plans, data)], notes)
 
 
 def check_plans(plans: Sequence[Plan], data: Learning) -> None:
@@ -217,7 +226,7 @@ def check_plans(plans: Sequence[Plan], data: Learning) -> None:
                 )
 
 
-def _from_folds(how: Splitting, data: Learning) -> tuple[list[Plan], list[str]]:
+def _from_folds(how: Splitting, data: Learning) -> Planned:
     """Return the plan of ``cv`` folds, or the method's own plans with as many."""
     method, folds = METHODS[how.method], int(how.cv)
     if "n_folds" in method.plan_settings and how.method != "five_by_two_cv":
@@ -229,7 +238,7 @@ def _from_folds(how: Splitting, data: Learning) -> tuple[list[Plan], list[str]]:
         plan = splits.kfold(len(data.y), folds, how.seed, stratify=classes, groups=data.groups)
     except ValueError as error:
         raise ValueError(f"cv: {error}") from None
-    return [plan], _share_remark(how) if how.stratify else []
+    return Planned([plan], _share_remark(how) if how.stratify else [])
 
 
 def _from_pairs(how: Splitting, data: Learning) -> Plan:

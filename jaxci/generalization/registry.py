@@ -339,12 +339,15 @@ METHODS: dict[str, Method] = {
 }
 
 
-def recommended(n: int, loss_is_mean: bool, n_groups: int | None) -> tuple[str, str]:
+NO_MEAN = "a metric that is no mean of losses"
+
+
+def recommended(n: int, loss_is_mean: bool, n_groups: int | None, weighted: bool = False) -> tuple[str, str]:
     """Return the method that "auto" stands for, and why (Schulz-Kuempel et al. 2024, section 6)."""
     if n_groups is not None and loss_is_mean and n_groups <= FEW_GROUPS:
         return "corrected_t", f"{n_groups} groups of rows: each left out once"
-    if n_groups is not None or not loss_is_mean:
-        why = "groups of rows" if n_groups is not None else "a metric that is no mean of losses"
+    if n_groups is not None or not loss_is_mean or weighted:
+        why = "groups of rows" if n_groups is not None else "case weights" if weighted else NO_MEAN
         return "corrected_t", f"{why}: needs one number a split only"
     if n <= SMALL:
         return "nested_cv", f"n = {n} is at most {SMALL}: widest range of problems with right coverage"

@@ -1,30 +1,71 @@
-"""scikit-learn's estimators and pipelines on the host, under the same plans."""
+"""scikit-learn's estimators and pipelines, and what looks like them, on the host, under the same plans."""
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import warnings
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+
+
+class Scorer(Protocol):
+    """What judges a fitted estimator on rows that it did not see."""
+
+    def of(self, model: Any, X: Any, y: Any) -> float:
+        """Return the score."""
 
 
 class HostBatch(NamedTuple):
     """Some of the fits: those from ``start`` on.
 
     ``errors`` says why a fit failed, None where it did not; ``converged`` whether scikit-learn did not
-    warn that it had not.
+    warn that it had not. ``scores`` are those of the parts that each fit is tested on, if a scorer judges.
     """
 
     start: int
     predictions: np.ndarray
     errors: list[str | None]
     converged: np.ndarray
+    scores: list[list[float]]
 
 
 READ = ("labels", "probabilities", "scores")
 """What is read off a classifier: ``predict``, ``predict_proba``, or what ranks rows (``decision_function``
 where there are no probabilities)."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """What is fitted to the training rows, and what is read on the others.
+
+    Attributes
+    ----------
+    read : {"labels", "probabilities", "scores"}
+        What to read off a classifier; labels come as indicators.
+    needed : (F, n) bool array, optional
+        Rows that are predicted by each fit; all by default.
+    scorer : Scorer, optional
+        What judges the fitted estimators instead of what they predict.
+    parts : sequence of sequence of (m,) array
+        Rows that each fit is judged on by ``scorer``.
+    weights : (n,) array, optional
+        Case weights: passed to ``fit``.
+    params : dict
+        Further arguments of ``fit``; those with an entry a row are taken by rows.
+    n_jobs : int
+        Processes of joblib.
+    """
+
+    read: str = "probabilities"
+    needed: np.ndarray | None = None
+    scorer: Scorer | None = None
+    parts: Sequence[Sequence[np.ndarray]] = ()
+    weights: np.ndarray | None = None
+    params: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    n_jobs: int = -1
 
 
 def check_readable(estimator: Any, read: str, loss: str) -> None:
@@ -44,57 +85,69 @@ def host_batches(
     train_counts: np.ndarray,
     classes: np.ndarray | None = None,
     *,
-    read: str = "probabilities",
     seed: int = 0,
-    n_jobs: int = -1,
+    reading: Reading | None = None,
 ) -> Iterator[HostBatch]:
-    """Fit a clone of ``estimator`` for every row of ``train_counts`` and predict all rows of ``X``.
+    """Fit a clone of ``estimator`` for every row of ``train_counts`` and predict the rows that are read.
 
     Rows are repeated by their counts, so the estimator needs no ``sample_weight``. Where it has a
     ``random_state`` of None it gets one, from ``seed`` and the number of the fit.
 
     Parameters
     ----------
-    estimator : scikit-learn estimator or pipeline
+    estimator : scikit-learn estimator or pipeline, or any object with ``fit`` and ``predict``
     X : (n, d) array, pandas frame, sparse matrix, or (n,) sequence
         Handed on as it is.
-    y : (n,) array
+    y : (n,) or (n, q) array
         Targets, or class codes.
     train_counts : (F, n) int array
     classes : (K,) array, optional
         Labels by code, which the estimator is fitted to; none for a regression.
-    read : {"labels", "probabilities", "scores"}
-        What to read off a classifier; labels come as indicators.
     seed : int
-    n_jobs : int
-        Processes of joblib.
+    reading : Reading
 
     Yields
     ------
     HostBatch
-        Predictions (b, n) or (b, n, K), NaN where the fit failed. The first batch is one fit.
+        Predictions shaped (b, ``*y.shape``), or (b, n, K) for classes; NaN where the fit failed and where no
+        prediction is needed. The first batch is one fit.
 
     Raises
     ------
     ImportError
-        Without scikit-learn.
+        Without joblib, which comes with scikit-learn.
     """
     try:
         from joblib import Parallel, delayed
     except ImportError as error:
-        raise ImportError("scikit-learn's estimators need scikit-learn: install jaxci[sklearn]") from error
-    parallel = Parallel(n_jobs=n_jobs)
+        raise ImportError("estimators on the host need scikit-learn: install jaxci[sklearn]") from error
+    reading = reading or Reading()
+    parallel = Parallel(n_jobs=reading.n_jobs)
     size, start = 1, 0
     while start < len(train_counts):
-        rows = train_counts[start : start + size]
-        tasks = (delayed(_fit_one)(estimator, X, y, row, classes, read, seed + start + i) for i, row in enumerate(rows))
-        found = parallel(tasks) if len(rows) > 1 else [function(*args) for function, args, _ in tasks]
-        predictions, errors, converged = zip(*found, strict=True)
-        yield HostBatch(start, np.stack(predictions), list(errors), np.array(converged))
-        start, size = start + len(rows), max(16, len(train_counts) // 16)
+        numbers = range(start, min(start + size, len(train_counts)))
+        tasks = [
+            delayed(_fit_one)(
+                estimator,
+                X,
+                y,
+                train_counts[i],
+                classes,
+                dataclasses.replace(reading, needed=None, parts=()),
+                np.arange(len(y)) if reading.needed is None else np.flatnonzero(reading.needed[i]),
+                reading.parts[i] if reading.parts else (),
+                seed + i,
+            )
+            for i in numbers
+        ]
+        found = parallel(tasks) if len(tasks) > 1 else [function(*args) for function, args, _ in tasks]
+        predictions, errors, converged, scores = zip(*found, strict=True)
+        yield HostBatch(start, np.stack(predictions), list(errors), np.array(converged), list(scores))
+        start, size = start + len(tasks), max(16, len(train_counts) // 16)
 
 
-def _taken(X: Any, rows: np.ndarray) -> Any:
+def taken(X: Any, rows: np.ndarray) -> Any:
+    """Return some rows of what users pass as features."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     if hasattr(X, "tocsr"):
@@ -103,25 +156,79 @@ def _taken(X: Any, rows: np.ndarray) -> Any:
 
 
 def _fit_one(
-    estimator: Any, X: Any, y: np.ndarray, counts: np.ndarray, classes: np.ndarray | None, read: str, seed: int
-) -> tuple[np.ndarray, str | None, bool]:
-    from sklearn.base import clone
+    estimator: Any,
+    X: Any,
+    y: np.ndarray,
+    counts: np.ndarray,
+    classes: np.ndarray | None,
+    reading: Reading,
+    tested: np.ndarray,
+    parts: Sequence[np.ndarray],
+    seed: int,
+) -> tuple[np.ndarray, str | None, bool, list[float]]:
     from sklearn.exceptions import ConvergenceWarning
 
     rows = np.repeat(np.arange(len(y)), counts)
+    targets = y if classes is None else classes[y]
+    predictions = np.full(y.shape if classes is None else (len(y), len(classes)), np.nan)
+    try:
+        model = _unfitted(estimator, seed)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", ConvergenceWarning)
+            model.fit(taken(X, rows), targets[rows], **_fit_arguments(model, reading, rows, len(y)))
+        converged = not any(issubclass(warning.category, ConvergenceWarning) for warning in told)
+        if reading.scorer is not None:
+            predictions[tested] = 0.0
+            scores = [reading.scorer.of(model, taken(X, part), targets[part]) for part in parts]
+            return predictions, None, converged, scores
+        seen = taken(X, tested)
+        found = model.predict(seen) if classes is None else _by_class(model, seen, classes, reading.read)
+        predictions[tested] = np.asarray(found, np.float64).reshape(len(tested), *predictions.shape[1:])
+        return predictions, None, converged, []
+    except Exception as error:
+        return np.full_like(predictions, np.nan), f"{type(error).__name__}: {error}", True, [np.nan for _ in parts]
+
+
+def _unfitted(estimator: Any, seed: int) -> Any:
+    """Return a copy that is seeded where it can be: scikit-learn's clone, or a deep copy of what is none of its own."""
+    if not hasattr(estimator, "get_params"):
+        return copy.deepcopy(estimator)
+    from sklearn.base import clone
+
     model = clone(estimator)
     unset = [name for name, value in model.get_params().items() if name.endswith("random_state") and value is None]
     model.set_params(**dict.fromkeys(unset, seed % 2**32))
-    try:
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always", ConvergenceWarning)
-            model.fit(_taken(X, rows), y[rows] if classes is None else classes[y[rows]])
-        converged = not any(issubclass(warning.category, ConvergenceWarning) for warning in told)
-        found = model.predict(X) if classes is None else _by_class(model, X, classes, read)
-        return np.asarray(found, np.float64).reshape((len(y),) if classes is None else (len(y), -1)), None, converged
-    except Exception as error:
-        shape = (len(y),) if classes is None else (len(y), len(classes))
-        return np.full(shape, np.nan), f"{type(error).__name__}: {error}", True
+    return model
+
+
+def _fit_arguments(model: Any, reading: Reading, rows: np.ndarray, n: int) -> dict[str, Any]:
+    """Return what ``fit`` takes beside rows and targets: weights and other arrays by rows, and what has no rows."""
+    found = {}
+    for name, value in reading.params.items():
+        by_row = hasattr(value, "__len__") and not isinstance(value, str | dict) and len(value) == n
+        found[name] = taken(value if hasattr(value, "iloc") else np.asarray(value), rows) if by_row else value
+    if reading.weights is not None:
+        found[weights_name(model)] = reading.weights[rows]
+    return found
+
+
+def weights_name(estimator: Any) -> str:
+    """Return what ``fit`` calls case weights: in a pipeline whose metadata are not routed, those of its last step.
+
+    Raises
+    ------
+    ValueError
+        If the estimator takes none.
+    """
+    from sklearn import get_config
+    from sklearn.utils.validation import has_fit_parameter
+
+    steps = getattr(estimator, "steps", None)
+    routed = get_config()["enable_metadata_routing"]
+    last = steps[-1][1] if steps else estimator
+    if not routed and not has_fit_parameter(last, "sample_weight"):
+        raise ValueError(f"sample_weight needs an estimator whose fit takes it, which {type(last).__name__}'s does not")
+    return f"{steps[-1][0]}__sample_weight" if steps and not routed else "sample_weight"
 
 
 def _by_class(model: Any, X: Any, classes: np.ndarray, read: str) -> np.ndarray:
@@ -133,6 +240,28 @@ def _by_class(model: Any, X: Any, classes: np.ndarray, read: str) -> np.ndarray:
     if found.ndim == 1:
         found = np.stack([-found, found], axis=1)
     out = np.zeros((len(found), len(classes))) if by_label else np.full((len(found), len(classes)), found.min())
-    for column, label in enumerate(np.asarray(model.classes_)):
+    for column, label in enumerate(np.asarray(getattr(model, "classes_", classes))):
         out[:, np.flatnonzero(classes == label)[0]] = found[:, column]
     return out
+
+
+def predicted(prediction: np.ndarray, classes: np.ndarray | None) -> Any:
+    """Return a fitted estimator of scikit-learn that predicts these values (m,), or probabilities (m, K)."""
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+
+    class Classifier(ClassifierMixin, BaseEstimator):
+        classes_ = classes
+
+        def predict(self, X: Any) -> np.ndarray:
+            return np.asarray(classes)[prediction.argmax(axis=1)]
+
+        def predict_proba(self, X: Any) -> np.ndarray:
+            return prediction
+
+    class Regressor(RegressorMixin, BaseEstimator):
+        fitted_ = True
+
+        def predict(self, X: Any) -> np.ndarray:
+            return prediction
+
+    return Regressor() if classes is None else Classifier()

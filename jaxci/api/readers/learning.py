@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from jaxci.api.readers.arrays import as_array, as_floats, check_lengths
 from jaxci.api.readers.labels import encode_labels, is_classification, label_values
-from jaxci.checks import check_choice, shown
-from jaxci.generalization.fits import Score
-from jaxci.generalization.losses import LOSSES, losses_of
+from jaxci.checks import check_choice, hint, shown
+from jaxci.generalization.losses import LOSSES, METRICS_OF_ROWS, Loss, loss_of_function, losses_of
 from jaxci.generalization.plans import Learning
+from jaxci.generalization.scores import Metric, Score, Scorer
 from jaxci.inducers.base import Inducer
+from jaxci.inducers.host import weights_name
 from jaxci.statistics.base import Statistic
-from jaxci.statistics.registry import METRICS, statistic_by_name
+from jaxci.statistics.custom import WeightedFunction
+from jaxci.statistics.registry import METRICS, name_of
+
+SCORERS = {"average_precision": "average_precision", "brier_score": "brier_score_loss"}
+"""Names of scikit-learn's scorers (without ``neg_``) that are not ours."""
 
 
 def _task_of(inducer: Any) -> str:
@@ -23,7 +29,16 @@ def _task_of(inducer: Any) -> str:
     if isinstance(inducer, Inducer):
         return inducer.task
     if isinstance(inducer, type) or not (hasattr(inducer, "fit") and hasattr(inducer, "predict")):
-        raise TypeError(f"inducer must be of jaxci.inducers or an estimator of scikit-learn; got {shown(inducer)}")
+        raise TypeError(
+            f"inducer must be of jaxci.inducers, or an estimator with fit and predict as scikit-learn's; "
+            f"got {shown(inducer)}"
+        )
+    if not hasattr(inducer, "__sklearn_tags__"):  # what looks like an estimator says what it is, or its targets do
+        kind = getattr(inducer, "_estimator_type", None)
+        reads_classes = hasattr(inducer, "predict_proba") or hasattr(inducer, "decision_function")
+        return {"classifier": "classification", "regressor": "regression"}.get(
+            str(kind), "classification" if reads_classes else "any"
+        )
     from sklearn.base import is_classifier, is_regressor
 
     try:
@@ -50,6 +65,11 @@ def _task(learners: Sequence[Any], loss: Any, y: Any) -> str:
 def _features(X: Any, ours: bool) -> Any:
     """Return features: checked numbers for a learner of ours, as they are for one that may know what to do."""
     if ours:
+        if hasattr(X, "tocsr"):
+            raise TypeError(
+                f"X must be an array for a learner of jaxci.inducers, which has no place for sparse features; got "
+                f"{type(X).__name__}: pass X.toarray(), or an estimator of scikit-learn"
+            )
         if hasattr(X, "dtypes") and hasattr(X, "columns"):
             texts = [str(name) for name, kind in zip(X.columns, X.dtypes, strict=True) if kind.kind not in "biuf"]
             if texts:
@@ -62,50 +82,168 @@ def _features(X: Any, ours: bool) -> Any:
     return np.asarray(X, object) if isinstance(X, list) and X and isinstance(X[0], str) else np.asarray(X)
 
 
-def read_learning(learners: Sequence[Any], X: Any, y: Any, groups: Any = None, loss: Any = None) -> Learning:
+def read_learning(
+    learners: Sequence[Any],
+    X: Any,
+    y: Any,
+    groups: Any = None,
+    loss: Any = None,
+    *,
+    pos_label: Any = None,
+    sample_weight: Any = None,
+) -> Learning:
     """Read features and targets, for one learner or several of one task."""
     task = _task(learners, loss, y)
-    features = _features(X, any(isinstance(learner, Inducer) for learner in learners))
+    ours = any(isinstance(learner, Inducer) for learner in learners)
+    features = _features(X, ours)
     rows = int(features.shape[0]) if np.ndim(features) or hasattr(features, "tocsr") else 0
     given = {"X": rows, "y": len(as_array("y", y))}
-    ids = None
+    ids = weights = None
     if groups is not None:
         ids = label_values("groups", groups)
         given["groups"] = len(ids)
+    if sample_weight is not None:
+        weights = as_floats("sample_weight", sample_weight)
+        given["sample_weight"] = len(weights)
+        for learner in learners:
+            if not isinstance(learner, Inducer):
+                weights_name(learner)
     check_lengths(given)
+    if weights is not None and (weights.min() < 0 or weights.max() == 0):
+        raise ValueError(f"sample_weight must not be negative, nor 0 everywhere; the least is {weights.min():g}")
     if task == "regression":
-        targets = as_floats("y", y)
+        targets = as_floats("y", y, (1,) if ours else (1, 2))
         if np.ptp(targets) == 0:
-            raise ValueError(f"y must vary; all {len(targets)} values are {targets[0]:g}")
-        return Learning(features, targets, None, ids)
+            raise ValueError(f"y must vary; all {len(targets)} values are {targets.flat[0]:g}")
+        if pos_label is not None:
+            raise ValueError("pos_label must not be given for a regression: it has no classes")
+        return Learning(features, targets, None, ids, weights)
     try:
         labels = label_values("y", y)
         if labels.dtype.kind == "f" and np.any(labels != np.round(labels)):
             raise ValueError(f"y must hold class labels for a classifier; got fractions such as {shown(labels[0])}")
-        codes, classes, _ = encode_labels({"y_true": labels}, None, 1)
+        codes, classes, _ = encode_labels({"y_true": labels}, None, 1 if pos_label is None else pos_label)
     except ValueError as error:
         raise ValueError(str(error).replace("y_true", "y")) from None
     if len(classes) < 2:
         raise ValueError(f"y must hold at least 2 classes; got {classes.tolist()}")
-    return Learning(features, codes["y_true"], classes, ids)
+    if pos_label is not None and len(classes) > 2:
+        raise ValueError(f"pos_label needs two classes; y has {len(classes)}")
+    return Learning(features, codes["y_true"], classes, ids, weights)
 
 
-def read_score(loss: Any, data: Learning) -> tuple[str, Score]:
-    """Return a loss, or a metric that is no mean over rows, by its name; the first that suits for None."""
+def read_score(loss: Any, scoring: Any, data: Learning, pos_label: Any = None) -> tuple[Score, list[str]]:
+    """Return what judges predictions, and what is to be said of it; the first loss that suits where none is named."""
+    if loss is not None and scoring is not None:
+        raise ValueError(f"loss and scoring must not both be given; got {shown(loss)} and {shown(scoring)}")
+    score = _of_scoring(scoring, data) if scoring is not None else _of_loss(loss, data)
+    if np.ndim(data.y) > 1 and not isinstance(score, Scorer):
+        if score.name not in OF_OUTPUTS or not isinstance(score, Loss):
+            able = ", ".join(OF_OUTPUTS)
+            raise ValueError(f"loss must be one of {able} for y of shape {data.y.shape}; got {score.name!r}")
+        score = score.of_outputs()
+    if isinstance(score, Loss):
+        score.check(data.y)
+    return score, _positive_remark(score, data, pos_label)
+
+
+OF_OUTPUTS = tuple(
+    f"{sign}{name}"
+    for name in ("squared", "absolute", "mean_squared_error", "mean_absolute_error")
+    for sign in ("", "neg_")
+    if not (sign and "_" not in name)
+)
+"""Losses of several outputs: means over them."""
+
+
+def _of_loss(loss: Any, data: Learning) -> Score:
     names = losses_of(data.task)
     if loss is None:
-        loss = names[0]
-    if isinstance(loss, str) and loss in LOSSES:
-        check_choice("loss", loss, names)
-        LOSSES[loss].check(data.y)
-        return loss, LOSSES[loss]
-    suiting = _metrics_for(data)
+        return LOSSES[names[0]]
+    if isinstance(loss, str):
+        return _named(loss, data, "loss", names)
+    if isinstance(loss, WeightedFunction):
+        return Metric(name_of(loss), loss)
     if isinstance(loss, Statistic):
         if not _suits(loss, data):
             raise ValueError(f"loss must be a metric of a {data.task} with these classes; got {type(loss).__name__}")
-        return type(loss).__name__, loss
-    check_choice("loss", loss, [*names, *suiting])
-    return loss, statistic_by_name(loss)
+        return Metric(type(loss).__name__, loss)
+    if callable(loss):
+        return loss_of_function(loss, data.classes)
+    raise TypeError(f"loss must be a name, a function f(y_true, y_pred) of rows, or a statistic; got {shown(loss)}")
+
+
+def _named(name: str, data: Learning, argument: str, names: Sequence[str]) -> Score:
+    if name in LOSSES and LOSSES[name].task == data.task:
+        return LOSSES[name]
+    by_row = {
+        metric: made
+        for metric, make in METRICS_OF_ROWS.items()
+        if (made := make(0 if data.classes is None else len(data.classes))).task == data.task
+    }
+    if name in by_row:
+        return by_row[name]
+    suiting = _metrics_for(data)
+    check_choice(argument, name, [*names, *by_row, *(metric for metric in suiting if metric not in by_row)])
+    return Metric(name, METRICS[name])
+
+
+def _of_scoring(scoring: Any, data: Learning) -> Score:
+    """Read scikit-learn's ``scoring``: a name, a scorer, or a function of an estimator, X and y."""
+    if isinstance(scoring, str):
+        bare = scoring.removeprefix("neg_")
+        name = SCORERS.get(bare, bare)
+        negative = bare != scoring
+        if name in METRICS_OF_ROWS or name in METRICS:
+            if np.ndim(data.y) > 1 and name not in METRICS_OF_ROWS:
+                return _scorer_called(scoring)
+            found = _named(name, data, "scoring", ())
+            if found.less_is_better or not negative:
+                return _negated(found, scoring) if negative else found
+        return _scorer_called(scoring)
+    if callable(scoring):
+        wants = list(inspect.signature(scoring).parameters) if inspect.isfunction(scoring) else []
+        if wants and len(wants) < 3 and not any("*" in str(p) for p in inspect.signature(scoring).parameters.values()):
+            raise TypeError(
+                f"scoring must be a function of (estimator, X, y), as make_scorer gives; got {shown(scoring)} of "
+                f"({', '.join(wants)})"
+            )
+        return Scorer(_name_of_scorer(scoring), scoring)
+    raise TypeError(f"scoring must be a name or a function of (estimator, X, y); got {shown(scoring)}")
+
+
+def _negated(score: Score, name: str) -> Score:
+    if isinstance(score, Loss):
+        return score.turned(name)
+    assert isinstance(score, Metric)
+    return Metric(name, score.statistic, -1.0)
+
+
+def _scorer_called(name: str) -> Scorer:
+    try:
+        from sklearn.metrics import get_scorer, get_scorer_names
+    except ImportError as error:
+        raise ImportError(f"scoring={name!r} needs scikit-learn: install jaxci[sklearn]") from error
+    if name not in get_scorer_names():
+        raise ValueError(
+            f"scoring must be a name of scikit-learn's scorers; got {name!r}{hint(name, get_scorer_names())}"
+        )
+    return Scorer(name, get_scorer(name))
+
+
+def _name_of_scorer(scoring: Callable[..., Any]) -> str:
+    function = getattr(scoring, "_score_func", scoring)
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def _positive_remark(score: Score, data: Learning, pos_label: Any) -> list[str]:
+    """Say which class is positive where nothing but the order of the labels does."""
+    if pos_label is not None or data.classes is None or len(data.classes) != 2 or not isinstance(score, Metric):
+        return []
+    label = data.classes[1].item()
+    if getattr(score.statistic, "task", "") != "binary" or label in (1, True, 1.0):
+        return []
+    return [f"{score.name} is of class {shown(label)}, the last of the sorted labels; pass pos_label for the other"]
 
 
 def _suits(statistic: Statistic, data: Learning) -> bool:

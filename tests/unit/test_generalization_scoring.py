@@ -1,0 +1,348 @@
+"""What learners are judged by: scikit-learn's names and scorers, users' losses, weights, outputs, and any estimator."""
+
+import numpy as np
+import pytest
+
+import jaxci
+from jaxci.inducers import Logistic, Ridge
+from jaxci.resampling import splits
+from jaxci.statistics import WeightedFunction
+
+sklearn = pytest.importorskip("sklearn")
+from sklearn import datasets, ensemble, linear_model, metrics, model_selection, neighbors, pipeline, preprocessing  # noqa: E402
+from sklearn.base import BaseEstimator, RegressorMixin, clone  # noqa: E402
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(150, 4))
+TARGET = X @ [1.0, 2.0, 0.0, -1.0] + RNG.normal(size=150)
+LABEL = (X[:, 0] + RNG.normal(size=150) > 0.4).astype(int)
+FOLDS = model_selection.KFold(6, shuffle=True, random_state=0)
+
+
+def cross_validated(model, y, scoring):
+    return model_selection.cross_val_score(model, X, y, cv=FOLDS, scoring=scoring)
+
+
+def interval(model, y, **arguments):
+    return jaxci.generalization_interval(model, X, y, cv=FOLDS, progress=False, **arguments)
+
+
+@pytest.mark.parametrize(
+    "scoring",
+    [
+        "neg_mean_squared_error",
+        "neg_mean_absolute_error",
+        "r2",
+        "neg_max_error",
+        "neg_median_absolute_error",
+        "neg_mean_poisson_deviance",
+        "explained_variance",
+    ],
+)
+def test_regressions_are_scored_as_by_scikit_learn(scoring):
+    y = TARGET if "poisson" not in scoring else np.exp(TARGET / 3)
+    model = linear_model.Ridge() if "poisson" not in scoring else linear_model.PoissonRegressor()
+    found = interval(model, y, scoring=scoring)
+    means = cross_validated(model, y, scoring)
+    assert found.estimate == pytest.approx(means.mean(), rel=1e-9)
+    assert found.statistic == scoring
+    assert found.standard_error == pytest.approx(np.sqrt((1 / 6 + 1 / 5) * means.var(ddof=1)), rel=1e-9)
+    if "poisson" not in scoring:
+        assert interval(Ridge(), y, scoring=scoring).estimate == pytest.approx(means.mean(), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "scoring",
+    [
+        "accuracy",
+        "neg_log_loss",
+        "neg_brier_score",
+        "f1",
+        "f1_macro",
+        "roc_auc",
+        "average_precision",
+        "balanced_accuracy",
+        "d2_log_loss_score",
+    ],
+)
+def test_classifiers_are_scored_as_by_scikit_learn(scoring):
+    model = linear_model.LogisticRegression()
+    found = interval(model, LABEL, scoring=scoring)
+    assert found.estimate == pytest.approx(cross_validated(model, LABEL, scoring).mean(), rel=1e-9)
+    ours = interval(Logistic(), LABEL, scoring=scoring)
+    assert ours.estimate == pytest.approx(found.estimate, rel=0.1)
+
+
+def test_names_without_neg_are_losses_and_metrics_of_rows_are_means():
+    plain, negative = (interval("ridge", TARGET, scoring=s) for s in ("mean_squared_error", "neg_mean_squared_error"))
+    assert plain.estimate == -negative.estimate
+    np.testing.assert_allclose(plain.confidence_interval, -np.array(negative.confidence_interval)[::-1])
+    for method in ("cv_wald", "nested_cv", "oob", "bootstrap_632_plus"):
+        pair = [
+            jaxci.generalization_interval("logistic", X, LABEL, loss=loss, method=method, rng=0, progress=False)
+            for loss in ("accuracy", "error_rate", "zero_one")
+        ]
+        assert pair[0].estimate == pytest.approx(1 - pair[2].estimate)
+        assert pair[1].estimate == pair[2].estimate
+        np.testing.assert_allclose(pair[0].confidence_interval, 1 - np.array(pair[2].confidence_interval)[::-1])
+    brier = interval("logistic", LABEL, loss="brier_score_loss").estimate
+    assert brier == pytest.approx(interval("logistic", LABEL, loss="brier").estimate / 2)
+
+
+def test_scorers_and_functions_of_estimators():
+    scorer = metrics.make_scorer(metrics.fbeta_score, beta=2)
+    model = linear_model.LogisticRegression()
+    found = interval(model, LABEL, scoring=scorer)
+    assert found.estimate == pytest.approx(cross_validated(model, LABEL, scorer).mean())
+    assert found.statistic == "fbeta_score"
+    assert interval("logistic", LABEL, scoring=scorer).estimate == pytest.approx(found.estimate, rel=0.1)
+
+    def depth(estimator, X, y):
+        return estimator.get_depth()
+
+    from sklearn.tree import DecisionTreeClassifier
+
+    deep = interval(DecisionTreeClassifier(max_depth=3), LABEL, scoring=depth)
+    assert (deep.estimate, deep.statistic) == (3.0, "depth")
+    with pytest.raises(
+        ValueError, match="method must be one of corrected_t, conservative_z where the loss, 'depth', is"
+    ):
+        interval(model, LABEL, scoring=depth, method="cv_wald")
+
+
+def test_users_losses_of_rows_serve_every_method():
+    def pinball(y, prediction):
+        return np.maximum(0.9 * (y - prediction), 0.1 * (prediction - y))
+
+    for model in ("ridge", linear_model.Ridge()):
+        found = interval(model, TARGET, loss=pinball)
+        scorer = metrics.make_scorer(metrics.mean_pinball_loss, alpha=0.9)
+        assert found.estimate == pytest.approx(interval(model, TARGET, scoring=scorer).estimate, rel=1e-9)
+    assert found.statistic == "pinball"
+    every = jaxci.generalization_interval(
+        "ridge", X[:40], TARGET[:40], loss=pinball, method="bootstrap_632_plus", rng=0
+    )
+    assert np.isfinite(every.confidence_interval).all()
+
+    def cost(y, label):
+        return np.where(y == label, 0.0, np.where(y == "ill", 5.0, 1.0))
+
+    words = np.where(LABEL, "ill", "well")
+    by_hand = interval(linear_model.LogisticRegression(), words, loss=cost)
+    folds = [
+        cost(words[test], clone(linear_model.LogisticRegression()).fit(X[train], words[train]).predict(X[test])).mean()
+        for train, test in FOLDS.split(X)
+    ]
+    assert by_hand.estimate == pytest.approx(np.mean(folds))
+
+
+def test_the_no_information_rate_of_a_users_loss_is_that_of_the_built_in_one():
+    from jaxci.generalization.losses import LOSSES, loss_of_function
+
+    mine = loss_of_function(lambda y, f: (y - f) ** 2, None)
+    weights = RNG.integers(0, 3, 150).astype(float)
+    rates = [one.no_information(TARGET, X[:, 1], weights) for one in (mine, LOSSES["squared"])]
+    assert rates[0] == pytest.approx(rates[1], rel=1e-12)
+
+
+def test_weighted_functions_are_metrics_of_what_a_split_tests():
+    import jax.numpy as jnp
+
+    def root(y, prediction, weights):
+        return jnp.sqrt(weights @ (y - prediction) ** 2 / weights.sum())
+
+    mine, theirs = (interval("ridge", TARGET, loss=x) for x in (WeightedFunction(root), "root_mean_squared_error"))
+    assert mine.estimate == pytest.approx(theirs.estimate, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"loss": "squared", "scoring": "r2"}, ValueError, "loss and scoring must not both be given"),
+        ({"scoring": "neg_r2"}, ValueError, "scoring must be a name of scikit-learn's scorers; got 'neg_r2'"),
+        ({"scoring": lambda y, p: 0.0}, TypeError, r"scoring must be a function of \(estimator, X, y\)"),
+        ({"scoring": 3}, TypeError, "scoring must be a name or a function"),
+        ({"scoring": "f1"}, ValueError, "scoring must be one of mean_squared_error"),
+        ({"loss": 3}, TypeError, "loss must be a name, a function"),
+        ({"loss": metrics.mean_squared_error}, TypeError, "loss='mean_squared_error' must return one number a row"),
+        ({"pos_label": 1}, ValueError, "pos_label must not be given for a regression"),
+        ({"sample_weight": -np.ones(150)}, ValueError, "sample_weight must not be negative"),
+        ({"sample_weight": np.ones(9)}, ValueError, "all arrays must have one length"),
+        ({"sample_weight": np.ones(150), "method": "cv_wald"}, ValueError, "one of .* where rows have weights"),
+        ({"n_jobs": 0}, ValueError, "n_jobs must be a number of processes"),
+        ({"params": {"a": 1}}, TypeError, "params must be a dict of arguments of an estimator's fit"),
+    ],
+)
+def test_bad_input_is_refused(arguments, error, message):
+    with pytest.raises(error, match=message):
+        interval("ridge", TARGET, **arguments)
+
+
+def test_learners_of_ours_refuse_sparse_features():
+    sparse = pytest.importorskip("scipy.sparse").csr_matrix(X)
+    with pytest.raises(
+        TypeError, match=r"X must be an array for a learner of jaxci\.inducers.*csr_matrix: pass X\.toarray"
+    ):
+        jaxci.generalization_interval("ridge", sparse, TARGET)
+    dense, thin = (jaxci.generalization_interval(linear_model.Ridge(), x, TARGET, cv=FOLDS) for x in (X, sparse))
+    assert thin.estimate == pytest.approx(dense.estimate, rel=1e-6)
+
+
+def test_the_positive_class_can_be_named():
+    words = np.where(LABEL, "benign", "malignant")  # the last label is the one that LABEL calls 0
+    model = linear_model.LogisticRegression()
+    with pytest.warns(
+        jaxci.JaxciWarning, match="f1 is of class 'malignant', the last of the sorted labels; pass pos_label"
+    ):
+        last = interval(model, words, loss="f1")
+    named = interval(model, words, loss="f1", pos_label="benign")
+    assert named.estimate == pytest.approx(cross_validated(model, LABEL, "f1").mean())
+    assert last.estimate == pytest.approx(cross_validated(model, 1 - LABEL, "f1").mean())
+    with pytest.raises(ValueError, match="pos_label must be one of the labels"):
+        interval(model, words, loss="f1", pos_label="good")
+
+
+class Duck:
+    """A regressor that knows nothing of scikit-learn."""
+
+    def fit(self, X, y):
+        self.slopes = np.linalg.lstsq(X, y, rcond=None)[0]
+        return self
+
+    def predict(self, X):
+        return X @ self.slopes
+
+
+class DuckClassifier(Duck):
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return super().fit(X, y == self.classes_[1])
+
+    def predict_proba(self, X):
+        p = np.clip(super().predict(X), 0.01, 0.99)
+        return np.stack([1 - p, p], axis=1)
+
+    def predict(self, X):
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+def test_what_has_fit_and_predict_is_an_estimator():
+    duck = interval(Duck(), TARGET)
+    plain = interval(linear_model.LinearRegression(fit_intercept=False), TARGET)
+    assert duck.estimate == pytest.approx(plain.estimate, rel=1e-9)
+    assert duck.statistic == "squared"
+    assert interval(DuckClassifier(), np.where(LABEL, "b", "a"), loss="log").statistic == "log"
+    assert interval(DuckClassifier(), LABEL).estimate < 0.5
+
+
+def test_several_outputs_are_averaged():
+    both = np.stack([TARGET, X[:, 0] ** 2], axis=1)
+    model = neighbors.KNeighborsRegressor()
+    found = interval(model, both)
+    assert found.estimate == pytest.approx(-cross_validated(model, both, "neg_mean_squared_error").mean())
+    assert interval(model, both, scoring="r2").estimate == pytest.approx(cross_validated(model, both, "r2").mean())
+    wide = jaxci.generalization_interval(model, X[:40], both[:40], method="bootstrap_632_plus", rng=0, progress=False)
+    assert np.isfinite(wide.confidence_interval).all()
+    with pytest.raises(
+        ValueError, match=r"loss must be one of squared, .* for y of shape \(150, 2\); got 'winsorized'"
+    ):
+        interval(model, both, loss="winsorized")
+    with pytest.raises(ValueError, match="y must have shape"):
+        interval("ridge", both)
+
+
+def weighted_mean(model, weights, scorer, **names):
+    scores = []
+    for train, test in FOLDS.split(X):
+        fitted = clone(model).fit(X[train], TARGET[train], **dict.fromkeys(names.values(), weights[train]))
+        scores.append(np.average(scorer(TARGET[test], fitted.predict(X[test])), weights=weights[test]))
+    return np.mean(scores)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        linear_model.Ridge(),
+        pipeline.make_pipeline(preprocessing.StandardScaler(), linear_model.Ridge()),
+    ],
+    ids=["plain", "pipeline"],
+)
+def test_case_weights_count_in_fits_and_means(model):
+    weights = RNG.uniform(0.1, 3, 150)
+    found = interval(model, TARGET, sample_weight=weights)
+    name = "ridge__sample_weight" if hasattr(model, "steps") else "sample_weight"
+    by_hand = weighted_mean(model, weights, lambda y, f: (y - f) ** 2, fit=name)
+    assert found.estimate == pytest.approx(by_hand, rel=1e-9)
+    assert found.reason.startswith("the method that reads")
+    if not hasattr(model, "steps"):
+        assert interval(Ridge(), TARGET, sample_weight=weights).estimate == pytest.approx(by_hand, rel=0.02)
+    root = interval(model, TARGET, sample_weight=weights, loss="root_mean_squared_error")
+    assert root.estimate < np.sqrt(found.estimate)
+    with pytest.raises(
+        ValueError, match="sample_weight needs an estimator whose fit takes it, which KNeighborsRegressor"
+    ):
+        interval(neighbors.KNeighborsRegressor(), TARGET, sample_weight=weights)
+    alone = jaxci.generalization_interval("ridge", X[:60], TARGET[:60], sample_weight=weights[:60], rng=0)
+    assert alone.method == "corrected_t"
+    assert "case weights" in alone.reason
+
+
+def test_weights_that_are_all_one_change_nothing():
+    plain, ones = (interval("ridge", TARGET, sample_weight=w) for w in (None, np.ones(150)))
+    np.testing.assert_allclose(ones.confidence_interval, plain.confidence_interval, rtol=1e-12)
+
+
+class Recorder(RegressorMixin, BaseEstimator):
+    """Predicts the mean of what comes by ``params``, and notes how many rows it predicts."""
+
+    predicted: list = []  # noqa: RUF012
+
+    def fit(self, X, y, noise=None, scale=1.0):
+        self.value_ = scale * np.mean(noise)
+        return self
+
+    def predict(self, X):
+        self.predicted.append(len(X))
+        return np.full(len(X), self.value_)
+
+
+def test_arguments_of_fit_are_taken_by_rows():
+    noise = RNG.normal(size=150)
+    found = interval(Recorder(), TARGET, params={"noise": noise, "scale": 2.0}, n_jobs=1)
+    means = [np.mean((TARGET[test] - 2 * noise[train].mean()) ** 2) for train, test in FOLDS.split(X)]
+    assert found.estimate == pytest.approx(np.mean(means), rel=1e-12)
+
+
+def test_only_rows_that_are_tested_are_predicted():
+    Recorder.predicted.clear()
+    interval(Recorder(), TARGET, params={"noise": TARGET}, n_jobs=1)
+    assert Recorder.predicted == [25] * 6
+
+
+def test_metadata_routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        weights = RNG.uniform(0.1, 3, 150)
+        inner = linear_model.Ridge().set_fit_request(sample_weight=True)
+        model = pipeline.make_pipeline(preprocessing.StandardScaler().set_fit_request(sample_weight=False), inner)
+        found = interval(model, TARGET, sample_weight=weights, n_jobs=1)
+    plain = pipeline.make_pipeline(preprocessing.StandardScaler(), linear_model.Ridge())
+    by_hand = weighted_mean(plain, weights, lambda y, f: (y - f) ** 2, fit="ridge__sample_weight")
+    assert found.estimate == pytest.approx(by_hand, rel=1e-9)
+
+
+def test_learners_are_compared_by_scores():
+    result = jaxci.compare_inducers("ridge", "constant", X, TARGET, scoring="r2", rng=0)
+    assert result.conclusion == "a is better than b"
+    assert result.estimate_a > result.estimate_b
+    forest = ensemble.RandomForestClassifier(10)
+    iris = datasets.load_iris()
+    pair = jaxci.compare_inducers(forest, "constant", iris.data, iris.target, scoring="accuracy", rng=0, n_jobs=1)
+    assert pair.conclusion == "a is better than b"
+
+
+def test_splits_by_hand_and_plans_agree():
+    plan = splits.from_splitter(FOLDS, X, name="kfold")
+    np.testing.assert_allclose(
+        jaxci.generalization_interval("ridge", X, TARGET, method="corrected_t", cv=plan).confidence_interval,
+        interval("ridge", TARGET).confidence_interval,
+    )
