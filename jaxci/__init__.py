@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from jaxci.api.generalization import compare_inducers, fit_resamples, generalization_interval
     from jaxci.api.interval import interval, list_methods, list_metrics
     from jaxci.api.jackknife import jackknife
+    from jaxci.api.losses import from_cross_validate, losses_interval
     from jaxci.api.proportion import proportion_interval
     from jaxci.api.quantile_plans import minimum_sample_size, plan_quantile, simultaneous_quantile_intervals
     from jaxci.api.quantiles import quantile_estimate, quantile_interval, summarize_runs
@@ -46,12 +47,14 @@ __all__ = [
     "distributions",
     "evaluate",
     "fit_resamples",
+    "from_cross_validate",
     "generalization_interval",
     "inducers",
     "interval",
     "jackknife",
     "list_methods",
     "list_metrics",
+    "losses_interval",
     "minimum_sample_size",
     "plan_quantile",
     "plots",
@@ -73,6 +76,7 @@ _HOMES = {
     "api.evaluate": ("evaluate",),
     "api.interval": ("interval", "list_methods", "list_metrics"),
     "api.generalization": ("compare_inducers", "fit_resamples", "generalization_interval"),
+    "api.losses": ("from_cross_validate", "losses_interval"),
     "api.jackknife": ("jackknife",),
     "api.proportion": ("proportion_interval",),
     "api.quantile_plans": ("minimum_sample_size", "plan_quantile", "simultaneous_quantile_intervals"),

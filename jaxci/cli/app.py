@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jaxci.cli.learning import generalization
+from jaxci.cli.learning import generalization, losses
 from jaxci.cli.options import (
     Alternative,
     Bounds,
@@ -49,6 +49,7 @@ app = typer.Typer(
 
 app.add_typer(study)
 app.command()(generalization)
+app.command()(losses)
 
 DEMO_SEED = 0
 

@@ -1,12 +1,13 @@
-"""The command ``jaxci generalization``: how well a learner does on data it has not seen."""
+"""The commands ``jaxci generalization`` and ``jaxci losses``: how well a learner does on data it has not seen."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from jaxci.cli.options import Csv, File, Groups, Json, Level, Seed, split, working
+from jaxci.cli.options import Csv, File, Groups, Json, Level, PosLabel, Seed, Weights, split, working
 
 
 def generalization(
@@ -32,8 +33,17 @@ def generalization(
             help="squared, absolute, winsorized, standardized, percentual; zero_one, log, brier; or a metric."
         ),
     ] = None,
+    scoring: Annotated[
+        str | None, typer.Option(metavar="NAME", help="In place of --loss: a name of scikit-learn's scorers.")
+    ] = None,
     method: Annotated[str, typer.Option(help="See jaxci.generalization_interval.")] = "auto",
+    cv: Annotated[int | None, typer.Option("--cv", metavar="K", help="Number of folds.")] = None,
+    stratify: Annotated[
+        bool | None, typer.Option("--stratify/--no-stratify", help="Whether splits keep the shares of classes.")
+    ] = None,
     groups: Groups = None,
+    weights: Weights = None,
+    pos_label: PosLabel = None,
     level: Level = 0.95,
     seed: Seed = None,
     json: Json = None,
@@ -44,18 +54,18 @@ def generalization(
         import numpy as np
 
         import jaxci
-        from jaxci.cli.tables import as_scores, column_names, read_columns, write_csv, write_json
+        from jaxci.cli.tables import as_label, as_scores, column_names, read_columns
         from jaxci.inducers.registry import as_inducer
 
         first = as_inducer(model)
         second = None if versus is None else as_inducer(versus)
-        chosen = split(features) or [name for name in column_names(file) if name not in (target, groups)]
+        chosen = split(features) or [name for name in column_names(file) if name not in (target, groups, weights)]
         if not chosen:
             raise ValueError(f"{file} has no columns but {target!r}; a learner needs features")
         for name in chosen:
             if name == target or chosen.count(name) > 1:
                 raise ValueError(f"--features must name columns once, and not the target; got {name!r}")
-        columns = read_columns(file, [target, *chosen, *([groups] if groups is not None else [])])
+        columns = read_columns(file, [target, *chosen, *(name for name in (groups, weights) if name is not None)])
         texts = [name for name in chosen if columns[name].dtype.kind not in "biuf"]
         if texts and features is None:
             raise ValueError(f"features must be numbers; {', '.join(texts)} are not: name the others by --features")
@@ -66,7 +76,12 @@ def generalization(
                 raise ValueError(f"column {name!r} must have no missing values; {count} are, the first in row {row}")
         arguments: dict[str, Any] = {
             "loss": loss,
+            "scoring": scoring,
             "method": method,
+            "cv": cv,
+            "stratify": stratify,
+            "sample_weight": None if weights is None else columns[weights],
+            "pos_label": None if pos_label is None else as_label(pos_label, columns[target]),
             "confidence_level": level,
             "groups": None if groups is None else columns[groups],
             "rng": seed,
@@ -76,10 +91,67 @@ def generalization(
             result: Any = jaxci.generalization_interval(first, X, columns[target], **arguments)
         else:
             result = jaxci.compare_inducers(first, second, X, columns[target], **arguments)
+    _shown(result, json, csv)
+    typer.echo(f"repeat with --seed {result.rng}")
+
+
+def losses(
+    file: File,
+    loss: Annotated[str, typer.Option(metavar="COL", help="Column of the losses: a line a tested row and split.")],
+    fold: Annotated[str, typer.Option(metavar="COL", help="Column that names the fold which tests the row.")],
+    repeat: Annotated[
+        str | None, typer.Option(metavar="COL", help="Column that names the repeat of the cross-validation.")
+    ] = None,
+    row: Annotated[
+        str | None, typer.Option(metavar="COL", help="Column that names the row of the data; a line is one by default.")
+    ] = None,
+    name: Annotated[str, typer.Option(help="Name of the loss, such as zero_one, which then has its range.")] = "loss",
+    strata: Annotated[
+        str | None, typer.Option(metavar="COL", help="Column of the classes whose shares every split keeps.")
+    ] = None,
+    groups: Groups = None,
+    method: Annotated[str, typer.Option(help="See jaxci.losses_interval.")] = "auto",
+    level: Level = 0.95,
+    json: Json = None,
+    csv: Csv = None,
+) -> None:
+    """Interval for the error of a learner from the losses of a cross-validation of your own, by fold.
+
+    Each split trains on all rows of FILE that it does not test.
+    """
+    with working("reading"):
+        import numpy as np
+
+        import jaxci
+        from jaxci.cli.tables import read_columns
+
+        if repeat is not None and row is None:
+            raise ValueError("--repeat needs --row: which lines are of one row of the data")
+        given = [loss, fold, repeat, row, strata, groups]
+        columns = read_columns(file, [column for column in given if column is not None])
+        n = len(columns[loss])
+        rows, place = np.unique(np.arange(n) if row is None else columns[row], return_index=True)
+        ids = np.searchsorted(rows, np.arange(n) if row is None else columns[row])
+        keys = [np.unique(columns[column], return_inverse=True)[1] for column in (repeat, fold) if column is not None]
+        numbers = np.unique(np.stack(keys), axis=1, return_inverse=True)[1].ravel()
+        lines = [np.flatnonzero(numbers == number) for number in range(numbers.max() + 1)]
+        result = jaxci.losses_interval(
+            [columns[loss][mine] for mine in lines],
+            test=[ids[mine] for mine in lines],
+            method=method,
+            loss=name,
+            strata=None if strata is None else columns[strata][place],
+            groups=None if groups is None else columns[groups][place],
+            confidence_level=level,
+        )
+    _shown(result, json, csv)
+
+
+def _shown(result: Any, json: Path | None, csv: Path | None) -> None:
     from jaxci.cli.display import page, show
+    from jaxci.cli.tables import write_csv, write_json
 
     show(page(), result)
-    typer.echo(f"repeat with --seed {result.rng}")
     if json is not None:
         write_json(json, result.to_dict())
     if csv is not None:

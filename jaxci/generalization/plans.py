@@ -221,7 +221,7 @@ def check_plans(plans: Sequence[Plan], data: Learning) -> None:
             both = np.intersect1d(codes[train], codes[test])
             if len(both):
                 raise ValueError(
-                    f"cv must keep groups together; split {split} of {plan.name!r} trains and tests on "
+                    f"splits must keep groups together; split {split} of {plan.name!r} trains and tests on "
                     f"{len(both)} of them (leave groups out if that is meant)"
                 )
 
@@ -263,7 +263,7 @@ def _from_pairs(how: Splitting, data: Learning) -> Plan:
     if name == "repeated_kfold":
         number = np.arange(len(found), dtype=np.int32)
         found = dataclasses.replace(found, repetition=number // 2, outer=number % 2)
-    if fault := _fault(found):
+    if fault := fault_of(found):
         raise ValueError(f"cv must give {fault} for {method}; got {shown(cv)}")
     return found
 
@@ -286,7 +286,7 @@ def _seeded(splitter: Any, seed: int) -> Any:
     return settled
 
 
-def _fault(plan: Plan) -> str | None:
+def fault_of(plan: Plan) -> str | None:
     """Say what pairs of indices lack to be the plan that they stand for."""
     times = plan.test_mask.sum(axis=0)
     if plan.name == "holdout" and len(plan) != 1:

@@ -389,7 +389,7 @@ def test_a_splitter_without_a_seed_gets_one():
 def test_groups_are_not_split_by_a_plan():
     X, y = regression()
     groups = np.arange(60) // 6
-    with pytest.raises(ValueError, match=r"cv must keep groups together; split 0 of 'subsampling'"):
+    with pytest.raises(ValueError, match=r"splits must keep groups together; split 0 of 'subsampling'"):
         jaxci.generalization_interval(Ridge(), X, y, groups=groups, cv=splits.subsampling(60, 0.9, 5, 0))
     with pytest.raises(ValueError, match="groups must have no missing labels; 1 of 60"):
         jaxci.generalization_interval(Ridge(), X, y, groups=np.r_[np.nan, groups[1:]])

@@ -1,0 +1,295 @@
+"""Intervals for the generalization error from what users' own loops found: losses of rows, or scores of splits."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from jaxci.api.generalization_results import GeneralizationResult, ResampledFits, check_permitted
+from jaxci.api.readers.arrays import as_floats, check_lengths
+from jaxci.api.readers.labels import is_classification, label_values
+from jaxci.checks import check_choice, check_count, shown
+from jaxci.generalization.base import Resampled
+from jaxci.generalization.losses import LOSSES
+from jaxci.generalization.plans import FROM_PAIRS, Learning, check_plans, fault_of
+from jaxci.generalization.registry import METHODS
+from jaxci.inference.remarks import announce
+from jaxci.resampling import splits
+from jaxci.resampling.plan import Plan
+
+OF_PLANS = {
+    "holdout": "holdout",
+    "nested_cv": "nested_cv",
+    "bootstrap": "oob",
+    "two_stage_bootstrap": "two_stage_bootstrap",
+}
+"""What "auto" stands for by the plan; of others it is the corrected t interval."""
+
+
+def losses_interval(
+    losses: Any,
+    train: Any = None,
+    test: Any = None,
+    *,
+    method: str = "auto",
+    loss: str = "loss",
+    n: int | None = None,
+    strata: Any = None,
+    groups: Any = None,
+    confidence_level: float = 0.95,
+    **options: Any,
+) -> GeneralizationResult:
+    """Confidence interval for the generalization error from losses that a loop of your own computed.
+
+    Parameters
+    ----------
+    losses : sequence of (m,) array_like, or (S, n) array_like
+        Losses of the rows that each of S splits tests, in the order of ``test``; or a column a row of the data,
+        where what a split does not test is not read.
+    train : Plan, sequence of (m,) array_like, or (S, n) array_like, optional
+        Rows that each split trains on: a plan of :mod:`jaxci.resampling.splits`, row numbers (repeats count), or
+        how often each row trains. By default all rows that the split does not test.
+    test : sequence of (m,) array_like, optional
+        Row numbers that each split tests; needless beside a plan.
+    method : str
+        A method of :func:`generalization_interval` that reads one plan, or "auto": that of the plan, and the
+        corrected t interval for folds, repeated folds and subsamples.
+    loss : str
+        Name of the loss; one of "zero_one", "brier", "log", "squared" ... has its range.
+    n : int, optional
+        Rows of the data; by default one more than the largest row number.
+    strata : (n,) array_like, optional
+        Classes whose shares every split keeps, as scikit-learn's stratified splitters do. Without it intervals read
+        off such splits are too narrow.
+    groups : (n,) array_like, optional
+        Group of every row; no split may train and test on rows of one.
+    confidence_level : float
+    **options
+        Of the method's formula.
+
+    Returns
+    -------
+    GeneralizationResult
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument breaks its rule; the message names it.
+
+    Notes
+    -----
+    Nothing is fitted, so that models may be of any library: make a plan, train a model on ``plan.train_counts[s] > 0``
+    of each split, and keep its losses on ``plan.test_mask[s]``.
+
+    Examples
+    --------
+    >>> import numpy as np, jaxci
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.normal(size=60)
+    >>> folds = np.array_split(rng.permutation(60), 5)
+    >>> losses = [(y[fold] - np.delete(y, fold).mean()) ** 2 for fold in folds]
+    >>> result = jaxci.losses_interval(losses, test=folds)
+    >>> result.method, result.n, result.confidence_interval.low < 1 < result.confidence_interval.high
+    ('corrected_t', 60, True)
+    """
+    plan = _plan_of(train, test, n)
+    if strata is not None:
+        codes = np.unique(label_values("strata", strata), return_inverse=True)[1]
+        check_lengths({"strata": len(codes), "the rows of the splits": plan.n})
+        plan = dataclasses.replace(plan, strata=codes)
+    check_choice("method", method, ("auto", *METHODS))
+    reason = "asked for" if method != "auto" else "the method for such splits"
+    if method == "auto":
+        method = OF_PLANS.get(plan.name, "corrected_t")
+    plan = _named_for(method, plan, isinstance(train, Plan))
+    ids = None if groups is None else label_values("groups", groups)
+    check_permitted(method, False, loss, groups is not None)
+    check_plans([plan], Learning(None, np.zeros(plan.n), None, ids))
+    of = Resampled(plan, _losses_of(losses, plan, test))
+    known = LOSSES.get(loss)
+    fits = ResampledFits(
+        {plan.name: of},
+        loss,
+        plan.n_fits,
+        n_groups=None if ids is None else len(np.unique(ids)),
+        bounds=(-np.inf, np.inf) if known is None else known.bounds,
+        share=known is not None and known.share,
+    )
+    return _told(fits.interval(method, confidence_level=confidence_level, **options), reason)
+
+
+def from_cross_validate(
+    result: Mapping[str, Any],
+    y: Any = None,
+    *,
+    score: str | None = None,
+    method: str = "corrected_t",
+    confidence_level: float = 0.95,
+    **options: Any,
+) -> GeneralizationResult:
+    """Confidence interval for the mean score of scikit-learn's ``cross_validate(..., return_indices=True)``.
+
+    Parameters
+    ----------
+    result : dict
+        What ``cross_validate`` returned: scores of splits and their ``"indices"``.
+    y : (n,) array_like, optional
+        Targets or labels, which tell whether the splits keep the shares of classes.
+    score : str, optional
+        Which scores: "test_score", or "test_" and the name of one of several metrics.
+    method : str
+        A method that reads one number a split.
+    confidence_level : float
+    **options
+        Of the method's formula.
+
+    Returns
+    -------
+    GeneralizationResult
+        Splits whose score is NaN (failed fits) are left out, with a warning.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument breaks its rule; the message names it.
+
+    Examples
+    --------
+    >>> import jaxci
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.model_selection import cross_validate
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> found = cross_validate(Ridge(), X, y, cv=10, scoring="r2", return_indices=True)
+    >>> result = jaxci.from_cross_validate(found, y)
+    >>> result.method, result.confidence_interval.low < result.estimate
+    ('corrected_t', True)
+    """
+    if not isinstance(result, Mapping) or not any(str(name).startswith("test_") for name in result):
+        raise TypeError(f"result must be what scikit-learn's cross_validate returned; got {shown(result)}")
+    if "indices" not in result:
+        raise ValueError("result must hold the rows of its splits: call cross_validate(..., return_indices=True)")
+    names = [name for name in result if str(name).startswith("test_")]
+    if score is None and len(names) > 1:
+        raise ValueError(f"score must be one of {', '.join(names)} where there are several")
+    name = check_choice("score", score or names[0], names)
+    values = np.asarray(result[name], np.float64)
+    pairs = list(zip(result["indices"]["train"], result["indices"]["test"], strict=True))
+    check_lengths({name: len(values), "the splits of indices": len(pairs)})
+    plan = _plan_of([train for train, _ in pairs], [test for _, test in pairs], None if y is None else len(y))
+    plan = _named_for(check_choice("method", method, METHODS), plan, False)
+    called = "score" if name == "test_score" else name.removeprefix("test_")
+    check_permitted(method, True, called, False)
+    of = Resampled(plan, np.full(plan.test_mask.shape, np.nan), np.isnan(values), None, values)
+    fits = ResampledFits({plan.name: of}, called, plan.n_fits, warnings=_share_remark(plan, y))
+    return _told(fits.interval(method, confidence_level=confidence_level, **options), "asked for")
+
+
+def _told(result: GeneralizationResult, reason: str) -> GeneralizationResult:
+    result = dataclasses.replace(result, reason="; ".join(filter(None, (reason, result.reason))))
+    announce(result.warnings)
+    return result
+
+
+def _share_remark(plan: Plan, y: Any) -> tuple[str, ...]:
+    """Say where scores hide what the shares of classes vary by, or may."""
+    if y is None:
+        return ("whether the splits keep the shares of classes is not known: pass y, or no stratified splitter",)
+    if not is_classification(y):
+        return ()
+    codes = np.unique(label_values("y", y), return_inverse=True)[1]
+    counts = np.stack([np.bincount(codes[mask], minlength=codes.max() + 1) for mask in plan.test_mask])
+    even = np.bincount(codes) * plan.test_mask.sum(axis=1, keepdims=True) / plan.n
+    if np.any(np.abs(counts - even) >= 1):
+        return ()
+    return (
+        "every split keeps the shares of the classes, as stratified splitters do: what scores vary by the shares is "
+        "missing, and the interval is for data sets that have them; split by KFold(shuffle=True) for any data set",
+    )
+
+
+def _plan_of(train: Any, test: Any, n: int | None) -> Plan:
+    """Return the plan of what users say of their splits."""
+    if isinstance(train, Plan):
+        if test is not None or n is not None:
+            raise ValueError("test and n must not be given beside a plan, which says which rows test")
+        return train
+    if test is None:
+        raise TypeError("test must hold the rows that each split tests, where train is no plan; got None")
+    tests = _rows_of("test", test)
+    trains: list[np.ndarray]
+    if isinstance(train, np.ndarray) and train.ndim == 2:
+        n = check_count("n", train.shape[1] if n is None else n, 1)
+        if train.shape[1] != n or train.dtype.kind not in "biu":
+            raise ValueError(
+                f"train must count every one of {n} rows where it is an array; got {train.dtype} of shape "
+                f"{train.shape} (row numbers are a list of arrays)"
+            )
+        trains = [np.repeat(np.arange(n), counts) for counts in train.astype(np.intp)]
+    else:
+        trains = [] if train is None else _rows_of("train", train)
+    largest = max(int(np.max(rows, initial=0)) for rows in [*tests, *trains])
+    n = check_count("n", largest + 1 if n is None else n, largest + 1)
+    if train is None:
+        trains = [np.setdiff1d(np.arange(n), one) for one in tests]
+    check_lengths({"train": len(trains), "test": len(tests)})
+    return splits.from_indices(n, zip(trains, tests, strict=True))
+
+
+def _rows_of(name: str, given: Any) -> list[np.ndarray]:
+    try:
+        found = [np.asarray(rows) for rows in given]
+    except TypeError:
+        raise TypeError(f"{name} must be a sequence of row numbers a split; got {shown(given)}") from None
+    if not found or any(rows.ndim != 1 or rows.dtype.kind not in "iu" for rows in found):
+        raise TypeError(f"{name} must be a sequence of row numbers a split; got {shown(given)}")
+    return found
+
+
+def _named_for(method: str, plan: Plan, as_it_is: bool) -> Plan:
+    """Return the plan under the name that the method reads, if it is such a plan."""
+    names = METHODS[method].roles[0].names
+    others = [role for role in METHODS[method].roles[1:] if role.names != ("insample",)]
+    if as_it_is:
+        return plan
+    if names[0] not in FROM_PAIRS or others:
+        raise ValueError(f"{method} needs a plan of jaxci.resampling.splits: give it as train")
+    name = "repeated_kfold" if method == "five_by_two_cv" else names[0]
+    plan = dataclasses.replace(plan, name=name)
+    if name == "repeated_kfold":
+        number = np.arange(len(plan), dtype=np.int32)
+        plan = dataclasses.replace(plan, repetition=number // 2, outer=number % 2)
+    if fault := fault_of(plan):
+        raise ValueError(f"test must give {fault} for {method}")
+    return plan
+
+
+def _losses_of(losses: Any, plan: Plan, test: Any) -> np.ndarray:
+    """Return losses (S, n), NaN where a split does not test."""
+    table = np.full(plan.test_mask.shape, np.nan)
+    given = losses if isinstance(losses, np.ndarray) and losses.ndim == 2 else None
+    if given is not None and given.shape == table.shape:
+        found = np.where(plan.test_mask, np.asarray(given, np.float64), np.nan)
+        _check_finite(found, plan)
+        return found
+    parts = list(losses)
+    check_lengths({"losses": len(parts), "the splits": len(plan)})
+    for split, part in enumerate(parts):
+        rows = np.flatnonzero(plan.test_mask[split]) if test is None else np.asarray(test[split])
+        values = as_floats(f"losses[{split}]", part)
+        check_lengths({f"losses[{split}]": len(values), f"the rows that split {split} tests": len(rows)})
+        table[split, rows] = values
+    return table
+
+
+def _check_finite(found: np.ndarray, plan: Plan) -> None:
+    bad = plan.test_mask & ~np.isfinite(found)
+    if bad.any():
+        split, row = np.argwhere(bad)[0]
+        count = int(bad.sum())
+        raise ValueError(
+            f"losses must be finite where rows are tested; {count} are not, first of row {row}, split {split}"
+        )

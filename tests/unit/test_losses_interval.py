@@ -1,0 +1,216 @@
+"""Intervals from losses and scores that loops of users' own computed: in Python, from scikit-learn, from a file."""
+
+import json
+
+import numpy as np
+import pytest
+
+import jaxci
+from jaxci.inducers import Ridge
+from jaxci.resampling import splits
+
+N = 60
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(N, 3))
+Y = X @ [1.0, -1.0, 0.5] + RNG.normal(size=N)
+FOLDS = np.array_split(RNG.permutation(N), 6)
+
+
+def fitted(train, test):
+    """Squared errors of least squares by hand."""
+    design = np.c_[np.ones(N), X]
+    slopes = np.linalg.lstsq(design[train], Y[train], rcond=None)[0]
+    return (Y[test] - design[test] @ slopes) ** 2
+
+
+def rest(fold):
+    return np.setdiff1d(np.arange(N), fold)
+
+
+LOSSES = [fitted(rest(fold), fold) for fold in FOLDS]
+VERB = {"cv": [(rest(fold), fold) for fold in FOLDS], "progress": False}
+
+
+@pytest.mark.parametrize("method", ["corrected_t", "cv_wald"])
+def test_losses_of_folds_give_the_verbs_interval(method):
+    verb = jaxci.generalization_interval("linear", X, Y, method=method, **VERB)
+    found = jaxci.losses_interval(LOSSES, test=FOLDS, method=method)
+    np.testing.assert_allclose(found.confidence_interval, verb.confidence_interval, rtol=1e-6)
+    table = np.full((6, N), 9e9)
+    for split, (fold, losses) in enumerate(zip(FOLDS, LOSSES, strict=True)):
+        table[split, fold] = losses
+    again = jaxci.losses_interval(table, [rest(fold) for fold in FOLDS], FOLDS, method=method)
+    assert again.confidence_interval == found.confidence_interval
+    counts = np.stack([np.bincount(rest(fold), minlength=N) for fold in FOLDS])
+    by_counts = jaxci.losses_interval(LOSSES, counts, FOLDS, method=method)
+    assert by_counts.confidence_interval == found.confidence_interval
+    assert (found.n, found.statistic, found.n_fits) == (N, "loss", 6)
+
+
+def test_plans_of_ours_serve_any_loop():
+    plan = splits.nested_cv(N, 4, 3, 0)
+    pairs = zip(plan.train_counts, plan.test_mask, strict=True)
+    losses = [fitted(np.flatnonzero(train), np.flatnonzero(test)) for train, test in pairs]
+    found = jaxci.losses_interval(losses, plan, loss="squared")
+    verb = jaxci.generalization_interval("linear", X, Y, method="nested_cv", cv=plan, progress=False)
+    assert found.method == "nested_cv"
+    assert found.reason == "the method for such splits"
+    np.testing.assert_allclose(found.confidence_interval, verb.confidence_interval, rtol=1e-6)
+
+
+def test_classes_whose_shares_splits_keep_and_groups():
+    wrong = RNG.random(N) < 0.3
+    shares = np.arange(N) % 3
+    plain = jaxci.losses_interval([wrong[f] for f in FOLDS], test=FOLDS, loss="zero_one")
+    kept = jaxci.losses_interval([wrong[f] for f in FOLDS], test=FOLDS, loss="zero_one", strata=shares)
+    assert kept.standard_error > plain.standard_error
+    groups = np.empty(N, int)
+    for number, fold in enumerate(FOLDS):
+        groups[fold] = number // 2
+    with pytest.raises(ValueError, match="splits must keep groups together"):
+        jaxci.losses_interval(LOSSES, test=FOLDS, groups=groups)
+    nothing = jaxci.losses_interval([np.zeros(len(f)) for f in FOLDS], test=FOLDS, loss="zero_one")
+    assert nothing.confidence_interval.high == pytest.approx(1 - 0.025 ** (1 / N))
+
+
+def test_five_by_two_and_holdout_by_pairs():
+    halves = [RNG.permutation(N).reshape(2, -1) for _ in range(5)]
+    tests = [half for pair in halves for half in pair]
+    losses = [fitted(rest(half), half) for half in tests]
+    found = jaxci.losses_interval(losses, test=tests, method="five_by_two_cv")
+    assert found.estimate == pytest.approx(losses[0].mean())
+    single = jaxci.losses_interval(LOSSES[:1], test=FOLDS[:1], method="holdout", n=N)
+    assert single.estimate == pytest.approx(LOSSES[0].mean())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({}, TypeError, "test must hold the rows that each split tests"),
+        ({"test": 3}, TypeError, "test must be a sequence of row numbers a split; got 3"),
+        ({"test": [[0.5]]}, TypeError, "test must be a sequence of row numbers a split"),
+        ({"test": FOLDS[:5]}, ValueError, "all arrays must have one length.*losses has 6, the splits has 5"),
+        ({"test": [f[:9] for f in FOLDS]}, ValueError, r"losses\[0\] has 10, the rows that split 0 tests has 9"),
+        ({"test": FOLDS, "method": "nested_cv"}, ValueError, "nested_cv needs a plan of jaxci"),
+        ({"test": FOLDS, "method": "oob"}, ValueError, "test must give resamples of 60 rows for oob"),
+        ({"test": FOLDS, "method": "best"}, ValueError, "method must be one of auto, holdout"),
+        ({"test": FOLDS, "n": 20}, ValueError, "n must be at least 60; got 20"),
+        ({"test": FOLDS, "train": np.ones((6, 20), int)}, ValueError, "n must be|train must count"),
+        ({"test": FOLDS, "strata": np.zeros(3)}, ValueError, "strata has 3"),
+        ({"train": splits.kfold(N, 6, 0), "test": FOLDS}, ValueError, "test and n must not be given beside a plan"),
+        ({"test": FOLDS, "n_folds": 3}, ValueError, "corrected_t has no option 'n_folds'"),
+    ],
+)
+def test_bad_input_is_refused(arguments, error, message):
+    with pytest.raises(error, match=message):
+        jaxci.losses_interval(LOSSES, **arguments)
+
+
+def test_losses_that_are_no_numbers_are_named():
+    with pytest.raises(ValueError, match=r"losses\[1\] must be finite"):
+        jaxci.losses_interval([LOSSES[0], np.full(10, np.nan), *LOSSES[2:]], test=FOLDS)
+    table = np.zeros((6, N))
+    table[2, FOLDS[2][3]] = np.nan
+    with pytest.raises(
+        ValueError, match=f"losses must be finite where rows are tested; 1 are not, first of row {FOLDS[2][3]}"
+    ):
+        jaxci.losses_interval(table, test=FOLDS)
+
+
+class TestCrossValidate:
+    sklearn = pytest.importorskip("sklearn")
+
+    def found(self, y=Y, **arguments):
+        from sklearn import linear_model, model_selection
+
+        model = linear_model.LinearRegression() if y.dtype.kind == "f" else linear_model.LogisticRegression()
+        arguments = {"cv": 6, "return_indices": True} | arguments
+        return model_selection.cross_validate(model, X, y, **arguments)
+
+    def test_scores_give_the_interval_of_the_verb(self):
+        from sklearn import linear_model, model_selection
+
+        cv = model_selection.KFold(6)
+        result = jaxci.from_cross_validate(self.found(cv=cv, scoring="r2"), Y)
+        verb = jaxci.generalization_interval(linear_model.LinearRegression(), X, Y, cv=cv, scoring="r2", progress=False)
+        np.testing.assert_allclose(result.confidence_interval, verb.confidence_interval, rtol=1e-9)
+        assert result.statistic == "score"
+        assert result.n == N
+
+    def test_one_of_several_metrics(self):
+        both = self.found(scoring=["r2", "neg_max_error"])
+        with pytest.raises(
+            ValueError, match="score must be one of test_r2, test_neg_max_error where there are several"
+        ):
+            jaxci.from_cross_validate(both, Y)
+        assert jaxci.from_cross_validate(both, Y, score="test_r2").statistic == "r2"
+
+    def test_classes_in_proportion_are_told(self):
+        label = (Y > 0).astype(int)
+        with pytest.warns(jaxci.JaxciWarning, match="every split keeps the shares of the classes, as stratified"):
+            jaxci.from_cross_validate(self.found(label), label)
+        with pytest.warns(jaxci.JaxciWarning, match="whether the splits keep the shares of classes is not known"):
+            jaxci.from_cross_validate(self.found(label))
+
+    def test_bad_input_is_refused(self):
+        with pytest.raises(TypeError, match="result must be what scikit-learn's cross_validate returned; got 3"):
+            jaxci.from_cross_validate(3)
+        with pytest.raises(ValueError, match=r"call cross_validate\(\.\.\., return_indices=True\)"):
+            jaxci.from_cross_validate(self.found(return_indices=False))
+        with pytest.raises(
+            ValueError, match="method must be one of corrected_t, conservative_z where the loss, 'score'"
+        ):
+            jaxci.from_cross_validate(self.found(), Y, method="cv_wald")
+
+    def test_failed_fits_are_left_out(self):
+        scores = self.found()
+        scores["test_score"] = np.r_[np.nan, scores["test_score"][1:]]
+        with pytest.warns(jaxci.JaxciWarning, match="1 of 6 splits"):
+            assert np.isfinite(jaxci.from_cross_validate(scores, Y).confidence_interval).all()
+
+
+class TestCommand:
+    pytest.importorskip("typer")
+
+    @pytest.fixture
+    def file(self, tmp_path):
+        path = tmp_path / "losses.csv"
+        lines = [
+            f"{loss},{name},{row},{row % 3},{row // 10}"
+            for name, (fold, losses) in enumerate(zip(FOLDS, LOSSES, strict=True))
+            for row, loss in zip(fold, losses, strict=True)
+        ]
+        path.write_text("\n".join(["loss,fold,row,class,group", *lines]) + "\n", encoding="utf-8")
+        return path
+
+    def run(self, capsys, *arguments):
+        from jaxci.cli import main
+
+        return main(["losses", *map(str, arguments)]), *capsys.readouterr()
+
+    def test_losses_of_a_file(self, capsys, file, tmp_path):
+        out = tmp_path / "out.json"
+        code, text, _ = self.run(capsys, file, "--loss", "loss", "--fold", "fold", "--row", "row", "--json", out)
+        expected = jaxci.losses_interval(LOSSES, test=FOLDS)
+        assert code == 0
+        assert "corrected_t" in text
+        np.testing.assert_allclose(json.loads(out.read_text())["estimate"], expected.estimate)
+        more = ("--strata", "class", "--method", "cv_wald")
+        code, text, _ = self.run(capsys, file, "--loss", "loss", "--fold", "fold", *more)
+        assert code == 0
+        assert "cv_wald" in text
+
+    def test_what_is_wrong_is_said(self, capsys, file):
+        code, _, said = self.run(capsys, file, "--loss", "loss", "--fold", "fold", "--repeat", "class")
+        assert code == 2
+        assert "--repeat needs --row" in said
+        code, _, said = self.run(capsys, file, "--loss", "lost", "--fold", "fold")
+        assert code == 2
+        assert "lost" in said
+
+
+def test_ridge_by_hand_and_by_the_verb_agree():
+    plan = splits.subsampling(N, 0.8, 8, 0)
+    of_rows = jaxci.fit_resamples(Ridge(), X, Y, plans=[plan]).interval("corrected_t")
+    again = jaxci.losses_interval(of_rows.losses, plan)
+    np.testing.assert_allclose(again.confidence_interval, of_rows.confidence_interval, rtol=1e-12)
