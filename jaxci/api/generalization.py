@@ -23,7 +23,7 @@ from jaxci.checks import check_choice, check_confidence_level, shown
 from jaxci.generalization.fits import Outcome, Pace, difference, distinct_samples, fit_plans
 from jaxci.generalization.losses import Loss
 from jaxci.generalization.plans import Learning, Splitting, check_plans, read_plans
-from jaxci.generalization.registry import METHODS, SMALL, recommended
+from jaxci.generalization.registry import FEW_GROUPS, METHODS, SMALL, recommended
 from jaxci.generalization.scores import Score
 from jaxci.inducers.base import Inducer
 from jaxci.inducers.registry import as_inducer
@@ -66,6 +66,13 @@ class Task:
     def is_mean(self) -> bool:
         """Whether learners are judged by a mean of losses."""
         return isinstance(self.score, Loss)
+
+    @property
+    def skewed_by_groups(self) -> bool:
+        """Whether the mean of a loss without a bound is estimated from few groups."""
+        unbounded = isinstance(self.score, Loss) and self.score.bounds == (0.0, math.inf)
+        groups = self.data.n_groups
+        return unbounded and groups is not None and groups <= FEW_GROUPS
 
     def splitting(self, method: str, options: Mapping[str, Any], cv: Any, stratify: bool | None) -> Splitting:
         """Return how rows are split for a method."""
@@ -319,7 +326,7 @@ def generalization_interval(
     **options
         Of the method's usual plans: ``n_folds``, ``n_repeats``, ``p`` (the share that trains),
         ``n_subsamples``, ``n_pairs``, ``n_resamples``, ``n_outer``, ``n_inner``; and of its formula:
-        ``variance``, ``correction``, ``constant``, ``internal_error``, ``clip``, ``bias_correction``,
+        ``variance``, ``correction``, ``constant``, ``internal_error``, ``clip``, ``scale``, ``bias_correction``,
         ``one_sided``, ``combine``, ``swapped``.
 
     Returns
@@ -343,9 +350,9 @@ def generalization_interval(
     between splits, ``sum_k p_k (r_k - r)^2`` over the rows that a split tests. Methods whose formula has no place
     for it refuse such splits. A metric that is no mean of losses has no such term.
 
-    Up to 50 groups the corrected t interval of a mean loss leaves each group out once; more are drawn into 25
-    subsamples. A zero-one loss that no tested row has, or every one, has Clopper and Pearson's interval for as
-    many rows (or groups), since nothing varies.
+    Up to 50 groups the corrected t interval of a mean loss leaves each group out once, and that of a loss without
+    a bound has its ends on the log scale; more are drawn into 25 subsamples. A zero-one loss that no tested row
+    has, or every one, has Clopper and Pearson's interval for as many rows (or groups), since nothing varies.
 
     References
     ----------
@@ -368,8 +375,12 @@ def generalization_interval(
     how = task.splitting(method, options, cv, stratify)
     planned = read_plans(how, task.data)
     fits = task.kept(task.fitted(planned.plans, progress)[0], planned.remarks)
-    result = fits.interval(method, confidence_level=level, **how.options)
-    result = dataclasses.replace(result, reason="; ".join(filter(None, (reason, *planned.notes, result.reason))))
+    options, notes = dict(how.options), list(planned.notes)
+    if method == "corrected_t" and "scale" not in options and task.skewed_by_groups:
+        options["scale"] = "log"
+        notes.append("ends on the log scale, since means of few groups are skewed")
+    result = fits.interval(method, confidence_level=level, **options)
+    result = dataclasses.replace(result, reason="; ".join(filter(None, (reason, *notes, result.reason))))
     announce(result.warnings)
     return result
 

@@ -48,12 +48,13 @@ def cv_wald(of: Resampled, *, level: float = 0.95, variance: str = "all-pairs") 
     return normal(float(by_row.mean()), math.sqrt(squared / of.plan.n), level)
 
 
-def corrected_t(of: Resampled, *, level: float = 0.95) -> LossInterval:
+def corrected_t(of: Resampled, *, level: float = 0.95, scale: str = "plain") -> LossInterval:
     """Corrected resampled t interval over K splits (Nadeau and Bengio 2003).
 
     Splits may be subsamples, the folds of a cross-validation, once or repeated (Bouckaert and Frank 2004), or
     leave out one row or group each. Those whose fit failed are left out of K, and splits that test the same rows
-    count once.
+    count once. ``scale="log"``, for positive losses, has the ends ``estimate exp(-+ t error / estimate)``: means of
+    few groups are skewed.
     """
     of.need("corrected_t", *RESAMPLED)
     _, first = np.unique(of.plan.test_mask[of.kept], axis=0, return_index=True)
@@ -65,7 +66,15 @@ def corrected_t(of: Resampled, *, level: float = 0.95) -> LossInterval:
     trained = of.plan.train_counts[of.kept][first].sum(axis=1)
     spread = float(means.var(ddof=1)) + of.between * float(np.mean(1 / sizes))
     error = math.sqrt((1 / splits + float(sizes.mean() / trained.mean())) * spread)
-    return student(float(means.mean()), error, splits - 1, level)
+    found = student(float(means.mean()), error, splits - 1, level)
+    if scale not in ("plain", "log"):
+        raise ValueError(f"scale must be 'plain' or 'log'; got {scale!r}")
+    if scale == "plain" or error == 0:
+        return found
+    if found.estimate <= 0:
+        raise ValueError(f"scale='log' needs a positive mean loss; got {found.estimate:g}")
+    ratio = math.exp((found.high - found.estimate) / found.estimate)
+    return found._replace(low=found.estimate / ratio, high=found.estimate * ratio)
 
 
 def conservative_z(of: Resampled, paired: Resampled, *, level: float = 0.95) -> LossInterval:

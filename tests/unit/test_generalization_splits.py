@@ -194,3 +194,21 @@ def test_studies_split_within_classes_as_the_verb_does(tmp_path):
     assert again.to_dict() == study.to_dict()
     results = study.run(tmp_path)
     assert [row["method"] for row in results.table.records()] == ["corrected_t", "within classes"]
+
+
+def test_means_of_few_groups_have_their_ends_on_the_log_scale():
+    X, y = rows(80)
+    target, groups = X[:, 0] + 3 * y, np.arange(80) // 10
+    found = jaxci.generalization_interval("ridge", X, target, groups=groups, rng=0)
+    means = np.nanmean(found.losses, axis=1)
+    error = math.sqrt((1 / 8 + 1 / 7) * means.var(ddof=1))
+    ratio = math.exp(stats.t.ppf(0.975, 7) * error / means.mean())
+    np.testing.assert_allclose(found.confidence_interval, (means.mean() / ratio, means.mean() * ratio), rtol=1e-12)
+    assert "ends on the log scale" in found.reason
+    plain = jaxci.generalization_interval("ridge", X, target, groups=groups, rng=0, scale="plain")
+    assert plain.confidence_interval.low < found.confidence_interval.low
+    of = Resampled(found.plan, -found.losses)
+    with pytest.raises(ValueError, match="scale='log' needs a positive mean loss; got -"):
+        m.corrected_t(of, scale="log")
+    with pytest.raises(ValueError, match="scale must be 'plain' or 'log'; got 'root'"):
+        m.corrected_t(of, scale="root")

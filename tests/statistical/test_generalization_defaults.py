@@ -1,0 +1,66 @@
+"""What ``generalization_interval`` gives by default covers the risk, through the verb itself: no other door is tried.
+
+The full design is ``benchmarks/generalization_defaults.py``.
+"""
+
+import importlib
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import jaxci
+from jaxci.inducers.registry import as_inducer
+
+pytestmark = pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+
+REPLICATIONS = 200
+
+
+@pytest.fixture(scope="module")
+def bench():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(Path(__file__).resolve().parents[2] / "benchmarks")
+        yield importlib.import_module("generalization_defaults")
+
+
+CASES = {
+    "a rare class": ("two classes, 0.1 positive, slope 2.2", "logistic", "zero_one", 300),
+    "a rare class, few rows": ("two classes, 0.1 positive, slope 2.2", "logistic", "brier", 50),
+    "a majority": ("two classes, 0.1 positive, slope 2.2", "constant", "zero_one", 300),
+    "balanced": ("two classes, 0.5 positive, slope 2.2", "logistic", "brier", 100),
+    "targets": ("linear, normal errors", "ridge:alpha=0.1", "squared", 300),
+    "few targets": ("linear, normal errors", "ridge:alpha=0.1", "squared", 20),
+    "ten groups": ("linear, even groups", "ridge:alpha=0.1", "squared", 10),
+    "uneven groups": ("two classes, 0.5 positive, uneven groups", "logistic", "zero_one", 10),
+    "forty groups": ("two classes, 0.15 positive, even groups", "logistic", "brier", 40),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.false_alarm(1e-4)
+def test_the_default_covers_the_risk(bench, case):
+    """At least 92%, give or take 3.7 Monte-Carlo errors of 200 data sets."""
+    wanted = CASES[case]
+    design = next(d for d in bench.designs() if (d.law, d.learner, d.loss, d.size) == wanted)
+    row = bench.simulate(design, REPLICATIONS)
+    assert row["coverage"] > 0.92 - 3.7 * math.sqrt(0.92 * 0.08 / REPLICATIONS)
+    assert row["data_sets"] > 0.95 * REPLICATIONS
+
+
+@pytest.mark.false_alarm(1e-4)
+def test_splits_within_classes_cover_it_with_what_they_hide_and_not_without(bench):
+    """A constant is wrong on every row of the rare class and on no other: nothing but their shares varies."""
+    draw = bench.classes(0.1, 2.2)
+    rng, held = np.random.default_rng(4), {True: [], False: []}
+    for seed in range(REPLICATIONS):
+        X, y, _ = draw(rng, 200)
+        within = jaxci.generalization_interval(as_inducer("constant"), X, y, stratify=True, rng=seed, progress=False)
+        held[True].append(within.confidence_interval.low <= 0.1 <= within.confidence_interval.high)
+        means = np.nanmean(within.losses, axis=1)
+        error = 2.06 * math.sqrt((1 / 25 + 1 / 9) * means.var(ddof=1))
+        held[False].append(abs(means.mean() - 0.1) < error)
+    least = 0.92 - 3.7 * math.sqrt(0.92 * 0.08 / REPLICATIONS)
+    assert np.mean(held[True]) > least
+    assert np.mean(held[False]) < 0.7
