@@ -8,8 +8,9 @@ if TYPE_CHECKING:
     from jaxci.api.bootstrap import BootstrapResult, bootstrap
     from jaxci.api.check import check_coverage
     from jaxci.api.compare import compare
+    from jaxci.api.compare_inducers import compare_inducers
     from jaxci.api.evaluate import evaluate
-    from jaxci.api.generalization import compare_inducers, fit_resamples, generalization_interval
+    from jaxci.api.generalization import fit_resamples, generalization_interval
     from jaxci.api.interval import interval, list_methods, list_metrics
     from jaxci.api.jackknife import jackknife
     from jaxci.api.losses import from_cross_validate, losses_interval
@@ -75,7 +76,8 @@ _HOMES = {
     "api.compare": ("compare",),
     "api.evaluate": ("evaluate",),
     "api.interval": ("interval", "list_methods", "list_metrics"),
-    "api.generalization": ("compare_inducers", "fit_resamples", "generalization_interval"),
+    "api.compare_inducers": ("compare_inducers",),
+    "api.generalization": ("fit_resamples", "generalization_interval"),
     "api.losses": ("from_cross_validate", "losses_interval"),
     "api.jackknife": ("jackknife",),
     "api.proportion": ("proportion_interval",),

@@ -1,4 +1,4 @@
-"""Intervals for the generalization error of a learner, and for the difference of two."""
+"""Intervals for the generalization error of a learner."""
 
 from __future__ import annotations
 
@@ -9,18 +9,15 @@ from typing import Any
 
 import jax
 import numpy as np
-from scipy import special
 
 from jaxci.api.generalization_results import (
     GeneralizationResult,
     ResampledFits,
     check_permitted,
-    checked_interval,
-    failure_remark,
 )
 from jaxci.api.readers.learning import read_learning, read_score
 from jaxci.checks import check_choice, check_confidence_level, shown
-from jaxci.generalization.fits import Outcome, Pace, difference, distinct_samples, fit_plans
+from jaxci.generalization.fits import Outcome, Pace, distinct_samples, fit_plans
 from jaxci.generalization.losses import Loss
 from jaxci.generalization.plans import Learning, Splitting, check_plans, read_plans
 from jaxci.generalization.registry import FEW_GROUPS, METHODS, SMALL, recommended
@@ -29,7 +26,6 @@ from jaxci.inducers.base import Inducer
 from jaxci.inducers.registry import as_inducer
 from jaxci.inference.randomness import Randomness, randomness
 from jaxci.inference.remarks import announce
-from jaxci.printing import ComparisonResult, ConfidenceInterval
 from jaxci.resampling.plan import Plan
 
 Progress = bool | Callable[[int, int], None]
@@ -117,7 +113,7 @@ class Task:
 
     def kept(self, found: Outcome, remarks: Sequence[str] = ()) -> ResampledFits:
         """Return the fits of one learner with what intervals of them need."""
-        said = (*self.said, *remarks, *_remarks(found))
+        said = (*self.said, *remarks, *remarks_of(found))
         score, groups = self.score, self.data.n_groups
         share = isinstance(score, Loss) and score.share
         fits, record = found.n_fits, self.source.record
@@ -136,7 +132,8 @@ def _check_fits(found: Outcome) -> None:
         raise ValueError(f"none of {found.n_fits} fits gave a finite loss, or a metric that is defined")
 
 
-def _remarks(found: Outcome) -> tuple[str, ...]:
+def remarks_of(found: Outcome) -> tuple[str, ...]:
+    """Say what befell the fits."""
     remarks = []
     if found.not_converged:
         remarks.append(f"{found.not_converged} of {found.n_fits} fits did not converge; their predictions were used")
@@ -147,7 +144,7 @@ def _remarks(found: Outcome) -> tuple[str, ...]:
     return tuple(remarks)
 
 
-def _task(
+def read_task(
     inducers: Sequence[Any],
     X: Any,
     y: Any,
@@ -243,7 +240,7 @@ def fit_resamples(
     ValueError, TypeError
         If an argument breaks its rule, or every fit fails; the message names it.
     """
-    task = _task([inducer], X, y, loss, scoring, groups, sample_weight, pos_label, params, n_jobs, rng)
+    task = read_task([inducer], X, y, loss, scoring, groups, sample_weight, pos_label, params, n_jobs, rng)
     if not isinstance(plans, list | tuple) or not plans or not all(isinstance(plan, Plan) for plan in plans):
         raise TypeError(f"plans must be a list of plans of jaxci.resampling.splits; got {shown(plans)}")
     check_plans(plans, task.data)
@@ -252,7 +249,7 @@ def fit_resamples(
     return kept
 
 
-def _settled(method: str, target: str | None, task: Task, cv: Any = None) -> tuple[str, str]:
+def settled(method: str, target: str | None, task: Task, cv: Any = None) -> tuple[str, str]:
     """Return the method and why."""
     check_choice("method", method, ("auto", *METHODS))
     if target is not None:
@@ -306,7 +303,7 @@ def generalization_interval(
         As in :func:`fit_resamples`.
     method : str
         "holdout", "replace_one_cv", "repeated_replace_one_cv", "cv_wald", "corrected_t",
-        "conservative_z", "five_by_two_cv", "nested_cv", "oob", "bootstrap_632",
+        "conservative_z", "five_by_two_cv", "combined_five_by_two_cv", "nested_cv", "oob", "bootstrap_632",
         "bootstrap_632_plus", "bootstrap_case_cv", "two_stage_bootstrap",
         "location_shifted_bootstrap", "oob_t", "oob_percentile", or "auto": nested cross-validation up
         to 100 rows, the corrected t interval above, for metrics, for groups, and where ``cv`` is given.
@@ -370,8 +367,8 @@ def generalization_interval(
     ('corrected_t', 25, True)
     """
     level = check_confidence_level(confidence_level)
-    task = _task([inducer], X, y, loss, scoring, groups, sample_weight, pos_label, params, n_jobs, rng)
-    method, reason = _settled(method, target, task, cv)
+    task = read_task([inducer], X, y, loss, scoring, groups, sample_weight, pos_label, params, n_jobs, rng)
+    method, reason = settled(method, target, task, cv)
     how = task.splitting(method, options, cv, stratify)
     planned = read_plans(how, task.data)
     fits = task.kept(task.fitted(planned.plans, progress)[0], planned.remarks)
@@ -383,128 +380,3 @@ def generalization_interval(
     result = dataclasses.replace(result, reason="; ".join(filter(None, (reason, *notes, result.reason))))
     announce(result.warnings)
     return result
-
-
-def compare_inducers(
-    a: Any,
-    b: Any,
-    X: Any,
-    y: Any,
-    *,
-    loss: Any = None,
-    scoring: Any = None,
-    method: str = "corrected_t",
-    cv: Any = None,
-    stratify: bool | None = None,
-    confidence_level: float = 0.95,
-    groups: Any = None,
-    sample_weight: Any = None,
-    pos_label: Any = None,
-    params: Mapping[str, Any] | None = None,
-    n_jobs: int = -1,
-    rng: Any = None,
-    progress: Progress = True,
-    **options: Any,
-) -> ComparisonResult:
-    """Difference of the generalization errors of two learners, ``a - b``, paired over the same splits.
-
-    Parameters
-    ----------
-    a, b : Inducer, str or scikit-learn estimator
-        As in :func:`fit_resamples`, of one task.
-    method : str
-        A method of :func:`generalization_interval` whose formula holds for differences of losses; of
-        these "five_by_two_cv" is Dietterich's (1998) 5x2 CV test and "corrected_t" that of Nadeau
-        and Bengio (2003). "auto" as there.
-    X, y, loss, scoring, cv, stratify, confidence_level, groups, sample_weight, pos_label, params, n_jobs, rng, \
-    progress, **options
-        As in :func:`generalization_interval`.
-
-    Returns
-    -------
-    ComparisonResult
-        ``estimate`` is that of a less that of b; ``pvalue`` that of no difference.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If an argument breaks its rule, or the method's formula is not one for differences.
-
-    Examples
-    --------
-    >>> import numpy as np, jaxci
-    >>> from jaxci.inducers import Constant, Ridge
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(150, 3))
-    >>> y = X @ [1.0, 2.0, 0.0] + rng.normal(size=150)
-    >>> result = jaxci.compare_inducers(Ridge(), Constant(), X, y, rng=0)
-    >>> result.confidence_interval.high < 0, result.pvalue < 0.001
-    (True, True)
-    """
-    level = check_confidence_level(confidence_level)
-    task = _task([a, b], X, y, loss, scoring, groups, sample_weight, pos_label, params, n_jobs, rng)
-    method, reason = _settled(method, None, task, cv)
-    if not METHODS[method].paired or options.get("combine", "oob") != "oob":
-        able = ", ".join(known for known, m in METHODS.items() if m.paired)
-        raise ValueError(f"method must be one of {able} for a difference of learners; got {method!r} {options or ''}")
-    how = task.splitting(method, options, cv, stratify)
-    options = dict(how.options)
-    planned = read_plans(how, task.data)
-    found = task.fitted(planned.plans, progress)
-    apart = {plan: difference(of, found[1].plans[plan]) for plan, of in found[0].plans.items()}
-    offset, sign = task.turn
-    result = checked_interval(method, apart, level, options).turned(0.0, sign)
-    both = [
-        {plan: dataclasses.replace(of, failed=apart[plan].failed) for plan, of in one.plans.items()} for one in found
-    ]
-    each = [offset + sign * checked_interval(method, fits, level, options).estimate for fits in both]
-    remarks = [*task.said, *planned.remarks, *(text for one in found for text in _remarks(one))]
-    remarks += failure_remark(method, apart, result.low)
-    if result.estimate == 0 and result.standard_error == 0:
-        remarks.append("all differences of the losses are zero: the learners cannot be told apart on these data")
-    remarks += result.remarks
-    announce(remarks)
-    fits = found[0].n_fits + found[1].n_fits
-    return ComparisonResult(
-        statistic=task.score.name,
-        estimate=result.estimate,
-        confidence_interval=ConfidenceInterval(result.low, result.high),
-        standard_error=result.standard_error,
-        method=method,
-        reason="; ".join((reason, *planned.notes, f"{fits} fits", f"target: {METHODS[method].target}")),
-        confidence_level=level,
-        alternative="two-sided",
-        n=len(task.data.y),
-        rng=task.source.record,
-        warnings=tuple(dict.fromkeys(remarks)),
-        estimate_a=each[0],
-        estimate_b=each[1],
-        pvalue=two_sided(result.estimate, result.standard_error, result.df),
-        test=_test_of(result.df),
-        conclusion=_conclusion(result.low, result.high, task.score),
-    )
-
-
-def _test_of(df: float) -> str:
-    if math.isnan(df):
-        return "no p-value from quantiles"
-    return "z test of no difference" if math.isinf(df) else f"t test of no difference, {df:g} degrees of freedom"
-
-
-def two_sided(estimate: float, error: float, df: float) -> float:
-    """Return the p-value of ``estimate`` against 0: 1 or 0 without any error, NaN where there is no test."""
-    if math.isnan(df) or math.isnan(estimate):
-        return math.nan
-    if error == 0:
-        return 1.0 if estimate == 0 else 0.0
-    ratio = -abs(estimate) / error
-    return float(2 * (special.ndtr(ratio) if np.isinf(df) else special.stdtr(df, ratio)))
-
-
-def _conclusion(low: float, high: float, score: Score) -> str:
-    """Say in words what the interval supports."""
-    if math.isnan(low) or math.isnan(high):
-        return "nothing can be said without an interval"
-    if low > 0 or high < 0:
-        return "a is better than b" if (high < 0) == score.less_is_better else "b is better than a"
-    return "no difference shown"

@@ -15,7 +15,7 @@ from jaxci.generalization.base import IncompleteFits, LossInterval, Resampled
 from jaxci.generalization.registry import METHODS
 from jaxci.inference.engine import within_range
 from jaxci.intervals.base import Bounds
-from jaxci.printing import ConfidenceInterval, IntervalResult, Printable, number
+from jaxci.printing import ComparisonResult, ConfidenceInterval, IntervalResult, Printable, number
 from jaxci.resampling.plan import Plan
 
 
@@ -51,6 +51,29 @@ class GeneralizationResult(IntervalResult):
     def notes(self) -> list[str]:
         """Return the lines below the table: target, fits, reason and warnings."""
         return [f"target: {self.target}; {self.n_fits} fits", *super().notes()]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class InducerComparison(ComparisonResult):
+    """A difference of two learners.
+
+    Attributes
+    ----------
+    rope : float or None
+        Differences up to so much are of no practical account.
+    probabilities : dict or None
+        Posterior probabilities that a is better, that both are equivalent, and that b is better.
+    """
+
+    rope: float | None = None
+    probabilities: dict[str, float] | None = None
+
+    def notes(self) -> list[str]:
+        """Return the lines below the table, with the posterior where it was asked for."""
+        if self.probabilities is None:
+            return super().notes()
+        shares = ", ".join(f"{what} {share:.3f}" for what, share in self.probabilities.items())
+        return [*super().notes(), f"posterior, equivalent within {number(self.rope or 0.0)}: {shares}"]
 
 
 def checked_interval(

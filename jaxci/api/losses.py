@@ -257,9 +257,8 @@ def _named_for(method: str, plan: Plan, as_it_is: bool) -> Plan:
         return plan
     if names[0] not in FROM_PAIRS or others:
         raise ValueError(f"{method} needs a plan of jaxci.resampling.splits: give it as train")
-    name = "repeated_kfold" if method == "five_by_two_cv" else names[0]
-    plan = dataclasses.replace(plan, name=name)
-    if name == "repeated_kfold":
+    plan = dataclasses.replace(plan, name=names[0])
+    if plan.name == "repeated_kfold":
         number = np.arange(len(plan), dtype=np.int32)
         plan = dataclasses.replace(plan, repetition=number // 2, outer=number % 2)
     if fault := fault_of(plan):

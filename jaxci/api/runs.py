@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.api.generalization import two_sided
+from jaxci.api.compare_inducers import two_sided
 from jaxci.api.readers.arrays import as_floats
 from jaxci.checks import check_confidence_level
 from jaxci.intervals.base import tails

@@ -14,6 +14,7 @@ from jaxci.generalization.bootstrapping import (
 from jaxci.generalization.losses import LOSSES
 from jaxci.generalization.registry import METHODS
 from jaxci.generalization.splitting import (
+    combined_five_by_two_cv,
     conservative_z,
     corrected_t,
     cv_wald,
@@ -31,6 +32,7 @@ __all__ = [
     "bootstrap_632",
     "bootstrap_632_plus",
     "bootstrap_case_cv",
+    "combined_five_by_two_cv",
     "conservative_z",
     "corrected_t",
     "cv_wald",

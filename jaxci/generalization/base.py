@@ -17,7 +17,7 @@ class LossInterval(NamedTuple):
     """Estimate of a generalization error, interval and standard error (NaN where there is none).
 
     ``df`` are the degrees of freedom of the t distribution behind it: infinite for a normal one, NaN
-    for quantiles.
+    for quantiles. ``pvalue`` is that of 0, where it is not that of a t or normal distribution.
     """
 
     estimate: float
@@ -26,6 +26,7 @@ class LossInterval(NamedTuple):
     standard_error: float
     df: float = math.nan
     remarks: tuple[str, ...] = ()
+    pvalue: float | None = None
 
     def turned(self, offset: float, sign: float) -> LossInterval:
         """Return the interval of ``offset + sign * loss``, for a sign of 1 or -1."""

@@ -229,7 +229,7 @@ def check_plans(plans: Sequence[Plan], data: Learning) -> None:
 def _from_folds(how: Splitting, data: Learning) -> Planned:
     """Return the plan of ``cv`` folds, or the method's own plans with as many."""
     method, folds = METHODS[how.method], int(how.cv)
-    if "n_folds" in method.plan_settings and how.method != "five_by_two_cv":
+    if "n_folds" in method.plan_settings and method.roles[0].names[0] != "repeated_kfold":
         return usual_plans(how._replace(cv=None, settings={"n_folds": folds}), data)
     if "kfold" not in method.roles[0].names:
         raise TypeError(f"cv must be plans of jaxci.resampling.splits for {how.method}; got {folds}")

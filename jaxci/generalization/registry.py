@@ -264,6 +264,14 @@ METHODS: dict[str, Method] = {
             stratified=True,
         ),
         Method(
+            "combined_five_by_two_cv",
+            splitting.combined_five_by_two_cv,
+            (Role(("repeated_kfold",), {"n_folds": 2, "n_repeats": 5}),),
+            "expected risk of models fitted on half the rows",
+            groups=True,
+            stratified=True,
+        ),
+        Method(
             "nested_cv",
             splitting.nested_cv,
             (Role(("nested_cv",), {"n_folds": 5, "n_repeats": 25}),),

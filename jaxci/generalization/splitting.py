@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy import special
 
 from jaxci.generalization.base import LossInterval, Resampled, normal, student
 
@@ -117,6 +118,33 @@ def five_by_two_cv(of: Resampled, *, level: float = 0.95) -> LossInterval:
     squared = float(np.sum((by_repetition[:, 0] - by_repetition[:, 1]) ** 2)) / 10
     error = math.sqrt(squared + 2 * of.between / plan.n)
     return student(float(by_repetition[0, 0]), error, 5, level)
+
+
+def combined_five_by_two_cv(of: Resampled, *, level: float = 0.95) -> LossInterval:
+    """5x2 cross-validation by the combined F test (Alpaydin 1999): what it does not reject.
+
+    With p_ij of fold j of repetition i, ``sum_ij (p_ij - d)^2 / (2 sum_i s_i^2)`` is F with 10 and 5 degrees of
+    freedom. Where folds differ so much from one repetition to the next that it rejects every d, there is no interval.
+    """
+    of.need("combined_five_by_two_cv", "repeated_kfold")
+    plan = of.plan
+    if len(plan) != 10 or int(plan.outer.max()) != 1:
+        folds, repetitions = int(plan.outer.max()) + 1, int(plan.repetition.max()) + 1
+        raise ValueError(f"combined_five_by_two_cv needs 5 repetitions of 2 folds; got {repetitions} of {folds}")
+    of.need_all("combined_five_by_two_cv")
+    by_repetition = of.means[np.lexsort((plan.outer, plan.repetition))].reshape(5, 2)
+    variances = by_repetition.var(axis=1, ddof=1) + 2 * of.between / plan.n
+    estimate, total = float(by_repetition.mean()), float(variances.sum())
+    apart = float(np.sum((by_repetition - estimate) ** 2))
+    error = math.sqrt(total / 5)
+    squared = (2 * total * float(special.fdtri(10, 5, level)) - apart) / 10
+    ratio = float(np.sum(by_repetition**2)) / (2 * total) if total > 0 else math.inf
+    pvalue = 1.0 if not by_repetition.any() else float(special.fdtrc(10, 5, ratio))
+    if squared < 0:
+        said = "combined_five_by_two_cv rejects every value: repetitions differ more than their folds do"
+        return LossInterval(estimate, math.nan, math.nan, error, math.nan, (said,), pvalue)
+    half = math.sqrt(squared)
+    return LossInterval(estimate, estimate - half, estimate + half, error, math.nan, (), pvalue)
 
 
 def nested_cv(of: Resampled, *, level: float = 0.95, correction: str = "printed") -> LossInterval:
