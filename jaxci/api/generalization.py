@@ -347,7 +347,7 @@ def generalization_interval(
     between splits, ``sum_k p_k (r_k - r)^2`` over the rows that a split tests. Methods whose formula has no place
     for it refuse such splits. A metric that is no mean of losses has no such term.
 
-    Up to 50 groups the corrected t interval of a mean loss leaves each group out once, and that of a loss without
+    Up to 100 groups the corrected t interval of a mean loss leaves each group out once, and that of a loss without
     a bound has its ends on the log scale; more are drawn into 25 subsamples. A zero-one loss that no tested row
     has, or every one, has Clopper and Pearson's interval for as many rows (or groups), since nothing varies.
 

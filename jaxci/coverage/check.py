@@ -155,8 +155,11 @@ class CoverageCheck(Printable):
 
 def _typed(method: Named | str) -> str:
     """Return how a user writes a method as an argument: its name, or the object where settings are changed."""
-    name = method if isinstance(method, str) else method.written()
-    return repr(name if isinstance(name, str) else method)
+    written = method if isinstance(method, str) else method.written()
+    if isinstance(written, str):
+        return repr(written)
+    changed = ", ".join(f"{name}={value!r}" for name, value in written.items() if name != "name")
+    return f"{type(method).__name__}({changed})"
 
 
 def check(

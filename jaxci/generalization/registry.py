@@ -17,9 +17,9 @@ from jaxci.resampling.splits import PLANS
 
 SMALL = 100
 """Up to so many rows "auto" takes nested cross-validation."""
-FEW_GROUPS = 50
+FEW_GROUPS = 100
 """Up to so many groups the corrected t interval of a mean loss leaves each out once, and draws no subsamples: those of
-25 subsamples count too many degrees of freedom (they cover 74% with 5 groups and 90% with 20 to 40)."""
+25 subsamples count too many degrees of freedom (they cover 74% with 5 groups and 89 to 90% with 20 to 80)."""
 
 
 @dataclasses.dataclass(frozen=True)

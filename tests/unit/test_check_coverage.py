@@ -175,3 +175,10 @@ def test_a_level_found_at_another_n_gives_no_interval_for_the_data():
 def test_scores_of_one_class_are_refused():
     with pytest.raises(ValueError, match="y_true must hold at least 2 classes"):
         jaxci.check_coverage("roc_auc", np.ones(30), np.linspace(0, 1, 30))
+
+
+def test_a_method_with_settings_is_written_as_users_write_it():
+    from jaxci.coverage.check import _typed
+    from jaxci.intervals.parametric import Delta
+
+    assert [_typed(x) for x in ("t", Delta(), Delta(scale="logit"))] == ["'t'", "'delta'", "Delta(scale='logit')"]

@@ -148,7 +148,7 @@ def test_few_groups_are_left_out_once_each():
     means = np.nanmean(found.losses, axis=1)
     low, high = stats.t.interval(0.95, 7, means.mean(), math.sqrt((1 / 8 + 1 / 7) * means.var(ddof=1)))
     np.testing.assert_allclose(found.confidence_interval, (max(low, 0), high), rtol=1e-12)
-    many = jaxci.generalization_interval("logistic", X, y, groups=np.arange(80) // 1.5, rng=0)
+    many = jaxci.generalization_interval("logistic", *rows(202), groups=np.arange(202) // 2, rng=0)
     assert many.n_fits == 25
     with pytest.warns(jaxci.JaxciWarning, match="8 groups: .* conservative_z .* fewer than 20"):
         jaxci.generalization_interval("logistic", X, y, groups=groups, method="conservative_z", rng=0)
