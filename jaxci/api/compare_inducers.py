@@ -96,6 +96,7 @@ def compare_inducers(
     how = task.splitting(method, options, cv, stratify)
     options = dict(how.options)
     planned = read_plans(how, task.data)
+    METHODS[method].rehearse(planned.plans, level, options)
     found = task.fitted(planned.plans, progress)
     apart = {plan: difference(of, found[1].plans[plan]) for plan, of in found[0].plans.items()}
     offset, sign = task.turn

@@ -87,6 +87,7 @@ class Task:
         """
         if not isinstance(progress, bool) and not callable(progress):
             raise TypeError(f"progress must be True, False or a function of (done, total); got {shown(progress)}")
+        self._check_weights(plans)
         total = len(self.learners) * len(distinct_samples(plans)[0])
         call = progress if callable(progress) else None
         key, found = jax.random.fold_in(self.source.key, PURPOSE_FITS), []
@@ -111,10 +112,21 @@ class Task:
                 pace.next_learner()
         return found
 
+    def _check_weights(self, plans: Sequence[Plan]) -> None:
+        weights = self.data.weights
+        for plan in plans if weights is not None else ():
+            for what, used in (("tests", plan.test_mask), ("trains on", plan.train_counts)):
+                empty = np.flatnonzero(used @ weights == 0)
+                if len(empty):
+                    raise ValueError(
+                        f"sample_weight must not be 0 for all rows that a split {what}; it is for {len(empty)} of "
+                        f"{len(plan)} splits (leave out rows of weight 0)"
+                    )
+
     def kept(self, found: Outcome, remarks: Sequence[str] = ()) -> ResampledFits:
         """Return the fits of one learner with what intervals of them need."""
         said = (*self.said, *remarks, *remarks_of(found))
-        score, groups = self.score, self.data.n_groups
+        score, groups = self.score, self.data.groups
         share = isinstance(score, Loss) and score.share
         fits, record = found.n_fits, self.source.record
         return ResampledFits(found.plans, score.name, fits, record, said, groups, score.bounds, share, self.turn)
@@ -162,10 +174,10 @@ def read_task(
     learners = tuple(as_inducer(inducer) for inducer in inducers)
     data = read_learning(learners, X, y, groups, loss, pos_label=pos_label, sample_weight=sample_weight)
     score, said = read_score(loss, scoring, data, pos_label)
-    if params is not None and (
-        not isinstance(params, Mapping) or any(isinstance(learner, Inducer) for learner in learners)
-    ):
+    if params is not None and not isinstance(params, Mapping):
         raise TypeError(f"params must be a dict of arguments of an estimator's fit; got {shown(params)}")
+    if params and any(isinstance(learner, Inducer) for learner in learners):
+        raise TypeError("params are arguments of an estimator's fit, which learners of jaxci.inducers do not take")
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
         raise ValueError(f"n_jobs must be a number of processes, or -1 for as many as there are CPUs; got {n_jobs!r}")
     return Task(learners, data, score, tuple(said), source, params or {}, int(n_jobs))
@@ -220,7 +232,7 @@ def fit_resamples(
         Case weights: of fits, and of the means over the rows that a split tests; for methods that read one
         number a split.
     pos_label : scalar, optional
-        The positive class of metrics of two classes; by default the last of the sorted labels.
+        The positive class of metrics of two classes; by default 1, or else the last of the sorted labels.
     params : dict, optional
         Further arguments of an estimator's ``fit``; those with an entry a row are taken by rows.
     n_jobs : int
@@ -249,6 +261,11 @@ def fit_resamples(
     return kept
 
 
+def _are_plans(cv: Any) -> bool:
+    given = cv if isinstance(cv, list | tuple) else [cv]
+    return len(given) > 0 and all(isinstance(one, Plan) for one in given)
+
+
 def settled(method: str, target: str | None, task: Task, cv: Any = None) -> tuple[str, str]:
     """Return the method and why."""
     check_choice("method", method, ("auto", *METHODS))
@@ -259,7 +276,7 @@ def settled(method: str, target: str | None, task: Task, cv: Any = None) -> tupl
         chosen, reason = method, "asked for"
     elif target == "risk" and data.groups is None and task.is_mean and data.weights is None:
         chosen, reason = "nested_cv", "the method whose interval is for the risk of the model fitted on all rows"
-    elif cv is not None and not isinstance(cv, Plan | list | tuple):
+    elif cv is not None and not _are_plans(cv):
         chosen, reason = "corrected_t", "the method that reads whatever splits are given"
     elif target == "expected_risk" and len(data.y) <= SMALL:
         chosen, reason = "conservative_z", "few rows, and the expected risk as the target"
@@ -313,7 +330,8 @@ def generalization_interval(
         k-fold, 5x2 and bootstrap plans.
     stratify : bool, optional
         Whether splits keep the shares of classes. By default they do where the rarest class has fewer than
-        10 rows, so that no model misses it, and not otherwise (see Notes).
+        10 rows (50 for a metric that is no mean of losses), so that no split lacks it, and not otherwise
+        (see Notes). Of splits that ``cv`` gives it is seen whether they do.
     confidence_level : float
     target : {"risk", "expected_risk"}, optional
         What "auto" should aim at: the risk of the model fitted on these rows, or its expectation over
@@ -371,6 +389,7 @@ def generalization_interval(
     method, reason = settled(method, target, task, cv)
     how = task.splitting(method, options, cv, stratify)
     planned = read_plans(how, task.data)
+    METHODS[method].rehearse(planned.plans, level, how.options)
     fits = task.kept(task.fitted(planned.plans, progress)[0], planned.remarks)
     options, notes = dict(how.options), list(planned.notes)
     if method == "corrected_t" and "scale" not in options and task.skewed_by_groups:

@@ -119,8 +119,8 @@ class ResampledFits(Printable):
     rng
         Repeats the fits when passed as ``rng``.
     warnings : tuple of str
-    n_groups : int or None
-        Groups that the rows come in, if they do.
+    groups : (n,) array or None
+        Group of every row, where rows come in groups.
     bounds : (float, float)
         Range of the loss; intervals are clipped to it.
     share : bool
@@ -134,12 +134,12 @@ class ResampledFits(Printable):
     n_fits: int
     rng: Any = None
     warnings: tuple[str, ...] = ()
-    n_groups: int | None = None
+    groups: np.ndarray | None = dataclasses.field(default=None, repr=False)
     bounds: tuple[float, float] = (-math.inf, math.inf)
     share: bool = False
     turn: tuple[float, float] = (0.0, 1.0)
 
-    unlisted = frozenset({"fits"})
+    unlisted = frozenset({"fits", "groups"})
 
     def headline(self) -> str:
         """Return the line above the table."""
@@ -184,7 +184,7 @@ class ResampledFits(Printable):
         weighted = any(of.weights is not None for of in self.fits.values())
         used = {name: of for name, of in self.fits.items() if any(name in group for group in names)}
         check_permitted(
-            method, any(of.scores is not None for of in used.values()), self.loss, self.n_groups is not None, weighted
+            method, any(of.scores is not None for of in used.values()), self.loss, self.groups is not None, weighted
         )
         found = checked_interval(method, used or self.fits, level, options)
         first = next(used[n] for role in METHODS[method].roles for n in role.names if n in used)
@@ -215,16 +215,27 @@ class ResampledFits(Printable):
         )
 
     def _of_shares(self, estimate: float, of: Resampled, level: float, **options: Any) -> tuple[Bounds, str]:
-        """Return the interval of a share where all rows tested have one loss, and why."""
-        rows = int((of.plan.test_mask & of.kept[:, None]).any(axis=0).sum())
-        n, what = (rows, "rows") if self.n_groups is None else (min(rows, self.n_groups), "groups")
+        """Return the interval of a share that does not vary between splits, and why.
+
+        Clopper and Pearson's, for as many rows as were tested, or groups, or as tell as much where rows have weights.
+        """
+        seen = (of.plan.test_mask & of.kept[:, None]).any(axis=0)
+        n, what = float(seen.sum()), "rows"
+        if of.weights is not None:
+            n = float(of.weights[seen].sum() ** 2 / np.sum(of.weights[seen] ** 2))
+        if self.groups is not None:
+            n, what = min(n, float(len(np.unique(self.groups[seen])))), "groups"
         level = 2 * level - 1 if options.get("one_sided") else level
-        count = round(estimate) * n
-        tail = (1 - level) / 2
-        low = float(special.betaincinv(count, n - count + 1, tail)) if count else 0.0
+        count, tail = min(max(estimate, 0.0), 1.0) * n, (1 - level) / 2
+        low = float(special.betaincinv(count, n - count + 1, tail)) if count > 0 else 0.0
         high = float(special.betaincinv(count + 1, n - count, 1 - tail)) if count < n else 1.0
-        right = "wrong" if count == 0 else "right"
-        return Bounds(low, high), f"no row is predicted {right}: Clopper and Pearson's interval for {n} {what}"
+        losses = of.tested[np.isfinite(of.tested)]
+        if np.all(losses == 0) or np.all(losses == 1):
+            found = f"no row is predicted {'right' if estimate else 'wrong'}"
+        else:
+            found = f"nothing varies between splits ({count:.3g} wrong)"
+        ends = Bounds(0.0 if options.get("one_sided") else low, high)
+        return ends, f"{found}: Clopper and Pearson's interval for {n:.4g} {what}"
 
 
 def check_permitted(method: str, is_metric: bool, loss: str, grouped: bool, weighted: bool = False) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from jaxci.api.readers.labels import is_classification, label_values
 from jaxci.checks import check_choice, check_count, shown
 from jaxci.generalization.base import Resampled
 from jaxci.generalization.losses import LOSSES
-from jaxci.generalization.plans import FROM_PAIRS, Learning, check_plans, fault_of
+from jaxci.generalization.plans import FROM_PAIRS, Learning, check_plans, fault_of, keeps_shares
 from jaxci.generalization.registry import METHODS
 from jaxci.inference.remarks import announce
 from jaxci.resampling import splits
@@ -95,6 +95,7 @@ def losses_interval(
     >>> result.method, result.n, result.confidence_interval.low < 1 < result.confidence_interval.high
     ('corrected_t', 60, True)
     """
+    test = list(test) if isinstance(test, Iterator) else test
     plan = _plan_of(train, test, n)
     if strata is not None:
         codes = np.unique(label_values("strata", strata), return_inverse=True)[1]
@@ -114,7 +115,7 @@ def losses_interval(
         {plan.name: of},
         loss,
         plan.n_fits,
-        n_groups=None if ids is None else len(np.unique(ids)),
+        groups=ids,
         bounds=(-np.inf, np.inf) if known is None else known.bounds,
         share=known is not None and known.share,
     )
@@ -173,17 +174,24 @@ def from_cross_validate(
     if "indices" not in result:
         raise ValueError("result must hold the rows of its splits: call cross_validate(..., return_indices=True)")
     names = [name for name in result if str(name).startswith("test_")]
+    score = f"test_{score}" if score is not None and f"test_{score}" in names else score
     if score is None and len(names) > 1:
         raise ValueError(f"score must be one of {', '.join(names)} where there are several")
     name = check_choice("score", score or names[0], names)
     values = np.asarray(result[name], np.float64)
     pairs = list(zip(result["indices"]["train"], result["indices"]["test"], strict=True))
     check_lengths({name: len(values), "the splits of indices": len(pairs)})
+    if y is not None:
+        rows = max(int(np.max(part)) for pair in pairs for part in pair) + 1
+        if len(y) < rows:
+            raise ValueError(
+                f"y must hold all rows that were split; it has {len(y)}, and the splits name row {rows - 1}"
+            )
     plan = _plan_of([train for train, _ in pairs], [test for _, test in pairs], None if y is None else len(y))
     plan = _named_for(check_choice("method", method, METHODS), plan, False)
     called = "score" if name == "test_score" else name.removeprefix("test_")
     check_permitted(method, True, called, False)
-    of = Resampled(plan, np.full(plan.test_mask.shape, np.nan), np.isnan(values), None, values)
+    of = Resampled(plan, np.full(plan.test_mask.shape, np.nan), ~np.isfinite(values), None, values)
     fits = ResampledFits({plan.name: of}, called, plan.n_fits, warnings=_share_remark(plan, y))
     return _told(fits.interval(method, confidence_level=confidence_level, **options), "asked for")
 
@@ -200,10 +208,7 @@ def _share_remark(plan: Plan, y: Any) -> tuple[str, ...]:
         return ("whether the splits keep the shares of classes is not known: pass y, or no stratified splitter",)
     if not is_classification(y):
         return ()
-    codes = np.unique(label_values("y", y), return_inverse=True)[1]
-    counts = np.stack([np.bincount(codes[mask], minlength=codes.max() + 1) for mask in plan.test_mask])
-    even = np.bincount(codes) * plan.test_mask.sum(axis=1, keepdims=True) / plan.n
-    if np.any(np.abs(counts - even) >= 1):
+    if not keeps_shares(plan, np.unique(label_values("y", y), return_inverse=True)[1]):
         return ()
     return (
         "every split keeps the shares of the classes, as stratified splitters do: what scores vary by the shares is "
@@ -256,7 +261,7 @@ def _named_for(method: str, plan: Plan, as_it_is: bool) -> Plan:
     if as_it_is:
         return plan
     if names[0] not in FROM_PAIRS or others:
-        raise ValueError(f"{method} needs a plan of jaxci.resampling.splits: give it as train")
+        raise ValueError(f"{method} needs a plan of jaxci.resampling.splits, which losses_interval takes as train")
     plan = dataclasses.replace(plan, name=names[0])
     if plan.name == "repeated_kfold":
         number = np.arange(len(plan), dtype=np.int32)

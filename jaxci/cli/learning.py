@@ -123,12 +123,16 @@ def losses(
         import numpy as np
 
         import jaxci
+        from jaxci.api.readers.labels import label_values
         from jaxci.cli.tables import read_columns
 
         if repeat is not None and row is None:
             raise ValueError("--repeat needs --row: which lines are of one row of the data")
         given = [loss, fold, repeat, row, strata, groups]
         columns = read_columns(file, [column for column in given if column is not None])
+        for column in (fold, repeat, row):
+            if column is not None:
+                columns[column] = label_values(column, columns[column])
         n = len(columns[loss])
         rows, place = np.unique(np.arange(n) if row is None else columns[row], return_index=True)
         ids = np.searchsorted(rows, np.arange(n) if row is None else columns[row])

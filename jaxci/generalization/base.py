@@ -121,10 +121,10 @@ class Resampled:
         if not seen.any():
             return 0.0
         by_row = np.nanmean(self.tested[:, seen], axis=0)
-        strata = self.plan.strata[seen]
-        rows = np.bincount(strata)
-        means = np.bincount(strata, by_row) / np.maximum(rows, 1)
-        shares = np.where(rows > 0, np.bincount(self.plan.strata, minlength=len(rows))[: len(rows)], 0)
+        strata, weights = self.plan.strata[seen], np.ones(self.plan.n) if self.weights is None else self.weights
+        mass = np.bincount(strata, weights[seen])
+        means = np.bincount(strata, weights[seen] * by_row) / np.where(mass > 0, mass, 1.0)
+        shares = np.where(mass > 0, np.bincount(self.plan.strata, weights, len(mass))[: len(mass)], 0.0)
         shares = shares / shares.sum()
         return float(shares @ (means - shares @ means) ** 2)
 

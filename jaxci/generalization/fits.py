@@ -115,7 +115,7 @@ def _of_learner(
             scores = []
             if isinstance(score, Scorer):
                 fits = zip(batch.predictions, reading.parts[batch.start :], strict=False)
-                scores = [_scores(score, X, y, one, parts, classes) for one, parts in fits]
+                scores = [_scores(score, X, y, one, parts, classes, reading.weights) for one, parts in fits]
             yield batch.start, batch.predictions, int((~batch.converged).sum()), [], scores
         return
     if classes is not None and not isinstance(score, Scorer):
@@ -127,12 +127,28 @@ def _of_learner(
 
 
 def _scores(
-    scorer: Scorer, X: Any, y: np.ndarray, found: np.ndarray, parts: Sequence[np.ndarray], classes: np.ndarray | None
+    scorer: Scorer,
+    X: Any,
+    y: np.ndarray,
+    found: np.ndarray,
+    parts: Sequence[np.ndarray],
+    classes: np.ndarray | None,
+    weights: np.ndarray | None,
 ) -> list[float]:
     targets = y if classes is None else classes[y]
     if not np.isfinite(found).all():
         return [np.nan for _ in parts]
-    return [scorer.of(predicted(found[part], classes), X[part], targets[part]) for part in parts]
+    scores = []
+    for part in parts:
+        mass = None if weights is None else weights[part]
+        try:
+            scores.append(scorer.of(predicted(found[part], classes), X[part], targets[part], mass))
+        except Exception as error:
+            raise ValueError(
+                f"scoring={scorer.name!r} failed: {error} (a learner of jaxci.inducers has predict, and predict_proba "
+                "for classes, alone)"
+            ) from error
+    return scores
 
 
 def fit_plans(
@@ -195,7 +211,11 @@ def fit_plans(
         these = slice(start, start + len(predictions))
         finite = np.isfinite(predictions).reshape(len(predictions), n, -1).all(axis=2)
         failed[these] = ~np.where(needed[these], finite, True).all(axis=1)
-        if isinstance(score, Loss):
+        if isinstance(score, Loss) and score.of_user:  # sees the rows that are tested, of fits that did not fail
+            for fit in np.flatnonzero(~failed[these]):
+                rows = np.flatnonzero(needed[start + fit])
+                losses[start + fit, rows] = score.rows(y[rows], predictions[fit][rows])
+        elif isinstance(score, Loss):
             losses[these] = score.rows(y, predictions)
         for fit, values in enumerate(said, start):
             for (number, split), value in zip(tests[fit], values, strict=True):
@@ -205,6 +225,7 @@ def fit_plans(
             if isinstance(score, Loss):
                 for split in np.flatnonzero(fitted & tested_on_themselves(plan)):
                     mass = plan.train_counts[split] if plan.name == "two_stage_bootstrap" else np.ones(plan.n)
+                    mass = mass if weights is None else mass * weights
                     rate[split] = score.no_information(y, predictions[place[split] - start], mass)
             elif isinstance(score, Metric):
                 for split in np.flatnonzero(fitted):

@@ -42,6 +42,8 @@ class Loss:
         Range of a mean loss.
     offset, sign : float
         What users see is ``offset + sign * loss``, for scores of which more is better: formulas read losses.
+    of_user : bool
+        Whether it is a user's function, which is given rows that are tested and nothing else.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Loss:
     bounds: tuple[float, float] = (0.0, math.inf)
     offset: float = 0.0
     sign: float = 1.0
+    of_user: bool = False
 
     def check(self, y: np.ndarray) -> None:
         """Refuse targets for which the loss is not defined."""
@@ -273,4 +276,4 @@ def loss_of_function(function: Callable[..., Any], classes: np.ndarray | None) -
         return float(sum(pairs) / weights.sum() ** 2)
 
     task = "regression" if classes is None else "classification"
-    return Loss(name, task, rows, rate, reads="labels", bounds=(-math.inf, math.inf))
+    return Loss(name, task, rows, rate, reads="labels", bounds=(-math.inf, math.inf), of_user=True)

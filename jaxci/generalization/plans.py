@@ -9,12 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from jaxci.checks import shown
 from jaxci.generalization.registry import METHODS
 from jaxci.resampling import splits
 from jaxci.resampling.plan import Plan
 
+CHANCE = 1e-3
+"""Chance with which splits that take no heed of classes may be taken for such as do."""
 RARE = 10
 """Rows of a class below which splits keep the shares of classes, so that no training sample lacks it."""
 RARE_FOR_METRICS = 50
@@ -97,13 +100,22 @@ def usual_plans(how: Splitting, data: Learning) -> Planned:
         )
 
     try:
-        if how.stratify:
-            return Planned(made(data.codes), _share_remark(how))
-        if how.stratify is None and data.codes is not None and data.groups is None:
-            return _usual_of_classes(how, data, made)
-        return Planned(made(None))
+        return _by_class(how, data, made)
     except ValueError as error:
         raise ValueError(f"the usual plan of {how.method} does not fit these data: {error} (pass cv)") from None
+
+
+def keeps_shares(plan: Plan, codes: np.ndarray) -> bool:
+    """Whether all splits test every class by its share, to within a row, where chance would not (1 in 1,000)."""
+    rows, sizes = np.bincount(codes), plan.test_mask.sum(axis=1)
+    counts = np.stack([np.bincount(codes[mask], minlength=len(rows)) for mask in plan.test_mask])
+    even = sizes[:, None] * rows / plan.n
+    if np.any(np.abs(counts - even) >= 1):
+        return False
+    widest = int(np.argmax(rows * (plan.n - rows)))
+    law = stats.hypergeom(plan.n, rows[widest], sizes)
+    mean = even[:, widest]
+    return bool(np.prod(law.cdf(np.ceil(mean + 1) - 1) - law.cdf(np.floor(mean - 1))) < CHANCE)
 
 
 def _share_remark(how: Splitting) -> list[str]:
@@ -112,8 +124,15 @@ def _share_remark(how: Splitting) -> list[str]:
     return ["splits keep the shares of classes; what the loss varies by their variation is put back"]
 
 
-def _usual_of_classes(how: Splitting, data: Learning, made: Callable[[np.ndarray | None], list[Plan]]) -> Planned:
-    """Split whatever the class, as data sets are drawn, but where training samples might then lack a class."""
+def _by_class(how: Splitting, data: Learning, made: Callable[[np.ndarray | None], list[Plan]]) -> Planned:
+    """Split whatever the class, as data sets are drawn, unless asked to heed it or a split might then lack a class."""
+    if how.stratify:
+        plans = made(data.codes)
+        if plans[0].strata is None:
+            raise ValueError("stratify must not be True where each group is left out once: splits keep no shares")
+        return Planned(plans, _share_remark(how))
+    if how.stratify is False or data.codes is None or data.groups is not None:
+        return Planned(made(None))
     rows = np.bincount(data.y)
     if rows.min() >= (RARE_FOR_METRICS if how.metric else RARE) or not METHODS[how.method].stratified:
         return Planned(made(None))
@@ -135,8 +154,12 @@ def _remarks(how: Splitting, plans: Sequence[Plan], data: Learning) -> list[str]
 
 def _group_remark(how: Splitting, plans: Sequence[Plan], data: Learning) -> list[str]:
     """Say where groups are fewer than those with which the interval was found to hold."""
-    least = FEWEST_LEFT_OUT if plans[0].name == "leave_one_out" else FEWEST_DRAWN
-    if data.n_groups is None or data.n_groups >= least:
+    if data.groups is None:
+        return []
+    codes = np.unique(data.groups, return_inverse=True)[1]
+    alone = all(np.ptp(codes[mask]) == 0 for mask in plans[0].test_mask)
+    least = FEWEST_LEFT_OUT if alone and len(plans[0]) == codes.max() + 1 else FEWEST_DRAWN
+    if codes.max() + 1 >= least:
         return []
     return [
         f"{data.n_groups} groups: 95% intervals by {how.method} of fewer than {least} have covered less than 92% in "
@@ -172,6 +195,8 @@ def read_plans(how: Splitting, data: Learning) -> Planned:
         raise TypeError(f"stratify must be True, False or None; got {shown(how.stratify)}")
     if how.stratify and data.codes is None:
         raise ValueError("stratify must not be True for a regression: it has no classes")
+    if how.stratify and not METHODS[how.method].stratified:
+        METHODS[how.method].refuse_strata("stratify=True")
     cv, method = how.cv, how.method
     if cv is None:
         usual = usual_plans(how, data)
@@ -203,6 +228,8 @@ def read_plans(how: Splitting, data: Learning) -> Planned:
     for one in plans:
         if one.name not in known:
             raise ValueError(f"cv: {method} does not read a plan {one.name!r}")
+        if one.strata is not None and not METHODS[method].stratified:
+            METHODS[method].refuse_strata(f"the plan {one.name!r} in cv")
     return Planned(plans, [*remarks, *_remarks(how, plans, data)], notes)
 
 
@@ -229,16 +256,27 @@ def check_plans(plans: Sequence[Plan], data: Learning) -> None:
 def _from_folds(how: Splitting, data: Learning) -> Planned:
     """Return the plan of ``cv`` folds, or the method's own plans with as many."""
     method, folds = METHODS[how.method], int(how.cv)
-    if "n_folds" in method.plan_settings and method.roles[0].names[0] != "repeated_kfold":
-        return usual_plans(how._replace(cv=None, settings={"n_folds": folds}), data)
-    if "kfold" not in method.roles[0].names:
+    own = "n_folds" in method.plan_settings and method.roles[0].names[0] != "repeated_kfold"
+    if not own and "kfold" not in method.roles[0].names:
         raise TypeError(f"cv must be plans of jaxci.resampling.splits for {how.method}; got {folds}")
-    classes = data.codes if how.stratify else None
+
+    def made(classes: np.ndarray | None) -> list[Plan]:
+        if own:
+            return method.plans(
+                len(data.y),
+                how.seed,
+                changes={"n_folds": folds},
+                options=how.options,
+                metric=how.metric,
+                stratify=classes,
+                groups=data.groups,
+            )
+        return [splits.kfold(len(data.y), folds, how.seed, stratify=classes, groups=data.groups)]
+
     try:
-        plan = splits.kfold(len(data.y), folds, how.seed, stratify=classes, groups=data.groups)
+        return _by_class(how, data, made)
     except ValueError as error:
-        raise ValueError(f"cv: {error}") from None
-    return Planned([plan], _share_remark(how) if how.stratify else [])
+        raise ValueError(f"cv, which is n_folds: {error}") from None
 
 
 def _from_pairs(how: Splitting, data: Learning) -> Plan:
@@ -247,19 +285,28 @@ def _from_pairs(how: Splitting, data: Learning) -> Plan:
     others = {role.names for role in METHODS[method].roles[1:] if not role.optional(how.options)} - {("insample",)}
     if name not in FROM_PAIRS or others:
         raise TypeError(f"cv must be plans of jaxci.resampling.splits for {method}; got {shown(cv)}")
-    try:
-        if hasattr(cv, "split") and not isinstance(cv, str | type):
-            pairs = list(_seeded(cv, how.seed).split(np.zeros((n, 1)), data.y, data.groups))
-        else:
+    if hasattr(cv, "split") and not isinstance(cv, str | type):
+        targets = data.y if data.classes is None else data.classes[data.y]
+        try:
+            pairs = list(_seeded(cv, how.seed).split(data.X, targets, data.groups))
+        except Exception as error:
+            raise ValueError(f"cv: {shown(cv)} gives no splits of these data: {error}") from error
+    else:
+        try:
             pairs = [(np.asarray(train), np.asarray(test)) for train, test in cv]
-    except (TypeError, ValueError) as error:
-        raise TypeError(
-            f"cv must be a number of folds, a Plan, a splitter or pairs (train, test) of row numbers; "
-            f"got {shown(cv)}: {error}"
-        ) from None
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"cv must be a number of folds, a Plan, a splitter or pairs (train, test) of row numbers; "
+                f"got {shown(cv)}: {error}"
+            ) from None
     found = splits.from_indices(n, pairs, name=name)
-    if how.stratify or (how.stratify is None and data.codes is not None and _keeps_shares(cv)):
-        found = dataclasses.replace(found, strata=data.codes)
+    if data.codes is not None:
+        kept = _is_stratified(cv) or keeps_shares(found, data.codes)
+        if how.stratify is not None and how.stratify != kept:
+            say = "do not keep" if how.stratify else "keep"
+            raise ValueError(f"stratify={how.stratify} is not what cv does: its splits {say} the shares of the classes")
+        if kept:
+            found = dataclasses.replace(found, strata=data.codes)
     if name == "repeated_kfold":
         number = np.arange(len(found), dtype=np.int32)
         found = dataclasses.replace(found, repetition=number // 2, outer=number % 2)
@@ -268,7 +315,7 @@ def _from_pairs(how: Splitting, data: Learning) -> Plan:
     return found
 
 
-def _keeps_shares(splitter: Any) -> bool:
+def _is_stratified(splitter: Any) -> bool:
     """Whether it is a splitter of scikit-learn that keeps the shares of classes."""
     known = sys.modules.get("sklearn.model_selection")
     if known is None:

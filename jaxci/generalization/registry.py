@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -122,6 +122,14 @@ class Method:
         mine = {key: value for key, value in given.items() if key in settings}
         return mine, {key: value for key, value in given.items() if key in options}
 
+    def refuse_strata(self, what: str) -> NoReturn:
+        """Say that the formula has no place for splits that keep the shares of classes, which ``what`` asks for."""
+        able = ", ".join(name for name, method in METHODS.items() if method.stratified)
+        raise ValueError(
+            f"{self.name} takes rows for drawn whatever their class; {what} keeps the shares of classes, which {able} "
+            "heed"
+        )
+
     @property
     def plan_settings(self) -> set[str]:
         """Names of the settings of its plans."""
@@ -152,6 +160,15 @@ class Method:
         needed = [role for role in self.roles if not role.optional(options or {})]
         return [role.plan(n, seed, changes or {}, given, metric) for role in needed]
 
+    def rehearse(self, plans: Iterable[Plan], level: float, options: Mapping[str, Any]) -> None:
+        """Read an interval from made-up losses, so that what cannot be read is refused before models are fitted."""
+        fits = {}
+        for plan in plans:
+            by_row = np.random.default_rng(0).exponential(1.0, plan.n)
+            losses = np.broadcast_to(by_row, plan.test_mask.shape)
+            fits[plan.name] = Resampled(plan, losses, no_information=np.full(len(plan), 4.0))
+        self.interval(fits, level, options)
+
     def interval(self, fits: Mapping[str, Resampled], level: float, options: Mapping[str, Any]) -> LossInterval:
         """Return the interval from fits by the name of their plan.
 
@@ -163,11 +180,7 @@ class Method:
         self.check_options(options)
         within = [name for name, of in fits.items() if of.plan.strata is not None]
         if within and not self.stratified:
-            able = ", ".join(name for name, method in METHODS.items() if method.stratified)
-            raise ValueError(
-                f"{self.name} takes rows for drawn whatever their class; splits of {within[0]!r} keep the shares of "
-                f"classes, which {able} heed"
-            )
+            self.refuse_strata(f"the plan {within[0]!r}")
         found = []
         for role in self.roles:
             name = next((name for name in role.names if name in fits), None)

@@ -17,11 +17,12 @@ from jaxci.statistics.custom import WeightedFunction
 
 @dataclasses.dataclass(frozen=True)
 class Metric:
-    """A statistic of the rows that a split tests, times ``sign``."""
+    """A statistic of the rows that a split tests, times ``sign``; ``loss``: less of the statistic is better."""
 
     name: str
     statistic: Statistic
     sign: float = 1.0
+    loss: bool = False
 
     @property
     def reads(self) -> str:
@@ -39,7 +40,7 @@ class Metric:
     @property
     def less_is_better(self) -> bool:
         """Whether smaller values are better."""
-        return self.statistic.loss == (self.sign > 0)
+        return (self.loss or self.statistic.loss) == (self.sign > 0)
 
     def of(self, y: np.ndarray, prediction: np.ndarray, n_classes: int, weights: np.ndarray) -> float:
         """Return its value for predictions (m,), or probabilities (m, K), of targets or class codes (m,)."""
@@ -72,9 +73,10 @@ class Scorer:
     bounds: tuple[float, float] = (-np.inf, np.inf)
     less_is_better: bool = False
 
-    def of(self, model: Any, X: Any, y: Any) -> float:
+    def of(self, model: Any, X: Any, y: Any, weights: np.ndarray | None) -> float:
         """Return the score, if it is one number."""
-        found = np.asarray(self.call(model, X, y))
+        more = {} if weights is None else {"sample_weight": weights}
+        found = np.asarray(self.call(model, X, y, **more))
         if found.ndim or found.dtype.kind not in "biuf":
             raise TypeError(f"scoring={self.name!r} must return one number; got shape {found.shape} of {found.dtype}")
         return float(found)

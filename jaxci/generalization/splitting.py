@@ -65,7 +65,9 @@ def corrected_t(of: Resampled, *, level: float = 0.95, scale: str = "plain") -> 
         of.need_all("corrected_t")
         raise ValueError(f"corrected_t needs at least 2 splits that test different rows; got {splits}")
     trained = of.plan.train_counts[of.kept][first].sum(axis=1)
-    spread = float(means.var(ddof=1)) + of.between * float(np.mean(1 / sizes))
+    overlap = of.plan.test_mask[of.kept][first].sum(axis=0).max() > 1  # subsets of n rows vary less than as many rows
+    hidden = float(np.mean(1 / sizes - (1 / of.plan.n if overlap else 0.0)))
+    spread = float(means.var(ddof=1)) + of.between * hidden
     error = math.sqrt((1 / splits + float(sizes.mean() / trained.mean())) * spread)
     found = student(float(means.mean()), error, splits - 1, level)
     if scale not in ("plain", "log"):
@@ -172,7 +174,7 @@ def nested_cv(of: Resampled, *, level: float = 0.95, correction: str = "printed"
             f"nested_cv needs at least 2 rows in every fold; got {sizes.min()} (n = {plan.n}, {folds} folds)"
         )
     squares = (inner_sums / inner_sizes - outer_means) ** 2 - np.nanvar(mine, axis=1, ddof=1) / sizes
-    squares += of.between * (1 / sizes + 1 / plan.n)
+    squares += of.between * (1 / sizes + 1 / (plan.n - sizes))
     pooled = of.tested[~outer]
     pooled = pooled[~np.isnan(pooled)]
     spread = float(pooled.std(ddof=1)) / math.sqrt(plan.n)

@@ -14,7 +14,7 @@ import numpy as np
 class Scorer(Protocol):
     """What judges a fitted estimator on rows that it did not see."""
 
-    def of(self, model: Any, X: Any, y: Any) -> float:
+    def of(self, model: Any, X: Any, y: Any, weights: np.ndarray | None) -> float:
         """Return the score."""
 
 
@@ -179,14 +179,19 @@ def _fit_one(
         converged = not any(issubclass(warning.category, ConvergenceWarning) for warning in told)
         if reading.scorer is not None:
             predictions[tested] = 0.0
-            scores = [reading.scorer.of(model, taken(X, part), targets[part]) for part in parts]
+            scores = [reading.scorer.of(model, taken(X, p), targets[p], _of_rows(reading.weights, p)) for p in parts]
             return predictions, None, converged, scores
-        seen = taken(X, tested)
-        found = model.predict(seen) if classes is None else _by_class(model, seen, classes, reading.read)
+        fresh = taken(X, tested)
+        labels = np.unique(targets[rows]) if classes is not None else targets
+        found = model.predict(fresh) if classes is None else _by_class(model, fresh, classes, reading.read, labels)
         predictions[tested] = np.asarray(found, np.float64).reshape(len(tested), *predictions.shape[1:])
         return predictions, None, converged, []
     except Exception as error:
         return np.full_like(predictions, np.nan), f"{type(error).__name__}: {error}", True, [np.nan for _ in parts]
+
+
+def _of_rows(weights: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
+    return None if weights is None else weights[rows]
 
 
 def _unfitted(estimator: Any, seed: int) -> Any:
@@ -231,8 +236,11 @@ def weights_name(estimator: Any) -> str:
     return f"{steps[-1][0]}__sample_weight" if steps and not routed else "sample_weight"
 
 
-def _by_class(model: Any, X: Any, classes: np.ndarray, read: str) -> np.ndarray:
-    """Return a column a class (n, K): indicators of the labels predicted, probabilities, or scores."""
+def _by_class(model: Any, X: Any, classes: np.ndarray, read: str, seen: np.ndarray) -> np.ndarray:
+    """Return a column a class (n, K): indicators of the labels predicted, probabilities, or scores.
+
+    ``seen`` are the sorted labels that the model was fitted to, which its columns follow unless it says otherwise.
+    """
     if read == "labels":
         return (np.asarray(model.predict(X))[:, None] == classes).astype(np.float64)
     by_label = hasattr(model, "predict_proba")
@@ -240,7 +248,7 @@ def _by_class(model: Any, X: Any, classes: np.ndarray, read: str) -> np.ndarray:
     if found.ndim == 1:
         found = np.stack([-found, found], axis=1)
     out = np.zeros((len(found), len(classes))) if by_label else np.full((len(found), len(classes)), found.min())
-    for column, label in enumerate(np.asarray(getattr(model, "classes_", classes))):
+    for column, label in enumerate(np.asarray(getattr(model, "classes_", seen))):
         out[:, np.flatnonzero(classes == label)[0]] = found[:, column]
     return out
 

@@ -170,7 +170,7 @@ def test_weighted_functions_are_metrics_of_what_a_split_tests():
         ({"sample_weight": np.ones(9)}, ValueError, "all arrays must have one length"),
         ({"sample_weight": np.ones(150), "method": "cv_wald"}, ValueError, "one of .* where rows have weights"),
         ({"n_jobs": 0}, ValueError, "n_jobs must be a number of processes"),
-        ({"params": {"a": 1}}, TypeError, "params must be a dict of arguments of an estimator's fit"),
+        ({"params": 3}, TypeError, "params must be a dict of arguments of an estimator's fit"),
     ],
 )
 def test_bad_input_is_refused(arguments, error, message):
@@ -346,3 +346,93 @@ def test_splits_by_hand_and_plans_agree():
         jaxci.generalization_interval("ridge", X, TARGET, method="corrected_t", cv=plan).confidence_interval,
         interval("ridge", TARGET).confidence_interval,
     )
+
+
+def test_estimators_see_the_users_labels():
+    three = np.digitize(TARGET, [-0.6, 0.6])
+
+    class Spy(linear_model.LogisticRegression):
+        def fit(self, X, y):
+            assert y.dtype == three.dtype
+            return super().fit(X, y)
+
+    found = interval(Spy(), three, loss=lambda y, label: np.abs(y - label), n_jobs=1)
+    means = cross_validated(linear_model.LogisticRegression(), three, "neg_mean_absolute_error")
+    assert found.estimate == pytest.approx(-means.mean())
+    assert not found.warnings
+
+
+def test_less_of_a_users_loss_is_better():
+    import jax.numpy as jnp
+
+    mine = WeightedFunction(lambda y, p, w: jnp.sum(w * (y - p) ** 2) / jnp.sum(w))
+    assert jaxci.compare_inducers("ridge", "constant", X, TARGET, loss=mine, rng=0).conclusion == "a is better than b"
+
+
+def test_weights_reach_scorers_and_are_never_all_zero():
+    weights = np.where(LABEL, 10.0, 0.1)
+    model = linear_model.LogisticRegression()
+    named, made = (
+        interval(model, LABEL, sample_weight=weights, scoring=scoring)
+        for scoring in ("accuracy", metrics.make_scorer(metrics.accuracy_score))
+    )
+    assert named.estimate == pytest.approx(made.estimate)
+    ours = interval("logistic", LABEL, sample_weight=weights, scoring=metrics.make_scorer(metrics.accuracy_score))
+    assert ours.estimate == pytest.approx(
+        interval("logistic", LABEL, sample_weight=weights, scoring="accuracy").estimate
+    )
+    with pytest.raises(ValueError, match="sample_weight needs a score that takes weights"):
+        interval(model, LABEL, sample_weight=weights, scoring=lambda estimator, X, y: 0.0)
+    plain = model_selection.KFold(5)
+    half = (np.arange(150) >= 75).astype(float)
+    with pytest.raises(ValueError, match="sample_weight must not be 0 for all rows that a split tests"):
+        jaxci.generalization_interval("ridge", X, TARGET, sample_weight=half, cv=plain)
+
+
+def test_ducks_without_classes_have_sorted_columns():
+    class Silent(DuckClassifier):
+        def __getattribute__(self, name):
+            if name == "classes_" and "classes_" in self.__dict__:
+                raise AttributeError(name)
+            return super().__getattribute__(name)
+
+        def fit(self, X, y):
+            self.labels = np.unique(y)
+            self.slopes = np.linalg.lstsq(X, y == self.labels[1], rcond=None)[0]
+            return self
+
+        def predict(self, X):
+            return self.labels[self.predict_proba(X).argmax(axis=1)]
+
+    words = np.where(LABEL, "b", "a")
+    plain = interval(Silent(), words, loss="log").estimate
+    assert interval(Silent(), words, loss="log", pos_label="a").estimate == pytest.approx(plain)
+    assert interval(Silent(), LABEL + 1, loss="log").estimate == pytest.approx(plain)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"scoring": metrics.accuracy_score}, "scoring must be a function of .estimator, X, y.*pass make_scorer of it"),
+        ({"loss": metrics.make_scorer(metrics.f1_score)}, "loss must not be a scorer: pass it as scoring"),
+        ({"params": {"a": 1}}, "which learners of jaxci.inducers do not take"),
+    ],
+)
+def test_what_is_passed_at_the_wrong_place_is_told(arguments, message):
+    with pytest.raises(TypeError, match=message):
+        interval("logistic", LABEL, **arguments)
+
+
+def test_losses_of_users_see_tested_rows_alone():
+    def strict(y, prediction):
+        assert len(y) == 25
+        assert np.isfinite(prediction).all()
+        return np.abs(y - prediction)
+
+    assert np.isfinite(interval(linear_model.Ridge(), TARGET, loss=strict, n_jobs=1).estimate)
+    with pytest.raises(ValueError, match=r"scoring='slope' failed: .*coef_.*a learner of jaxci"):
+        interval("ridge", TARGET, scoring=slope)
+
+
+def slope(estimator, X, y):
+    return float(estimator.coef_[0])

@@ -66,7 +66,7 @@ def test_the_variance_between_classes_by_hand():
     first, second = by_row[:18].mean(), by_row[18:].mean()
     assert of.between == pytest.approx(0.75 * 0.25 * (first - second) ** 2, rel=1e-12)
     means = np.array([losses[s, plan.test_mask[s]].mean() for s in range(30)])
-    error = math.sqrt((1 / 30 + 6 / 18) * (means.var(ddof=1) + of.between / 6))
+    error = math.sqrt((1 / 30 + 6 / 18) * (means.var(ddof=1) + of.between * (1 / 6 - 1 / 24)))
     assert m.corrected_t(of).standard_error == pytest.approx(error, rel=1e-12)
     plain = splits.subsampling(24, 0.75, 30, 0)
     assert Resampled(plain, losses).between == 0
@@ -91,7 +91,7 @@ def test_shares_that_splits_keep_widen_intervals(method):
 def test_methods_without_a_term_for_classes_refuse_their_splits():
     X, y = rows(60)
     plan = splits.bootstrap(60, 200, 0, stratify=y)
-    with pytest.raises(ValueError, match="oob takes rows for drawn whatever their class; splits of 'bootstrap' keep"):
+    with pytest.raises(ValueError, match="oob takes rows for drawn whatever their class; the plan 'bootstrap' in cv"):
         jaxci.generalization_interval("logistic", X, y, method="oob", cv=plan)
     with pytest.raises(ValueError, match="stratify must not be True for a regression"):
         jaxci.generalization_interval(Ridge(), X, X[:, 0], stratify=True)
@@ -101,15 +101,97 @@ def test_methods_without_a_term_for_classes_refuse_their_splits():
         jaxci.generalization_interval("logistic", X, y, stratify=True, cv=splits.kfold(60, 5, 0))
 
 
-def test_splitters_of_scikit_learn_that_keep_shares_are_known():
-    X, y = rows(60)
+@pytest.mark.parametrize("form", ["splitter", "pairs"])
+def test_splits_that_keep_shares_are_known(form):
+    X, y = rows(200)
+    splitter = selection.StratifiedKFold(5)
+    cv = splitter if form == "splitter" else list(splitter.split(X, y))
     with pytest.warns(jaxci.JaxciWarning, match="splits keep the shares of classes"):
-        kept = jaxci.generalization_interval("logistic", X, y, cv=selection.StratifiedKFold(5))
-    plain = jaxci.generalization_interval("logistic", X, y, cv=selection.StratifiedKFold(5), stratify=False)
-    assert kept.method == "corrected_t"
+        kept = jaxci.generalization_interval("logistic", X, y, cv=cv)
     assert kept.reason == "the method that reads whatever splits are given"
-    assert kept.standard_error > plain.standard_error
-    assert kept.estimate == plain.estimate
+    np.testing.assert_array_equal(kept.plan.strata, y)
+    with pytest.raises(ValueError, match="stratify=False is not what cv does: its splits keep the shares"):
+        jaxci.generalization_interval("logistic", X, y, cv=cv, stratify=False)
+    plain = selection.KFold(5)
+    assert jaxci.generalization_interval("logistic", X, y, cv=plain).plan.strata is None
+    with pytest.raises(ValueError, match="stratify=True is not what cv does: its splits do not keep the shares"):
+        jaxci.generalization_interval("logistic", X, y, cv=plain, stratify=True)
+
+
+def test_classes_that_groups_hold_are_no_shares_to_keep():
+    X, y = rows(80)
+    groups = np.argsort(np.argsort(y, kind="stable")) // 4  # of one class each
+    with pytest.raises(ValueError, match="stratify must not be True where each group is left out once"):
+        jaxci.generalization_interval("logistic", X, y, groups=groups, stratify=True)
+
+
+def test_folds_by_number_do_not_lack_a_rare_class():
+    X, y = rows(60, rare=0.04)
+    found = jaxci.generalization_interval("logistic", X, y, cv=2, rng=0)
+    assert "class True has 3 rows: so that no split lacks it" in found.reason
+    assert np.isfinite(found.confidence_interval).all()
+
+
+def test_subsets_of_the_rows_hide_less_than_as_many_other_rows():
+    """Losses of one number a class: the error within classes is that of splits that take no heed, on average."""
+    y = np.arange(60) < 18
+    losses = np.where(y, 5.0, 1.0)
+    for p in (0.5, 5 / 6):  # parts that test hold whole shares of the classes
+
+        def squared(seed, p=p, **by):
+            plan = splits.subsampling(60, p, 25, seed, **by)
+            return m.corrected_t(Resampled(plan, np.broadcast_to(losses, plan.test_mask.shape))).standard_error ** 2
+
+        whatever = np.mean([squared(seed) for seed in range(300)])
+        assert np.mean([squared(seed, stratify=y) for seed in range(20)]) == pytest.approx(whatever, rel=0.08)
+
+
+def test_splitters_see_the_users_data():
+    X, y = rows(60)
+    words = np.where(y, "yes", "no")
+
+    class Spy(selection.KFold):
+        def split(self, X, y=None, groups=None):
+            Spy.seen = X, y
+            return super().split(X, y, groups)
+
+    jaxci.generalization_interval("logistic", X, words, cv=Spy(4))
+    np.testing.assert_array_equal(Spy.seen[0], X)
+    np.testing.assert_array_equal(Spy.seen[1], words)
+    with pytest.raises(ValueError, match=r"cv: KFold.* gives no splits of these data: Cannot have number of splits"):
+        jaxci.generalization_interval("logistic", X, words, cv=selection.KFold(61))
+
+
+def test_pairs_are_read_by_the_corrected_t_interval():
+    X, y = rows(40)
+    pairs = list(selection.KFold(5).split(X))
+    found = [jaxci.generalization_interval("logistic", X, y, cv=cv) for cv in (pairs, iter(pairs), selection.KFold(5))]
+    assert {one.method for one in found} == {"corrected_t"}
+    assert len({one.confidence_interval for one in found}) == 1
+    groups = np.arange(40) // 5
+    grouped = list(selection.GroupKFold(4).split(X, y, groups))
+    with pytest.warns(jaxci.JaxciWarning, match="8 groups: 95% intervals by corrected_t of fewer than 20"):
+        found = jaxci.generalization_interval("logistic", X, y, cv=grouped, groups=groups)
+    assert "left out once" not in found.reason
+    alone = jaxci.generalization_interval("logistic", X, y, cv=selection.LeaveOneGroupOut(), groups=groups)
+    assert not any("groups" in text for text in alone.warnings)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"method": "oob", "stratify": True}, "oob takes rows for drawn whatever their class; stratify=True keeps"),
+        ({"scale": "lgo", "method": "corrected_t"}, "scale must be 'plain' or 'log'; got 'lgo'"),
+        ({"method": "five_by_two_cv", "n_folds": 3}, "five_by_two_cv needs 5 repetitions of 2 folds; got 5 of 3"),
+        ({"method": "nested_cv", "cv": 2}, "cv, which is n_folds: n_folds must be an integer of at least 3; got 2"),
+    ],
+)
+def test_what_no_interval_can_be_read_from_is_refused_before_any_fit(arguments, message):
+    X, y = rows(60)
+    told = []
+    with pytest.raises(ValueError, match=message):
+        jaxci.generalization_interval("logistic", X, y, progress=lambda *done: told.append(done), **arguments)
+    assert not told
 
 
 def test_a_number_of_folds():
@@ -127,7 +209,7 @@ def test_a_number_of_folds():
         jaxci.generalization_interval("logistic", X, y, method="cv_wald", n_folds=4, cv=3)
     with pytest.raises(TypeError, match=r"cv must be plans of jaxci\.resampling\.splits for oob; got 5"):
         jaxci.generalization_interval("logistic", X, y, method="oob", cv=5)
-    with pytest.raises(ValueError, match="cv: n_folds must be at most n, which is 60; got n_folds = 61"):
+    with pytest.raises(ValueError, match="n_folds must be at most n, which is 60; got n_folds = 61"):
         jaxci.generalization_interval("logistic", X, y, cv=61)
 
 
@@ -178,6 +260,23 @@ def test_everything_wrong_is_no_certainty():
     result = jaxci.generalization_interval("constant", X, y.astype(str), method="holdout", cv=plan)
     np.testing.assert_allclose(result.confidence_interval, [0.025 ** (1 / 20), 1])
     assert "no row is predicted right" in result.reason
+
+
+def test_equal_means_of_splits_are_no_certainty():
+    losses = np.zeros((5, 10))
+    losses[:, :6] = 1
+    found = jaxci.losses_interval(list(losses), test=list(np.arange(50).reshape(5, 10)), loss="zero_one")
+    expected = stats.binomtest(30, 50).proportion_ci(method="exact")
+    np.testing.assert_allclose(found.confidence_interval, (expected.low, expected.high), rtol=1e-9)
+    assert "nothing varies between splits (30 wrong): Clopper and Pearson's interval for 50 rows" in found.reason
+
+
+def test_only_groups_that_are_tested_count():
+    X, y = apart()
+    groups = np.arange(60) // 3
+    splitter = selection.GroupShuffleSplit(2, test_size=0.05, random_state=0)
+    found = jaxci.generalization_interval("logistic", X, y, groups=groups, cv=splitter)
+    assert found.confidence_interval.high == pytest.approx(1 - 0.025 ** (1 / 2), rel=1e-9)
 
 
 def test_nothing_wrong_in_groups_counts_groups():

@@ -41,6 +41,7 @@ def test_losses_of_folds_give_the_verbs_interval(method):
         table[split, fold] = losses
     again = jaxci.losses_interval(table, [rest(fold) for fold in FOLDS], FOLDS, method=method)
     assert again.confidence_interval == found.confidence_interval
+    assert jaxci.losses_interval(LOSSES, test=iter(FOLDS), method=method).estimate == found.estimate
     counts = np.stack([np.bincount(rest(fold), minlength=N) for fold in FOLDS])
     by_counts = jaxci.losses_interval(LOSSES, counts, FOLDS, method=method)
     assert by_counts.confidence_interval == found.confidence_interval
@@ -144,15 +145,25 @@ class TestCrossValidate:
         ):
             jaxci.from_cross_validate(both, Y)
         assert jaxci.from_cross_validate(both, Y, score="test_r2").statistic == "r2"
+        assert jaxci.from_cross_validate(both, Y, score="r2").statistic == "r2"
 
     def test_classes_in_proportion_are_told(self):
-        label = (Y > 0).astype(int)
+        label = np.arange(N) % 2
         with pytest.warns(jaxci.JaxciWarning, match="every split keeps the shares of the classes, as stratified"):
             jaxci.from_cross_validate(self.found(label), label)
         with pytest.warns(jaxci.JaxciWarning, match="whether the splits keep the shares of classes is not known"):
             jaxci.from_cross_validate(self.found(label))
 
+    def test_splits_that_hold_few_rows_of_a_class_are_not_taken_for_stratified(self):
+        from sklearn import model_selection
+
+        rare = np.arange(N) < 2
+        found = self.found(Y, cv=model_selection.LeaveOneOut(), scoring="neg_mean_squared_error")
+        assert not jaxci.from_cross_validate(found, rare).warnings
+
     def test_bad_input_is_refused(self):
+        with pytest.raises(ValueError, match="y must hold all rows that were split; it has 30, and"):
+            jaxci.from_cross_validate(self.found(), Y[:30])
         with pytest.raises(TypeError, match="result must be what scikit-learn's cross_validate returned; got 3"):
             jaxci.from_cross_validate(3)
         with pytest.raises(ValueError, match=r"call cross_validate\(\.\.\., return_indices=True\)"):
@@ -164,8 +175,8 @@ class TestCrossValidate:
 
     def test_failed_fits_are_left_out(self):
         scores = self.found()
-        scores["test_score"] = np.r_[np.nan, scores["test_score"][1:]]
-        with pytest.warns(jaxci.JaxciWarning, match="1 of 6 splits"):
+        scores["test_score"] = np.r_[np.nan, np.inf, scores["test_score"][2:]]
+        with pytest.warns(jaxci.JaxciWarning, match="2 of 6 splits"):
             assert np.isfinite(jaxci.from_cross_validate(scores, Y).confidence_interval).all()
 
 
@@ -204,6 +215,11 @@ class TestCommand:
         code, _, said = self.run(capsys, file, "--loss", "loss", "--fold", "fold", "--repeat", "class")
         assert code == 2
         assert "--repeat needs --row" in said
+        holed = file.with_name("holed.csv")
+        holed.write_text(file.read_text(encoding="utf-8").replace(",0,", ",,", 1), encoding="utf-8")
+        code, _, said = self.run(capsys, holed, "--loss", "loss", "--fold", "fold")
+        assert code == 2
+        assert "fold must have no missing labels; 1 of 60" in said
         code, _, said = self.run(capsys, file, "--loss", "lost", "--fold", "fold")
         assert code == 2
         assert "lost" in said

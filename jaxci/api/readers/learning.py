@@ -125,6 +125,7 @@ def read_learning(
         codes, classes, _ = encode_labels({"y_true": labels}, None, 1 if pos_label is None else pos_label)
     except ValueError as error:
         raise ValueError(str(error).replace("y_true", "y")) from None
+    classes = np.asarray(classes).astype(labels.dtype)
     if len(classes) < 2:
         raise ValueError(f"y must hold at least 2 classes; got {classes.tolist()}")
     if pos_label is not None and len(classes) > 2:
@@ -163,11 +164,13 @@ def _of_loss(loss: Any, data: Learning) -> Score:
     if isinstance(loss, str):
         return _named(loss, data, "loss", names)
     if isinstance(loss, WeightedFunction):
-        return Metric(name_of(loss), loss)
+        return Metric(name_of(loss), loss, loss=True)
     if isinstance(loss, Statistic):
         if not _suits(loss, data):
             raise ValueError(f"loss must be a metric of a {data.task} with these classes; got {type(loss).__name__}")
         return Metric(type(loss).__name__, loss)
+    if hasattr(loss, "_score_func"):
+        raise TypeError(f"loss must not be a scorer: pass it as scoring; got {shown(loss)}")
     if callable(loss):
         return loss_of_function(loss, data.classes)
     raise TypeError(f"loss must be a name, a function f(y_true, y_pred) of rows, or a statistic; got {shown(loss)}")
@@ -202,12 +205,16 @@ def _of_scoring(scoring: Any, data: Learning) -> Score:
                 return _negated(found, scoring) if negative else found
         return _scorer_called(scoring)
     if callable(scoring):
-        wants = list(inspect.signature(scoring).parameters) if inspect.isfunction(scoring) else []
-        if wants and len(wants) < 3 and not any("*" in str(p) for p in inspect.signature(scoring).parameters.values()):
+        wants = list(inspect.signature(scoring).parameters.values()) if inspect.isfunction(scoring) else []
+        free = any(parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) for parameter in wants)
+        names = [parameter.name for parameter in wants]
+        if (wants and len(wants) < 3 and not free) or names[:1] == ["y_true"]:
             raise TypeError(
-                f"scoring must be a function of (estimator, X, y), as make_scorer gives; got {shown(scoring)} of "
-                f"({', '.join(wants)})"
+                f"scoring must be a function of (estimator, X, y); got {shown(scoring)} of ({', '.join(names)}): pass "
+                "make_scorer of it"
             )
+        if data.weights is not None and not hasattr(scoring, "_score_func"):
+            raise ValueError("sample_weight needs a score that takes weights: a name, or what make_scorer returns")
         return Scorer(_name_of_scorer(scoring), scoring)
     raise TypeError(f"scoring must be a name or a function of (estimator, X, y); got {shown(scoring)}")
 
