@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.sharding import Mesh, PartitionSpec
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 AXIS = "replications"
 
@@ -47,8 +47,13 @@ class Spread:
         extra = -size % len(self.devices)
         if extra:
             rows = jax.tree.map(lambda x: jnp.concatenate([x, jnp.repeat(x[-1:], extra, axis=0)]), rows)
-        found = program(rows, shared)
-        return jax.tree.map(lambda x: x[:size], found) if extra else found
+        mesh = Mesh(self.devices, (AXIS,))
+        rows = jax.device_put(rows, NamedSharding(mesh, PartitionSpec(AXIS)))
+        found = program(rows, jax.device_put(shared, NamedSharding(mesh, PartitionSpec())))
+        if not extra:
+            return found
+        # On one device: to cut rows that lie on several is a collective operation, which can block where cores are few.
+        return jax.tree.map(lambda x: x[:size], jax.device_put(found, self.devices[0]))
 
 
 @functools.lru_cache(maxsize=256)

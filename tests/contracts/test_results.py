@@ -13,7 +13,7 @@ import pytest
 import jaxci
 from jaxci.coverage import GeneralizationStudy, Study, card
 from jaxci.distributions import Parametric
-from jaxci.inducers import Constant
+from jaxci.inducers import Constant, Linear
 from jaxci.intervals.bootstrap import BCa
 from jaxci.printing import IntervalResult, Printable, plain
 from jaxci.resampling import splits
@@ -50,6 +50,9 @@ RESULTS = {
     "mean of runs": lambda _: jaxci.runs_interval(X[:5]),
     "generalization": lambda _: jaxci.generalization_interval(
         Constant(), FEATURES, TARGET, method="holdout", progress=False, rng=0
+    ),
+    "comparison of learners": lambda _: jaxci.compare_inducers(
+        Constant(), Linear(), FEATURES, TARGET, progress=False, rng=0
     ),
     "fits": lambda _: jaxci.fit_resamples(
         Constant(), FEATURES, TARGET, plans=[splits.kfold(30, 5, 0)], progress=False, rng=0

@@ -73,6 +73,7 @@ def test_classifiers_are_scored_as_by_scikit_learn(scoring):
     assert ours.estimate == pytest.approx(found.estimate, rel=0.1)
 
 
+@pytest.mark.slow
 def test_names_without_neg_are_losses_and_metrics_of_rows_are_means():
     plain, negative = (interval("ridge", TARGET, scoring=s) for s in ("mean_squared_error", "neg_mean_squared_error"))
     assert plain.estimate == -negative.estimate

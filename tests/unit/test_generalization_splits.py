@@ -284,6 +284,7 @@ def test_nothing_wrong_in_groups_counts_groups():
     assert result.confidence_interval.high == pytest.approx(1 - 0.025 ** (1 / 6), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_studies_split_within_classes_as_the_verb_does(tmp_path):
     methods = ["corrected_t", {"method": "corrected_t", "label": "within classes", "stratify": True}]
     study = GeneralizationStudy(

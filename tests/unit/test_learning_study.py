@@ -73,7 +73,7 @@ def test_a_cell_gives_what_the_verb_gives_for_each_data_set(name, learner, loss)
     seed = int(jax.random.bits(jax.random.fold_in(jax.random.fold_in(KEY, 3), 1)))
     for c, configuration in enumerate(made.configurations):
         alone = jaxci.generalization_interval(
-            learner, X[0], y[0], loss=loss, method=configuration.method, plan=configuration.plans(40, seed),
+            learner, X[0], y[0], loss=loss, method=configuration.method, cv=configuration.plans(40, seed),
             confidence_level=0.9, progress=False,
         )  # fmt: skip
         low, high = found.low[4, c], found.high[4, c]

@@ -128,6 +128,7 @@ class TestCrossValidate:
         arguments = {"cv": 6, "return_indices": True} | arguments
         return model_selection.cross_validate(model, X, y, **arguments)
 
+    @pytest.mark.slow
     def test_scores_give_the_interval_of_the_verb(self):
         from sklearn import linear_model, model_selection
 
