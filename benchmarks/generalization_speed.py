@@ -45,7 +45,7 @@ X = rng.normal(size=(20_000, 10))
 y = (X[:, :3].sum(axis=1) + rng.logistic(size=20_000) > 0).astype(int)
 plan = splits.bootstrap(20_000, 100, 0)
 jaxci.generalization_interval(
-    Logistic(), X, y, loss="log", method="bootstrap_632_plus", plan=plan, rng=0, progress=False
+    Logistic(), X, y, loss="log", method="bootstrap_632_plus", cv=plan, rng=0, progress=False
 )
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
@@ -81,7 +81,7 @@ def against_scikit_learn(learner: Inducer, model: object, classes: bool) -> dict
 
     def ours() -> object:
         return jaxci.generalization_interval(
-            learner, X, y, loss=loss, method="nested_cv", plan=plan, rng=0, progress=False
+            learner, X, y, loss=loss, method="nested_cv", cv=plan, rng=0, progress=False
         )
 
     def theirs() -> object:

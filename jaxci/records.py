@@ -10,7 +10,8 @@ from typing import Any, ClassVar, NamedTuple, TypeVar, dataclass_transform
 import jax
 import numpy as np
 
-from jaxci.checks import check_keys, read_kind
+from jaxci.checks import check_keys, read_kind, shown
+from jaxci.importing import import_path, imported, is_import_path
 
 T = TypeVar("T")
 
@@ -122,7 +123,9 @@ def _alike(one: Any, other: Any) -> bool:
     return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
 
 
-def encode(record: Any, kinds: Kinds, *, key: str = "kind", defaults: bool = False) -> dict[str, Any]:
+def encode(
+    record: Any, kinds: Kinds, *, key: str = "kind", defaults: bool = False, base: type[Any] | None = None
+) -> dict[str, Any]:
     """Return a table of plain values that describes a record: its word in ``kinds`` under ``key``, and its fields.
 
     Parameters
@@ -132,11 +135,13 @@ def encode(record: Any, kinds: Kinds, *, key: str = "kind", defaults: bool = Fal
     key : str
     defaults : bool
         Whether fields at their default are written, too.
+    base : type, optional
+        What a user's own record may derive from; its word is then ``module:class``.
 
     Raises
     ------
     ValueError
-        If it is of none of these classes, or holds what no file can.
+        If it is of none of these classes, or holds what no file can, or cannot be imported.
     """
     for kind, entry in kinds.items():
         cls = entry.cls if isinstance(entry, Form) else entry
@@ -144,13 +149,18 @@ def encode(record: Any, kinds: Kinds, *, key: str = "kind", defaults: bool = Fal
             if isinstance(entry, Form):
                 return {key: kind, **written(entry.write(record))}
             return {key: kind, **written_fields(record, defaults=defaults)}
+    if base is not None and isinstance(record, base) and dataclasses.is_dataclass(record):
+        return {key: import_path(type(record)), **written_fields(record, defaults=defaults)}
     raise ValueError(f"{type(record).__name__} cannot be written to a file: it is a user's own object")
 
 
-def decode(description: Any, kinds: Kinds, *, key: str = "kind", what: str = "a record") -> Any:
+def decode(
+    description: Any, kinds: Kinds, *, key: str = "kind", what: str = "a record", base: type[Any] | None = None
+) -> Any:
     """Return the record that a word of ``kinds``, or the table that :func:`encode` writes, describes.
 
-    Lists become tuples, which a record's static fields need.
+    Lists become tuples, which a record's static fields need. With a ``base``, ``module:class`` is imported if it
+    derives from it.
 
     Raises
     ------
@@ -158,6 +168,12 @@ def decode(description: Any, kinds: Kinds, *, key: str = "kind", what: str = "a 
         If the word or a key is unknown or missing, or a value is not what the record takes.
     """
     table = {key: description} if isinstance(description, str) else description
+    word = table.get(key) if isinstance(table, Mapping) else None
+    if base is not None and is_import_path(word):
+        cls = imported(str(word))
+        if not (isinstance(cls, type) and issubclass(cls, base) and dataclasses.is_dataclass(cls)):
+            raise ValueError(f"{key} of {what} must be a record that derives from {base.__name__}; got {shown(cls)}")
+        kinds = {str(word): cls}
     kind, given = read_kind(what, table, kinds, key)
     rest = {name: _read(value) for name, value in given.items()}
     entry = kinds[kind]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -16,21 +17,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxci.coverage.learner_fits import Fits
+from jaxci.coverage.risks import is_exact
 from jaxci.coverage.tally import judged_row
 from jaxci.distributions import FileProblem, Problem
 from jaxci.generalization.base import IncompleteFits, Resampled
 from jaxci.generalization.fits import Outcome, distinct_samples, fit_plans, tested_on_themselves
-from jaxci.generalization.losses import CUT, Loss
+from jaxci.generalization.losses import Loss
 from jaxci.generalization.registry import METHODS
-from jaxci.inducers.base import FIT_BUDGET, Inducer
+from jaxci.inducers.base import FIT_BUDGET
 from jaxci.inference.sharding import Spread
 from jaxci.resampling.plan import Plan
 from jaxci.resampling.splits import insample
 
 PROXIES = ("holdout", "kfold")
 """Plans whose models' own mean risk is a target: the proxy of their method."""
-VALIDATION_ROWS = 2**14
-"""Rows of the validation set that are predicted at a time."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,32 +64,6 @@ class Configuration:
         return METHODS[self.method].plans(n, seed, changes=self.settings, options=self.options, stratify=classes)
 
 
-def _own(rows: Any, shared: Any, *, n_classes: int) -> tuple[jax.Array, jax.Array]:
-    """Return predictions (R, F, n[, K]) of the data by fits to each of the counts, and which converged (R, F)."""
-    keys, X, y = rows
-    learner, counts = shared
-
-    def fit(key: jax.Array, X: jax.Array, y: jax.Array, weights: jax.Array) -> tuple[jax.Array, jax.Array]:
-        fitted = learner.fit(key, X, y, weights, n_classes)
-        return learner.predict(fitted.params, X), fitted.converged
-
-    return jax.vmap(jax.vmap(fit, (0, None, None, 0)), (0, 0, 0, None))(keys, X, y, counts)
-
-
-def _fresh(rows: Any, shared: Any, *, n_classes: int) -> jax.Array:
-    """Return predictions (R, F, m[, K]) of other rows by fits to each of the counts."""
-    keys, X, y = rows
-    learner, counts, fresh = shared
-    blocks = fresh.reshape(-1, min(VALIDATION_ROWS, fresh.shape[0]), fresh.shape[1])
-
-    def fit(key: jax.Array, X: jax.Array, y: jax.Array, weights: jax.Array) -> jax.Array:
-        params = learner.fit(key, X, y, weights, n_classes).params
-        found = jax.lax.map(lambda block: learner.predict(params, block), blocks)
-        return found.reshape(fresh.shape[0], *found.shape[2:])
-
-    return jax.vmap(jax.vmap(fit, (0, None, None, 0)), (0, 0, 0, None))(keys, X, y, counts)
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class LearningCell:
     """A problem, a sample size, a learner and a loss.
@@ -97,7 +72,7 @@ class LearningCell:
     ----------
     problem : Problem or FileProblem
     n : int
-    learner : Inducer
+    learner : Inducer or estimator
     loss : Loss
     configurations : sequence of Configuration
     n_replications, n_groups, n_validation : int
@@ -106,7 +81,7 @@ class LearningCell:
 
     problem: Problem | FileProblem
     n: int
-    learner: Inducer
+    learner: Any
     loss: Loss
     configurations: Sequence[Configuration]
     n_replications: int
@@ -144,7 +119,9 @@ class Found:
     """What replications gave: (R, C) for C configurations, (R,) for the truth; NaN where there is none.
 
     ``groups`` (R,) are the numbers of the groups that they belong to, whose plans they share. ``fits``
-    and ``seconds`` (C,) are of one replication; ``lost`` counts fits that did not converge.
+    and ``seconds`` (C,) are of one replication; ``lost`` counts fits that did not converge, ``failed`` those that
+    ended in an error, ``error`` being what the first said. ``fresh`` (M,) sums the losses of each validation row over
+    replications; it is empty where risks are exact.
     """
 
     estimates: np.ndarray
@@ -155,7 +132,21 @@ class Found:
     groups: np.ndarray
     fits: np.ndarray
     seconds: np.ndarray
+    fresh: np.ndarray
     lost: int = 0
+    failed: int = 0
+    error: str = ""
+
+    @property
+    def validation_error(self) -> float:
+        """Standard error that the finite validation set gives all risks alike; 0 where they are exact."""
+        means = self.fresh / len(self.risks)
+        return float(means.std(ddof=1)) / len(means) ** 0.5 if len(means) else 0.0
+
+    @property
+    def truth_error(self) -> float:
+        """Standard error of the mean risk: of the replications, and of the validation set."""
+        return math.hypot(float(self.risks.std(ddof=1)) / len(self.risks) ** 0.5, self.validation_error)
 
     @classmethod
     def merged(cls, parts: Sequence[Found]) -> Found:
@@ -169,7 +160,14 @@ class Found:
         sizes = [len(p.risks) for p in parts]
         for name in ("fits", "seconds"):
             found[name] = np.average([getattr(p, name) for p in parts], axis=0, weights=sizes)
-        return cls(**found, lost=sum(p.lost for p in parts))
+        errors = [p.error for p in parts if p.error]
+        return cls(
+            **found,
+            fresh=np.sum([p.fresh for p in parts], axis=0),
+            lost=sum(p.lost for p in parts),
+            failed=sum(p.failed for p in parts),
+            error=errors[0] if errors else "",
+        )
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the fields as arrays."""
@@ -178,8 +176,8 @@ class Found:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Found:
         """Return what :meth:`to_arrays` took apart."""
-        found: dict[str, Any] = {**arrays, "lost": int(arrays["lost"])}
-        return cls(**found)
+        found: dict[str, Any] = {**arrays, "error": str(arrays["error"])}
+        return cls(**found | {name: int(arrays[name]) for name in ("lost", "failed")})
 
 
 def run_cell(
@@ -200,7 +198,7 @@ def run_cell(
     total = sum(sizes[g] for g in groups)
     done, parts = 0, []
     with jax.enable_x64(True):
-        fresh = cell.validation(key)
+        fresh = None if is_exact(cell.problem, cell.learner, cell.loss) else cell.validation(key)
     for g in groups:
         runner = _Group(cell, key, g, spread, fresh, memory_limit or FIT_BUDGET)
         for start in range(first[g], first[g + 1], runner.at_once):
@@ -214,18 +212,20 @@ class _Group:
     """Plans of one group of replications, and their fits."""
 
     def __init__(
-        self, cell: LearningCell, key: jax.Array, g: int, spread: Spread, fresh: tuple[Any, Any], budget: int
+        self, cell: LearningCell, key: jax.Array, g: int, spread: Spread, fresh: tuple[Any, Any] | None, budget: int
     ) -> None:
-        self.cell, self.key, self.number, self.spread, self.fresh = cell, key, g, spread, fresh
-        self.budget = budget
+        self.cell, self.key, self.number, self.fresh = cell, key, g, fresh
+        self.fits = Fits(cell.learner, cell.problem, cell.loss, spread, budget)
         self.seed = int(jax.random.bits(jax.random.fold_in(jax.random.fold_in(key, 3), g)))
         self.plans = [[] if c.stratify else c.plans(cell.n, self.seed) for c in cell.configurations]
         flat = [plan for plans in self.plans for plan in plans]
         self.counts, places = distinct_samples(flat or [insample(cell.n)])
         rest = iter(places)
         self.places = [[next(rest) for _ in plans] for plans in self.plans]
+        self.needed = np.zeros((len(self.counts), cell.n), bool)
+        for plan, place in zip(flat, places, strict=False):
+            np.logical_or.at(self.needed, place, plan.test_mask)
         self.n_classes = cell.problem.n_classes
-        self.per_fit = cell.learner.bytes_of_fit(cell.n, cell.problem.n_features, self.n_classes)
         # Losses and predictions of all fits of a data set are held at once.
         held = 8 * cell.n * len(self.counts) * (2 + max(self.n_classes, 1))
         self.at_once = int(np.clip(budget // held, 1, 64))
@@ -239,9 +239,9 @@ class _Group:
                 jnp.asarray(list(replications), jnp.int32)
             )
             started = time.perf_counter()
-            predictions, lost = self._predictions(keys, X, y)
+            predictions, lost, failures = self.fits.predictions(keys, X, y, self.counts, self.needed)
             spent = (time.perf_counter() - started) / (len(replications) * len(self.counts))
-            risks, proxies = self._truths(keys, X, y)
+            risks, proxies, fresh = self._truths(keys, X, y)
         shape = (len(replications), len(cell.configurations))
         estimates, low, high = np.full((3, *shape), np.nan)
         seconds = np.zeros(shape)
@@ -255,6 +255,7 @@ class _Group:
                     if configuration.stratify:
                         outcome = self._within_classes(configuration, keys[r], np.asarray(X[r]), targets[r])
                         fits, fits_each[c] = outcome.plans, outcome.n_fits
+                        lost, failures = lost + outcome.not_converged, (*failures, *outcome.errors)
                     else:
                         fits = dict(self._resampled(c, targets[r], held, losses))
                     interval = METHODS[configuration.method].interval(fits, cell.level, configuration.options)
@@ -264,7 +265,8 @@ class _Group:
                 seconds[r, c] = time.perf_counter() - began
         cost = seconds.mean(axis=0) + spent * fits_each
         groups = np.full(len(replications), self.number)
-        return Found(estimates, low, high, proxies, risks, groups, fits_each, cost, lost)
+        said = len(failures), next(iter(failures), "")
+        return Found(estimates, low, high, proxies, risks, groups, fits_each, cost, fresh, lost, *said)
 
     def _within_classes(self, configuration: Configuration, key: jax.Array, X: np.ndarray, y: np.ndarray) -> Outcome:
         """Return the fits of one data set by splits within its classes; a class too rare for them is no fit."""
@@ -273,23 +275,6 @@ class _Group:
         except ValueError as error:
             raise IncompleteFits(str(error)) from None
         return fit_plans(self.cell.learner, X, y, plans, self.cell.loss, np.arange(self.n_classes), key)
-
-    def _keys(self, keys: jax.Array, numbers: np.ndarray) -> jax.Array:
-        fold = jax.vmap(jax.vmap(jax.random.fold_in, (None, 0)), (0, None))
-        return fold(keys, jnp.asarray(numbers, jnp.int32))
-
-    def _predictions(self, keys: jax.Array, X: Any, y: Any) -> tuple[np.ndarray, int]:
-        """Return predictions (R, F, n[, K]) in batches of fits, and how many fits did not converge."""
-        size = int(np.clip(self.budget // (self.per_fit * len(keys)), 1, len(self.counts)))
-        parts, lost = [], 0
-        for start in range(0, len(self.counts), size):
-            numbers = np.minimum(np.arange(start, start + size), len(self.counts) - 1)
-            kept = min(size, len(self.counts) - start)
-            shared = (self.cell.learner, jnp.asarray(self.counts[numbers], jnp.float64))
-            found, converged = self.spread(_own, (self._keys(keys, numbers), X, y), shared, n_classes=self.n_classes)
-            parts.append(np.asarray(found)[:, :kept])
-            lost += int((~np.asarray(converged)[:, :kept]).sum())
-        return np.concatenate(parts, axis=1), lost
 
     def _resampled(
         self, c: int, y: np.ndarray, predictions: np.ndarray, losses: np.ndarray
@@ -307,40 +292,29 @@ class _Group:
                 rates[split] = loss.no_information(y, predictions[place[split]], weights)
             yield plan.name, Resampled(plan, own, failed, rates)
 
-    def _truths(self, keys: jax.Array, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the risk (R,) of the model of all rows, and the proxies (R, C), on the validation rows."""
-        whole = np.ones((1, self.cell.n), np.int32)
-        risks = self._risks(keys, X, y, whole, len(self.counts))[:, 0]
+    def _truths(self, keys: jax.Array, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return risks (R,) of models of all rows, proxies (R, C), and the sums (M,) of losses of validation rows."""
+        whole, number = np.ones((1, self.cell.n), np.int32), np.array([len(self.counts)])
+        total = np.zeros(0 if self.fresh is None else len(self.fresh[1]))
+        risks = self._risks(keys, X, y, whole, number, total)[:, 0]
         proxies = np.full((len(risks), len(self.plans)), np.nan)
         for c, (plans, places) in enumerate(zip(self.plans, self.places, strict=True)):
             if plans and plans[0].name in PROXIES:
                 fits, first = np.unique(places[0], return_index=True)
                 proxies[:, c] = self._risks(keys, X, y, plans[0].train_counts[first], fits).mean(axis=1)
-        return risks, proxies
+        return risks, proxies, total
 
-    def _risks(self, keys: jax.Array, X: Any, y: Any, counts: np.ndarray, numbers: Any) -> np.ndarray:
-        """Return mean validation losses (R, F) of fits to ``counts`` (F, n)."""
-        cell, loss = self.cell, self.cell.loss
-        rows, targets = self.fresh
-        block = min(VALIDATION_ROWS, len(rows))
-        padded = np.concatenate([rows, np.repeat(rows[-1:], -len(rows) % block, axis=0)])
-        per = 8 * len(padded) * max(self.n_classes, 1)
-        at_once = max(1, self.budget // (per * len(counts)))
-        number = np.broadcast_to(np.asarray(numbers, np.int32), len(counts))
+    def _risks(
+        self, keys: jax.Array, X: Any, y: Any, counts: np.ndarray, numbers: np.ndarray, total: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return risks (R, F) of fits to ``counts`` (F, n): exact, or mean losses of fresh rows, added to ``total``."""
+        if self.fresh is None:
+            return self.fits.exact(keys, X, y, counts, numbers)
         found = []
-        for start in range(0, len(keys), at_once):
-            part = slice(start, start + at_once)
-            shared = (cell.learner, jnp.asarray(counts, jnp.float64), jnp.asarray(padded))
-            inputs = (self._keys(keys[part], number), X[part], y[part])
-            predictions = np.asarray(self.spread(_fresh, inputs, shared, n_classes=self.n_classes))
-            for r, held in enumerate(predictions[:, :, : len(rows)]):
-                losses = loss.rows(targets, held)
-                if loss.name == "winsorized":
-                    losses = np.minimum(losses, np.quantile(losses, CUT, axis=1, keepdims=True))
-                elif loss.adjusted is not None:
-                    own = np.asarray(y[start + r])
-                    losses = loss.adjusted(losses, losses >= 0, np.broadcast_to(counts, (len(counts), cell.n)), own)
-                found.append(losses.mean(axis=1))
+        for losses in self.fits.fresh_losses(keys, X, y, counts, numbers, self.fresh):
+            found.append(losses.mean(axis=1))
+            if total is not None:
+                total += losses[0]
         return np.array(found)
 
 
@@ -349,18 +323,21 @@ def rows_of(cell: LearningCell, found: Found, label: str) -> list[dict[str, Any]
 
     ``coverage``, ``bias`` and the like are about the risk of the model fitted on all rows of the
     replication; of the expected risk, its mean over replications, and of the proxy there are columns
-    of their own. Errors are those between groups, which share plans. ``estimate`` and ``estimate_sd``
+    of their own. Errors are those between groups, which share plans, and what the coverage moves with the error of
+    the truth. ``estimate`` and ``estimate_sd``
     are mean and standard deviation of the estimates, and ``width_over_sd`` is the median width over
     the latter: about 4 is perfect at 95% (Schulz-Kuempel et al. 2024, section 5.3).
     """
     sizes = np.unique(found.groups, return_counts=True)[1]
     expected = np.full(len(found.risks), found.risks.mean())
-    truth_error = float(found.risks.std(ddof=1)) / len(found.risks) ** 0.5
+    truth_error = found.truth_error
+    lost = f"{found.lost} fits did not converge" if found.lost else ""
+    failed = f"{found.failed} fits failed: {found.error}" if found.failed else ""
     rows = []
     for c, configuration in enumerate(cell.configurations):
         estimates = found.estimates[:, c]
 
-        def about(truths: np.ndarray, c: int = c, name: str = configuration.label) -> dict[str, Any]:
+        def about(truths: np.ndarray, shift: float, c: int = c, name: str = configuration.label) -> dict[str, Any]:
             return judged_row(
                 cell.loss.name,
                 name,
@@ -372,14 +349,15 @@ def rows_of(cell: LearningCell, found: Found, label: str) -> list[dict[str, Any]
                 high=found.high[:, c],
                 truths=truths,
                 truth_error=truth_error,
+                shift=shift,
             )
 
-        row, of_expected = about(found.risks), about(expected)
+        row, of_expected = about(found.risks, found.validation_error), about(expected, truth_error)
         proxies = found.proxies[:, c]
-        of_proxy = {} if np.isnan(proxies).any() else about(proxies)
+        of_proxy = {} if np.isnan(proxies).any() else about(proxies, found.validation_error)
         defined = estimates[np.isfinite(estimates)]
         spread = float(defined.std(ddof=1)) if defined.size > 1 else np.nan
-        flags = [row["flags"], f"{found.lost} fits did not converge" if found.lost else ""]
+        flags = [row["flags"], lost, failed]
         rows.append(
             {
                 "distribution": label,

@@ -16,10 +16,11 @@ from jaxci.coverage.learner_cell import Configuration, Found, LearningCell, rows
 from jaxci.coverage.processes import Work
 from jaxci.coverage.runner import Runnable
 from jaxci.distributions import FileProblem, Problem, problem, problem_from_dict, problem_to_dict
-from jaxci.distributions.problem_registry import problem_label
+from jaxci.distributions.problem_registry import check_problem, problem_label
 from jaxci.generalization.losses import LOSSES
 from jaxci.generalization.registry import METHODS
 from jaxci.inducers.base import Inducer
+from jaxci.inducers.estimators import estimator_label, task_of
 from jaxci.inducers.registry import as_inducer, inducer_to_dict
 
 
@@ -33,10 +34,12 @@ class GeneralizationStudy(Runnable):
     Parameters
     ----------
     problems : sequence or dict
-        Names of :data:`jaxci.distributions.PROBLEMS`, or objects (by name in a dict).
+        Names of :data:`jaxci.distributions.PROBLEMS`, or objects (by name in a dict), also of classes of your own
+        that derive from :class:`jaxci.distributions.Problem`.
     inducers : sequence or dict
         Names of learners, also with fields (``"ridge:alpha=0.1"``), tables of a name and fields, or
-        objects (by name in a dict).
+        objects (by name in a dict), also of classes of your own that derive from :class:`jaxci.inducers.Inducer`.
+        Estimators of scikit-learn, or of classes of your own, are fitted on the host by joblib.
     losses : sequence of str
     methods : sequence
         Names, or tables of a ``method``, settings of its plans (``n_folds``, ``p`` ...), ``stratify``
@@ -56,7 +59,14 @@ class GeneralizationStudy(Runnable):
     Raises
     ------
     ValueError
-        If a field breaks its rule.
+        If a field breaks its rule, or a problem or learner could not be made again from a file: its class must be
+        importable and its fields plain values. A file names it by module, class and fields.
+
+    Notes
+    -----
+    Risks of linear models are exact where features are normal and the target depends on a line of them
+    (:meth:`jaxci.distributions.Problem.normal_law`); others are means over ``n_validation`` fresh rows, and
+    ``truth_error`` and the errors of coverages include that of the finite number of these rows.
 
     References
     ----------
@@ -110,6 +120,9 @@ class GeneralizationStudy(Runnable):
                 configuration.plans(min(sizes), 0, np.arange(min(sizes)) % 2 if configuration.stratify else None)
             except ValueError as error:
                 raise ValueError(f"{configuration.label} at n = {min(sizes)}: {error}") from None
+        for made in self.problems.values():
+            check_problem(made)
+        self.to_dict()  # what no file can hold is refused now, too
         within = [c.label for c in methods if c.stratify]
         without = [name for name, law in self.problems.items() if law.task == "regression"]
         if within and without:
@@ -125,7 +138,7 @@ class GeneralizationStudy(Runnable):
             f"{name}, {learner}, {loss}, n={n}": (name, learner, loss, n)
             for name, law in self.problems.items()
             for learner, made in self.inducers.items()
-            if made.task in (law.task, "any")
+            if task_of(made) in (law.task, "any")
             for loss in self.losses
             if LOSSES[loss].task == law.task
             for n in self.sample_sizes
@@ -243,15 +256,17 @@ def _problem(entry: Any) -> Problem | FileProblem:
     return problem(entry) if isinstance(entry, str) else problem_from_dict(entry)
 
 
-def _inducer(entry: Any) -> Inducer:
+def _inducer(entry: Any) -> Any:
     made = as_inducer(entry)
-    if not isinstance(made, Inducer):
-        raise ValueError(f"inducers must be of jaxci.inducers, or names or tables of them; got {shown(entry)}")
+    try:
+        task_of(made)
+    except TypeError as error:
+        raise ValueError(f"inducers: {error}") from None
     return made
 
 
-def _inducer_label(made: Inducer) -> str:
-    return str(inducer_to_dict(made)["name"])
+def _inducer_label(made: Any) -> str:
+    return str(inducer_to_dict(made)["name"]).rpartition(":")[2] if isinstance(made, Inducer) else estimator_label(made)
 
 
 def _configuration(entry: Any) -> Configuration:

@@ -315,8 +315,12 @@ def judged_row(
     high: np.ndarray,
     truths: np.ndarray,
     truth_error: float,
+    shift: float = 0.0,
 ) -> dict[str, Any]:
     """Judge the intervals of one method where every data set has its own truth; arrays (R,) in groups of ``sizes``.
+
+    ``truth_error`` is the standard error of the mean truth, ``shift`` that of an error which all truths share: half
+    of what the coverage changes between truths moved down and up by it counts in the error of the coverage.
 
     Returns the row that a study of statistics has for a method, its flags as text.
     """
@@ -327,4 +331,6 @@ def judged_row(
     judgements, behaviours = tally.judge({statistic: Truth(0.0, truth_error, "")}, {statistic: {method: method}})
     behaviour = dataclasses.replace(behaviours[0], truth=float(np.mean(truths)))
     (row,) = CellResult(n, judgements, (behaviour,), math.nan).rows()
-    return {**row, "flags": "; ".join(row["flags"])}
+    moved = [np.mean(np.asarray(outcomes(low, high, truths + by).outcome) == 0) for by in (-shift, shift)]
+    error = math.hypot(row["coverage_error"], float(np.subtract(*moved)) / 2)
+    return {**row, "coverage_error": error, "flags": "; ".join(row["flags"])}

@@ -7,6 +7,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import jax
+import jax.numpy as jnp
+
 from jaxci.checks import hint
 from jaxci.distributions.problem_files import FileProblem
 from jaxci.distributions.problems import (
@@ -50,6 +53,46 @@ def problem(name: str) -> Problem:
     return PROBLEMS[name]()
 
 
+def check_problem(law: Problem | FileProblem) -> None:
+    """Try a problem without drawing from it, and tell what is wrong with it.
+
+    Raises
+    ------
+    ValueError
+        If it does not say its task, number of features and classes, or ``sample`` does not return rows of these.
+    """
+    if isinstance(law, FileProblem):
+        return
+    name = type(law).__name__
+    if jax.tree_util.all_leaves([law]):
+        raise ValueError(f"{name} must be a record: decorate the class with jaxci.records.record")
+    for field in ("task", "n_features"):
+        if not hasattr(law, field):
+            raise ValueError(f"{name} must say {field}, as an attribute of the class or a field")
+    if law.task not in ("regression", "classification"):
+        raise ValueError(f"task of {name} must be 'regression' or 'classification'; got {law.task!r}")
+    if (law.task == "classification") != (law.n_classes >= 2):
+        raise ValueError(
+            f"n_classes of {name} must be 2 or more for classes, and 0 for a regression; got {law.n_classes}"
+        )
+    try:
+        found = jax.eval_shape(lambda key: law.sample(key, 7), jax.random.key(0))
+    except (jax.errors.JAXTypeError, jax.errors.JAXIndexError) as error:
+        raise ValueError(f"{name}.sample must be a JAX program of its key: {str(error).splitlines()[0]}") from error
+    shapes = (
+        [getattr(part, "shape", None) for part in found]
+        if isinstance(found, tuple)
+        else [getattr(found, "shape", found)]
+    )
+    if shapes != [(7, law.n_features), (7,)]:
+        raise ValueError(
+            f"{name}.sample(key, n) must return X (n, {law.n_features}) and y (n,); for n = 7 it returns "
+            f"{', '.join(map(str, shapes))}"
+        )
+    if law.n_classes and not jnp.issubdtype(found[1].dtype, jnp.integer):
+        raise ValueError(f"{name}.sample must return class codes, integers from 0; got {found[1].dtype}")
+
+
 def problem_label(problem: Problem | FileProblem) -> str:
     """Return the name in :data:`PROBLEMS`, or of the file, or that of the class and d."""
     if isinstance(problem, FileProblem):
@@ -67,13 +110,15 @@ def problem_to_dict(problem: Problem | FileProblem) -> dict[str, Any]:
     Raises
     ------
     ValueError
-        If it is of a user's own class.
+        If it is of a class that cannot be imported, or holds what no file can.
     """
-    return encode(problem, _KINDS, defaults=True)
+    return encode(problem, _KINDS, defaults=True, base=Problem)
 
 
 def problem_from_dict(description: Mapping[str, Any]) -> Problem | FileProblem:
     """Return the problem that a dictionary describes: ``kind`` and the fields of its class by name.
+
+    The ``kind`` of a user's own class is ``module:class``, which is imported.
 
     Raises
     ------
@@ -85,4 +130,4 @@ def problem_from_dict(description: Mapping[str, Any]) -> Problem | FileProblem:
     >>> problem_label(problem_from_dict({"kind": "bates_regression", "n_features": 100}))
     'bates_regr_100'
     """
-    return decode(description, _KINDS, what="a problem")
+    return decode(description, _KINDS, what="a problem", base=Problem)

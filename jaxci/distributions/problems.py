@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import abc
 import functools
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,8 +23,21 @@ EFFECTS = (-3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0)
 """Coefficients of standardised features, equally likely, in a :class:`Covariance` problem."""
 
 
+class NormalLaw(NamedTuple):
+    """Normal features of mean 0 whose target depends on one line of them.
+
+    ``theta`` (d,) are its slopes; ``times`` multiplies vectors (..., d) by the covariance of the features. ``noise`` is
+    the standard deviation of the normal error of a target ``X @ theta + error``; None for two classes, the second with
+    probability ``1 / (1 + exp(-X @ theta))``.
+    """
+
+    theta: jax.Array
+    times: Callable[[jax.Array], jax.Array]
+    noise: float | None
+
+
 class Problem(abc.ABC):
-    """A law of independent rows of features and a target; leaves are frozen records.
+    """A law of independent rows of features and a target; classes are decorated with :func:`jaxci.records.record`.
 
     ``task`` is "regression" or "classification", ``n_classes`` K or 0, ``n_features`` d.
     """
@@ -44,9 +58,20 @@ class Problem(abc.ABC):
             Floats of the same type, or class codes 0..K-1 as int32.
         """
 
+    def normal_law(self) -> NormalLaw | None:
+        """Return the law where features are normal and the target depends on a line of them; None elsewhere.
+
+        The risk of a linear model is then known without new rows.
+        """
+        return None
+
 
 def _normal(key: jax.Array, *shape: int) -> jax.Array:
     return jax.random.normal(key, shape, float_type())
+
+
+def _first(many: int, of: int) -> jax.Array:
+    return (jnp.arange(of) < many).astype(float_type())
 
 
 def _bernoulli(key: jax.Array, log_odds: jax.Array) -> jax.Array:
@@ -82,6 +107,10 @@ class BatesClassification(Problem):
         X = _normal(for_x, n, self.n_features)
         return X, _bernoulli(for_y, X[:, :5].sum(axis=1))
 
+    def normal_law(self) -> NormalLaw:
+        """Return the law."""
+        return NormalLaw(_first(5, self.n_features), lambda b: b, None)
+
 
 @record
 class BatesRegression(Problem):
@@ -102,6 +131,10 @@ class BatesRegression(Problem):
         for_x, for_y = jax.random.split(key)
         X = _normal(for_x, n, self.n_features)
         return X, X[:, :5].sum(axis=1) + _normal(for_y, n)
+
+    def normal_law(self) -> NormalLaw:
+        """Return the law."""
+        return NormalLaw(_first(5, self.n_features), lambda b: b, 1.0)
 
 
 @record
@@ -203,6 +236,16 @@ class HighDimensional(Problem):
         X = 0.8**0.5 * _normal(for_block, n, 25, 1) + 0.2**0.5 * own
         return X.reshape(n, -1), _bernoulli(for_y, X[:, :, 0].sum(axis=1))
 
+    def normal_law(self) -> NormalLaw:
+        """Return the law, its covariance block by block."""
+        size = self.n_features // 25
+
+        def times(b: jax.Array) -> jax.Array:
+            blocks = b.reshape(*b.shape[:-1], 25, size)
+            return (0.2 * blocks + 0.8 * blocks.sum(axis=-1, keepdims=True)).reshape(b.shape)
+
+        return NormalLaw((jnp.arange(self.n_features) % size == 0).astype(float_type()), times, None)
+
 
 @record
 class Covariance(Problem):
@@ -257,6 +300,12 @@ class Covariance(Problem):
         root = times(vectors * jnp.sqrt(jnp.maximum(values, 0)), vectors.T)
         X = times(_normal(for_x, n, self.n_features), root) * sd
         return X, _bernoulli(for_y, times(X, jnp.asarray(self.theta, X.dtype)))
+
+    def normal_law(self) -> NormalLaw:
+        """Return the law."""
+        covariance = jnp.asarray(self.covariance, float_type())
+        times = functools.partial(jnp.matmul, precision=jax.lax.Precision.HIGHEST)
+        return NormalLaw(jnp.asarray(self.theta, float_type()), lambda b: times(b, covariance), None)
 
 
 def _deviations(covariance: np.ndarray) -> np.ndarray:

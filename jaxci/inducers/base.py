@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import abc
+import contextlib
 from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from jaxci.checks import shown
 
 
 class Fitted(NamedTuple):
@@ -18,11 +21,23 @@ class Fitted(NamedTuple):
     converged: jax.Array
 
 
+class Plane(NamedTuple):
+    """A linear function of the features: its value at 0, and its slopes (d,)."""
+
+    level: jax.Array
+    slopes: jax.Array
+
+
 class Inducer(abc.ABC):
-    """A learner. Leaves are frozen :func:`~jaxci.records.record` dataclasses.
+    """A learner: ``fit`` and ``predict`` as JAX programs, and fields that are its settings.
+
+    Classes are decorated with :func:`jaxci.records.record`; a field that is a shape, a count of steps or a name is
+    declared with :func:`jaxci.records.static`, other fields are numbers that may be traced (and tuned).
 
     ``task`` is ``"regression"`` (targets and predictions (n,)), ``"classification"`` (codes (n,) int32,
     predictions (n, K) probabilities) or ``"any"``.
+
+    A page of examples is docs/extending.md; :func:`jaxci.inducers.check_inducer` tries what is promised here.
     """
 
     task: ClassVar[str]
@@ -43,12 +58,71 @@ class Inducer(abc.ABC):
     def predict(self, params: Any, X: jax.Array) -> jax.Array:
         """Return predictions (n,), or probabilities (n, K)."""
 
+    def plane(self, params: Any, n_features: int) -> Plane | None:
+        """Return the plane that predictions, or the log odds of the second of two classes, are; None if they are none.
+
+        Studies then know the risk of a model without new rows, where the law of the data is known to be normal.
+        """
+        return None
+
+
+@contextlib.contextmanager
+def _told(inducer: Inducer, step: str) -> Iterator[None]:
+    """Tell what cannot be traced in the words of a learner."""
+    try:
+        yield
+    except (jax.errors.JAXTypeError, jax.errors.JAXIndexError) as error:
+        problem = str(error).splitlines()[0]
+        raise TypeError(
+            f"{type(inducer).__name__}.{step} must be a JAX program: the values of its arrays are not known while it "
+            "is compiled, so they decide no `if`, no shape and no NumPy call (jnp.where, jax.lax.cond and jax.lax.scan "
+            f"read them; fields that give shapes are declared with jaxci.records.static). JAX says: {problem}"
+        ) from error
+
+
+def fitting(inducer: Inducer, key: jax.Array, X: jax.Array, y: jax.Array, weights: jax.Array, n_classes: int) -> Fitted:
+    """Return what ``inducer.fit`` returns, and tell what is wrong with it.
+
+    Raises
+    ------
+    TypeError
+        If it cannot be traced, or returns what no fit is.
+    """
+    with _told(inducer, "fit"):
+        fitted = inducer.fit(key, X, y, weights, n_classes)
+    name = type(inducer).__name__
+    if not isinstance(fitted, tuple) or len(fitted) != 2:
+        raise TypeError(f"{name}.fit must return Fitted(params, converged); got {shown(fitted)}")
+    if jnp.shape(fitted[1]) != ():
+        raise TypeError(f"converged of {name}.fit must be one truth value; got shape {jnp.shape(fitted[1])}")
+    return Fitted(*fitted)
+
+
+def predicting(inducer: Inducer, params: Any, X: jax.Array, n_classes: int) -> jax.Array:
+    """Return predictions (n,), or probabilities (n, K), of ``inducer.predict``.
+
+    Raises
+    ------
+    TypeError
+        If it cannot be traced, or its shape is another.
+    """
+    with _told(inducer, "predict"):
+        found = inducer.predict(params, X)
+    shape = (X.shape[0], n_classes) if n_classes else (X.shape[0],)
+    if jnp.shape(found) != shape:
+        kind = "(n, K), probabilities of K classes" if n_classes else "(n,)"
+        raise TypeError(
+            f"{type(inducer).__name__}.predict must return the shape {kind}: {shape} for {X.shape[0]} rows; got "
+            f"{jnp.shape(found)}"
+        )
+    return found
+
 
 def _fits(inducer: Inducer, keys: jax.Array, X: jax.Array, y: jax.Array, counts: jax.Array, n_classes: int) -> Any:
     def one(pair: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         key, weights = pair
-        fitted = inducer.fit(key, X, y, weights, n_classes)
-        return inducer.predict(fitted.params, X), fitted.converged
+        fitted = fitting(inducer, key, X, y, weights, n_classes)
+        return predicting(inducer, fitted.params, X, n_classes), fitted.converged
 
     return jax.vmap(one)((keys, counts))
 

@@ -8,10 +8,10 @@ from typing import ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxci.inducers.base import Fitted, Inducer
+from jaxci.inducers.base import Fitted
 from jaxci.inducers.fields import check_count, check_field, check_not_negative
 from jaxci.inducers.gram import WIDEST
-from jaxci.inducers.linear import Lines, along, centred, line
+from jaxci.inducers.linear import Line, centred, line
 from jaxci.records import record, static
 
 STEPS = 10
@@ -19,7 +19,7 @@ STEPS = 10
 
 
 @record
-class Lasso(Inducer):
+class Lasso(Line):
     """Mean squared error over 2 plus ``alpha * sum(|coefficients|)``; the intercept is free.
 
     As scikit-learn's ``Lasso``, to the optimum: the optimality residual falls below 1e-12 (1e-5 in single
@@ -39,13 +39,9 @@ class Lasso(Inducer):
         """Minimise by accelerated gradient steps, and exactly on the coefficients they leave."""
         return _fit(X, y, weights, jnp.asarray(self.alpha, X.dtype), jnp.zeros((), X.dtype), self.max_iter)
 
-    def predict(self, params: Lines, X: jax.Array) -> jax.Array:
-        """Return values of the plane."""
-        return along(params, X)
-
 
 @record
-class ElasticNet(Inducer):
+class ElasticNet(Line):
     """Mean squared error over 2 plus ``alpha * (l1_ratio * sum(|b|) + (1 - l1_ratio) * sum(b**2) / 2)``.
 
     As scikit-learn's ``ElasticNet``; ``b`` are the coefficients, the intercept is free. Convergence is
@@ -67,10 +63,6 @@ class ElasticNet(Inducer):
         """Minimise by accelerated gradient steps, and exactly on the coefficients they leave."""
         alpha, share = jnp.asarray(self.alpha, X.dtype), jnp.asarray(self.l1_ratio, X.dtype)
         return _fit(X, y, weights, alpha * share, alpha * (1 - share), self.max_iter)
-
-    def predict(self, params: Lines, X: jax.Array) -> jax.Array:
-        """Return values of the plane."""
-        return along(params, X)
 
 
 class _Problem(NamedTuple):

@@ -7,12 +7,24 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxci.inducers.base import Fitted, Inducer
+from jaxci.inducers.base import Fitted, Inducer, Plane
 from jaxci.inducers.fields import check_not_negative
 from jaxci.inducers.gram import columns, gram
 from jaxci.records import record
 
 Lines = dict[str, jax.Array]
+
+
+class Line(Inducer):
+    """A learner whose predictions are a plane: ``slope`` (d,) and ``level``."""
+
+    def predict(self, params: Lines, X: jax.Array) -> jax.Array:
+        """Return values of the plane."""
+        return X @ params["slope"] + params["level"]
+
+    def plane(self, params: Lines, n_features: int) -> Plane:
+        """Return the plane."""
+        return Plane(params["level"], params["slope"])
 
 
 @record
@@ -30,6 +42,13 @@ class Constant(Inducer):
         """Repeat the mean, or the shares."""
         found = jnp.broadcast_to(params, (X.shape[0], params.shape[0]))
         return found[:, 0] if params.shape[0] == 1 else found
+
+    def plane(self, params: Any, n_features: int) -> Plane | None:
+        """Return a level plane; there is none for more than two classes."""
+        if params.shape[0] > 2:
+            return None
+        level = params[0] if params.shape[0] == 1 else jnp.log(params[1]) - jnp.log(params[0])
+        return Plane(level, jnp.zeros(n_features, params.dtype))
 
 
 class Centred(NamedTuple):
@@ -69,13 +88,8 @@ def line(X: jax.Array, y: jax.Array, weights: jax.Array, slope: jax.Array) -> Li
     return {"slope": slope, "level": level + y.mean() - X.mean(axis=0) @ slope}
 
 
-def along(params: Lines, X: jax.Array) -> jax.Array:
-    """Return values of the plane."""
-    return X @ params["slope"] + params["level"]
-
-
 @record
-class Linear(Inducer):
+class Linear(Line):
     """Least squares with an intercept; the shortest coefficients where columns depend on each other.
 
     Normal equations by Cholesky with a step of refinement; a column that is constant in the training
@@ -99,10 +113,6 @@ class Linear(Inducer):
                 _unique(X, y, weights),
             )
         return Fitted(line(X, y, weights, slope), jnp.all(jnp.isfinite(slope)))
-
-    def predict(self, params: Lines, X: jax.Array) -> jax.Array:
-        """Return values of the plane."""
-        return along(params, X)
 
 
 def _unique(X: jax.Array, y: jax.Array, weights: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -135,7 +145,7 @@ def _shortest(X: jax.Array, y: jax.Array, weights: jax.Array) -> jax.Array:
 
 
 @record
-class Ridge(Inducer):
+class Ridge(Line):
     """Least squares plus ``alpha`` times the squared coefficients; the intercept is free."""
 
     alpha: float = 1.0
@@ -169,7 +179,3 @@ class Ridge(Inducer):
         factor = (jnp.linalg.cholesky(matrix, symmetrize_input=False), True)
         dual = root * jax.scipy.linalg.cho_solve(factor, root * (y - share @ y))
         return dual @ X - dual.sum() * (share @ X)
-
-    def predict(self, params: Lines, X: jax.Array) -> jax.Array:
-        """Return values of the plane."""
-        return along(params, X)

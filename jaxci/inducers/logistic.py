@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.inducers.base import Fitted, Inducer
+from jaxci.inducers.base import Fitted, Inducer, Plane
 from jaxci.inducers.fields import check_count, check_positive
 from jaxci.inducers.gram import Columns, columns, gram
 from jaxci.records import record, static
@@ -102,6 +102,10 @@ class Logistic(Inducer):
         """Return class probabilities (n, K)."""
         shares = _shares(params[:, :-1] @ X.T + params[:, -1:])
         return (jnp.concatenate([1 - shares, shares]) if len(shares) == 1 else shares).T
+
+    def plane(self, params: jax.Array, n_features: int) -> Plane | None:
+        """Return the log odds of the second of two classes; more have none."""
+        return Plane(params[0, -1], params[0, :-1]) if len(params) == 1 else None
 
 
 def _shares(scores: jax.Array) -> jax.Array:

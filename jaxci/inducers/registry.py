@@ -6,9 +6,13 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+import jax
+
 from jaxci.checks import hint
+from jaxci.importing import imported, is_import_path
 from jaxci.inducers.base import Inducer
 from jaxci.inducers.boosting import Boosting
+from jaxci.inducers.estimators import estimator, estimator_to_dict
 from jaxci.inducers.forest import Forest
 from jaxci.inducers.lasso import ElasticNet, Lasso
 from jaxci.inducers.linear import Constant, Linear, Ridge
@@ -33,10 +37,12 @@ INDUCERS: dict[str, type[Any]] = {
 """Classes by name; their fields have defaults."""
 
 
-def inducer(name: str, **fields: Any) -> Inducer:
+def inducer(name: str, **fields: Any) -> Any:
     """Return the learner of that name with ``fields`` of its class.
 
-    ``tune`` names a field that inner cross-validation chooses among ``values`` (in ``n_folds`` folds).
+    ``tune`` names a field that inner cross-validation chooses among ``values`` (in ``n_folds`` folds). A name
+    ``module:class`` is imported: a learner of the user's own, or an estimator such as
+    ``sklearn.linear_model:LinearRegression``.
 
     Raises
     ------
@@ -48,10 +54,13 @@ def inducer(name: str, **fields: Any) -> Inducer:
     >>> inducer("ridge", alpha=2.0)
     Ridge(alpha=2.0)
     """
-    if name not in INDUCERS:
+    own = is_import_path(name)
+    if name not in INDUCERS and not own:
         raise ValueError(f"there is no learner {name!r}{hint(name, INDUCERS)}")
+    if own and not _derives(imported(name)):
+        return estimator(name, **fields)
     tuning = {key: fields.pop(key) for key in ("tune", "values", "n_folds") if key in fields}
-    made: Inducer = decode({"name": name, **fields}, INDUCERS, key="name", what="a learner")
+    made: Inducer = decode({"name": name, **fields}, INDUCERS, key="name", what="a learner", base=Inducer)
     known = [field.name for field in dataclasses.fields(made)]  # type: ignore[arg-type]
     if "tune" in tuning and tuning["tune"] not in known:
         raise ValueError(f"the learner {name!r} has no field {tuning['tune']!r}{hint(tuning['tune'], known)}")
@@ -63,12 +72,24 @@ def inducer(name: str, **fields: Any) -> Inducer:
     return Tuned(made, tuning["tune"], tuple(tuning["values"]), **more)
 
 
-def inducer_to_dict(learner: Inducer) -> dict[str, Any]:
-    """Return the arguments of :func:`inducer` that make it again; a user's own class is refused."""
+def _derives(cls: Any) -> bool:
+    return isinstance(cls, type) and issubclass(cls, Inducer)
+
+
+def inducer_to_dict(learner: Any) -> dict[str, Any]:
+    """Return the arguments of :func:`inducer` that make a learner or estimator again.
+
+    Raises
+    ------
+    ValueError
+        If they could not: its class cannot be imported, or a file cannot hold a field.
+    """
+    if not isinstance(learner, Inducer):
+        return estimator_to_dict(learner)
     if isinstance(learner, Tuned):
         tuning = {"tune": learner.field, "values": written(learner.values), "n_folds": learner.n_folds}
         return {**inducer_to_dict(learner.base), **tuning}
-    return encode(learner, INDUCERS, key="name", defaults=True)
+    return encode(learner, INDUCERS, key="name", defaults=True, base=Inducer)
 
 
 def _number(text: str) -> Any:
@@ -90,12 +111,15 @@ def as_inducer(source: Any) -> Any:
     ----------
     source : Inducer, estimator, str or mapping
         A text is a name, and after colons fields of it: ``"ridge:alpha=2"``,
-        ``"ridge:tune=alpha:values=0.1,1,10"``. A table has the arguments of :func:`inducer`.
+        ``"ridge:tune=alpha:values=0.1,1,10"``, ``"sklearn.linear_model:Ridge:alpha=2"``. A table has the arguments
+        of :func:`inducer`.
 
     Raises
     ------
     ValueError
         If the name or a field is unknown.
+    TypeError
+        If a learner is no record, or a class is passed in place of an object.
 
     Examples
     --------
@@ -104,6 +128,10 @@ def as_inducer(source: Any) -> Any:
     """
     if isinstance(source, str):
         name, *fields = source.split(":")
+        if fields and "=" not in fields[0]:
+            name, *fields = f"{name}:{fields[0]}", *fields[1:]
+            if not is_import_path(name):
+                raise ValueError(f"a learner must be written NAME or NAME:field=value:...; got {source!r}")
         pairs = [field.partition("=") for field in fields]
         if any(not sign for _, sign, _ in pairs):
             raise ValueError(f"a learner must be written NAME or NAME:field=value:...; got {source!r}")
@@ -112,4 +140,11 @@ def as_inducer(source: Any) -> Any:
         if "name" not in source:
             raise ValueError(f"a learner must be a name or a table with a key 'name'; got {source!r}")
         return inducer(**source)
+    if _derives(source):
+        raise TypeError(f"a learner must be an object, not its class: write {source.__name__}(...)")
+    if isinstance(source, Inducer) and jax.tree_util.all_leaves([source]):
+        raise TypeError(
+            f"{type(source).__name__} must be a record, so that its fields reach a JAX program: decorate the class "
+            "with jaxci.records.record"
+        )
     return source

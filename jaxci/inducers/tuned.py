@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxci.inducers.base import Fitted, Inducer
+from jaxci.inducers.base import Fitted, Inducer, Plane
 from jaxci.inducers.fields import check_count
 from jaxci.records import record, static
 
@@ -82,6 +82,11 @@ class Tuned(Inducer):
         """Predict as the base does."""
         value, of_base = params
         return self._with(value).predict(of_base, X)
+
+    def plane(self, params: Any, n_features: int) -> Plane | None:
+        """Return that of the base."""
+        value, of_base = params
+        return self._with(value).plane(of_base, n_features)
 
 
 def deal(key: jax.Array, weights: jax.Array, n_folds: int) -> jax.Array:

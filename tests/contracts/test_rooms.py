@@ -11,7 +11,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[2] / "jaxci"
 
 FLOORS = (
-    {"records", "checks", "printing", "special"},
+    {"records", "checks", "printing", "special", "importing"},
     {"statistics", "resampling", "distributions", "inducers"},
     {"intervals", "generalization"},
     {"inference"},

@@ -15,6 +15,7 @@ from jaxci.generalization.losses import LOSSES, METRICS_OF_ROWS, Loss, loss_of_f
 from jaxci.generalization.plans import Learning
 from jaxci.generalization.scores import Metric, Score, Scorer
 from jaxci.inducers.base import Inducer
+from jaxci.inducers.estimators import task_of
 from jaxci.inducers.host import weights_name
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.custom import WeightedFunction
@@ -24,35 +25,9 @@ SCORERS = {"average_precision": "average_precision", "brier_score": "brier_score
 """Names of scikit-learn's scorers (without ``neg_``) that are not ours."""
 
 
-def _task_of(inducer: Any) -> str:
-    """Return the task of a learner or estimator: "any" where the targets decide."""
-    if isinstance(inducer, Inducer):
-        return inducer.task
-    if isinstance(inducer, type) or not (hasattr(inducer, "fit") and hasattr(inducer, "predict")):
-        raise TypeError(
-            f"inducer must be of jaxci.inducers, or an estimator with fit and predict as scikit-learn's; "
-            f"got {shown(inducer)}"
-        )
-    if not hasattr(inducer, "__sklearn_tags__"):  # what looks like an estimator says what it is, or its targets do
-        kind = getattr(inducer, "_estimator_type", None)
-        reads_classes = hasattr(inducer, "predict_proba") or hasattr(inducer, "decision_function")
-        return {"classifier": "classification", "regressor": "regression"}.get(
-            str(kind), "classification" if reads_classes else "any"
-        )
-    from sklearn.base import is_classifier, is_regressor
-
-    try:
-        classifier, regressor = is_classifier(inducer), is_regressor(inducer)
-    except AttributeError as error:
-        raise TypeError(f"inducer must be an estimator of scikit-learn; {type(inducer).__name__}: {error}") from None
-    if not (classifier or regressor):
-        raise TypeError(f"inducer must be a classifier or a regressor; got {shown(inducer)}")
-    return "classification" if classifier else "regression"
-
-
 def _task(learners: Sequence[Any], loss: Any, y: Any) -> str:
     """Return the one task of the learners: where they are of any, the loss decides, and then the targets."""
-    tasks = {_task_of(learner) for learner in learners} - {"any"}
+    tasks = {task_of(learner) for learner in learners} - {"any"}
     if len(tasks) > 1:
         raise ValueError("a and b must be of one task; got a classification and a regression")
     if tasks:

@@ -1,0 +1,189 @@
+"""Fits of the data sets of a cell: programs of a learner, or estimators on the host."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxci.coverage.risks import Moments, exact_risks, moments
+from jaxci.distributions import FileProblem, Problem
+from jaxci.generalization.losses import CUT, Loss
+from jaxci.inducers.base import Inducer, fitting, predicting
+from jaxci.inducers.host import Reading, host_batches
+from jaxci.inference.sharding import Spread
+
+VALIDATION_ROWS = 2**14
+"""Rows of the validation set that are predicted at a time."""
+
+
+class Predicted(NamedTuple):
+    """Predictions (R, F, n[, K]), how many fits did not converge, and what those that failed said."""
+
+    predictions: np.ndarray
+    lost: int
+    errors: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Fits:
+    """What is fitted, where, and within what memory.
+
+    Attributes
+    ----------
+    learner : Inducer or estimator
+    problem : Problem or FileProblem
+    loss : Loss
+    spread : Spread
+        Devices of a learner's programs.
+    budget : int
+        Bytes that fits made together may take.
+    """
+
+    learner: Any
+    problem: Problem | FileProblem
+    loss: Loss
+    spread: Spread
+    budget: int
+
+    @property
+    def n_classes(self) -> int:
+        """K; 0 for a regression."""
+        return self.problem.n_classes
+
+    def predictions(self, keys: jax.Array, X: Any, y: Any, counts: np.ndarray, needed: np.ndarray) -> Predicted:
+        """Predict every data set's rows by fits to ``counts`` (F, n); estimators those that are ``needed`` (F, n)."""
+        if not isinstance(self.learner, Inducer):
+            return self._on_host(keys, X, y, counts, np.arange(len(counts)), needed)
+        per_fit = self.learner.bytes_of_fit(counts.shape[1], self.problem.n_features, self.n_classes)
+        size = int(np.clip(self.budget // (per_fit * len(keys)), 1, len(counts)))
+        parts, lost = [], 0
+        for start in range(0, len(counts), size):
+            numbers = np.minimum(np.arange(start, start + size), len(counts) - 1)
+            kept = min(size, len(counts) - start)
+            shared = (self.learner, jnp.asarray(counts[numbers], jnp.float64))
+            found, converged = self.spread(_own, (folded(keys, numbers), X, y), shared, n_classes=self.n_classes)
+            parts.append(np.asarray(found)[:, :kept])
+            lost += int((~np.asarray(converged)[:, :kept]).sum())
+        return Predicted(np.concatenate(parts, axis=1), lost, ())
+
+    def _on_host(
+        self, keys: jax.Array, X: Any, y: Any, counts: np.ndarray, numbers: np.ndarray, needed: np.ndarray
+    ) -> Predicted:
+        """Fit an estimator, the data sets in parallel; ``numbers`` (F,) seed the fits."""
+        from joblib import Parallel, delayed
+
+        classes = np.arange(self.n_classes) if self.n_classes else None
+        seeds = [int(bits) for bits in np.asarray(jax.vmap(jax.random.bits)(keys))]
+        task = delayed(_of_data_set)
+        found = Parallel(n_jobs=-1)(
+            task(self.learner, rows, targets, counts, numbers, classes, self.loss.reads, needed, seed)
+            for rows, targets, seed in zip(np.asarray(X), np.asarray(y), seeds, strict=True)
+        )
+        predictions, lost, errors = zip(*found, strict=True)
+        return Predicted(np.stack(predictions), sum(lost), tuple(text for each in errors for text in each))
+
+    def exact(self, keys: jax.Array, X: Any, y: Any, counts: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+        """Return risks (R, F) of linear models by the law of the data."""
+        assert isinstance(self.problem, Problem)
+        shared = (self.learner, jnp.asarray(counts, jnp.float64), self.problem)
+        found = self.spread(moments, (folded(keys, numbers), X, y), shared, n_classes=self.n_classes)
+        return exact_risks(self.problem, self.loss, Moments(*found))
+
+    def fresh_losses(
+        self, keys: jax.Array, X: Any, y: Any, counts: np.ndarray, numbers: np.ndarray, fresh: tuple[Any, Any]
+    ) -> Iterator[np.ndarray]:
+        """Yield losses (F, m) of the ``fresh`` rows and targets by each data set's fits to ``counts`` (F, n).
+
+        ``numbers`` (F,) are those of the fits, on which their draws depend.
+        """
+        rows, targets = fresh
+        loss, n = self.loss, counts.shape[1]
+        at_once = max(1, self.budget // (8 * len(rows) * max(self.n_classes, 1) * len(counts)))
+        for start in range(0, len(keys), at_once):
+            part = slice(start, start + at_once)
+            for r, held in enumerate(self._fresh(keys[part], X[part], y[part], counts, numbers, rows, targets)):
+                losses = loss.rows(targets, held)
+                if loss.name == "winsorized":
+                    losses = np.minimum(losses, np.quantile(losses, CUT, axis=1, keepdims=True))
+                elif loss.adjusted is not None:
+                    own = np.asarray(y[start + r])
+                    losses = loss.adjusted(losses, losses >= 0, np.broadcast_to(counts, (len(counts), n)), own)
+                yield losses
+
+    def _fresh(
+        self, keys: jax.Array, X: Any, y: Any, counts: np.ndarray, numbers: np.ndarray, rows: Any, targets: Any
+    ) -> np.ndarray:
+        """Return predictions (R, F, m[, K]) of other rows."""
+        if not isinstance(self.learner, Inducer):
+            # As rows of each data set that no fit is trained on.
+            n, m = counts.shape[1], len(rows)
+            together = [np.concatenate([own, rows]) for own in np.asarray(X)]
+            labels = [np.concatenate([own, targets]) for own in np.asarray(y)]
+            none = np.pad(counts, ((0, 0), (0, m)))
+            needed = np.broadcast_to(np.arange(n + m) >= n, none.shape)
+            return self._on_host(keys, together, labels, none, numbers, needed).predictions[:, :, n:]
+        block = min(VALIDATION_ROWS, len(rows))
+        padded = np.concatenate([rows, np.repeat(rows[-1:], -len(rows) % block, axis=0)])
+        shared = (self.learner, jnp.asarray(counts, jnp.float64), jnp.asarray(padded))
+        found = self.spread(_fresh, (folded(keys, numbers), X, y), shared, n_classes=self.n_classes)
+        return np.asarray(found)[:, :, : len(rows)]
+
+
+def folded(keys: jax.Array, numbers: np.ndarray) -> jax.Array:
+    """Return a key (R, F) for every data set's fits."""
+    fold = jax.vmap(jax.vmap(jax.random.fold_in, (None, 0)), (0, None))
+    return fold(keys, jnp.asarray(numbers, jnp.int32))
+
+
+def _of_data_set(
+    estimator: Any,
+    X: np.ndarray,
+    y: np.ndarray,
+    counts: np.ndarray,
+    numbers: np.ndarray,
+    classes: np.ndarray | None,
+    reads: str,
+    needed: np.ndarray,
+    seed: int,
+) -> tuple[np.ndarray, int, list[str]]:
+    predictions, lost, errors = [], 0, []
+    for number, row, mask in zip(numbers, counts, needed, strict=True):
+        reading = Reading(reads, mask[None], n_jobs=1)
+        for batch in host_batches(
+            estimator, X, y, row[None], classes, seed=(seed + int(number)) % 2**32, reading=reading
+        ):
+            predictions.append(batch.predictions[0])
+            lost += int((~batch.converged).sum())
+            errors += [error for error in batch.errors if error is not None]
+    return np.stack(predictions), lost, errors
+
+
+def _own(rows: Any, shared: Any, *, n_classes: int) -> tuple[jax.Array, jax.Array]:
+    """Return predictions (R, F, n[, K]) of the data by fits to each of the counts, and which converged (R, F)."""
+    keys, X, y = rows
+    learner, counts = shared
+
+    def fit(key: jax.Array, X: jax.Array, y: jax.Array, weights: jax.Array) -> tuple[jax.Array, jax.Array]:
+        fitted = fitting(learner, key, X, y, weights, n_classes)
+        return predicting(learner, fitted.params, X, n_classes), fitted.converged
+
+    return jax.vmap(jax.vmap(fit, (0, None, None, 0)), (0, 0, 0, None))(keys, X, y, counts)
+
+
+def _fresh(rows: Any, shared: Any, *, n_classes: int) -> jax.Array:
+    """Return predictions (R, F, m[, K]) of other rows by fits to each of the counts."""
+    keys, X, y = rows
+    learner, counts, fresh = shared
+    blocks = fresh.reshape(-1, min(VALIDATION_ROWS, fresh.shape[0]), fresh.shape[1])
+
+    def fit(key: jax.Array, X: jax.Array, y: jax.Array, weights: jax.Array) -> jax.Array:
+        params = fitting(learner, key, X, y, weights, n_classes).params
+        found = jax.lax.map(lambda block: predicting(learner, params, block, n_classes), blocks)
+        return found.reshape(fresh.shape[0], *found.shape[2:])
+
+    return jax.vmap(jax.vmap(fit, (0, None, None, 0)), (0, 0, 0, None))(keys, X, y, counts)
