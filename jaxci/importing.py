@@ -32,8 +32,8 @@ def import_path(thing: Any) -> str:
         if _found(sys.modules.get(home), name) is thing:
             return f"{home}:{name}"
     raise ValueError(
-        f"{name or thing!r} must be defined at the top level of a module, for a study file to name it; it is not "
-        f"found in {module!r} under that name"
+        f"{name.rpartition('.')[2] or repr(thing)} must be defined at the top level of a module, for a study file to "
+        f"name it; {module!r} does not offer {name!r}"
     )
 
 

@@ -31,6 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ImportError as error:
         return _fail(f"the command line needs {error.name}: install jaxci[cli]")
     del rich, typer
+    if not {"", str(Path.cwd())} & set(sys.path):
+        sys.path.append(str(Path.cwd()))  # study files and --model name classes in modules of the user
     from jaxci.cli.app import app
 
     try:

@@ -18,7 +18,8 @@ def generalization(
         typer.Option(
             metavar="NAME[:field=value]",
             help="constant, linear, ridge, lasso, elastic_net, logistic, tree, forest, boosting or mlp; fields "
-            "after colons, and tune=FIELD:values=A,B,... to choose one.",
+            "after colons, and tune=FIELD:values=A,B,... to choose one. Or MODULE:CLASS, such as "
+            "sklearn.linear_model:LinearRegression.",
         ),
     ],
     versus: Annotated[

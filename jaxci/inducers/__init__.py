@@ -1,7 +1,8 @@
 """Learners whose fit is a JAX program of observation weights."""
 
-from jaxci.inducers.base import Fitted, Inducer, fit_predict
+from jaxci.inducers.base import Fitted, Inducer, Plane, fit_predict
 from jaxci.inducers.boosting import Boosting
+from jaxci.inducers.contract import check_inducer
 from jaxci.inducers.forest import Forest
 from jaxci.inducers.lasso import ElasticNet, Lasso
 from jaxci.inducers.linear import Constant, Linear, Ridge
@@ -23,10 +24,12 @@ __all__ = [
     "Lasso",
     "Linear",
     "Logistic",
+    "Plane",
     "Ridge",
     "Tree",
     "Tuned",
     "as_inducer",
+    "check_inducer",
     "fit_predict",
     "inducer",
 ]

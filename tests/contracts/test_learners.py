@@ -1,18 +1,14 @@
 """What every learner promises: weights are repeats, a batch of fits is its fits, and a file gives it back."""
 
-import json
-
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxci.inducers import INDUCERS, Ridge, Tuned, as_inducer, fit_predict, inducer
-from jaxci.inducers.registry import inducer_to_dict
-from jaxci.records import settings
+from jaxci.inducers import INDUCERS, Fitted, Inducer, Ridge, Tuned, as_inducer, check_inducer, contract, inducer
+from jaxci.inducers.contract import Trial
+from jaxci.records import record, settings
 
-KEY = jax.random.key(0)
-N, D, CLASSES = 60, 3, 3
+CLASSES = 3
 SMALL = {
     "lasso": {"alpha": 0.1},
     "elastic_net": {"alpha": 0.1},
@@ -22,7 +18,7 @@ SMALL = {
     "mlp": {"hidden": (8,), "max_epochs": 30},
 }
 """Settings that make a learner of many steps quick; others are walked as they are."""
-ITERATED = {"lasso": 1e-6, "elastic_net": 1e-6, "logistic": 1e-6, "mlp": 1e-6}
+TOLERANCE = {"lasso": 1e-6, "elastic_net": 1e-6, "logistic": 1e-6, "mlp": 1e-6}
 """Differences that steps towards an optimum may leave."""
 LEARNERS = {name: inducer(name, **SMALL.get(name, {})) for name in INDUCERS} | {
     "tuned": Tuned(Ridge(), "alpha", (0.1, 10.0), 4)
@@ -42,101 +38,92 @@ DRAWS_ROWS = {
 """Learners whose draws go to rows, so that only the law of their fits knows no difference between weight and repeat."""
 
 
-def data(classes):
-    """Rows, targets, and counts (3, n) of resamples whose first leaves six rows out."""
-    rng = np.random.default_rng(classes)
-    X = 5 + rng.normal(size=(N, D)) * [1, 2, 0.5]
-    score = X @ rng.normal(size=(D, max(classes, 1))) + rng.normal(size=(N, max(classes, 1)))
-    y = score[:, 0] if classes == 0 else np.argmax(score - score.mean(axis=0), axis=1).astype(np.int32)
-    counts = rng.multinomial(N, np.r_[np.zeros(6), np.full(N - 6, 1 / (N - 6))], size=3)
-    return X, y, counts
-
-
-def fitted(name, X, y, counts, classes):
-    """Predictions of three fits, and which converged: one program for every test of a learner."""
-    assert len(counts) == 3
-    return fit_predict(LEARNERS[name], KEY, X, y, counts, classes)
-
-
-def assert_near(name, found, expected):
-    tolerance = ITERATED.get(name, 1e-9)
-    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
-
-
 @pytest.mark.slow
+@pytest.mark.parametrize("check", [contract.shape_and_range, contract.no_weight_no_influence])
 @walk
-def test_predictions_have_their_shape_and_range(name, classes):
-    X, y, counts = data(classes)
-    found, converged = fitted(name, X, y, counts, classes)
-    assert found.dtype == np.float64
-    assert np.isfinite(found).all()
-    assert found.shape == ((3, N, classes) if classes else (3, N))
-    assert converged.shape == (3,)
-    assert converged.dtype == np.bool_
-    assert converged.all()
-    if classes:
-        assert (found >= 0).all()
-        np.testing.assert_allclose(found.sum(axis=2), 1, rtol=1e-9)
+def test_what_a_fit_gives(name, classes, check):
+    check(LEARNERS[name], Trial.of(classes), TOLERANCE.get(name, 1e-9))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "classes"), [pair for pair in PAIRS if pair[0] not in DRAWS_ROWS])
 def test_whole_weights_are_repeated_rows_in_any_order(name, classes):
-    X, y, counts = data(classes)
-    rows = np.random.default_rng(0).permutation(np.repeat(np.arange(N), counts[0]))
-    weighted, _ = fitted(name, X, y, counts, classes)
-    repeated, _ = fitted(name, X[rows], y[rows], np.ones((3, N)), classes)
-    assert_near(name, repeated[0], weighted[0][rows])
-    order = np.random.default_rng(1).permutation(N)
-    permuted, _ = fitted(name, X[order], y[order], counts[:, order], classes)
-    assert_near(name, permuted, weighted[:, order])
+    contract.repeated_rows(LEARNERS[name], Trial.of(classes), TOLERANCE.get(name, 1e-9))
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("check", [contract.batch_is_its_fits, contract.seeded])
 @walk
-def test_rows_without_weight_do_nothing(name, classes):
-    X, y, counts = data(classes)
-    wild, other = X.copy(), y.copy()
-    wild[:6] = 1e4 * np.random.default_rng(0).normal(size=(6, D))
-    other[:6] = 0 if classes else 1e4
-    found, _ = fitted(name, X, y, counts, classes)
-    found_wild, _ = fitted(name, wild, other, counts, classes)
-    assert_near(name, found_wild[:, 6:], found[:, 6:])
-
-
-@walk
-def test_a_fit_does_not_know_the_others_of_its_batch(name, classes):
-    X, y, counts = data(classes)
-    found, converged = fitted(name, X, y, counts, classes)
-    other, also = fitted(name, X, y, counts[[0, 0, 0]], classes)
-    np.testing.assert_array_equal(other[0], found[0])
-    assert also[0] == converged[0]
+def test_a_fit_depends_on_its_key_and_its_weights_alone(name, classes, check):
+    check(LEARNERS[name], Trial.of(classes), 0.0)
 
 
 @pytest.mark.parametrize("name", ["constant", "ridge"])  # others compile every step of a loop alone
 def test_a_fit_is_the_same_compiled_alone_and_not(name):
-    X, y, counts = data(0)
-    compiled, _ = fitted(name, X, y, counts, 0)
-    learner, key = LEARNERS[name], jax.random.fold_in(KEY, 0)
-    with jax.enable_x64(True):
-        rows, weights = jnp.asarray(X), jnp.asarray(counts[0], float)
-        plain = learner.predict(learner.fit(key, rows, jnp.asarray(y), weights, 0).params, rows)
-    assert_near(name, np.asarray(plain), compiled[0])
+    contract.compiled_or_not(LEARNERS[name], Trial.of(0), 1e-9)
 
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_learner_survives_a_file_and_flattening(name):
-    learner = LEARNERS[name]
-    described = json.loads(json.dumps(inducer_to_dict(learner)))
-    leaves, structure = jax.tree.flatten(learner)
-    for again in (inducer(**described), as_inducer(described), jax.tree.unflatten(structure, leaves)):
-        assert type(again) is type(learner)
-        assert repr(again) == repr(learner)
-        assert jax.tree.structure(again) == structure
-    assert type(learner)(**settings(learner)).bytes_of_fit(N, D, 0) == learner.bytes_of_fit(N, D, 0) > 0
+    contract.survives_a_file(LEARNERS[name], Trial.of(0), 0.0)
+    assert type(LEARNERS[name])(**settings(LEARNERS[name])).bytes_of_fit(60, 3, 0) > 0
 
 
 @pytest.mark.parametrize("name", INDUCERS)
 def test_a_name_gives_the_learner_of_its_defaults(name):
     assert repr(as_inducer(name)) == repr(INDUCERS[name]())
     assert INDUCERS[name]().task in ("regression", "classification", "any")
+
+
+def broken(fit=None, predict=None, decorated=True, **fields):
+    """A mean of the targets, with a step that breaks a promise."""
+
+    class Mean(Inducer):
+        task = "regression"
+
+        def fit(self, key, X, y, weights, n_classes):
+            return fit(key, X, y, weights) if fit else Fitted(weights @ y / weights.sum(), jnp.asarray(True))
+
+        def predict(self, params, X):
+            return predict(params, X) if predict else jnp.full(len(X), params)
+
+    return (record(Mean) if decorated else Mean)()
+
+
+BROKEN = {
+    "weights are not read": (
+        {"fit": lambda key, X, y, w: Fitted(y.mean(), jnp.asarray(True))},
+        (AssertionError, "rows repeated must give the fit of whole weights"),
+    ),
+    "a row of weight 0 counts": (
+        {"fit": lambda key, X, y, w: Fitted((w @ y + 1e-6 * y[0]) / w.sum(), jnp.asarray(True))},
+        (AssertionError, "rows repeated|rows of weight 0"),
+    ),
+    "a branch on a value": (
+        {"fit": lambda key, X, y, w: Fitted(y.sum() if w.sum() > 0 else 0.0, jnp.asarray(True))},
+        (TypeError, r"Mean\.fit must be a JAX program"),
+    ),
+    "a NumPy call": ({"predict": lambda p, X: np.sort(X[:, 0])}, (TypeError, r"Mean\.predict must be a JAX program")),
+    "a column too many": (
+        {"predict": lambda p, X: jnp.full((len(X), 1), p)},
+        (TypeError, r"Mean\.predict must return the shape \(n,\): \(60,\) for 60 rows; got \(60, 1\)"),
+    ),
+    "no Fitted": ({"fit": lambda key, X, y, w: w @ y}, (TypeError, r"Mean\.fit must return Fitted")),
+    "not finite": (
+        {"fit": lambda key, X, y, w: Fitted(jnp.nan * y[0], jnp.asarray(True))},
+        (AssertionError, "predictions must be finite; 180 are not"),
+    ),
+    "no record": ({"decorated": False}, (TypeError, "Mean must be a record")),
+    "a class within a function": ({}, (ValueError, "Mean must be defined at the top level of a module")),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_broken_promises_are_told(name):
+    how, (error, message) = BROKEN[name]
+    with pytest.raises(error, match=message):
+        check_inducer(broken(**how))
+
+
+def test_a_class_is_no_learner():
+    with pytest.raises(TypeError, match=r"a learner must be an object, not its class: write Ridge\(\.\.\.\)"):
+        as_inducer(Ridge)

@@ -257,5 +257,5 @@ def test_learners_of_a_study_may_have_fields_in_their_name():
     study = small(inducers=["ridge", "ridge:alpha=0.1"], losses=["squared"])
     assert set(study.inducers) == {"ridge", "ridge:alpha=0.1"}
     assert study.inducers["ridge:alpha=0.1"].alpha == 0.1
-    with pytest.raises(ValueError, match=r"inducers must be of jaxci\.inducers, or names or tables of them; got 3"):
+    with pytest.raises(ValueError, match=r"inducers: inducer must be of jaxci\.inducers, or an estimator .*; got 3"):
         small(inducers=[3])
