@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from jaxci.api.bootstrap import BootstrapResult, bootstrap
     from jaxci.api.check import check_coverage
     from jaxci.api.compare import compare
-    from jaxci.api.compare_inducers import compare_inducers
+    from jaxci.api.compare_inducers import compare_inducers, rank_inducers
     from jaxci.api.evaluate import evaluate
     from jaxci.api.generalization import fit_resamples, generalization_interval
     from jaxci.api.interval import interval, list_methods, list_metrics
@@ -62,6 +62,7 @@ __all__ = [
     "proportion_interval",
     "quantile_estimate",
     "quantile_interval",
+    "rank_inducers",
     "run_seeds",
     "runs_interval",
     "simultaneous_quantile_intervals",
@@ -76,7 +77,7 @@ _HOMES = {
     "api.compare": ("compare",),
     "api.evaluate": ("evaluate",),
     "api.interval": ("interval", "list_methods", "list_metrics"),
-    "api.compare_inducers": ("compare_inducers",),
+    "api.compare_inducers": ("compare_inducers", "rank_inducers"),
     "api.generalization": ("fit_resamples", "generalization_interval"),
     "api.losses": ("from_cross_validate", "losses_interval"),
     "api.jackknife": ("jackknife",),

@@ -1,10 +1,11 @@
-"""The difference of the generalization errors of two learners."""
+"""Differences of the generalization errors of two learners, or of all pairs of more."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,16 @@ from scipy import special
 
 from jaxci.api.generalization import Progress, read_task, remarks_of, settled
 from jaxci.api.generalization_results import InducerComparison, checked_interval, failure_remark
-from jaxci.checks import check_confidence_level, shown
-from jaxci.generalization.base import LossInterval
-from jaxci.generalization.fits import difference
+from jaxci.api.leaderboard import ADJUSTMENTS, Leaderboard, Pair, adjusted_pvalues, all_pairs, ranked
+from jaxci.checks import check_choice, check_confidence_level, check_distinct, shown
+from jaxci.generalization.base import LossInterval, Resampled
+from jaxci.generalization.fits import Outcome, difference
 from jaxci.generalization.plans import read_plans
 from jaxci.generalization.registry import METHODS
 from jaxci.generalization.scores import Score
+from jaxci.inducers.registry import as_inducer, inducer_label
 from jaxci.inference.remarks import announce
-from jaxci.printing import ConfidenceInterval
+from jaxci.printing import ConfidenceInterval, JaxciWarning
 
 
 def compare_inducers(
@@ -88,9 +91,7 @@ def compare_inducers(
         raise ValueError(f"rope must be a difference of at least 0; got {shown(rope)}")
     task = read_task([a, b], X, y, loss, scoring, groups, sample_weight, pos_label, params, n_jobs, rng)
     method, reason = settled(method, None, task, cv)
-    if not METHODS[method].paired or options.get("combine", "oob") != "oob":
-        able = ", ".join(known for known, m in METHODS.items() if m.paired)
-        raise ValueError(f"method must be one of {able} for a difference of learners; got {method!r} {options or ''}")
+    _check_paired(method, options)
     if rope is not None and method != "corrected_t":
         raise ValueError(f"rope needs method='corrected_t', whose t distribution is the posterior; got {method!r}")
     how = task.splitting(method, options, cv, stratify)
@@ -98,7 +99,7 @@ def compare_inducers(
     planned = read_plans(how, task.data)
     METHODS[method].rehearse(planned.plans, level, options)
     found = task.fitted(planned.plans, progress)
-    apart = {plan: difference(of, found[1].plans[plan]) for plan, of in found[0].plans.items()}
+    apart = _apart(found[0], found[1])
     offset, sign = task.turn
     result = checked_interval(method, apart, level, options).turned(0.0, sign)
     both = [
@@ -126,12 +127,158 @@ def compare_inducers(
         warnings=tuple(dict.fromkeys(remarks)),
         estimate_a=each[0],
         estimate_b=each[1],
-        pvalue=two_sided(result.estimate, result.standard_error, result.df) if result.pvalue is None else result.pvalue,
+        pvalue=_pvalue(result),
         test=_test_of(result),
         conclusion=_conclusion(result.low, result.high, task.score),
         rope=rope,
         probabilities=None if rope is None else _posterior(result, rope, task.score.less_is_better),
     )
+
+
+def rank_inducers(
+    inducers: Mapping[str, Any] | Sequence[Any],
+    X: Any,
+    y: Any,
+    *,
+    loss: Any = None,
+    scoring: Any = None,
+    method: str = "corrected_t",
+    adjust: str = "holm",
+    cv: Any = None,
+    stratify: bool | None = None,
+    confidence_level: float = 0.95,
+    groups: Any = None,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    params: Mapping[str, Any] | None = None,
+    n_jobs: int = -1,
+    rng: Any = None,
+    progress: Progress = True,
+    **options: Any,
+) -> Leaderboard:
+    """Learners from the best to the worst, all pairs compared over the same splits and adjusted for their number.
+
+    Parameters
+    ----------
+    inducers : mapping or sequence
+        Two or more learners as in :func:`fit_resamples`, of one task; by name in a mapping.
+    method : str
+        As in :func:`compare_inducers`: one whose formula holds for differences and gives a p-value.
+    adjust : {"holm", "bonferroni", "none"}
+        How p-values of the pairs are adjusted; ranks follow from the pairs told apart. Simultaneous intervals of
+        the differences are Bonferroni's whatever is chosen, as Holm's test has none.
+    X, y, loss, scoring, cv, stratify, confidence_level, groups, sample_weight, pos_label, params, n_jobs, rng, \
+    progress, **options
+        As in :func:`generalization_interval`.
+
+    Returns
+    -------
+    Leaderboard
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument breaks its rule, or the method's formula is not one for differences.
+
+    References
+    ----------
+    .. [1] Nadeau and Bengio (2003), Inference for the Generalization Error, for the test of a pair.
+    .. [2] Holm (1979), A Simple Sequentially Rejective Multiple Test Procedure.
+    .. [3] Mogstad, Romano, Shaikh and Wilhelm (2024), Inference for Ranks, for the sets of ranks.
+
+    Examples
+    --------
+    >>> import numpy as np, jaxci
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(150, 3))
+    >>> y = X @ [1.0, 2.0, 0.0] + rng.normal(size=150)
+    >>> board = jaxci.rank_inducers(["constant", "ridge", "linear"], X, y, rng=0)
+    >>> [(entry.name, entry.rank_low, entry.rank_high) for entry in board.entries]
+    [('linear', 1, 2), ('ridge', 1, 2), ('constant', 3, 3)]
+    """
+    level, adjust = check_confidence_level(confidence_level), check_choice("adjust", adjust, ADJUSTMENTS)
+    names, learners = _named(inducers)
+    task = read_task(learners, X, y, loss, scoring, groups, sample_weight, pos_label, params, n_jobs, rng)
+    method, reason = settled(method, None, task, cv)
+    _check_paired(method, options)
+    how = task.splitting(method, options, cv, stratify)
+    options = dict(how.options)
+    planned = read_plans(how, task.data)
+    METHODS[method].rehearse(planned.plans, level, options)
+    found = task.fitted(planned.plans, progress)
+    numbers, sign = all_pairs(names), task.turn[1]
+    each = 1 - (1 - level) / len(numbers)
+    results, remarks = [], [*task.said, *planned.remarks]
+    for a, b in numbers:
+        apart = _apart(found[a], found[b])
+        results.append(checked_interval(method, apart, each, options).turned(0.0, sign))
+        lost = failure_remark(method, apart, results[-1].low)
+        remarks += [f"{names[a]} and {names[b]}: {text}" for text in (*lost, *results[-1].remarks)]
+    pvalues = [_pvalue(result) for result in results]
+    if any(math.isnan(result.df) and result.pvalue is None and not math.isnan(result.low) for result in results):
+        raise ValueError(f"method must be one that gives p-values of differences; {method!r} reads quantiles")
+    adjusted = adjusted_pvalues(pvalues, adjust)
+    pairs = [
+        Pair(names[a], names[b], of.estimate, of.low, of.high, p, float(q))
+        for (a, b), of, p, q in zip(numbers, results, pvalues, adjusted, strict=True)
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", JaxciWarning)
+        single = [task.kept(one).interval(method, confidence_level=level, **options) for one in found]
+    for name, one in zip(names, single, strict=True):
+        remarks += [f"{name}: {text}" for text in one.warnings if text not in task.said]
+    announce(remarks)
+    entries = ranked(
+        names,
+        [one.estimate for one in single],
+        [one.confidence_interval for one in single],
+        [one.standard_error for one in single],
+        pairs,
+        1 - level,
+        task.score.less_is_better,
+    )
+    fits = sum(one.n_fits for one in found)
+    return Leaderboard(
+        task.score.name,
+        entries,
+        tuple(pairs),
+        method,
+        adjust,
+        level,
+        len(task.data.y),
+        "; ".join((reason, *planned.notes, f"{fits} fits", f"target: {METHODS[method].target}")),
+        task.source.record,
+        tuple(dict.fromkeys(remarks)),
+    )
+
+
+def _named(inducers: Mapping[str, Any] | Sequence[Any]) -> tuple[list[str], list[Any]]:
+    """Return names and learners."""
+    if isinstance(inducers, Mapping):
+        names, learners = [str(name) for name in inducers], list(inducers.values())
+    elif isinstance(inducers, Sequence) and not isinstance(inducers, str):
+        learners = list(inducers)
+        names = [one if isinstance(one, str) else inducer_label(as_inducer(one)) for one in learners]
+    else:
+        raise TypeError(f"inducers must be a dict or a list of learners; got {shown(inducers)}")
+    if len(learners) < 2:
+        raise ValueError(f"inducers must hold at least two learners; got {len(learners)}")
+    check_distinct("inducers", names)
+    return names, learners
+
+
+def _check_paired(method: str, options: Mapping[str, Any]) -> None:
+    if not METHODS[method].paired or options.get("combine", "oob") != "oob":
+        able = ", ".join(known for known, m in METHODS.items() if m.paired)
+        raise ValueError(f"method must be one of {able} for a difference of learners; got {method!r} {options or ''}")
+
+
+def _apart(a: Outcome, b: Outcome) -> dict[str, Resampled]:
+    return {plan: difference(of, b.plans[plan]) for plan, of in a.plans.items()}
+
+
+def _pvalue(of: LossInterval) -> float:
+    return two_sided(of.estimate, of.standard_error, of.df) if of.pvalue is None else of.pvalue
 
 
 def _posterior(of: LossInterval, rope: float, less_is_better: bool) -> dict[str, float]:

@@ -23,7 +23,12 @@ def generalization(
         ),
     ],
     versus: Annotated[
-        str | None, typer.Option("--versus", metavar="NAME[:field=value]", help="A second learner to compare with.")
+        list[str] | None,
+        typer.Option(
+            "--versus",
+            metavar="NAME[:field=value]",
+            help="A second learner to compare with; given again, all are ranked, p-values adjusted by Holm.",
+        ),
     ] = None,
     features: Annotated[
         str | None, typer.Option(metavar="COL,...", help="Columns of numbers; all but the target by default.")
@@ -58,8 +63,9 @@ def generalization(
         from jaxci.cli.tables import as_label, as_scores, column_names, read_columns
         from jaxci.inducers.registry import as_inducer
 
-        first = as_inducer(model)
-        second = None if versus is None else as_inducer(versus)
+        others = versus or []
+        for name in (model, *others):  # before FILE is read
+            as_inducer(name)
         chosen = split(features) or [name for name in column_names(file) if name not in (target, groups, weights)]
         if not chosen:
             raise ValueError(f"{file} has no columns but {target!r}; a learner needs features")
@@ -88,10 +94,12 @@ def generalization(
             "rng": seed,
             "progress": advance,
         }
-        if second is None:
-            result: Any = jaxci.generalization_interval(first, X, columns[target], **arguments)
+        if not others:
+            result: Any = jaxci.generalization_interval(model, X, columns[target], **arguments)
+        elif len(others) == 1:
+            result = jaxci.compare_inducers(model, others[0], X, columns[target], **arguments)
         else:
-            result = jaxci.compare_inducers(first, second, X, columns[target], **arguments)
+            result = jaxci.rank_inducers([model, *others], X, columns[target], **arguments)
     _shown(result, json, csv)
     typer.echo(f"repeat with --seed {result.rng}")
 
@@ -153,10 +161,10 @@ def losses(
 
 
 def _shown(result: Any, json: Path | None, csv: Path | None) -> None:
-    from jaxci.cli.display import page, show
+    from jaxci.cli.display import page, show_table
     from jaxci.cli.tables import write_csv, write_json
 
-    show(page(), result)
+    show_table(page(), result)
     if json is not None:
         write_json(json, result.to_dict())
     if csv is not None:

@@ -19,9 +19,8 @@ from jaxci.distributions import FileProblem, Problem, problem, problem_from_dict
 from jaxci.distributions.problem_registry import check_problem, problem_label
 from jaxci.generalization.losses import LOSSES
 from jaxci.generalization.registry import METHODS
-from jaxci.inducers.base import Inducer
-from jaxci.inducers.estimators import estimator_label, task_of
-from jaxci.inducers.registry import as_inducer, inducer_to_dict
+from jaxci.inducers.estimators import task_of
+from jaxci.inducers.registry import as_inducer, inducer_label, inducer_to_dict
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -96,7 +95,7 @@ class GeneralizationStudy(Runnable):
             object.__setattr__(self, field, value)
 
         keep("problems", _by_label("problems", self.problems, _problem, problem_label))
-        keep("inducers", _by_label("inducers", self.inducers, _inducer, _inducer_label))
+        keep("inducers", _by_label("inducers", self.inducers, _inducer, inducer_label))
         losses = _listed("losses", self.losses)
         check_distinct("losses", losses)
         for loss in losses:
@@ -263,10 +262,6 @@ def _inducer(entry: Any) -> Any:
     except TypeError as error:
         raise ValueError(f"inducers: {error}") from None
     return made
-
-
-def _inducer_label(made: Any) -> str:
-    return str(inducer_to_dict(made)["name"]).rpartition(":")[2] if isinstance(made, Inducer) else estimator_label(made)
 
 
 def _configuration(entry: Any) -> Configuration:

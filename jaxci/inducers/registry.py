@@ -12,7 +12,7 @@ from jaxci.checks import hint
 from jaxci.importing import imported, is_import_path
 from jaxci.inducers.base import Inducer
 from jaxci.inducers.boosting import Boosting
-from jaxci.inducers.estimators import estimator, estimator_to_dict
+from jaxci.inducers.estimators import estimator, estimator_label, estimator_to_dict
 from jaxci.inducers.forest import Forest
 from jaxci.inducers.lasso import ElasticNet, Lasso
 from jaxci.inducers.linear import Constant, Linear, Ridge
@@ -92,6 +92,14 @@ def inducer_to_dict(learner: Any) -> dict[str, Any]:
     return encode(learner, INDUCERS, key="name", defaults=True, base=Inducer)
 
 
+def inducer_label(learner: Any) -> str:
+    """Return the name of a learner in :data:`INDUCERS`, or that of its class; of a pipeline those of its steps."""
+    if not isinstance(learner, Inducer):
+        return estimator_label(learner)
+    base = learner.base if isinstance(learner, Tuned) else learner
+    return next((name for name, cls in INDUCERS.items() if type(base) is cls), type(base).__name__)
+
+
 def _number(text: str) -> Any:
     """Return the number or the numbers that a text holds, or else the text."""
     if "," in text:
@@ -128,10 +136,8 @@ def as_inducer(source: Any) -> Any:
     """
     if isinstance(source, str):
         name, *fields = source.split(":")
-        if fields and "=" not in fields[0]:
+        if fields and name not in INDUCERS and is_import_path(f"{name}:{fields[0]}"):
             name, *fields = f"{name}:{fields[0]}", *fields[1:]
-            if not is_import_path(name):
-                raise ValueError(f"a learner must be written NAME or NAME:field=value:...; got {source!r}")
         pairs = [field.partition("=") for field in fields]
         if any(not sign for _, sign, _ in pairs):
             raise ValueError(f"a learner must be written NAME or NAME:field=value:...; got {source!r}")

@@ -54,6 +54,9 @@ RESULTS = {
     "comparison of learners": lambda _: jaxci.compare_inducers(
         Constant(), Linear(), FEATURES, TARGET, progress=False, rng=0
     ),
+    "ranks of learners": lambda _: jaxci.rank_inducers(
+        ["constant", "linear", "ridge"], FEATURES, TARGET, progress=False, rng=0
+    ),
     "fits": lambda _: jaxci.fit_resamples(
         Constant(), FEATURES, TARGET, plans=[splits.kfold(30, 5, 0)], progress=False, rng=0
     ),

@@ -159,7 +159,7 @@ class TestOwnClasses:
             ("mine_for_tests:Poisson:stepz=3", "has no key 'stepz': did you mean 'steps'"),
             ("mine_for_tests:Median:scal=3", "has no key 'scal': did you mean 'scale'"),
             ("json:dumps", "must be a class of estimators"),
-            ("ridge:nonsense", "no module named|No module named"),
+            ("ridge:nonsense", "a learner must be written NAME or NAME:field=value"),
         ],
     )
     def test_what_cannot_be_made_is_refused(self, module, word, message):
