@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         JaxciWarning,
     )
     from jaxci.runs.results import SeedRuns
-    from jaxci.runs.seeds import run_seeds
+    from jaxci.runs.seeds import read_runs, run_seeds
 
 __version__ = "0.1.0"
 
@@ -62,6 +62,7 @@ __all__ = [
     "proportion_interval",
     "quantile_estimate",
     "quantile_interval",
+    "read_runs",
     "run_seeds",
     "runs_interval",
     "simultaneous_quantile_intervals",
@@ -85,7 +86,7 @@ _HOMES = {
     "api.quantiles": ("quantile_estimate", "quantile_interval", "summarize_runs"),
     "api.runs": ("runs_interval", "welch_interval"),
     "runs.results": ("SeedRuns",),
-    "runs.seeds": ("run_seeds",),
+    "runs.seeds": ("read_runs", "run_seeds"),
     "printing": (
         "ComparisonResult",
         "ConfidenceInterval",
