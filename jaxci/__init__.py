@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from jaxci.api.losses import from_cross_validate, losses_interval
     from jaxci.api.proportion import proportion_interval
     from jaxci.api.quantile_plans import minimum_sample_size, plan_quantile, simultaneous_quantile_intervals
-    from jaxci.api.quantiles import quantile_estimate, quantile_interval, summarize_runs
-    from jaxci.api.runs import runs_interval, welch_interval
+    from jaxci.api.quantile_points import quantile_estimate
+    from jaxci.api.quantiles import quantile_interval
+    from jaxci.api.runs import runs_interval, summarize_runs, welch_interval
     from jaxci.printing import (
         ComparisonResult,
         ConfidenceInterval,
@@ -83,8 +84,9 @@ _HOMES = {
     "api.jackknife": ("jackknife",),
     "api.proportion": ("proportion_interval",),
     "api.quantile_plans": ("minimum_sample_size", "plan_quantile", "simultaneous_quantile_intervals"),
-    "api.quantiles": ("quantile_estimate", "quantile_interval", "summarize_runs"),
-    "api.runs": ("runs_interval", "welch_interval"),
+    "api.quantile_points": ("quantile_estimate",),
+    "api.quantiles": ("quantile_interval",),
+    "api.runs": ("runs_interval", "summarize_runs", "welch_interval"),
     "runs.results": ("SeedRuns",),
     "runs.seeds": ("read_runs", "run_seeds"),
     "printing": (
