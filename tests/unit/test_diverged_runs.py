@@ -181,6 +181,17 @@ def test_the_command_reads_the_file_that_run_seeds_writes(file, capsys, tmp_path
 
 
 @pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_infinite_ends_are_drawn_as_arrows():
+    pytest.importorskip("matplotlib")
+    from jaxci.plots.quantiles import interval_bars
+
+    found = {"a": jaxci.quantile_interval(scores(10, 4), [0.1, 0.5, 0.9], goal="higher")}
+    for axes, markers in zip(interval_bars(found).axes, (["<"], ["o"], ["o", ">"]), strict=True):
+        assert [line.get_marker() for line in axes.lines[1:]] == markers
+        assert all(np.isfinite(line.get_xdata()).all() for line in axes.lines)
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
 @pytest.mark.parametrize("n", [2, 5, 10, 20, 50])
 @pytest.mark.parametrize("q", [0.01, 0.1, 0.25, 0.3, 0.5])
 def test_semiparametric_intervals_mirror_when_values_do(n, q):
