@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
+    warnings.simplefilter("ignore", jaxci.JaxciWarning)  # of sample sizes without an exact interval
     found = rows()
     print("law          n     q  outside  coverage: clip  transform  width: clip  transform")
     for r in found:

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from jaxci.api.losses import from_cross_validate, losses_interval
     from jaxci.api.proportion import proportion_interval
     from jaxci.api.quantile_plans import minimum_sample_size, plan_quantile, simultaneous_quantile_intervals
-    from jaxci.api.quantiles import quantile_estimate, quantile_interval, summarize_runs
-    from jaxci.api.runs import runs_interval, welch_interval
+    from jaxci.api.quantile_points import quantile_estimate
+    from jaxci.api.quantiles import quantile_interval
+    from jaxci.api.runs import runs_interval, summarize_runs, welch_interval
     from jaxci.printing import (
         ComparisonResult,
         ConfidenceInterval,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
         JaxciWarning,
     )
     from jaxci.runs.results import SeedRuns
-    from jaxci.runs.seeds import run_seeds
+    from jaxci.runs.seeds import read_runs, run_seeds
 
 __version__ = "0.1.0"
 
@@ -63,6 +64,7 @@ __all__ = [
     "quantile_estimate",
     "quantile_interval",
     "rank_inducers",
+    "read_runs",
     "run_seeds",
     "runs_interval",
     "simultaneous_quantile_intervals",
@@ -83,10 +85,11 @@ _HOMES = {
     "api.jackknife": ("jackknife",),
     "api.proportion": ("proportion_interval",),
     "api.quantile_plans": ("minimum_sample_size", "plan_quantile", "simultaneous_quantile_intervals"),
-    "api.quantiles": ("quantile_estimate", "quantile_interval", "summarize_runs"),
-    "api.runs": ("runs_interval", "welch_interval"),
+    "api.quantile_points": ("quantile_estimate",),
+    "api.quantiles": ("quantile_interval",),
+    "api.runs": ("runs_interval", "summarize_runs", "welch_interval"),
     "runs.results": ("SeedRuns",),
-    "runs.seeds": ("run_seeds",),
+    "runs.seeds": ("read_runs", "run_seeds"),
     "printing": (
         "ComparisonResult",
         "ConfidenceInterval",

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxci.api.quantiles import ESTIMATES, quantile_estimate
+from jaxci.api.quantile_points import ESTIMATES, quantile_estimate
 from jaxci.coverage.cell import PURPOSE_DATA, draw
 from jaxci.coverage.results import ColumnTable, as_columns
 from jaxci.coverage.study import Study

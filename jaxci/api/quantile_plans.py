@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from jaxci.api.quantile_points import probabilities_of, type_6
 from jaxci.api.quantile_results import QuantileInterval, QuantilePlan
-from jaxci.api.quantiles import METHODS, method_named, one_sample, probabilities_of, quantile_estimate, tie_remarks
+from jaxci.api.quantiles import METHODS, method_named
+from jaxci.api.readers.runs import results_of
 from jaxci.checks import check_confidence_level, shown
 from jaxci.inference.remarks import announce
 from jaxci.intervals.base import tails
@@ -16,7 +18,9 @@ from jaxci.intervals.quantile import OrderStatistic, needs_rows, order_statistic
 from jaxci.printing import ConfidenceInterval
 
 
-def simultaneous_quantile_intervals(x: Any, qs: Any, *, confidence_level: float = 0.95) -> QuantileInterval:
+def simultaneous_quantile_intervals(
+    x: Any, qs: Any, *, confidence_level: float = 0.95, goal: str | None = None, metric: str | None = None
+) -> QuantileInterval:
     """Intervals that enclose several quantiles at once with at least the level.
 
     The joint law of the numbers of observations below the quantiles is multinomial; ranks are
@@ -24,11 +28,13 @@ def simultaneous_quantile_intervals(x: Any, qs: Any, *, confidence_level: float 
 
     Parameters
     ----------
-    x : (n,) array_like
+    x : (n,) array_like or SeedRuns
     qs : (m,) array_like
         Distinct probabilities strictly between 0 and 1.
     confidence_level : float
         Family-wise.
+    goal, metric
+        As in :func:`jaxci.quantile_interval`.
 
     Returns
     -------
@@ -55,7 +61,8 @@ def simultaneous_quantile_intervals(x: Any, qs: Any, *, confidence_level: float 
     level = check_confidence_level(confidence_level)
     if len(set(probabilities.tolist())) < len(probabilities):
         raise ValueError(f"qs must be distinct; got {shown(qs)}")
-    values = np.sort(one_sample(x))
+    results = results_of(x, goal=goal, metric=metric, ndim=(1,))
+    values = np.sort(results.values)
     order = np.argsort(probabilities)
     us, n = probabilities[order].tolist(), len(values)
     ranks = simultaneous_ranks(n, us, level)
@@ -67,11 +74,13 @@ def simultaneous_quantile_intervals(x: Any, qs: Any, *, confidence_level: float 
     back = np.argsort(order)
     k, l = np.array(ranks)[back].T
     joint = joint_level(ranks, n, us)
-    remarks = tuple(tie_remarks(values))
+    estimate = np.array([type_6(values, u) for u in probabilities])
+    ends = zip(probabilities, estimate, values[k - 1], values[l - 1], strict=True)
+    remarks = (*results.remarks(), *(text for at in ends for text in results.fallen(*at)))
     announce(remarks)
     return QuantileInterval(
         q=probabilities,
-        estimate=quantile_estimate(values, probabilities, method="interpolated"),
+        estimate=estimate,
         confidence_interval=ConfidenceInterval(values[k - 1], values[l - 1]),
         method=("simultaneous",) * len(us),
         reason=("order statistics with the joint multinomial law (Hayter 2014)",) * len(us),
@@ -79,6 +88,7 @@ def simultaneous_quantile_intervals(x: Any, qs: Any, *, confidence_level: float 
         alternative="two-sided",
         actual_level=np.full(len(us), joint),
         n=n,
+        n_lost=results.n_lost,
         warnings=remarks,
     )
 

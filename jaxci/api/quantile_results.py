@@ -32,6 +32,8 @@ class QuantileInterval(Printable):
         Level for a continuous law: exact for "order_statistic" and "exact_randomized", NaN where it is
         only approximate.
     n : int
+    n_lost : int
+        How many values were no results (NaN), and count as the worst.
     candidate_indices : (2, 2) array or None
         Order statistics (k, l), 1-based, of the two intervals that "exact_randomized" draws from;
         a rank 0 or n + 1 is an open side. With several quantiles, a list of them.
@@ -51,6 +53,7 @@ class QuantileInterval(Printable):
     alternative: str
     actual_level: Any
     n: int
+    n_lost: int = 0
     candidate_indices: Any = None
     candidate_probabilities: Any = None
     shapiro_pvalue: float = math.nan
@@ -96,7 +99,8 @@ class QuantileInterval(Printable):
 
     def headline(self) -> str:
         """Return the line above the table."""
-        return f"{100 * self.confidence_level:g}% confidence intervals for quantiles, n = {self.n}"
+        lost = f" ({self.n_lost} without a result)" if self.n_lost else ""
+        return f"{100 * self.confidence_level:g}% confidence intervals for quantiles, n = {self.n}{lost}"
 
     def _is_batch(self) -> bool:
         """Whether there are several samples; the table is for one."""
@@ -140,7 +144,7 @@ class QuantilePlan(Printable):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class RunSummary(Printable):
-    """What n runs say: the mean with its t-interval, and quantiles with theirs.
+    """What n runs say: the mean with its t-interval, NaN where a run diverged or failed, and quantiles with theirs.
 
     Attributes
     ----------
@@ -182,9 +186,11 @@ class RunSummary(Printable):
 
     def notes(self) -> list[str]:
         """Return the lines below the table: reasons and warnings."""
-        return self.quantiles.notes()
+        undefined = ["t: the mean is not defined where a run has no result"] if self.quantiles.n_lost else []
+        return [*undefined, *self.quantiles.notes()]
 
     def headline(self) -> str:
         """Return the line above the table."""
         better = "higher is better" if self.goal == "higher" else "lower is better"
-        return f"{self.n} runs, {100 * self.quantiles.confidence_level:g}% confidence intervals, {better}"
+        lost = f" ({self.quantiles.n_lost} without a result)" if self.quantiles.n_lost else ""
+        return f"{self.n} runs{lost}, {100 * self.quantiles.confidence_level:g}% confidence intervals, {better}"

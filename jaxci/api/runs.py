@@ -1,15 +1,20 @@
-"""Scores of runs that differ in their seed: their mean, and the difference of two models."""
+"""Scores of runs that differ in their seed: their mean, their quantiles, and the difference of two models."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from jaxci.api.compare_inducers import two_sided
-from jaxci.api.readers.arrays import as_floats
+from jaxci.api.quantile_results import RunSummary
+from jaxci.api.quantiles import intervals_of
+from jaxci.api.readers.arrays import as_floats, missing_values
+from jaxci.api.readers.runs import limits_of, results_of
 from jaxci.checks import check_confidence_level
+from jaxci.inference.remarks import announce
 from jaxci.intervals.base import tails
 from jaxci.intervals.parametric import T, t_interval, welch
 from jaxci.printing import ComparisonResult, ConfidenceInterval, IntervalResult
@@ -17,9 +22,14 @@ from jaxci.special import deviation
 
 
 def _scores(name: str, scores: Any) -> np.ndarray:
-    found = as_floats(name, scores)
+    found = as_floats(name, scores, finite=False)
     if len(found) < 2:
         raise ValueError(f"{name} must hold the scores of at least 2 runs; got {len(found)}")
+    if lost := missing_values(found):
+        raise ValueError(
+            f"{name} must be finite; {lost}: the mean has no value where a run diverged; summarize_runs with goal= "
+            "counts such runs as the worst, in quantiles"
+        )
     return found
 
 
@@ -122,3 +132,68 @@ def welch_interval(scores_a: Any, scores_b: Any, *, confidence_level: float = 0.
         test=f"Welch's t test, {df:.3g} degrees of freedom",
         conclusion="a is higher" if low > 0 else "b is higher" if high < 0 else "no difference shown",
     )
+
+
+def summarize_runs(
+    x: Any,
+    *,
+    qs: Sequence[float] = (0.1, 0.25, 0.5, 0.75, 0.9),
+    goal: str | None = None,
+    metric: str | None = None,
+    bounds: Any = None,
+    confidence_level: float = 0.95,
+    rng: Any = None,
+) -> RunSummary:
+    """Summarize the results of n training runs: the mean, and how bad or good a run can turn out.
+
+    Parameters
+    ----------
+    x : (n,) array_like or SeedRuns
+        One result a run; of what :func:`jaxci.run_seeds` returned, the first run of every seed.
+    qs : sequence of float
+    goal : {"higher", "lower"} or None
+        Which results are good: the higher, by default. It must be said where a run diverged or failed (NaN, or
+        an infinity that is not good), which counts as the worst in the quantiles; the mean is then not defined.
+    metric : str, optional
+        Which results of a SeedRuns with several.
+    bounds, confidence_level, rng
+        As in :func:`quantile_interval`, which gives the quantiles by ``method="auto"``.
+
+    Returns
+    -------
+    RunSummary
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than 2 results, one is NaN and ``goal`` is not given, or an argument breaks its rule.
+
+    Warns
+    -----
+    JaxciWarning
+        As :func:`quantile_interval` does.
+
+    References
+    ----------
+    Lehmann and Paromau (2025), section 5.
+
+    Examples
+    --------
+    >>> import numpy as np, jaxci
+    >>> summary = jaxci.summarize_runs(np.linspace(0.8, 0.9, 30), qs=[0.5])
+    >>> round(summary.mean, 3), summary.quantiles.method
+    (0.85, ('order_statistic',))
+    """
+    results = results_of(x, goal=goal, metric=metric, bounds=limits_of(bounds)[0], ndim=(1,))
+    values = results.values
+    quantiles = intervals_of(
+        results, np.sort(np.atleast_1d(qs)), bounds=bounds, confidence_level=confidence_level, rng=rng
+    )
+    announce(quantiles.warnings)
+    mean, interval = math.nan, ConfidenceInterval(math.nan, math.nan)
+    if not results.n_lost:
+        limits = limits_of(bounds)[0] or (-math.inf, math.inf)
+        low, high = t_interval(values, tails(quantiles.confidence_level))
+        mean = float(values.mean())
+        interval = ConfidenceInterval(float(np.clip(low, *limits)), float(np.clip(high, *limits)))
+    return RunSummary(len(values), mean, interval, quantiles, goal or "higher")

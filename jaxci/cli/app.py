@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -34,6 +33,7 @@ from jaxci.cli.options import (
     split,
     working,
 )
+from jaxci.cli.quantiles import quantile
 from jaxci.cli.study import study
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ app = typer.Typer(
 )
 
 app.add_typer(study)
+app.command()(quantile)
 app.command()(generalization)
 app.command()(losses)
 
@@ -284,58 +285,6 @@ def check(
         write_json(json, result.to_dict())
     if csv is not None:
         write_csv(csv, result.records())
-
-
-@app.command()
-def quantile(
-    file: File,
-    column: Annotated[str, typer.Option(metavar="COL", help="Column of the results, one row a run.")],
-    by: Annotated[str | None, typer.Option(metavar="COL", help="Column that names the groups to compare.")] = None,
-    q: Annotated[str, typer.Option("--q", metavar="Q,...", help="Probabilities of the quantiles.")] = "0.1,0.5,0.9",
-    method: Annotated[str, typer.Option(help="See jaxci.quantile_interval.")] = "auto",
-    level: Level = 0.95,
-    bounds: Bounds = None,
-    plot: Annotated[Path | None, typer.Option("--plot", metavar="OUT", help="Also draw them (PNG, SVG).")] = None,
-    seed: Seed = None,
-    json: Json = None,
-    csv: Csv = None,
-) -> None:
-    """Quantiles of the results of training runs, group by group."""
-    probabilities = list(numbers("--q", q))
-    limits = None if bounds is None else numbers("--bounds", bounds)
-    with working("reading"):
-        import jaxci
-        from jaxci.cli.tables import read_columns, write_csv, write_json
-        from jaxci.coverage.bundled import instances
-
-        columns = read_columns(file, [column, *([by] if by else [])])
-        rows, _ = instances(columns, [by] if by else [])
-        found = {
-            name: jaxci.quantile_interval(
-                columns[column][chosen],
-                probabilities,
-                method=method,
-                confidence_level=level,
-                bounds=limits,
-                rng=seed,
-            )
-            for name, chosen in rows.items()
-        }
-    if plot is not None:
-        from jaxci.plots.quantiles import interval_bars
-
-        try:
-            interval_bars(found).savefig(plot)
-        except ValueError as error:  # an unknown ending of the name
-            raise ValueError(f"--plot {plot}: {error}") from None
-    from jaxci.cli.display import page, show_quantiles
-
-    show_quantiles(page(), found, by or "")
-    records = [{"group": name, "n": one.n, **record} for name, one in found.items() for record in one.records()]
-    if json is not None:
-        write_json(json, {name: one.to_dict() for name, one in found.items()})
-    if csv is not None:
-        write_csv(csv, records)
 
 
 def _every_method(metric: str, data: dict[str, np.ndarray]) -> list[list[str]]:

@@ -48,6 +48,28 @@ def read_columns(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
     return _read_csv(path, wanted)
 
 
+def read_runs_file(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
+    """Read metrics, ``seed`` or ``seconds`` of the first run of every seed from a file that ``run_seeds`` wrote.
+
+    Raises
+    ------
+    ValueError
+        If the file holds something else.
+    KeyError
+        If there is no such metric, naming the nearest one.
+    """
+    from jaxci.checks import nearest
+    from jaxci.runs.seeds import read_runs
+
+    runs = read_runs(path)
+    first = [i for i, row in enumerate(runs.records()) if row["repetition"] == 0]
+    columns = {**runs.values, "seed": runs.seeds, "seconds": runs.seconds}
+    for name in names:
+        if name not in columns:
+            raise KeyError(f"{path} has no column {name!r}; {nearest(name, columns)}")
+    return {name: columns[name][first] for name in names}
+
+
 def column_names(path: Path) -> list[str]:
     """Return the names of the columns of a file, in their order."""
     if path.suffix in (".parquet", ".pq"):

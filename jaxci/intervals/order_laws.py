@@ -21,10 +21,12 @@ from scipy import special
 from jaxci.intervals.base import Tails
 from jaxci.records import record
 from jaxci.resampling.laws import picked
-from jaxci.special import namespace
+from jaxci.special import betaincinv, namespace
 
 SLACK = 1e-12
 """Rounding in sums of binomial probabilities."""
+LEAST_LEVEL = float(np.finfo(np.float64).tiny)
+"""Levels below it count as it: their logarithm must be finite."""
 
 
 def below(n: int, u: float) -> np.ndarray:
@@ -179,13 +181,13 @@ def nyblom_upper(n: int, u: float, tail: float) -> Place | None:
     return Place(np.int32(r), np.float64(w))
 
 
-def semiparametric_level(n: int, u: float, p: Any) -> Any:
-    """Return v such that ``Q_T(v)`` is the p-quantile of the semiparametric bootstrap of the sample u-quantile.
+def fractional_law(n: int, u: float) -> tuple[float, float]:
+    """Return the parameters of the Beta law of the order statistic of n uniforms at the real rank (n + 1) u.
 
-    The ceil(n u)-th of n uniforms has a Beta law (Hutson 2002).
+    At a whole rank it is the law of that order statistic; between, of what Stigler (1977) put there. The law at
+    1 - u is its mirror, which that of the ceil(n u)-th order statistic is not where n u is whole.
     """
-    i = sample_rank(n, u)
-    return special.betaincinv(i, n - i + 1, p)
+    return (n + 1) * u, (n + 1) * (1 - u)
 
 
 def sample_rank(n: int, u: float) -> int:
@@ -206,11 +208,16 @@ class TailedEnd:
     place: Place
 
     @classmethod
-    def at(cls, v: Any, n: int) -> TailedEnd:
-        """Return the ends at levels v (...)."""
+    def at(cls, n: int, u: float, p: Any, rest: Any) -> TailedEnd:
+        """Return the ends at the quantiles p (...), 1 - ``rest``, of the law of the u-quantile's level.
+
+        Levels v near 1 are read off 1 - v, so that the ends at 1 - u are the mirrored ones.
+        """
+        a, b = fractional_law(n, u)
+        v, w = betaincinv(a, b, p), betaincinv(b, a, rest)
         xp = namespace(v)
-        lower, upper = v < 1 / (n + 1), v > n / (n + 1)
-        slope = xp.where(lower, xp.log((n + 1) * v), xp.where(upper, xp.log((n + 1) * (1 - v)), 0.0))
+        lower, upper = v < 1 / (n + 1), w < 1 / (n + 1)
+        slope = xp.log((n + 1) * xp.maximum(xp.where(lower, v, xp.where(upper, w, 1 / (n + 1))), LEAST_LEVEL))
         return cls(xp.where(lower, -1, xp.where(upper, 1, 0)), slope, interpolated_quantile(v, n))
 
 

@@ -124,7 +124,8 @@ def interval_bars(tables: dict[str, Any]) -> Any:
     Parameters
     ----------
     tables : dict of str to QuantileInterval
-        By group; each with the same quantiles.
+        By group; each with the same quantiles. An infinite end is an arrow at the edge, and an infinite
+        estimate has no dot.
 
     Returns
     -------
@@ -134,10 +135,18 @@ def interval_bars(tables: dict[str, Any]) -> Any:
     first = tables[names[0]].records()
     figure, grid = axes_grid(len(first), height=0.9 + 0.35 * len(names), sharey=True)
     for j, axes in enumerate(grid):
-        for place, name in enumerate(names):
-            row = tables[name].records()[j]
-            axes.plot([row["low"], row["high"]], [place, place], color="#0072b2", linewidth=3, solid_capstyle="butt")
-            axes.plot([row["estimate"]], [place], color=INK, marker="o", markersize=5)
+        rows = [tables[name].records()[j] for name in names]
+        shown = np.array([[row["low"], row["estimate"], row["high"]] for row in rows])
+        finite = shown[np.isfinite(shown)]
+        least, most = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
+        margin = 0.1 * ((most - least) or 1.0)
+        for place, (low, estimate, high) in enumerate(np.clip(shown, least - margin, most + margin)):
+            axes.plot([low, high], [place, place], color="#0072b2", linewidth=3, solid_capstyle="butt")
+            if np.isfinite(shown[place, 1]):
+                axes.plot([estimate], [place], color=INK, marker="o", markersize=5)
+            for end, given, marker in ((low, shown[place, 0], "<"), (high, shown[place, 2], ">")):
+                if np.isinf(given):
+                    axes.plot([end], [place], color="#0072b2", marker=marker, markersize=7)
         axes.set_yticks(range(len(names)), names)
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.locator_params(axis="x", nbins=4)

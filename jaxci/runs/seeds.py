@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 import os
-import platform
-import random
-import sys
-import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from importlib.metadata import version
+from collections import deque
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
-from jaxci.checks import check_count, shown
+from jaxci.checks import check_choice, check_count, shown
 from jaxci.inference.remarks import announce
-from jaxci.printing import number
-from jaxci.runs.file import Run, append, recorded
-from jaxci.runs.results import SeedRuns, numbered
-
-METRIC = "value"
-"""Name of the metric of a function that returns one number."""
+from jaxci.runs import processes
+from jaxci.runs.file import Run, Runs, append, metrics_of, parsed, recorded
+from jaxci.runs.results import SeedRuns, collected, numbered
+from jaxci.runs.training import Trainer, with_arguments
 
 SEED_LIMIT = 2**32
 """Seeds lie below it: numpy.random.seed takes 32 bits."""
 
-MOST_LISTED = 20
-"""Seeds that a warning lists."""
+ON_ERROR = ("raise", "record")
 
 
 def run_seeds(
@@ -42,6 +32,8 @@ def run_seeds(
     seed_all: bool = True,
     file: str | os.PathLike[str] | None = None,
     repeat: int = 1,
+    n_jobs: int = 1,
+    on_error: str = "raise",
     progress: Callable[[int, int], None] | None = None,
 ) -> SeedRuns:
     """Train once a seed, with the random states under control, and keep every result.
@@ -61,23 +53,34 @@ def run_seeds(
         those of torch (``torch.manual_seed``: all devices) if torch has been imported by then.
     file : path, optional
         Where to record every run as soon as it ends, one line of JSON a run. Runs that the file
-        already holds are not made again. Only one process at a time may use a file.
+        already holds are not made again. Only one call at a time may use a file.
     repeat : int
         Runs of each seed. More than one shows whether the seed determines the result.
+    n_jobs : int
+        Processes of joblib that make runs side by side; -1 for as many as there are CPUs. 1 makes them
+        here, one after the other. Results and their order are the same.
+    on_error : {"raise", "record"}
+        What becomes of an exception in ``train``. "raise" passes it on; with several processes the runs
+        under way are finished and kept first. "record" keeps type and message, here and in ``file``, and
+        the run has the score NaN. A later call with "record" does not make such a run again, one with
+        "raise" does.
     progress : callable, optional
         Called with (runs done, runs in all) after every run; runs in the file count as done.
 
     Returns
     -------
     SeedRuns
-        ``runs[metric]`` holds one value a seed; ``differing`` the seeds that gave two results.
+        ``runs[metric]`` holds one value a seed; ``differing`` the seeds that gave two results; ``errors``
+        what ended the runs that failed.
 
     Raises
     ------
     ValueError, TypeError
         If an argument breaks its rule, ``train`` returns something else or other metrics than
-        before, or ``file`` holds runs that vary something else, have other metrics, or were made
-        under another ``seed_all``.
+        before, cannot be sent to other processes, or fails under every seed, or ``file`` holds runs
+        that vary something else, have other metrics, or were made under another ``seed_all``.
+    ImportError
+        If ``n_jobs`` is not 1 and there is no joblib, which comes with scikit-learn.
     Exception
         Whatever ``train`` raises, with a note that names the seed and how to go on. The runs
         before it stay in ``file``.
@@ -85,8 +88,8 @@ def run_seeds(
     Warns
     -----
     JaxciWarning
-        If runs of one seed differ, compared exactly; if a result is not finite; if runs were made
-        under several versions of a package; or if torch was first imported within a run, which
+        If runs of one seed differ, compared exactly; if a run failed or its result is not finite; if runs
+        were made under several versions of a package; or if torch was first imported within a run, which
         therefore drew from a state that nobody seeded.
 
     Notes
@@ -95,8 +98,15 @@ def run_seeds(
     call; torch stays as the last run left it. Not controlled are generators with a state of their
     own (``numpy.random.default_rng()`` without a seed, a ``torch.Generator``), other processes,
     and operations of accelerators that add in no fixed order: ``repeat=2`` reveals these. It cannot
-    reveal what stays the same within a process, such as the order of sets of strings. After a
-    change of ``train`` or its data give a new ``file``: such a change goes unnoticed. Source: Lehmann
+    reveal what stays the same within a process, such as the order of sets of strings.
+
+    With several processes every run gets a copy of ``train`` as it is at the call, the settings of JAX that
+    change results, and seeded states of its own. What differs: runs cannot pass anything on to each other,
+    states that ``seed_all=False`` leaves alone start anew in every process, and libraries may use fewer
+    threads. Only the calling process writes ``file``; if it is killed, the runs under way are lost. Processes share
+    an accelerator only if JAX does not reserve its memory (``XLA_PYTHON_CLIENT_PREALLOCATE=false``).
+
+    After a change of ``train`` or its data give a new ``file``: such a change goes unnoticed. Source: Lehmann
     and Paromau (2025), who run a pipeline under controlled random states to see the distribution of
     its metric.
 
@@ -122,26 +132,98 @@ def run_seeds(
         raise TypeError(f"seed_all must be True or False; got {shown(seed_all)}")
     if progress is not None and not callable(progress):
         raise TypeError(f"progress must be callable or None; got {shown(progress)}")
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
+        raise ValueError(f"n_jobs must be a number of processes, or -1 for as many as there are CPUs; got {n_jobs!r}")
+    check_choice("on_error", on_error, ON_ERROR)
     path = _path(file)
-    call = _with_arguments(train)
+    with_arguments(train)
     runs = {} if path is None else recorded(path, varies, seed_all)
-    missing = [(seed, repetition) for seed, repetition in asked if (seed, repetition) not in runs]
-    with _states_kept():
-        for seed, repetition in missing:
-            try:
-                run = _finished(call, seed, repetition, varies, seed_all)
-                _check_metrics(run, next(iter(runs.values()), run), path)
-                if path is not None:
-                    append(path, run.line())
-            except BaseException as error:
-                error.add_note(_how_to_go_on(seed, sum(pair in runs for pair in asked), len(asked), path))
-                raise
-            runs[seed, repetition] = run
-            if progress is not None:
-                progress(sum(pair in runs for pair in asked), len(asked))
-    found = _collected([runs[pair] for pair in asked], varies)
+    if on_error == "raise":
+        runs = {pair: run for pair, run in runs.items() if run.error is None}
+    _make(Trainer(train, varies, seed_all), asked, runs, path, int(n_jobs), on_error == "record", progress)
+    made = [runs[pair] for pair in asked]
+    if metrics_of(made) is None:
+        raise ValueError(f"train failed under every seed; under seed {made[0].seed} with {made[0].error}")
+    found = collected(made)
     announce(found.warnings)
     return found
+
+
+def read_runs(file: str | os.PathLike[str]) -> SeedRuns:
+    """Return the runs that :func:`run_seeds` recorded in a file, by seed.
+
+    Parameters
+    ----------
+    file : path
+
+    Returns
+    -------
+    SeedRuns
+
+    Raises
+    ------
+    ValueError
+        If the file holds no runs, or something else.
+    OSError
+        If it cannot be read.
+
+    Warns
+    -----
+    JaxciWarning
+        As :func:`run_seeds` does.
+    """
+    path = _path(file)
+    if path is None:
+        raise TypeError("file must be a path; got None")
+    path.stat()
+    runs, _ = parsed(path)
+    if metrics_of(runs.values()) is None:
+        raise ValueError(f"file must hold a run that did not fail; {path} has {len(runs)} runs, all failed")
+    found = collected([runs[pair] for pair in sorted(runs)])
+    announce(found.warnings)
+    return found
+
+
+def _make(
+    trainer: Trainer,
+    asked: list[tuple[int, int]],
+    runs: Runs,
+    path: Path | None,
+    n_jobs: int,
+    recording: bool,
+    progress: Callable[[int, int], None] | None,
+) -> None:
+    """Make the runs that are missing, add them to ``runs``, and to the file at once.
+
+    After an error that is not recorded no run is started any more; those under way are kept.
+    """
+    waiting = deque(pair for pair in asked if pair not in runs)
+    n_processes = min(processes.number_of_processes(n_jobs), len(waiting)) if waiting else 1
+    made = trainer.outcomes(waiting) if n_processes == 1 else processes.outcomes(trainer, waiting, n_processes)
+    failed: dict[tuple[int, int], Exception] = {}
+    with contextlib.closing(made):
+        try:
+            for outcome in made:
+                run, error = outcome.run, outcome.error
+                if error is not None and not (recording and outcome.recordable):
+                    failed[run.seed, run.repetition] = error
+                    waiting.clear()
+                    continue
+                _check_metrics(run, runs, path)
+                if path is not None:
+                    append(path, run.line())
+                runs[run.seed, run.repetition] = run
+                if progress is not None:
+                    progress(sum(pair in runs for pair in asked), len(asked))
+            for pair in asked:
+                if pair in failed:
+                    raise failed[pair]
+        except BaseException as error:
+            left = [pair for pair in asked if pair not in runs]
+            culprit = next((pair for pair in asked if pair in failed), left[0] if left and n_processes == 1 else None)
+            what = "the call stopped" if culprit is None else f"seed {culprit[0]} failed"
+            error.add_note(_how_to_go_on(what, len(asked) - len(left), len(asked), path))
+            raise
 
 
 def _seeds(seeds: Any) -> list[int]:
@@ -173,92 +255,10 @@ def _path(file: Any) -> Path | None:
     return path
 
 
-def _with_arguments(train: Callable[..., Any]) -> Callable[[int], Any]:
-    """Return a function of the seed that calls ``train`` with what it accepts: a seed, a key, or both."""
-    try:
-        signature = inspect.signature(train)
-    except (TypeError, ValueError):
-        return train
-
-    def binds(*args: Any, **kwargs: Any) -> bool:
-        try:
-            signature.bind(*args, **kwargs)
-        except TypeError:
-            return False
-        return True
-
-    if "key" in signature.parameters and binds(0, key=0):
-        return lambda seed: train(seed, key=jax.random.key(seed))
-    if "key" in signature.parameters and binds(key=0):
-        return lambda seed: train(key=jax.random.key(seed))
-    if not binds(0):
-        raise TypeError(f"train must accept one argument, the seed; its signature is {signature}")
-    return train
-
-
-@contextlib.contextmanager
-def _states_kept() -> Iterator[None]:
-    """Give the states of ``random`` and ``numpy.random`` back on the way out."""
-    ours, theirs = random.getstate(), np.random.get_state()  # noqa: NPY002
-    try:
-        yield
-    finally:
-        random.setstate(ours)
-        np.random.set_state(theirs)  # noqa: NPY002
-
-
-def _seed_libraries(seed: int) -> list[str]:
-    """Seed the global random states there are, and name their libraries; importing torch would be slow."""
-    random.seed(seed)
-    np.random.seed(seed)  # noqa: NPY002
-    torch: Any = sys.modules.get("torch")
-    if torch is None:
-        return ["random", "numpy"]
-    torch.manual_seed(seed)
-    return ["random", "numpy", "torch"]
-
-
-def _versions() -> dict[str, str]:
-    """Versions of what a result may depend on."""
-    found = {
-        "python": platform.python_version(),
-        "jaxci": version("jaxci"),
-        "jax": jax.__version__,
-        "numpy": np.__version__,
-    }
-    torch: Any = sys.modules.get("torch")
-    return found if torch is None else {**found, "torch": str(torch.__version__)}
-
-
-def _finished(call: Callable[[int], Any], seed: int, repetition: int, varies: str, seed_all: bool) -> Run:
-    """Make one run."""
-    seeded = _seed_libraries(seed) if seed_all else []
-    start = time.perf_counter()
-    values = _metrics(call(seed), seed)
-    seconds = time.perf_counter() - start
-    return Run(seed, repetition, values, seconds, varies, seeded, _versions())
-
-
-def _metrics(result: Any, seed: int) -> dict[str, float]:
-    """Return what ``train`` returned as metrics."""
-    if not isinstance(result, Mapping):
-        result = {METRIC: result}
-    names_hold = all(isinstance(name, str) for name in result)
-    if not result or not names_hold or not all(_is_number(x) for x in result.values()):
-        given = result[METRIC] if list(result) == [METRIC] else dict(result)
-        raise TypeError(
-            f"train must return a number or a non-empty dict of names to numbers; got {shown(given)} for seed {seed}"
-        )
-    return {name: float(x) for name, x in result.items()}
-
-
-def _is_number(value: Any) -> bool:
-    return not isinstance(value, str | complex) and hasattr(value, "__float__") and np.ndim(value) == 0
-
-
-def _check_metrics(run: Run, other: Run, path: Path | None) -> None:
+def _check_metrics(run: Run, runs: Runs, path: Path | None) -> None:
     """Refuse a run whose metrics are not those of an earlier one."""
-    if run.values.keys() != other.values.keys():
+    other = metrics_of(runs.values())
+    if run.error is None and other is not None and run.values.keys() != other.values.keys():
         hint = "" if path is None else f", which {path} may hold from another call: give another file"
         raise ValueError(
             f"train must return the same metric names in every run; got {sorted(run.values)} for seed {run.seed} "
@@ -266,57 +266,11 @@ def _check_metrics(run: Run, other: Run, path: Path | None) -> None:
         )
 
 
-def _how_to_go_on(seed: int, done: int, total: int, path: Path | None) -> str:
+def _how_to_go_on(what: str, done: int, total: int, path: Path | None) -> str:
     """Return the note on an error."""
     if path is None:
-        return f"run_seeds: seed {seed} failed after {done} of {total} runs, which are lost: pass file= to keep them"
+        return f"run_seeds: {what} after {done} of {total} runs, which are lost: pass file= to keep them"
     return (
-        f"run_seeds: seed {seed} failed; {done} of {total} runs are in {path}: "
-        "call again with the same arguments to go on with this seed"
+        f"run_seeds: {what}; {done} of {total} runs are in {path}: "
+        "call again with the same arguments to go on with the others"
     )
-
-
-def _collected(runs: Sequence[Run], varies: str) -> SeedRuns:
-    """Return runs as a result, with what to know of them."""
-    seeds = np.array([run.seed for run in runs], np.int64)
-    values = {name: np.array([run.values[name] for run in runs]) for name in runs[0].values}
-    repeated = [seed for seed, count in Counter(seeds.tolist()).items() if count > 1]
-    largest = {seed: largest_difference([x[seeds == seed] for x in values.values()]) for seed in repeated}
-    differing = {seed: spread for seed, spread in largest.items() if spread != 0}
-    warnings = []
-    if differing:
-        most = float(np.max(list(differing.values())))
-        warnings.append(
-            f"{len(differing)} of {len(repeated)} repeated seeds gave different results (seeds {_listed(differing)}; "
-            f"largest difference {number(most)}): the seed does not control all randomness of train"
-        )
-    for name, x in values.items():
-        lost = seeds[~np.isfinite(x)].tolist()
-        if lost:
-            warnings.append(f"{name} is not finite in {len(lost)} of {len(runs)} runs (seeds {_listed(lost)})")
-    unseeded = [run.seed for run in runs if run.seeded and "torch" in run.versions and "torch" not in run.seeded]
-    if unseeded:
-        warnings.append(
-            f"torch was first imported within a run and not seeded there (seeds {_listed(unseeded)}): "
-            "import torch before run_seeds"
-        )
-    for package in dict.fromkeys(name for run in runs for name in run.versions):
-        used = list(dict.fromkeys(run.versions[package] for run in runs if package in run.versions))
-        if len(used) > 1:
-            warnings.append(f"runs were made under {len(used)} versions of {package}: {', '.join(used)}")
-    seconds = np.array([run.seconds for run in runs])
-    return SeedRuns(seeds, values, seconds, varies, differing, tuple(warnings))
-
-
-def _listed(seeds: Iterable[int]) -> str:
-    """Return seeds for a message, each once."""
-    texts = [str(seed) for seed in dict.fromkeys(seeds)]
-    return ", ".join(texts[:MOST_LISTED]) + (" ..." if len(texts) > MOST_LISTED else "")
-
-
-def largest_difference(columns: Iterable[np.ndarray]) -> float:
-    """Return the largest range within any column: 0 where all agree exactly, NaN where only some are NaN."""
-    spreads = [
-        0.0 if np.array_equal(x, np.full_like(x, x[0]), equal_nan=True) else np.max(x) - np.min(x) for x in columns
-    ]
-    return float(np.max(spreads))

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from jaxci import JaxciWarning
-from jaxci.runs import seeds as module
+from jaxci.runs import results as module
 from jaxci.runs.seeds import run_seeds
 
 
@@ -230,7 +230,7 @@ def test_torch_is_seeded_once_imported(monkeypatch, path):
 def test_frame_and_tables():
     runs = run_seeds(lambda seed: {"accuracy": 0.5 + seed / 10, "loss": 1.0}, [2, 0, 2], varies="data order")
     rows = runs.to_frame()
-    assert list(rows) == ["seed", "repetition", "accuracy", "loss", "seconds", "varies"]
+    assert list(rows) == ["seed", "repetition", "accuracy", "loss", "seconds", "varies", "error"]
     assert rows["repetition"].tolist() == [0, 0, 1]
     head, columns, _, accuracy, loss = str(runs).splitlines()
     assert head.startswith("2 seeds varying data order (3 runs; the table reads the first of each seed)")

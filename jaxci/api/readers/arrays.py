@@ -60,8 +60,8 @@ def missing_values(array: np.ndarray) -> str:
     return _counted(bad, "missing, NaN or infinite") if bad.any() else ""
 
 
-def as_floats(name: str, data: Any, ndim: tuple[int, ...] = (1,)) -> np.ndarray:
-    """Return ``data`` as finite float64 of one of the dimensions ``ndim``."""
+def as_floats(name: str, data: Any, ndim: tuple[int, ...] = (1,), *, finite: bool = True) -> np.ndarray:
+    """Return ``data`` as float64 of one of the dimensions ``ndim``; NaN or infinite only if ``finite`` is False."""
     array = as_array(name, data)
     if array.dtype.kind not in "biufOSU":
         raise TypeError(f"{name} must hold numbers; got dtype {array.dtype}")
@@ -76,7 +76,7 @@ def as_floats(name: str, data: Any, ndim: tuple[int, ...] = (1,)) -> np.ndarray:
     if array.ndim not in ndim:
         shape = " or ".join({1: "(n,)", 2: "(n, K)"}[d] for d in ndim)
         raise ValueError(f"{name} must have shape {shape}; got {array.shape}")
-    if lost := missing_values(array):
+    if finite and (lost := missing_values(array)):
         raise ValueError(f"{name} must be finite; {lost}")
     return array
 

@@ -1,0 +1,74 @@
+"""The command ``quantile``: quantiles of the results of training runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jaxci.cli.options import Bounds, Csv, Json, Level, Seed, numbers, working
+
+Runs = Annotated[
+    Path,
+    typer.Argument(
+        help="CSV or Parquet file, one row per run; or a file ending in .jsonl that run_seeds wrote.",
+        show_default=False,
+    ),
+]
+
+
+def quantile(
+    file: Runs,
+    column: Annotated[str, typer.Option(metavar="COL", help="Column, or metric, of the results.")],
+    by: Annotated[str | None, typer.Option(metavar="COL", help="Column that names the groups to compare.")] = None,
+    q: Annotated[str, typer.Option("--q", metavar="Q,...", help="Probabilities of the quantiles.")] = "0.1,0.5,0.9",
+    method: Annotated[str, typer.Option(help="See jaxci.quantile_interval.")] = "auto",
+    level: Level = 0.95,
+    bounds: Bounds = None,
+    plot: Annotated[Path | None, typer.Option("--plot", metavar="OUT", help="Also draw them (PNG, SVG).")] = None,
+    goal: Annotated[
+        str | None, typer.Option(metavar="higher|lower", help="Which results are good: a NaN is then the worst run.")
+    ] = None,
+    seed: Seed = None,
+    json: Json = None,
+    csv: Csv = None,
+) -> None:
+    """Quantiles of the results of training runs, group by group."""
+    probabilities = list(numbers("--q", q))
+    limits = None if bounds is None else numbers("--bounds", bounds)
+    with working("reading"):
+        import jaxci
+        from jaxci.cli.tables import read_columns, read_runs_file, write_csv, write_json
+        from jaxci.coverage.bundled import instances
+
+        wanted = [column, *([by] if by else [])]
+        columns = read_runs_file(file, wanted) if file.suffix == ".jsonl" else read_columns(file, wanted)
+        rows, _ = instances(columns, [by] if by else [])
+        found = {
+            name: jaxci.quantile_interval(
+                columns[column][chosen],
+                probabilities,
+                method=method,
+                confidence_level=level,
+                bounds=limits,
+                goal=goal,
+                rng=seed,
+            )
+            for name, chosen in rows.items()
+        }
+    if plot is not None:
+        from jaxci.plots.quantiles import interval_bars
+
+        try:
+            interval_bars(found).savefig(plot)
+        except ValueError as error:  # an unknown ending of the name
+            raise ValueError(f"--plot {plot}: {error}") from None
+    from jaxci.cli.display import page, show_quantiles
+
+    show_quantiles(page(), found, by or "")
+    records = [{"group": name, "n": one.n, **record} for name, one in found.items() for record in one.records()]
+    if json is not None:
+        write_json(json, {name: one.to_dict() for name, one in found.items()})
+    if csv is not None:
+        write_csv(csv, records)

@@ -1,0 +1,131 @@
+"""Runs of a training function in several processes."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import importlib
+import pickle
+import sys
+import traceback
+import warnings
+from collections import deque
+from collections.abc import Generator, Iterator
+from typing import Any
+
+import jax
+
+from jaxci.runs.training import Outcome, Trainer
+
+CARRIED = (
+    "jax_enable_x64",
+    "jax_default_matmul_precision",
+    "jax_default_prng_impl",
+    "jax_threefry_partitionable",
+    "jax_numpy_dtype_promotion",
+    "jax_numpy_rank_promotion",
+    "jax_disable_jit",
+    "jax_debug_nans",
+)
+"""Settings of JAX that change results or errors: every process takes those of the caller."""
+IDLE_SECONDS = 5
+"""How long a process without work holds its memory."""
+
+
+def joblib_needed() -> Any:
+    """Return joblib, or say what installs it."""
+    try:
+        import joblib
+    except ImportError as error:
+        raise ImportError("n_jobs other than 1 needs joblib: install jaxci[sklearn]") from error
+    return joblib
+
+
+def number_of_processes(n_jobs: int) -> int:
+    """Return how many processes ``n_jobs`` asks for; negative ones count from the CPUs, as joblib has it."""
+    return 1 if n_jobs == 1 else int(joblib_needed().effective_n_jobs(n_jobs))
+
+
+def outcomes(trainer: Trainer, waiting: deque[tuple[int, int]], n_processes: int) -> Generator[Outcome, None, None]:
+    """Make the runs that wait in processes, and give every outcome as soon as it is there.
+
+    Emptying ``waiting`` starts no further run; those under way are finished.
+
+    Raises
+    ------
+    TypeError
+        If the training function cannot be sent to another process, or not be loaded there.
+    """
+    packed = _packed(trainer)
+    joblib = joblib_needed()
+    parallel = joblib.Parallel(
+        n_processes,
+        backend="loky",
+        return_as="generator_unordered",
+        batch_size=1,  # so that every run comes back when it ends
+        pre_dispatch=n_processes,
+        idle_worker_timeout=IDLE_SECONDS,
+    )
+    settings = {name: getattr(jax.config, name) for name in CARRIED}
+    found = parallel(
+        joblib.delayed(_attempt)(packed, settings, "torch" in sys.modules, *pair) for pair in _taken(waiting)
+    )
+    try:
+        for sent in found:
+            if isinstance(sent, str):
+                raise TypeError(f"train must be loadable in other processes for n_jobs other than 1; got {sent} there")
+            yield pickle.loads(sent)
+    finally:
+        waiting.clear()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # joblib tells of tasks that a closed generator did not hand out
+            found.close()
+
+
+def _taken(waiting: deque[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    with contextlib.suppress(IndexError):  # joblib asks from another thread than the one that empties it
+        while True:
+            yield waiting.popleft()
+
+
+def _packed(trainer: Trainer) -> bytes:
+    """Return the trainer as bytes: functions of scripts, notebooks and closures by value, others by name."""
+    try:
+        return _dumps(trainer)
+    except Exception as error:  # pickling runs the code of whatever train refers to
+        raise TypeError(
+            f"train must be picklable for n_jobs other than 1: {type(error).__name__}: {error}; make what it refers "
+            "to (files, locks, generators, devices) inside train, or run with n_jobs=1"
+        ) from error
+
+
+def _dumps(what: Any) -> bytes:
+    """Return bytes that ``pickle`` reads, by what joblib itself packs functions with."""
+    from joblib.externals.loky.cloudpickle_wrapper import dumps
+
+    return dumps(what)
+
+
+def _attempt(packed: bytes, settings: dict[str, Any], with_torch: bool, seed: int, repetition: int) -> bytes | str:
+    """Make one run in this process; return its outcome as bytes, or why ``train`` does not load here."""
+    for name, value in settings.items():
+        jax.config.update(name, value)
+    try:
+        if with_torch:
+            importlib.import_module("torch")
+        trainer = pickle.loads(packed)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    outcome = trainer.attempt(seed, repetition)
+    if outcome.error is None:
+        return _dumps(outcome)
+    trace = "".join(traceback.format_exception(outcome.error))
+    try:
+        outcome.error.add_note(f"in the process of seed {seed}:\n{trace}")
+        sent = _dumps(outcome)
+        pickle.loads(sent)
+    except Exception:  # an error that cannot travel: its type and message do
+        travels = RuntimeError(outcome.run.error)
+        travels.add_note(f"in the process of seed {seed}:\n{trace}")
+        return _dumps(dataclasses.replace(outcome, error=travels))
+    return sent
