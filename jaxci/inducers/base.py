@@ -21,6 +21,9 @@ class Fitted(NamedTuple):
     converged: jax.Array
 
 
+TASKS = ("regression", "classification", "any")
+
+
 class Plane(NamedTuple):
     """A linear function of the features: its value at 0, and its slopes (d,)."""
 
@@ -42,6 +45,11 @@ class Inducer(abc.ABC):
 
     task: ClassVar[str]
 
+    @property
+    def is_record(self) -> bool:
+        """Whether its class is decorated, so that JAX programs take it."""
+        return not jax.tree_util.all_leaves([self])
+
     def bytes_of_fit(self, n: int, d: int, n_classes: int) -> int:
         """Return about how many bytes one fit of a batch takes, with its predictions of n rows of d features."""
         return 8 * n * (d + max(n_classes, 1) + 4)
@@ -61,7 +69,8 @@ class Inducer(abc.ABC):
     def plane(self, params: Any, n_features: int) -> Plane | None:
         """Return the plane that predictions, or the log odds of the second of two classes, are; None if they are none.
 
-        Studies then know the risk of a model without new rows, where the law of the data is known to be normal.
+        Studies then know the risk of a model without new rows, where the law of the data is known to be normal. A
+        class that overrides ``predict`` says anew what its plane is.
         """
         return None
 

@@ -57,6 +57,17 @@ def test_a_fit_depends_on_its_key_and_its_weights_alone(name, classes, check):
     check(LEARNERS[name], Trial.of(classes), 0.0)
 
 
+@pytest.mark.parametrize(("name", "classes"), [pair for pair in PAIRS if pair[0] in ("constant", "ridge", "logistic")])
+def test_a_plane_is_what_is_predicted(name, classes):
+    contract.plane_is_predict(LEARNERS[name], Trial.of(classes), 1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["linear", "lasso", "elastic_net", "tuned"])
+def test_planes_of_other_learners_are_what_they_predict(name):
+    contract.plane_is_predict(LEARNERS[name], Trial.of(0), 1e-9)
+
+
 @pytest.mark.parametrize("name", ["constant", "ridge"])  # others compile every step of a loop alone
 def test_a_fit_is_the_same_compiled_alone_and_not(name):
     contract.compiled_or_not(LEARNERS[name], Trial.of(0), 1e-9)

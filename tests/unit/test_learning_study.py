@@ -254,7 +254,7 @@ def test_a_file_gives_disjoint_data_sets(tmp_path):
 
 
 def test_learners_of_a_study_may_have_fields_in_their_name():
-    study = small(inducers=["ridge", "ridge:alpha=0.1"], losses=["squared"])
+    study = small(problems=["friedman1"], inducers=["ridge", "ridge:alpha=0.1"], losses=["squared"])
     assert set(study.inducers) == {"ridge", "ridge:alpha=0.1"}
     assert study.inducers["ridge:alpha=0.1"].alpha == 0.1
     with pytest.raises(ValueError, match=r"inducers: inducer must be of jaxci\.inducers, or an estimator .*; got 3"):
