@@ -518,7 +518,7 @@ class TestTruths:
                          marks=pytest.mark.slow),
         ],
     )  # fmt: skip
-    @pytest.mark.false_alarm(1e-4)
+    @pytest.mark.false_alarm(1e-5)
     def test_exact_risks_are_those_of_fresh_rows(self, law, learner, loss, monkeypatch):
         made = cell(law, learner, loss)
         exact = run_cell(made, KEY, [0, 1], Spread.over())
@@ -573,7 +573,7 @@ class TestTruths:
         assert kept.std(axis=1).mean() / 2000**0.5 < 0.8 * true
 
     @pytest.mark.slow
-    @pytest.mark.false_alarm(1e-3)
+    @pytest.mark.false_alarm(1e-5)
     def test_least_squares_have_the_risk_of_the_textbook(self):
         """``(1 + 1/n) (1 + d / (n - d - 2))`` for normal features, noise 1 and an intercept."""
         made = cell(
@@ -587,7 +587,7 @@ class TestTruths:
         found = run_cell(made, KEY, [0, 1], Spread.over())
         exact = (1 + 1 / 500) * (1 + 20 / 478)
         assert exact == pytest.approx(1.04392, abs=1e-5)
-        assert abs(found.risks.mean() - exact) < 3.3 * found.truth_error
+        assert abs(found.risks.mean() - exact) < 4.5 * found.truth_error
         assert found.truth_error < 0.003
 
     @pytest.mark.slow
