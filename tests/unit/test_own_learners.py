@@ -7,6 +7,7 @@ import jax
 import numpy as np
 import pytest
 import tomli_w
+from joblib.externals.loky import get_reusable_executor
 from scipy import special, stats
 
 import jaxci
@@ -204,6 +205,7 @@ def module(tmp_path_factory):
     sys.path.insert(0, str(folder))
     import mine_for_tests
 
+    get_reusable_executor().shutdown()  # workers of other tests started without this folder on their path
     yield mine_for_tests
     sys.path.remove(str(folder))
     del sys.modules["mine_for_tests"]
