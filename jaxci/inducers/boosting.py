@@ -48,6 +48,8 @@ class Boosting(Inducer):
     l2: float = 0.0
 
     task: ClassVar[str] = "any"
+    pads_rows: ClassVar[bool] = True
+    in_threads: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_count("n_trees", self.n_trees, 1)

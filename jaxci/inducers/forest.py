@@ -42,6 +42,8 @@ class Forest(Inducer):
     max_features: int | str = static(default="auto")
 
     task: ClassVar[str] = "any"
+    pads_rows: ClassVar[bool] = True
+    in_threads: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_count("n_trees", self.n_trees, 1)

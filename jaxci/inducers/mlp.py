@@ -62,6 +62,8 @@ class MLP(Inducer):
     patience: int = static(default=20)
 
     task: ClassVar[str] = "any"
+    pads_rows: ClassVar[bool] = True
+    in_threads: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for units in self.hidden:
@@ -80,7 +82,7 @@ class MLP(Inducer):
         """Train by Adam from Glorot's uniform start."""
         sizes = (X.shape[1], *self.hidden, n_classes or 1)
         parameters = sum(a * b for a, b in itertools.pairwise(sizes))
-        draws = jax.random.uniform(key, (len(y) + parameters,), X.dtype)
+        to_start, to_set_aside = jax.random.split(key)
         total = weights.sum()
         x_mean, x_scale = _moments(X, weights / total)
         if n_classes:
@@ -89,7 +91,7 @@ class MLP(Inducer):
         else:
             y_mean, y_scale = _moments(y[:, None], weights / total)
             targets = ((y - y_mean) / y_scale)[None]
-        aside = self._aside(draws[: len(y)], weights)
+        aside = self._aside(jax.random.uniform(to_set_aside, y.shape, X.dtype), weights)
         learn, judge = jnp.where(aside, 0.0, weights), jnp.where(aside, weights, 0.0)
         judge = jnp.where(judge.sum() > 0, judge, learn)
         learn, judge = learn / learn.sum(), judge / judge.sum()
@@ -126,7 +128,7 @@ class MLP(Inducer):
                 state.epoch + 1,
             )
 
-        first = start(draws[len(y) :], sizes)
+        first = start(jax.random.uniform(to_start, (parameters,), X.dtype), sizes)
         none = jnp.int32(0)
         state = _Training(first, optimiser.init(first), first, jnp.asarray(jnp.inf, X.dtype), none, none)
         state = jax.lax.while_loop(going, train, state)

@@ -69,6 +69,8 @@ class Tree(Inducer):
     min_leaf: float = 5.0
 
     task: ClassVar[str] = "any"
+    pads_rows: ClassVar[bool] = True
+    in_threads: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_depth(self.max_depth)

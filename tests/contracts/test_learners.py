@@ -1,15 +1,17 @@
 """What every learner promises: weights are repeats, a batch of fits is its fits, and a file gives it back."""
 
 import json
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxci.inducers import INDUCERS, Ridge, Tuned, as_inducer, fit_predict, inducer
+from jaxci.inducers import INDUCERS, Fitted, Inducer, Ridge, Tuned, as_inducer, base, fit_predict, inducer
+from jaxci.inducers.base import room
 from jaxci.inducers.registry import inducer_to_dict
-from jaxci.records import settings
+from jaxci.records import record, settings
 
 KEY = jax.random.key(0)
 N, D, CLASSES = 60, 3, 3
@@ -18,7 +20,7 @@ SMALL = {
     "elastic_net": {"alpha": 0.1},
     "tree": {"max_depth": 2},
     "forest": {"n_trees": 8, "max_depth": 1},
-    "boosting": {"n_trees": 4, "max_depth": 1, "min_leaf": 5.0},
+    "boosting": {"n_trees": 4, "max_leaves": 3, "min_leaf": 5.0},
     "mlp": {"hidden": (8,), "max_epochs": 30},
 }
 """Settings that make a learner of many steps quick; others are walked as they are."""
@@ -111,6 +113,58 @@ def test_a_fit_does_not_know_the_others_of_its_batch(name, classes):
     other, also = fitted(name, X, y, counts[[0, 0, 0]], classes)
     np.testing.assert_array_equal(other[0], found[0])
     assert also[0] == converged[0]
+
+
+@partial(jax.jit, static_argnums=5)
+def alone(learner, key, X, y, weights, classes):
+    return learner.predict(learner.fit(key, X, y, weights, classes).params, X)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "classes"), [pair for pair in PAIRS if LEARNERS[pair[0]].pads_rows])
+def test_room_for_more_rows_changes_no_fit(name, classes):
+    X, y, counts = data(classes)
+    assert room(N) > N
+    found, _ = fitted(name, X, y, counts, classes)
+    with jax.enable_x64(True):
+        targets, weights = jnp.asarray(y, jnp.int32 if classes else float), jnp.asarray(counts, float)
+        for i, own in enumerate(weights):
+            key = jax.random.fold_in(KEY, i)
+            assert_near(name, np.asarray(alone(LEARNERS[name], key, jnp.asarray(X), targets, own, classes)), found[i])
+
+
+@record
+class Mean(Inducer):
+    """Weighted mean, and a draw for every row by its number."""
+
+    task = "regression"
+    pads_rows = True
+    in_threads = True
+
+    def fit(self, key, X, y, weights, n_classes):
+        return Fitted((weights @ y / weights.sum(), jax.random.uniform(key, y.shape)), jnp.asarray(True))
+
+    def predict(self, params, X):
+        return params[0] + params[1]
+
+
+def test_nearby_sizes_share_a_program_and_threads_change_no_fit(monkeypatch):
+    draws = np.random.default_rng(0)
+    X, y, counts = draws.normal(size=(64, 2)), draws.normal(size=64), draws.integers(0, 3, (20, 64))
+    monkeypatch.setattr(base, "THREADS", 1)
+    found, _ = fit_predict(Mean(), KEY, X, y, counts)
+    before = base._compiled._cache_size()
+    for n in (57, 60, 64):
+        fewer, converged = fit_predict(Mean(), KEY, X[:n], y[:n], counts[:, :n])
+        means = counts[:, :n] @ y[:n] / counts[:, :n].sum(axis=1)
+        assert fewer.shape == (20, n)
+        assert converged.shape == (20,)
+        np.testing.assert_allclose(
+            fewer - means[:, None], found[:, :n] - (counts @ y / counts.sum(axis=1))[:, None], atol=1e-12
+        )
+    assert base._compiled._cache_size() == before
+    monkeypatch.setattr(base, "THREADS", 3)
+    np.testing.assert_allclose(fit_predict(Mean(), KEY, X, y, counts)[0], found, atol=1e-14)
 
 
 @pytest.mark.parametrize("name", ["constant", "ridge"])  # others compile every step of a loop alone
