@@ -13,6 +13,7 @@ another n beyond the warm ones.
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import os
 import platform
@@ -188,7 +189,8 @@ def main() -> None:
     print(f"{device.platform} ({device.device_kind}), {cores} cores, jax {jax.__version__}, {sklearn.__version__}")
     found: dict[str, Any] = {
         "device": f"{device.platform} ({device.device_kind})", "processor": platform.machine(), "cores": cores,
-        "jaxci": jaxci.__version__, "jax": jax.__version__, "scikit_learn": sklearn.__version__,
+        "date": datetime.date.today().isoformat(), "jaxci": jaxci.__version__, "jax": jax.__version__,
+        "numpy": np.__version__, "scikit_learn": sklearn.__version__,
     }  # fmt: skip
     kept = json.loads(options.json.read_text()) if options.json and options.json.exists() else {}
     if options.only != "speed":

@@ -22,7 +22,7 @@ from jaxci.generalization.base import IncompleteFits, Resampled
 from jaxci.generalization.fits import Outcome, distinct_samples, fit_plans, tested_on_themselves
 from jaxci.generalization.losses import CUT, Loss
 from jaxci.generalization.registry import METHODS
-from jaxci.inducers.base import FIT_BUDGET, Inducer
+from jaxci.inducers.base import FIT_BUDGET, Inducer, room, with_room
 from jaxci.inference.sharding import Spread
 from jaxci.resampling.plan import Plan
 from jaxci.resampling.splits import insample
@@ -225,7 +225,8 @@ class _Group:
         rest = iter(places)
         self.places = [[next(rest) for _ in plans] for plans in self.plans]
         self.n_classes = cell.problem.n_classes
-        self.per_fit = cell.learner.bytes_of_fit(cell.n, cell.problem.n_features, self.n_classes)
+        rows = room(cell.n) if cell.learner.pads_rows else cell.n
+        self.per_fit = cell.learner.bytes_of_fit(rows, cell.problem.n_features, self.n_classes)
         # Losses and predictions of all fits of a data set are held at once.
         held = 8 * cell.n * len(self.counts) * (2 + max(self.n_classes, 1))
         self.at_once = int(np.clip(budget // held, 1, 64))
@@ -282,12 +283,13 @@ class _Group:
         """Return predictions (R, F, n[, K]) in batches of fits, and how many fits did not converge."""
         size = int(np.clip(self.budget // (self.per_fit * len(keys)), 1, len(self.counts)))
         parts, lost = [], 0
-        for start in range(0, len(self.counts), size):
-            numbers = np.minimum(np.arange(start, start + size), len(self.counts) - 1)
-            kept = min(size, len(self.counts) - start)
-            shared = (self.cell.learner, jnp.asarray(self.counts[numbers], jnp.float64))
+        X, y, counts = with_room(self.cell.learner, X, y, self.counts)
+        for start in range(0, len(counts), size):
+            numbers = np.minimum(np.arange(start, start + size), len(counts) - 1)
+            kept = min(size, len(counts) - start)
+            shared = (self.cell.learner, jnp.asarray(counts[numbers], jnp.float64))
             found, converged = self.spread(_own, (self._keys(keys, numbers), X, y), shared, n_classes=self.n_classes)
-            parts.append(np.asarray(found)[:, :kept])
+            parts.append(np.asarray(found)[:, :kept, : self.cell.n])
             lost += int((~np.asarray(converged)[:, :kept]).sum())
         return np.concatenate(parts, axis=1), lost
 
@@ -327,11 +329,12 @@ class _Group:
         per = 8 * len(padded) * max(self.n_classes, 1)
         at_once = max(1, self.budget // (per * len(counts)))
         number = np.broadcast_to(np.asarray(numbers, np.int32), len(counts))
+        X, filled, weights = with_room(cell.learner, X, y, counts)
         found = []
         for start in range(0, len(keys), at_once):
             part = slice(start, start + at_once)
-            shared = (cell.learner, jnp.asarray(counts, jnp.float64), jnp.asarray(padded))
-            inputs = (self._keys(keys[part], number), X[part], y[part])
+            shared = (cell.learner, jnp.asarray(weights, jnp.float64), jnp.asarray(padded))
+            inputs = (self._keys(keys[part], number), X[part], filled[part])
             predictions = np.asarray(self.spread(_fresh, inputs, shared, n_classes=self.n_classes))
             for r, held in enumerate(predictions[:, :, : len(rows)]):
                 losses = loss.rows(targets, held)

@@ -100,6 +100,24 @@ def room(n: int) -> int:
 THREADS = min(8, os.cpu_count() or 1)
 """Threads that make fits on a CPU."""
 
+
+def with_room(inducer: Inducer, X: Any, y: Any, counts: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return rows (..., n, d), targets (..., n) and counts (..., n) filled up to :func:`room` where learners want it.
+
+    What is added is the last row, counted 0 times.
+    """
+    n = np.shape(X)[-2]
+    more = (room(n) if inducer.pads_rows else n) - n
+
+    def last(x: Any, axis: int) -> np.ndarray:
+        x = np.asarray(x)
+        return np.pad(x, [(0, more if a == axis else 0) for a in range(-x.ndim, 0)], mode="edge")
+
+    counts = last(counts, -1)
+    counts[..., n:] = 0
+    return last(X, -2), last(y, -1), counts
+
+
 _started: set[Any] = set()
 """Programs that have run, by what they are compiled for: later calls of one may be made in several threads."""
 
@@ -151,12 +169,12 @@ def batches(
     Neither batches nor threads nor filling up change a fit, up to the rounding of sums.
     """
     (n, d), fits = X.shape, len(train_counts)
-    filled = (room(n) if inducer.pads_rows else n) - n
+    own, to_predict, train_counts = with_room(inducer, X, y, train_counts)
     with jax.enable_x64(True):
-        rows = jnp.asarray(np.pad(X, ((0, filled), (0, 0)), mode="edge"), jnp.float64)
-        targets = jnp.asarray(np.pad(y, (0, filled), mode="edge"), jnp.int32 if n_classes else jnp.float64)
+        rows = jnp.asarray(own, jnp.float64)
+        targets = jnp.asarray(to_predict, jnp.int32 if n_classes else jnp.float64)
     cores = THREADS if inducer.in_threads and jax.default_backend() == "cpu" else 1
-    allowed = (memory_limit or FIT_BUDGET) // inducer.bytes_of_fit(n + filled, d, n_classes)
+    allowed = (memory_limit or FIT_BUDGET) // inducer.bytes_of_fit(len(own), d, n_classes)
     size, threads = _at_once(fits, allowed, cores)
 
     def some(start: int) -> tuple[np.ndarray, np.ndarray]:
@@ -164,7 +182,7 @@ def batches(
         ids = np.minimum(np.arange(start, start + size), fits - 1)
         with jax.enable_x64(True):  # of this thread
             keys = _numbered(key, jnp.asarray(ids, jnp.int32))
-            counts = jnp.asarray(np.pad(train_counts[ids], ((0, 0), (0, filled))), jnp.float64)
+            counts = jnp.asarray(train_counts[ids], jnp.float64)
             predictions, converged = map(np.asarray, _compiled(inducer, keys, rows, targets, counts, n_classes))
         return predictions[: fits - start, :n], converged[: fits - start]
 
