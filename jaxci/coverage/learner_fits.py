@@ -13,7 +13,7 @@ import numpy as np
 from jaxci.coverage.risks import Moments, exact_risks, moments
 from jaxci.distributions import FileProblem, Problem
 from jaxci.generalization.losses import CUT, Loss
-from jaxci.inducers.base import Inducer, fitting, predicting
+from jaxci.inducers.base import Inducer, fitting, predicting, rows_with_room, with_room
 from jaxci.inducers.host import Reading, host_batches
 from jaxci.inference.sharding import Spread
 
@@ -59,15 +59,17 @@ class Fits:
         """Predict every data set's rows by fits to ``counts`` (F, n); estimators those that are ``needed`` (F, n)."""
         if not isinstance(self.learner, Inducer):
             return self._on_host(keys, X, y, counts, np.arange(len(counts)), needed)
-        per_fit = self._bytes_of_fit(counts.shape[1])
+        n = counts.shape[1]
+        per_fit = self._bytes_of_fit(n)
         size = int(np.clip(self.budget // (per_fit * len(keys)), 1, len(counts)))
         parts, lost = [], 0
+        X, y, counts = with_room(self.learner, X, y, counts)
         for start in range(0, len(counts), size):
             numbers = np.minimum(np.arange(start, start + size), len(counts) - 1)
             kept = min(size, len(counts) - start)
             shared = (self.learner, jnp.asarray(counts[numbers], jnp.float64))
             found, converged = self.spread(_own, (folded(keys, numbers), X, y), shared, n_classes=self.n_classes)
-            parts.append(np.asarray(found)[:, :kept])
+            parts.append(np.asarray(found)[:, :kept, :n])
             lost += int((~np.asarray(converged)[:, :kept]).sum())
         return Predicted(np.concatenate(parts, axis=1), lost, ())
 
@@ -134,6 +136,7 @@ class Fits:
 
     def _bytes_of_fit(self, n: int) -> int:
         if isinstance(self.learner, Inducer):
+            n = rows_with_room(self.learner, n)
             return self.learner.bytes_of_fit(n, self.problem.n_features, self.n_classes)
         return 8 * n * max(self.n_classes, 1)
 
@@ -180,6 +183,7 @@ class Fits:
             return self._on_host(keys, X, y, counts, numbers, needed, (rows, targets)).predictions
         block = min(VALIDATION_ROWS, len(rows))
         padded = np.concatenate([rows, np.repeat(rows[-1:], -len(rows) % block, axis=0)])
+        X, y, counts = with_room(self.learner, X, y, counts)
         shared = (self.learner, jnp.asarray(counts, jnp.float64), jnp.asarray(padded))
         found = self.spread(_fresh, (folded(keys, numbers), X, y), shared, n_classes=self.n_classes)
         return np.asarray(found)[:, :, : len(rows)]

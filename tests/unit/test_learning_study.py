@@ -14,6 +14,7 @@ from jaxci.distributions import BatesRegression, FileProblem, Friedman1, problem
 from jaxci.generalization import LOSSES, METHODS
 from jaxci.inducers import Linear, Logistic, Ridge
 from jaxci.inference.sharding import Spread
+from jaxci.records import record
 
 KEY = jax.random.key(5, impl="threefry2x32")
 
@@ -31,6 +32,25 @@ def cell(**changes):
         "level": 0.9,
     }
     return LearningCell(**{**given, **changes})
+
+
+@record
+class RoomyRidge(Ridge):
+    """A ridge regression whose programs have room for more rows."""
+
+    pads_rows = True
+
+
+def test_room_for_more_rows_changes_no_cell():
+    configurations = [Configuration("holdout", "holdout"), Configuration("corrected_t", "corrected_t")]
+    cells = (cell(n=42, learner=learner, configurations=configurations) for learner in (Ridge(), RoomyRidge()))
+    plain, roomy = (run_cell(one, KEY, [0, 1], Spread.over()) for one in cells)
+    assert np.isfinite(plain.proxies[:, 0]).all()
+    for name, values in plain.to_arrays().items():
+        if np.asarray(values).dtype.kind == "U":
+            assert getattr(roomy, name) == values
+        elif name != "seconds":
+            np.testing.assert_allclose(getattr(roomy, name), values, rtol=1e-9)
 
 
 def small(**changes):

@@ -259,7 +259,7 @@ class TestOwnClasses:
             study(problems=[module.Counts()], inducers=[module.Poisson(ridge=0.1)]).run(tmp_path / "out")
 
     def test_the_contract_holds_for_one(self, module):
-        assert len(check_inducer(module.Poisson(), targets=lambda y: np.floor(np.exp(-y / 4)))) == 8
+        assert len(check_inducer(module.Poisson(), targets=lambda y: np.floor(np.exp(-y / 4)))) == 9
 
     def test_a_name_with_fields_is_the_learner(self, module):
         found = as_inducer("mine_for_tests:Poisson:ridge=0.5:steps=3")
