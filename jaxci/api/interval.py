@@ -19,6 +19,7 @@ from jaxci.intervals.base import Method
 from jaxci.intervals.registry import applicable_methods
 from jaxci.printing import IntervalResult
 from jaxci.statistics.custom import from_callable
+from jaxci.statistics.paired import paired_difference
 from jaxci.statistics.registry import METRICS, configured, name_of, statistic_by_name
 
 
@@ -142,7 +143,7 @@ def list_metrics() -> list[str]:
     return list(METRICS)
 
 
-def list_methods(statistic: Any, *, groups: bool = False) -> list[str]:
+def list_methods(statistic: Any, *, groups: bool = False, difference: bool = False) -> list[str]:
     """Return the names of the interval methods that serve a statistic.
 
     Parameters
@@ -151,6 +152,8 @@ def list_methods(statistic: Any, *, groups: bool = False) -> list[str]:
         Its name or an object.
     groups : bool
         Of rows in clusters; by default, of independent rows.
+    difference : bool
+        Of the difference of two models on the same rows, for :func:`compare`.
 
     Returns
     -------
@@ -163,5 +166,8 @@ def list_methods(statistic: Any, *, groups: bool = False) -> list[str]:
     ['delong', 'delong_logit', 'hanley_mcneil']
     >>> jaxci.list_methods("accuracy", groups=True)[:3]
     ['wilson_cluster', 'clopper_pearson_cluster', 'proper_bayesian']
+    >>> jaxci.list_methods("roc_auc", difference=True)[:2]
+    ['delong', 'delta']
     """
-    return applicable_methods(statistic_by_name(statistic), groups=groups)
+    found = statistic_by_name(statistic)
+    return applicable_methods(paired_difference(found) if difference else found, groups=groups)

@@ -348,21 +348,25 @@ def methods(
         int | None,
         typer.Option("--n", metavar="N", help="Rank those of the metric by their coverage in simulations of N rows."),
     ] = None,
+    difference: Annotated[bool, typer.Option("--difference", help="Those for the difference of two models.")] = False,
 ) -> None:
     """List the interval methods by name, each with a line that says what it is."""
     import jaxci
     from jaxci.cli.display import grid, page, show_table
-    from jaxci.intervals.registry import METHODS
+    from jaxci.intervals.registry import METHODS, difference_methods
 
     if n is not None:
         from jaxci.coverage import card
 
         if statistic is None:
             raise ValueError("--n ranks the methods of one metric: name it before; got none")
+        if difference:
+            raise ValueError("--n reads cards of one model; --difference has none yet: leave one out")
         show_table(page(), card(statistic).at(n))
         return
     rows = []
-    for name in METHODS if statistic is None else jaxci.list_methods(statistic):
-        summary = (METHODS[name].__doc__ or "").split("\n")[0]
+    family = difference_methods() if difference else METHODS
+    for name in family if statistic is None else jaxci.list_methods(statistic, difference=difference):
+        summary = (family[name].__doc__ or "").split("\n")[0]
         rows.append([name, re.sub(r"; see :func:`\w+`", "", summary).replace("``", "")])
     page().print(grid(["method", ""], rows))
