@@ -39,6 +39,7 @@ def interval(
     rng: Any = None,
     resampling: str = "bootstrap",
     resample_size: int | None = None,
+    block_length: float | str = "auto",
     memory_limit: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
@@ -57,10 +58,14 @@ def interval(
         An interval method (:func:`jaxci.list_methods` lists those that serve), or "auto".
     confidence_level, alternative, n_resamples, groups, strata, sample_weight, weight_type, labels, pos_label, rng
         As in :func:`jaxci.evaluate`.
-    resampling : {"bootstrap", "balanced", "bayesian"}
-        How resamples are drawn.
+    resampling : {"bootstrap", "balanced", "bayesian", "moving", "circular", "stationary"}
+        How resamples are drawn; the last three draw blocks of neighbouring rows, for rows in the order of time that
+        depend on those before.
     resample_size : int, optional
         Draws in a resample (m-out-of-n bootstrap); n by default.
+    block_length : float or "auto"
+        Rows in a block: a whole number, or for "stationary" the mean. "auto" estimates it from the derivatives of the
+        statistic in the weights of the rows (Politis & White, 2004); ``reason`` tells it.
     memory_limit, progress
         As in :func:`jaxci.evaluate`.
     **options
@@ -95,6 +100,7 @@ def interval(
         n_resamples,
         resampling=resampling,
         resample_size=resample_size,
+        block_length=block_length,
         memory_limit=memory_limit,
         progress=progress,
     )

@@ -14,6 +14,7 @@ import typer
 from jaxci.cli.learning import generalization, losses
 from jaxci.cli.options import (
     Alternative,
+    BlockLength,
     Bounds,
     Csv,
     File,
@@ -24,6 +25,7 @@ from jaxci.cli.options import (
     Method,
     PosLabel,
     Resamples,
+    Resampling,
     Seed,
     Strata,
     Target,
@@ -111,6 +113,8 @@ def evaluate(
     pos_label: PosLabel = None,
     labels: Labels = None,
     resamples: Resamples = 9999,
+    resampling: Resampling = "bootstrap",
+    block_length: BlockLength = None,
     seed: Seed = None,
     check: Annotated[
         bool, typer.Option("--check", help="Also measure the coverage of each interval on data like these.")
@@ -141,6 +145,8 @@ def evaluate(
             strata=None if strata is None else columns[strata],
             sample_weight=None if weights is None else columns[weights],
             weight_type=weight_type,
+            resampling=resampling,
+            block_length="auto" if block_length is None else block_length,
             rng=seed,
             progress=advance,
             check=check,
@@ -179,6 +185,8 @@ def compare(
     pos_label: PosLabel = None,
     labels: Labels = None,
     resamples: Resamples = 9999,
+    resampling: Resampling = "bootstrap",
+    block_length: BlockLength = None,
     seed: Seed = None,
     json: Json = None,
 ) -> None:
@@ -217,6 +225,8 @@ def compare(
             strata=None if strata is None else columns[strata],
             sample_weight=None if weights is None else columns[weights],
             weight_type=weight_type,
+            resampling=resampling,
+            block_length="auto" if block_length is None else block_length,
             rng=seed,
             progress=advance,
             **options,
