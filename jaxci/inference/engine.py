@@ -57,7 +57,7 @@ def intervals(
 ) -> list[IntervalResult]:
     """Compute one interval a request; those that read resamples of one kind share them."""
     with jax.enable_x64(True):
-        reader = RowReader(sample, layout)
+        reader = RowReader(sample, layout, exchangeable=not settings.in_blocks)
         entries = [Entry.of(request, reader) for request in requests]
         for entry in entries:
             _settle_method(entry, sample, layout, settings)
@@ -82,7 +82,7 @@ def comparison(request: Request, sample: Sample, layout: Layout, settings: Setti
     assert isinstance(request.statistic, Paired)
     assert sample.other is not None
     with jax.enable_x64(True):
-        entry = Entry.of(request, RowReader(sample, layout))
+        entry = Entry.of(request, RowReader(sample, layout, exchangeable=not settings.in_blocks))
         a, b = (_estimate_of(request.statistic.statistic, data, layout) for data in (sample, sample.other))
         if not is_mean(request.statistic):  # the mean of differences has fewer rounding errors
             entry.estimate = a - b
