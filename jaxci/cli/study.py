@@ -16,6 +16,8 @@ Source = Annotated[str, typer.Argument(metavar="FILE", help="A study file (TOML)
 Folder = Annotated[
     Path | None, typer.Option("--out", metavar="DIR", help="Folder of the results; FILE-results by default.")
 ]
+MOST_LINES = 20
+"""Lines of a kind that a listing of cells has."""
 Counted = Annotated[int | None, typer.Option(metavar="N")]
 
 
@@ -112,6 +114,13 @@ def run(
     distributed: Annotated[
         bool, typer.Option("--distributed", help="One of several processes (see jax.distributed.initialize).")
     ] = False,
+    recompute: Annotated[
+        bool, typer.Option("--recompute", help="Compute again what the folder holds damaged, or of something else.")
+    ] = False,
+    tallies: Annotated[
+        bool,
+        typer.Option("--tallies/--no-tallies", help="Keep what is counted, so that cells can grow (8 bytes a number)."),
+    ] = True,
 ) -> None:
     """Simulate what is not in the folder yet; stop it at any time, and run it again to go on."""
     import jax
@@ -123,25 +132,32 @@ def run(
     found = load_study(file)
     folder = _folder(file, out)
     with progress("simulating", delay=0.0) as advance:
-        results = found.run(folder, memory_limit=memory_limit, progress=advance)
+        options = {"recompute": recompute, "keep_tallies": tallies}
+        results = found.run(folder, memory_limit=memory_limit, progress=advance, **options)
     typer.echo(f"{results.n_done} of {results.n_cells} cells in {folder}; see: jaxci study report {file}")
 
 
 @study.command()
 def status(file: Source, out: Folder = None) -> None:
-    """Say which cells are done."""
+    """Say which cells are done, which are under way, and which files are damaged."""
     from jaxci.coverage.bundled import load_study
-    from jaxci.coverage.store import Store
+    from jaxci.coverage.status import state_of
 
     found = load_study(file)
-    store = Store.opened(_folder(file, out), found.to_dict(), create=False)
-    names = found.cell_names()
-    missing = [name for name in names if not store.has(name)]
-    typer.echo(f"{len(names) - len(missing)} of {len(names)} cells are done in {store.folder}")
-    for name in missing[:20]:
-        typer.echo(f"  to do: {name}")
-    if len(missing) > 20:
-        typer.echo(f"  ... and {len(missing) - 20} more")
+    state = state_of(found, _folder(file, out))
+    typer.echo(f"{len(state.done)} of {state.n_cells} cells are done in {state.folder}")
+    kinds = (
+        ("damaged", [*state.damaged.values()]),
+        ("of no cell of this study", [*map(str, state.strangers)]),
+        ("under way", [f"{name} ({who})" for name, who in state.under_way.items()]),
+        ("to grow", state.to_grow),
+        ("to do", state.to_do),
+    )
+    for kind, lines in kinds:
+        for line in lines[:MOST_LINES]:
+            typer.echo(f"  {kind}: {line}")
+        if len(lines) > MOST_LINES:
+            typer.echo(f"  ... and {len(lines) - MOST_LINES} more {kind}")
 
 
 @study.command()

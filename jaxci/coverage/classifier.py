@@ -263,6 +263,10 @@ class ClassifierStudy(Runnable):
         """Return the names of the cells: there is one."""
         return (CELL,)
 
+    def identity(self, name: str) -> dict[str, Any]:
+        """Return what determines the cell: all fields."""
+        return dataclasses.asdict(self)
+
     def run_cell(self, name: str, progress: Callable[[int, int], None] | None = None) -> list[dict[str, Any]]:
         """Run all repetitions and return one row a method; B + 1 trees a repetition, about 1 ms each at n = 1000."""
         if name not in self.cell_names():

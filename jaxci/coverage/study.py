@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 import tomllib
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import jax
 
@@ -16,10 +18,11 @@ from jaxci import statistics as statistics_room
 from jaxci.checks import check_confidence_level, check_count, check_distinct, nearest, shown
 from jaxci.coverage.banks import KEPT, Banks
 from jaxci.coverage.cell import Cell
+from jaxci.coverage.growth import as_printed, fully_labelled, keep, kept, merged, what_is_new
 from jaxci.coverage.processes import Work
 from jaxci.coverage.runner import Runnable
 from jaxci.coverage.running import PURPOSE_BANK, cell_truths, judge, simulate
-from jaxci.coverage.store import Store
+from jaxci.coverage.store import DamagedFile, digest
 from jaxci.coverage.tally import Tally
 from jaxci.distributions import Distribution, Truth, as_distribution, distribution_from_dict, distribution_to_dict
 from jaxci.distributions.base import check_readable
@@ -93,6 +96,15 @@ class Study(Runnable):
     seed: int = 0
     name: str = "study"
     tags: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
+
+    grows: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            **dict.fromkeys(("distributions", "sample_sizes", "statistics", "methods"), "contains"),
+            "n_replications": "at least",
+            "n_groups": "at least",
+            "tags": "free",
+        }
+    )
 
     def __post_init__(self) -> None:
         def keep(field: str, value: Any) -> None:
@@ -178,6 +190,35 @@ class Study(Runnable):
             "distributions": {k: _described(v) for k, v in self.distributions.items()},
         }
 
+    @functools.cached_property
+    def _laws(self) -> dict[str, str]:
+        """Fingerprints of the distributions."""
+        return {name: digest(_described(law)) for name, law in self.distributions.items()}
+
+    def _note(self, distribution: str) -> dict[str, Any]:
+        """Return what determines the true values under a distribution."""
+        law = self.distributions[distribution]
+        served = [_written(name, statistic) for name, statistic in self.statistics if self.serves(law, statistic)]
+        return {"distribution": self._laws[distribution], "seed": self.seed, "statistics": served}
+
+    def identity(self, name: str) -> dict[str, Any]:
+        """Return what determines the content of a cell besides its name."""
+        distribution, n = self._places()[name]
+        return {
+            **self._note(distribution),
+            "n": n,
+            "methods": [method.written() for method in self.methods],
+            **{f: getattr(self, f) for f in ("levels", "n_replications", "n_resamples", "n_groups", "share_banks")},
+        }
+
+    def notes(self) -> dict[str, dict[str, Any]]:
+        """Return what determines the true values under each distribution."""
+        return {name: self._note(name) for name in self.distributions}
+
+    def cell_tags(self, name: str) -> Mapping[str, str]:
+        """Return what describes the distribution of a cell."""
+        return self.tags.get(self._places()[name][0], {})
+
     @classmethod
     def from_dict(cls, description: Mapping[str, Any]) -> Study:
         """Return the study that :meth:`to_dict` described.
@@ -227,43 +268,61 @@ class Study(Runnable):
 
     def judged(self, name: str, work: Work, progress: Callable[[int, int], None]) -> dict[str, Any] | None:
         """Simulate one cell; the first of several processes returns its record, the others None."""
-        store, processes, spread = work.store, work.processes, work.spread
         started = time.perf_counter()
         distribution, _ = self._places()[name]
-        cell = self.cell(name)
-        truths = self._truths(distribution, store)
-        mine = processes.mine(range(len(cell.group_sizes())))
-        tally = simulate(
-            cell,
-            self.key(name),
-            truths,
-            banks=work.banks,
-            groups=mine,
-            spread=spread,
-            memory_limit=work.memory_limit,
-            progress=progress,
-        )
-        parts = work.gather(name, tally.to_arrays())
-        if processes.index > 0:
+        cell, of = self.cell(name), self.identity(name)
+        truths = self._truths(distribution, work)
+        try:
+            held = kept(work.store, name, of, cell)
+        except DamagedFile:
+            if not work.recompute:
+                raise
+            held = None
+        new, mine = what_is_new(cell, held), []
+        for number, (part, groups) in enumerate(new):
+
+            def advance(done: int, total: int, before: int = number) -> None:
+                progress(before * total + done, len(new) * total)
+
+            tally = simulate(
+                part,
+                self.key(name),
+                truths,
+                banks=work.banks,
+                groups=work.processes.mine(groups),
+                spread=work.spread,
+                memory_limit=work.memory_limit,
+                progress=advance,
+            )
+            mine.append(fully_labelled(part, tally))
+        parts = work.gather(name, Tally.merged(mine).to_arrays()) if new else []
+        if work.processes.index > 0:
             return None
-        tally = Tally.merged(map(Tally.from_arrays, parts))
-        result = judge(cell, truths, tally, time.perf_counter() - started)
-        rows = [
-            {"distribution": distribution, **self.tags.get(distribution, {}), **row, "flags": "; ".join(row["flags"])}
-            for row in result.rows()
-        ]
+        whole = merged([*([] if held is None else [held.tally]), *map(Tally.from_arrays, parts)])
+        if work.keep_tallies and new:
+            keep(work.store, name, of, cell, whole)
+        elif held is None:  # what is left of an earlier one is damaged, or has groups of another size
+            work.store.tally(name).unlink(missing_ok=True)
+        result = judge(cell, truths, as_printed(cell, whole), time.perf_counter() - started)
+        rows = [{"distribution": distribution, **row, "flags": "; ".join(row["flags"])} for row in result.rows()]
         return {"rows": rows, "seconds": result.seconds}
 
-    def _truths(self, distribution: str, store: Store) -> dict[str, Truth]:
-        """Return the true values under a distribution: computed once a study."""
-        held = store.note(distribution)
-        if held is None:
-            law = self.distributions[distribution]
-            served = {k: s for k, s in self.named_statistics.items() if self.serves(law, s)}
-            found = cell_truths(law, served, self.key(distribution))
-            held = {k: {"value": t.value, "error": t.error, "how": t.how} for k, t in found.items()}
-            store.keep_note(distribution, held)
-        return {k: Truth(t["value"], t["error"], t["how"]) for k, t in held.items()}
+    def _truths(self, distribution: str, work: Work) -> dict[str, Truth]:
+        """Return the true values under a distribution: each is computed once a study, by one process."""
+        law, of = self.distributions[distribution], self._note(distribution)
+        served = {k: s for k, s in self.named_statistics.items() if self.serves(law, s)}
+        if work.processes.index == 0:
+            claim = f"true values of {distribution}"
+            work.claims.wait(claim)
+            held = work.store.note(distribution, of) or {}
+            if lacking := {k: s for k, s in served.items() if k not in held}:
+                found = cell_truths(law, lacking, self.key(distribution))
+                held |= {k: {"value": t.value, "error": t.error, "how": t.how} for k, t in found.items()}
+                work.store.keep_note(distribution, of, held)
+            work.claims.drop(claim)
+        work.processes.wait(f"true values of {distribution}")
+        held = work.store.note(distribution, of) or {}
+        return {k: Truth(held[k]["value"], held[k]["error"], held[k]["how"]) for k in served}
 
 
 def check_served(distribution: Distribution, statistic: Statistic) -> None:
