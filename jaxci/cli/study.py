@@ -1,4 +1,4 @@
-"""The commands ``jaxci study new | run | status | report``."""
+"""The commands ``jaxci study new | run | status | report | merge``."""
 
 from __future__ import annotations
 
@@ -179,3 +179,29 @@ def report(
     if csv is not None:
         results.save(csv)
     typer.echo(f"{page}: {results.n_done} of {results.n_cells} cells")
+
+
+@study.command()
+def merge(
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of results.", show_default=False)],
+    names: Annotated[
+        str | None, typer.Option(metavar="NAME,...", help="Names of the studies; their own by default.")
+    ] = None,
+    csv: Annotated[Path | None, typer.Option("--csv", metavar="OUT", help="Write the table (CSV, Parquet).")] = None,
+    json: Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Write designs and rows as JSON.")] = None,
+) -> None:
+    """Join the results of several studies into one table, whose column study names them."""
+    from jaxci.cli.tables import write_json
+    from jaxci.coverage.bundled import study_in
+    from jaxci.coverage.results import StudyResults
+
+    if csv is None and json is None:
+        raise ValueError("merge needs a file to write: --csv, --json, or both")
+    each = [study_in(folder).results(folder) for folder in folders]
+    joined = StudyResults.concat(each, None if names is None else split(names))
+    if csv is not None:
+        joined.save(csv)
+    if json is not None:
+        write_json(json, joined.to_dict())
+    written = " and ".join(str(path) for path in (csv, json) if path is not None)
+    typer.echo(f"{written}: {len(joined.table)} rows of {len(each)} studies, {joined.headline()}")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from jaxci.checks import check_choice, check_keys, nearest, shown
+from jaxci.coverage.store import Store
 from jaxci.coverage.study import Study, read_statistic, read_toml
 from jaxci.distributions import AdaptiveKDE, Distribution, LogitKDE
 from jaxci.statistics.base import Statistic
@@ -109,6 +110,29 @@ def load_study(
     if wanted is None:
         return Study.from_dict(content)
     return Study(**content)
+
+
+def study_in(folder: str | Path) -> Any:
+    """Return the study whose results a folder holds, as its manifest describes it.
+
+    Raises
+    ------
+    ValueError
+        If there is no manifest or it is damaged, or the study has a distribution or function of the user's own.
+    """
+    content = Store(Path(folder)).description()
+    if "classifier" in content:
+        from jaxci.coverage.classifier import ClassifierStudy
+
+        return ClassifierStudy(**content["classifier"])
+    if "generalization" in content:
+        from jaxci.coverage.learner_study import GeneralizationStudy
+
+        return GeneralizationStudy.from_dict(content)
+    try:
+        return Study.from_dict(content)
+    except ValueError as error:
+        raise ValueError(f"{folder}: the study cannot be made again from its manifest: {error}") from None
 
 
 def _refuse_data(why: str, data: Mapping[str, Any] | None, bounds: Any) -> None:

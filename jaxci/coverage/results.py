@@ -62,6 +62,37 @@ def cell(value: Any) -> str:
     return str(value)
 
 
+def _stacked(name: str, tables: Sequence[dict[str, np.ndarray]]) -> np.ndarray:
+    """Return a column of several tables, one below the other."""
+    text = any(table[name].dtype.kind not in "fiub" for table in tables if name in table)
+    parts = []
+    for table in tables:
+        if name in table:
+            parts.append(table[name].astype(str) if text else table[name])
+        else:
+            parts.append(np.full(len(table["distribution"]), "" if text else np.nan))
+    return np.concatenate(parts)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class JoinedStudies:
+    """Several studies by name, as :meth:`StudyResults.concat` joins their results."""
+
+    studies: dict[str, Any]
+
+    @property
+    def tags(self) -> dict[str, dict[str, str]]:
+        """What describes the distributions: the study, and what they had there."""
+        found = {name: {"study": name} for name in self.studies}
+        for name, study in self.studies.items():
+            found |= {f"{name}: {k}": {"study": name, **v} for k, v in getattr(study, "tags", {}).items()}
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the designs by name."""
+        return {"name": " + ".join(self.studies), **{name: study.to_dict() for name, study in self.studies.items()}}
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class StudyResults(Printable):
     """Finished cells of a study: one row a distribution, sample size, statistic, method and level.
@@ -80,6 +111,47 @@ class StudyResults(Printable):
     study: Any
     n_cells: int
     n_done: int
+
+    @classmethod
+    def concat(cls, results: Sequence[StudyResults], names: Sequence[str] | None = None) -> StudyResults:
+        """Return the results of several studies as one table.
+
+        The column ``study`` has the name of each, and names of distributions begin with it. It is a tag:
+        ``compare(by="study", paired=False)`` tells whether coverage differs between the studies.
+
+        Parameters
+        ----------
+        results : sequence of StudyResults
+        names : sequence of str, optional
+            Names of the studies; by default their own.
+
+        Returns
+        -------
+        StudyResults
+            A column that a study lacks is NaN there, or empty where it is text.
+
+        Raises
+        ------
+        ValueError
+            If there are no results, or names are not distinct, or not one for each.
+        """
+        listed = list(results)
+        if not listed:
+            raise ValueError("results must not be empty")
+        called = [str(one.study.to_dict()["name"]) for one in listed] if names is None else list(map(str, names))
+        if len(called) != len(listed):
+            raise ValueError(f"names must be one for each of the {len(listed)} studies; got {', '.join(called)}")
+        if len(set(called)) < len(called):
+            raise ValueError(f"names of studies must be distinct, give others as names; got {', '.join(called)}")
+        tables = []
+        for name, one in zip(called, listed, strict=True):
+            rows = one.columns["distribution"].tolist() if one.columns else []
+            own = {"study": np.array([name] * len(rows)), "distribution": np.array([f"{name}: {row}" for row in rows])}
+            tables.append({**own, **{k: v for k, v in one.columns.items() if k != "distribution"}})
+        order = dict.fromkeys(name for table in tables for name in table)
+        columns = {name: _stacked(name, tables) for name in order}
+        study = JoinedStudies(dict(zip(called, (one.study for one in listed), strict=True)))
+        return cls(columns, study, sum(one.n_cells for one in listed), sum(one.n_done for one in listed))
 
     @property
     def tags(self) -> tuple[str, ...]:

@@ -192,6 +192,19 @@ class Store:
             write_atomically(path, json.dumps(manifest, indent=1).encode())
         return store
 
+    def description(self) -> dict[str, Any]:
+        """Return the description of the study that the folder holds.
+
+        Raises
+        ------
+        ValueError
+            If there is none, or its manifest is damaged.
+        """
+        held = self._manifest()
+        if held is None:
+            raise ValueError(f"{self.folder} holds no study: there is no {MANIFEST}")
+        return _restored(held)
+
     def _manifest(self) -> dict[str, Any] | None:
         """Return the study that the folder holds, as it was stored; None where there is nothing in it."""
         path, how = self.folder / MANIFEST, "write it again for this study (recompute=True, --recompute)"

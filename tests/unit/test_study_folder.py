@@ -1,5 +1,6 @@
 """The folder of a study: files that are not what they should be, studies that grow, and processes that share it."""
 
+import dataclasses
 import json
 import os
 import shutil
@@ -11,7 +12,10 @@ import time
 import numpy as np
 import pytest
 
-from jaxci.coverage import GeneralizationStudy, Study, claims
+pytest.importorskip("typer")
+
+from jaxci.cli import main
+from jaxci.coverage import GeneralizationStudy, Study, StudyResults, claims
 from jaxci.coverage.claims import Claims
 from jaxci.coverage.status import state_of
 from jaxci.coverage.store import DamagedFile, difference, file_name
@@ -173,8 +177,11 @@ GROWN = {
     },
 }
 
+SEVERAL = ("statistics", "distributions", "groups of another size")
+"""Growths that slow tests make: the others have their parts."""
 
-@pytest.mark.parametrize("what", GROWN)
+
+@pytest.mark.parametrize("what", [pytest.param(k, marks=[pytest.mark.slow] * (k in SEVERAL)) for k in GROWN])
 def test_a_grown_study_has_the_results_of_a_fresh_one(folder, tmp_path, what, monkeypatch):
     import jaxci.coverage.study as room
 
@@ -247,6 +254,7 @@ def test_how_fields_may_grow(old, new, found):
     assert difference(old, new, grows={"a": "contains", "b": "at least", "c": "free"}) == found
 
 
+@pytest.mark.slow
 def test_a_study_of_learners_grows_by_cells(tmp_path):
     fixed = {"n_replications": 4, "n_groups": 2, "n_validation": 100}
     GeneralizationStudy(["friedman1"], ["constant"], ["squared"], ["cv_wald"], [20], **fixed).run(tmp_path / "a")
@@ -322,3 +330,61 @@ def test_a_run_leaves_a_cell_to_another_until_that_gives_it_up(tmp_path, finishe
         same(small().run(tmp_path / "results").columns, finished[1])
     assert judged == ["gamma, n=10", "beta, n=10"]
     assert not list((tmp_path / "results" / "claims").iterdir())
+
+
+def test_results_of_several_studies_are_one_table(folder, finished, tmp_path):
+    first = small().results(folder)
+    other = small(name="other", seed=6, tags={"beta": {"family": "bounded"}}).run(tmp_path / "other")
+    joined = StudyResults.concat([first, other])
+    assert (len(joined.table), joined.n_cells, joined.n_done, joined.tags) == (8, 4, 4, ("study", "family"))
+    assert list(dict.fromkeys(joined.columns["study"])) == ["study", "other"]
+    assert list(dict.fromkeys(joined.columns["distribution"]))[1:3] == ["study: gamma", "other: beta"]
+    assert list(joined.columns["family"]) == [""] * 4 + ["bounded"] * 2 + [""] * 2
+    np.testing.assert_array_equal(joined.columns["coverage"][:4], finished[1]["coverage"])
+    across = joined.compare(by="study", paired=False)
+    assert (across["first_units"].tolist(), across["test"].size) == ([2], 1)
+    assert joined.averages()["instances"].tolist() == [4, 4]
+    with pytest.raises(ValueError, match="must be distinct, give others as names; got study, study"):
+        StudyResults.concat([first, first])
+    assert set(StudyResults.concat([first, first], ["a", "b"]).columns["study"]) == {"a", "b"}
+    with pytest.raises(ValueError, match="must be one for each of the 2 studies; got a"):
+        StudyResults.concat([first, first], ["a"])
+    lacking = dataclasses.replace(first, columns={k: v for k, v in first.columns.items() if k != "bias"})
+    assert np.isnan(StudyResults.concat([other, lacking], ["a", "b"]).columns["bias"][4:]).all()
+
+
+def test_folders_are_merged_by_the_command(folder, tmp_path, capsys):
+    copy = shutil.copytree(folder, tmp_path / "again")
+    table, file = tmp_path / "all.csv", tmp_path / "all.json"
+    merge = ["study", "merge", str(folder), str(copy)]
+    assert main([*merge, "--names", "a,b", "--csv", str(table), "--json", str(file)]) == 0
+    assert capsys.readouterr().out.strip() == f"{table} and {file}: 8 rows of 2 studies, 4 of 4 cells"
+    assert table.read_text().startswith("study,distribution,")
+    assert len(json.loads(file.read_text())["rows"]) == 8
+    for arguments, message in (
+        (merge, "needs a file to write"),
+        ([*merge, "--csv", str(table)], "names of studies must be distinct"),
+        (["study", "merge", str(tmp_path), "--csv", str(table)], "holds no study: there is no manifest.json"),
+    ):
+        assert main(arguments) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_status_lists_what_a_folder_holds(folder, tmp_path, capsys):
+    small(sample_sizes=[10, 12], n_replications=30, n_groups=3).save(tmp_path / "mine.toml")
+    cut(cell(folder))
+    cell(folder, "delta, n=10").write_text("{}")
+    with Claims(folder / "claims") as other:
+        other.path("beta, n=12").write_text(json.dumps({"host": "elsewhere", "pid": 3}))
+        assert main(["study", "status", str(tmp_path / "mine.toml"), "--out", str(folder)]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head == f"0 of 4 cells are done in {folder}"
+    assert lines[0].startswith(f"  damaged: {cell(folder)} is damaged or cut short")
+    assert lines[1:] == [
+        f"  of no cell of this study: {cell(folder, 'delta, n=10')}",
+        "  under way: beta, n=12 (process 3 on elsewhere)",
+        "  to grow: gamma, n=10",
+        "  to do: gamma, n=12",
+    ]
+    assert main(["study", "run", str(tmp_path / "mine.toml"), "--out", str(folder)]) == 2
+    assert f"error: {cell(folder)} is damaged" in capsys.readouterr().err
