@@ -1,4 +1,4 @@
-"""The commands ``jaxci study new | run | status | report | merge``."""
+"""The commands ``jaxci study new | run | status | report | merge | estimate``."""
 
 from __future__ import annotations
 
@@ -18,6 +18,10 @@ Folder = Annotated[
 ]
 MOST_LINES = 20
 """Lines of a kind that a listing of cells has."""
+MANY = 40
+"""Blocks of all cells from which a run is estimated before it starts: fewer are soon done."""
+LONG = 60.0
+"""Seconds of a run before which its estimate is shown."""
 Counted = Annotated[int | None, typer.Option(metavar="N")]
 
 
@@ -131,10 +135,29 @@ def run(
         jax.distributed.initialize()
     found = load_study(file)
     folder = _folder(file, out)
+    if not distributed and not recompute and found.n_blocks * len(found.cell_names()) >= MANY:
+        expected = _estimate(found, folder)
+        if expected.seconds > LONG:
+            typer.echo(str(expected), err=True)
     with progress("simulating", delay=0.0) as advance:
         options = {"recompute": recompute, "keep_tallies": tallies}
         results = found.run(folder, memory_limit=memory_limit, progress=advance, **options)
     typer.echo(f"{results.n_done} of {results.n_cells} cells in {folder}; see: jaxci study report {file}")
+
+
+def _estimate(found: Any, folder: Path) -> Any:
+    from jaxci.coverage.planning import estimate
+
+    with progress("timing a few cells"):
+        return estimate(found, folder)
+
+
+@study.command(name="estimate")
+def estimated(file: Source, out: Folder = None) -> None:
+    """Say what is left to do, and its time and memory on this machine, from a few cells that are timed."""
+    from jaxci.coverage.bundled import load_study
+
+    typer.echo(str(_estimate(load_study(file), _folder(file, out))))
 
 
 @study.command()

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from jaxci.checks import check_choice, check_keys, nearest, shown
+from jaxci.coverage.entries import read_statistic, read_toml
 from jaxci.coverage.store import Store
-from jaxci.coverage.study import Study, read_statistic, read_toml
+from jaxci.coverage.study import Study
 from jaxci.distributions import AdaptiveKDE, Distribution, LogitKDE
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.registry import name_of

@@ -230,6 +230,21 @@ class GeneralizationStudy(Runnable):
                 raise ValueError(f"a study of learners needs the field {key!r}; got {', '.join(given)}")
         return cls(**given)
 
+    @property
+    def n_blocks(self) -> int:
+        """Number of groups of a cell."""
+        return min(self.n_groups, self.n_replications)
+
+    def shortened(self, n_blocks: int) -> GeneralizationStudy:
+        """Return the study with fewer groups of the same size."""
+        size = -(-self.n_replications // self.n_blocks)
+        return dataclasses.replace(self, n_replications=max(2, n_blocks * size), n_groups=n_blocks)
+
+    def cost(self, name: str) -> tuple[str, int]:
+        """Return what the cost of a cell depends on: the learner and the task, and n."""
+        law, learner, _, n = self._places()[name]
+        return f"{learner}: {self.problems[law].task}", n
+
     def judged(self, name: str, work: Work, progress: Callable[[int, int], None]) -> dict[str, Any] | None:
         """Simulate one cell; the first of several processes returns its record, the others None."""
         started = time.perf_counter()

@@ -61,6 +61,23 @@ class Runnable(abc.ABC):
         """Return the banks that cells share: none."""
         return None
 
+    @property
+    @abc.abstractmethod
+    def n_blocks(self) -> int:
+        """Number of blocks of a cell, which cost the same: groups of data sets, or repetitions."""
+
+    @abc.abstractmethod
+    def shortened(self, n_blocks: int) -> Runnable:
+        """Return the study with fewer blocks of the same size, to time it."""
+
+    @abc.abstractmethod
+    def cost(self, name: str) -> tuple[str, int]:
+        """Return what the cost of a cell depends on: its kind, and n."""
+
+    def bank_bytes(self, n: int) -> int:
+        """Return the bytes of the banks that are kept at sample size ``n``: none."""
+        return 0
+
     def in_order(self, names: Sequence[str]) -> list[str]:
         """Return cells in the order in which they are run."""
         return list(names)

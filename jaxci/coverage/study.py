@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
-import tomllib
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,10 +13,19 @@ from typing import Any, ClassVar
 
 import jax
 
-from jaxci import statistics as statistics_room
 from jaxci.checks import check_confidence_level, check_count, check_distinct, nearest, shown
 from jaxci.coverage.banks import KEPT, Banks
 from jaxci.coverage.cell import Cell
+from jaxci.coverage.entries import (
+    STATISTICS,
+    described,
+    listed,
+    named_statistics,
+    read_method,
+    read_statistic,
+    read_toml,
+    written,
+)
 from jaxci.coverage.growth import as_printed, fully_labelled, keep, kept, merged, what_is_new
 from jaxci.coverage.processes import Work
 from jaxci.coverage.runner import Runnable
@@ -26,21 +34,11 @@ from jaxci.coverage.store import DamagedFile, digest
 from jaxci.coverage.tally import Tally
 from jaxci.distributions import Distribution, Truth, as_distribution, distribution_from_dict, distribution_to_dict
 from jaxci.distributions.base import check_readable
-from jaxci.intervals.base import Method
-from jaxci.intervals.registry import METHODS, method_by_name
-from jaxci.records import Kinds, decode, encode, settings
+from jaxci.records import encode
 from jaxci.statistics.base import Statistic
-from jaxci.statistics.registry import name_of, statistic_by_name
 from jaxci.statistics.summary import Mean
 
 DEFAULT_LEVELS = (0.95,)
-SEVERAL = 3
-STATISTICS: Kinds = {
-    name: cls
-    for name, cls in vars(statistics_room).items()
-    if isinstance(cls, type) and issubclass(cls, Statistic) and dataclasses.is_dataclass(cls)
-}
-"""Classes of statistics by name, as files hold those that are no metric of the registry."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -113,13 +111,13 @@ class Study(Runnable):
         if not isinstance(self.distributions, Mapping) or not self.distributions:
             raise ValueError(f"distributions must name at least one distribution; got {shown(self.distributions)}")
         keep("distributions", {str(k): as_distribution(v) for k, v in self.distributions.items()})
-        keep("statistics", _named_statistics(self.statistics))
-        methods = [_method(entry) for entry in _listed("methods", self.methods)]
+        keep("statistics", named_statistics(self.statistics))
+        methods = [read_method(entry) for entry in listed("methods", self.methods)]
         check_distinct("methods", [method.label for method in methods])
         keep("methods", tuple(methods))
-        sizes = [check_count("sample_sizes", n, 2) for n in _listed("sample_sizes", self.sample_sizes)]
+        sizes = [check_count("sample_sizes", n, 2) for n in listed("sample_sizes", self.sample_sizes)]
         keep("sample_sizes", tuple(sorted(set(sizes))))
-        levels = _listed("levels", self.levels)
+        levels = listed("levels", self.levels)
         keep("levels", tuple(sorted({check_confidence_level(level) for level in levels})))
         for field, least in (("n_replications", 2), ("n_resamples", 1), ("n_groups", 1), ("seed", 0)):
             keep(field, check_count(field, getattr(self, field), least))
@@ -177,7 +175,7 @@ class Study(Runnable):
         """
         return {
             "name": self.name,
-            "statistics": [_written(name, statistic) for name, statistic in self.statistics],
+            "statistics": [written(name, statistic) for name, statistic in self.statistics],
             "methods": [method.written() for method in self.methods],
             "sample_sizes": list(self.sample_sizes),
             "levels": list(self.levels),
@@ -187,18 +185,18 @@ class Study(Runnable):
             "share_banks": self.share_banks,
             "seed": self.seed,
             "tags": {k: dict(v) for k, v in self.tags.items()},
-            "distributions": {k: _described(v) for k, v in self.distributions.items()},
+            "distributions": {k: described(v) for k, v in self.distributions.items()},
         }
 
     @functools.cached_property
     def _laws(self) -> dict[str, str]:
         """Fingerprints of the distributions."""
-        return {name: digest(_described(law)) for name, law in self.distributions.items()}
+        return {name: digest(described(law)) for name, law in self.distributions.items()}
 
     def _note(self, distribution: str) -> dict[str, Any]:
         """Return what determines the true values under a distribution."""
         law = self.distributions[distribution]
-        served = [_written(name, statistic) for name, statistic in self.statistics if self.serves(law, statistic)]
+        served = [written(name, statistic) for name, statistic in self.statistics if self.serves(law, statistic)]
         return {"distribution": self._laws[distribution], "seed": self.seed, "statistics": served}
 
     def identity(self, name: str) -> dict[str, Any]:
@@ -260,6 +258,26 @@ class Study(Runnable):
     def banks(self) -> Banks | None:
         """Return the banks that all cells of one n share, if they do."""
         return Banks(jax.random.fold_in(self.key("banks"), PURPOSE_BANK), KEPT) if self.share_banks else None
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of groups of a cell."""
+        return min(self.n_groups, self.n_replications)
+
+    def shortened(self, n_blocks: int) -> Study:
+        """Return the study with fewer groups of the same size."""
+        size = max(2, -(-self.n_replications // self.n_blocks))
+        return dataclasses.replace(self, n_replications=n_blocks * size, n_groups=n_blocks)
+
+    def cost(self, name: str) -> tuple[str, int]:
+        """Return what the cost of a cell depends on: the class of its distribution and its statistics, and n."""
+        distribution, n = self._places()[name]
+        served = ", ".join(self.cell(name).statistics)
+        return f"{type(self.distributions[distribution]).__name__}: {served}", n
+
+    def bank_bytes(self, n: int) -> int:
+        """Return the bytes of the banks that cells of sample size ``n`` share."""
+        return min(KEPT, self.n_blocks * n * (self.n_resamples + 1)) if self.share_banks else 0
 
     def in_order(self, names: Sequence[str]) -> list[str]:
         """Return cells by their n: those of one n share banks."""
@@ -333,66 +351,3 @@ def check_served(distribution: Distribution, statistic: Statistic) -> None:
         raise ValueError(
             f"bounds must hold all values; got {statistic.bounds} for {distribution.label} within [{low:g}, {high:g}]"
         )
-
-
-def read_toml(path: str | Path) -> dict[str, Any]:
-    """Return the content of a TOML file; a ``ValueError`` names the file if it is none."""
-    try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is no TOML file: {error}") from error
-
-
-def _listed(name: str, value: Any) -> list[Any]:
-    found = [value] if isinstance(value, str | int | float | Method | Mapping) else list(value)
-    if not found:
-        raise ValueError(f"{name} must not be empty")
-    return found
-
-
-def _named_statistics(statistics: Any) -> tuple[tuple[str, Statistic], ...]:
-    if isinstance(statistics, Mapping):
-        pairs = [(str(name), statistic_by_name(s)) for name, s in statistics.items()]
-    else:
-        listed = [statistics] if isinstance(statistics, Statistic) else _listed("statistics", statistics)
-        pairs = [s if isinstance(s, tuple) else (name_of(s), statistic_by_name(s)) for s in listed]
-    if not pairs:
-        raise ValueError("statistics must not be empty")
-    check_distinct("statistics", [name for name, _ in pairs])
-    # What a metric leaves to the number of classes is settled by the convention of several.
-    return tuple((name, statistic.settled(SEVERAL)) for name, statistic in pairs)
-
-
-def _written(name: str, statistic: Statistic) -> Any:
-    """Return a metric's name, or a table of its class and settings."""
-    from jaxci.statistics.registry import METRICS
-
-    if name in METRICS and repr(settings(METRICS[name].settled(SEVERAL))) == repr(settings(statistic)):
-        return name
-    try:
-        return {"name": name, **encode(statistic, STATISTICS, key="class", defaults=True)}
-    except ValueError:
-        return {"name": name, "class": type(statistic).__name__, "label": name_of(statistic)}
-
-
-def read_statistic(entry: Any) -> tuple[str, Statistic]:
-    """Return name and statistic of an entry of a file: a metric's name, or a table of its class and settings."""
-    if not isinstance(entry, Mapping):
-        return name_of(entry), statistic_by_name(entry)
-    given = {key: value for key, value in entry.items() if key != "name"}
-    statistic = decode(given, STATISTICS, key="class", what="statistics: a metric with settings")
-    return (entry.get("name") or name_of(statistic), statistic)
-
-
-def _method(entry: Any) -> Method:
-    """Return a method from its name, its table or itself."""
-    if isinstance(entry, Mapping):
-        entry = decode(entry, METHODS, key="name", what="methods: a method with settings")
-    return method_by_name(entry)
-
-
-def _described(law: Distribution) -> dict[str, Any]:
-    try:
-        return distribution_to_dict(law)
-    except ValueError:
-        return {"kind": "user", "label": law.label}

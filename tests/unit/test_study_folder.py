@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("typer")
 
 from jaxci.cli import main
-from jaxci.coverage import GeneralizationStudy, Study, StudyResults, claims
+from jaxci.coverage import GeneralizationStudy, Study, StudyResults, claims, planning
 from jaxci.coverage.claims import Claims
 from jaxci.coverage.status import state_of
 from jaxci.coverage.store import DamagedFile, difference, file_name
@@ -388,3 +388,32 @@ def test_status_lists_what_a_folder_holds(folder, tmp_path, capsys):
     ]
     assert main(["study", "run", str(tmp_path / "mine.toml"), "--out", str(folder)]) == 2
     assert f"error: {cell(folder)} is damaged" in capsys.readouterr().err
+
+
+def test_an_estimate_adds_up_what_was_timed(folder, monkeypatch):
+    named = []
+
+    def timing(study, name):
+        named.append(name)
+        return planning.Timing(start=100.0, bank=10.0, group=study.cost(name)[1] / 10)
+
+    monkeypatch.setattr(planning, "_timing", timing)
+    found = planning.estimate(small(sample_sizes=[10, 20, 30]), folder)
+    assert named == ["beta, n=30", "beta, n=20"]  # n = 10 is done
+    # two sizes compiled, their banks of two groups, and two groups of each of four cells
+    assert found.seconds == pytest.approx(2 * 100 + 2 * (2 * 10 + 2 * (3 + 2)))
+    assert (found.n_cells, found.n_timed) == (4, 2)
+    apart = planning.estimate(small(sample_sizes=[10, 30], share_banks=False), folder.with_name("none"))
+    assert apart.seconds == pytest.approx(2 * 100 + 2 * (4 * 10 + 2 * (3 + 1)))
+    once = planning.estimate(small(sample_sizes=[10, 30]), folder.with_name("none"), budget=0)
+    assert once.n_timed == 1
+    assert planning.duration(5.04) == "5 s"
+    assert planning.duration(7200) == "2 h"
+
+
+def test_the_command_estimates_and_writes_nothing(folder, tmp_path, capsys):
+    small(sample_sizes=[10, 11]).save(tmp_path / "mine.toml")
+    before = stamps(folder)
+    assert main(["study", "estimate", str(tmp_path / "mine.toml"), "--out", str(folder)]) == 0
+    assert capsys.readouterr().out.startswith("2 cells to do, about ")
+    assert stamps(folder) == before
