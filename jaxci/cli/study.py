@@ -36,7 +36,7 @@ def _data(
     import numpy as np
 
     from jaxci.api.readers.labels import encode_labels
-    from jaxci.cli.tables import as_label, as_scores, read_columns
+    from jaxci.cli.tables import as_label, as_numbers, as_scores, read_columns
     from jaxci.coverage.bundled import instances
 
     if bool(values) == bool(target and scores):
@@ -45,13 +45,23 @@ def _data(
     found: dict[str, Any] = {}
     tags: dict[str, dict[str, str]] = {}
     if values:
+        everyone, known = instances(columns, by)
         for column in values:
-            kept = ~np.isnan(columns[column].astype(float))
-            rows, known = instances({name: column[kept] for name, column in columns.items()}, by)
-            for name, chosen in rows.items():
+            numbers_of = as_numbers(file, column, columns[column])
+            for name, chosen in everyone.items():
                 called = column if not by else f"{column}, {name}"
-                found[called] = columns[column][kept][chosen].astype(float)
+                kept = numbers_of[chosen][~np.isnan(numbers_of[chosen])]
+                if missing := len(chosen) - len(kept):
+                    typer.echo(f"{called}: {missing} of {len(chosen)} rows have no value and are left out", err=True)
+                if len(kept) == 0:
+                    typer.echo(f"{called}: no row has a value, the instance is left out", err=True)
+                    continue
+                if len(kept) == 1:
+                    typer.echo(f"{called}: one case has no spread, every interval will hold its value", err=True)
+                found[called] = kept
                 tags[called] = {"metric": column, **known.get(name, {})}
+        if not found:
+            raise ValueError(f"{file}: no row has a value in {', '.join(values)}")
     else:
         assert target is not None
         order = [as_label(text, columns[target]) for text in labels] or None
@@ -170,6 +180,7 @@ def status(file: Source, out: Folder = None) -> None:
     state = state_of(found, _folder(file, out))
     typer.echo(f"{len(state.done)} of {state.n_cells} cells are done in {state.folder}")
     kinds = (
+        ("mind", found.left_out()),
         ("damaged", [*state.damaged.values()]),
         ("of no cell of this study", [*map(str, state.strangers)]),
         ("under way", [f"{name} ({who})" for name, who in state.under_way.items()]),

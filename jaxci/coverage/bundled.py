@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from jaxci.checks import check_choice, check_keys, nearest, shown
-from jaxci.coverage.entries import read_statistic, read_toml
+from jaxci.coverage.entries import naming_lines, read_statistic, read_toml
 from jaxci.coverage.store import Store
 from jaxci.coverage.study import Study
 from jaxci.distributions import AdaptiveKDE, Distribution, LogitKDE
@@ -83,15 +84,30 @@ def load_study(
     """
     path = Path(source) if Path(source).suffix == ".toml" or Path(source).exists() else _path(str(source))
     content = read_toml(path)
+    with naming_lines(path):
+        return _made(source, content, data, bounds, changes)
+
+
+def _made(
+    source: str | Path,
+    content: dict[str, Any],
+    data: Mapping[str, Any] | None,
+    bounds: Sequence[float] | None,
+    changes: Mapping[str, Any],
+) -> Any:
     if "classifier" in content:
         from jaxci.coverage.classifier import ClassifierStudy
 
         _refuse_data(f"{source} makes its own data", data, bounds)
+        check_keys("a study of a classifier", content, (), ("name", "classifier"))
+        fields = [f.name for f in dataclasses.fields(ClassifierStudy)]
+        check_keys("classifier", {**content["classifier"], **changes}, (), fields)
         return ClassifierStudy(**{**content["classifier"], **changes})
     if "generalization" in content:
         from jaxci.coverage.learner_study import GeneralizationStudy
 
         _refuse_data(f"{source} names its own problems", data, bounds)
+        check_keys("a study of learners", content, (), ("name", "generalization"))
         return GeneralizationStudy.from_dict(content, **changes)
     described = content.pop("data", {})
     check_keys("data", described, (), ("kind", "bounds"))
@@ -110,6 +126,7 @@ def load_study(
     content.update(changes)
     if wanted is None:
         return Study.from_dict(content)
+    Study.check_fields(content)
     return Study(**content)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,25 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is no TOML file: {error}") from error
+
+
+@contextlib.contextmanager
+def naming_lines(path: str | Path) -> Iterator[None]:
+    """Name the file and the line in errors about a key that nothing reads, where the key stands in the file."""
+    try:
+        yield
+    except ValueError as error:
+        key = re.search(r" has no (?:key|field|option) '([^']+)'", str(error))
+        at = [] if key is None else _lines_of(Path(path), key[1])
+        if not at:
+            raise
+        raise ValueError(f"{path}, line {' or '.join(map(str, at))}: {error}") from error
+
+
+def _lines_of(path: Path, key: str) -> list[int]:
+    pattern = re.compile(rf"(^|[\[{{,.\s\"']){re.escape(key)}[\"']?\s*[=\]]")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [number for number, line in enumerate(lines, 1) if pattern.search(line.partition("#")[0])]
 
 
 def listed(name: str, value: Any) -> list[Any]:

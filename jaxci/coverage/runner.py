@@ -49,6 +49,10 @@ class Runnable(abc.ABC):
     def judged(self, name: str, work: Work, progress: Callable[[int, int], None]) -> dict[str, Any] | None:
         """Return the record of a cell: ``rows`` and ``seconds``; None from all processes but the first."""
 
+    def left_out(self) -> list[str]:
+        """Return what of the design is not judged, and what is judged but says nothing, in sentences: nothing."""
+        return []
+
     def notes(self) -> dict[str, dict[str, Any]]:
         """Return what determines each note that cells share, by its name: there are none."""
         return {}

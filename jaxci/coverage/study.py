@@ -21,6 +21,7 @@ from jaxci.coverage.entries import (
     described,
     listed,
     named_statistics,
+    naming_lines,
     read_method,
     read_statistic,
     read_toml,
@@ -36,7 +37,7 @@ from jaxci.distributions import Distribution, Truth, as_distribution, distributi
 from jaxci.distributions.base import check_readable
 from jaxci.records import encode
 from jaxci.statistics.base import Statistic
-from jaxci.statistics.summary import Mean
+from jaxci.statistics.summary import Mean, Std
 
 DEFAULT_LEVELS = (0.95,)
 
@@ -209,6 +210,30 @@ class Study(Runnable):
             **{f: getattr(self, f) for f in ("levels", "n_replications", "n_resamples", "n_groups", "share_banks")},
         }
 
+    def left_out(self) -> list[str]:
+        """Return which methods are not judged for which statistic, and which statistics not under which distribution.
+
+        Distributions of one value are named, too.
+        """
+        laws, found = self.distributions.items(), []
+        given = {name: law.layout(self.sample_sizes[0]).given for name, law in laws}
+        for name, statistic in self.statistics:
+            for method in self.methods:
+                why = {law: method.refusal_of_rows(statistic, kind) for law, kind in given.items()}
+                refusing = {law: reason for law, reason in why.items() if reason is not None}
+                if refusing:
+                    where = "" if len(refusing) == len(why) else f" under {', '.join(refusing)}"
+                    reason = next(iter(refusing.values()))
+                    found.append(f"{method.label} is not judged for {name}{where} ({reason})")
+        for name, statistic in self.statistics:
+            for called, law in laws:
+                try:
+                    check_served(law, statistic)
+                except ValueError as error:
+                    found.append(f"{name} is not judged under {called} ({error})")
+        single = [called for called, law in laws if law.kind == "values" and law.analytic(Std()) == 0]
+        return [*found, *(f"{called} draws one value only: every interval holds it" for called in single)]
+
     def notes(self) -> dict[str, dict[str, Any]]:
         """Return what determines the true values under each distribution."""
         return {name: self._note(name) for name in self.distributions}
@@ -227,16 +252,21 @@ class Study(Runnable):
             If a field is unknown or missing, or breaks its rule.
         """
         given = dict(description)
-        fields = [f.name for f in dataclasses.fields(cls)]
-        for key in given:
-            if key not in fields:
-                raise ValueError(f"a study has no field {key!r}; {nearest(key, fields)}")
+        cls.check_fields(given)
         for key in ("distributions", "statistics", "methods", "sample_sizes"):
             if key not in given:
                 raise ValueError(f"a study needs the field {key!r}; got {', '.join(given) or 'nothing'}")
         laws = {name: distribution_from_dict(law) for name, law in given.pop("distributions").items()}
         measured = [read_statistic(entry) for entry in given.pop("statistics")]
         return cls(laws, measured, **given)
+
+    @classmethod
+    def check_fields(cls, given: Mapping[str, Any]) -> None:
+        """Raise ``ValueError`` if ``given`` has a field that a study has not."""
+        fields = [f.name for f in dataclasses.fields(cls)]
+        for key in given:
+            if key not in fields:
+                raise ValueError(f"a study has no field {key!r}; {nearest(key, fields)}")
 
     def save(self, path: str | Path) -> None:
         """Write the study to a TOML file; a distribution or function of the user's own is refused."""
@@ -249,7 +279,9 @@ class Study(Runnable):
     @classmethod
     def load(cls, path: str | Path) -> Study:
         """Read a study from a TOML file."""
-        return cls.from_dict(read_toml(path))
+        content = read_toml(path)
+        with naming_lines(path):
+            return cls.from_dict(content)
 
     def key(self, name: str) -> jax.Array:
         """JAX key of a cell, or of a distribution: from the seed and the name alone."""

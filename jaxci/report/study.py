@@ -29,6 +29,7 @@ from jaxci.coverage.analysis import (
     take,
     three_quartiles,
 )
+from jaxci.coverage.runner import Runnable
 from jaxci.coverage.tally import NO_INTERVAL
 from jaxci.printing import html_table, number
 from jaxci.statistics.summary import QuantileStatistic
@@ -99,6 +100,10 @@ def report(results: StudyTable, path: str | os.PathLike[str]) -> pathlib.Path:
         ("Generalization error", "".join(_learners(results))),
         ("Failure cases", _failures(columns, results.tags)),
         ("Flagged cells", _flagged(columns)),
+        (
+            "Not judged, or without meaning",
+            "".join(map(_said, study.left_out())) if isinstance(study, Runnable) else "",
+        ),
     ]
     body = "".join(f"<section><h2>{html.escape(name)}</h2>{text}</section>" for name, text in sections if text)
     now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -159,3 +159,87 @@ def test_quantiles_of_runs_by_group(capsys, cases, tmp_path):
     assert set(json.loads((tmp_path / "q.json").read_text())) == {"a", "b"}
     code, _, err = run(capsys, "quantile", cases, "--column", "dice", "--q", "ten")
     assert (code, err.count("\n")) == (2, 1)
+
+
+def test_what_is_left_out_of_data_is_told(capsys, tmp_path):
+    file, mine = tmp_path / "cases.csv", tmp_path / "mine.toml"
+    rows = ["a,0.5", "a,", "a,0.7", "b,nan", "b,", "c,0.9"]
+    file.write_text("\n".join(["model,dice", *rows]) + "\n")
+    new = ["study", "new", mine, "--design", "segmentation", "--data", file, "--value", "dice"]
+    code, _, err = run(capsys, *new, "--by", "model", *SMALL)
+    assert (code, err.splitlines()) == (
+        0,
+        [
+            "dice, a: 1 of 3 rows have no value and are left out",
+            "dice, b: 2 of 2 rows have no value and are left out",
+            "dice, b: no row has a value, the instance is left out",
+            "dice, c: one case has no spread, every interval will hold its value",
+        ],
+    )
+    study = Study.load(mine)
+    assert list(study.distributions) == ["dice, a", "dice, c"]
+    code, out, _ = run(capsys, "study", "status", mine, "--out", tmp_path / "none")
+    assert code == 0
+    assert "  mind: dice, c draws one value only: every interval holds it" in out.splitlines()
+    file.write_text("model,dice\n" + "\n".join([*rows, "c,high"]) + "\n")
+    code, out, err = run(capsys, *new, "--force")
+    assert (code, out) == (2, "")
+    assert err == f"error: {file}, line 8: column 'dice' must hold numbers; got 'high'\n"
+    file.write_text("model,dice\na,\nb,\n")
+    code, _, err = run(capsys, *new, "--force")
+    assert (code, err.splitlines()[-1]) == (2, f"error: {file}: no row has a value in dice")
+
+
+def test_status_and_report_tell_which_methods_are_not_judged(capsys, tmp_path):
+    from jaxci.distributions import Cells, Parametric
+
+    laws = {"beta": Parametric("beta", {"a": 8, "b": 2}), "table": Cells(np.full((2, 2), 0.25))}
+    sizes = {"n_replications": 20, "n_resamples": 19, "n_groups": 2}
+    study = Study(laws, ["mean", "accuracy"], ["t", "wilson", "percentile"], [10], **sizes)
+    told = study.left_out()
+    assert [line.partition(" (")[0] for line in told] == [
+        "wilson is not judged for mean",
+        "t is not judged for accuracy",
+        "mean is not judged under table",
+        "accuracy is not judged under beta",
+    ]
+    study.save(tmp_path / "mine.toml")
+    code, out, _ = run(capsys, "study", "status", tmp_path / "mine.toml", "--out", tmp_path / "r")
+    assert (code, [line[8:] for line in out.splitlines()[1:5]]) == (0, told)
+    study.run(tmp_path / "r").report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "wilson is not judged for mean" in page
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('name = "x"\n# statistic = 1\nstatistic = 1\n', "line 3: a study has no field 'statistic'"),
+        ("[generalization]\nlevel = 0.9\nn_validate = 3\n", "line 3: a study of learners has no field 'n_validate'"),
+        ('name = "x"\n[classifier]\nn_tree = 3\n', "line 3: classifier has no key 'n_tree'"),
+        ("seed = 3\n[classifier]\nn_train = 30\n", "line 1: a study of a classifier has no key 'seed'"),
+        ('seed = 3\n[data]\nkind = "values"\nbound = [0, 1]\n', "line 4: data has no key 'bound'"),
+        (
+            'statistics = ["mean"]\nmethods = ["t",\n{ name = "bca", accelerate = 1 }]\nsample_sizes = [10]\n'
+            '[distributions.beta]\nkind = "parametric"\nname = "beta"\na = 1\nb = 2\n',
+            "line 3: methods: a method with settings",
+        ),
+    ],
+)
+def test_an_unknown_option_of_a_file_is_named_with_its_line(capsys, tmp_path, text, message):
+    file = tmp_path / "mine.toml"
+    file.write_text(text)
+    code, out, err = run(capsys, "study", "status", file)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"error: {file}, {message}"), err
+
+
+def test_a_parameter_of_a_law_that_is_no_number_is_named(capsys, tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        'statistics = ["mean"]\nmethods = ["t"]\nsample_sizes = [10]\n'
+        '[distributions.beta]\nkind = "parametric"\nname = "beta"\nparams = { a = 1, b = 2 }\n'
+    )
+    code, out, err = run(capsys, "study", "status", file)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: params of the parametric distribution 'beta' must be a number; got {'a': 1, 'b': 2}")
