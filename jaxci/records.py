@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from jaxci.checks import check_keys, read_kind, shown
-from jaxci.importing import import_path, imported, is_import_path
+from jaxci.importing import arguments, import_path, imported, is_import_path, portable, restored
 
 T = TypeVar("T")
 
@@ -136,12 +136,12 @@ def encode(
     defaults : bool
         Whether fields at their default are written, too.
     base : type, optional
-        What a user's own record may derive from; its word is then ``module:class``.
+        What a user's own record may derive from; its word is then ``module:class``, and ``fields`` are a table.
 
     Raises
     ------
     ValueError
-        If it is of none of these classes, or holds what no file can, or cannot be imported.
+        If it is of none of these classes, or holds what no file can, or cannot be made again.
     """
     for kind, entry in kinds.items():
         cls = entry.cls if isinstance(entry, Form) else entry
@@ -150,7 +150,16 @@ def encode(
                 return {key: kind, **written(entry.write(record))}
             return {key: kind, **written_fields(record, defaults=defaults)}
     if base is not None and isinstance(record, base) and dataclasses.is_dataclass(record):
-        return {key: import_path(type(record)), **written_fields(record, defaults=defaults)}
+        fields = arguments(record)
+        table = {key: import_path(type(record)), "fields": fields}
+        again = {
+            name: portable(restored(value)) for name, value in arguments(decode(table, {}, key=key, base=base)).items()
+        }
+        if changed := [name for name, value in fields.items() if repr(again.get(name)) != repr(value)]:
+            raise ValueError(
+                f"{type(record).__name__} cannot be written to a file: made again, its {changed[0]!r} is another"
+            )
+        return table
     raise ValueError(f"{type(record).__name__} cannot be written to a file: it is a user's own object")
 
 
@@ -167,13 +176,18 @@ def decode(
     ValueError
         If the word or a key is unknown or missing, or a value is not what the record takes.
     """
-    table = {key: description} if isinstance(description, str) else description
+    table: Any = {key: description} if isinstance(description, str) else description
     word = table.get(key) if isinstance(table, Mapping) else None
     if base is not None and is_import_path(word):
         cls = imported(str(word))
         if not (isinstance(cls, type) and issubclass(cls, base) and dataclasses.is_dataclass(cls)):
             raise ValueError(f"{key} of {what} must be a record that derives from {base.__name__}; got {shown(cls)}")
-        kinds = {str(word): cls}
+        plain = {name: value for name, value in table.items() if name not in (key, "fields")}
+        own = {str(name): restored(value) for name, value in {**plain, **table.get("fields", {})}.items()}
+        taken = [field for field in dataclasses.fields(cls) if field.init]
+        lacking = [field.name for field in taken if _required(field)]
+        check_keys(f"{what} of {key} {word!r}", own, lacking, [field.name for field in taken])
+        return cls(**own)
     kind, given = read_kind(what, table, kinds, key)
     rest = {name: _read(value) for name, value in given.items()}
     entry = kinds[kind]

@@ -104,6 +104,11 @@ class LearningCell:
     def validation(self, key: jax.Array) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows on which true risks are measured: the same for all replications."""
         if isinstance(self.problem, FileProblem):
+            if self.problem.n_validation < 2:
+                raise ValueError(
+                    f"n_validation of {self.problem.path} must be at least 2; got {self.problem.n_validation}"
+                )
+            self.problem.subset(self.n_replications - 1, self.n)  # too few rows are told before the first fit
             return self.problem.validation()
         X, y = self.problem.sample(jax.random.fold_in(key, 2), self.n_validation)
         return np.asarray(X), np.asarray(y)
@@ -140,13 +145,15 @@ class Found:
     @property
     def validation_error(self) -> float:
         """Standard error that the finite validation set gives all risks alike; 0 where they are exact."""
-        means = self.fresh / len(self.risks)
+        means = self.fresh / max(1, np.isfinite(self.risks).sum())
         return float(means.std(ddof=1)) / len(means) ** 0.5 if len(means) else 0.0
 
     @property
     def truth_error(self) -> float:
         """Standard error of the mean risk: of the replications, and of the validation set."""
-        return math.hypot(float(self.risks.std(ddof=1)) / len(self.risks) ** 0.5, self.validation_error)
+        known = self.risks[np.isfinite(self.risks)]
+        spread = float(known.std(ddof=1)) if len(known) > 1 else math.nan
+        return math.hypot(spread / max(1, len(known)) ** 0.5, self.validation_error)
 
     @classmethod
     def merged(cls, parts: Sequence[Found]) -> Found:
@@ -198,7 +205,7 @@ def run_cell(
     total = sum(sizes[g] for g in groups)
     done, parts = 0, []
     with jax.enable_x64(True):
-        fresh = None if is_exact(cell.problem, cell.learner, cell.loss) else cell.validation(key)
+        fresh = None if is_exact(cell.problem, cell.learner, cell.loss, cell.n) else cell.validation(key)
     for g in groups:
         runner = _Group(cell, key, g, spread, fresh, memory_limit or FIT_BUDGET)
         for start in range(first[g], first[g + 1], runner.at_once):
@@ -248,7 +255,7 @@ class _Group:
         fits_each = np.array([len(np.unique(np.concatenate(p))) if p else 0 for p in self.places], float)
         targets = np.asarray(y)
         for r, held in enumerate(predictions):
-            losses = cell.loss.rows(targets[r], held)
+            losses = self.fits.losses(targets[r], held)
             for c, configuration in enumerate(cell.configurations):
                 began = time.perf_counter()
                 try:
@@ -296,26 +303,14 @@ class _Group:
         """Return risks (R,) of models of all rows, proxies (R, C), and the sums (M,) of losses of validation rows."""
         whole, number = np.ones((1, self.cell.n), np.int32), np.array([len(self.counts)])
         total = np.zeros(0 if self.fresh is None else len(self.fresh[1]))
-        risks = self._risks(keys, X, y, whole, number, total)[:, 0]
+        risks = self.fits.risks(keys, X, y, whole, number, self.fresh, lambda one: np.add(total, one, out=total))[:, 0]
         proxies = np.full((len(risks), len(self.plans)), np.nan)
         for c, (plans, places) in enumerate(zip(self.plans, self.places, strict=True)):
             if plans and plans[0].name in PROXIES:
                 fits, first = np.unique(places[0], return_index=True)
-                proxies[:, c] = self._risks(keys, X, y, plans[0].train_counts[first], fits).mean(axis=1)
+                counts = plans[0].train_counts[first]
+                proxies[:, c] = self.fits.risks(keys, X, y, counts, fits, self.fresh).mean(axis=1)
         return risks, proxies, total
-
-    def _risks(
-        self, keys: jax.Array, X: Any, y: Any, counts: np.ndarray, numbers: np.ndarray, total: np.ndarray | None = None
-    ) -> np.ndarray:
-        """Return risks (R, F) of fits to ``counts`` (F, n): exact, or mean losses of fresh rows, added to ``total``."""
-        if self.fresh is None:
-            return self.fits.exact(keys, X, y, counts, numbers)
-        found = []
-        for losses in self.fits.fresh_losses(keys, X, y, counts, numbers, self.fresh):
-            found.append(losses.mean(axis=1))
-            if total is not None:
-                total += losses[0]
-        return np.array(found)
 
 
 def rows_of(cell: LearningCell, found: Found, label: str) -> list[dict[str, Any]]:
@@ -329,10 +324,12 @@ def rows_of(cell: LearningCell, found: Found, label: str) -> list[dict[str, Any]
     the latter: about 4 is perfect at 95% (Schulz-Kuempel et al. 2024, section 5.3).
     """
     sizes = np.unique(found.groups, return_counts=True)[1]
-    expected = np.full(len(found.risks), found.risks.mean())
+    known = np.isfinite(found.risks)
+    expected = np.full(len(found.risks), found.risks[known].mean() if known.any() else np.nan)
     truth_error = found.truth_error
     lost = f"{found.lost} fits did not converge" if found.lost else ""
     failed = f"{found.failed} fits failed: {found.error}" if found.failed else ""
+    unknown = f"{(~known).sum()} data sets have no risk, as the fit to all rows failed" if not known.all() else ""
     rows = []
     for c, configuration in enumerate(cell.configurations):
         estimates = found.estimates[:, c]
@@ -345,8 +342,8 @@ def rows_of(cell: LearningCell, found: Found, label: str) -> list[dict[str, Any]
                 cell.n,
                 sizes.tolist(),
                 estimates=found.estimates[:, c],
-                low=found.low[:, c],
-                high=found.high[:, c],
+                low=np.where(np.isfinite(truths), found.low[:, c], np.nan),
+                high=np.where(np.isfinite(truths), found.high[:, c], np.nan),
                 truths=truths,
                 truth_error=truth_error,
                 shift=shift,
@@ -357,7 +354,7 @@ def rows_of(cell: LearningCell, found: Found, label: str) -> list[dict[str, Any]
         of_proxy = {} if np.isnan(proxies).any() else about(proxies, found.validation_error)
         defined = estimates[np.isfinite(estimates)]
         spread = float(defined.std(ddof=1)) if defined.size > 1 else np.nan
-        flags = [row["flags"], lost, failed]
+        flags = [row["flags"], lost, failed, unknown]
         rows.append(
             {
                 "distribution": label,

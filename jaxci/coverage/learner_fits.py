@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -13,7 +13,7 @@ import numpy as np
 from jaxci.coverage.risks import Moments, exact_risks, moments
 from jaxci.distributions import FileProblem, Problem
 from jaxci.generalization.losses import CUT, Loss
-from jaxci.inducers.base import Inducer, fitting, predicting
+from jaxci.inducers.base import Inducer, fitting, predicting, rows_with_room, with_room
 from jaxci.inducers.host import Reading, host_batches
 from jaxci.inference.sharding import Spread
 
@@ -59,76 +59,131 @@ class Fits:
         """Predict every data set's rows by fits to ``counts`` (F, n); estimators those that are ``needed`` (F, n)."""
         if not isinstance(self.learner, Inducer):
             return self._on_host(keys, X, y, counts, np.arange(len(counts)), needed)
-        per_fit = self.learner.bytes_of_fit(counts.shape[1], self.problem.n_features, self.n_classes)
+        n = counts.shape[1]
+        per_fit = self._bytes_of_fit(n)
         size = int(np.clip(self.budget // (per_fit * len(keys)), 1, len(counts)))
         parts, lost = [], 0
+        X, y, counts = with_room(self.learner, X, y, counts)
         for start in range(0, len(counts), size):
             numbers = np.minimum(np.arange(start, start + size), len(counts) - 1)
             kept = min(size, len(counts) - start)
             shared = (self.learner, jnp.asarray(counts[numbers], jnp.float64))
             found, converged = self.spread(_own, (folded(keys, numbers), X, y), shared, n_classes=self.n_classes)
-            parts.append(np.asarray(found)[:, :kept])
+            parts.append(np.asarray(found)[:, :kept, :n])
             lost += int((~np.asarray(converged)[:, :kept]).sum())
         return Predicted(np.concatenate(parts, axis=1), lost, ())
 
     def _on_host(
-        self, keys: jax.Array, X: Any, y: Any, counts: np.ndarray, numbers: np.ndarray, needed: np.ndarray
+        self,
+        keys: jax.Array,
+        X: Any,
+        y: Any,
+        counts: np.ndarray,
+        numbers: np.ndarray,
+        needed: np.ndarray,
+        fresh: tuple[Any, Any] | None = None,
     ) -> Predicted:
-        """Fit an estimator, the data sets in parallel; ``numbers`` (F,) seed the fits."""
+        """Fit an estimator, the data sets in parallel; ``numbers`` (F,) seed the fits; predict ``fresh`` if given."""
         from joblib import Parallel, delayed
 
         classes = np.arange(self.n_classes) if self.n_classes else None
         seeds = [int(bits) for bits in np.asarray(jax.vmap(jax.random.bits)(keys))]
         task = delayed(_of_data_set)
         found = Parallel(n_jobs=-1)(
-            task(self.learner, rows, targets, counts, numbers, classes, self.loss.reads, needed, seed)
+            task(self.learner, rows, targets, counts, numbers, classes, self.loss.reads, needed, seed, fresh)
             for rows, targets, seed in zip(np.asarray(X), np.asarray(y), seeds, strict=True)
         )
         predictions, lost, errors = zip(*found, strict=True)
         return Predicted(np.stack(predictions), sum(lost), tuple(text for each in errors for text in each))
 
-    def exact(self, keys: jax.Array, X: Any, y: Any, counts: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-        """Return risks (R, F) of linear models by the law of the data."""
+    def losses(self, y: np.ndarray, predictions: np.ndarray) -> np.ndarray:
+        """Return losses (..., n) of predictions (..., n[, K]): NaN where there is none, as of a fit that failed."""
+        lacking = np.isnan(predictions).any(axis=-1) if self.n_classes else np.isnan(predictions)
+        with np.errstate(invalid="ignore"):
+            return np.where(lacking, np.nan, self.loss.rows(y, predictions))
+
+    def risks(
+        self,
+        keys: jax.Array,
+        X: Any,
+        y: Any,
+        counts: np.ndarray,
+        numbers: np.ndarray,
+        fresh: tuple[Any, Any] | None,
+        tally: Callable[[np.ndarray], None] = lambda _: None,
+    ) -> np.ndarray:
+        """Return risks (R, F) of fits to ``counts`` (F, n): exact, or mean losses of ``fresh`` rows and targets.
+
+        ``numbers`` (F,) are those of the fits, on which their draws depend. ``tally`` is given for every fit that did
+        not fail one number a fresh row (m,), whose mean varies as the risk does with the rows.
+        """
+        n, d = counts.shape[1], self.problem.n_features
+        each = self._bytes_of_fit(n)
+        if fresh is not None:
+            each += 8 * len(fresh[1]) * (max(self.n_classes, 1) + (0 if isinstance(self.learner, Inducer) else d))
+        at_once = int(max(1, self.budget // each))
+        size, blocks = min(at_once, len(counts)), []
+        for start in range(0, len(counts), size):
+            some, own = counts[start : start + size], numbers[start : start + size]
+            found: list[np.ndarray] = []
+            step = max(1, at_once // size)
+            for first in range(0, len(keys), step):
+                part = slice(first, first + step)
+                given = (keys[part], X[part], y[part], some, own)
+                found += self._exact(*given) if fresh is None else self._fresh_risks(*given, *fresh, tally)
+            blocks.append(np.array(found))
+        return np.concatenate(blocks, axis=1)
+
+    def _bytes_of_fit(self, n: int) -> int:
+        if isinstance(self.learner, Inducer):
+            n = rows_with_room(self.learner, n)
+            return self.learner.bytes_of_fit(n, self.problem.n_features, self.n_classes)
+        return 8 * n * max(self.n_classes, 1)
+
+    def _exact(self, keys: jax.Array, X: Any, y: Any, counts: np.ndarray, numbers: np.ndarray) -> list[np.ndarray]:
         assert isinstance(self.problem, Problem)
         shared = (self.learner, jnp.asarray(counts, jnp.float64), self.problem)
         found = self.spread(moments, (folded(keys, numbers), X, y), shared, n_classes=self.n_classes)
-        return exact_risks(self.problem, self.loss, Moments(*found))
+        return list(exact_risks(self.problem, self.loss, Moments(*found)))
 
-    def fresh_losses(
-        self, keys: jax.Array, X: Any, y: Any, counts: np.ndarray, numbers: np.ndarray, fresh: tuple[Any, Any]
-    ) -> Iterator[np.ndarray]:
-        """Yield losses (F, m) of the ``fresh`` rows and targets by each data set's fits to ``counts`` (F, n).
-
-        ``numbers`` (F,) are those of the fits, on which their draws depend.
-        """
-        rows, targets = fresh
-        loss, n = self.loss, counts.shape[1]
-        at_once = max(1, self.budget // (8 * len(rows) * max(self.n_classes, 1) * len(counts)))
-        for start in range(0, len(keys), at_once):
-            part = slice(start, start + at_once)
-            for r, held in enumerate(self._fresh(keys[part], X[part], y[part], counts, numbers, rows, targets)):
-                losses = loss.rows(targets, held)
-                if loss.name == "winsorized":
-                    losses = np.minimum(losses, np.quantile(losses, CUT, axis=1, keepdims=True))
-                elif loss.adjusted is not None:
-                    own = np.asarray(y[start + r])
-                    losses = loss.adjusted(losses, losses >= 0, np.broadcast_to(counts, (len(counts), n)), own)
-                yield losses
+    def _fresh_risks(
+        self,
+        keys: jax.Array,
+        X: Any,
+        y: Any,
+        counts: np.ndarray,
+        numbers: np.ndarray,
+        rows: Any,
+        targets: Any,
+        tally: Callable[[np.ndarray], None],
+    ) -> list[np.ndarray]:
+        found, n = [], counts.shape[1]
+        for r, held in enumerate(self._fresh(keys, X, y, counts, numbers, rows, targets)):
+            losses = self.losses(targets, held)
+            influence = losses
+            if self.loss.name == "winsorized":
+                losses, influence = _winsorized(losses)
+            elif self.loss.adjusted is not None:
+                own = np.asarray(y[r])
+                losses = influence = self.loss.adjusted(
+                    losses, np.ones(losses.shape, bool), np.broadcast_to(counts, (len(counts), n)), own
+                )
+            for one in influence:
+                if np.isfinite(one).all():
+                    tally(one)
+            found.append(losses.mean(axis=1))
+        return found
 
     def _fresh(
         self, keys: jax.Array, X: Any, y: Any, counts: np.ndarray, numbers: np.ndarray, rows: Any, targets: Any
     ) -> np.ndarray:
         """Return predictions (R, F, m[, K]) of other rows."""
         if not isinstance(self.learner, Inducer):
-            # As rows of each data set that no fit is trained on.
-            n, m = counts.shape[1], len(rows)
-            together = [np.concatenate([own, rows]) for own in np.asarray(X)]
-            labels = [np.concatenate([own, targets]) for own in np.asarray(y)]
-            none = np.pad(counts, ((0, 0), (0, m)))
-            needed = np.broadcast_to(np.arange(n + m) >= n, none.shape)
-            return self._on_host(keys, together, labels, none, numbers, needed).predictions[:, :, n:]
+            needed = np.ones((len(counts), len(rows)), bool)
+            return self._on_host(keys, X, y, counts, numbers, needed, (rows, targets)).predictions
         block = min(VALIDATION_ROWS, len(rows))
         padded = np.concatenate([rows, np.repeat(rows[-1:], -len(rows) % block, axis=0)])
+        X, y, counts = with_room(self.learner, X, y, counts)
         shared = (self.learner, jnp.asarray(counts, jnp.float64), jnp.asarray(padded))
         found = self.spread(_fresh, (folded(keys, numbers), X, y), shared, n_classes=self.n_classes)
         return np.asarray(found)[:, :, : len(rows)]
@@ -150,17 +205,34 @@ def _of_data_set(
     reads: str,
     needed: np.ndarray,
     seed: int,
+    fresh: tuple[np.ndarray, np.ndarray] | None,
 ) -> tuple[np.ndarray, int, list[str]]:
+    """Fit to one data set; predict its rows that are ``needed`` (F, n), or all ``fresh`` ones (F, m)."""
+    if fresh is not None:  # rows that no fit is trained on
+        n = len(y)
+        X, y = np.concatenate([X, fresh[0]]), np.concatenate([y, fresh[1]])
+        counts, needed = (np.pad(x, ((0, 0), pad)) for x, pad in ((counts, (0, len(y) - n)), (needed, (n, 0))))
     predictions, lost, errors = [], 0, []
     for number, row, mask in zip(numbers, counts, needed, strict=True):
-        reading = Reading(reads, mask[None], n_jobs=1)
-        for batch in host_batches(
-            estimator, X, y, row[None], classes, seed=(seed + int(number)) % 2**32, reading=reading
-        ):
-            predictions.append(batch.predictions[0])
+        reading, own_seed = Reading(reads, mask[None], n_jobs=1), (seed + int(number)) % 2**32
+        for batch in host_batches(estimator, X, y, row[None], classes, seed=own_seed, reading=reading):
+            predictions.append(batch.predictions[0] if fresh is None else batch.predictions[0][n:])
             lost += int((~batch.converged).sum())
             errors += [error for error in batch.errors if error is not None]
     return np.stack(predictions), lost, errors
+
+
+def _winsorized(losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return losses (F, m) cut at their quantile, and their influence on the mean, to which the quantile's adds.
+
+    That of a row on the quantile q is ``(CUT - [loss <= q]) / f(q)``, with a density f read off the quantiles
+    ``m**-.5`` to each side.
+    """
+    m = losses.shape[1]
+    reach = min(m**-0.5, (1 - CUT) / 2)
+    below, cut, above = np.quantile(losses, [CUT - reach, CUT, CUT + reach], axis=1, keepdims=True)
+    kept = np.minimum(losses, cut)
+    return kept, kept + (1 - CUT) * (CUT - (losses <= cut)) * (above - below) / (2 * reach)
 
 
 def _own(rows: Any, shared: Any, *, n_classes: int) -> tuple[jax.Array, jax.Array]:

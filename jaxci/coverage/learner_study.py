@@ -22,7 +22,9 @@ from jaxci.distributions import FileProblem, Problem, problem, problem_from_dict
 from jaxci.distributions.problem_registry import check_problem, problem_label
 from jaxci.generalization.losses import LOSSES
 from jaxci.generalization.registry import METHODS
+from jaxci.inducers.base import Inducer
 from jaxci.inducers.estimators import task_of
+from jaxci.inducers.host import check_readable
 from jaxci.inducers.registry import as_inducer, inducer_label, inducer_to_dict
 
 
@@ -138,11 +140,21 @@ class GeneralizationStudy(Runnable):
         without = [name for name, law in self.problems.items() if law.task == "regression"]
         if within and without:
             raise ValueError(f"{within[0]}: stratify needs classes, which the problem {without[0]!r} has not")
-        if not self._places():
+        places = list(self._places().values())
+        if not places:
             raise ValueError(
                 "problems, inducers and losses must be for one task in at least one cell; got "
                 f"{', '.join(self.problems)}; {', '.join(self.inducers)}; {', '.join(losses)}"
             )
+        for number, (field, names) in enumerate(
+            (("problems", self.problems), ("inducers", self.inducers), ("losses", losses))
+        ):
+            idle = [name for name in names if all(place[number] != name for place in places)]
+            if idle:
+                raise ValueError(f"{field}: {idle[0]!r} has no cell, as nothing else in the study is for its task")
+        for _, name, loss, _ in places:
+            if not isinstance(self.inducers[name], Inducer) and LOSSES[loss].task == "classification":
+                check_readable(self.inducers[name], LOSSES[loss].reads, loss)
 
     def _places(self) -> dict[str, tuple[str, str, str, int]]:
         return {

@@ -329,7 +329,8 @@ def judged_row(
         tally.add((statistic, method, level), group, outcomes(low[part], high[part], truths[part]))
         tally.estimated(statistic, group, estimates[part] - truths[part])
     judgements, behaviours = tally.judge({statistic: Truth(0.0, truth_error, "")}, {statistic: {method: method}})
-    behaviour = dataclasses.replace(behaviours[0], truth=float(np.mean(truths)))
+    known = truths[np.isfinite(truths)]
+    behaviour = dataclasses.replace(behaviours[0], truth=float(known.mean()) if known.size else math.nan)
     (row,) = CellResult(n, judgements, (behaviour,), math.nan).rows()
     moved = [np.mean(np.asarray(outcomes(low, high, truths + by).outcome) == 0) for by in (-shift, shift)]
     error = math.hypot(row["coverage_error"], float(np.subtract(*moved)) / 2)

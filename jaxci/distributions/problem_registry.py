@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxci.checks import hint
 from jaxci.distributions.problem_files import FileProblem
@@ -54,7 +55,7 @@ def problem(name: str) -> Problem:
 
 
 def check_problem(law: Problem | FileProblem) -> None:
-    """Try a problem without drawing from it, and tell what is wrong with it.
+    """Try a problem, and tell what is wrong with it; of a user's own some rows are drawn.
 
     Raises
     ------
@@ -91,6 +92,46 @@ def check_problem(law: Problem | FileProblem) -> None:
         )
     if law.n_classes and not jnp.issubdtype(found[1].dtype, jnp.integer):
         raise ValueError(f"{name}.sample must return class codes, integers from 0; got {found[1].dtype}")
+    if type(law) not in _KINDS.values():
+        _try_draws(law)
+
+
+TRIED = 2000
+"""Rows of a user's own problem that are drawn to see whether they are what it says."""
+FAR = 6.0
+"""Standard errors by which they may be apart from that."""
+
+
+def _try_draws(law: Problem) -> None:
+    """Refuse draws that are not finite, codes of no class, and a normal law that draws do not have."""
+    name = type(law).__name__
+    with jax.enable_x64(True):
+        X, y = (np.asarray(part, np.float64) for part in law.sample(jax.random.key(0), TRIED))
+        known = law.normal_law()
+        if known is not None:
+            theta = np.asarray(known.theta, np.float64)
+            image = np.asarray(known.times(known.theta), np.float64)
+    if not (np.isfinite(X).all() and np.isfinite(y).all()):
+        raise ValueError(f"{name}.sample must return finite numbers; some of {TRIED} rows are not")
+    if law.n_classes and (y.min() < 0 or y.max() >= law.n_classes):
+        raise ValueError(
+            f"{name}.sample must return class codes 0 to {law.n_classes - 1}; got {y.min():.0f} to {y.max():.0f}"
+        )
+    if known is None:
+        return
+    line = X @ theta
+    rest = y - (line if known.noise is not None else 1 / (1 + np.exp(-line)))
+    means = {"features have mean 0": X, "X @ theta times the features is times(theta)": line[:, None] * X - image}
+    means |= {"targets less their line, or probability, have mean 0": rest[:, None]}
+    means |= {"targets less their line, or probability, do not depend on the features": rest[:, None] * X}
+    if known.noise is not None:
+        means |= {"targets less their line have variance noise**2": (rest**2 - known.noise**2)[:, None]}
+    for what, values in means.items():
+        error = values.std(axis=0, ddof=1) / TRIED**0.5
+        if (np.abs(values.mean(axis=0)) > FAR * error + 1e-9).any():
+            raise ValueError(
+                f"normal_law of {name} must be that of its draws; it says that {what}, which they have not"
+            )
 
 
 def problem_label(problem: Problem | FileProblem) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import abc
 import contextlib
+import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -19,6 +21,9 @@ class Fitted(NamedTuple):
 
     params: Any
     converged: jax.Array
+
+
+TASKS = ("regression", "classification", "any")
 
 
 class Plane(NamedTuple):
@@ -37,10 +42,22 @@ class Inducer(abc.ABC):
     ``task`` is ``"regression"`` (targets and predictions (n,)), ``"classification"`` (codes (n,) int32,
     predictions (n, K) probabilities) or ``"any"``.
 
+    ``pads_rows`` says that :func:`batches` fills up with rows of weight 0, so that samples of nearby sizes
+    share a program: worth it where that takes long to compile, and possible where draws go to rows by their
+    number. ``in_threads`` says that a CPU makes fits in several threads, of which each may use one core: not
+    for programs that call LAPACK, which can block there.
+
     A page of examples is docs/extending.md; :func:`jaxci.inducers.check_inducer` tries what is promised here.
     """
 
     task: ClassVar[str]
+    pads_rows: ClassVar[bool] = False
+    in_threads: ClassVar[bool] = False
+
+    @property
+    def is_record(self) -> bool:
+        """Whether its class is decorated, so that JAX programs take it."""
+        return not jax.tree_util.all_leaves([self])
 
     def bytes_of_fit(self, n: int, d: int, n_classes: int) -> int:
         """Return about how many bytes one fit of a batch takes, with its predictions of n rows of d features."""
@@ -61,7 +78,8 @@ class Inducer(abc.ABC):
     def plane(self, params: Any, n_features: int) -> Plane | None:
         """Return the plane that predictions, or the log odds of the second of two classes, are; None if they are none.
 
-        Studies then know the risk of a model without new rows, where the law of the data is known to be normal.
+        Studies then know the risk of a model without new rows, where the law of the data is known to be normal. A
+        class that overrides ``predict`` says anew what its plane is.
         """
         return None
 
@@ -150,6 +168,56 @@ class Batch(NamedTuple):
     converged: np.ndarray
 
 
+def room(n: int) -> int:
+    """Return the least size of a grid that holds n rows: multiples of 8, and four sizes between powers of two.
+
+    Examples
+    --------
+    >>> [room(n) for n in (30, 500, 512, 513)]
+    [32, 512, 512, 640]
+    """
+    step = max(8, 2 ** ((n - 1).bit_length() - 3))
+    return -(-n // step) * step
+
+
+THREADS = min(8, os.cpu_count() or 1)
+"""Threads that make fits on a CPU."""
+
+
+def rows_with_room(inducer: Inducer, n: int) -> int:
+    """Return how many rows the programs of a learner take for n: :func:`room` where it wants it."""
+    return room(n) if inducer.pads_rows else n
+
+
+def with_room(inducer: Inducer, X: Any, y: Any, counts: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return rows (..., n, d), targets (..., n) and counts (..., n) filled up to :func:`rows_with_room`.
+
+    What is added is the last row, counted 0 times.
+    """
+    n = np.shape(X)[-2]
+    more = rows_with_room(inducer, n) - n
+
+    def last(x: Any, axis: int) -> np.ndarray:
+        x = np.asarray(x)
+        return np.pad(x, [(0, more if a == axis else 0) for a in range(-x.ndim, 0)], mode="edge")
+
+    counts = last(counts, -1)
+    counts[..., n:] = 0
+    return last(X, -2), last(y, -1), counts
+
+
+_started: set[Any] = set()
+"""Programs that have run, by what they are compiled for: later calls of one may be made in several threads."""
+
+
+def _at_once(fits: int, allowed: int, threads: int) -> tuple[int, int]:
+    """Return how many fits a thread makes at a time, and in how many threads."""
+    most = -(-fits // (8 if fits > MANY else 2 if fits > FEW else 1))
+    size = min(max(allowed, 1), most)
+    threads = min(threads, size)
+    return (-(-size // threads) if size == most else size // threads), threads
+
+
 def batches(
     inducer: Inducer,
     key: jax.Array,
@@ -186,23 +254,34 @@ def batches(
     -----
     Double precision. Memory: :meth:`Inducer.bytes_of_fit` for each in a batch. More fits
     than :data:`FEW` are made in several batches, so that a caller sees how they go on.
+    Neither batches nor threads nor filling up change a fit, up to the rounding of sums.
     """
-    n, d = X.shape
-    per_fit = inducer.bytes_of_fit(n, d, n_classes)
-    fits = len(train_counts)
-    most = -(-fits // (8 if fits > MANY else 2 if fits > FEW else 1))
-    size = int(np.clip((memory_limit or FIT_BUDGET) // per_fit, 1, most))
+    (n, d), fits = X.shape, len(train_counts)
+    own, to_predict, train_counts = with_room(inducer, X, y, train_counts)
     with jax.enable_x64(True):
-        rows, targets = jnp.asarray(X, jnp.float64), jnp.asarray(y, jnp.int32 if n_classes else jnp.float64)
-    for start in range(0, len(train_counts), size):
-        # The last batch is padded with its own last fit, so that one program serves all.
-        ids = np.minimum(np.arange(start, start + size), len(train_counts) - 1)
-        with jax.enable_x64(True):
+        rows = jnp.asarray(own, jnp.float64)
+        targets = jnp.asarray(to_predict, jnp.int32 if n_classes else jnp.float64)
+    cores = THREADS if inducer.in_threads and jax.default_backend() == "cpu" else 1
+    allowed = (memory_limit or FIT_BUDGET) // inducer.bytes_of_fit(len(own), d, n_classes)
+    size, threads = _at_once(fits, allowed, cores)
+
+    def some(start: int) -> tuple[np.ndarray, np.ndarray]:
+        # The last fits are filled up with the very last, so that one program serves all.
+        ids = np.minimum(np.arange(start, start + size), fits - 1)
+        with jax.enable_x64(True):  # of this thread
             keys = _numbered(key, jnp.asarray(ids, jnp.int32))
             counts = jnp.asarray(train_counts[ids], jnp.float64)
             predictions, converged = map(np.asarray, _compiled(inducer, keys, rows, targets, counts, n_classes))
-        kept = min(size, len(train_counts) - start)
-        yield Batch(start, predictions[:kept], converged[:kept])
+        return predictions[: fits - start, :n], converged[: fits - start]
+
+    program = jax.tree.structure(inducer), size, rows.shape, n_classes
+    with ThreadPoolExecutor(threads) as pool:
+        for start in range(0, fits, size * threads):
+            starts = range(start, min(start + size * threads, fits), size)
+            found = list(map(some, starts[:1])) if program not in _started else []
+            _started.add(program)
+            found += pool.map(some, starts[len(found) :])
+            yield Batch(start, *(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
 def fit_predict(

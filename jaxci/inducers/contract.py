@@ -111,6 +111,43 @@ def compiled_or_not(learner: Inducer, trial: Trial, tolerance: float) -> None:
     _near("a fit must be the same compiled and not", plain, compiled[0], max(tolerance, 1e-6))
 
 
+def room_changes_nothing(learner: Inducer, trial: Trial, tolerance: float) -> None:
+    """Check that rows filled up with, where ``pads_rows`` allows it, change no fit."""
+    if not learner.pads_rows:
+        return
+    key = jax.random.fold_in(jax.random.key(KEY), 0)
+
+    @jax.jit
+    def alone(X: jax.Array, y: jax.Array, weights: jax.Array) -> jax.Array:
+        fitted = fitting(learner, key, X, y, weights, trial.n_classes)
+        return predicting(learner, fitted.params, X, trial.n_classes)
+
+    with jax.enable_x64(True):
+        y = jnp.asarray(trial.y, jnp.int32 if trial.n_classes else jnp.float64)
+        exact = np.asarray(alone(jnp.asarray(trial.X), y, jnp.asarray(trial.counts[0], jnp.float64)))
+    found, _ = trial.fitted(learner)
+    _near("rows filled up with (pads_rows) must change no fit", found[0], exact, tolerance)
+
+
+def plane_is_predict(learner: Inducer, trial: Trial, tolerance: float) -> None:
+    """Check that the plane, where a learner tells one, is what it predicts."""
+    key = jax.random.fold_in(jax.random.key(KEY), 0)
+    n_classes = 2 if trial.n_classes else 0  # more classes have none
+    y = np.minimum(trial.y, 1) if n_classes else trial.y
+
+    def both(key: jax.Array, X: jax.Array, y: jax.Array, weights: jax.Array) -> Any:
+        params = fitting(learner, key, X, y, weights, n_classes).params
+        return predicting(learner, params, X, n_classes), learner.plane(params, D)
+
+    with jax.enable_x64(True):
+        X, weights = jnp.asarray(trial.X), jnp.asarray(trial.counts[0], jnp.float64)
+        found, plane = jax.jit(both)(key, X, jnp.asarray(y, jnp.int32 if n_classes else jnp.float64), weights)
+    if plane is not None:
+        found, line = np.asarray(found), plane.level + trial.X @ np.asarray(plane.slopes)
+        told = np.log(found[:, 1]) - np.log(found[:, 0]) if n_classes else found
+        _near("the plane must be what is predicted (log odds of two classes)", told, line, max(tolerance, 1e-6))
+
+
 def survives_a_file(learner: Inducer, trial: Trial, tolerance: float) -> None:
     """Check that a study file gives it back, and so does a JAX program that it goes through."""
     leaves, structure = jax.tree.flatten(learner)
@@ -132,6 +169,8 @@ CHECKS = (
     batch_is_its_fits,
     seeded,
     compiled_or_not,
+    room_changes_nothing,
+    plane_is_predict,
     survives_a_file,
 )
 """Everything that is promised."""
@@ -177,7 +216,7 @@ def check_inducer(
     --------
     >>> from jaxci.inducers import Ridge, check_inducer
     >>> len(check_inducer(Ridge()))
-    7
+    9
     """
     made = as_inducer(learner)
     if not isinstance(made, Inducer):

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from jaxci.checks import check_keys, shown
-from jaxci.importing import import_path, imported, is_import_path
-from jaxci.inducers.base import Inducer
-from jaxci.records import written
+from jaxci.importing import arguments, import_path, imported, restored
+from jaxci.inducers.base import TASKS, Inducer
 
 
 def task_of(inducer: Any) -> str:
@@ -46,57 +42,46 @@ def task_of(inducer: Any) -> str:
     return "classification" if classifier else "regression"
 
 
+def check_learner(learner: Any) -> None:
+    """Refuse a learner that is no record, or does not say its task.
+
+    Raises
+    ------
+    TypeError
+        If it does not.
+    """
+    if isinstance(learner, type) and issubclass(learner, Inducer):
+        raise TypeError(f"a learner must be an object, not its class: write {learner.__name__}(...)")
+    if not isinstance(learner, Inducer):
+        return
+    name = type(learner).__name__
+    if not learner.is_record:
+        raise TypeError(
+            f"{name} must be a record, so that its fields reach a JAX program: decorate the class with "
+            "jaxci.records.record"
+        )
+    if getattr(learner, "task", None) not in TASKS:
+        raise TypeError(f"task of {name} must be one of {', '.join(TASKS)}; got {getattr(learner, 'task', 'none')!r}")
+
+
 def estimator_label(estimator: Any) -> str:
     """Return the name of its class; of a pipeline those of its steps."""
     steps = getattr(estimator, "steps", None)
     return "+".join(name for name, _ in steps) if steps else type(estimator).__name__
 
 
-def estimator_to_dict(estimator: Any) -> dict[str, Any]:
-    """Return ``name``, which is ``module:class``, and the parameters that differ from their defaults.
-
-    Estimators among the parameters, as in a pipeline, are such tables; functions are ``module:function``.
+def estimator_to_dict(made: Any) -> dict[str, Any]:
+    """Return ``name``, which is ``module:class``, and the ``fields`` that differ from their defaults.
 
     Raises
     ------
     ValueError
         If :func:`estimator` could not make it again.
     """
-    path = import_path(type(estimator))
-    if hasattr(estimator, "get_params"):
-        parameters = estimator.get_params(deep=False)
-    else:
-        parameters = dict(vars(estimator)) if hasattr(estimator, "__dict__") else {}
-    known = inspect.signature(type(estimator)).parameters
-    found = {}
-    for name, value in parameters.items():
-        if name not in known:
-            raise ValueError(
-                f"{type(estimator).__name__} cannot be made again: {name!r} is no argument of its class (get_params, "
-                "as of scikit-learn's BaseEstimator, returns those)"
-            )
-        try:
-            plain = _written(value)
-            default = known[name].default
-            if default is inspect.Parameter.empty or repr(plain) != repr(_written(default)):
-                found[name] = plain
-        except ValueError as error:
-            raise ValueError(f"{name} of {type(estimator).__name__} cannot be written to a file: {error}") from None
-    return {"name": path, **found}
-
-
-def _written(value: Any) -> Any:
-    if hasattr(value, "get_params") and not isinstance(value, type):
-        return estimator_to_dict(value)
-    if isinstance(value, tuple | list):
-        return [_written(x) for x in value]
-    if isinstance(value, Mapping):
-        if not all(isinstance(key, str) for key in value):
-            raise ValueError(f"keys must be text; got {shown(value)}")
-        return {key: _written(x) for key, x in value.items()}
-    if isinstance(value, type) or inspect.isroutine(value) or isinstance(value, np.ufunc):
-        return {"function": import_path(value)}
-    return written(value)
+    path, fields = import_path(type(made)), arguments(made)
+    if repr(arguments(estimator(path, **fields))) != repr(fields):
+        raise ValueError(f"{type(made).__name__} cannot be made again: its arguments come back as others")
+    return {"name": path, "fields": fields}
 
 
 def estimator(name: str, **parameters: Any) -> Any:
@@ -105,24 +90,12 @@ def estimator(name: str, **parameters: Any) -> Any:
     Raises
     ------
     ValueError
-        If it cannot be imported, is no class with ``fit`` and ``predict`` or ``transform``, or lacks a parameter.
+        If it cannot be imported, is no class with ``fit`` and ``predict``, or has no such parameter.
     """
     cls = imported(name)
-    if not isinstance(cls, type) or not hasattr(cls, "get_params" if not hasattr(cls, "fit") else "fit"):
+    if not isinstance(cls, type) or not (hasattr(cls, "fit") and hasattr(cls, "predict")):
         raise ValueError(f"{name!r} must be a class of estimators, with fit and predict; got {shown(cls)}")
     known = inspect.signature(cls).parameters
     if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
         check_keys(f"an estimator {name!r}", parameters, (), tuple(known))
-    return cls(**{key: _read(value) for key, value in parameters.items()})
-
-
-def _read(value: Any) -> Any:
-    if isinstance(value, list | tuple):
-        return tuple(map(_read, value))
-    if isinstance(value, Mapping):
-        if is_import_path(value.get("name")):
-            return estimator(**value)
-        if list(value) == ["function"]:
-            return imported(value["function"])
-        return {key: _read(x) for key, x in value.items()}
-    return value
+    return cls(**{key: restored(value) for key, value in parameters.items()})

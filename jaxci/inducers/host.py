@@ -244,6 +244,8 @@ def _by_class(model: Any, X: Any, classes: np.ndarray, read: str, seen: np.ndarr
     if read == "labels":
         return (np.asarray(model.predict(X))[:, None] == classes).astype(np.float64)
     by_label = hasattr(model, "predict_proba")
+    if read == "probabilities" and not by_label:
+        raise ValueError(f"{type(model).__name__} has no predict_proba")
     found = np.asarray(model.predict_proba(X) if by_label else model.decision_function(X))
     if found.ndim == 1:
         found = np.stack([-found, found], axis=1)

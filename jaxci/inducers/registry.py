@@ -6,13 +6,11 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-import jax
-
 from jaxci.checks import hint
 from jaxci.importing import imported, is_import_path
 from jaxci.inducers.base import Inducer
 from jaxci.inducers.boosting import Boosting
-from jaxci.inducers.estimators import estimator, estimator_label, estimator_to_dict
+from jaxci.inducers.estimators import check_learner, estimator, estimator_label, estimator_to_dict
 from jaxci.inducers.forest import Forest
 from jaxci.inducers.lasso import ElasticNet, Lasso
 from jaxci.inducers.linear import Constant, Linear, Ridge
@@ -42,7 +40,7 @@ def inducer(name: str, **fields: Any) -> Any:
 
     ``tune`` names a field that inner cross-validation chooses among ``values`` (in ``n_folds`` folds). A name
     ``module:class`` is imported: a learner of the user's own, or an estimator such as
-    ``sklearn.linear_model:LinearRegression``.
+    ``sklearn.linear_model:LinearRegression``; its arguments stand in a table ``fields``.
 
     Raises
     ------
@@ -58,8 +56,9 @@ def inducer(name: str, **fields: Any) -> Any:
     if name not in INDUCERS and not own:
         raise ValueError(f"there is no learner {name!r}{hint(name, INDUCERS)}")
     if own and not _derives(imported(name)):
-        return estimator(name, **fields)
-    tuning = {key: fields.pop(key) for key in ("tune", "values", "n_folds") if key in fields}
+        return estimator(name, **fields.pop("fields", {}), **fields)
+    tuned = not own or "tune" in fields  # else these are fields of its own
+    tuning = {key: fields.pop(key) for key in ("tune", "values", "n_folds") if tuned and key in fields}
     made: Inducer = decode({"name": name, **fields}, INDUCERS, key="name", what="a learner", base=Inducer)
     known = [field.name for field in dataclasses.fields(made)]  # type: ignore[arg-type]
     if "tune" in tuning and tuning["tune"] not in known:
@@ -104,6 +103,8 @@ def _number(text: str) -> Any:
     """Return the number or the numbers that a text holds, or else the text."""
     if "," in text:
         return [_number(part.strip()) for part in text.split(",")]
+    if text in ("True", "true", "False", "false", "None"):
+        return {"t": True, "f": False}.get(text[0].lower())
     for kind in (int, float):
         try:
             return kind(text)
@@ -141,16 +142,13 @@ def as_inducer(source: Any) -> Any:
         pairs = [field.partition("=") for field in fields]
         if any(not sign for _, sign, _ in pairs):
             raise ValueError(f"a learner must be written NAME or NAME:field=value:...; got {source!r}")
-        return inducer(name.strip(), **{field.strip(): _number(value.strip()) for field, _, value in pairs})
+        given = {field.strip(): _number(value.strip()) for field, _, value in pairs}
+        return inducer(
+            name.strip(), **{key: {"none": True} if value is None else value for key, value in given.items()}
+        )
     if isinstance(source, Mapping):
         if "name" not in source:
             raise ValueError(f"a learner must be a name or a table with a key 'name'; got {source!r}")
         return inducer(**source)
-    if _derives(source):
-        raise TypeError(f"a learner must be an object, not its class: write {source.__name__}(...)")
-    if isinstance(source, Inducer) and jax.tree_util.all_leaves([source]):
-        raise TypeError(
-            f"{type(source).__name__} must be a record, so that its fields reach a JAX program: decorate the class "
-            "with jaxci.records.record"
-        )
+    check_learner(source)
     return source

@@ -54,6 +54,16 @@ class Tuned(Inducer):
         """The task of the base."""
         return self.base.task
 
+    @property
+    def pads_rows(self) -> bool:  # type: ignore[override]
+        """As the base."""
+        return self.base.pads_rows
+
+    @property
+    def in_threads(self) -> bool:  # type: ignore[override]
+        """As the base."""
+        return self.base.in_threads
+
     def _with(self, value: jax.Array) -> Inducer:
         return dataclasses.replace(self.base, **{self.field: value})  # type: ignore[type-var]
 

@@ -1,10 +1,23 @@
 """What every learner promises: weights are repeats, a batch of fits is its fits, and a file gives it back."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxci.inducers import INDUCERS, Fitted, Inducer, Ridge, Tuned, as_inducer, check_inducer, contract, inducer
+from jaxci.inducers import (
+    INDUCERS,
+    Fitted,
+    Inducer,
+    Ridge,
+    Tuned,
+    as_inducer,
+    base,
+    check_inducer,
+    contract,
+    fit_predict,
+    inducer,
+)
 from jaxci.inducers.contract import Trial
 from jaxci.records import record, settings
 
@@ -14,7 +27,7 @@ SMALL = {
     "elastic_net": {"alpha": 0.1},
     "tree": {"max_depth": 2},
     "forest": {"n_trees": 8, "max_depth": 1},
-    "boosting": {"n_trees": 4, "max_depth": 1, "min_leaf": 5.0},
+    "boosting": {"n_trees": 4, "max_leaves": 3, "min_leaf": 5.0},
     "mlp": {"hidden": (8,), "max_epochs": 30},
 }
 """Settings that make a learner of many steps quick; others are walked as they are."""
@@ -55,6 +68,58 @@ def test_whole_weights_are_repeated_rows_in_any_order(name, classes):
 @walk
 def test_a_fit_depends_on_its_key_and_its_weights_alone(name, classes, check):
     check(LEARNERS[name], Trial.of(classes), 0.0)
+
+
+@pytest.mark.parametrize(("name", "classes"), [pair for pair in PAIRS if pair[0] in ("constant", "ridge", "logistic")])
+def test_a_plane_is_what_is_predicted(name, classes):
+    contract.plane_is_predict(LEARNERS[name], Trial.of(classes), 1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["linear", "lasso", "elastic_net", "tuned"])
+def test_planes_of_other_learners_are_what_they_predict(name):
+    contract.plane_is_predict(LEARNERS[name], Trial.of(0), 1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "classes"), [pair for pair in PAIRS if LEARNERS[pair[0]].pads_rows])
+def test_room_for_more_rows_changes_no_fit(name, classes):
+    assert base.room(contract.N) > contract.N
+    contract.room_changes_nothing(LEARNERS[name], Trial.of(classes), TOLERANCE.get(name, 1e-9))
+
+
+@record
+class Mean(Inducer):
+    """Weighted mean, and a draw for every row by its number."""
+
+    task = "regression"
+    pads_rows = True
+    in_threads = True
+
+    def fit(self, key, X, y, weights, n_classes):
+        return Fitted((weights @ y / weights.sum(), jax.random.uniform(key, y.shape)), jnp.asarray(True))
+
+    def predict(self, params, X):
+        return params[0] + params[1]
+
+
+def test_nearby_sizes_share_a_program_and_threads_change_no_fit(monkeypatch):
+    key, draws = jax.random.key(0), np.random.default_rng(0)
+    X, y, counts = draws.normal(size=(64, 2)), draws.normal(size=64), draws.integers(0, 3, (20, 64))
+    monkeypatch.setattr(base, "THREADS", 1)
+    found, _ = fit_predict(Mean(), key, X, y, counts)
+    before = base._compiled._cache_size()
+    for n in (57, 60, 64):
+        fewer, converged = fit_predict(Mean(), key, X[:n], y[:n], counts[:, :n])
+        means = counts[:, :n] @ y[:n] / counts[:, :n].sum(axis=1)
+        assert fewer.shape == (20, n)
+        assert converged.shape == (20,)
+        np.testing.assert_allclose(
+            fewer - means[:, None], found[:, :n] - (counts @ y / counts.sum(axis=1))[:, None], atol=1e-12
+        )
+    assert base._compiled._cache_size() == before
+    monkeypatch.setattr(base, "THREADS", 3)
+    np.testing.assert_allclose(fit_predict(Mean(), key, X, y, counts)[0], found, atol=1e-14)
 
 
 @pytest.mark.parametrize("name", ["constant", "ridge"])  # others compile every step of a loop alone

@@ -13,6 +13,7 @@ from jaxci.coverage import cell as cells
 from jaxci.coverage.banks import Banks
 from jaxci.coverage.cell import Cell, Simulation
 from jaxci.distributions import Cells, Clustered, EmpiricalTargets, LogitKDE, Parametric, Stratified, Truth
+from jaxci.inducers import MLP, Boosting, Forest, Tree
 from jaxci.inference.sharding import Spread
 from jaxci.intervals.concentration import ConcentrationMethod
 from jaxci.intervals.registry import METHODS
@@ -186,3 +187,25 @@ def test_one_program_counts_what_a_program_and_the_host_count(kind, names, truth
         np.testing.assert_allclose(one.width, other.width, rtol=1e-6, err_msg=str(series))
     np.testing.assert_allclose(estimates, expected_estimates, rtol=1e-12)
     assert len({tuple(np.bincount(one.outcome, minlength=4)) for one in counts}) > 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("classes", [0, 2])
+@pytest.mark.parametrize(
+    "learner", [Tree(), Forest(n_trees=5), Boosting(n_trees=3), MLP()], ids=lambda x: type(x).__name__
+)
+def test_learners_are_programs_of_accelerators(learner, classes, float64):
+    """Fits of several samples of the same rows."""
+    X = jax.ShapeDtypeStruct((N, 4), jnp.float64)
+    y = jax.ShapeDtypeStruct((N,), jnp.int32 if classes else jnp.float64)
+
+    def fits(keys, X, y, counts):
+        def one(key, weights):
+            return learner.predict(learner.fit(key, X, y, weights, classes).params, X)
+
+        return jax.vmap(one)(keys, counts)
+
+    keys = jax.eval_shape(lambda: jax.random.split(jax.random.key(0), 3))
+    program = exported(fits, keys, X, y, jax.ShapeDtypeStruct((3, N), jnp.float64))
+    assert foreign(program) == []
+    assert program.out_avals[0].shape == ((3, N, classes) if classes else (3, N))

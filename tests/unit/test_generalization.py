@@ -134,6 +134,8 @@ def test_bad_input_is_refused(change, message):
 
 def test_what_is_no_learner_is_refused():
     with pytest.raises(TypeError, match=r"inducer must be of jaxci\.inducers"):
+        jaxci.generalization_interval(object(), *regression())
+    with pytest.raises(TypeError, match=r"a learner must be an object, not its class: write Ridge\(\.\.\.\)"):
         jaxci.generalization_interval(Ridge, *regression())
     with pytest.raises(ValueError, match="y must hold at least 2 classes"):
         jaxci.generalization_interval(Logistic(), regression()[0], np.ones(60))

@@ -2,7 +2,7 @@ import jax
 import numpy as np
 import pytest
 
-from jaxci.inducers import MLP, Constant, ElasticNet, Lasso, Linear, Logistic, Ridge, Tuned, fit_predict
+from jaxci.inducers import MLP, Constant, ElasticNet, Lasso, Linear, Logistic, Ridge, Tree, Tuned, fit_predict
 from jaxci.inducers.tuned import deal
 
 linear_model = pytest.importorskip("sklearn.linear_model")
@@ -114,6 +114,7 @@ SMALL = {
     "lasso": Lasso(alpha=0.1),
     "logistic": Logistic(),
     "mlp": MLP(hidden=(8,), max_epochs=50),
+    "tree": Tree(max_depth=3),
     "tuned": Tuned(Ridge(), "alpha", (0.1, 10.0)),
 }
 
@@ -130,7 +131,7 @@ def test_batches_change_nothing(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["linear", "lasso", "logistic"])
+@pytest.mark.parametrize("name", ["linear", "lasso", "logistic", "tree"])
 def test_fits_of_many_data_sets_are_those_of_each(name):
     learner, classes = SMALL[name], 3 if name == "logistic" else 0
     X, y, counts = data(classes)

@@ -14,6 +14,7 @@ from jaxci.distributions import BatesRegression, FileProblem, Friedman1, problem
 from jaxci.generalization import LOSSES, METHODS
 from jaxci.inducers import Linear, Logistic, Ridge
 from jaxci.inference.sharding import Spread
+from jaxci.records import record
 
 KEY = jax.random.key(5, impl="threefry2x32")
 
@@ -31,6 +32,25 @@ def cell(**changes):
         "level": 0.9,
     }
     return LearningCell(**{**given, **changes})
+
+
+@record
+class RoomyRidge(Ridge):
+    """A ridge regression whose programs have room for more rows."""
+
+    pads_rows = True
+
+
+def test_room_for_more_rows_changes_no_cell():
+    configurations = [Configuration("holdout", "holdout"), Configuration("corrected_t", "corrected_t")]
+    cells = (cell(n=42, learner=learner, configurations=configurations) for learner in (Ridge(), RoomyRidge()))
+    plain, roomy = (run_cell(one, KEY, [0, 1], Spread.over()) for one in cells)
+    assert np.isfinite(plain.proxies[:, 0]).all()
+    for name, values in plain.to_arrays().items():
+        if np.asarray(values).dtype.kind == "U":
+            assert getattr(roomy, name) == values
+        elif name != "seconds":
+            np.testing.assert_allclose(getattr(roomy, name), values, rtol=1e-9)
 
 
 def small(**changes):
@@ -254,7 +274,7 @@ def test_a_file_gives_disjoint_data_sets(tmp_path):
 
 
 def test_learners_of_a_study_may_have_fields_in_their_name():
-    study = small(inducers=["ridge", "ridge:alpha=0.1"], losses=["squared"])
+    study = small(problems=["friedman1"], inducers=["ridge", "ridge:alpha=0.1"], losses=["squared"])
     assert set(study.inducers) == {"ridge", "ridge:alpha=0.1"}
     assert study.inducers["ridge:alpha=0.1"].alpha == 0.1
     with pytest.raises(ValueError, match=r"inducers: inducer must be of jaxci\.inducers, or an estimator .*; got 3"):

@@ -1,16 +1,21 @@
 """Problems, learners and estimators of users' own in studies, and the truths that they are judged by."""
 
 import sys
+import tomllib
 
 import jax
 import numpy as np
 import pytest
+import tomli_w
+from joblib.externals.loky import get_reusable_executor
+from scipy import special, stats
 
 import jaxci
-from jaxci.coverage import GeneralizationStudy, learner_cell, load_study
+from jaxci.coverage import GeneralizationStudy, learner_cell, learner_fits, load_study, risks
 from jaxci.coverage.learner_cell import Configuration, Found, LearningCell, rows_of, run_cell
 from jaxci.distributions import BatesClassification, BatesRegression, Covariance, problem
 from jaxci.generalization import LOSSES
+from jaxci.importing import portable, restored
 from jaxci.inducers import Constant, Lasso, Linear, Logistic, Ridge, Tree, Tuned, as_inducer, check_inducer, inducer
 from jaxci.inducers.estimators import estimator_label, estimator_to_dict, task_of
 from jaxci.inducers.registry import inducer_to_dict
@@ -21,10 +26,10 @@ KEY = jax.random.key(8, impl="threefry2x32")
 MODULE = """
 import jax
 import jax.numpy as jnp
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
-from jaxci.distributions import Problem
-from jaxci.inducers import Fitted, Inducer
+from jaxci.distributions import BatesRegression, Problem
+from jaxci.inducers import Fitted, Inducer, Ridge
 from jaxci.records import record, static
 
 
@@ -62,6 +67,117 @@ class Poisson(Inducer):
         return jnp.exp(X @ params[:-1] + params[-1])
 
 
+@record
+class Prior(Inducer):
+    centre: object
+    task = "regression"
+
+    def fit(self, key, X, y, weights, n_classes):
+        return Fitted(jnp.asarray(self.centre), jnp.asarray(True))
+
+    def predict(self, params, X):
+        return X @ params
+
+
+@record
+class Wrap(Inducer):
+    base: Inducer
+    n_folds: int = static(default=3)
+    task = "regression"
+
+    def fit(self, key, X, y, weights, n_classes):
+        return self.base.fit(key, X, y, weights, n_classes)
+
+    def predict(self, params, X):
+        return self.base.predict(params, X)
+
+
+@record
+class NonNegative(Ridge):
+    def predict(self, params, X):
+        return jnp.maximum(super().predict(params, X), 0)
+
+
+@record
+class WrongPlane(Ridge):
+    def plane(self, params, n_features):
+        found = super().plane(params, n_features)
+        return found._replace(level=found.level + 3)
+
+
+@record
+class Typo(Ridge):
+    task = "regresion"
+
+
+@record
+class Heavy(BatesRegression):
+    def sample(self, key, n):
+        X, y = super().sample(key, n)
+        return X, y + 3 * jax.random.normal(jax.random.fold_in(key, 1), (n,), X.dtype)
+
+
+@record
+class Shifted(BatesRegression):
+    def sample(self, key, n):
+        X, y = super().sample(key, n)
+        return X, 5 + y
+
+    def normal_law(self):
+        return super().normal_law()
+
+
+@record
+class Coded(Problem):
+    n_features: int = static(default=2)
+    task = "classification"
+    n_classes = 2
+
+    def sample(self, key, n):
+        X = jax.random.normal(key, (n, 2))
+        return X, 1 + (X[:, 0] > 0).astype(jnp.int32)
+
+
+class Boosted(RegressorMixin, BaseEstimator):
+    # Keyword arguments beyond those that it names, as of XGBoost.
+    def __init__(self, n_estimators=5, **others):
+        self.n_estimators, self.others = n_estimators, others
+
+    @classmethod
+    def _get_param_names(cls):
+        return ["n_estimators"]
+
+    def get_params(self, deep=True):
+        return {"n_estimators": self.n_estimators, "booster": None, **self.others}
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return X[:, 0]
+
+
+class Doubled(RegressorMixin, BaseEstimator):
+    def __init__(self, a=1.0):
+        self.a = 2 * a
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return X[:, 0]
+
+
+class Flaky(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):
+        if X[0, 0] > 0:
+            raise RuntimeError("no luck")
+        return self
+
+    def predict(self, X):
+        return X[:, 0].astype(int) * 0 + 1
+
+
 class Median(RegressorMixin, BaseEstimator):
     def __init__(self, scale=1.0, explode=False):
         self.scale, self.explode = scale, explode
@@ -89,6 +205,7 @@ def module(tmp_path_factory):
     sys.path.insert(0, str(folder))
     import mine_for_tests
 
+    get_reusable_executor().shutdown()  # workers of other tests started without this folder on their path
     yield mine_for_tests
     sys.path.remove(str(folder))
     del sys.modules["mine_for_tests"]
@@ -142,7 +259,7 @@ class TestOwnClasses:
             study(problems=[module.Counts()], inducers=[module.Poisson(ridge=0.1)]).run(tmp_path / "out")
 
     def test_the_contract_holds_for_one(self, module):
-        assert len(check_inducer(module.Poisson(), targets=lambda y: np.floor(np.exp(-y / 4)))) == 7
+        assert len(check_inducer(module.Poisson(), targets=lambda y: np.floor(np.exp(-y / 4)))) == 9
 
     def test_a_name_with_fields_is_the_learner(self, module):
         found = as_inducer("mine_for_tests:Poisson:ridge=0.5:steps=3")
@@ -154,7 +271,7 @@ class TestOwnClasses:
     @pytest.mark.parametrize(
         ("word", "message"),
         [
-            ("no_such_module:Thing", "'no_such_module:Thing' cannot be imported: No module named"),
+            ("no_such_module:Thing", "'no_such_module:Thing' cannot be imported: ModuleNotFoundError: No module named"),
             ("mine_for_tests:Thing", "the module mine_for_tests has no such name"),
             ("mine_for_tests:Poisson:stepz=3", "has no key 'stepz': did you mean 'steps'"),
             ("mine_for_tests:Median:scal=3", "has no key 'scal': did you mean 'scale'"),
@@ -213,9 +330,9 @@ class TestEstimators:
         )
         described = estimator_to_dict(made)
         assert described["name"] == "sklearn.pipeline:Pipeline"
-        assert described["steps"][1][1] == {
-            "name": "sklearn.preprocessing:FunctionTransformer",
-            "func": {"function": "numpy:log1p"},
+        assert described["fields"]["steps"][1]["tuple"][1] == {
+            "object": "sklearn.preprocessing:FunctionTransformer",
+            "fields": {"func": {"import": "numpy:log1p"}},
         }
         again = inducer(**described)
         assert estimator_to_dict(again) == described
@@ -226,8 +343,8 @@ class TestEstimators:
     @pytest.mark.parametrize(
         ("make", "message"),
         [
-            (lambda: __import__("sklearn.linear_model").linear_model.LogisticRegression(class_weight={0: 1, 1: 2}),
-             "class_weight of LogisticRegression cannot be written to a file: keys must be text"),
+            (lambda: __import__("sklearn.linear_model").linear_model.Ridge(random_state=np.random.RandomState(0)),
+             "random_state of Ridge cannot be written to a file"),
             (lambda: __import__("sklearn.preprocessing").preprocessing.FunctionTransformer(lambda x: x),
              "func of FunctionTransformer .*<lambda> must be defined at the top level"),
         ],
@@ -277,7 +394,115 @@ class TestEstimators:
         made = study(inducers=[module.Median(explode=True)], methods=["cv_wald"], n_replications=8)
         rows = made.run(tmp_path / "out").to_frame()
         assert "fits failed: RuntimeError: no luck" in rows["flags"].iloc[0]
+        assert "data sets have no risk" in rows["flags"].iloc[0]
         assert rows["invalid"].iloc[0] > 0
+        assert rows["truth"].iloc[0] > 10  # of the others
+        pytest.importorskip("matplotlib")
+        made.results(tmp_path / "out").report(tmp_path / "report.html")
+
+    @pytest.mark.slow
+    @pytest.mark.false_alarm(1e-7)
+    def test_a_fit_that_failed_predicts_no_class(self, module, tmp_path):
+        made = study(
+            problems=["bates_classif_20"], inducers=[module.Flaky()], losses=["zero_one"], methods=["cv_wald"],
+            n_replications=8, n_validation=20_000,
+        )  # fmt: skip
+        rows = made.run(tmp_path / "out").to_frame()
+        assert rows["invalid"].iloc[0] > 0
+        assert rows["truth"].iloc[0] == pytest.approx(0.5, abs=0.02)  # always class 1, where it is fitted
+
+    def test_memory_is_kept_to(self, monkeypatch):
+        seen = []
+        configurations = [Configuration("cv", "cv_wald", {"n_folds": 20})]
+        made = cell(BatesRegression(), Ridge(), "squared", configurations=configurations)
+        original = learner_fits.Fits._exact
+
+        def counting(self, keys, X, y, counts, numbers):
+            seen.append(len(keys) * len(counts))
+            return original(self, keys, X, y, counts, numbers)
+
+        monkeypatch.setattr(learner_fits.Fits, "_exact", counting)
+        limit = 4 * Ridge().bytes_of_fit(60, 20, 0)
+        run_cell(made, KEY, [0], Spread.over(), memory_limit=limit)
+        assert max(seen) <= 4
+
+
+class TestFiles:
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda m, s: s.ensemble.VotingRegressor([("a", s.linear_model.Ridge()), ("b", s.linear_model.Lasso())]),
+            lambda m, s: s.model_selection.GridSearchCV(
+                s.linear_model.Ridge(), [{"alpha": [0.1, 1.0]}], cv=s.model_selection.KFold(3, shuffle=True)
+            ),
+            lambda m, s: s.ensemble.RandomForestRegressor(max_features=None),
+            lambda m, s: s.linear_model.LogisticRegression(class_weight={0: 1, 1: 2}),
+            lambda m, s: s.linear_model.RidgeCV(alphas=np.logspace(-2, 2, 3)),
+            lambda m, s: s.compose.ColumnTransformer([("n", s.preprocessing.StandardScaler(), slice(0, 2))]),
+            lambda m, s: m.Median(scale=None),
+            lambda m, s: m.Boosted(n_estimators=7),
+        ],
+    )
+    def test_arguments_come_back_as_they_were(self, module, make):
+        sklearn = pytest.importorskip("sklearn")
+        for name in ("ensemble", "linear_model", "model_selection", "preprocessing", "compose"):
+            __import__(f"sklearn.{name}")
+        made = make(module, sklearn)
+        text = tomli_w.dumps({"x": portable(made)})
+        again = restored(tomllib.loads(text)["x"])
+        assert type(again) is type(made)
+        assert repr(again) == repr(made)
+
+    def test_own_records_with_arrays_and_learners_in_them(self, module):
+        made = study(inducers={"prior": module.Prior(np.arange(10.0)), "wrap": module.Wrap(Ridge(2.0), n_folds=4)})
+        again = GeneralizationStudy.from_dict(tomllib.loads(tomli_w.dumps(made.to_dict())))
+        assert isinstance(again.inducers["prior"].centre, np.ndarray)
+        assert repr(again.inducers["wrap"]) == "Wrap(base=Ridge(alpha=2.0), n_folds=4)"
+
+    def test_what_comes_back_as_another_is_refused(self, module):
+        with pytest.raises(ValueError, match="Doubled cannot be made again: its arguments come back as others"):
+            study(inducers=[module.Doubled(2.0)])
+
+    def test_words_on_the_command_line_are_values(self, module):
+        assert as_inducer("sklearn.linear_model:Ridge:fit_intercept=False").fit_intercept is False
+        assert as_inducer("mine_for_tests:Median:scale=None").scale is None
+
+
+class TestClaims:
+    def test_a_plane_of_the_base_is_not_that_of_another_prediction(self, module):
+        assert learner_cell.is_exact(BatesRegression(), Ridge(), LOSSES["squared"], 40)
+        assert not learner_cell.is_exact(BatesRegression(), module.NonNegative(), LOSSES["squared"], 40)
+        assert not learner_cell.is_exact(module.Heavy(), Ridge(), LOSSES["squared"], 40)
+        wrapped = Tuned(module.NonNegative(), "alpha", (0.1, 1.0))
+        assert not learner_cell.is_exact(BatesRegression(), wrapped, LOSSES["squared"], 40)
+
+    def test_a_wrong_plane_is_told(self, module):
+        with pytest.raises(AssertionError, match="the plane must be what is predicted"):
+            check_inducer(module.WrongPlane())
+
+    @pytest.mark.parametrize(
+        ("name", "message"),
+        [
+            ("Shifted", "normal_law of Shifted must be that of its draws; it says that targets less their line"),
+            ("Coded", "Coded.sample must return class codes 0 to 1; got 1 to 2"),
+        ],
+    )
+    def test_problems_that_are_not_what_they_say(self, module, name, message):
+        with pytest.raises(ValueError, match=message):
+            study(problems=[getattr(module, name)()], inducers=["constant"], losses=["squared", "zero_one"])
+
+    def test_a_task_is_said_and_has_a_cell(self, module):
+        with pytest.raises(TypeError, match=r"task of Typo must be one of regression, .*; got 'regresion'"):
+            as_inducer(module.Typo())
+        with pytest.raises(ValueError, match="inducers: 'logistic' has no cell"):
+            study(inducers=["ridge", "logistic"])
+
+    def test_a_loss_of_probabilities_needs_them(self):
+        pytest.importorskip("sklearn")
+        from sklearn.svm import LinearSVC
+
+        with pytest.raises(ValueError, match="loss='log' needs predict_proba, which LinearSVC has not"):
+            study(problems=["bates_classif_20"], inducers=[LinearSVC()], losses=["log"])
 
 
 class TestTruths:
@@ -295,7 +520,7 @@ class TestTruths:
                          marks=pytest.mark.slow),
         ],
     )  # fmt: skip
-    @pytest.mark.false_alarm(1e-4)
+    @pytest.mark.false_alarm(1e-5)
     def test_exact_risks_are_those_of_fresh_rows(self, law, learner, loss, monkeypatch):
         made = cell(law, learner, loss)
         exact = run_cell(made, KEY, [0, 1], Spread.over())
@@ -319,10 +544,38 @@ class TestTruths:
         ],
     )
     def test_others_are_measured(self, law, learner, loss):
-        assert not learner_cell.is_exact(problem(law), learner, LOSSES[loss])
+        assert not learner_cell.is_exact(problem(law), learner, LOSSES[loss], 40)
+
+    @pytest.mark.parametrize(
+        ("mean", "spread", "covariance", "whole"),
+        [(10.0, 300.0, 0.9 * 300 * 5, 25.0), (0.0, 1.0, 0.5, 4.0), (100.0, 30.0, 0.0, 1.0), (-1.0, 0.0, 0.0, 25.0)],
+    )
+    @pytest.mark.parametrize("loss", ["log", "zero_one", "brier"])
+    def test_integrals_are_those_of_a_dense_rule(self, mean, spread, covariance, whole, loss):
+        found = risks._of_classes(LOSSES[loss], risks.Moments(mean, spread**2, covariance), whole)
+        z = np.linspace(-9, 9, 400_001)
+        v = mean + spread * z
+        slope = covariance / spread if spread else 0.0
+        rest = np.sqrt(max(whole - slope**2, 0))
+        inner = np.linspace(-9, 9, 73)
+        mass = stats.norm.pdf(inner) * 0.25
+        chance = sum(m * special.expit(slope * z + rest * u) for u, m in zip(inner, mass, strict=True))
+        both = np.stack([special.expit(-v), special.expit(v)], axis=1)
+        second, first = (LOSSES[loss].rows(np.full(len(v), code), both) for code in (1, 0))
+        dense = np.trapezoid((chance * second + (1 - chance) * first) * stats.norm.pdf(z), z)
+        assert found == pytest.approx(dense, rel=2e-6, abs=1e-9)
+
+    def test_the_error_of_a_winsorized_mean_includes_that_of_its_cut(self):
+        rng = np.random.default_rng(1)
+        losses = rng.normal(size=(400, 2000)) ** 2
+        kept, influence = learner_fits._winsorized(losses)
+        said = np.mean(influence.std(axis=1, ddof=1)) / 2000**0.5
+        true = kept.mean(axis=1).std(ddof=1)
+        assert said == pytest.approx(true, rel=0.15)
+        assert kept.std(axis=1).mean() / 2000**0.5 < 0.8 * true
 
     @pytest.mark.slow
-    @pytest.mark.false_alarm(1e-3)
+    @pytest.mark.false_alarm(1e-5)
     def test_least_squares_have_the_risk_of_the_textbook(self):
         """``(1 + 1/n) (1 + d / (n - d - 2))`` for normal features, noise 1 and an intercept."""
         made = cell(
@@ -336,7 +589,7 @@ class TestTruths:
         found = run_cell(made, KEY, [0, 1], Spread.over())
         exact = (1 + 1 / 500) * (1 + 20 / 478)
         assert exact == pytest.approx(1.04392, abs=1e-5)
-        assert abs(found.risks.mean() - exact) < 3.3 * found.truth_error
+        assert abs(found.risks.mean() - exact) < 4.5 * found.truth_error
         assert found.truth_error < 0.003
 
     @pytest.mark.slow

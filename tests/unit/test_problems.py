@@ -296,7 +296,7 @@ def test_a_users_own_problem_draws_but_is_not_written():
             return jnp.zeros((n, 1)), jax.random.randint(key, (n,), 0, 2)
 
     assert problem_label(Coin()) == "Coin(1 features)"
-    with pytest.raises(ValueError, match="Coin cannot be written"):
+    with pytest.raises(ValueError, match="Coin must be defined at the top level of a module"):
         problem_to_dict(Coin())
 
 

@@ -7,8 +7,10 @@ import pytest
 
 from jaxci.inducers.base import fit_predict
 from jaxci.inducers.boosting import Boosting
-from jaxci.inducers.forest import Forest
-from jaxci.inducers.tree import Tree, bin_codes
+from jaxci.inducers.forest import Forest, _poisson
+from jaxci.inducers.growing import LANES, at_once, grow
+from jaxci.inducers.nodes import Shape, leaf_of, table
+from jaxci.inducers.tree import Tree, impurity_trees
 
 sklearn = pytest.importorskip("sklearn")
 datasets = pytest.importorskip("sklearn.datasets")
@@ -19,7 +21,7 @@ KEY = jax.random.key(3)
 SMALL = {
     "tree": Tree(max_depth=3),
     "forest": Forest(n_trees=30, max_depth=2),
-    "boosting": Boosting(n_trees=5, max_depth=2, min_leaf=5.0),
+    "boosting": Boosting(n_trees=5, max_leaves=4, min_leaf=5.0),
 }
 
 
@@ -93,41 +95,134 @@ def test_a_stump_splits_at_the_midpoint_of_the_rows_it_saw():
     y = np.array([1.0, 1.0, 99.0, 1.0, 5.0, 6.0])
     weights = np.array([1.0, 2.0, 0.0, 1.0, 1.0, 1.0])
     stump = Tree(max_depth=1, min_leaf=1.0)
-    (splits, means), found = fitted(stump, X, y, weights, [[5.25], [5.26]], params=True)
-    assert splits.threshold[0] == 5.25
-    np.testing.assert_allclose(means[:, 0], [1.0, 5.5])
+    (nodes, means), found = fitted(stump, X, y, weights, [[5.25], [5.26]], params=True)
+    assert nodes.threshold[0] == 5.25
+    np.testing.assert_array_equal(nodes.child, [1, 0, 0])
+    np.testing.assert_allclose(means[:, 0], [2.5, 1.0, 5.5])
     np.testing.assert_allclose(found, [1.0, 5.5])
 
 
 def test_a_node_without_a_gain_or_enough_weight_stays_a_leaf():
     X, ones, far = np.arange(6.0)[:, None], np.ones(6), [[np.inf], [-np.inf], [np.nan]]
-    (splits, _), found = fitted(Tree(max_depth=2, min_leaf=1.0), X, np.full(6, 3.3), ones, far, params=True)
-    assert np.isinf(splits.threshold).all()
+    (nodes, _), found = fitted(Tree(max_depth=2, min_leaf=1.0), X, np.full(6, 3.3), ones, far, params=True)
+    assert not nodes.child.any()
     np.testing.assert_allclose(found, 3.3)
-    (splits, _), found = fitted(Tree(max_depth=2, min_leaf=4.0), X, X[:, 0], ones, far, params=True)
-    assert np.isinf(splits.threshold).all()
+    (nodes, _), found = fitted(Tree(max_depth=2, min_leaf=4.0), X, X[:, 0], ones, far, params=True)
+    assert not nodes.child.any()
     np.testing.assert_allclose(found, 2.5)
 
 
 def test_the_first_of_two_equal_features_is_chosen():
     X, y, _ = smooth_data(0)
     X = X[:, [0, 0, 1, 1]]
-    (splits, _), _ = fitted(SMALL["tree"], X, y, np.ones(len(y)), X, params=True)
-    assert set(splits.feature.tolist()) == {0, 2}
+    (nodes, _), _ = fitted(SMALL["tree"], X, y, np.ones(len(y)), X, params=True)
+    assert set(nodes.feature[nodes.child > 0].tolist()) == {0, 2}
 
 
 def test_a_forest_draws_features_for_every_node_and_rows_for_every_tree():
-    X, y, _ = smooth_data(0)
-    (splits, means), _ = fitted(SMALL["forest"], X, y, np.ones(len(y)), X, params=True)
-    assert (splits.feature[:, 1] != splits.feature[:, 2]).mean() > 0.5
-    assert np.bincount(splits.feature.ravel(), minlength=4).min() > 10
-    assert len(np.unique(splits.threshold[:, 0])) > 15
-    assert means.shape == (30, 4, 1)
+    X, y, _ = smooth_data(2)
+    (nodes, shares), _ = fitted(SMALL["forest"], X, y, np.ones(len(y)), X, 2, params=True)
+    below = np.take_along_axis(nodes.feature, np.stack([nodes.child[:, 0], nodes.child[:, 0] + 1], axis=1), axis=1)
+    assert (below[:, 0] != below[:, 1]).mean() > 0.4
+    assert np.bincount(nodes.feature[nodes.child > 0], minlength=4).min() > 5
+    assert len(np.unique(nodes.threshold[:, 0])) > 15
+    assert shares.shape == (30, 7, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("classes", [0, 3])
+def test_trees_without_limits_tell_all_rows_apart(classes):
+    X, y, _ = smooth_data(classes)
+    kind = "Classifier" if classes else "Regressor"
+    for weights in (np.ones(len(y)), np.arange(len(y)) % 3):
+        full = getattr(tree, f"DecisionTree{kind}")(random_state=0).fit(X, y, weights)
+        (nodes, _), found = fitted(Tree(None, 1.0), X, y, weights, X, classes, params=True)
+        seen = weights > 0
+        np.testing.assert_allclose(found[seen], np.eye(3)[y[seen]] if classes else y[seen], atol=1e-12)
+        assert abs((nodes.child > 0).sum() - (full.tree_.feature >= 0).sum()) <= 0.1 * full.tree_.node_count
+
+
+def best_first(X, y, max_leaves, min_leaf):
+    """Means of the leaves that a plain loop grows best leaf first, for rows of one feature."""
+    leaves = [np.argsort(X, kind="stable")]
+
+    def split(rows):
+        sums = np.cumsum(y[rows] - y.mean())
+        sides = np.arange(1, len(rows))
+        left, right = sums[:-1], sums[-1] - sums[:-1]
+        gains = left**2 / sides + right**2 / (len(rows) - sides) - sums[-1] ** 2 / len(rows)
+        gains[(sides < min_leaf) | (len(rows) - sides < min_leaf)] = -np.inf
+        return (gains.max(), gains.argmax() + 1) if len(gains) else (-np.inf, 0)
+
+    while len(leaves) < max_leaves:
+        gains = [split(rows) for rows in leaves]
+        best = int(np.argmax([gain for gain, _ in gains]))
+        if gains[best][0] <= 0:
+            break
+        rows = leaves.pop(best)
+        leaves += [rows[: gains[best][1]], rows[gains[best][1] :]]
+    found = np.empty(len(y))
+    for rows in leaves:
+        found[rows] = y[rows].mean()
+    return found
+
+
+@pytest.mark.parametrize(
+    "max_leaves", [5, pytest.param(2, marks=pytest.mark.slow), pytest.param(12, marks=pytest.mark.slow)]
+)
+def test_a_tree_of_few_leaves_grows_best_leaf_first(max_leaves, float64):
+    rng = np.random.default_rng(max_leaves)
+    X = rng.normal(size=(90, 1))
+    y = np.sin(4 * X[:, 0]) + rng.normal(size=90) / 3
+    centred = jnp.asarray(y - y.mean())[None, :, None]
+
+    @jax.jit
+    def grown(X, values):
+        shape = Shape(max_leaves=max_leaves)
+        nodes, sums = grow(table(X), values, None, jnp.ones((1, 90)), shape, min_leaf=4.0)
+        leaf = leaf_of(jax.tree.map(lambda x: x[0], nodes), X)
+        return nodes, (sums[0, :, 0] / sums[0, :, 1])[leaf]
+
+    nodes, found = grown(jnp.asarray(X), centred)
+    assert nodes.child.shape == (1, 2 * max_leaves - 1)
+    assert (np.asarray(nodes.child) > 0).sum() <= max_leaves - 1
+    np.testing.assert_allclose(found + y.mean(), best_first(X[:, 0], y, max_leaves, 4), rtol=1e-9)
+
+
+@pytest.mark.slow
+def test_trees_that_grow_together_are_those_that_grow_alone(float64):
+    X, y, _ = smooth_data(0, n=60, d=3)
+    weights = jnp.asarray(np.random.default_rng(0).integers(0, 3, (3, 400, 60)), float)
+    assert 400 * 3 < LANES < 3 * 400 * 3  # so that sets of trees follow each other, and trees of a set do not
+
+    def means(weights):
+        nodes, found = impurity_trees(table(X), jnp.asarray(y), weights, 0, min_leaf=2.0, max_depth=3)
+        return jax.vmap(lambda nodes, found: found[leaf_of(nodes, jnp.asarray(X))])(nodes, found)
+
+    together = jax.jit(jax.vmap(means))(weights)
+    some = jax.jit(means)(weights[1, 7:9])
+    np.testing.assert_allclose(together[1, 7:9], some, rtol=1e-12)
+    one = jax.jit(jax.vmap(lambda weights: means(weights[None])[0]))(weights[2, :5])
+    np.testing.assert_allclose(together[2, :5], one, rtol=1e-12)
+    assert at_once(500, 20) == 102
+    assert at_once(100_000, 10) == 8
+
+
+def test_a_forest_counts_rows_by_poissons_law(float64):
+    stats = pytest.importorskip("scipy.stats")
+    means = np.repeat([0.0, 0.3, 1.0, 12.0, 2000.0], 4000)
+    counts = np.asarray(jax.jit(_poisson)(KEY, jnp.asarray(means))).reshape(5, 4000)
+    assert not counts[0].any()
+    for mean, found in zip([0.3, 1.0, 12.0, 2000.0], counts[1:], strict=True):
+        edges = np.unique(stats.poisson.ppf(np.arange(1, 12) / 12, mean))
+        expected = np.diff(np.r_[0, stats.poisson.cdf(edges, mean), 1])
+        observed = np.bincount(np.searchsorted(edges, found), minlength=len(expected))
+        assert stats.chisquare(observed, 4000 * expected).pvalue > 1e-3
 
 
 def test_the_first_round_of_boosting_by_hand():
     X, weights = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([1.0, 2.0, 1.0, 1.0])
-    one = Boosting(n_trees=1, max_depth=1, min_leaf=1.0, learning_rate=0.5, l2=2.0)
+    one = Boosting(n_trees=1, max_leaves=2, min_leaf=1.0, learning_rate=0.5, l2=2.0)
     found = fitted(one, X, [0.0, 1.0, 10.0, 12.0], weights, X)
     mean = 24 / 5
     left, right = (2 - 3 * mean) / (3 + 2), (22 - 2 * mean) / (2 + 2)
@@ -140,18 +235,7 @@ def test_the_first_round_of_boosting_by_hand():
     params, _ = fitted(one, X, [0, 0, 1, 2], weights, X, 3, params=True)
     np.testing.assert_allclose(params["start"], np.log([3 / 5, 1 / 5, 1 / 5]))
     expected = 0.5 * np.array([6 / 5, -6 / 5]) / (np.array([3, 2]) * 0.24 + 2)
-    np.testing.assert_allclose(params["trees"][1][0, 0], expected)
-
-
-def test_many_values_are_cut_at_weighted_quantiles(float64):
-    rng = np.random.default_rng(0)
-    X, weights = rng.normal(size=(400, 2)).round(2), rng.integers(0, 4, 400)
-    codes = np.asarray(bin_codes(jnp.asarray(X), jnp.asarray(weights, float), 16))
-    for x, code in zip(X.T, codes, strict=True):
-        assert (np.diff(code[np.argsort(x)]) >= 0).all()
-        assert len(set(zip(x, code, strict=True))) == len(set(x))
-        share = np.bincount(code, weights, minlength=16) / weights.sum()
-        assert abs(share - 1 / 16).max() < 0.025
+    np.testing.assert_allclose(params["trees"][1][0, 0, 1:], expected)
 
 
 def problems():
@@ -179,14 +263,12 @@ PAIRS = {
     "forest": (
         Forest(n_trees=100, max_depth=4, min_leaf=3.0),
         lambda c: (ensemble.RandomForestClassifier if c else ensemble.RandomForestRegressor)(
-            100, max_depth=4, min_samples_leaf=3, max_features="sqrt" if c else 1 / 3, random_state=0
+            100, max_depth=4, min_samples_leaf=3, max_features="sqrt" if c else 1.0, random_state=0
         ),
     ),
     "boosting": (
         Boosting(),
-        lambda c: (ensemble.GradientBoostingClassifier if c else ensemble.GradientBoostingRegressor)(
-            min_samples_leaf=10, random_state=0
-        ),
+        lambda c: (ensemble.HistGradientBoostingClassifier if c else ensemble.HistGradientBoostingRegressor)(),
     ),
 }
 
