@@ -35,8 +35,7 @@ def _data(
     """Read the instances of a file: per-case values, or labels with logits."""
     import numpy as np
 
-    from jaxci.api.readers.labels import encode_labels
-    from jaxci.cli.tables import as_label, as_numbers, as_scores, read_columns
+    from jaxci.cli.tables import as_label, as_numbers, read_columns
     from jaxci.coverage.bundled import instances
 
     if bool(values) == bool(target and scores):
@@ -64,19 +63,57 @@ def _data(
             raise ValueError(f"{file}: no row has a value in {', '.join(values)}")
     else:
         assert target is not None
+        logits = np.column_stack([as_numbers(file, name, columns[name]) for name in scores])
         order = [as_label(text, columns[target]) for text in labels] or None
-        encoded, classes, _ = encode_labels({"y_true": columns[target]}, order, 1)
-        codes = encoded["y_true"]
-        if len(classes) != max(len(scores), 2):
-            raise ValueError(
-                f"--score names {len(scores)} columns, and {target} has {len(classes)} labels, {classes.tolist()}: "
-                "give one column a label, or all labels in the order of the columns by --labels"
-            )
-        logits = as_scores(columns, scores)
         rows, tags = instances(columns, by)
         for name, chosen in rows.items():
-            found[name] = (logits[chosen], codes[chosen])
+            found[name] = _classes(name, target, scores, columns[target], logits, chosen, order)
     return {"data": found, "tags": tags}
+
+
+def _ranges(given: list[str]) -> Any:
+    """Return the bounds of all columns, or those of some by their names: an open end is infinite."""
+    if not given:
+        return None
+    if len(given) == 1 and "=" not in given[0]:
+        return numbers("--bounds", given[0])
+    found = {}
+    for text in given:
+        name, named, ends = text.rpartition("=")
+        low, apart, high = ends.partition(":")
+        if not (named and apart):
+            raise ValueError(f"--bounds must be LOW,HIGH once, or COL=LOW:HIGH for each column; got {text!r}")
+        found[name.strip()] = numbers("--bounds", f"{low.strip() or '-inf'},{high.strip() or 'inf'}")
+    return found
+
+
+def _classes(
+    name: str, target: str, scores: list[str], given: Any, logits: Any, chosen: Any, order: list[Any] | None
+) -> tuple[Any, Any]:
+    """Return logits and class codes of an instance, which has as many classes as it has columns that are not empty."""
+    import numpy as np
+
+    from jaxci.api.readers.labels import encode_labels
+
+    everyone = encode_labels({"y_true": given}, order, 1)[1].tolist()
+    several = len(scores) > 1
+    used = np.flatnonzero(~np.isnan(logits[chosen]).all(axis=0)) if several else np.array([0])
+    if len(everyone) == max(len(scores), 2):  # one column a label of the file
+        wanted = [everyone[i] for i in used] if several else everyone
+    elif order is not None:
+        raise ValueError(f"--labels must name one label for each of the {len(scores)} columns; got {len(order)}")
+    else:
+        wanted = encode_labels({"y_true": given[chosen]}, None, 1)[1].tolist()
+    if len(wanted) != max(len(used), 2):
+        raise ValueError(
+            f"--score names {len(scores)} columns, and {target} has {len(wanted)} labels, {wanted}, where "
+            f"{name} has values in {len(used)}: give one column a label, or the labels in the order of all columns by "
+            "--labels"
+        )
+    column = f"{target} of {name}"
+    codes = encode_labels({column: given[chosen]}, wanted, 1)[0][column]
+    own = logits[chosen][:, used]
+    return (own if several else own[:, 0]), codes
 
 
 @study.command()
@@ -86,7 +123,11 @@ def new(
     data: Annotated[Path | None, typer.Option(metavar="DATA", help="CSV or Parquet file of your own cases.")] = None,
     value: Annotated[str | None, typer.Option(metavar="COL,...", help="Columns of per-case values.")] = None,
     bounds: Annotated[
-        str | None, typer.Option(metavar="LOW,HIGH", help="Range that the values of all columns can have.")
+        list[str] | None,
+        typer.Option(metavar="LOW,HIGH|COL=LOW:HIGH", help="Range of the values of all columns, or of one column."),
+    ] = None,
+    discrete: Annotated[
+        str | None, typer.Option(metavar="COL,...", help="Columns whose values are drawn as they are; HD and HD95.")
     ] = None,
     target: Annotated[str | None, typer.Option(metavar="COL", help="Column of true labels.")] = None,
     score: Annotated[str | None, typer.Option(metavar="COL,...", help="Columns of logits, one a class.")] = None,
@@ -115,7 +156,8 @@ def new(
         if not all(n.isdecimal() for n in split(sizes)):
             raise ValueError(f"--sizes must be whole numbers between commas; got {sizes!r}")
         changes["sample_sizes"] = [int(n) for n in split(sizes)]
-    found = load_study(design, bounds=None if bounds is None else numbers("--bounds", bounds), **changes)
+    drawn = None if discrete is None else split(discrete)
+    found = load_study(design, bounds=_ranges(bounds or []), discrete=drawn, **changes)
     found.save(file)
     typer.echo(f"{file}: {len(found.cell_names())} cells; run it with: jaxci study run {file}")
 

@@ -12,8 +12,9 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 import jax
+import numpy as np
 
-from jaxci.checks import check_confidence_level, check_count, check_distinct, nearest, shown
+from jaxci.checks import check_confidence_level, check_count, check_distinct, check_keys, nearest, shown
 from jaxci.coverage.banks import KEPT, Banks
 from jaxci.coverage.cell import Cell
 from jaxci.coverage.entries import (
@@ -37,6 +38,8 @@ from jaxci.distributions import Distribution, Truth, as_distribution, distributi
 from jaxci.distributions.base import check_readable
 from jaxci.records import encode
 from jaxci.statistics.base import Statistic
+from jaxci.statistics.class_ranking import RocAucMulticlass
+from jaxci.statistics.ranking import RocAuc
 from jaxci.statistics.summary import Mean, Std
 
 DEFAULT_LEVELS = (0.95,)
@@ -74,6 +77,13 @@ class Study(Runnable):
     name : str
     tags : dict of str to dict, optional
         For each distribution what describes it (``{"task": ..., "model": ...}``), for comparisons.
+    bounds : dict of str to (low, high), optional
+        For distributions of values the range that their values are known to have. The mean of these values has these
+        bounds, unless the statistic has bounds of its own: methods that need a range then serve it, and intervals
+        are clipped to it.
+    more_sizes : sequence of dict, optional
+        Further lists of ``sample_sizes`` that have numbers of their own (``n_replications``, ``n_resamples``), as
+        large samples may: ``{"sample_sizes": [1000, 5000], "n_replications": 3500, "n_resamples": 3499}``.
 
     Examples
     --------
@@ -95,12 +105,16 @@ class Study(Runnable):
     seed: int = 0
     name: str = "study"
     tags: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
+    bounds: Mapping[str, Sequence[float]] = dataclasses.field(default_factory=dict)
+    more_sizes: Sequence[Mapping[str, Any]] = ()
 
     grows: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             **dict.fromkeys(("distributions", "sample_sizes", "statistics", "methods"), "contains"),
             "n_replications": "at least",
             "n_groups": "at least",
+            "bounds": "contains",
+            "more_sizes": "free",
             "tags": "free",
         }
     )
@@ -129,21 +143,77 @@ class Study(Runnable):
             if tagged not in self.distributions:
                 known = nearest(tagged, list(self.distributions))
                 raise ValueError(f"tags must belong to distributions; {tagged!r} is none: {known}")
-        layouts = {law.layout(self.sample_sizes[0]).given for law in self.distributions.values()}
+        keep("bounds", {str(k): self._range(str(k), ends) for k, ends in dict(self.bounds).items()})
+        keep("more_sizes", tuple(map(self._further, self.more_sizes)))
+        check_distinct("sample_sizes and those of more_sizes", list(map(str, self.all_sizes)))
         for name, statistic in self.named_statistics.items():
-            refusals = [method.refusal_of_rows(statistic, given) for given in layouts for method in methods]
+            refusals = [
+                method.refusal_of_rows(self._of_values(law_name, statistic), law.layout(self.sample_sizes[0]).given)
+                for law_name, law in self.distributions.items()
+                for method in methods
+            ]
             if None not in refusals:
                 raise ValueError(f"methods: none of {', '.join(map(str, methods))} serves {name}; {refusals[0]}")
-            if not any(self.serves(law, statistic) for law in self.distributions.values()):
+            if not any(name in self.served(law) for law in self.distributions):
                 try:
                     check_served(next(iter(self.distributions.values())), statistic)
                 except ValueError as error:
                     raise ValueError(f"statistics: no distribution serves {name}: {error}") from None
 
+    def _range(self, name: str, ends: Any) -> tuple[float, float]:
+        """Return the bounds of a distribution's values, checked."""
+        if name not in self.distributions:
+            raise ValueError(
+                f"bounds must belong to distributions; {name!r} is none: {nearest(name, list(self.distributions))}"
+            )
+        law = self.distributions[name]
+        if law.kind != "values":
+            raise ValueError(f"bounds are those of values; {name!r} is a distribution of {law.kind}")
+        try:
+            found = Mean(bounds=ends).bounds
+            check_served(law, Mean(bounds=found))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"bounds of {name!r}: {error}") from None
+        return found
+
+    def _further(self, given: Any) -> dict[str, Any]:
+        """Return an entry of ``more_sizes``, checked, with the numbers that it leaves to the study."""
+        if not isinstance(given, Mapping):
+            raise ValueError(f"more_sizes must hold tables; got {shown(given)}")
+        check_keys("more_sizes", given, ("sample_sizes",), ("sample_sizes", "n_replications", "n_resamples"))
+        sizes = sorted({check_count("sample_sizes", n, 2) for n in listed("sample_sizes", given["sample_sizes"])})
+        counts = {
+            "n_replications": check_count("n_replications", given.get("n_replications", self.n_replications), 2),
+            "n_resamples": check_count("n_resamples", given.get("n_resamples", self.n_resamples), 1),
+        }
+        return {"sample_sizes": sizes, **counts}
+
     @property
     def named_statistics(self) -> dict[str, Statistic]:
         """Statistics by name."""
         return dict(self.statistics)
+
+    @property
+    def all_sizes(self) -> tuple[int, ...]:
+        """Sample sizes, those with numbers of their own last."""
+        return (*self.sample_sizes, *(n for entry in self.more_sizes for n in entry["sample_sizes"]))
+
+    def counts_at(self, n: int) -> dict[str, int]:
+        """Return the numbers of replications and resamples at a sample size."""
+        own: Mapping[str, Any] = next((entry for entry in self.more_sizes if n in entry["sample_sizes"]), {})
+        return {name: own.get(name, getattr(self, name)) for name in ("n_replications", "n_resamples")}
+
+    def _of_values(self, distribution: str, statistic: Statistic) -> Statistic:
+        """Return a statistic with the bounds that the values of a distribution are known to have."""
+        if isinstance(statistic, Mean) and distribution in self.bounds and not np.isfinite(statistic.bounds).any():
+            return Mean(bounds=tuple(self.bounds[distribution]))  # type: ignore[arg-type]
+        return statistic
+
+    def served(self, distribution: str) -> dict[str, Statistic]:
+        """Return the statistics that are judged under a distribution, with the bounds that its values have."""
+        law = self.distributions[distribution]
+        found = {k: self._of_values(distribution, s) for k, s in self.statistics if self.serves(law, s)}
+        return {k: s for k, s in found.items() if twin_of(s, law, found) is None}
 
     @staticmethod
     def serves(distribution: Distribution, statistic: Statistic) -> bool:
@@ -156,7 +226,7 @@ class Study(Runnable):
 
     def _places(self) -> dict[str, tuple[str, int]]:
         """Return distribution and sample size of every cell, by the cell's name."""
-        return {f"{name}, n={n}": (name, n) for name in self.distributions for n in self.sample_sizes}
+        return {f"{name}, n={n}": (name, n) for name in self.distributions for n in self.all_sizes}
 
     def cell_names(self) -> tuple[str, ...]:
         """Names of the cells, distribution by distribution."""
@@ -165,9 +235,11 @@ class Study(Runnable):
     def cell(self, name: str) -> Cell:
         """Return the cell called ``name``."""
         distribution, n = self._places()[name]
-        law = self.distributions[distribution]
-        served = {k: s for k, s in self.named_statistics.items() if self.serves(law, s)}
-        return Cell(law, n, served, self.methods, self.levels, self.n_replications, self.n_resamples, self.n_groups)
+        served = self.served(distribution)
+        counts = self.counts_at(n)
+        return Cell(
+            self.distributions[distribution], n, served, self.methods, self.levels, n_groups=self.n_groups, **counts
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the design as plain numbers, strings, lists and dictionaries.
@@ -186,6 +258,8 @@ class Study(Runnable):
             "share_banks": self.share_banks,
             "seed": self.seed,
             "tags": {k: dict(v) for k, v in self.tags.items()},
+            "more_sizes": [dict(entry) for entry in self.more_sizes],
+            "bounds": {k: list(ends) for k, ends in self.bounds.items()},
             "distributions": {k: described(v) for k, v in self.distributions.items()},
         }
 
@@ -196,8 +270,7 @@ class Study(Runnable):
 
     def _note(self, distribution: str) -> dict[str, Any]:
         """Return what determines the true values under a distribution."""
-        law = self.distributions[distribution]
-        served = [written(name, statistic) for name, statistic in self.statistics if self.serves(law, statistic)]
+        served = [written(name, statistic) for name, statistic in self.served(distribution).items()]
         return {"distribution": self._laws[distribution], "seed": self.seed, "statistics": served}
 
     def identity(self, name: str) -> dict[str, Any]:
@@ -207,7 +280,8 @@ class Study(Runnable):
             **self._note(distribution),
             "n": n,
             "methods": [method.written() for method in self.methods],
-            **{f: getattr(self, f) for f in ("levels", "n_replications", "n_resamples", "n_groups", "share_banks")},
+            **self.counts_at(n),
+            **{f: getattr(self, f) for f in ("levels", "n_groups", "share_banks")},
         }
 
     def left_out(self) -> list[str]:
@@ -219,7 +293,7 @@ class Study(Runnable):
         given = {name: law.layout(self.sample_sizes[0]).given for name, law in laws}
         for name, statistic in self.statistics:
             for method in self.methods:
-                why = {law: method.refusal_of_rows(statistic, kind) for law, kind in given.items()}
+                why = {k: method.refusal_of_rows(self._of_values(k, statistic), kind) for k, kind in given.items()}
                 refusing = {law: reason for law, reason in why.items() if reason is not None}
                 if refusing:
                     where = "" if len(refusing) == len(why) else f" under {', '.join(refusing)}"
@@ -231,6 +305,9 @@ class Study(Runnable):
                     check_served(law, statistic)
                 except ValueError as error:
                     found.append(f"{name} is not judged under {called} ({error})")
+                else:
+                    if twin := twin_of(statistic, law, self.named_statistics):
+                        found.append(f"{name} is not judged under {called} (of two classes it is {twin})")
         single = [called for called, law in laws if law.kind == "values" and law.analytic(Std()) == 0]
         return [*found, *(f"{called} draws one value only: every interval holds it" for called in single)]
 
@@ -299,7 +376,11 @@ class Study(Runnable):
     def shortened(self, n_blocks: int) -> Study:
         """Return the study with fewer groups of the same size."""
         size = max(2, -(-self.n_replications // self.n_blocks))
-        return dataclasses.replace(self, n_replications=n_blocks * size, n_groups=n_blocks)
+        further = [
+            {**entry, "n_replications": n_blocks * max(2, -(-entry["n_replications"] // self.n_blocks))}
+            for entry in self.more_sizes
+        ]
+        return dataclasses.replace(self, n_replications=n_blocks * size, n_groups=n_blocks, more_sizes=further)
 
     def cost(self, name: str) -> tuple[str, int]:
         """Return what the cost of a cell depends on: the class of its distribution and its statistics, and n."""
@@ -309,7 +390,7 @@ class Study(Runnable):
 
     def bank_bytes(self, n: int) -> int:
         """Return the bytes of the banks that cells of sample size ``n`` share."""
-        return min(KEPT, self.n_blocks * n * (self.n_resamples + 1)) if self.share_banks else 0
+        return min(KEPT, self.n_blocks * n * (self.counts_at(n)["n_resamples"] + 1)) if self.share_banks else 0
 
     def in_order(self, names: Sequence[str]) -> list[str]:
         """Return cells by their n: those of one n share banks."""
@@ -360,7 +441,7 @@ class Study(Runnable):
     def _truths(self, distribution: str, work: Work) -> dict[str, Truth]:
         """Return the true values under a distribution: each is computed once a study, by one process."""
         law, of = self.distributions[distribution], self._note(distribution)
-        served = {k: s for k, s in self.named_statistics.items() if self.serves(law, s)}
+        served = self.served(distribution)
         if work.processes.index == 0:
             claim = f"true values of {distribution}"
             work.claims.wait(claim)
@@ -373,6 +454,13 @@ class Study(Runnable):
         work.processes.wait(f"true values of {distribution}")
         held = work.store.note(distribution, of) or {}
         return {k: Truth(held[k]["value"], held[k]["error"], held[k]["how"]) for k in served}
+
+
+def twin_of(statistic: Statistic, distribution: Distribution, others: Mapping[str, Statistic]) -> str | None:
+    """Return the name of another statistic that equals this one under a distribution: of two classes one AUC is all."""
+    if distribution.n_classes != 2 or not isinstance(statistic, RocAucMulticlass) or statistic.scheme == "micro":
+        return None
+    return next((name for name, other in others.items() if isinstance(other, RocAuc)), None)
 
 
 def check_served(distribution: Distribution, statistic: Statistic) -> None:

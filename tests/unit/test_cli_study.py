@@ -1,7 +1,9 @@
 """The commands ``jaxci check`` and ``jaxci study``."""
 
 import json
+import math
 
+import jax
 import numpy as np
 import pytest
 
@@ -243,3 +245,94 @@ def test_a_parameter_of_a_law_that_is_no_number_is_named(capsys, tmp_path):
     code, out, err = run(capsys, "study", "status", file)
     assert (code, out) == (2, "")
     assert err.startswith("error: params of the parametric distribution 'beta' must be a number; got {'a': 1, 'b': 2}")
+
+
+def test_bounds_and_kinds_by_metric(capsys, tmp_path):
+    from jaxci.distributions import AdaptiveKDE, Empirical
+
+    file, mine = tmp_path / "cases.csv", tmp_path / "mine.toml"
+    rng = np.random.default_rng(4)
+    columns = {"Dice": rng.beta(8, 2, 30), "ASSD": rng.lognormal(size=30), "HD-95": rng.integers(1, 9, 30)}
+    columns |= {"percent": 100 * columns["Dice"], "volume": rng.normal(size=30)}
+    rows = zip(*columns.values(), strict=True)
+    file.write_text("\n".join([",".join(columns), *(",".join(map(repr, map(float, row))) for row in rows)]) + "\n")
+    new = ["study", "new", mine, "--design", "segmentation", "--data", file, "--value", ",".join(columns), *SMALL]
+    assert run(capsys, *new, "--bounds", "percent=0:100")[0] == 0
+    study = Study.load(mine)
+    kinds = {name: type(law) for name, law in study.distributions.items()}
+    assert kinds == {**dict.fromkeys(columns, AdaptiveKDE), "HD-95": Empirical}
+    free = (-math.inf, math.inf)
+    means = {name: study.served(name)["mean"].bounds for name in columns}
+    ranges = {"Dice": (0, 1), "ASSD": (0, math.inf), "HD-95": (0, math.inf), "percent": (0, 100), "volume": free}
+    assert means == ranges
+    assert study.distributions["ASSD"].bounds == (0, math.inf)
+    sample = study.distributions["ASSD"].draw(jax.random.key(0), 10_000)
+    assert float(sample.min()) >= 0
+    assert run(capsys, *new, "--force", "--discrete", "volume", "--bounds", "hd95=:20")[0] == 0
+    study = Study.load(mine)
+    assert {name for name, law in study.distributions.items() if isinstance(law, Empirical)} == {"volume"}
+    assert study.bounds["HD-95"] == (-math.inf, 20)
+    for given, message in [
+        ("dce=0:1", "bounds must name metrics of the data; 'dce' is none: did you mean 'Dice'?"),
+        ("Dice=0,1", "--bounds must be LOW,HIGH once, or COL=LOW:HIGH for each column; got 'Dice=0,1'"),
+        ("HD-95=0:3", "HD-95: values must lie within bounds [0, 3]; got"),
+        ("Dice=1:0", "bounds must be the lowest and the highest value"),
+    ]:
+        code, _, err = run(capsys, *new, "--force", "--bounds", given)
+        assert code == 2
+        assert message in err
+
+
+def test_intervals_that_need_a_range_are_judged_where_the_design_knows_it(capsys, tmp_path):
+    file, design, mine = tmp_path / "cases.csv", tmp_path / "design.toml", tmp_path / "mine.toml"
+    rng = np.random.default_rng(5)
+    rows = zip(rng.beta(8, 2, 30), rng.lognormal(size=30), strict=True)
+    file.write_text("dice,assd\n" + "\n".join(f"{a},{b}" for a, b in rows) + "\n")
+    design.write_text(
+        'statistics = ["mean"]\nmethods = ["t", "hoeffding"]\nsample_sizes = [10]\nn_replications = 20\n'
+        'n_resamples = 19\nn_groups = 2\n[data]\nkind = "values"\n[data.bounds]\ndice = [0, 1]\n'
+    )
+    new = ["study", "new", mine, "--design", design, "--data", file, "--value", "dice,assd"]
+    assert run(capsys, *new)[0] == 0
+    study = Study.load(mine)
+    (line,) = study.left_out()
+    assert line.startswith("hoeffding is not judged for mean under assd ('hoeffding' needs the range")
+    rows = study.run(tmp_path / "r").records()
+    assert {(row["distribution"], row["method"]) for row in rows} == {
+        ("dice", "t"),
+        ("dice", "hoeffding"),
+        ("assd", "t"),
+    }
+    assert run(capsys, *new, "--force", "--bounds", "assd=0:500")[0] == 0
+    assert Study.load(mine).left_out() == []
+
+
+def test_tasks_with_different_numbers_of_classes_are_in_one_file(capsys, tmp_path):
+    file, mine = tmp_path / "cases.csv", tmp_path / "mine.toml"
+    rng = np.random.default_rng(6)
+    lines, shown = ["task,label,l0,l1,l2"], {}
+    for task, k in (("two", 2), ("three", 3)):
+        codes, logits = np.arange(24) % k, rng.normal(size=(24, k))
+        shown[task] = codes, logits
+        for code, row in zip(codes, logits.tolist(), strict=True):
+            lines.append(f"{task},{code}," + ",".join([*map(repr, row), *[""] * (3 - k)]))
+    file.write_text("\n".join(lines) + "\n")
+    new = ["study", "new", mine, "--design", "classification", "--data", file, "--target", "label"]
+    new += ["--score", "l0,l1,l2", "--by", "task", *SMALL]
+    assert run(capsys, *new)[0] == 0
+    study = Study.load(mine)
+    for task, (codes, logits) in shown.items():
+        law = study.distributions[task]
+        assert law.n_classes == logits.shape[1]
+        np.testing.assert_array_equal(law.labels, codes)
+        np.testing.assert_array_equal(law.logits, logits)
+    assert "roc_auc" in study.served("two")
+    assert "roc_auc_ovr" not in study.served("two")
+    assert "roc_auc_ovr" in study.served("three")
+    assert "roc_auc_ovr is not judged under two (of two classes it is roc_auc)" in study.left_out()
+    file.write_text(file.read_text().replace("two,1,", "two,2,"))
+    code, _, err = run(capsys, *new, "--force")
+    assert (code, err) == (
+        2,
+        "error: label of two must only hold values in labels [0, 1]; 12 do not, the first is 2 in row 1\n",
+    )
