@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxci.checks import shown
 from jaxci.coverage import analysis
 from jaxci.printing import MOST_ROWS, Printable, left_out, number
 
@@ -117,7 +118,9 @@ class StudyResults(Printable):
         """Return the results of several studies as one table.
 
         The column ``study`` has the name of each, and names of distributions begin with it. It is a tag:
-        ``compare(by="study", paired=False)`` tells whether coverage differs between the studies.
+        ``compare(by="study", paired=False)`` tells whether coverage differs between the studies. Where some of them
+        have the tag ``metric``, it is the statistic in the others: ``compare(by="metric", paired=False)`` compares
+        metrics of per-case values with metrics of a classification.
 
         Parameters
         ----------
@@ -148,6 +151,8 @@ class StudyResults(Printable):
             rows = one.columns["distribution"].tolist() if one.columns else []
             own = {"study": np.array([name] * len(rows)), "distribution": np.array([f"{name}: {row}" for row in rows])}
             tables.append({**own, **{k: v for k, v in one.columns.items() if k != "distribution"}})
+        if any("metric" in table for table in tables):
+            tables = [{"metric": table["statistic"], **table} if "statistic" in table else table for table in tables]
         order = dict.fromkeys(name for table in tables for name in table)
         columns = {name: _stacked(name, tables) for name in order}
         study = JoinedStudies(dict(zip(called, (one.study for one in listed), strict=True)))
@@ -214,25 +219,45 @@ class StudyResults(Printable):
         value: str = "coverage",
         paired: bool = True,
         within: tuple[str, ...] = (),
+        pairs: Sequence[tuple[Any, Any]] | None = None,
+        family: str | int = "all",
         n_permutations: int = 50_000,
         seed: int = 0,
     ) -> ColumnTable:
-        """Permutation tests between all pairs of the levels of ``by``; see :func:`jaxci.coverage.analysis.compare`."""
-        options: dict[str, Any] = {"n_permutations": n_permutations, "seed": seed}
+        """Permutation tests between pairs of the levels of ``by``; see :func:`jaxci.coverage.analysis.compare`."""
+        options: dict[str, Any] = {"pairs": pairs, "family": family, "n_permutations": n_permutations, "seed": seed}
         found = analysis.compare(self.columns, self.tags, by=by, value=value, paired=paired, within=within, **options)
         return ColumnTable(found)
 
-    def averages(self, *, by: tuple[str, ...] = ("statistic", "method", "level", "n")) -> ColumnTable:
+    def averages(self, *, by: tuple[str, ...] | None = None) -> ColumnTable:
         """Mean coverage over distributions, with its error; see :func:`jaxci.coverage.analysis.averages`."""
         return ColumnTable(analysis.averages(self.columns, by=by))
 
-    def quartiles(self, *, by: tuple[str, ...] = ("statistic", "method", "level", "n")) -> ColumnTable:
+    def quartiles(self, *, by: tuple[str, ...] | None = None) -> ColumnTable:
         """Median and quartiles over distributions; see :func:`jaxci.coverage.analysis.quartiles`."""
         return ColumnTable(analysis.quartiles(self.columns, by=by))
 
-    def failures(self) -> ColumnTable:
+    def failures(self, *, by: tuple[str, ...] | None = None) -> ColumnTable:
         """Rows of unusually low coverage; see :func:`jaxci.coverage.analysis.failures`."""
-        return ColumnTable(analysis.failures(self.columns))
+        return ColumnTable(analysis.failures(self.columns, by=by))
+
+    def where(self, **wanted: Any) -> StudyResults:
+        """Return the rows in which each column named has the value given, or one of those in a list.
+
+        ``results.where(method="percentile", statistic=["mean", "roc_auc_ovr"])``.
+
+        Raises
+        ------
+        ValueError
+            If there is no such column, or no row is left.
+        """
+        chosen = np.full(len(self.table), True)
+        for name, values in wanted.items():
+            analysis.require(self.columns, [name])
+            chosen &= np.isin(self.columns[name], values)
+        if not chosen.any():
+            raise ValueError(f"no row has {', '.join(f'{name}={shown(value)}' for name, value in wanted.items())}")
+        return dataclasses.replace(self, columns=analysis.take(self.columns, chosen))
 
     def flagged(self) -> ColumnTable:
         """Rows with something that a reader must know."""

@@ -26,6 +26,7 @@ from jaxci.coverage.analysis import (
     quartiles,
     require,
     required_n,
+    summarized_by,
     take,
     three_quartiles,
 )
@@ -91,14 +92,14 @@ def report(results: StudyTable, path: str | os.PathLike[str]) -> pathlib.Path:
         ("Design", _design(columns, design)),
         ("Coverage and width against n", "".join(pictures[:2])),
         ("Coverage by instance", "".join(pictures[2:3]) + _each_distribution(columns)),
-        ("Mean coverage over distributions", _averages(columns, results.tags)),
-        ("Quartiles over distributions", _quartiles(columns, results.tags)),
+        ("Mean coverage over distributions", _averages(columns)),
+        ("Quartiles over distributions", _quartiles(columns)),
         ("Sample size needed", _sizes(columns, results.tags)),
         ("Convergence pace", "".join(pictures[3:4]) + _pace(columns, results.tags)),
         ("Coverage against the true value", "".join(pictures[4:])),
         ("Quantiles", "".join(_quantile_pictures(results))),
         ("Generalization error", "".join(_learners(results))),
-        ("Failure cases", _failures(columns, results.tags)),
+        ("Failure cases", _failures(columns)),
         ("Flagged cells", _flagged(columns)),
         (
             "Not judged, or without meaning",
@@ -173,18 +174,18 @@ def _cut(text: str) -> str:
     return text if len(text) <= 500 else f"{text[:500]} …"
 
 
-def _quartiles(columns: Columns, tags: Sequence[str]) -> str:
-    by = (*_metric(tags), "statistic", "method", "level", "n")
+def _quartiles(columns: Columns) -> str:
+    by = summarized_by(columns)
     names = [f"{value}_{part}" for value in ("coverage", "mean_width") for part in ("q1", "median", "q3")]
-    return _listing(quartiles(columns, by=by), _named([*by, "instances", *names]))
+    return _listing(quartiles(columns), _named([*by, "instances", *names]))
 
 
-def _averages(columns: Columns, tags: Sequence[str]) -> str:
+def _averages(columns: Columns) -> str:
     if "covered_by_group" not in columns:
         return ""
-    by = (*_metric(tags), "statistic", "method", "level", "n")
+    by = summarized_by(columns)
     told = _said("The error heeds that distributions share resamples: it comes from the variance between groups.")
-    return told + _listing(averages(columns, by=by), _named([*by, "instances", "coverage", "coverage_error"]))
+    return told + _listing(averages(columns), _named([*by, "instances", "coverage", "coverage_error"]))
 
 
 def _each_distribution(columns: Columns) -> str:
@@ -243,8 +244,8 @@ def _size_cells(found: Columns) -> list[str]:
     return cells
 
 
-def _failures(columns: Columns, tags: Sequence[str]) -> str:
-    found = failures(columns, by=(*_metric(tags), "statistic", "method", "level", "n"))
+def _failures(columns: Columns) -> str:
+    found = failures(columns)
     told = _said("Instances whose coverage lies below Q1 - 1.5 IQR of all instances in the same setting.")
     if len(found["fence"]) == 0:
         return told + _said("There are none.")

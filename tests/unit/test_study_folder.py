@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("typer")
 
 from jaxci.cli import main
-from jaxci.coverage import GeneralizationStudy, Study, StudyResults, claims, planning
+from jaxci.coverage import GeneralizationStudy, Study, StudyResults, claims, load_study, planning
 from jaxci.coverage.claims import Claims
 from jaxci.coverage.status import state_of
 from jaxci.coverage.store import DamagedFile, difference, file_name
@@ -417,3 +417,36 @@ def test_the_command_estimates_and_writes_nothing(folder, tmp_path, capsys):
     assert main(["study", "estimate", str(tmp_path / "mine.toml"), "--out", str(folder)]) == 0
     assert capsys.readouterr().out.startswith("2 cells to do, about ")
     assert stamps(folder) == before
+
+
+def test_metrics_of_two_domains_are_compared(tmp_path):
+    rng = np.random.default_rng(2)
+    dice = {f"dice, {i}": rng.beta(8, 2, 40) for i in range(3)}
+    sizes = {"sample_sizes": [10, 20], "n_replications": 40, "n_resamples": 39, "n_groups": 2}
+    tags = {name: {"metric": "dice"} for name in dice}
+    first = load_study("segmentation", dice, tags=tags, statistics=["mean", "std"], **sizes)
+    logits = {
+        str(i): (rng.normal(size=(30, 3)) + 2 * np.eye(3)[np.arange(30) % 3], np.arange(30) % 3) for i in range(2)
+    }
+    second = load_study("classification", logits, statistics=["accuracy", "balanced_accuracy"], **sizes)
+    joined = StudyResults.concat([first.run(tmp_path / "a"), second.run(tmp_path / "b")])
+    assert set(joined.columns["metric"].tolist()) == {"dice", "accuracy", "balanced_accuracy"}
+    some = joined.where(method="percentile", statistic=["mean", "accuracy", "balanced_accuracy"])
+    found = some.compare(
+        by="metric",
+        value="pace",
+        paired=False,
+        pairs=[("dice", "accuracy"), ("dice", "balanced_accuracy")],
+        family="level",
+        n_permutations=99,
+    )
+    assert found["first_units"].tolist() == [3, 3]
+    assert found["second_units"].tolist() == [2, 2]
+    assert found["comparisons"].tolist() == [2, 2]
+    paces = some.convergence_pace()
+    means = {m: paces["pace"][paces["metric"] == m].mean() for m in ("dice", "accuracy")}
+    assert found["difference"][0] == pytest.approx(means["dice"] - means["accuracy"])
+    with pytest.raises(ValueError, match="no row has method='bc'"):
+        joined.where(method="bc")
+    with pytest.raises(ValueError, match="columns must name columns of the table"):
+        joined.where(methods="t")
