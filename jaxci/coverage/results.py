@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from jaxci.checks import shown
-from jaxci.coverage import analysis
+from jaxci.coverage import analysis, instances
 from jaxci.printing import MOST_ROWS, Printable, left_out, number
 
 
@@ -258,6 +258,29 @@ class StudyResults(Printable):
         if not chosen.any():
             raise ValueError(f"no row has {', '.join(f'{name}={shown(value)}' for name, value in wanted.items())}")
         return dataclasses.replace(self, columns=analysis.take(self.columns, chosen))
+
+    def shapes(self) -> ColumnTable:
+        """Mean, deviation, skewness and kurtosis of the data of instances; see :mod:`jaxci.coverage.instances`."""
+        return ColumnTable(instances.shapes(self.study))
+
+    def ks_distances(self, families: Sequence[str] = ()) -> ColumnTable:
+        """Distances of data from fitted laws; see :func:`jaxci.coverage.instances.ks_distances`."""
+        return ColumnTable(instances.ks_distances(self.study, families))
+
+    def extrapolated_widths(self, sizes: Sequence[int]) -> ColumnTable:
+        """Widths beyond the sizes simulated; see :func:`jaxci.coverage.instances.extrapolated_widths`."""
+        return ColumnTable(instances.extrapolated_widths(self.columns, sizes))
+
+    def shape_and_pace(self) -> ColumnTable:
+        """How the pace goes with skewness and kurtosis; see :func:`jaxci.coverage.instances.shape_and_pace`."""
+        return ColumnTable(instances.shape_and_pace(self.columns, self.tags, self.study))
+
+    def regression_on_shape(
+        self, *, groups_by: Sequence[str], features: Sequence[str] = ("skewness",), confidence_level: float = 0.95
+    ) -> ColumnTable:
+        """Mixed model of the pace on features; see :func:`jaxci.coverage.instances.regression_on_shape`."""
+        options: dict[str, Any] = {"features": features, "groups_by": groups_by, "confidence_level": confidence_level}
+        return ColumnTable(instances.regression_on_shape(self.columns, self.tags, self.study, **options))
 
     def flagged(self) -> ColumnTable:
         """Rows with something that a reader must know."""
