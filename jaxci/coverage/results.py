@@ -192,8 +192,10 @@ class StudyResults(Printable):
         return self._brief.layout()
 
     def notes(self) -> list[str]:
-        """Return the lines below the table: how many rows it leaves out."""
-        return self._brief.notes()
+        """Return the lines below the table: how many rows it leaves out, and what is of infinitely many resamples."""
+        how = self.columns.get("how", np.empty(0))
+        methods = dict.fromkeys(self.columns["method"][how == "enumerated, B = infinity"].tolist()) if len(how) else ()
+        return [*self._brief.notes(), *([f"enumerated for B = infinity: {', '.join(methods)}"] if methods else [])]
 
     def save(self, path: str | Path) -> None:
         """Write the table as CSV, or as Parquet where the name ends so."""

@@ -34,11 +34,15 @@ def write_atomically(path: Path, content: bytes) -> None:
     """Write a file that is either whole or not there, whenever the process ends."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    with draft.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
+    try:
+        with draft.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError:  # a full disk keeps no drafts
+        draft.unlink(missing_ok=True)
+        raise
 
 
 def _storable(value: Any) -> Any:

@@ -196,7 +196,7 @@ def _averages(columns: Columns) -> str:
 def _each_distribution(columns: Columns) -> str:
     if len(levels_of(columns["distribution"])) > FEW:
         return ""
-    names = (*SERIES, "n", "coverage", "coverage_error", "below", "above", "invalid", "mean_width")
+    names = (*SERIES, "n", "coverage", "coverage_error", "how", "below", "above", "invalid", "mean_width")
     return _listing(columns, _named([name for name in names if name in columns]))
 
 

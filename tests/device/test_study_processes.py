@@ -161,3 +161,21 @@ def test_killed_at_any_moment_and_run_again(tmp_path):
     assert stamps == {p: p.stat().st_mtime_ns for p in kept}
     for name, column in whole.items():
         np.testing.assert_array_equal(again[name], column)
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_and_run_again(tmp_path):
+    study = design(tmp_path, n_replications=3_000, n_resamples=999, n_groups=60, **FEW)
+    started = time.monotonic()
+    whole = study.run(tmp_path / "whole").columns
+    took = time.monotonic() - started
+    study.save(tmp_path / "study.toml")
+    moments = np.random.default_rng().uniform(0, 1, 4)  # new ones in every run: each must do
+    for moment in moments:
+        process = start(tmp_path / "study")
+        time.sleep(1 + (took + 4) * moment)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    again = study.run(tmp_path / "study").columns
+    for name, column in whole.items():
+        np.testing.assert_array_equal(again[name], column, err_msg=f"{name}, killed at {moments}")

@@ -322,3 +322,19 @@ def test_only_the_pairs_that_are_asked_for_are_compared():
         compare(columns, ("metric",), by="metric", pairs=[("hd", "iou")])
     with pytest.raises(ValueError, match="family must be one of all, stratum, level; got 'each'"):
         compare(columns, ("metric",), by="metric", family="each")
+
+
+def test_pace_and_required_n_of_cases_by_hand():
+    # 1/n = .1 and .02, coverage less level -.06 and -.01: (.006 + .0002) / (.01 + .0004) below the level
+    columns = table({"a": {10: 0.89, 50: 0.94}}, width=[0.4, 0.2])
+    found = convergence_pace(columns)
+    assert found["pace"][0] == pytest.approx(-0.0062 / 0.0104)
+    beta = -0.0062 / 0.0104
+    residual = (-0.06 - 0.1 * beta) ** 2 + (-0.01 - 0.02 * beta) ** 2
+    assert found["relative_error"][0] == pytest.approx((residual / (0.89**2 + 0.94**2)) ** 0.5)
+    # .925 is .7 of the way from .89 to .94, at 1/n = .1 - .7 * .08 = .044
+    assert required_n(columns, coverage=0.925)["required_n"][0] == pytest.approx(1 / 0.044)
+    # .3 is half the way from .4 to .2, at 1/sqrt(n) between those of 10 and 50
+    middle = (10**-0.5 + 50**-0.5) / 2
+    assert required_n(columns, width=0.3)["required_n"][0] == pytest.approx(middle**-2)
+    assert np.isnan(required_n(columns, width=0.1)["required_n"][0])

@@ -1,6 +1,7 @@
 """The folder of a study: files that are not what they should be, studies that grow, and processes that share it."""
 
 import dataclasses
+import errno
 import json
 import os
 import shutil
@@ -450,3 +451,34 @@ def test_metrics_of_two_domains_are_compared(tmp_path):
         joined.where(method="bc")
     with pytest.raises(ValueError, match="columns must name columns of the table"):
         joined.where(methods="t")
+
+
+WRITES = 7
+"""Files of a run of the small study: a manifest, and true values, tallies and cells of two distributions."""
+
+
+@pytest.mark.parametrize("after", range(WRITES))
+def test_a_full_disk_at_any_write_leaves_whole_files(finished, tmp_path, monkeypatch, after):
+    written, fsync = [], os.fsync
+
+    def sync(descriptor):
+        if len(written) == after:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        written.append(descriptor)
+        fsync(descriptor)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", sync)
+        with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
+            small().run(tmp_path / "r")
+    assert len(written) == after
+    assert not list((tmp_path / "r").rglob(".*"))
+    assert state_of(small(), tmp_path / "r").damaged == {}
+    same(small().run(tmp_path / "r").columns, finished[1])
+
+
+def test_the_writes_of_a_run_are_all_tried(tmp_path, monkeypatch):
+    written, fsync = [], os.fsync
+    monkeypatch.setattr(os, "fsync", lambda descriptor: (written.append(descriptor), fsync(descriptor)))
+    small().run(tmp_path / "r")
+    assert len(written) == WRITES
