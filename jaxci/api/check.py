@@ -41,6 +41,7 @@ def check_coverage(
     confidence_level: float = 0.95,
     n_replications: int = 2_000,
     n_resamples: int = 1_999,
+    max_replications: int | None = None,
     calibrate: bool = False,
     groups: Any = None,
     strata: Any = None,
@@ -75,6 +76,9 @@ def check_coverage(
         Between 0 and 1.
     n_replications, n_resamples : int
         Simulated data sets R, and bootstrap resamples B of each.
+    max_replications : int, optional
+        R is doubled until the recommendation is settled beyond the error of the simulation, or it would be more than
+        this; 4 R by default. With R itself nothing is added.
     calibrate : bool
         Whether to look for the nominal level at which each method reaches ``confidence_level``
         (the iterated bootstrap, on shared banks of resamples), and, where ``n`` is that of the
@@ -127,6 +131,9 @@ def check_coverage(
     size = sample.n if n is None else check_count("n", n, 2)
     replications = check_count("n_replications", n_replications, 2)
     resamples = check_count("n_resamples", n_resamples, 1)
+    most = 4 * replications
+    if max_replications is not None:
+        most = check_count("max_replications", max_replications, replications)
     sample, layout = arranged(sample, groups, strata, None, "importance")
     chosen = quick_methods(resolved, layout.given) if methods is None else _serving(methods, resolved, layout.given)
     source = randomness(rng)
@@ -140,6 +147,7 @@ def check_coverage(
         confidence_level=level,
         n_replications=replications,
         n_resamples=resamples,
+        max_replications=most,
         calibrate=calibrate,
         progress=progress,
     )

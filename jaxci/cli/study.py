@@ -1,4 +1,4 @@
-"""The commands ``jaxci study new | run | status | report``."""
+"""The commands ``jaxci study new | run | status | report | merge | estimate``."""
 
 from __future__ import annotations
 
@@ -16,6 +16,12 @@ Source = Annotated[str, typer.Argument(metavar="FILE", help="A study file (TOML)
 Folder = Annotated[
     Path | None, typer.Option("--out", metavar="DIR", help="Folder of the results; FILE-results by default.")
 ]
+MOST_LINES = 20
+"""Lines of a kind that a listing of cells has."""
+MANY = 40
+"""Blocks of all cells from which a run is estimated before it starts: fewer are soon done."""
+LONG = 60.0
+"""Seconds of a run before which its estimate is shown."""
 Counted = Annotated[int | None, typer.Option(metavar="N")]
 
 
@@ -29,8 +35,7 @@ def _data(
     """Read the instances of a file: per-case values, or labels with logits."""
     import numpy as np
 
-    from jaxci.api.readers.labels import encode_labels
-    from jaxci.cli.tables import as_label, as_scores, read_columns
+    from jaxci.cli.tables import as_label, as_numbers, read_columns
     from jaxci.coverage.bundled import instances
 
     if bool(values) == bool(target and scores):
@@ -39,28 +44,76 @@ def _data(
     found: dict[str, Any] = {}
     tags: dict[str, dict[str, str]] = {}
     if values:
+        everyone, known = instances(columns, by)
         for column in values:
-            kept = ~np.isnan(columns[column].astype(float))
-            rows, known = instances({name: column[kept] for name, column in columns.items()}, by)
-            for name, chosen in rows.items():
+            numbers_of = as_numbers(file, column, columns[column])
+            for name, chosen in everyone.items():
                 called = column if not by else f"{column}, {name}"
-                found[called] = columns[column][kept][chosen].astype(float)
+                kept = numbers_of[chosen][~np.isnan(numbers_of[chosen])]
+                if missing := len(chosen) - len(kept):
+                    typer.echo(f"{called}: {missing} of {len(chosen)} rows have no value and are left out", err=True)
+                if len(kept) == 0:
+                    typer.echo(f"{called}: no row has a value, the instance is left out", err=True)
+                    continue
+                if len(kept) == 1:
+                    typer.echo(f"{called}: one case has no spread, every interval will hold its value", err=True)
+                found[called] = kept
                 tags[called] = {"metric": column, **known.get(name, {})}
+        if not found:
+            raise ValueError(f"{file}: no row has a value in {', '.join(values)}")
     else:
         assert target is not None
+        logits = np.column_stack([as_numbers(file, name, columns[name]) for name in scores])
         order = [as_label(text, columns[target]) for text in labels] or None
-        encoded, classes, _ = encode_labels({"y_true": columns[target]}, order, 1)
-        codes = encoded["y_true"]
-        if len(classes) != max(len(scores), 2):
-            raise ValueError(
-                f"--score names {len(scores)} columns, and {target} has {len(classes)} labels, {classes.tolist()}: "
-                "give one column a label, or all labels in the order of the columns by --labels"
-            )
-        logits = as_scores(columns, scores)
         rows, tags = instances(columns, by)
         for name, chosen in rows.items():
-            found[name] = (logits[chosen], codes[chosen])
+            found[name] = _classes(name, target, scores, columns[target], logits, chosen, order)
     return {"data": found, "tags": tags}
+
+
+def _ranges(given: list[str]) -> Any:
+    """Return the bounds of all columns, or those of some by their names: an open end is infinite."""
+    if not given:
+        return None
+    if len(given) == 1 and "=" not in given[0]:
+        return numbers("--bounds", given[0])
+    found = {}
+    for text in given:
+        name, named, ends = text.rpartition("=")
+        low, apart, high = ends.partition(":")
+        if not (named and apart):
+            raise ValueError(f"--bounds must be LOW,HIGH once, or COL=LOW:HIGH for each column; got {text!r}")
+        found[name.strip()] = numbers("--bounds", f"{low.strip() or '-inf'},{high.strip() or 'inf'}")
+    return found
+
+
+def _classes(
+    name: str, target: str, scores: list[str], given: Any, logits: Any, chosen: Any, order: list[Any] | None
+) -> tuple[Any, Any]:
+    """Return logits and class codes of an instance, which has as many classes as it has columns that are not empty."""
+    import numpy as np
+
+    from jaxci.api.readers.labels import encode_labels
+
+    everyone = encode_labels({"y_true": given}, order, 1)[1].tolist()
+    several = len(scores) > 1
+    used = np.flatnonzero(~np.isnan(logits[chosen]).all(axis=0)) if several else np.array([0])
+    if len(everyone) == max(len(scores), 2):  # one column a label of the file
+        wanted = [everyone[i] for i in used] if several else everyone
+    elif order is not None:
+        raise ValueError(f"--labels must name one label for each of the {len(scores)} columns; got {len(order)}")
+    else:
+        wanted = encode_labels({"y_true": given[chosen]}, None, 1)[1].tolist()
+    if len(wanted) != max(len(used), 2):
+        raise ValueError(
+            f"--score names {len(scores)} columns, and {target} has {len(wanted)} labels, {wanted}, where "
+            f"{name} has values in {len(used)}: give one column a label, or the labels in the order of all columns by "
+            "--labels"
+        )
+    column = f"{target} of {name}"
+    codes = encode_labels({column: given[chosen]}, wanted, 1)[0][column]
+    own = logits[chosen][:, used]
+    return (own if several else own[:, 0]), codes
 
 
 @study.command()
@@ -70,7 +123,11 @@ def new(
     data: Annotated[Path | None, typer.Option(metavar="DATA", help="CSV or Parquet file of your own cases.")] = None,
     value: Annotated[str | None, typer.Option(metavar="COL,...", help="Columns of per-case values.")] = None,
     bounds: Annotated[
-        str | None, typer.Option(metavar="LOW,HIGH", help="Range that the values of all columns can have.")
+        list[str] | None,
+        typer.Option(metavar="LOW,HIGH|COL=LOW:HIGH", help="Range of the values of all columns, or of one column."),
+    ] = None,
+    discrete: Annotated[
+        str | None, typer.Option(metavar="COL,...", help="Columns whose values are drawn as they are; HD and HD95.")
     ] = None,
     target: Annotated[str | None, typer.Option(metavar="COL", help="Column of true labels.")] = None,
     score: Annotated[str | None, typer.Option(metavar="COL,...", help="Columns of logits, one a class.")] = None,
@@ -99,7 +156,8 @@ def new(
         if not all(n.isdecimal() for n in split(sizes)):
             raise ValueError(f"--sizes must be whole numbers between commas; got {sizes!r}")
         changes["sample_sizes"] = [int(n) for n in split(sizes)]
-    found = load_study(design, bounds=None if bounds is None else numbers("--bounds", bounds), **changes)
+    drawn = None if discrete is None else split(discrete)
+    found = load_study(design, bounds=_ranges(bounds or []), discrete=drawn, **changes)
     found.save(file)
     typer.echo(f"{file}: {len(found.cell_names())} cells; run it with: jaxci study run {file}")
 
@@ -112,6 +170,13 @@ def run(
     distributed: Annotated[
         bool, typer.Option("--distributed", help="One of several processes (see jax.distributed.initialize).")
     ] = False,
+    recompute: Annotated[
+        bool, typer.Option("--recompute", help="Compute again what the folder holds damaged, or of something else.")
+    ] = False,
+    tallies: Annotated[
+        bool,
+        typer.Option("--tallies/--no-tallies", help="Keep what is counted, so that cells can grow (8 bytes a number)."),
+    ] = True,
 ) -> None:
     """Simulate what is not in the folder yet; stop it at any time, and run it again to go on."""
     import jax
@@ -122,26 +187,53 @@ def run(
         jax.distributed.initialize()
     found = load_study(file)
     folder = _folder(file, out)
+    if not distributed and not recompute and found.n_blocks * len(found.cell_names()) >= MANY:
+        expected = _estimate(found, folder)
+        if expected.seconds > LONG:
+            typer.echo(str(expected), err=True)
     with progress("simulating", delay=0.0) as advance:
-        results = found.run(folder, memory_limit=memory_limit, progress=advance)
+        options = {"recompute": recompute, "keep_tallies": tallies}
+        results = found.run(folder, memory_limit=memory_limit, progress=advance, **options)
     typer.echo(f"{results.n_done} of {results.n_cells} cells in {folder}; see: jaxci study report {file}")
+
+
+def _estimate(found: Any, folder: Path) -> Any:
+    from jaxci.coverage.planning import estimate
+
+    with progress("timing a few cells"):
+        return estimate(found, folder)
+
+
+@study.command(name="estimate")
+def estimated(file: Source, out: Folder = None) -> None:
+    """Say what is left to do, and its time and memory on this machine, from a few cells that are timed."""
+    from jaxci.coverage.bundled import load_study
+
+    typer.echo(str(_estimate(load_study(file), _folder(file, out))))
 
 
 @study.command()
 def status(file: Source, out: Folder = None) -> None:
-    """Say which cells are done."""
+    """Say which cells are done, which are under way, and which files are damaged."""
     from jaxci.coverage.bundled import load_study
-    from jaxci.coverage.store import Store
+    from jaxci.coverage.status import state_of
 
     found = load_study(file)
-    store = Store.opened(_folder(file, out), found.to_dict(), create=False)
-    names = found.cell_names()
-    missing = [name for name in names if not store.has(name)]
-    typer.echo(f"{len(names) - len(missing)} of {len(names)} cells are done in {store.folder}")
-    for name in missing[:20]:
-        typer.echo(f"  to do: {name}")
-    if len(missing) > 20:
-        typer.echo(f"  ... and {len(missing) - 20} more")
+    state = state_of(found, _folder(file, out))
+    typer.echo(f"{len(state.done)} of {state.n_cells} cells are done in {state.folder}")
+    kinds = (
+        ("mind", found.left_out()),
+        ("damaged", [*state.damaged.values()]),
+        ("of no cell of this study", [*map(str, state.strangers)]),
+        ("under way", [f"{name} ({who})" for name, who in state.under_way.items()]),
+        ("to grow", state.to_grow),
+        ("to do", state.to_do),
+    )
+    for kind, lines in kinds:
+        for line in lines[:MOST_LINES]:
+            typer.echo(f"  {kind}: {line}")
+        if len(lines) > MOST_LINES:
+            typer.echo(f"  ... and {len(lines) - MOST_LINES} more {kind}")
 
 
 @study.command()
@@ -163,3 +255,29 @@ def report(
     if csv is not None:
         results.save(csv)
     typer.echo(f"{page}: {results.n_done} of {results.n_cells} cells")
+
+
+@study.command()
+def merge(
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of results.", show_default=False)],
+    names: Annotated[
+        str | None, typer.Option(metavar="NAME,...", help="Names of the studies; their own by default.")
+    ] = None,
+    csv: Annotated[Path | None, typer.Option("--csv", metavar="OUT", help="Write the table (CSV, Parquet).")] = None,
+    json: Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Write designs and rows as JSON.")] = None,
+) -> None:
+    """Join the results of several studies into one table, whose column study names them."""
+    from jaxci.cli.tables import write_json
+    from jaxci.coverage.bundled import study_in
+    from jaxci.coverage.results import StudyResults
+
+    if csv is None and json is None:
+        raise ValueError("merge needs a file to write: --csv, --json, or both")
+    each = [study_in(folder).results(folder) for folder in folders]
+    joined = StudyResults.concat(each, None if names is None else split(names))
+    if csv is not None:
+        joined.save(csv)
+    if json is not None:
+        write_json(json, joined.to_dict())
+    written = " and ".join(str(path) for path in (csv, json) if path is not None)
+    typer.echo(f"{written}: {len(joined.table)} rows of {len(each)} studies, {joined.headline()}")

@@ -191,6 +191,16 @@ def as_scores(columns: dict[str, np.ndarray], names: Sequence[str]) -> np.ndarra
     return scores[:, 0] if len(names) == 1 else scores
 
 
+def as_numbers(path: Path, name: str, values: np.ndarray) -> np.ndarray:
+    """Return a column as float64; text is an error that names the file, the line and the column."""
+    if values.dtype.kind not in "biuf":
+        for row, value in enumerate(values):
+            if isinstance(value, str | bytes) and not _is_number(value):
+                place = f"row {row}" if path.suffix in (".parquet", ".pq") else f"line {row + 2}"
+                raise ValueError(f"{path}, {place}: column {name!r} must hold numbers; got {value!r}")
+    return values.astype(np.float64)
+
+
 def _is_number(text: str | bytes) -> bool:
     try:
         float(text)

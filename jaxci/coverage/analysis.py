@@ -21,7 +21,11 @@ Columns = dict[str, np.ndarray]
 SERIES = ("distribution", "statistic", "method", "level")
 """What identifies one curve against n."""
 GROUP = ("statistic", "method", "level", "n")
-"""What instances (distributions) are summarized within."""
+"""Settings that instances (distributions) are summarized within."""
+KIND = "metric"
+"""Tag that tells apart what is not summarized together, where there is such a column."""
+FAMILIES = ("all", "stratum", "level")
+"""Comparisons that a correction counts."""
 
 
 class StudyTable(Protocol):
@@ -51,6 +55,11 @@ def groups(columns: Mapping[str, np.ndarray], by: Sequence[str]) -> dict[tuple[A
     for row, key in enumerate(keys):
         found.setdefault(key, []).append(row)
     return {key: np.array(rows) for key, rows in found.items()}
+
+
+def summarized_by(columns: Mapping[str, np.ndarray]) -> tuple[str, ...]:
+    """Return the columns that summaries hold fixed by default: the settings, and the metric where that is a tag."""
+    return (KIND, *GROUP) if KIND in columns else GROUP
 
 
 def take(columns: Mapping[str, np.ndarray], rows: np.ndarray) -> Columns:
@@ -197,14 +206,14 @@ def required_n(
     return _table(by, list(found), required_n=sizes, reached=reached, at_smallest=at_smallest, kept=kept)
 
 
-def quartiles(columns: Columns, *, by: Sequence[str] = GROUP) -> Columns:
+def quartiles(columns: Columns, *, by: Sequence[str] | None = None) -> Columns:
     """Summarize coverage and mean width over instances (distributions).
 
     Parameters
     ----------
     columns : dict of str to (rows,) array
-    by : sequence of str
-        Columns held fixed; tags may be among them.
+    by : sequence of str, optional
+        Columns held fixed, tags among them; by default the settings, and the metric where there is such a tag.
 
     Returns
     -------
@@ -218,6 +227,7 @@ def quartiles(columns: Columns, *, by: Sequence[str] = GROUP) -> Columns:
         If a column is missing.
     """
     require(columns, ("coverage", "mean_width"))
+    by = summarized_by(columns) if by is None else by
     require(columns, by, "by")
     found = groups(columns, by)
     out = _table(by, list(found), instances=[len(rows) for rows in found.values()])
@@ -227,7 +237,7 @@ def quartiles(columns: Columns, *, by: Sequence[str] = GROUP) -> Columns:
     return out
 
 
-def averages(columns: Columns, *, by: Sequence[str] = GROUP) -> Columns:
+def averages(columns: Columns, *, by: Sequence[str] | None = None) -> Columns:
     """Average coverage and mean width over instances (distributions), with the Monte-Carlo error of the coverage.
 
     Instances that share banks of resamples err together. So the error is that of the mean over instances in
@@ -236,8 +246,8 @@ def averages(columns: Columns, *, by: Sequence[str] = GROUP) -> Columns:
     Parameters
     ----------
     columns : dict of str to (rows,) array
-    by : sequence of str
-        Columns held fixed; tags may be among them.
+    by : sequence of str, optional
+        Columns held fixed, tags among them; by default the settings, and the metric where there is such a tag.
 
     Returns
     -------
@@ -252,6 +262,7 @@ def averages(columns: Columns, *, by: Sequence[str] = GROUP) -> Columns:
         If a column is missing, or instances have different groups.
     """
     require(columns, ("coverage", "coverage_error", "mean_width", "covered_by_group"))
+    by = summarized_by(columns) if by is None else by
     require(columns, by, "by")
     found = groups(columns, by)
     table: dict[str, list[float]] = {"coverage": [], "coverage_error": [], "mean_width": []}
@@ -287,14 +298,15 @@ def three_quartiles(values: np.ndarray) -> np.ndarray:
     return np.quantile(known, [0.25, 0.5, 0.75]) if known.size else np.full(3, np.nan)
 
 
-def failures(columns: Columns, *, by: Sequence[str] = GROUP) -> Columns:
+def failures(columns: Columns, *, by: Sequence[str] | None = None) -> Columns:
     """Return the rows whose coverage lies below ``Q1 - 1.5 IQR`` of their group.
 
     Parameters
     ----------
     columns : dict of str to (rows,) array
-    by : sequence of str
-        Columns that make a group; the quartiles are over its instances.
+    by : sequence of str, optional
+        Columns that make a group, whose instances the quartiles are over; by default the settings, and the metric where
+        there is such a tag.
 
     Returns
     -------
@@ -311,6 +323,7 @@ def failures(columns: Columns, *, by: Sequence[str] = GROUP) -> Columns:
     Andre et al. (2026), tables S6 and S7. Their section 4.6 prints Q3 in place of Q1.
     """
     require(columns, ("coverage",))
+    by = summarized_by(columns) if by is None else by
     require(columns, by, "by")
     fence = np.full(len(columns["coverage"]), np.nan)
     for rows in groups(columns, by).values():
@@ -329,10 +342,12 @@ def compare(
     value: str = "coverage",
     paired: bool = True,
     within: Sequence[str] = (),
+    pairs: Sequence[tuple[Any, Any]] | None = None,
+    family: str | int = "all",
     n_permutations: int = 50_000,
     seed: int = 0,
 ) -> Columns:
-    """Compare all pairs of levels of one column by permutation tests.
+    """Compare levels of one column by permutation tests.
 
     The units that are flipped or relabelled are instances: distributions; or, if ``by`` is a tag
     and the test is paired, combinations of the other tags; or, if ``by`` is ``"distribution"``,
@@ -353,6 +368,12 @@ def compare(
         Sign flips of the differences over common units, or permutations of the labels.
     within : sequence of str
         Columns (settings or tags) for each combination of which the tests are made apart.
+    pairs : sequence of (first, second), optional
+        Levels of ``by`` that are compared; by default all pairs.
+    family : {"all", "stratum", "level"} or int
+        Comparisons that Bonferroni's correction counts: all rows; those of the same combination of ``within``; of
+        these, the most that any one level is in (with all pairs of 9 metrics 8, as the reference counts); or a number
+        of the user's own.
     n_permutations : int
         Paired tests take all sign flips where these are not more.
     seed : int
@@ -362,13 +383,15 @@ def compare(
     dict of str to (pairs,) array
         The columns ``within``, ``first``, ``second``, ``first_units``, ``second_units``,
         ``difference`` (of the means, first minus second), ``pvalue`` (two-sided),
-        ``pvalue_bonferroni`` (times the number of rows, at most 1), ``permutations`` and
-        ``test``, which says whether the flips were all taken. Pairs without common units are left out.
+        ``pvalue_bonferroni`` (times ``comparisons``, at most 1), ``comparisons`` (how many the correction counts),
+        ``family``, ``permutations`` and ``test``, which says whether the flips were all taken. Pairs without common
+        units are left out.
 
     Raises
     ------
     ValueError
-        If ``by``, ``value`` or ``within`` is not such a column, ``by`` has fewer than two levels,
+        If ``by``, ``value`` or ``within`` is not such a column, ``by`` has fewer than two levels or not those of
+        ``pairs``, ``family`` is no such word or positive number,
         no pair has a common unit, a paired unit holds several distributions, or
         ``n_permutations`` is not positive.
 
@@ -377,6 +400,7 @@ def compare(
     Andre et al. (2026), section 3.3 and supplement S7.2.
     """
     check_count("n_permutations", n_permutations, 1)
+    family = check_choice("family", family, FAMILIES) if isinstance(family, str) else check_count("family", family, 1)
     require(columns, (*SERIES, "n"))
     require(columns, tags, "tags")
     check_choice("by", by, (*SERIES, *tags))
@@ -388,6 +412,9 @@ def compare(
         check_choice("within", name, [x for x in (*settings, *tags) if x != by])
     if len(levels_of(table[by])) < 2:
         raise ValueError(f"by must name a column of two or more levels; {by!r} has {shown(levels_of(table[by]))}")
+    for level in (level for pair in pairs or () for level in pair):
+        if level not in levels_of(table[by]):
+            raise ValueError(f"pairs must be of levels of {by!r}, {shown(levels_of(table[by]))}; got {shown(level)}")
     rest = tuple(x for x in settings if x not in (by, *within))
     if by == "distribution":
         unit, rest = rest, ()
@@ -399,7 +426,10 @@ def compare(
     keys, found = [], []
     for stratum, rows in groups(table, within).items():
         samples = _samples(take(table, rows), by, unit, rest, value, paired)
-        for first, second in itertools.combinations(samples, 2):
+        wanted = itertools.combinations(samples, 2) if pairs is None else pairs
+        for first, second in wanted:
+            if not {first, second} <= samples.keys():
+                continue
             if paired:
                 test = _paired(samples[first], samples[second], n_permutations, seed)
             else:
@@ -411,8 +441,25 @@ def compare(
         raise ValueError(f"by must name a column whose levels share units; no two levels of {by!r} do")
     names = ("first_units", "second_units", "difference", "pvalue", "permutations", "test")
     computed = dict(zip(names, zip(*found, strict=True), strict=True))
-    corrected = np.minimum(np.array(computed["pvalue"]) * len(found), 1.0)
-    return _table((*within, "first", "second"), keys, **computed) | {"pvalue_bonferroni": corrected}
+    counted = _comparisons(keys, family)
+    corrected = np.minimum(np.array(computed["pvalue"]) * counted, 1.0)
+    named = np.full(len(found), str(family) if isinstance(family, str) else "given")
+    out = _table((*within, "first", "second"), keys, **computed)
+    return out | {"pvalue_bonferroni": corrected, "comparisons": counted, "family": named}
+
+
+def _comparisons(keys: Sequence[tuple[Any, ...]], family: str | int) -> np.ndarray:
+    """Return how many comparisons the correction of each row counts; a key ends with the two levels."""
+    if not isinstance(family, str):
+        return np.full(len(keys), family)
+    if family == "all":
+        return np.full(len(keys), len(keys))
+    strata = [key[:-2] for key in keys]
+    if family == "stratum":
+        return np.array([strata.count(stratum) for stratum in strata])
+    each = [(stratum, level) for stratum, key in zip(strata, keys, strict=True) for level in key[-2:]]
+    most = {stratum: max(each.count(one) for one in each if one[0] == stratum) for stratum in dict.fromkeys(strata)}
+    return np.array([most[stratum] for stratum in strata])
 
 
 Samples = dict[tuple[Any, ...], dict[tuple[Any, ...], list[float]]]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from jaxci.checks import check_choice, check_keys, nearest, shown
-from jaxci.coverage.study import Study, read_statistic, read_toml
-from jaxci.distributions import AdaptiveKDE, Distribution, LogitKDE
-from jaxci.statistics.base import Statistic
+from jaxci.coverage.entries import naming_lines, read_statistic, read_toml
+from jaxci.coverage.store import Store
+from jaxci.coverage.study import Study
+from jaxci.distributions import AdaptiveKDE, Distribution, Empirical, LogitKDE
+from jaxci.distributions.kde import checked_within
 from jaxci.statistics.registry import name_of
 from jaxci.statistics.summary import Mean
 
@@ -42,7 +45,8 @@ def _path(name: str) -> Path:
 def load_study(
     source: str | Path,
     data: Mapping[str, Any] | None = None,
-    bounds: Sequence[float] | None = None,
+    bounds: Sequence[float] | Mapping[str, Sequence[float]] | None = None,
+    discrete: Sequence[str] | None = None,
     **changes: Any,
 ) -> Any:
     """Return a study from a TOML file, or one that comes with the package.
@@ -54,12 +58,18 @@ def load_study(
     data : dict, optional
         For "segmentation" and "classification", the user's instances by name: per-case values (n,),
         or a pair of logits (n, K) and class codes (n,). A distribution is fitted to each.
-    bounds : (low, high), optional
-        Range that the values can have, of all instances: distributions keep within it, and means are of values with
-        these bounds. By default that of the file (``data.bounds``); without any, distributions of values that all lie
-        within [0, 1] keep within that.
+    bounds : (low, high), or dict of str to such a pair, optional
+        Range that the values can have, of all instances or by metric: distributions keep within it, and means are of
+        values with these bounds. The metric of an instance is its tag "metric", or its name; case and punctuation do
+        not count. By default, and for metrics that are not named, those of the file (``data.bounds``: "segmentation"
+        knows Dice, IoU, NSD, ASSD, MASD, HD, HD95 and others); without any, distributions of values that all lie within
+        [0, 1] keep within that.
+    discrete : sequence of str, optional
+        Metrics whose values are drawn as they were seen, with replacement, instead of from a kernel estimate; by
+        default those of the file (``data.discrete``: "segmentation" has HD and HD95).
     **changes
-        Fields to replace (``n_replications``, ``sample_sizes``, ``tags`` ...).
+        Fields to replace (``n_replications``, ``sample_sizes``, ``tags`` ...). Given sample sizes are all sizes, and
+        given numbers of replications and resamples are those of all sizes, also where the file has ``more_sizes``.
 
     Returns
     -------
@@ -81,65 +91,174 @@ def load_study(
     """
     path = Path(source) if Path(source).suffix == ".toml" or Path(source).exists() else _path(str(source))
     content = read_toml(path)
+    with naming_lines(path):
+        return _made(source, content, data, {"bounds": bounds, "discrete": discrete}, changes)
+
+
+def _made(
+    source: str | Path,
+    content: dict[str, Any],
+    data: Mapping[str, Any] | None,
+    told: Mapping[str, Any],
+    changes: Mapping[str, Any],
+) -> Any:
     if "classifier" in content:
         from jaxci.coverage.classifier import ClassifierStudy
 
-        _refuse_data(f"{source} makes its own data", data, bounds)
+        _refuse_data(f"{source} makes its own data", data, told)
+        check_keys("a study of a classifier", content, (), ("name", "classifier"))
+        fields = [f.name for f in dataclasses.fields(ClassifierStudy)]
+        check_keys("classifier", {**content["classifier"], **changes}, (), fields)
         return ClassifierStudy(**{**content["classifier"], **changes})
     if "generalization" in content:
         from jaxci.coverage.learner_study import GeneralizationStudy
 
-        _refuse_data(f"{source} names its own problems", data, bounds)
+        _refuse_data(f"{source} names its own problems", data, told)
+        check_keys("a study of learners", content, (), ("name", "generalization"))
         return GeneralizationStudy.from_dict(content, **changes)
     described = content.pop("data", {})
-    check_keys("data", described, (), ("kind", "bounds"))
-    wanted = described.get("kind")
-    if wanted is not None:
-        if not data:
-            raise ValueError(f"the study {content.get('name', source)!r} needs data: {wanted} of instances by name")
-        mean = _mean(wanted, described.get("bounds") if bounds is None else bounds)
-        laws = _fitted(wanted, data, mean.bounds)
-        content["distributions"] = laws
-        named = [read_statistic(entry) for entry in content["statistics"]]
-        named = [(name, mean if name_of(statistic) == "mean" else statistic) for name, statistic in named]
-        content["statistics"] = [(name, statistic) for name, statistic in named if _any_serves(laws, statistic)]
-    else:
-        _refuse_data(f"{source} names its own distributions", data, bounds)
-    content.update(changes)
-    if wanted is None:
+    check_keys("data", described, (), ("kind", "bounds", "discrete"))
+    kind = described.get("kind")
+    content = _changed(content, changes)
+    if kind is None:
+        _refuse_data(f"{source} names its own distributions", data, told)
         return Study.from_dict(content)
+    if not data:
+        raise ValueError(f"the study {content.get('name', source)!r} needs data: {kind} of instances by name")
+    check_choice("data.kind", kind, DATA_KINDS)
+    if kind == "logits":
+        _refuse_told("bounds and kinds are those of values, and the study reads logits", told)
+        content["distributions"] = {name: _named(name, LogitKDE.fit, *given) for name, given in data.items()}
+    else:
+        metrics = {name: content.get("tags", {}).get(name, {}).get("metric", name) for name in data}
+        kinds = MetricKinds.of(described, told, metrics.values())
+        content["distributions"] = {name: _named(name, kinds.law, metrics[name], data[name]) for name in data}
+        if kinds.everywhere is None or kinds.ranges:
+            known = {name: kinds.bounds_of(metric) for name, metric in metrics.items()}
+            content["bounds"] = {name: ends for name, ends in known.items() if ends is not None}
+        elif "statistics" not in changes:
+            mean = Mean(bounds=kinds.everywhere)
+            named = [read_statistic(entry) for entry in content["statistics"]]
+            content["statistics"] = [(name, mean if name_of(one) == "mean" else one) for name, one in named]
+    if "statistics" not in changes:
+        laws = content["distributions"].values()
+        named = [entry if isinstance(entry, tuple) else read_statistic(entry) for entry in content["statistics"]]
+        content["statistics"] = [(name, one) for name, one in named if any(Study.serves(law, one) for law in laws)]
+    Study.check_fields(content)
     return Study(**content)
 
 
-def _refuse_data(why: str, data: Mapping[str, Any] | None, bounds: Any) -> None:
+def _changed(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a design with ``changes``, which are of all sample sizes."""
+    further = [
+        {key: value for key, value in entry.items() if key not in changes} for entry in content.get("more_sizes", ())
+    ]
+    kept = [] if "sample_sizes" in changes else further
+    return {**content, **({"more_sizes": kept} if "more_sizes" in content else {}), **changes}
+
+
+@dataclasses.dataclass(frozen=True)
+class MetricKinds:
+    """Range and kind of per-case values by the name of their metric.
+
+    Attributes
+    ----------
+    ranges : dict of str to (low, high)
+        By :func:`plain_name`.
+    everywhere : (low, high) or None
+        Range of all metrics, whatever their names.
+    discrete : frozenset of str
+        Metrics whose values are drawn as they were seen, by :func:`plain_name`.
+    """
+
+    ranges: Mapping[str, tuple[float, float]]
+    everywhere: tuple[float, float] | None
+    discrete: frozenset[str]
+
+    @classmethod
+    def of(cls, described: Mapping[str, Any], told: Mapping[str, Any], metrics: Iterable[str]) -> MetricKinds:
+        """Return the kinds of a design's table ``data``, and what the user says beside it of ``metrics``."""
+        known = list(dict.fromkeys(metrics))
+        ranges: dict[str, tuple[float, float]] = {}
+        everywhere = None
+        for given, own in ((described.get("bounds"), False), (told["bounds"], True)):
+            if given is None:
+                continue
+            if not isinstance(given, Mapping):
+                everywhere, ranges = Mean(bounds=given).bounds, {}
+                continue
+            if own:
+                _check_metrics("bounds", given, known)
+            ranges |= {plain_name(name): Mean(bounds=ends).bounds for name, ends in given.items()}
+        discrete = described.get("discrete", ())
+        if told["discrete"] is not None:
+            discrete = told["discrete"]
+            _check_metrics("discrete", discrete, known)
+        return cls(ranges, everywhere, frozenset(map(plain_name, discrete)))
+
+    def bounds_of(self, metric: str) -> tuple[float, float] | None:
+        """Return the range of a metric; None if it is not known."""
+        return self.ranges.get(plain_name(metric), self.everywhere)
+
+    def law(self, metric: str, values: Any) -> Distribution:
+        """Return the distribution that is fitted to values of a metric."""
+        ends = self.bounds_of(metric)
+        if plain_name(metric) in self.discrete:
+            return Empirical(values if ends is None else checked_within(values, ends))
+        return AdaptiveKDE.of_cases(values) if ends is None else AdaptiveKDE.of_cases(values, ends)
+
+
+def plain_name(metric: str) -> str:
+    """Return the letters and digits of a name, in small letters: "HD 95" and "hd_95" are one metric."""
+    return "".join(filter(str.isalnum, metric.lower()))
+
+
+def _check_metrics(argument: str, given: Iterable[str], metrics: Sequence[str]) -> None:
+    for name in given:
+        if plain_name(name) not in map(plain_name, metrics):
+            raise ValueError(f"{argument} must name metrics of the data; {name!r} is none: {nearest(name, metrics)}")
+
+
+def _named(name: str, fit: Callable[..., Distribution], *given: Any) -> Distribution:
+    try:
+        return fit(*given)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def study_in(folder: str | Path) -> Any:
+    """Return the study whose results a folder holds, as its manifest describes it.
+
+    Raises
+    ------
+    ValueError
+        If there is no manifest or it is damaged, or the study has a distribution or function of the user's own.
+    """
+    content = Store(Path(folder)).description()
+    if "classifier" in content:
+        from jaxci.coverage.classifier import ClassifierStudy
+
+        return ClassifierStudy(**content["classifier"])
+    if "generalization" in content:
+        from jaxci.coverage.learner_study import GeneralizationStudy
+
+        return GeneralizationStudy.from_dict(content)
+    try:
+        return Study.from_dict(content)
+    except ValueError as error:
+        raise ValueError(f"{folder}: the study cannot be made again from its manifest: {error}") from None
+
+
+def _refuse_data(why: str, data: Mapping[str, Any] | None, told: Mapping[str, Any]) -> None:
     if data is not None:
         raise ValueError(f"{why}; got data for {shown(list(data))}")
-    if bounds is not None:
-        raise ValueError(f"{why}; got bounds {shown(bounds)}")
+    _refuse_told(why, told)
 
 
-def _any_serves(laws: Mapping[str, Distribution], statistic: Statistic) -> bool:
-    return any(Study.serves(law, statistic) for law in laws.values())
-
-
-def _mean(kind: str, bounds: Any) -> Mean:
-    """Return the mean of values with ``bounds``, if there are any."""
-    if bounds is None:
-        return Mean()
-    if kind != "values":
-        raise ValueError(f"bounds are those of values, and the study reads {kind}; got {shown(bounds)}")
-    return Mean(bounds=bounds)
-
-
-def _fitted(kind: str, data: Mapping[str, Any], bounds: tuple[float, float]) -> dict[str, Distribution]:
-    check_choice("data.kind", kind, DATA_KINDS)
-    found: dict[str, Distribution] = {}
-    for name, given in data.items():
-        try:
-            found[name] = LogitKDE.fit(*given) if kind == "logits" else AdaptiveKDE.of_cases(given, bounds)
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from None
-    return found
+def _refuse_told(why: str, told: Mapping[str, Any]) -> None:
+    for name, value in told.items():
+        if value is not None:
+            raise ValueError(f"{why}; got {name} {shown(value)}")
 
 
 def instances(

@@ -5,16 +5,17 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from scipy import stats
 
 from jaxci.coverage.cell import Cell
 from jaxci.coverage.enumeration import enumerable, nearby_coverage
 from jaxci.coverage.results import cell
-from jaxci.coverage.running import cell_truths, run_cell
-from jaxci.coverage.tally import Judgement
+from jaxci.coverage.running import cell_truths, judge, simulate
+from jaxci.coverage.tally import Judgement, Tally
 from jaxci.distributions import Distribution
 from jaxci.intervals.base import Method
 from jaxci.intervals.concentration import ConcentrationMethod
@@ -41,6 +42,10 @@ QUICK = frozenset(
 """What a method reads that is quick to simulate."""
 SHORTFALL = 0.01
 """A method whose coverage is further below its level than this is not recommended."""
+SURE = 0.95
+"""Probability with which what is told of a method holds."""
+EQUAL = 1e-6
+"""Mean widths that differ by less than this share are equal but for rounding."""
 NOMINAL = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.96, 0.97, 0.975, 0.98, 0.985, 0.99, 0.995, 0.999)
 """Nominal levels tried when a method is calibrated."""
 
@@ -63,7 +68,15 @@ class CoverageCheck(Printable):
         coverage at one share is that of a tooth of a saw. Empty for other statistics.
     recommended : Method or None
         The method with the narrowest intervals among those whose coverage (nearby, where there is
-        that) is no more than one percentage point below the level; None if there is none.
+        that) is no more than one percentage point below the level, beyond the error of the simulation (at 95%, over
+        all looks at it). None if there is none.
+    as_good : tuple of str
+        Labels of methods that reach the level, too, and whose widths cannot be told from that of the recommended one.
+    undecided : tuple of str
+        Labels of methods, narrower than the recommended one, of which the simulation cannot tell whether they reach
+        the level.
+    n_replications : int
+        Data sets that were simulated; 0 where nothing is.
     calibrated_levels : dict of str to float
         Nominal level at which each method reaches ``confidence_level`` (NaN where no level below
         0.999 does); empty unless asked for.
@@ -82,6 +95,9 @@ class CoverageCheck(Printable):
     nearby: dict[str, float]
     recommended: Method | str | None
     calibrated_levels: dict[str, float]
+    as_good: tuple[str, ...] = ()
+    undecided: tuple[str, ...] = ()
+    n_replications: int = 0
     flags: tuple[str, ...] = ()
     calibrated: IntervalResult | None = None
     rng: Any = None
@@ -120,12 +136,24 @@ class CoverageCheck(Printable):
         """Return the lines below the table: what to use, the calibrated interval, and what to know."""
         if self.recommended is not None:
             lines = [f"use method={_typed(self.recommended)}: the narrowest that reaches its level"]
+            if self.as_good:
+                lines.append(f"no difference in width can be told from {', '.join(self.as_good)}")
         elif self.calibrated is not None:
             lines = ["no method reaches its level here; the calibrated interval is meant to"]
-        elif any(j.coverage + 2 * j.coverage_error >= self.confidence_level for j in self.judgements):
-            lines = ["no method is recommended: the level is within the error of the simulation, or nothing varies"]
+        elif self.undecided:
+            lines = ["no method is recommended: none reaches its level beyond the error of the simulation"]
+        elif any(j.coverage >= self.confidence_level - SHORTFALL for j in self.judgements):
+            lines = ["no method is recommended: nothing varies here"]
         else:
             lines = ["no method reaches its level here: use calibrate=True, or more data"]
+        if self.undecided:
+            lines.append(
+                f"no difference from the level can be told in {self.n_replications} data sets for "
+                f"{', '.join(self.undecided)}"
+            )
+        infinite = [j.label for j in self.judgements if j.how == "enumerated, B = infinity"]
+        if infinite:
+            lines.append(f"enumerated for infinitely many resamples: {', '.join(infinite)}")
         if self.calibrated is not None:
             low, high = self.calibrated.confidence_interval
             nominal = self.calibrated.confidence_level
@@ -149,7 +177,10 @@ class CoverageCheck(Printable):
 
     def contents(self) -> dict[str, Any]:
         """Return what the dictionary holds: a row a method."""
-        names = ("statistic", "distribution", "n", "confidence_level", "recommended", "calibrated", "flags", "rng")
+        names = (
+            *("statistic", "distribution", "n", "confidence_level", "recommended", "as_good", "undecided"),
+            *("n_replications", "calibrated", "flags", "rng"),
+        )
         return {**{name: getattr(self, name) for name in names}, "methods": self.records()}
 
 
@@ -173,13 +204,15 @@ def check(
     confidence_level: float = 0.95,
     n_replications: int = 2_000,
     n_resamples: int = 1_999,
+    max_replications: int = 8_000,
     calibrate: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> CoverageCheck:
     """Judge ``methods`` for ``statistic`` on samples of n from ``distribution``.
 
     A proportion of all rows is enumerated, without simulation; everything else is simulated
-    with shared banks of resamples.
+    with shared banks of resamples. Data sets are doubled until the recommendation is settled, or they would be more
+    than ``max_replications``.
 
     Raises
     ------
@@ -192,8 +225,6 @@ def check(
     truths = cell_truths(cell.distribution, cell.statistics, key)
     if math.isnan(truths[name].value):
         raise ValueError(truths[name].how)
-    result = run_cell(cell, key, truths=truths, progress=progress)
-    judged = {level: tuple(j for j in result.judgements if j.level == level) for level in levels}
     fixed = cell.enumerates(name)
 
     def reached(judgement: Judgement) -> float:
@@ -202,17 +233,41 @@ def check(
             return nearby_coverage(judgement.method, truths[name].value, n, judgement.level)
         return judgement.coverage
 
-    chosen = judged[confidence_level]
-    varies = any(j.mean_width > 1e-9 * abs(truths[name].value) for j in chosen)
-    nearby = {j.label: reached(j) for j in chosen}
-    best = recommended(chosen, nearby, confidence_level) if varies else None
+    looks = 1 + max(0, int(math.log2(max(1.0, max_replications / n_replications))))
+    tally, simulated = Tally(), 0
+    for look in range(looks):
+        # Data sets of a look have a key of their own; so many as all before it, but for the first two.
+        times = 2 ** max(0, look - 1)
+        part = dataclasses.replace(cell, n_replications=n_replications * times, n_groups=groups * times)
+        own = key if look == 0 else jax.random.fold_in(key, look)
+        new = simulate(part, own, truths, progress=progress if look == 0 else None)
+        tally = Tally.merged([tally, new.moved(simulated * groups)])
+        simulated += times if new.counts else 0
+        result = judge(cell, truths, tally, 0.0)
+        chosen = tuple(j for j in result.judgements if j.level == confidence_level)
+        varies = any(j.mean_width > 1e-9 * abs(truths[name].value) for j in chosen)
+        nearby = {j.label: reached(j) for j in chosen}
+        choice = choose(chosen, nearby, confidence_level, tally, looks) if varies else Choice(None, (), ())
+        if not varies or not simulated or not choice.undecided:
+            break
     calibrated = {
         label: calibrated_level({j.level: reached(j) for j in result.judgements if j.label == label}, confidence_level)
         for label in (nearby if calibrate and varies else {})
     }
     flags = result.behaviours[0].flags if result.behaviours else ()
     return CoverageCheck(
-        name, distribution.label, n, confidence_level, chosen, nearby if fixed else {}, best, calibrated, flags
+        name,
+        distribution.label,
+        n,
+        confidence_level,
+        chosen,
+        nearby if fixed else {},
+        choice.method,
+        calibrated,
+        choice.as_good,
+        choice.undecided,
+        simulated * n_replications,
+        flags,
     )
 
 
@@ -229,10 +284,56 @@ def quick_methods(statistic: Statistic, given: frozenset[str] = frozenset()) -> 
     return [n for n in quick if not issubclass(METHODS[n], ConcentrationMethod | SemiparametricTransformed)]
 
 
-def recommended(judgements: Sequence[Judgement], reached: Mapping[str, float], level: float) -> Method | str | None:
-    """Return the method with the narrowest intervals among those whose coverage ``reached`` the level."""
-    good = [j for j in judgements if reached[j.label] >= level - SHORTFALL and not math.isnan(j.mean_width)]
-    return min(good, key=lambda j: j.mean_width).method if good else None
+class Choice(NamedTuple):
+    """The method to use, what is as good, and narrower ones of which the simulation cannot tell whether they are."""
+
+    method: Method | str | None
+    as_good: tuple[str, ...]
+    undecided: tuple[str, ...]
+
+
+def choose(
+    judgements: Sequence[Judgement], reached: Mapping[str, float], level: float, tally: Tally, looks: int
+) -> Choice:
+    """Choose the method with the narrowest intervals among those whose coverage ``reached`` the level.
+
+    Every coverage is held against the level less :data:`SHORTFALL`, and every width against that of the method chosen,
+    by normal intervals with the errors of the simulation (of widths: those of differences between methods, group by
+    group). Each holds at all ``looks`` together with a probability of :data:`SURE`; methods are judged on the same data
+    sets, and err together.
+    """
+    known = [j for j in judgements if not math.isnan(j.mean_width) and not math.isnan(reached[j.label])]
+    z = float(stats.norm.isf((1 - SURE) / (2 * looks)))
+    bar = level - SHORTFALL
+
+    def narrower(one: Judgement, other: Judgement) -> bool:
+        """Whether the intervals of one method are narrower than those of the other, beyond the error."""
+        gap = other.mean_width - one.mean_width
+        return gap > max(z * _error_of_gap(one, other, tally), EQUAL * other.mean_width)
+
+    good = [j for j in known if reached[j.label] - z * j.coverage_error >= bar]
+    open_ones = [j for j in known if j not in good and reached[j.label] + z * j.coverage_error >= bar]
+    best = min(good, key=lambda j: j.mean_width, default=None)
+    if best is None:
+        return Choice(None, (), tuple(j.label for j in open_ones))
+    first, *others = [j for j in good if j is best or not narrower(best, j)]
+    undecided = [j.label for j in open_ones if narrower(j, first)]
+    return Choice(first.method, tuple(j.label for j in others), tuple(undecided))
+
+
+def _error_of_gap(one: Judgement, other: Judgement, tally: Tally) -> float:
+    """Return the standard error of the difference between two mean widths, from that within groups of data sets."""
+
+    def means(judgement: Judgement) -> np.ndarray | float:
+        groups = tally.widths.get((judgement.statistic, judgement.label, judgement.level))
+        if groups is None:
+            return judgement.mean_width
+        finite = [widths[np.isfinite(widths)] for _, widths in sorted(groups.items())]
+        return np.array([float(widths.mean()) if widths.size else math.nan for widths in finite])
+
+    gaps = np.atleast_1d(means(one) - means(other))
+    gaps = gaps[~np.isnan(gaps)]
+    return float(np.std(gaps, ddof=1) / math.sqrt(len(gaps))) if len(gaps) > 1 else 0.0
 
 
 def calibrated_level(coverages: dict[float, float], target: float) -> float:

@@ -263,6 +263,23 @@ class ClassifierStudy(Runnable):
         """Return the names of the cells: there is one."""
         return (CELL,)
 
+    def identity(self, name: str) -> dict[str, Any]:
+        """Return what determines the cell: all fields."""
+        return dataclasses.asdict(self)
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of repetitions."""
+        return self.n_repeats
+
+    def shortened(self, n_blocks: int) -> ClassifierStudy:
+        """Return the study with fewer repetitions."""
+        return dataclasses.replace(self, n_repeats=n_blocks)
+
+    def cost(self, name: str) -> tuple[str, int]:
+        """Return what the cost of the cell depends on."""
+        return name, self.n_train
+
     def run_cell(self, name: str, progress: Callable[[int, int], None] | None = None) -> list[dict[str, Any]]:
         """Run all repetitions and return one row a method; B + 1 trees a repetition, about 1 ms each at n = 1000."""
         if name not in self.cell_names():

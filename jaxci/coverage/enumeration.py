@@ -13,7 +13,7 @@ from jaxci.coverage.tally import Behaviour, Judgement, flags_of
 from jaxci.distributions.base import Truth
 from jaxci.inference.slopes import jackknife_acceleration
 from jaxci.intervals.base import Evidence, Method, Tails, tails
-from jaxci.intervals.bootstrap import Basic, BCa, Percentile
+from jaxci.intervals.bootstrap import Basic, BCa, BootstrapMethod, Percentile
 from jaxci.intervals.exact import Exact
 from jaxci.intervals.proportion import ProportionMethod
 from jaxci.intervals.registry import method_by_name
@@ -110,8 +110,13 @@ def enumerable(method: Method) -> bool:
     return method in ENDPOINTS or isinstance(method, ProportionMethod)
 
 
-def enumerated(statistic: str, method: Method, p: float, n: int, level: float, label: str) -> Judgement:
-    """Judge a method for a share of n rows with true value ``p``, without simulation."""
+def enumerated(statistic: str, method: Method, target: Truth, n: int, level: float, label: str) -> Judgement:
+    """Judge a method for a share of n rows with a true value, without simulation.
+
+    Where the true value is simulated, the error of the coverage is what that makes of it: the root mean square of the
+    differences from the coverage at true values spread by their error.
+    """
+    p = target.value
     low, high = proportion_bounds(method, n, level)
     mass = stats.binom.pmf(np.arange(n + 1), n, p)
     width = high - low
@@ -124,7 +129,7 @@ def enumerated(statistic: str, method: Method, p: float, n: int, level: float, l
         method,
         level,
         float(proportion_coverage(p, n, method, level)),
-        0.0,
+        _error_from_truth(target, n, method, level),
         float(mass @ (high < p)),
         float(mass @ (low > p)),
         0.0,
@@ -132,7 +137,17 @@ def enumerated(statistic: str, method: Method, p: float, n: int, level: float, l
         float(median),
         mean / spread if spread > 0 else math.nan,
         label,
+        how="enumerated, B = infinity" if isinstance(method, BootstrapMethod) else "enumerated",
     )
+
+
+def _error_from_truth(target: Truth, n: int, method: Method, level: float) -> float:
+    """Return the standard error that a simulated true value gives to the coverage at it."""
+    if target.error == 0:
+        return 0.0
+    around = np.clip(stats.norm.ppf((np.arange(256) + 0.5) / 256, target.value, target.error), 0.0, 1.0)
+    apart = proportion_coverage(around, n, method, level) - proportion_coverage(target.value, n, method, level)
+    return float(np.sqrt(np.mean(apart**2)))
 
 
 def nearby_coverage(method: Method, p: float, n: int, level: float) -> float:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
@@ -15,6 +17,7 @@ from jaxci.checks import check_choice, check_confidence_level, check_count, chec
 from jaxci.coverage.learner_cell import Configuration, Found, LearningCell, rows_of, run_cell
 from jaxci.coverage.processes import Work
 from jaxci.coverage.runner import Runnable
+from jaxci.coverage.store import digest
 from jaxci.distributions import FileProblem, Problem, problem, problem_from_dict, problem_to_dict
 from jaxci.distributions.problem_registry import check_problem, problem_label
 from jaxci.generalization.losses import LOSSES
@@ -91,6 +94,15 @@ class GeneralizationStudy(Runnable):
     level: float = 0.95
     seed: int = 0
     name: str = "generalization"
+
+    grows: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            **{f"generalization.{f}": "contains" for f in ("problems", "inducers", "losses", "methods")},
+            "generalization.sample_sizes": "contains",
+            "generalization.n_replications": "at least",
+            "generalization.n_groups": "free",
+        }
+    )
 
     def __post_init__(self) -> None:
         def keep(field: str, value: Any) -> None:
@@ -183,6 +195,18 @@ class GeneralizationStudy(Runnable):
             self.level,
         )
 
+    @functools.cached_property
+    def _design(self) -> dict[str, Any]:
+        return self.to_dict()["generalization"]
+
+    def identity(self, name: str) -> dict[str, Any]:
+        """Return what determines the content of a cell besides its name."""
+        law, learner, loss, n = self._places()[name]
+        design = self._design
+        fields = ("methods", "n_replications", "n_groups", "n_validation", "level", "seed")
+        made = {"problem": digest(design["problems"][law]), "inducer": digest(design["inducers"][learner])}
+        return {"generalization": {**made, "loss": loss, "n": n, **{field: design[field] for field in fields}}}
+
     def to_dict(self) -> dict[str, Any]:
         """Return the design as plain values, as a study file holds it."""
         fields = ("sample_sizes", "n_replications", "n_groups", "n_validation", "level", "seed")
@@ -217,6 +241,21 @@ class GeneralizationStudy(Runnable):
             if key not in given:
                 raise ValueError(f"a study of learners needs the field {key!r}; got {', '.join(given)}")
         return cls(**given)
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of groups of a cell."""
+        return min(self.n_groups, self.n_replications)
+
+    def shortened(self, n_blocks: int) -> GeneralizationStudy:
+        """Return the study with fewer groups of the same size."""
+        size = -(-self.n_replications // self.n_blocks)
+        return dataclasses.replace(self, n_replications=max(2, n_blocks * size), n_groups=n_blocks)
+
+    def cost(self, name: str) -> tuple[str, int]:
+        """Return what the cost of a cell depends on: the learner and the task, and n."""
+        law, learner, _, n = self._places()[name]
+        return f"{learner}: {self.problems[law].task}", n
 
     def judged(self, name: str, work: Work, progress: Callable[[int, int], None]) -> dict[str, Any] | None:
         """Simulate one cell; the first of several processes returns its record, the others None."""

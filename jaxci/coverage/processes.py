@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from jaxci.coverage.banks import Banks
+from jaxci.coverage.claims import Claims
 from jaxci.coverage.store import Store, write_atomically
 from jaxci.inference.sharding import Spread
 
@@ -37,19 +38,32 @@ class Processes:
 
             multihost_utils.sync_global_devices(what)
 
+    def told(self, number: int) -> int:
+        """Return the number that the first process gave."""
+        if self.count == 1:
+            return number
+        from jax.experimental import multihost_utils
+
+        return int(multihost_utils.broadcast_one_to_all(np.int32(number)))
+
 
 @dataclasses.dataclass(frozen=True)
 class Work:
     """Where and with what a study is run.
 
-    Its folder, the processes, the devices of this one, a memory budget, and the banks that its cells share, if any.
+    Its folder, the processes, the devices of this one, a memory budget, the banks that its cells share, if any, the
+    claims of this process in the folder, whether all that is counted in a cell is kept there, and whether what is
+    damaged is computed again.
     """
 
     store: Store
     processes: Processes
     spread: Spread
     memory_limit: int | None
-    banks: Banks | None = None
+    banks: Banks | None
+    claims: Claims
+    keep_tallies: bool
+    recompute: bool
 
     def gather(self, name: str, arrays: Mapping[str, np.ndarray] | None) -> list[dict[str, np.ndarray]]:
         """Return what all processes counted in the cell ``name``, in their order; nothing but in the first.
@@ -62,6 +76,8 @@ class Work:
             held = io.BytesIO()
             np.savez(held, **arrays)  # type: ignore[arg-type]
             write_atomically(self.store.part(name, self.processes.index), held.getvalue())
+        else:  # a run that was killed may have left one
+            self.store.part(name, self.processes.index).unlink(missing_ok=True)
         self.processes.wait(f"counted {name}")
         if self.processes.index > 0:
             return []

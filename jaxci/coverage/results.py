@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.coverage import analysis
+from jaxci.checks import shown
+from jaxci.coverage import analysis, instances
 from jaxci.printing import MOST_ROWS, Printable, left_out, number
 
 
@@ -62,6 +63,37 @@ def cell(value: Any) -> str:
     return str(value)
 
 
+def _stacked(name: str, tables: Sequence[dict[str, np.ndarray]]) -> np.ndarray:
+    """Return a column of several tables, one below the other."""
+    text = any(table[name].dtype.kind not in "fiub" for table in tables if name in table)
+    parts = []
+    for table in tables:
+        if name in table:
+            parts.append(table[name].astype(str) if text else table[name])
+        else:
+            parts.append(np.full(len(table["distribution"]), "" if text else np.nan))
+    return np.concatenate(parts)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class JoinedStudies:
+    """Several studies by name, as :meth:`StudyResults.concat` joins their results."""
+
+    studies: dict[str, Any]
+
+    @property
+    def tags(self) -> dict[str, dict[str, str]]:
+        """What describes the distributions: the study, and what they had there."""
+        found = {name: {"study": name} for name in self.studies}
+        for name, study in self.studies.items():
+            found |= {f"{name}: {k}": {"study": name, **v} for k, v in getattr(study, "tags", {}).items()}
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the designs by name."""
+        return {"name": " + ".join(self.studies), **{name: study.to_dict() for name, study in self.studies.items()}}
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class StudyResults(Printable):
     """Finished cells of a study: one row a distribution, sample size, statistic, method and level.
@@ -80,6 +112,51 @@ class StudyResults(Printable):
     study: Any
     n_cells: int
     n_done: int
+
+    @classmethod
+    def concat(cls, results: Sequence[StudyResults], names: Sequence[str] | None = None) -> StudyResults:
+        """Return the results of several studies as one table.
+
+        The column ``study`` has the name of each, and names of distributions begin with it. It is a tag:
+        ``compare(by="study", paired=False)`` tells whether coverage differs between the studies. Where some of them
+        have the tag ``metric``, it is the statistic in the others: ``compare(by="metric", paired=False)`` compares
+        metrics of per-case values with metrics of a classification.
+
+        Parameters
+        ----------
+        results : sequence of StudyResults
+        names : sequence of str, optional
+            Names of the studies; by default their own.
+
+        Returns
+        -------
+        StudyResults
+            A column that a study lacks is NaN there, or empty where it is text.
+
+        Raises
+        ------
+        ValueError
+            If there are no results, or names are not distinct, or not one for each.
+        """
+        listed = list(results)
+        if not listed:
+            raise ValueError("results must not be empty")
+        called = [str(one.study.to_dict()["name"]) for one in listed] if names is None else list(map(str, names))
+        if len(called) != len(listed):
+            raise ValueError(f"names must be one for each of the {len(listed)} studies; got {', '.join(called)}")
+        if len(set(called)) < len(called):
+            raise ValueError(f"names of studies must be distinct, give others as names; got {', '.join(called)}")
+        tables = []
+        for name, one in zip(called, listed, strict=True):
+            rows = one.columns["distribution"].tolist() if one.columns else []
+            own = {"study": np.array([name] * len(rows)), "distribution": np.array([f"{name}: {row}" for row in rows])}
+            tables.append({**own, **{k: v for k, v in one.columns.items() if k != "distribution"}})
+        if any("metric" in table for table in tables):
+            tables = [{"metric": table["statistic"], **table} if "statistic" in table else table for table in tables]
+        order = dict.fromkeys(name for table in tables for name in table)
+        columns = {name: _stacked(name, tables) for name in order}
+        study = JoinedStudies(dict(zip(called, (one.study for one in listed), strict=True)))
+        return cls(columns, study, sum(one.n_cells for one in listed), sum(one.n_done for one in listed))
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -115,8 +192,10 @@ class StudyResults(Printable):
         return self._brief.layout()
 
     def notes(self) -> list[str]:
-        """Return the lines below the table: how many rows it leaves out."""
-        return self._brief.notes()
+        """Return the lines below the table: how many rows it leaves out, and what is of infinitely many resamples."""
+        how = self.columns.get("how", np.empty(0))
+        methods = dict.fromkeys(self.columns["method"][how == "enumerated, B = infinity"].tolist()) if len(how) else ()
+        return [*self._brief.notes(), *([f"enumerated for B = infinity: {', '.join(methods)}"] if methods else [])]
 
     def save(self, path: str | Path) -> None:
         """Write the table as CSV, or as Parquet where the name ends so."""
@@ -142,25 +221,68 @@ class StudyResults(Printable):
         value: str = "coverage",
         paired: bool = True,
         within: tuple[str, ...] = (),
+        pairs: Sequence[tuple[Any, Any]] | None = None,
+        family: str | int = "all",
         n_permutations: int = 50_000,
         seed: int = 0,
     ) -> ColumnTable:
-        """Permutation tests between all pairs of the levels of ``by``; see :func:`jaxci.coverage.analysis.compare`."""
-        options: dict[str, Any] = {"n_permutations": n_permutations, "seed": seed}
+        """Permutation tests between pairs of the levels of ``by``; see :func:`jaxci.coverage.analysis.compare`."""
+        options: dict[str, Any] = {"pairs": pairs, "family": family, "n_permutations": n_permutations, "seed": seed}
         found = analysis.compare(self.columns, self.tags, by=by, value=value, paired=paired, within=within, **options)
         return ColumnTable(found)
 
-    def averages(self, *, by: tuple[str, ...] = ("statistic", "method", "level", "n")) -> ColumnTable:
+    def averages(self, *, by: tuple[str, ...] | None = None) -> ColumnTable:
         """Mean coverage over distributions, with its error; see :func:`jaxci.coverage.analysis.averages`."""
         return ColumnTable(analysis.averages(self.columns, by=by))
 
-    def quartiles(self, *, by: tuple[str, ...] = ("statistic", "method", "level", "n")) -> ColumnTable:
+    def quartiles(self, *, by: tuple[str, ...] | None = None) -> ColumnTable:
         """Median and quartiles over distributions; see :func:`jaxci.coverage.analysis.quartiles`."""
         return ColumnTable(analysis.quartiles(self.columns, by=by))
 
-    def failures(self) -> ColumnTable:
+    def failures(self, *, by: tuple[str, ...] | None = None) -> ColumnTable:
         """Rows of unusually low coverage; see :func:`jaxci.coverage.analysis.failures`."""
-        return ColumnTable(analysis.failures(self.columns))
+        return ColumnTable(analysis.failures(self.columns, by=by))
+
+    def where(self, **wanted: Any) -> StudyResults:
+        """Return the rows in which each column named has the value given, or one of those in a list.
+
+        ``results.where(method="percentile", statistic=["mean", "roc_auc_ovr"])``.
+
+        Raises
+        ------
+        ValueError
+            If there is no such column, or no row is left.
+        """
+        chosen = np.full(len(self.table), True)
+        for name, values in wanted.items():
+            analysis.require(self.columns, [name])
+            chosen &= np.isin(self.columns[name], values)
+        if not chosen.any():
+            raise ValueError(f"no row has {', '.join(f'{name}={shown(value)}' for name, value in wanted.items())}")
+        return dataclasses.replace(self, columns=analysis.take(self.columns, chosen))
+
+    def shapes(self) -> ColumnTable:
+        """Mean, deviation, skewness and kurtosis of the data of instances; see :mod:`jaxci.coverage.instances`."""
+        return ColumnTable(instances.shapes(self.study))
+
+    def ks_distances(self, families: Sequence[str] = ()) -> ColumnTable:
+        """Distances of data from fitted laws; see :func:`jaxci.coverage.instances.ks_distances`."""
+        return ColumnTable(instances.ks_distances(self.study, families))
+
+    def extrapolated_widths(self, sizes: Sequence[int]) -> ColumnTable:
+        """Widths beyond the sizes simulated; see :func:`jaxci.coverage.instances.extrapolated_widths`."""
+        return ColumnTable(instances.extrapolated_widths(self.columns, sizes))
+
+    def shape_and_pace(self) -> ColumnTable:
+        """How the pace goes with skewness and kurtosis; see :func:`jaxci.coverage.instances.shape_and_pace`."""
+        return ColumnTable(instances.shape_and_pace(self.columns, self.tags, self.study))
+
+    def regression_on_shape(
+        self, *, groups_by: Sequence[str], features: Sequence[str] = ("skewness",), confidence_level: float = 0.95
+    ) -> ColumnTable:
+        """Mixed model of the pace on features; see :func:`jaxci.coverage.instances.regression_on_shape`."""
+        options: dict[str, Any] = {"features": features, "groups_by": groups_by, "confidence_level": confidence_level}
+        return ColumnTable(instances.regression_on_shape(self.columns, self.tags, self.study, **options))
 
     def flagged(self) -> ColumnTable:
         """Rows with something that a reader must know."""

@@ -5,17 +5,19 @@ from __future__ import annotations
 import abc
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 
 from jaxci.checks import check_count
 from jaxci.coverage.banks import Banks
+from jaxci.coverage.claims import POLL, Claims
 from jaxci.coverage.processes import Processes, Work
 from jaxci.coverage.results import StudyResults, as_columns
-from jaxci.coverage.store import Store, write_atomically
+from jaxci.coverage.store import DamagedFile, Store, write_atomically
 from jaxci.inference.sharding import Spread
 from jaxci.resampling.threads import begin
 
@@ -23,10 +25,13 @@ from jaxci.resampling.threads import begin
 class Runnable(abc.ABC):
     """A study: a description that identifies it, and cells that can be judged one by one.
 
-    ``limits_memory`` says whether its cells can be computed in parts that fit a limit.
+    ``limits_memory`` says whether its cells can be computed in parts that fit a limit; ``grows`` names the fields of
+    :meth:`to_dict` and :meth:`identity` in which it may have more than its folder, and how (see
+    :func:`~jaxci.coverage.store.difference`).
     """
 
     limits_memory: ClassVar[bool] = True
+    grows: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     @abc.abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -37,12 +42,45 @@ class Runnable(abc.ABC):
         """Names of the cells."""
 
     @abc.abstractmethod
+    def identity(self, name: str) -> dict[str, Any]:
+        """Return what determines the content of a cell besides its name, as plain values."""
+
+    @abc.abstractmethod
     def judged(self, name: str, work: Work, progress: Callable[[int, int], None]) -> dict[str, Any] | None:
         """Return the record of a cell: ``rows`` and ``seconds``; None from all processes but the first."""
+
+    def left_out(self) -> list[str]:
+        """Return what of the design is not judged, and what is judged but says nothing, in sentences: nothing."""
+        return []
+
+    def notes(self) -> dict[str, dict[str, Any]]:
+        """Return what determines each note that cells share, by its name: there are none."""
+        return {}
+
+    def cell_tags(self, name: str) -> Mapping[str, str]:
+        """Return columns that describe a cell and do not determine it: none."""
+        return {}
 
     def banks(self) -> Banks | None:
         """Return the banks that cells share: none."""
         return None
+
+    @property
+    @abc.abstractmethod
+    def n_blocks(self) -> int:
+        """Number of blocks of a cell, which cost the same: groups of data sets, or repetitions."""
+
+    @abc.abstractmethod
+    def shortened(self, n_blocks: int) -> Runnable:
+        """Return the study with fewer blocks of the same size, to time it."""
+
+    @abc.abstractmethod
+    def cost(self, name: str) -> tuple[str, int]:
+        """Return what the cost of a cell depends on: its kind, and n."""
+
+    def bank_bytes(self, n: int) -> int:
+        """Return the bytes of the banks that are kept at sample size ``n``: none."""
+        return 0
 
     def in_order(self, names: Sequence[str]) -> list[str]:
         """Return cells in the order in which they are run."""
@@ -61,9 +99,12 @@ class Runnable(abc.ABC):
         memory_limit: int | None = None,
         devices: Sequence[jax.Device] | None = None,
         progress: bool | Callable[[int, int], None] = False,
+        recompute: bool = False,
+        keep_tallies: bool = True,
     ) -> StudyResults:
         """Simulate every cell that ``folder`` does not hold yet, and return all results; see :func:`run`."""
-        return run(self, folder, memory_limit=memory_limit, devices=devices, progress=progress)
+        options: dict[str, Any] = {"recompute": recompute, "keep_tallies": keep_tallies}
+        return run(self, folder, memory_limit=memory_limit, devices=devices, progress=progress, **options)
 
     def results(self, folder: str | Path) -> StudyResults:
         """Return the results of the cells that are finished in ``folder``; see :func:`results_in`."""
@@ -126,14 +167,25 @@ def run(
     memory_limit: int | None = None,
     devices: Sequence[jax.Device] | None = None,
     progress: bool | Callable[[int, int], None] = False,
+    recompute: bool = False,
+    keep_tallies: bool = True,
 ) -> StudyResults:
     """Simulate every cell of ``study`` that ``folder`` does not hold yet, and return all results.
 
     A cell is written when it is finished, all at once: a run that is killed loses no more than
     the cell under way, and running again goes on to the same results, bit for bit on the same
-    device. The replications of a cell are spread over ``devices``, those of this process by
-    default; after ``jax.distributed.initialize`` every process takes its share of the groups and
-    ``folder`` must be one that all of them see. Draws depend on the seed alone.
+    device. Draws depend on the seed alone.
+
+    Runs that are started on one folder share its cells: each claims a cell before it computes it
+    (:class:`~jaxci.coverage.claims.Claims`), and all return when every cell is done. Within a run
+    the replications of a cell are spread over ``devices``, those of this process by default; after
+    ``jax.distributed.initialize`` every process takes its share of the groups. All of them must see
+    ``folder``.
+
+    The study may have more than the folder: see :func:`~jaxci.coverage.store.difference` and
+    ``study.grows``. Cells that stay as they were are kept. Where a cell of a :class:`Study` gets more
+    statistics, methods, or groups of the same size, only these are computed, from what was counted in
+    it; without ``tallies/`` of the folder, and in other studies, the cell is computed anew.
 
     Parameters
     ----------
@@ -146,6 +198,11 @@ def run(
     progress : bool or callable
         True writes a line with rate and time left to stderr; a function is called with
         (done, total).
+    recompute : bool
+        Compute again what the folder holds damaged, or of something else; by default it is an error.
+    keep_tallies : bool
+        Keep all that is counted in a cell of a :class:`Study`, so that it can grow: 8 bytes a
+        replication for each estimate and each interval.
 
     Returns
     -------
@@ -154,8 +211,8 @@ def run(
     Raises
     ------
     ValueError
-        If ``folder`` holds another study (the message names the field that differs), or
-        ``memory_limit`` is given where a study cannot honour it.
+        If ``folder`` holds another study (the message names the field that differs) or a file that
+        is damaged, or ``memory_limit`` is given where a study cannot honour it.
     """
     begin()
     if memory_limit is not None:
@@ -166,34 +223,98 @@ def run(
                 f"got {memory_limit}"
             )
     processes, spread = Processes.here(), Spread.over(devices)
+    if processes.index > 0:
+        processes.wait("opened")
+    store = store_of(study, folder, create=processes.index == 0, recompute=recompute)
     if processes.index == 0:
-        store = Store.opened(folder, study.to_dict())
+        if recompute:
+            _discard_damaged(study, store)
         processes.wait("opened")
-    else:
-        processes.wait("opened")
-        store = Store.opened(folder, study.to_dict(), create=False)
+    for note, of in study.notes().items():
+        store.note(note, of)
     names = study.cell_names()
-    missing = study.in_order([name for name in names if not store.has(name)])
+    left = study.in_order([name for name in names if not store.has(name, study.identity(name))])
     processes.wait("counted what is missing")
-    pace, work = Pace(progress, len(missing)), Work(store, processes, spread, memory_limit, study.banks())
-    for name in missing:
-        few_programs()
-        advance = pace.within(name)
-        record = study.judged(name, work, advance)
-        if record is not None:
-            store.write(name, record)
-        advance(1, 1)
-        pace.done += 1
+    pace = Pace(progress, len(left))
+    with Claims(store.folder / "claims") as claims:
+        work = Work(store, processes, spread, memory_limit, study.banks(), claims, keep_tallies, recompute)
+        while left:
+            turn = Turn.of(processes.told(_turn(study, work, left).number if processes.index == 0 else 0))
+            if turn.place is None:
+                time.sleep(POLL)
+                continue
+            name = left.pop(turn.place)
+            advance = pace.within(name)
+            if turn.mine:
+                few_programs()
+                record = study.judged(name, work, advance)
+                if record is not None:
+                    store.write(name, study.identity(name), record)
+                    claims.drop(name)
+            advance(1, 1)
+            pace.done += 1
     pace.close()
     processes.wait("finished")
     return _results(study, store)
 
 
+class Turn(NamedTuple):
+    """What a run does next: the ``place`` of a cell among those left, and whether it is to compute it; None to wait."""
+
+    place: int | None
+    mine: bool = False
+
+    @property
+    def number(self) -> int:
+        """The turn as one number, to tell other processes."""
+        return 0 if self.place is None else (self.place + 1) * (1 if self.mine else -1)
+
+    @classmethod
+    def of(cls, number: int) -> Turn:
+        """Return the turn of a number."""
+        return cls(abs(number) - 1, number > 0) if number else cls(None)
+
+
+def _turn(study: Runnable, work: Work, left: Sequence[str]) -> Turn:
+    """Claim the first cell that no other run is at; one that another has finished meanwhile is passed over."""
+    for place, name in enumerate(left):
+        if work.claims.take(name):
+            if not work.store.has(name, study.identity(name)):
+                return Turn(place, mine=True)
+            work.claims.drop(name)
+            return Turn(place)
+    return Turn(None)
+
+
+def store_of(study: Runnable, folder: str | Path, *, create: bool = False, recompute: bool = False) -> Store:
+    """Open the folder of a study; see :meth:`Store.opened`."""
+    return Store.opened(folder, study.to_dict(), grows=study.grows, create=create, recompute=recompute)
+
+
+def _discard_damaged(study: Runnable, store: Store) -> None:
+    """Delete the files of cells and notes that are damaged, or of something else."""
+    for note, of in study.notes().items():
+        try:
+            store.note(note, of)
+        except DamagedFile:
+            store.discard_note(note)
+    for name in study.cell_names():
+        try:
+            store.read(name, study.identity(name))
+        except DamagedFile:
+            store.discard(name)
+
+
 def _results(study: Runnable, store: Store) -> StudyResults:
     names = study.cell_names()
-    records = list(store.finished(names))
-    rows = [row for record in records for row in record["rows"]]
-    return StudyResults(as_columns(rows), study, len(names), len(records))
+    found = {name: store.read(name, study.identity(name)) for name in names}
+    done = {name: record for name, record in found.items() if record is not None}
+    rows = [
+        {"distribution": row["distribution"], **study.cell_tags(name), **row}
+        for name, record in done.items()
+        for row in record["rows"]
+    ]
+    return StudyResults(as_columns(rows), study, len(names), len(done))
 
 
 def results_in(study: Runnable, folder: str | Path) -> StudyResults:
@@ -202,9 +323,9 @@ def results_in(study: Runnable, folder: str | Path) -> StudyResults:
     Raises
     ------
     ValueError
-        If the folder holds another study, or no cell of this one.
+        If the folder holds another study, a file that is damaged, or no cell of this one.
     """
-    found = _results(study, Store.opened(folder, study.to_dict(), create=False))
+    found = _results(study, store_of(study, folder))
     if not found.n_done:
         raise ValueError(f"{folder} holds no finished cell of this study: run it first")
     return found

@@ -9,10 +9,12 @@ import math
 import os
 import re
 import secrets
+import socket
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import jax
@@ -32,11 +34,15 @@ def write_atomically(path: Path, content: bytes) -> None:
     """Write a file that is either whole or not there, whenever the process ends."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    with draft.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
+    try:
+        with draft.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError:  # a full disk keeps no drafts
+        draft.unlink(missing_ok=True)
+        raise
 
 
 def _storable(value: Any) -> Any:
@@ -78,17 +84,56 @@ def surroundings() -> dict[str, str]:
     }
 
 
-def difference(old: Any, new: Any, path: str = "") -> tuple[str, Any, Any] | None:
-    """Return path and values of the first field in which two descriptions differ; None if they agree."""
+GROWS = ("contains", "at least", "free")
+"""How a field of a study may grow: keep every entry there was, not fall, or be anything."""
+
+
+def difference(
+    old: Any, new: Any, path: str = "", grows: Mapping[str, str] = MappingProxyType({})
+) -> tuple[str, Any, Any] | None:
+    """Return path and values of the first field in which two descriptions differ; None if they agree.
+
+    ``grows`` names by their path the fields in which ``new`` may have more than ``old``, and how: one of :data:`GROWS`.
+    """
+    how = grows.get(path)
+    if how == "free" or (how == "at least" and new >= old):
+        return None
     if isinstance(old, Mapping) and isinstance(new, Mapping):
-        for key in [*old, *(k for k in new if k not in old)]:
+        for key in [*old, *(k for k in new if k not in old and how != "contains")]:
             here = f"{path}.{key}" if path else str(key)
             if key not in old or key not in new:
                 return here, old.get(key, "nothing"), new.get(key, "nothing")
-            if found := difference(old[key], new[key], here):
+            if found := difference(old[key], new[key], here, grows):
                 return found
         return None
+    if how == "contains" and all(entry in new for entry in old):
+        return None
     return None if old == new else (path, old, new)
+
+
+def digest(value: Any) -> str:
+    """Return a fingerprint of plain values: equal for equal ones, whatever the order of their fields."""
+    return hashlib.sha256(json.dumps(_storable(value), sort_keys=True).encode()).hexdigest()
+
+
+class DamagedFile(ValueError):
+    """A file of a folder that is not what it should be."""
+
+    def __init__(self, path: Path, why: str, how: str = "delete it, or recompute it (recompute=True, --recompute)"):
+        super().__init__(f"{path} {why}: {how}")
+
+
+def _content(path: Path) -> dict[str, Any]:
+    """Return what a JSON file of a folder holds."""
+    try:
+        found = json.loads(path.read_bytes())
+    except OSError as error:
+        raise DamagedFile(path, f"cannot be read ({error.strerror})") from None
+    except (ValueError, RecursionError) as error:
+        raise DamagedFile(path, f"is damaged or cut short ({error})") from None
+    if not isinstance(found, dict):
+        raise DamagedFile(path, "is damaged: it holds no record")
+    return _restored(found)
 
 
 def _brief(value: Any) -> str:
@@ -98,65 +143,179 @@ def _brief(value: Any) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Store:
-    """Finished cells of one study in a folder."""
+    """Finished cells of one study in a folder.
+
+    Every record says what it is of: the name of the cell and what determines its content, which is compared whenever it
+    is read. ``grows`` names the fields in which a study may have more than the folder (see :func:`difference`).
+    """
 
     folder: Path
+    grows: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def opened(cls, folder: str | Path, description: Mapping[str, Any], *, create: bool = True) -> Store:
-        """Open the folder of the study with this ``description``; a new one gets its manifest.
+    def opened(
+        cls,
+        folder: str | Path,
+        description: Mapping[str, Any],
+        *,
+        grows: Mapping[str, str] = MappingProxyType({}),
+        create: bool = True,
+        recompute: bool = False,
+    ) -> Store:
+        """Open the folder of the study with this ``description``.
+
+        With ``create`` a new one gets its manifest, and that of a study that has grown is written again; with
+        ``recompute`` also one that is damaged or lacking.
 
         Raises
         ------
         ValueError
-            If the folder holds another study; the message names the first field that differs.
+            If the folder holds another study (the message names the first field that differs), or cells without a
+            manifest.
+        DamagedFile
+            If the manifest is damaged.
         """
-        store = cls(Path(folder))
+        store = cls(Path(folder), grows)
         wanted = _storable(description)
         path = store.folder / MANIFEST
-        if path.exists():
-            held = json.loads(path.read_text())["study"]
-            if found := difference(held, wanted):
-                field, old, new = found
-                raise ValueError(
-                    f"{store.folder} holds another study: {field} is {_brief(old)} there and {_brief(new)} here; "
-                    "give another folder, or the study as it was"
-                )
-        elif create:
-            spec = json.dumps(wanted, sort_keys=True).encode()
-            manifest = {"study": wanted, "hash": hashlib.sha256(spec).hexdigest(), **surroundings()}
+        try:
+            held = store._manifest()
+        except DamagedFile:
+            if not recompute:
+                raise
+            held = None
+        if held is not None and (found := difference(held, wanted, grows=grows)):
+            field, old, new = found
+            may = f" (it may only grow, in {', '.join(grows)})" if grows else ""
+            raise ValueError(
+                f"{store.folder} holds another study: {field} is {_brief(old)} there and {_brief(new)} here; "
+                f"give another folder, or the study as it was{may}"
+            )
+        if create and held != wanted:
+            manifest = {"study": wanted, "hash": digest(wanted), **surroundings()}
             write_atomically(path, json.dumps(manifest, indent=1).encode())
         return store
+
+    def description(self) -> dict[str, Any]:
+        """Return the description of the study that the folder holds.
+
+        Raises
+        ------
+        ValueError
+            If there is none, or its manifest is damaged.
+        """
+        held = self._manifest()
+        if held is None:
+            raise ValueError(f"{self.folder} holds no study: there is no {MANIFEST}")
+        return _restored(held)
+
+    def _manifest(self) -> dict[str, Any] | None:
+        """Return the study that the folder holds, as it was stored; None where there is nothing in it."""
+        path, how = self.folder / MANIFEST, "write it again for this study (recompute=True, --recompute)"
+        if not path.exists():
+            if any((self.folder / "cells").glob("*.json")):
+                raise DamagedFile(path, "is not there, and the folder holds cells", how)
+            return None
+        try:
+            found = json.loads(path.read_bytes())
+            study, known = found["study"], found["hash"]
+        except OSError as error:
+            raise DamagedFile(path, f"cannot be read ({error.strerror})", how) from None
+        except (ValueError, RecursionError, TypeError, KeyError) as error:
+            raise DamagedFile(path, f"is damaged or cut short ({error})", how) from None
+        if digest(study) != known:
+            raise DamagedFile(path, "is damaged: its study is not the one that its hash was taken of", how)
+        return study
 
     def _path(self, name: str) -> Path:
         return self.folder / "cells" / file_name(name)
 
-    def has(self, name: str) -> bool:
+    def has(self, name: str, of: Mapping[str, Any]) -> bool:
         """Whether a cell is finished."""
-        return self._path(name).exists()
+        return self.read(name, of) is not None
 
-    def write(self, name: str, record: Mapping[str, Any]) -> None:
-        """Write a finished cell."""
-        content = {"name": name, **record, "surroundings": surroundings()}
+    def write(self, name: str, of: Mapping[str, Any], record: Mapping[str, Any]) -> None:
+        """Write a finished cell; ``of`` is what determines it."""
+        process = f"{os.getpid()} on {socket.gethostname()}"
+        content = {"name": name, "of": of, **record, "surroundings": {**surroundings(), "process": process}}
         write_atomically(self._path(name), json.dumps(_storable(content), indent=1).encode())
 
-    def read(self, name: str) -> dict[str, Any]:
-        """Return a finished cell as it was written."""
-        return _restored(json.loads(self._path(name).read_text()))
+    def read(self, name: str, of: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return a finished cell as it was written; None if it is not there, or of the study before it grew.
 
-    def note(self, name: str) -> dict[str, Any] | None:
-        """Return a note (true values of a distribution) if there is one."""
-        path = self.folder / "truths" / file_name(name)
-        return _restored(json.loads(path.read_text())) if path.exists() else None
+        Raises
+        ------
+        DamagedFile
+            If the file is cut short, cannot be read, or is that of another cell or study.
+        """
+        path = self._path(name)
+        if not path.exists():
+            return None
+        record = _content(path)
+        grown = self.check(path, name, of, record)
+        if not isinstance(record.get("rows"), list) or "seconds" not in record:
+            raise DamagedFile(path, "is damaged: it holds no rows")
+        return None if grown else record
 
-    def keep_note(self, name: str, content: Mapping[str, Any]) -> None:
+    def check(self, path: Path, name: str, of: Mapping[str, Any], record: Mapping[str, Any]) -> bool:
+        """Check what a record says that it is of; return whether the study has grown since.
+
+        Raises
+        ------
+        DamagedFile
+            If it is of something else.
+        """
+        told, wanted = _storable(record.get("of")), _storable(of)
+        if record.get("name") != name:
+            raise DamagedFile(path, f"is not of {name!r} but of {record.get('name', 'nothing')!r}")
+        if not isinstance(told, dict):
+            raise DamagedFile(path, "does not say what it is of, as files of an earlier version")
+        if found := difference(told, wanted, grows=self.grows):
+            field, old, new = found
+            raise DamagedFile(path, f"is of another study: {field} is {_brief(old)} there and {_brief(new)} here")
+        return told != wanted
+
+    def started(self, name: str) -> bool:
+        """Whether there is a file of a cell, whatever it holds."""
+        return self._path(name).exists()
+
+    def strangers(self, names: Iterable[str]) -> list[Path]:
+        """Return files among the cells that are of no cell of ``names``."""
+        known = {file_name(name) for name in names}
+        return sorted(path for path in (self.folder / "cells").glob("[!.]*") if path.name not in known)
+
+    def discard(self, name: str) -> None:
+        """Delete what there is of a cell."""
+        for path in (self._path(name), self.tally(name)):
+            path.unlink(missing_ok=True)
+
+    def _note(self, name: str) -> Path:
+        return self.folder / "truths" / file_name(name)
+
+    def note(self, name: str, of: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return a note (true values of a distribution) if there is one, checked as cells are."""
+        path = self._note(name)
+        if not path.exists():
+            return None
+        record = _content(path)
+        self.check(path, name, of, record)
+        if not isinstance(record.get("truths"), dict):
+            raise DamagedFile(path, "is damaged: it holds no true values")
+        return record["truths"]
+
+    def keep_note(self, name: str, of: Mapping[str, Any], truths: Mapping[str, Any]) -> None:
         """Keep a note beside the cells."""
-        write_atomically(self.folder / "truths" / file_name(name), json.dumps(_storable(content), indent=1).encode())
+        content = {"name": name, "of": of, "truths": truths}
+        write_atomically(self._note(name), json.dumps(_storable(content), indent=1).encode())
+
+    def discard_note(self, name: str) -> None:
+        """Delete a note."""
+        self._note(name).unlink(missing_ok=True)
 
     def part(self, name: str, process: int) -> Path:
         """Path of what one of several processes counted in a cell."""
         return self.folder / "parts" / f"{file_name(name)[:-5]}.{process}.npz"
 
-    def finished(self, names: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-        """Return the finished ones among cells, in their order."""
-        return (self.read(name) for name in names if self.has(name))
+    def tally(self, name: str) -> Path:
+        """Path of all that was counted in a cell."""
+        return self.folder / "tallies" / f"{file_name(name)[:-5]}.npz"

@@ -3,41 +3,46 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
-import tomllib
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import jax
+import numpy as np
 
-from jaxci import statistics as statistics_room
-from jaxci.checks import check_confidence_level, check_count, check_distinct, nearest, shown
+from jaxci.checks import check_confidence_level, check_count, check_distinct, check_keys, nearest, shown
 from jaxci.coverage.banks import KEPT, Banks
 from jaxci.coverage.cell import Cell
+from jaxci.coverage.entries import (
+    STATISTICS,
+    described,
+    listed,
+    named_statistics,
+    naming_lines,
+    read_method,
+    read_statistic,
+    read_toml,
+    written,
+)
+from jaxci.coverage.growth import as_printed, fully_labelled, keep, kept, merged, what_is_new
 from jaxci.coverage.processes import Work
 from jaxci.coverage.runner import Runnable
 from jaxci.coverage.running import PURPOSE_BANK, cell_truths, judge, simulate
-from jaxci.coverage.store import Store
+from jaxci.coverage.store import DamagedFile, digest
 from jaxci.coverage.tally import Tally
 from jaxci.distributions import Distribution, Truth, as_distribution, distribution_from_dict, distribution_to_dict
 from jaxci.distributions.base import check_readable
-from jaxci.intervals.base import Method
-from jaxci.intervals.registry import METHODS, method_by_name
-from jaxci.records import Kinds, decode, encode, settings
+from jaxci.records import encode
 from jaxci.statistics.base import Statistic
-from jaxci.statistics.registry import name_of, statistic_by_name
-from jaxci.statistics.summary import Mean
+from jaxci.statistics.class_ranking import RocAucMulticlass
+from jaxci.statistics.ranking import RocAuc
+from jaxci.statistics.summary import Mean, Std
 
 DEFAULT_LEVELS = (0.95,)
-SEVERAL = 3
-STATISTICS: Kinds = {
-    name: cls
-    for name, cls in vars(statistics_room).items()
-    if isinstance(cls, type) and issubclass(cls, Statistic) and dataclasses.is_dataclass(cls)
-}
-"""Classes of statistics by name, as files hold those that are no metric of the registry."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -72,6 +77,13 @@ class Study(Runnable):
     name : str
     tags : dict of str to dict, optional
         For each distribution what describes it (``{"task": ..., "model": ...}``), for comparisons.
+    bounds : dict of str to (low, high), optional
+        For distributions of values the range that their values are known to have. The mean of these values has these
+        bounds, unless the statistic has bounds of its own: methods that need a range then serve it, and intervals
+        are clipped to it.
+    more_sizes : sequence of dict, optional
+        Further lists of ``sample_sizes`` that have numbers of their own (``n_replications``, ``n_resamples``), as
+        large samples may: ``{"sample_sizes": [1000, 5000], "n_replications": 3500, "n_resamples": 3499}``.
 
     Examples
     --------
@@ -93,6 +105,19 @@ class Study(Runnable):
     seed: int = 0
     name: str = "study"
     tags: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
+    bounds: Mapping[str, Sequence[float]] = dataclasses.field(default_factory=dict)
+    more_sizes: Sequence[Mapping[str, Any]] = ()
+
+    grows: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            **dict.fromkeys(("distributions", "sample_sizes", "statistics", "methods"), "contains"),
+            "n_replications": "at least",
+            "n_groups": "at least",
+            "bounds": "contains",
+            "more_sizes": "free",
+            "tags": "free",
+        }
+    )
 
     def __post_init__(self) -> None:
         def keep(field: str, value: Any) -> None:
@@ -101,13 +126,13 @@ class Study(Runnable):
         if not isinstance(self.distributions, Mapping) or not self.distributions:
             raise ValueError(f"distributions must name at least one distribution; got {shown(self.distributions)}")
         keep("distributions", {str(k): as_distribution(v) for k, v in self.distributions.items()})
-        keep("statistics", _named_statistics(self.statistics))
-        methods = [_method(entry) for entry in _listed("methods", self.methods)]
+        keep("statistics", named_statistics(self.statistics))
+        methods = [read_method(entry) for entry in listed("methods", self.methods)]
         check_distinct("methods", [method.label for method in methods])
         keep("methods", tuple(methods))
-        sizes = [check_count("sample_sizes", n, 2) for n in _listed("sample_sizes", self.sample_sizes)]
+        sizes = [check_count("sample_sizes", n, 2) for n in listed("sample_sizes", self.sample_sizes)]
         keep("sample_sizes", tuple(sorted(set(sizes))))
-        levels = _listed("levels", self.levels)
+        levels = listed("levels", self.levels)
         keep("levels", tuple(sorted({check_confidence_level(level) for level in levels})))
         for field, least in (("n_replications", 2), ("n_resamples", 1), ("n_groups", 1), ("seed", 0)):
             keep(field, check_count(field, getattr(self, field), least))
@@ -118,21 +143,77 @@ class Study(Runnable):
             if tagged not in self.distributions:
                 known = nearest(tagged, list(self.distributions))
                 raise ValueError(f"tags must belong to distributions; {tagged!r} is none: {known}")
-        layouts = {law.layout(self.sample_sizes[0]).given for law in self.distributions.values()}
+        keep("bounds", {str(k): self._range(str(k), ends) for k, ends in dict(self.bounds).items()})
+        keep("more_sizes", tuple(map(self._further, self.more_sizes)))
+        check_distinct("sample_sizes and those of more_sizes", list(map(str, self.all_sizes)))
         for name, statistic in self.named_statistics.items():
-            refusals = [method.refusal_of_rows(statistic, given) for given in layouts for method in methods]
+            refusals = [
+                method.refusal_of_rows(self._of_values(law_name, statistic), law.layout(self.sample_sizes[0]).given)
+                for law_name, law in self.distributions.items()
+                for method in methods
+            ]
             if None not in refusals:
                 raise ValueError(f"methods: none of {', '.join(map(str, methods))} serves {name}; {refusals[0]}")
-            if not any(self.serves(law, statistic) for law in self.distributions.values()):
+            if not any(name in self.served(law) for law in self.distributions):
                 try:
                     check_served(next(iter(self.distributions.values())), statistic)
                 except ValueError as error:
                     raise ValueError(f"statistics: no distribution serves {name}: {error}") from None
 
+    def _range(self, name: str, ends: Any) -> tuple[float, float]:
+        """Return the bounds of a distribution's values, checked."""
+        if name not in self.distributions:
+            raise ValueError(
+                f"bounds must belong to distributions; {name!r} is none: {nearest(name, list(self.distributions))}"
+            )
+        law = self.distributions[name]
+        if law.kind != "values":
+            raise ValueError(f"bounds are those of values; {name!r} is a distribution of {law.kind}")
+        try:
+            found = Mean(bounds=ends).bounds
+            check_served(law, Mean(bounds=found))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"bounds of {name!r}: {error}") from None
+        return found
+
+    def _further(self, given: Any) -> dict[str, Any]:
+        """Return an entry of ``more_sizes``, checked, with the numbers that it leaves to the study."""
+        if not isinstance(given, Mapping):
+            raise ValueError(f"more_sizes must hold tables; got {shown(given)}")
+        check_keys("more_sizes", given, ("sample_sizes",), ("sample_sizes", "n_replications", "n_resamples"))
+        sizes = sorted({check_count("sample_sizes", n, 2) for n in listed("sample_sizes", given["sample_sizes"])})
+        counts = {
+            "n_replications": check_count("n_replications", given.get("n_replications", self.n_replications), 2),
+            "n_resamples": check_count("n_resamples", given.get("n_resamples", self.n_resamples), 1),
+        }
+        return {"sample_sizes": sizes, **counts}
+
     @property
     def named_statistics(self) -> dict[str, Statistic]:
         """Statistics by name."""
         return dict(self.statistics)
+
+    @property
+    def all_sizes(self) -> tuple[int, ...]:
+        """Sample sizes, those with numbers of their own last."""
+        return (*self.sample_sizes, *(n for entry in self.more_sizes for n in entry["sample_sizes"]))
+
+    def counts_at(self, n: int) -> dict[str, int]:
+        """Return the numbers of replications and resamples at a sample size."""
+        own: Mapping[str, Any] = next((entry for entry in self.more_sizes if n in entry["sample_sizes"]), {})
+        return {name: own.get(name, getattr(self, name)) for name in ("n_replications", "n_resamples")}
+
+    def _of_values(self, distribution: str, statistic: Statistic) -> Statistic:
+        """Return a statistic with the bounds that the values of a distribution are known to have."""
+        if isinstance(statistic, Mean) and distribution in self.bounds and not np.isfinite(statistic.bounds).any():
+            return Mean(bounds=tuple(self.bounds[distribution]))  # type: ignore[arg-type]
+        return statistic
+
+    def served(self, distribution: str) -> dict[str, Statistic]:
+        """Return the statistics that are judged under a distribution, with the bounds that its values have."""
+        law = self.distributions[distribution]
+        found = {k: self._of_values(distribution, s) for k, s in self.statistics if self.serves(law, s)}
+        return {k: s for k, s in found.items() if twin_of(s, law, found) is None}
 
     @staticmethod
     def serves(distribution: Distribution, statistic: Statistic) -> bool:
@@ -145,7 +226,7 @@ class Study(Runnable):
 
     def _places(self) -> dict[str, tuple[str, int]]:
         """Return distribution and sample size of every cell, by the cell's name."""
-        return {f"{name}, n={n}": (name, n) for name in self.distributions for n in self.sample_sizes}
+        return {f"{name}, n={n}": (name, n) for name in self.distributions for n in self.all_sizes}
 
     def cell_names(self) -> tuple[str, ...]:
         """Names of the cells, distribution by distribution."""
@@ -154,9 +235,11 @@ class Study(Runnable):
     def cell(self, name: str) -> Cell:
         """Return the cell called ``name``."""
         distribution, n = self._places()[name]
-        law = self.distributions[distribution]
-        served = {k: s for k, s in self.named_statistics.items() if self.serves(law, s)}
-        return Cell(law, n, served, self.methods, self.levels, self.n_replications, self.n_resamples, self.n_groups)
+        served = self.served(distribution)
+        counts = self.counts_at(n)
+        return Cell(
+            self.distributions[distribution], n, served, self.methods, self.levels, n_groups=self.n_groups, **counts
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the design as plain numbers, strings, lists and dictionaries.
@@ -165,7 +248,7 @@ class Study(Runnable):
         """
         return {
             "name": self.name,
-            "statistics": [_written(name, statistic) for name, statistic in self.statistics],
+            "statistics": [written(name, statistic) for name, statistic in self.statistics],
             "methods": [method.written() for method in self.methods],
             "sample_sizes": list(self.sample_sizes),
             "levels": list(self.levels),
@@ -175,8 +258,66 @@ class Study(Runnable):
             "share_banks": self.share_banks,
             "seed": self.seed,
             "tags": {k: dict(v) for k, v in self.tags.items()},
-            "distributions": {k: _described(v) for k, v in self.distributions.items()},
+            "more_sizes": [dict(entry) for entry in self.more_sizes],
+            "bounds": {k: list(ends) for k, ends in self.bounds.items()},
+            "distributions": {k: described(v) for k, v in self.distributions.items()},
         }
+
+    @functools.cached_property
+    def _laws(self) -> dict[str, str]:
+        """Fingerprints of the distributions."""
+        return {name: digest(described(law)) for name, law in self.distributions.items()}
+
+    def _note(self, distribution: str) -> dict[str, Any]:
+        """Return what determines the true values under a distribution."""
+        served = [written(name, statistic) for name, statistic in self.served(distribution).items()]
+        return {"distribution": self._laws[distribution], "seed": self.seed, "statistics": served}
+
+    def identity(self, name: str) -> dict[str, Any]:
+        """Return what determines the content of a cell besides its name."""
+        distribution, n = self._places()[name]
+        return {
+            **self._note(distribution),
+            "n": n,
+            "methods": [method.written() for method in self.methods],
+            **self.counts_at(n),
+            **{f: getattr(self, f) for f in ("levels", "n_groups", "share_banks")},
+        }
+
+    def left_out(self) -> list[str]:
+        """Return which methods are not judged for which statistic, and which statistics not under which distribution.
+
+        Distributions of one value are named, too.
+        """
+        laws, found = self.distributions.items(), []
+        given = {name: law.layout(self.sample_sizes[0]).given for name, law in laws}
+        for name, statistic in self.statistics:
+            for method in self.methods:
+                why = {k: method.refusal_of_rows(self._of_values(k, statistic), kind) for k, kind in given.items()}
+                refusing = {law: reason for law, reason in why.items() if reason is not None}
+                if refusing:
+                    where = "" if len(refusing) == len(why) else f" under {', '.join(refusing)}"
+                    reason = next(iter(refusing.values()))
+                    found.append(f"{method.label} is not judged for {name}{where} ({reason})")
+        for name, statistic in self.statistics:
+            for called, law in laws:
+                try:
+                    check_served(law, statistic)
+                except ValueError as error:
+                    found.append(f"{name} is not judged under {called} ({error})")
+                else:
+                    if twin := twin_of(statistic, law, self.named_statistics):
+                        found.append(f"{name} is not judged under {called} (of two classes it is {twin})")
+        single = [called for called, law in laws if law.kind == "values" and law.analytic(Std()) == 0]
+        return [*found, *(f"{called} draws one value only: every interval holds it" for called in single)]
+
+    def notes(self) -> dict[str, dict[str, Any]]:
+        """Return what determines the true values under each distribution."""
+        return {name: self._note(name) for name in self.distributions}
+
+    def cell_tags(self, name: str) -> Mapping[str, str]:
+        """Return what describes the distribution of a cell."""
+        return self.tags.get(self._places()[name][0], {})
 
     @classmethod
     def from_dict(cls, description: Mapping[str, Any]) -> Study:
@@ -188,16 +329,21 @@ class Study(Runnable):
             If a field is unknown or missing, or breaks its rule.
         """
         given = dict(description)
-        fields = [f.name for f in dataclasses.fields(cls)]
-        for key in given:
-            if key not in fields:
-                raise ValueError(f"a study has no field {key!r}; {nearest(key, fields)}")
+        cls.check_fields(given)
         for key in ("distributions", "statistics", "methods", "sample_sizes"):
             if key not in given:
                 raise ValueError(f"a study needs the field {key!r}; got {', '.join(given) or 'nothing'}")
         laws = {name: distribution_from_dict(law) for name, law in given.pop("distributions").items()}
         measured = [read_statistic(entry) for entry in given.pop("statistics")]
         return cls(laws, measured, **given)
+
+    @classmethod
+    def check_fields(cls, given: Mapping[str, Any]) -> None:
+        """Raise ``ValueError`` if ``given`` has a field that a study has not."""
+        fields = [f.name for f in dataclasses.fields(cls)]
+        for key in given:
+            if key not in fields:
+                raise ValueError(f"a study has no field {key!r}; {nearest(key, fields)}")
 
     def save(self, path: str | Path) -> None:
         """Write the study to a TOML file; a distribution or function of the user's own is refused."""
@@ -210,7 +356,9 @@ class Study(Runnable):
     @classmethod
     def load(cls, path: str | Path) -> Study:
         """Read a study from a TOML file."""
-        return cls.from_dict(read_toml(path))
+        content = read_toml(path)
+        with naming_lines(path):
+            return cls.from_dict(content)
 
     def key(self, name: str) -> jax.Array:
         """JAX key of a cell, or of a distribution: from the seed and the name alone."""
@@ -220,6 +368,30 @@ class Study(Runnable):
         """Return the banks that all cells of one n share, if they do."""
         return Banks(jax.random.fold_in(self.key("banks"), PURPOSE_BANK), KEPT) if self.share_banks else None
 
+    @property
+    def n_blocks(self) -> int:
+        """Number of groups of a cell."""
+        return min(self.n_groups, self.n_replications)
+
+    def shortened(self, n_blocks: int) -> Study:
+        """Return the study with fewer groups of the same size."""
+        size = max(2, -(-self.n_replications // self.n_blocks))
+        further = [
+            {**entry, "n_replications": n_blocks * max(2, -(-entry["n_replications"] // self.n_blocks))}
+            for entry in self.more_sizes
+        ]
+        return dataclasses.replace(self, n_replications=n_blocks * size, n_groups=n_blocks, more_sizes=further)
+
+    def cost(self, name: str) -> tuple[str, int]:
+        """Return what the cost of a cell depends on: the class of its distribution and its statistics, and n."""
+        distribution, n = self._places()[name]
+        served = ", ".join(self.cell(name).statistics)
+        return f"{type(self.distributions[distribution]).__name__}: {served}", n
+
+    def bank_bytes(self, n: int) -> int:
+        """Return the bytes of the banks that cells of sample size ``n`` share."""
+        return min(KEPT, self.n_blocks * n * (self.counts_at(n)["n_resamples"] + 1)) if self.share_banks else 0
+
     def in_order(self, names: Sequence[str]) -> list[str]:
         """Return cells by their n: those of one n share banks."""
         places = self._places()
@@ -227,43 +399,68 @@ class Study(Runnable):
 
     def judged(self, name: str, work: Work, progress: Callable[[int, int], None]) -> dict[str, Any] | None:
         """Simulate one cell; the first of several processes returns its record, the others None."""
-        store, processes, spread = work.store, work.processes, work.spread
         started = time.perf_counter()
         distribution, _ = self._places()[name]
-        cell = self.cell(name)
-        truths = self._truths(distribution, store)
-        mine = processes.mine(range(len(cell.group_sizes())))
-        tally = simulate(
-            cell,
-            self.key(name),
-            truths,
-            banks=work.banks,
-            groups=mine,
-            spread=spread,
-            memory_limit=work.memory_limit,
-            progress=progress,
-        )
-        parts = work.gather(name, tally.to_arrays())
-        if processes.index > 0:
+        cell, of = self.cell(name), self.identity(name)
+        truths = self._truths(distribution, work)
+        try:
+            held = kept(work.store, name, of, cell)
+        except DamagedFile:
+            if not work.recompute:
+                raise
+            held = None
+        new, mine = what_is_new(cell, held), []
+        for number, (part, groups) in enumerate(new):
+
+            def advance(done: int, total: int, before: int = number) -> None:
+                progress(before * total + done, len(new) * total)
+
+            tally = simulate(
+                part,
+                self.key(name),
+                truths,
+                banks=work.banks,
+                groups=work.processes.mine(groups),
+                spread=work.spread,
+                memory_limit=work.memory_limit,
+                progress=advance,
+            )
+            mine.append(fully_labelled(part, tally))
+        parts = work.gather(name, Tally.merged(mine).to_arrays()) if new else []
+        if work.processes.index > 0:
             return None
-        tally = Tally.merged(map(Tally.from_arrays, parts))
-        result = judge(cell, truths, tally, time.perf_counter() - started)
-        rows = [
-            {"distribution": distribution, **self.tags.get(distribution, {}), **row, "flags": "; ".join(row["flags"])}
-            for row in result.rows()
-        ]
+        whole = merged([*([] if held is None else [held.tally]), *map(Tally.from_arrays, parts)])
+        if work.keep_tallies and new:
+            keep(work.store, name, of, cell, whole)
+        elif held is None:  # what is left of an earlier one is damaged, or has groups of another size
+            work.store.tally(name).unlink(missing_ok=True)
+        result = judge(cell, truths, as_printed(cell, whole), time.perf_counter() - started)
+        rows = [{"distribution": distribution, **row, "flags": "; ".join(row["flags"])} for row in result.rows()]
         return {"rows": rows, "seconds": result.seconds}
 
-    def _truths(self, distribution: str, store: Store) -> dict[str, Truth]:
-        """Return the true values under a distribution: computed once a study."""
-        held = store.note(distribution)
-        if held is None:
-            law = self.distributions[distribution]
-            served = {k: s for k, s in self.named_statistics.items() if self.serves(law, s)}
-            found = cell_truths(law, served, self.key(distribution))
-            held = {k: {"value": t.value, "error": t.error, "how": t.how} for k, t in found.items()}
-            store.keep_note(distribution, held)
-        return {k: Truth(t["value"], t["error"], t["how"]) for k, t in held.items()}
+    def _truths(self, distribution: str, work: Work) -> dict[str, Truth]:
+        """Return the true values under a distribution: each is computed once a study, by one process."""
+        law, of = self.distributions[distribution], self._note(distribution)
+        served = self.served(distribution)
+        if work.processes.index == 0:
+            claim = f"true values of {distribution}"
+            work.claims.wait(claim)
+            held = work.store.note(distribution, of) or {}
+            if lacking := {k: s for k, s in served.items() if k not in held}:
+                found = cell_truths(law, lacking, self.key(distribution))
+                held |= {k: {"value": t.value, "error": t.error, "how": t.how} for k, t in found.items()}
+                work.store.keep_note(distribution, of, held)
+            work.claims.drop(claim)
+        work.processes.wait(f"true values of {distribution}")
+        held = work.store.note(distribution, of) or {}
+        return {k: Truth(held[k]["value"], held[k]["error"], held[k]["how"]) for k in served}
+
+
+def twin_of(statistic: Statistic, distribution: Distribution, others: Mapping[str, Statistic]) -> str | None:
+    """Return the name of another statistic that equals this one under a distribution: of two classes one AUC is all."""
+    if distribution.n_classes != 2 or not isinstance(statistic, RocAucMulticlass) or statistic.scheme == "micro":
+        return None
+    return next((name for name, other in others.items() if isinstance(other, RocAuc)), None)
 
 
 def check_served(distribution: Distribution, statistic: Statistic) -> None:
@@ -274,66 +471,3 @@ def check_served(distribution: Distribution, statistic: Statistic) -> None:
         raise ValueError(
             f"bounds must hold all values; got {statistic.bounds} for {distribution.label} within [{low:g}, {high:g}]"
         )
-
-
-def read_toml(path: str | Path) -> dict[str, Any]:
-    """Return the content of a TOML file; a ``ValueError`` names the file if it is none."""
-    try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is no TOML file: {error}") from error
-
-
-def _listed(name: str, value: Any) -> list[Any]:
-    found = [value] if isinstance(value, str | int | float | Method | Mapping) else list(value)
-    if not found:
-        raise ValueError(f"{name} must not be empty")
-    return found
-
-
-def _named_statistics(statistics: Any) -> tuple[tuple[str, Statistic], ...]:
-    if isinstance(statistics, Mapping):
-        pairs = [(str(name), statistic_by_name(s)) for name, s in statistics.items()]
-    else:
-        listed = [statistics] if isinstance(statistics, Statistic) else _listed("statistics", statistics)
-        pairs = [s if isinstance(s, tuple) else (name_of(s), statistic_by_name(s)) for s in listed]
-    if not pairs:
-        raise ValueError("statistics must not be empty")
-    check_distinct("statistics", [name for name, _ in pairs])
-    # What a metric leaves to the number of classes is settled by the convention of several.
-    return tuple((name, statistic.settled(SEVERAL)) for name, statistic in pairs)
-
-
-def _written(name: str, statistic: Statistic) -> Any:
-    """Return a metric's name, or a table of its class and settings."""
-    from jaxci.statistics.registry import METRICS
-
-    if name in METRICS and repr(settings(METRICS[name].settled(SEVERAL))) == repr(settings(statistic)):
-        return name
-    try:
-        return {"name": name, **encode(statistic, STATISTICS, key="class", defaults=True)}
-    except ValueError:
-        return {"name": name, "class": type(statistic).__name__, "label": name_of(statistic)}
-
-
-def read_statistic(entry: Any) -> tuple[str, Statistic]:
-    """Return name and statistic of an entry of a file: a metric's name, or a table of its class and settings."""
-    if not isinstance(entry, Mapping):
-        return name_of(entry), statistic_by_name(entry)
-    given = {key: value for key, value in entry.items() if key != "name"}
-    statistic = decode(given, STATISTICS, key="class", what="statistics: a metric with settings")
-    return (entry.get("name") or name_of(statistic), statistic)
-
-
-def _method(entry: Any) -> Method:
-    """Return a method from its name, its table or itself."""
-    if isinstance(entry, Mapping):
-        entry = decode(entry, METHODS, key="name", what="methods: a method with settings")
-    return method_by_name(entry)
-
-
-def _described(law: Distribution) -> dict[str, Any]:
-    try:
-        return distribution_to_dict(law)
-    except ValueError:
-        return {"kind": "user", "label": law.label}

@@ -50,6 +50,9 @@ class Judgement:
     by_group : (2, G) array or None
         Data sets of every group whose interval holds the truth, and all of the group; None where the
         coverage is computed without simulation.
+    how : str
+        "simulated"; "enumerated", without simulation; or "enumerated, B = infinity", where that is of infinitely many
+        resamples and not of as many as the simulated methods have.
     """
 
     statistic: str
@@ -65,6 +68,7 @@ class Judgement:
     relative_width: float
     label: str
     by_group: np.ndarray | None = None
+    how: str = "simulated"
 
     @property
     def status(self) -> str:
@@ -187,6 +191,16 @@ class Tally:
             for name, groups in part.estimates.items():
                 whole.estimates.setdefault(name, {}).update(groups)
         return whole
+
+    def moved(self, by: int) -> Tally:
+        """Return the tally with the numbers of all groups raised."""
+        whole = Tally()
+        for table, own in zip(self._tables(), whole._tables(), strict=True):
+            own.update({key: {group + by: found for group, found in groups.items()} for key, groups in table.items()})
+        return whole
+
+    def _tables(self) -> tuple[dict[Any, dict[int, np.ndarray]], ...]:
+        return self.counts, self.widths, self.estimates
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return arrays by name, as a file holds them."""

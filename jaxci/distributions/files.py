@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
+from jaxci.checks import check_number
 from jaxci.distributions.base import Distribution
 from jaxci.distributions.designs import Clustered, Stratified
 from jaxci.distributions.empirical import Cells, Empirical, EmpiricalColumns, EmpiricalRows, EmpiricalTargets
@@ -16,6 +18,8 @@ from jaxci.records import Form, decode, encode
 
 
 def _read_parametric(name: str, **parameters: Any) -> Distribution:
+    for key, value in parameters.items():
+        check_number(f"{key} of the parametric distribution {name!r}", value, "be finite", math.isfinite)
     return Parametric(name, parameters)
 
 

@@ -48,6 +48,18 @@ def pilot_density(x: np.ndarray, h: float) -> np.ndarray:
     return density
 
 
+def checked_within(values: Any, bounds: tuple[float, float]) -> np.ndarray:
+    """Return finite values (n,) that lie within ``bounds``; raise ``ValueError`` where they do not."""
+    x = checked_floats("values", values)
+    low, high = (float(bound) for bound in bounds)
+    if not low < high:
+        raise ValueError(f"bounds must be a lower and a higher number; got {bounds}")
+    outside = (x < low) | (x > high)
+    if np.any(outside):
+        raise ValueError(f"values must lie within bounds [{low:g}, {high:g}]; got {x[outside][0]:g}")
+    return x
+
+
 class KernelLaw(Law):
     """Equal mixture of Epanechnikov kernels at ``values`` (n,) of half-width ``bandwidths`` (n,)."""
 
@@ -146,13 +158,8 @@ class AdaptiveKDE(RowDistribution, ValueDistribution):
         ValueError
             If a value is not finite or lies outside the bounds, or ``grid`` is below 2.
         """
-        x = checked_floats("values", values)
-        low, high = (float(bound) for bound in bounds)
-        if not low < high:
-            raise ValueError(f"bounds must be a lower and a higher number; got {bounds}")
-        outside = (x < low) | (x > high)
-        if np.any(outside):
-            raise ValueError(f"values must lie within bounds [{low:g}, {high:g}]; got {x[outside][0]:g}")
+        x = checked_within(values, bounds)
+        low, high = map(float, bounds)
         if grid is not None and grid < 2:
             raise ValueError(f"grid must be at least 2 points or None; got {grid}")
         h = 1.06 * deviation(x, ddof=0) * len(x) ** -0.2

@@ -26,9 +26,12 @@ from jaxci.coverage.analysis import (
     quartiles,
     require,
     required_n,
+    summarized_by,
     take,
     three_quartiles,
 )
+from jaxci.coverage.instances import extrapolated_widths, instances_of, ks_distances, shape_and_pace, shapes
+from jaxci.coverage.runner import Runnable
 from jaxci.coverage.tally import NO_INTERVAL
 from jaxci.printing import html_table, number
 from jaxci.statistics.summary import QuantileStatistic
@@ -36,6 +39,8 @@ from jaxci.statistics.summary import QuantileStatistic
 COVERAGES = (0.925, 0.94)
 WIDTHS = (0.1, 0.05, 0.01)
 """Targets of the table of sample sizes, those of Andre et al. (2026)."""
+BEYOND = (2, 10)
+"""Multiples of the largest simulated size at which widths are extrapolated."""
 FEW = 6
 """Studies of at most this many distributions list each of them."""
 MOST_ROWS = 400
@@ -90,15 +95,21 @@ def report(results: StudyTable, path: str | os.PathLike[str]) -> pathlib.Path:
         ("Design", _design(columns, design)),
         ("Coverage and width against n", "".join(pictures[:2])),
         ("Coverage by instance", "".join(pictures[2:3]) + _each_distribution(columns)),
-        ("Mean coverage over distributions", _averages(columns, results.tags)),
-        ("Quartiles over distributions", _quartiles(columns, results.tags)),
+        ("Mean coverage over distributions", _averages(columns)),
+        ("Quartiles over distributions", _quartiles(columns)),
         ("Sample size needed", _sizes(columns, results.tags)),
+        ("Widths beyond the sizes simulated", _extrapolated(columns)),
+        ("Instances", _instances(results, study)),
         ("Convergence pace", "".join(pictures[3:4]) + _pace(columns, results.tags)),
         ("Coverage against the true value", "".join(pictures[4:])),
         ("Quantiles", "".join(_quantile_pictures(results))),
         ("Generalization error", "".join(_learners(results))),
-        ("Failure cases", _failures(columns, results.tags)),
+        ("Failure cases", _failures(columns)),
         ("Flagged cells", _flagged(columns)),
+        (
+            "Not judged, or without meaning",
+            "".join(map(_said, study.left_out())) if isinstance(study, Runnable) else "",
+        ),
     ]
     body = "".join(f"<section><h2>{html.escape(name)}</h2>{text}</section>" for name, text in sections if text)
     now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
@@ -168,24 +179,24 @@ def _cut(text: str) -> str:
     return text if len(text) <= 500 else f"{text[:500]} …"
 
 
-def _quartiles(columns: Columns, tags: Sequence[str]) -> str:
-    by = (*_metric(tags), "statistic", "method", "level", "n")
+def _quartiles(columns: Columns) -> str:
+    by = summarized_by(columns)
     names = [f"{value}_{part}" for value in ("coverage", "mean_width") for part in ("q1", "median", "q3")]
-    return _listing(quartiles(columns, by=by), _named([*by, "instances", *names]))
+    return _listing(quartiles(columns), _named([*by, "instances", *names]))
 
 
-def _averages(columns: Columns, tags: Sequence[str]) -> str:
+def _averages(columns: Columns) -> str:
     if "covered_by_group" not in columns:
         return ""
-    by = (*_metric(tags), "statistic", "method", "level", "n")
+    by = summarized_by(columns)
     told = _said("The error heeds that distributions share resamples: it comes from the variance between groups.")
-    return told + _listing(averages(columns, by=by), _named([*by, "instances", "coverage", "coverage_error"]))
+    return told + _listing(averages(columns), _named([*by, "instances", "coverage", "coverage_error"]))
 
 
 def _each_distribution(columns: Columns) -> str:
     if len(levels_of(columns["distribution"])) > FEW:
         return ""
-    names = (*SERIES, "n", "coverage", "coverage_error", "below", "above", "invalid", "mean_width")
+    names = (*SERIES, "n", "coverage", "coverage_error", "how", "below", "above", "invalid", "mean_width")
     return _listing(columns, _named([name for name in names if name in columns]))
 
 
@@ -228,6 +239,51 @@ def _sizes(columns: Columns, tags: Sequence[str]) -> str:
     return told + _listing(shown, _named(tuple(shown)))
 
 
+def _extrapolated(columns: Columns) -> str:
+    """Median over instances of the widths at sizes beyond those simulated."""
+    last = int(columns["n"].max())
+    if not np.isfinite(columns["mean_width"]).any():
+        return ""
+    found = extrapolated_widths(columns, [last * times for times in BEYOND])
+    known = {tuple(key): i for i, key in enumerate(zip(*(columns[name].tolist() for name in SERIES), strict=True))}
+    same = [known[key] for key in zip(*(found[name].tolist() for name in SERIES), strict=True)]
+    found |= {name: columns[name][same] for name in summarized_by(columns) if name not in (*SERIES, "n")}
+    by = summarized_by(found)
+    parts = groups(found, by)
+    out: Columns = {name: np.array([key[j] for key in parts]) for j, name in enumerate(by)}
+    out["median_of_mean_width"] = np.array([np.median(found["mean_width"][rows]) for rows in parts.values()])
+    out["largest_error_within"] = np.array([_largest(np.abs(found["error_within"][rows])) for rows in parts.values()])
+    told = _said(
+        "Width falls as 1 / sqrt(n) beyond the largest size; the error is what this rule has from at most half the "
+        "largest size to it."
+    )
+    return told + _listing(out, _named(tuple(out)))
+
+
+def _instances(results: StudyTable, study: Any) -> str:
+    """List shapes of the data, distances from what was fitted, and how the pace goes with both."""
+    if not instances_of(study):
+        return ""
+    shaped, apart = shapes(study), ks_distances(study)
+    places = {name: i for i, name in enumerate(apart["distribution"].tolist())}
+    distance = [apart["distance"][places[x]] if x in places else np.nan for x in shaped["distribution"].tolist()]
+    table = shaped | {"ks_distance": np.array(distance)}
+    related = shape_and_pace(results.columns, results.tags, study)
+    parts = [
+        _said(
+            "Skewness and kurtosis of the data of each instance (0 and 3 for a normal law of values), and the "
+            "Kolmogorov-Smirnov distance of the data from the law that was fitted."
+        ),
+        _listing(table, _named(tuple(table))),
+    ]
+    if len(related["statistic"]):
+        parts += [
+            _said("Rank correlation of the convergence pace with skewness and kurtosis over instances."),
+            _listing(related, _named(tuple(related))),
+        ]
+    return "".join(parts)
+
+
 def _size_cells(found: Columns) -> list[str]:
     cells = []
     for size, reached, smallest, kept in zip(
@@ -238,8 +294,8 @@ def _size_cells(found: Columns) -> list[str]:
     return cells
 
 
-def _failures(columns: Columns, tags: Sequence[str]) -> str:
-    found = failures(columns, by=(*_metric(tags), "statistic", "method", "level", "n"))
+def _failures(columns: Columns) -> str:
+    found = failures(columns)
     told = _said("Instances whose coverage lies below Q1 - 1.5 IQR of all instances in the same setting.")
     if len(found["fence"]) == 0:
         return told + _said("There are none.")

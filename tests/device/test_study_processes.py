@@ -1,5 +1,6 @@
 """A study gives one table, whatever the devices, the processes, and the moment it was killed."""
 
+import json
 import os
 import signal
 import socket
@@ -31,7 +32,7 @@ def design(tmp_path, **changes):
     laws = {"beta": Parametric("beta", {"a": 8, "b": 2}), "table": Cells(np.array([[0.5, 0.1], [0.1, 0.3]]))}
     arguments = {"n_replications": 60, "n_resamples": 79, "n_groups": 6, "seed": 1}
     arguments |= {"statistics": ["mean", "trimmed_mean", "std", "f1"], "methods": ["t", "percentile", "bca"]}
-    return Study(laws, sample_sizes=[12], **(arguments | changes))
+    return Study(laws, **({"sample_sizes": [12]} | arguments | changes))
 
 
 def start(folder, count=1, index=0, port=0, devices=1):
@@ -93,6 +94,37 @@ def test_several_processes(tmp_path, count, changes):
 
 
 @pytest.mark.slow
+def test_two_runs_on_one_folder_share_its_cells(tmp_path):
+    study = design(tmp_path, **FEW, sample_sizes=[8, 9, 10, 11, 12, 13])
+    study.save(tmp_path / "study.toml")
+    for process in [start(tmp_path / "study") for _ in range(2)]:
+        assert finish(process) == ["12", "1"]
+    cells = [json.loads(path.read_text()) for path in (tmp_path / "study" / "cells").iterdir()]
+    assert len({cell["surroundings"]["process"] for cell in cells}) == 2
+    assert not list((tmp_path / "study" / "claims").iterdir())
+    same_tables(study.results(tmp_path / "study").columns, study.run(tmp_path / "reference").columns)
+
+
+@pytest.mark.slow
+def test_a_run_takes_over_the_cell_of_one_that_was_killed(tmp_path):
+    study = design(tmp_path, **FEW, n_replications=2_000, n_resamples=999, n_groups=40)
+    study.save(tmp_path / "study.toml")
+    victim = start(tmp_path / "study")
+    claims = tmp_path / "study" / "claims"
+    deadline = time.monotonic() + 120
+    while not (claims.exists() and list(claims.glob("beta*")) and not list(claims.glob("true*"))):
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    other = start(tmp_path / "study")
+    victim.send_signal(signal.SIGKILL)
+    victim.communicate()
+    assert list(claims.glob("beta*"))
+    assert finish(other) == ["2", "1"]
+    assert not list(claims.iterdir())
+    same_tables(study.results(tmp_path / "study").columns, study.run(tmp_path / "reference").columns)
+
+
+@pytest.mark.slow
 def test_a_study_of_learners_over_devices_and_processes(tmp_path):
     design = {"n_replications": 7, "n_groups": 3, "n_validation": 500}
     # A learner without LAPACK: in jaxlib 0.10 two batched calls at once, on simulated devices, can block each other.
@@ -129,3 +161,21 @@ def test_killed_at_any_moment_and_run_again(tmp_path):
     assert stamps == {p: p.stat().st_mtime_ns for p in kept}
     for name, column in whole.items():
         np.testing.assert_array_equal(again[name], column)
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_and_run_again(tmp_path):
+    study = design(tmp_path, n_replications=3_000, n_resamples=999, n_groups=60, **FEW)
+    started = time.monotonic()
+    whole = study.run(tmp_path / "whole").columns
+    took = time.monotonic() - started
+    study.save(tmp_path / "study.toml")
+    moments = np.random.default_rng().uniform(0, 1, 4)  # new ones in every run: each must do
+    for moment in moments:
+        process = start(tmp_path / "study")
+        time.sleep(1 + (took + 4) * moment)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    again = study.run(tmp_path / "study").columns
+    for name, column in whole.items():
+        np.testing.assert_array_equal(again[name], column, err_msg=f"{name}, killed at {moments}")

@@ -4,7 +4,9 @@ import pytest
 
 import jaxci
 from jaxci.coverage import proportion_coverage
+from jaxci.coverage.check import choose
 from jaxci.coverage.fitting import law_of_rows
+from jaxci.coverage.tally import Judgement, Tally
 from jaxci.distributions import EmpiricalTargets, truth
 from jaxci.statistics import R2, Mean, MeanSquaredError, Median
 from jaxci.statistics.base import Sample
@@ -182,3 +184,67 @@ def test_a_method_with_settings_is_written_as_users_write_it():
     from jaxci.intervals.parametric import Delta
 
     assert [_typed(x) for x in ("t", Delta(), Delta(scale="logit"))] == ["'t'", "'delta'", "Delta(scale='logit')"]
+
+
+def judged(label, coverage, error, width):
+    return Judgement("mean", label, 0.95, coverage, error, 0.0, 0.0, 0.0, width, width, 1.0, label)
+
+
+def widths_of(**groups):
+    tally = Tally()
+    for label, means in groups.items():
+        tally.widths["mean", label, 0.95] = {g: np.array([mean]) for g, mean in enumerate(means)}
+    return tally
+
+
+def test_only_what_the_error_can_tell_is_recommended():
+    # the bar is .94, and at one look 1.96 errors count
+    wide, narrow = judged("wide", 0.96, 0.005, 2.0), judged("narrow", 0.945, 0.002, 1.0)
+    tally = widths_of(wide=[2.0, 2.0], narrow=[1.0, 1.0])
+
+    def chosen(*judgements, looks=1):
+        return choose(judgements, {j.label: j.coverage for j in judgements}, 0.95, tally, looks)
+
+    assert chosen(wide, narrow) == ("narrow", (), ())
+    unsure = judged("narrow", 0.945, 0.003, 1.0)
+    assert chosen(wide, unsure) == ("wide", (), ("narrow",))
+    assert chosen(wide, judged("narrow", 0.93, 0.003, 1.0)) == ("wide", (), ())
+    assert chosen(unsure) == (None, (), ("narrow",))
+    assert chosen(judged("narrow", 0.93, 0.003, 1.0)) == (None, (), ())
+    # more looks, larger intervals: 2.5 errors at five
+    assert chosen(wide, judged("narrow", 0.945, 0.0022, 1.0)) == ("narrow", (), ())
+    assert chosen(wide, judged("narrow", 0.945, 0.0022, 1.0), looks=5) == ("wide", (), ("narrow",))
+
+
+def test_widths_that_cannot_be_told_apart_make_no_difference():
+    first, second = judged("first", 0.95, 0.001, 1.01), judged("second", 0.95, 0.001, 1.0)
+    reached = {"first": 0.95, "second": 0.95}
+    near = widths_of(first=[1.0, 1.03, 1.0], second=[1.0, 0.98, 1.02])
+    assert choose((first, second), reached, 0.95, near, 1) == ("first", ("second",), ())
+    apart = widths_of(first=[1.01, 1.011, 1.009], second=[1.0, 1.0, 1.0])
+    assert choose((first, second), reached, 0.95, apart, 1) == ("second", (), ())
+
+
+def test_data_sets_are_added_until_the_recommendation_is_settled():
+    values = np.random.default_rng(0).normal(size=40)
+    options = {"methods": ["t", "percentile"], "n_replications": 100, "n_resamples": 99, "rng": 1}
+    alone = jaxci.check_coverage("mean", values, max_replications=100, **options)
+    more = jaxci.check_coverage("mean", values, max_replications=800, **options)
+    assert alone.n_replications == 100
+    assert alone.undecided
+    assert 100 < more.n_replications <= 800
+    assert more["t"].by_group[1].sum() == more.n_replications
+    assert f"in {alone.n_replications} data sets" in str(alone)
+    with pytest.raises(ValueError, match="max_replications must be at least 100; got 99"):
+        jaxci.check_coverage("mean", values, max_replications=99, **options)
+
+
+@pytest.mark.slow
+def test_recommendations_agree_between_seeds():
+    values = np.random.default_rng(3).lognormal(size=30)
+    options = {"methods": ["z", "t", "percentile"], "n_replications": 1_000, "n_resamples": 199}
+    found = [jaxci.check_coverage("mean", values, n=15, rng=seed, **options) for seed in range(5)]
+    assert {str(one.recommended) for one in found} == {"None"}
+    table = [jaxci.check_coverage("mean", [0.2, 0.5, 0.4, 0.7] * 15, rng=seed, **options) for seed in range(5)]
+    decided = [one for one in table if not one.undecided]
+    assert len({str(one.recommended) for one in decided}) <= 1

@@ -1,7 +1,9 @@
 """The commands ``jaxci check`` and ``jaxci study``."""
 
 import json
+import math
 
+import jax
 import numpy as np
 import pytest
 
@@ -159,3 +161,178 @@ def test_quantiles_of_runs_by_group(capsys, cases, tmp_path):
     assert set(json.loads((tmp_path / "q.json").read_text())) == {"a", "b"}
     code, _, err = run(capsys, "quantile", cases, "--column", "dice", "--q", "ten")
     assert (code, err.count("\n")) == (2, 1)
+
+
+def test_what_is_left_out_of_data_is_told(capsys, tmp_path):
+    file, mine = tmp_path / "cases.csv", tmp_path / "mine.toml"
+    rows = ["a,0.5", "a,", "a,0.7", "b,nan", "b,", "c,0.9"]
+    file.write_text("\n".join(["model,dice", *rows]) + "\n")
+    new = ["study", "new", mine, "--design", "segmentation", "--data", file, "--value", "dice"]
+    code, _, err = run(capsys, *new, "--by", "model", *SMALL)
+    assert (code, err.splitlines()) == (
+        0,
+        [
+            "dice, a: 1 of 3 rows have no value and are left out",
+            "dice, b: 2 of 2 rows have no value and are left out",
+            "dice, b: no row has a value, the instance is left out",
+            "dice, c: one case has no spread, every interval will hold its value",
+        ],
+    )
+    study = Study.load(mine)
+    assert list(study.distributions) == ["dice, a", "dice, c"]
+    code, out, _ = run(capsys, "study", "status", mine, "--out", tmp_path / "none")
+    assert code == 0
+    assert "  mind: dice, c draws one value only: every interval holds it" in out.splitlines()
+    file.write_text("model,dice\n" + "\n".join([*rows, "c,high"]) + "\n")
+    code, out, err = run(capsys, *new, "--force")
+    assert (code, out) == (2, "")
+    assert err == f"error: {file}, line 8: column 'dice' must hold numbers; got 'high'\n"
+    file.write_text("model,dice\na,\nb,\n")
+    code, _, err = run(capsys, *new, "--force")
+    assert (code, err.splitlines()[-1]) == (2, f"error: {file}: no row has a value in dice")
+
+
+def test_status_and_report_tell_which_methods_are_not_judged(capsys, tmp_path):
+    from jaxci.distributions import Cells, Parametric
+
+    laws = {"beta": Parametric("beta", {"a": 8, "b": 2}), "table": Cells(np.full((2, 2), 0.25))}
+    sizes = {"n_replications": 20, "n_resamples": 19, "n_groups": 2}
+    study = Study(laws, ["mean", "accuracy"], ["t", "wilson", "percentile"], [10], **sizes)
+    told = study.left_out()
+    assert [line.partition(" (")[0] for line in told] == [
+        "wilson is not judged for mean",
+        "t is not judged for accuracy",
+        "mean is not judged under table",
+        "accuracy is not judged under beta",
+    ]
+    study.save(tmp_path / "mine.toml")
+    code, out, _ = run(capsys, "study", "status", tmp_path / "mine.toml", "--out", tmp_path / "r")
+    assert (code, [line[8:] for line in out.splitlines()[1:5]]) == (0, told)
+    study.run(tmp_path / "r").report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "wilson is not judged for mean" in page
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('name = "x"\n# statistic = 1\nstatistic = 1\n', "line 3: a study has no field 'statistic'"),
+        ("[generalization]\nlevel = 0.9\nn_validate = 3\n", "line 3: a study of learners has no field 'n_validate'"),
+        ('name = "x"\n[classifier]\nn_tree = 3\n', "line 3: classifier has no key 'n_tree'"),
+        ("seed = 3\n[classifier]\nn_train = 30\n", "line 1: a study of a classifier has no key 'seed'"),
+        ('seed = 3\n[data]\nkind = "values"\nbound = [0, 1]\n', "line 4: data has no key 'bound'"),
+        (
+            'statistics = ["mean"]\nmethods = ["t",\n{ name = "bca", accelerate = 1 }]\nsample_sizes = [10]\n'
+            '[distributions.beta]\nkind = "parametric"\nname = "beta"\na = 1\nb = 2\n',
+            "line 3: methods: a method with settings",
+        ),
+    ],
+)
+def test_an_unknown_option_of_a_file_is_named_with_its_line(capsys, tmp_path, text, message):
+    file = tmp_path / "mine.toml"
+    file.write_text(text)
+    code, out, err = run(capsys, "study", "status", file)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"error: {file}, {message}"), err
+
+
+def test_a_parameter_of_a_law_that_is_no_number_is_named(capsys, tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        'statistics = ["mean"]\nmethods = ["t"]\nsample_sizes = [10]\n'
+        '[distributions.beta]\nkind = "parametric"\nname = "beta"\nparams = { a = 1, b = 2 }\n'
+    )
+    code, out, err = run(capsys, "study", "status", file)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: params of the parametric distribution 'beta' must be a number; got {'a': 1, 'b': 2}")
+
+
+def test_bounds_and_kinds_by_metric(capsys, tmp_path):
+    from jaxci.distributions import AdaptiveKDE, Empirical
+
+    file, mine = tmp_path / "cases.csv", tmp_path / "mine.toml"
+    rng = np.random.default_rng(4)
+    columns = {"Dice": rng.beta(8, 2, 30), "ASSD": rng.lognormal(size=30), "HD-95": rng.integers(1, 9, 30)}
+    columns |= {"percent": 100 * columns["Dice"], "volume": rng.normal(size=30)}
+    rows = zip(*columns.values(), strict=True)
+    file.write_text("\n".join([",".join(columns), *(",".join(map(repr, map(float, row))) for row in rows)]) + "\n")
+    new = ["study", "new", mine, "--design", "segmentation", "--data", file, "--value", ",".join(columns), *SMALL]
+    assert run(capsys, *new, "--bounds", "percent=0:100")[0] == 0
+    study = Study.load(mine)
+    kinds = {name: type(law) for name, law in study.distributions.items()}
+    assert kinds == {**dict.fromkeys(columns, AdaptiveKDE), "HD-95": Empirical}
+    free = (-math.inf, math.inf)
+    means = {name: study.served(name)["mean"].bounds for name in columns}
+    ranges = {"Dice": (0, 1), "ASSD": (0, math.inf), "HD-95": (0, math.inf), "percent": (0, 100), "volume": free}
+    assert means == ranges
+    assert study.distributions["ASSD"].bounds == (0, math.inf)
+    sample = study.distributions["ASSD"].draw(jax.random.key(0), 10_000)
+    assert float(sample.min()) >= 0
+    assert run(capsys, *new, "--force", "--discrete", "volume", "--bounds", "hd95=:20")[0] == 0
+    study = Study.load(mine)
+    assert {name for name, law in study.distributions.items() if isinstance(law, Empirical)} == {"volume"}
+    assert study.bounds["HD-95"] == (-math.inf, 20)
+    for given, message in [
+        ("dce=0:1", "bounds must name metrics of the data; 'dce' is none: did you mean 'Dice'?"),
+        ("Dice=0,1", "--bounds must be LOW,HIGH once, or COL=LOW:HIGH for each column; got 'Dice=0,1'"),
+        ("HD-95=0:3", "HD-95: values must lie within bounds [0, 3]; got"),
+        ("Dice=1:0", "bounds must be the lowest and the highest value"),
+    ]:
+        code, _, err = run(capsys, *new, "--force", "--bounds", given)
+        assert code == 2
+        assert message in err
+
+
+def test_intervals_that_need_a_range_are_judged_where_the_design_knows_it(capsys, tmp_path):
+    file, design, mine = tmp_path / "cases.csv", tmp_path / "design.toml", tmp_path / "mine.toml"
+    rng = np.random.default_rng(5)
+    rows = zip(rng.beta(8, 2, 30), rng.lognormal(size=30), strict=True)
+    file.write_text("dice,assd\n" + "\n".join(f"{a},{b}" for a, b in rows) + "\n")
+    design.write_text(
+        'statistics = ["mean"]\nmethods = ["t", "hoeffding"]\nsample_sizes = [10]\nn_replications = 20\n'
+        'n_resamples = 19\nn_groups = 2\n[data]\nkind = "values"\n[data.bounds]\ndice = [0, 1]\n'
+    )
+    new = ["study", "new", mine, "--design", design, "--data", file, "--value", "dice,assd"]
+    assert run(capsys, *new)[0] == 0
+    study = Study.load(mine)
+    (line,) = study.left_out()
+    assert line.startswith("hoeffding is not judged for mean under assd ('hoeffding' needs the range")
+    rows = study.run(tmp_path / "r").records()
+    assert {(row["distribution"], row["method"]) for row in rows} == {
+        ("dice", "t"),
+        ("dice", "hoeffding"),
+        ("assd", "t"),
+    }
+    assert run(capsys, *new, "--force", "--bounds", "assd=0:500")[0] == 0
+    assert Study.load(mine).left_out() == []
+
+
+def test_tasks_with_different_numbers_of_classes_are_in_one_file(capsys, tmp_path):
+    file, mine = tmp_path / "cases.csv", tmp_path / "mine.toml"
+    rng = np.random.default_rng(6)
+    lines, shown = ["task,label,l0,l1,l2"], {}
+    for task, k in (("two", 2), ("three", 3)):
+        codes, logits = np.arange(24) % k, rng.normal(size=(24, k))
+        shown[task] = codes, logits
+        for code, row in zip(codes, logits.tolist(), strict=True):
+            lines.append(f"{task},{code}," + ",".join([*map(repr, row), *[""] * (3 - k)]))
+    file.write_text("\n".join(lines) + "\n")
+    new = ["study", "new", mine, "--design", "classification", "--data", file, "--target", "label"]
+    new += ["--score", "l0,l1,l2", "--by", "task", *SMALL]
+    assert run(capsys, *new)[0] == 0
+    study = Study.load(mine)
+    for task, (codes, logits) in shown.items():
+        law = study.distributions[task]
+        assert law.n_classes == logits.shape[1]
+        np.testing.assert_array_equal(law.labels, codes)
+        np.testing.assert_array_equal(law.logits, logits)
+    assert "roc_auc" in study.served("two")
+    assert "roc_auc_ovr" not in study.served("two")
+    assert "roc_auc_ovr" in study.served("three")
+    assert "roc_auc_ovr is not judged under two (of two classes it is roc_auc)" in study.left_out()
+    file.write_text(file.read_text().replace("two,1,", "two,2,"))
+    code, _, err = run(capsys, *new, "--force")
+    assert (code, err) == (
+        2,
+        "error: label of two must only hold values in labels [0, 1]; 12 do not, the first is 2 in row 1\n",
+    )

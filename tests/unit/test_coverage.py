@@ -4,13 +4,14 @@ import pytest
 from scipy import stats
 
 import jaxci
-from jaxci.coverage import Cell, check, proportion_coverage, run_cell
+from jaxci.coverage import Cell, check, enumeration, proportion_coverage, run_cell
 from jaxci.coverage.cell import PURPOSE_DATA, draw
 from jaxci.coverage.check import calibrated_level
 from jaxci.coverage.fitting import law_of_rows
 from jaxci.coverage.running import simulate
 from jaxci.coverage.tally import group_error
 from jaxci.distributions import AdaptiveKDE, Cells, Empirical, LogitKDE, Parametric, Truth
+from jaxci.intervals.proportion import Wald
 from jaxci.intervals.registry import applicable_methods
 from jaxci.resampling.laws import Drawn, RankLaw
 from jaxci.statistics import F1, Accuracy, Mean, Median, Sample
@@ -187,3 +188,23 @@ def test_a_value_far_out_does_not_flatten_a_median():
     (found,) = run_cell(cell, jax.random.key(0), truths={"median": Truth(16.0, 0.0, "known")}).judgements
     assert found.coverage > 0.85
     assert found.median_width > 1
+
+
+def test_an_enumerated_coverage_errs_as_its_truth_does():
+    known = enumeration.enumerated("accuracy", Wald(), Truth(0.3, 0.0, ""), 25, 0.95, "wald")
+    assert (known.coverage_error, known.how) == (0.0, "enumerated")
+    told = enumeration.enumerated("accuracy", Wald(), Truth(0.3, 0.01, ""), 25, 0.95, "wald")
+    draws = np.clip(stats.norm(0.3, 0.01).rvs(20_000, random_state=0), 0, 1)
+    apart = proportion_coverage(draws, 25, "wald") - proportion_coverage(0.3, 25, "wald")
+    assert told.coverage == known.coverage
+    assert told.coverage_error == pytest.approx(np.sqrt(np.mean(apart**2)), rel=0.03)
+    assert told.coverage_error > 0.001
+
+
+def test_what_is_enumerated_for_infinitely_many_resamples_says_so():
+    law = Cells(np.array([[0.4, 0.1], [0.1, 0.4]]))
+    methods = ["wilson", "percentile", "bca", "delta"]
+    cell = Cell(law, 20, {"accuracy": Accuracy()}, methods, n_replications=20, n_resamples=19, n_groups=2)
+    how = {j.label: j.how for j in run_cell(cell, jax.random.key(0)).judgements}
+    infinite = "enumerated, B = infinity"
+    assert how == {"wilson": "enumerated", "percentile": infinite, "bca": infinite, "delta": "simulated"}

@@ -32,6 +32,7 @@ DOCUMENTS = {
     "docs/clusters.md": 3,
     "docs/extending.md": 10,
     "docs/generalization.md": 2,
+    "docs/studies.md": 1,
 }
 """Documents with Python blocks, and how many each has."""
 

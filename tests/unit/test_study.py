@@ -379,7 +379,7 @@ def test_bounds_of_a_users_values(tmp_path, bounds):
         ),
         ("segmentation", {"data": {"liver": [0.5, 0.2]}, "bounds": (1, 0)}, r"bounds must be the lowest .*\(1, 0\)"),
         ("segmentation", {"data": {"liver": [0.5, 0.2]}, "bounds": 1}, "bounds must be two numbers; got 1"),
-        ("classification", {"data": {"a": (np.eye(2), [0, 1])}, "bounds": (0, 1)}, "reads logits; got .0, 1"),
+        ("classification", {"data": {"a": (np.eye(2), [0, 1])}, "bounds": (0, 1)}, "reads logits; got bounds .0, 1"),
         ("summaries", {"bounds": (0, 1)}, "names its own distributions; got bounds"),
         ("classifier-ci", {"bounds": (0, 1)}, "makes its own data; got bounds"),
         ("generalization", {"bounds": (0, 1)}, "names its own problems; got bounds"),
@@ -423,3 +423,41 @@ def test_a_long_study_drops_programs_and_goes_on(tmp_path, monkeypatch):
     assert len(cleared) == len(small().cell_names())
     for name in ("coverage", "mean_width"):
         np.testing.assert_array_equal(free[name], pressed[name])
+
+
+def test_large_samples_have_numbers_of_their_own(tmp_path):
+    laws = {"beta": Parametric("beta", {"a": 8, "b": 2})}
+    sizes = {"n_replications": 40, "n_resamples": 99, "n_groups": 4}
+    more = [
+        {"sample_sizes": [50, 100], "n_replications": 20, "n_resamples": 49},
+        {"sample_sizes": 200, "n_resamples": 19},
+    ]
+    study = Study(laws, ["mean"], ["percentile"], [10, 20], more_sizes=more, **sizes)
+    study.save(tmp_path / "mine.toml")
+    again = Study.load(tmp_path / "mine.toml")
+    assert again.to_dict() == study.to_dict()
+    wanted = {10: (40, 99), 20: (40, 99), 50: (20, 49), 100: (20, 49), 200: (40, 19)}
+    cells = {cell.n: (cell.n_replications, cell.n_resamples) for cell in map(again.cell, again.cell_names())}
+    assert cells == wanted
+    rows = again.run(tmp_path / "r").records()
+    judged = {row["n"]: sum(int(part.split("/")[1]) for part in row["covered_by_group"].split()) for row in rows}
+    assert judged == {n: replications for n, (replications, _) in wanted.items()}
+    alone = Study(laws, ["mean"], ["percentile"], [100], n_replications=20, n_resamples=49, n_groups=4)
+    (row,) = alone.run(tmp_path / "alone").records()
+    assert row["covered_by_group"] == next(r["covered_by_group"] for r in rows if r["n"] == 100)
+    with pytest.raises(ValueError, match="those of more_sizes must be distinct; '20' is given 2 times"):
+        Study(laws, ["mean"], ["percentile"], [10, 20], more_sizes=[{"sample_sizes": [20]}], **sizes)
+    with pytest.raises(ValueError, match="more_sizes has no key 'n_resample'"):
+        Study(laws, ["mean"], ["percentile"], [10], more_sizes=[{"sample_sizes": [20], "n_resample": 9}], **sizes)
+
+
+def test_changes_of_a_design_are_of_all_its_sizes():
+    logits = {"a": (np.random.default_rng(0).normal(size=(30, 2)), np.arange(30) % 2)}
+    whole = load_study("classification", logits)
+    assert whole.all_sizes[-3:] == (500, 1000, 5000)
+    assert whole.counts_at(5000) == {"n_replications": 3500, "n_resamples": 3499}
+    assert load_study("classification", logits, n_resamples=99).counts_at(5000) == {
+        "n_replications": 3500,
+        "n_resamples": 99,
+    }
+    assert load_study("classification", logits, sample_sizes=[10]).all_sizes == (10,)

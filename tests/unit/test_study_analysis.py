@@ -271,3 +271,70 @@ def test_averages_of_other_groups_are_refused():
     columns |= {"covered_by_group": np.array(["9/10 9/10", "8/10 4/5"]), "coverage_error": np.array([0.1, 0.2])}
     with pytest.raises(ValueError, match="covered_by_group must have the same groups"):
         averages(columns)
+
+
+def two_metrics():
+    curves = {d: {10: 0.85 + j / 100, 50: 0.9 + j / 100} for j, d in enumerate("abcdef")}
+    far = {d: {n: c - 0.2 for n, c in curve.items()} for d, curve in curves.items()}
+    named = [{f"{metric}, {d}": curve for d, curve in some.items()} for metric, some in (("dice", curves), ("hd", far))]
+    return stacked(*(table(some, metric=metric) for some, metric in zip(named, ("dice", "hd"), strict=True)))
+
+
+def test_summaries_do_not_pool_metrics():
+    columns = two_metrics()
+    found = quartiles(columns)
+    assert found["instances"].tolist() == [6] * 4
+    assert sorted(zip(found["metric"].tolist(), found["n"].tolist(), strict=True)) == [
+        ("dice", 10),
+        ("dice", 50),
+        ("hd", 10),
+        ("hd", 50),
+    ]
+    assert quartiles(columns, by=("statistic", "method", "level", "n"))["instances"].tolist() == [12, 12]
+    columns["coverage"][0] = 0.75  # low among Dice, not among HD
+    assert failures(columns)["distribution"].tolist() == ["dice, a"]
+    assert failures(columns, by=("statistic", "method", "level", "n"))["distribution"].tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("family", "counted"), [("all", [6] * 6), ("stratum", [3] * 6), ("level", [2] * 6), (8, [8] * 6)]
+)
+def test_the_correction_counts_the_comparisons_that_are_asked_for(family, counted):
+    tables = []
+    for j, metric in enumerate(("dice", "iou", "hd")):
+        curves = {f"{metric}, {d}": {10: 0.9 - 0.01 * j - 0.001 * i} for i, d in enumerate("abcdefgh")}
+        tables += [table(curves, metric=metric, method=method) for method in ("t", "z")]
+        for one in tables[-2:]:
+            one["model"] = np.array([name[-1] for name in one["distribution"]])
+    found = compare(stacked(*tables), ("metric", "model"), by="metric", within=("method",), family=family)
+    assert found["comparisons"].tolist() == counted
+    assert set(found["family"].tolist()) == {family if isinstance(family, str) else "given"}
+    np.testing.assert_allclose(found["pvalue"], 2 / 2**8)
+    np.testing.assert_allclose(found["pvalue_bonferroni"], 2 / 2**8 * np.array(counted))
+
+
+def test_only_the_pairs_that_are_asked_for_are_compared():
+    columns = two_metrics()
+    found = compare(columns, ("metric",), by="metric", paired=False, pairs=[("hd", "dice")], n_permutations=99)
+    assert (found["first"].tolist(), found["second"].tolist()) == (["hd"], ["dice"])
+    assert found["difference"][0] == pytest.approx(-0.2)
+    with pytest.raises(ValueError, match=r"pairs must be of levels of 'metric', \['dice', 'hd'\]; got 'iou'"):
+        compare(columns, ("metric",), by="metric", pairs=[("hd", "iou")])
+    with pytest.raises(ValueError, match="family must be one of all, stratum, level; got 'each'"):
+        compare(columns, ("metric",), by="metric", family="each")
+
+
+def test_pace_and_required_n_of_cases_by_hand():
+    # 1/n = .1 and .02, coverage less level -.06 and -.01: (.006 + .0002) / (.01 + .0004) below the level
+    columns = table({"a": {10: 0.89, 50: 0.94}}, width=[0.4, 0.2])
+    found = convergence_pace(columns)
+    assert found["pace"][0] == pytest.approx(-0.0062 / 0.0104)
+    beta = -0.0062 / 0.0104
+    residual = (-0.06 - 0.1 * beta) ** 2 + (-0.01 - 0.02 * beta) ** 2
+    assert found["relative_error"][0] == pytest.approx((residual / (0.89**2 + 0.94**2)) ** 0.5)
+    # .925 is .7 of the way from .89 to .94, at 1/n = .1 - .7 * .08 = .044
+    assert required_n(columns, coverage=0.925)["required_n"][0] == pytest.approx(1 / 0.044)
+    # .3 is half the way from .4 to .2, at 1/sqrt(n) between those of 10 and 50
+    middle = (10**-0.5 + 50**-0.5) / 2
+    assert required_n(columns, width=0.3)["required_n"][0] == pytest.approx(middle**-2)
+    assert np.isnan(required_n(columns, width=0.1)["required_n"][0])

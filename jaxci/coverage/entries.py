@@ -1,0 +1,113 @@
+"""How a file of a study holds its statistics, methods and distributions, and how they are read."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from jaxci import statistics as statistics_room
+from jaxci.checks import check_distinct
+from jaxci.distributions import Distribution, distribution_to_dict
+from jaxci.intervals.base import Method
+from jaxci.intervals.registry import METHODS, method_by_name
+from jaxci.records import Kinds, decode, encode, settings
+from jaxci.statistics.base import Statistic
+from jaxci.statistics.registry import name_of, statistic_by_name
+
+SEVERAL = 3
+STATISTICS: Kinds = {
+    name: cls
+    for name, cls in vars(statistics_room).items()
+    if isinstance(cls, type) and issubclass(cls, Statistic) and dataclasses.is_dataclass(cls)
+}
+"""Classes of statistics by name, as files hold those that are no metric of the registry."""
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """Return the content of a TOML file; a ``ValueError`` names the file if it is none."""
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is no TOML file: {error}") from error
+
+
+@contextlib.contextmanager
+def naming_lines(path: str | Path) -> Iterator[None]:
+    """Name the file and the line in errors about a key that nothing reads, where the key stands in the file."""
+    try:
+        yield
+    except ValueError as error:
+        key = re.search(r" has no (?:key|field|option) '([^']+)'", str(error))
+        at = [] if key is None else _lines_of(Path(path), key[1])
+        if not at:
+            raise
+        raise ValueError(f"{path}, line {' or '.join(map(str, at))}: {error}") from error
+
+
+def _lines_of(path: Path, key: str) -> list[int]:
+    pattern = re.compile(rf"(^|[\[{{,.\s\"']){re.escape(key)}[\"']?\s*[=\]]")
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [number for number, line in enumerate(lines, 1) if pattern.search(line.partition("#")[0])]
+
+
+def listed(name: str, value: Any) -> list[Any]:
+    """Return the entries of a field, or the one it holds."""
+    found = [value] if isinstance(value, str | int | float | Method | Mapping) else list(value)
+    if not found:
+        raise ValueError(f"{name} must not be empty")
+    return found
+
+
+def named_statistics(statistics: Any) -> tuple[tuple[str, Statistic], ...]:
+    """Return names and statistics of a field, which may be a dictionary or hold names."""
+    if isinstance(statistics, Mapping):
+        pairs = [(str(name), statistic_by_name(s)) for name, s in statistics.items()]
+    else:
+        entries = [statistics] if isinstance(statistics, Statistic) else listed("statistics", statistics)
+        pairs = [s if isinstance(s, tuple) else (name_of(s), statistic_by_name(s)) for s in entries]
+    if not pairs:
+        raise ValueError("statistics must not be empty")
+    check_distinct("statistics", [name for name, _ in pairs])
+    # What a metric leaves to the number of classes is settled by the convention of several.
+    return tuple((name, statistic.settled(SEVERAL)) for name, statistic in pairs)
+
+
+def written(name: str, statistic: Statistic) -> Any:
+    """Return a metric's name, or a table of its class and settings."""
+    from jaxci.statistics.registry import METRICS
+
+    if name in METRICS and repr(settings(METRICS[name].settled(SEVERAL))) == repr(settings(statistic)):
+        return name
+    try:
+        return {"name": name, **encode(statistic, STATISTICS, key="class", defaults=True)}
+    except ValueError:
+        return {"name": name, "class": type(statistic).__name__, "label": name_of(statistic)}
+
+
+def read_statistic(entry: Any) -> tuple[str, Statistic]:
+    """Return name and statistic of an entry of a file: a metric's name, or a table of its class and settings."""
+    if not isinstance(entry, Mapping):
+        return name_of(entry), statistic_by_name(entry)
+    given = {key: value for key, value in entry.items() if key != "name"}
+    statistic = decode(given, STATISTICS, key="class", what="statistics: a metric with settings")
+    return (entry.get("name") or name_of(statistic), statistic)
+
+
+def read_method(entry: Any) -> Method:
+    """Return a method from its name, its table or itself."""
+    if isinstance(entry, Mapping):
+        entry = decode(entry, METHODS, key="name", what="methods: a method with settings")
+    return method_by_name(entry)
+
+
+def described(law: Distribution) -> dict[str, Any]:
+    """Return a distribution as a file holds it; one of the user's own by its label."""
+    try:
+        return distribution_to_dict(law)
+    except ValueError:
+        return {"kind": "user", "label": law.label}

@@ -1,0 +1,163 @@
+"""What a study will cost on this machine, from a few cells that are timed with few groups."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from jaxci.coverage.claims import Claims
+from jaxci.coverage.processes import Processes, Work
+from jaxci.coverage.runner import Runnable, store_of
+from jaxci.inference.sharding import Spread
+from jaxci.resampling.threads import begin
+
+TIMED = 2
+"""Groups that a cell is timed with."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Timing:
+    """Seconds of one cell, timed with :data:`TIMED` groups twice.
+
+    Attributes
+    ----------
+    start : float
+        Compiling, and true values.
+    bank : float
+        The resamples of a group, which cells of one n may share.
+    group : float
+        All else of a group.
+    """
+
+    start: float
+    bank: float
+    group: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Estimate:
+    """What the cells that are left of a study will cost on this machine.
+
+    Attributes
+    ----------
+    n_cells : int
+        Cells that are left.
+    n_timed : int
+        Cells that were timed, with few groups.
+    seconds : float
+        Time of a run in one process; others, of cells that were not timed, are taken from the nearest n.
+    memory : int or None
+        The most bytes that this process held so far, with those of the banks that a run keeps; None where the system
+        does not tell.
+    """
+
+    n_cells: int
+    n_timed: int
+    seconds: float
+    memory: int | None
+
+    def __str__(self) -> str:
+        held = "unknown" if self.memory is None else f"{self.memory / 2**30:.1f} GiB"
+        return (
+            f"{self.n_cells} cells to do, about {duration(self.seconds)} in one process, memory about {held} "
+            f"({self.n_timed} timed)"
+        )
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words, to two digits or so."""
+    for unit, size in (("days", 86_400.0), ("h", 3_600.0), ("min", 60.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.2g} s"
+
+
+def estimate(study: Runnable, folder: str | Path, *, budget: float = 20.0) -> Estimate:
+    """Return what the cells of ``study`` that ``folder`` does not hold yet will cost on this machine.
+
+    Of every kind of cell (:meth:`Runnable.cost`) the one of the largest and that of the smallest n are computed with
+    two groups, aside from the folder, until ``budget`` seconds are spent; the first of them always is.
+    """
+    begin()
+    store = store_of(study, folder)
+    left = [name for name in study.cell_names() if not store.has(name, study.identity(name))]
+    cost = {name: study.cost(name) for name in left}
+    timed: dict[tuple[str, int], Timing] = {}
+    started = time.perf_counter()
+    for name in _chosen(cost):
+        if timed and time.perf_counter() - started > budget:
+            break
+        timed[cost[name]] = _timing(study, name)
+    seconds = _seconds(study, list(cost.values()), timed)
+    return Estimate(len(left), len(timed), seconds, _memory(study, [n for _, n in cost.values()]))
+
+
+def _chosen(cost: dict[str, tuple[str, int]]) -> list[str]:
+    """Return one cell of every kind at its largest n, then those at their smallest."""
+    chosen: dict[tuple[str, int], str] = {}
+    for most in (True, False):
+        for kind in dict.fromkeys(kind for kind, _ in cost.values()):
+            sizes = [n for other, n in cost.values() if other == kind]
+            wanted = (kind, max(sizes) if most else min(sizes))
+            chosen.setdefault(wanted, next(name for name, one in cost.items() if one == wanted))
+    return list(chosen.values())
+
+
+def _timing(study: Runnable, name: str) -> Timing:
+    short = study.shortened(TIMED)
+    banks = short.banks()
+    spent: list[list[float]] = []
+    for _ in range(2):
+        with tempfile.TemporaryDirectory() as aside, Claims(Path(aside) / "claims") as claims:
+            alone = Processes(1, 0)
+            work = Work(store_of(short, aside), alone, Spread.over(), None, banks, claims, False, False)
+            ends = [time.perf_counter()]
+
+            def advance(done: int, total: int, ends: list[float] = ends) -> None:
+                ends.append(time.perf_counter())
+
+            short.judged(name, work, advance)
+            spent.append([*np.diff(ends), time.perf_counter() - ends[0]])
+    (*cold, whole), (*_, again) = spent
+    group = again / TIMED
+    bank = max(0.0, cold[-1] - group) if len(cold) == TIMED else 0.0
+    return Timing(max(0.0, whole - TIMED * (group + bank)), bank, group)
+
+
+def _seconds(study: Runnable, cells: Sequence[tuple[str, int]], timed: dict[tuple[str, int], Timing]) -> float:
+    """Return the seconds of all ``cells``, kinds and sizes; programs are compiled once for each of both."""
+    found = {cell: _nearest(cell, timed) for cell in dict.fromkeys(cells)}
+    starts = sum(one.start for one in found.values())
+    if study.banks() is None:
+        banks = sum(found[cell].bank for cell in cells)
+    else:
+        banks = sum({n: one.bank for (_, n), one in found.items()}.values())
+    groups = sum(found[cell].group for cell in cells)
+    return starts + study.n_blocks * (banks + groups)
+
+
+def _nearest(cell: tuple[str, int], timed: dict[tuple[str, int], Timing]) -> Timing:
+    """Return the timing of a cell: between those of its kind by n, or of any kind if its own was not timed."""
+    kind, n = cell
+    known = sorted(((size, one) for (other, size), one in timed.items() if other == kind), key=lambda pair: pair[0])
+    known = known or sorted(((size, one) for (_, size), one in timed.items()), key=lambda pair: pair[0])
+    sizes = [size for size, _ in known]
+    fields = (f.name for f in dataclasses.fields(Timing))
+    return Timing(*(float(np.interp(n, sizes, [getattr(one, f) for _, one in known])) for f in fields))
+
+
+def _memory(study: Runnable, sizes: Sequence[int]) -> int | None:
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    import sys
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return held + study.bank_bytes(max(sizes, default=0))
