@@ -65,7 +65,10 @@ def test_whole_weights_are_repeated_rows_in_any_order(name, classes):
 
 
 @pytest.mark.parametrize("check", [contract.batch_is_its_fits, contract.seeded])
-@walk
+@pytest.mark.parametrize(
+    ("name", "classes"),
+    [pytest.param(*pair, marks=[pytest.mark.slow] if pair[0] in ("forest", "boosting") else []) for pair in PAIRS],
+)
 def test_a_fit_depends_on_its_key_and_its_weights_alone(name, classes, check):
     check(LEARNERS[name], Trial.of(classes), 0.0)
 

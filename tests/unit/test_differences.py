@@ -251,6 +251,7 @@ def test_average_precision_is_scikit_learns_with_opposed_rows():
     np.testing.assert_allclose(ends(exact), ends(result), rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("average", ["macro", "micro", "weighted"])
 def test_average_precision_of_classes_is_scikit_learns_with_opposed_rows(average):
     """For each class a member and a row of the largest other class; other columns agree."""
@@ -305,6 +306,7 @@ def test_models_that_agree_are_said_to():
         assert any("all paired differences are zero" in text for text in result.warnings)
 
 
+@pytest.mark.slow
 def test_rows_of_one_class_tell_no_models_apart():
     rng = np.random.default_rng(5)
     for metric in ("matthews_corrcoef", "cohen_kappa_score", "f1_macro", "precision_macro"):

@@ -80,6 +80,7 @@ def test_learners_are_named_by_strings_as_on_the_command_line():
             jaxci.generalization_interval(text, X, y)
 
 
+@pytest.mark.slow
 def test_scikit_learns_estimators_give_the_same_interval():
     X, y = regression()
     plan = splits.subsampling(60, 0.8, 6, 0)

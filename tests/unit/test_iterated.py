@@ -157,6 +157,7 @@ def test_the_number_of_workers_changes_nothing(monkeypatch):
     assert interval("table", 5).confidence_interval == one.confidence_interval
 
 
+@pytest.mark.slow
 def test_statistics_share_resamples_of_resamples():
     rows = jaxci.evaluate(Y, GUESS, metrics=["accuracy", "f1_macro"], method=METHOD, rng=0, confidence_level=0.9)
     for row, case in zip(rows, ("share", "table"), strict=True):
@@ -164,6 +165,7 @@ def test_statistics_share_resamples_of_resamples():
         np.testing.assert_allclose(row.confidence_interval, ends, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_difference_has_the_interval_and_the_pvalue_of_its_levels():
     wrong = np.where(np.arange(N) < 12, (Y + 1) % 3, Y)
     near = jaxci.compare("accuracy", Y, GUESS, np.roll(GUESS, 1), method=Calibrated(n_outer=200), rng=0)

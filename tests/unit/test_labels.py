@@ -107,6 +107,7 @@ def test_codes_of_integers_are_those_of_a_dict(columns):
         assert codes[name].tolist() == [code[value] for value in values]
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(integer_columns())
 def test_labels_that_are_named_in_any_order_are_those_of_a_dict(columns):

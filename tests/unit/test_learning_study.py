@@ -41,6 +41,7 @@ class RoomyRidge(Ridge):
     pads_rows = True
 
 
+@pytest.mark.slow
 def test_room_for_more_rows_changes_no_cell():
     configurations = [Configuration("holdout", "holdout"), Configuration("corrected_t", "corrected_t")]
     cells = (cell(n=42, learner=learner, configurations=configurations) for learner in (Ridge(), RoomyRidge()))
@@ -118,6 +119,7 @@ def test_the_risk_is_that_of_the_model_of_all_rows():
     assert (found.proxies[:, 1] > found.risks - 0.2).all()  # models of nine tenths of the rows
 
 
+@pytest.mark.slow
 def test_groups_can_be_run_apart():
     whole = run_cell(cell(), KEY, [0, 1], Spread.over())
     parts = [run_cell(cell(), KEY, [g], Spread.over()) for g in (0, 1)]

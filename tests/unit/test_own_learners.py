@@ -411,6 +411,7 @@ class TestEstimators:
         assert rows["invalid"].iloc[0] > 0
         assert rows["truth"].iloc[0] == pytest.approx(0.5, abs=0.02)  # always class 1, where it is fitted
 
+    @pytest.mark.slow
     def test_memory_is_kept_to(self, monkeypatch):
         seen = []
         configurations = [Configuration("cv", "cv_wald", {"n_folds": 20})]
@@ -638,6 +639,7 @@ class TestTruths:
         assert other["coverage_error"] > 1.5 * one["coverage_error"]
 
 
+@pytest.mark.slow
 def test_the_command_line_takes_classes_by_path(tmp_path, capsys):
     pytest.importorskip("sklearn")
     from jaxci.cli import main

@@ -218,6 +218,7 @@ def test_report_is_one_page_that_needs_nothing_else(tmp_path):
     assert "a <flag>; 25% of the intervals do not exist" in page.text
 
 
+@pytest.mark.slow
 def test_what_has_no_interval_is_drawn_nowhere_and_empty_in_tables(tmp_path, recwarn):
     results = made_up([f"bernoulli(p={i})" for i in range(9)], statistics=("accuracy",))
     gone = (results.columns["method"] == "bca") & (results.columns["n"] == 10)

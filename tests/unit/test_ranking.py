@@ -385,6 +385,7 @@ def test_replicates_are_the_values_under_every_resample(statistic, decimals):
             np.testing.assert_allclose(got, expected[-1], rtol=1e-12, atol=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statistic", "rtol"), [*((area, 0) for area in WHOLE_AREAS), (AveragePrecision(), 1e-6)], ids=str
 )

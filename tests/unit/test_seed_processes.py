@@ -49,6 +49,7 @@ def flaky(seed: int) -> float:
     return seed / 10
 
 
+@pytest.mark.slow
 def test_processes_give_what_one_gives_in_the_same_order(path):
     def train(seed: int, key: jax.Array) -> dict[str, Any]:
         drawn = random.random() + np.random.normal()  # noqa: NPY002

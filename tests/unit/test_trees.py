@@ -112,6 +112,7 @@ def test_a_node_without_a_gain_or_enough_weight_stays_a_leaf():
     np.testing.assert_allclose(found, 2.5)
 
 
+@pytest.mark.slow
 def test_the_first_of_two_equal_features_is_chosen():
     X, y, _ = smooth_data(0)
     X = X[:, [0, 0, 1, 1]]
@@ -119,6 +120,7 @@ def test_the_first_of_two_equal_features_is_chosen():
     assert set(nodes.feature[nodes.child > 0].tolist()) == {0, 2}
 
 
+@pytest.mark.slow
 def test_a_forest_draws_features_for_every_node_and_rows_for_every_tree():
     X, y, _ = smooth_data(2)
     (nodes, shares), _ = fitted(SMALL["forest"], X, y, np.ones(len(y)), X, 2, params=True)
@@ -221,6 +223,7 @@ def test_a_forest_counts_rows_by_poissons_law(float64):
         assert stats.chisquare(observed, 4000 * expected).pvalue > 2e-6
 
 
+@pytest.mark.slow
 def test_the_first_round_of_boosting_by_hand():
     X, weights = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([1.0, 2.0, 1.0, 1.0])
     one = Boosting(n_trees=1, max_leaves=2, min_leaf=1.0, learning_rate=0.5, l2=2.0)
