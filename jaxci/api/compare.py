@@ -106,6 +106,8 @@ def compare(
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
     rng: Any = None,
+    resampling: str = "bootstrap",
+    block_length: float | str = "auto",
     memory_limit: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
@@ -130,6 +132,8 @@ def compare(
         "delong" (ROC AUC), "z" or "exact" (means), "delta", "abc", or a bootstrap method.
     confidence_level, alternative, n_resamples, groups, strata, sample_weight, weight_type, labels, pos_label, rng
         As in :func:`jaxci.evaluate`. Every resample takes the same rows for both models.
+    resampling, block_length
+        As in :func:`jaxci.interval`.
     margin : float, optional
         Non-inferiority margin, positive, in units of the metric.
     memory_limit, progress
@@ -163,7 +167,15 @@ def compare(
     >>> round(result.estimate, 2), result.conclusion
     (0.15, 'a is better than b')
     """
-    settings = Settings.of(confidence_level, alternative, n_resamples, memory_limit=memory_limit, progress=progress)
+    settings = Settings.of(
+        confidence_level,
+        alternative,
+        n_resamples,
+        resampling=resampling,
+        block_length=block_length,
+        memory_limit=memory_limit,
+        progress=progress,
+    )
     margin = None if margin is None else check_margin(margin)
     name = name_of(statistic)
     base, options = configured(statistic_by_name(statistic), options)
@@ -171,6 +183,7 @@ def compare(
     sample, base, remarks = _paired_sample(base, name, y_true, prediction_a, prediction_b, labels, pos_label)
     check_n(sample)
     sample, layout = arranged(sample, groups, strata, sample_weight, weight_type)
+    settings.check_layout(layout)
     request = Request(name, paired_difference(base), chosen, options if chosen == "auto" else {})
     found = comparison(request, sample, layout, settings, randomness(rng))
     result = found.difference

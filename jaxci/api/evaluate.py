@@ -39,6 +39,8 @@ def evaluate(
     sample_weight: Any = None,
     weight_type: str = "importance",
     rng: Any = None,
+    resampling: str = "bootstrap",
+    block_length: float | str = "auto",
     memory_limit: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     check: bool = False,
@@ -87,6 +89,8 @@ def evaluate(
         a class, as with ``labels``.
     rng : int, numpy.random.Generator, JAX key or None
         Source of randomness; recorded in the result.
+    resampling, block_length
+        As in :func:`jaxci.interval`: "stationary" where rows, in the order of time, depend on those before.
     memory_limit : int, optional
         Bytes a chunk of resamples may use; by default chosen from the device.
     progress : callable, optional
@@ -114,7 +118,7 @@ def evaluate(
     Notes
     -----
     Cost with the default bootstrap: metrics of a confusion matrix O(B K^2), free of n;
-    others O(B n). Observations, or clusters, are assumed independent.
+    others O(B n). Observations, or clusters, are assumed independent, unless blocks of rows are resampled.
 
     Examples
     --------
@@ -126,7 +130,15 @@ def evaluate(
     0.855
     """
     named = None if metrics is None else named_metrics(metrics)
-    settings = Settings.of(confidence_level, alternative, n_resamples, memory_limit=memory_limit, progress=progress)
+    settings = Settings.of(
+        confidence_level,
+        alternative,
+        n_resamples,
+        resampling=resampling,
+        block_length=block_length,
+        memory_limit=memory_limit,
+        progress=progress,
+    )
     conventions = check_options({"zero_division": zero_division, "absent_class": absent_class})
     if y_pred is None and y_score is None:
         raise TypeError("y_pred or y_score must be given; both are None")
@@ -157,10 +169,10 @@ def evaluate(
         from jaxci.api.check import with_coverage
 
         weighted = layout.row_weights is not None
-        if weighted or settings.alternative != "two-sided":
+        if weighted or settings.alternative != "two-sided" or not settings.plain:
             raise ValueError(
-                "check=True needs rows without weights and two-sided intervals; "
-                f"got alternative={settings.alternative!r}{' and sample_weight' if weighted else ''}"
+                "check=True needs independent rows without weights and two-sided intervals; got "
+                f"alternative={settings.alternative!r}, {settings.scheme}{' and sample_weight' if weighted else ''}"
             )
         rows = with_coverage(rows, {r.name: r.statistic for r in requests}, sample, layout, source)
     announce([*remarks, *(f"{row.statistic}: {text}" for row in rows for text in row.warnings)])

@@ -170,8 +170,12 @@ class ResampledFits(Printable):
         """Return what the dictionary holds: the fields, and the rows of the table for the losses."""
         return {**super().contents(), "plans": self.records()}
 
-    def interval(self, method: str, *, confidence_level: float = 0.95, **options: Any) -> GeneralizationResult:
+    def interval(
+        self, method: str, *, plan: str | None = None, confidence_level: float = 0.95, **options: Any
+    ) -> GeneralizationResult:
         """Return the interval of one method; ``options`` are those of its formula.
+
+        ``plan`` says which plan it reads where several that were fitted serve: else its usual one, which is then said.
 
         Raises
         ------
@@ -183,14 +187,23 @@ class ResampledFits(Printable):
         names = {role.names for role in METHODS[method].roles}
         weighted = any(of.weights is not None for of in self.fits.values())
         used = {name: of for name, of in self.fits.items() if any(name in group for group in names)}
+        if plan is not None:
+            check_choice("plan", plan, used or self.fits)
+            others = {name for group in names if plan in group for name in group} - {plan}
+            used = {name: of for name, of in used.items() if name not in others}
         check_permitted(
             method, any(of.scores is not None for of in used.values()), self.loss, self.groups is not None, weighted
         )
         found = checked_interval(method, used or self.fits, level, options)
-        first = next(used[n] for role in METHODS[method].roles for n in role.names if n in used)
+        serving = [[n for n in role.names if n in used] for role in METHODS[method].roles]
+        first = next(used[n] for group in serving for n in group)
         ends, said, reason = Bounds(found.low, found.high), found.remarks, ""
+        for group in serving:
+            if len(group) > 1:
+                reason = f"read from {group[0]}, its usual plan (plan= names another of {', '.join(group)})"
         if self.share and found.standard_error == 0:
-            ends, reason = self._of_shares(found.estimate, first, level, **options)
+            ends, told = self._of_shares(found.estimate, first, level, **options)
+            reason = "; ".join(filter(None, (reason, told)))
         elif not math.isnan(found.low):
             ends, said = within_range(ends, said, *self.bounds, method)
         remarks = (*self.warnings, *failure_remark(method, used, ends.low), *said)

@@ -19,6 +19,7 @@ from jaxci.intervals.base import Method
 from jaxci.intervals.registry import applicable_methods
 from jaxci.printing import IntervalResult
 from jaxci.statistics.custom import from_callable
+from jaxci.statistics.paired import paired_difference
 from jaxci.statistics.registry import METRICS, configured, name_of, statistic_by_name
 
 
@@ -38,6 +39,7 @@ def interval(
     rng: Any = None,
     resampling: str = "bootstrap",
     resample_size: int | None = None,
+    block_length: float | str = "auto",
     memory_limit: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     **options: Any,
@@ -56,10 +58,14 @@ def interval(
         An interval method (:func:`jaxci.list_methods` lists those that serve), or "auto".
     confidence_level, alternative, n_resamples, groups, strata, sample_weight, weight_type, labels, pos_label, rng
         As in :func:`jaxci.evaluate`.
-    resampling : {"bootstrap", "balanced", "bayesian"}
-        How resamples are drawn.
+    resampling : {"bootstrap", "balanced", "bayesian", "moving", "circular", "stationary"}
+        How resamples are drawn; the last three draw blocks of neighbouring rows, for rows in the order of time that
+        depend on those before.
     resample_size : int, optional
         Draws in a resample (m-out-of-n bootstrap); n by default.
+    block_length : float or "auto"
+        Rows in a block: a whole number, or for "stationary" the mean. "auto" estimates it from the derivatives of the
+        statistic in the weights of the rows (Politis & White, 2004); ``reason`` tells it.
     memory_limit, progress
         As in :func:`jaxci.evaluate`.
     **options
@@ -94,6 +100,7 @@ def interval(
         n_resamples,
         resampling=resampling,
         resample_size=resample_size,
+        block_length=block_length,
         memory_limit=memory_limit,
         progress=progress,
     )
@@ -142,7 +149,7 @@ def list_metrics() -> list[str]:
     return list(METRICS)
 
 
-def list_methods(statistic: Any, *, groups: bool = False) -> list[str]:
+def list_methods(statistic: Any, *, groups: bool = False, difference: bool = False) -> list[str]:
     """Return the names of the interval methods that serve a statistic.
 
     Parameters
@@ -151,6 +158,8 @@ def list_methods(statistic: Any, *, groups: bool = False) -> list[str]:
         Its name or an object.
     groups : bool
         Of rows in clusters; by default, of independent rows.
+    difference : bool
+        Of the difference of two models on the same rows, for :func:`compare`.
 
     Returns
     -------
@@ -163,5 +172,8 @@ def list_methods(statistic: Any, *, groups: bool = False) -> list[str]:
     ['delong', 'delong_logit', 'hanley_mcneil']
     >>> jaxci.list_methods("accuracy", groups=True)[:3]
     ['wilson_cluster', 'clopper_pearson_cluster', 'proper_bayesian']
+    >>> jaxci.list_methods("roc_auc", difference=True)[:2]
+    ['delong', 'delta']
     """
-    return applicable_methods(statistic_by_name(statistic), groups=groups)
+    found = statistic_by_name(statistic)
+    return applicable_methods(paired_difference(found) if difference else found, groups=groups)

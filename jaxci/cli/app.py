@@ -14,6 +14,7 @@ import typer
 from jaxci.cli.learning import generalization, losses
 from jaxci.cli.options import (
     Alternative,
+    BlockLength,
     Bounds,
     Csv,
     File,
@@ -24,6 +25,7 @@ from jaxci.cli.options import (
     Method,
     PosLabel,
     Resamples,
+    Resampling,
     Seed,
     Strata,
     Target,
@@ -111,6 +113,8 @@ def evaluate(
     pos_label: PosLabel = None,
     labels: Labels = None,
     resamples: Resamples = 9999,
+    resampling: Resampling = "bootstrap",
+    block_length: BlockLength = None,
     seed: Seed = None,
     check: Annotated[
         bool, typer.Option("--check", help="Also measure the coverage of each interval on data like these.")
@@ -141,6 +145,8 @@ def evaluate(
             strata=None if strata is None else columns[strata],
             sample_weight=None if weights is None else columns[weights],
             weight_type=weight_type,
+            resampling=resampling,
+            block_length="auto" if block_length is None else block_length,
             rng=seed,
             progress=advance,
             check=check,
@@ -179,6 +185,8 @@ def compare(
     pos_label: PosLabel = None,
     labels: Labels = None,
     resamples: Resamples = 9999,
+    resampling: Resampling = "bootstrap",
+    block_length: BlockLength = None,
     seed: Seed = None,
     json: Json = None,
 ) -> None:
@@ -217,6 +225,8 @@ def compare(
             strata=None if strata is None else columns[strata],
             sample_weight=None if weights is None else columns[weights],
             weight_type=weight_type,
+            resampling=resampling,
+            block_length="auto" if block_length is None else block_length,
             rng=seed,
             progress=advance,
             **options,
@@ -348,21 +358,25 @@ def methods(
         int | None,
         typer.Option("--n", metavar="N", help="Rank those of the metric by their coverage in simulations of N rows."),
     ] = None,
+    difference: Annotated[bool, typer.Option("--difference", help="Those for the difference of two models.")] = False,
 ) -> None:
     """List the interval methods by name, each with a line that says what it is."""
     import jaxci
     from jaxci.cli.display import grid, page, show_table
-    from jaxci.intervals.registry import METHODS
+    from jaxci.intervals.registry import METHODS, difference_methods
 
     if n is not None:
         from jaxci.coverage import card
 
         if statistic is None:
             raise ValueError("--n ranks the methods of one metric: name it before; got none")
+        if difference:
+            raise ValueError("--n reads cards of one model; --difference has none yet: leave one out")
         show_table(page(), card(statistic).at(n))
         return
     rows = []
-    for name in METHODS if statistic is None else jaxci.list_methods(statistic):
-        summary = (METHODS[name].__doc__ or "").split("\n")[0]
+    family = difference_methods() if difference else METHODS
+    for name in family if statistic is None else jaxci.list_methods(statistic, difference=difference):
+        summary = (family[name].__doc__ or "").split("\n")[0]
         rows.append([name, re.sub(r"; see :func:`\w+`", "", summary).replace("``", "")])
     page().print(grid(["method", ""], rows))

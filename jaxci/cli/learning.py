@@ -133,7 +133,7 @@ def losses(
 
         import jaxci
         from jaxci.api.readers.labels import label_values
-        from jaxci.cli.tables import read_columns
+        from jaxci.cli.tables import as_numbers, read_columns
 
         if repeat is not None and row is None:
             raise ValueError("--repeat needs --row: which lines are of one row of the data")
@@ -142,14 +142,15 @@ def losses(
         for column in (fold, repeat, row):
             if column is not None:
                 columns[column] = label_values(column, columns[column])
-        n = len(columns[loss])
+        values = as_numbers(file, loss, columns[loss], complete=True)
+        n = len(values)
         rows, place = np.unique(np.arange(n) if row is None else columns[row], return_index=True)
         ids = np.searchsorted(rows, np.arange(n) if row is None else columns[row])
         keys = [np.unique(columns[column], return_inverse=True)[1] for column in (repeat, fold) if column is not None]
         numbers = np.unique(np.stack(keys), axis=1, return_inverse=True)[1].ravel()
         lines = [np.flatnonzero(numbers == number) for number in range(numbers.max() + 1)]
         result = jaxci.losses_interval(
-            [columns[loss][mine] for mine in lines],
+            [values[mine] for mine in lines],
             test=[ids[mine] for mine in lines],
             method=method,
             loss=name,

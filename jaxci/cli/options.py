@@ -36,6 +36,16 @@ Bounds = Annotated[
     typer.Option(metavar="LOW,HIGH", help="Range that values can have; of a mean, or of quantiles."),
 ]
 Resamples = Annotated[int, typer.Option(metavar="N", help="Number of bootstrap resamples.")]
+Resampling = Annotated[
+    str,
+    typer.Option(
+        metavar="WAY", help="bootstrap; or stationary, circular, moving: blocks of rows in the order of time."
+    ),
+]
+BlockLength = Annotated[
+    float | None,
+    typer.Option(metavar="ROWS", help="Length of blocks (of stationary ones the mean); estimated if not given."),
+]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Repeats a run; drawn and shown if not given.")]
 Csv = Annotated[Path | None, typer.Option("--csv", metavar="OUT", help="Also write the table as CSV.")]
 Json = Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Also write the result as JSON.")]

@@ -9,7 +9,7 @@ import math
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -191,14 +191,22 @@ def as_scores(columns: dict[str, np.ndarray], names: Sequence[str]) -> np.ndarra
     return scores[:, 0] if len(names) == 1 else scores
 
 
-def as_numbers(path: Path, name: str, values: np.ndarray) -> np.ndarray:
-    """Return a column as float64; text is an error that names the file, the line and the column."""
+def as_numbers(path: Path, name: str, values: np.ndarray, *, complete: bool = False) -> np.ndarray:
+    """Return a column as float64; text is an error that names its place, and so is a gap if ``complete``."""
+
+    def refuse(row: int, what: str) -> NoReturn:
+        place = f"row {row}" if path.suffix in (".parquet", ".pq") else f"line {row + 2}"
+        raise ValueError(f"{path}, {place}: column {name!r} must hold numbers; got {what}")
+
     if values.dtype.kind not in "biuf":
         for row, value in enumerate(values):
             if isinstance(value, str | bytes) and not _is_number(value):
-                place = f"row {row}" if path.suffix in (".parquet", ".pq") else f"line {row + 2}"
-                raise ValueError(f"{path}, {place}: column {name!r} must hold numbers; got {value!r}")
-    return values.astype(np.float64)
+                refuse(row, repr(value))
+    numbers = values.astype(np.float64)
+    if complete and not np.isfinite(numbers).all():
+        row = int(np.argmin(np.isfinite(numbers)))
+        refuse(row, "none" if np.isnan(numbers[row]) else f"{numbers[row]:g}")
+    return numbers
 
 
 def _is_number(text: str | bytes) -> bool:

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.inference.choice import choose
+from jaxci.inference.dependence import block_length
 from jaxci.inference.design import DesignEffect, design_effect
 from jaxci.inference.evidence import (
     count_trials,
@@ -37,7 +38,8 @@ from jaxci.intervals.bootstrap import Percentile, smallest_bank
 from jaxci.intervals.pvalues import UNDEFINED, PValue
 from jaxci.intervals.registry import applicable_methods, method_by_name
 from jaxci.printing import ConfidenceInterval, IntervalResult
-from jaxci.resampling.bank import Scheme, make_scheme
+from jaxci.resampling.bank import Scheme
+from jaxci.resampling.schemes import make_scheme
 from jaxci.statistics.base import Sample, Statistic
 from jaxci.statistics.custom import HostFunction
 from jaxci.statistics.layout import Layout
@@ -55,7 +57,7 @@ def intervals(
 ) -> list[IntervalResult]:
     """Compute one interval a request; those that read resamples of one kind share them."""
     with jax.enable_x64(True):
-        reader = RowReader(sample, layout)
+        reader = RowReader(sample, layout, exchangeable=not settings.in_blocks)
         entries = [Entry.of(request, reader) for request in requests]
         for entry in entries:
             _settle_method(entry, sample, layout, settings)
@@ -80,7 +82,7 @@ def comparison(request: Request, sample: Sample, layout: Layout, settings: Setti
     assert isinstance(request.statistic, Paired)
     assert sample.other is not None
     with jax.enable_x64(True):
-        entry = Entry.of(request, RowReader(sample, layout))
+        entry = Entry.of(request, RowReader(sample, layout, exchangeable=not settings.in_blocks))
         a, b = (_estimate_of(request.statistic.statistic, data, layout) for data in (sample, sample.other))
         if not is_mean(request.statistic):  # the mean of differences has fewer rounding errors
             entry.estimate = a - b
@@ -175,6 +177,11 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
         raise ValueError(
             f"{settings.scheme} go with methods that read resamples, such as 'percentile'; got {method.name!r}"
         )
+    if settings.in_blocks and method.needs & {"acceleration", "standard_error", "pivots"}:
+        raise ValueError(
+            f"method {method.name!r} takes rows for independent, so it cannot go with {settings.scheme}; "
+            "use 'percentile', 'basic', 'normal' or 'bc'"
+        )
     if not settings.plain and method.nesting is not None:
         raise ValueError(
             f"method {method.name!r} resamples n of n units twice, so it cannot go with {settings.scheme}; "
@@ -215,17 +222,34 @@ def _replicate(entries: Sequence[Entry], sample: Sample, layout: Layout, setting
         _draw(members, posterior, weights, PURPOSE_POSTERIOR, settings, rng)
     if not drawing:
         return
-    scheme = make_scheme(layout, settings.resampling, settings.resample_size)
     tables = [entry for entry in drawing if _by_cells(entry, layout, settings)]
     hosted = [entry for entry in drawing if entry.on_host]
     rest = [entry for entry in drawing if entry not in tables and entry not in hosted]
     for group in by_shared_table(tables):
         program, cells = table_program(group, layout)
         _draw(group, program, cells, PURPOSE_CELLS, settings, rng)
-    if rest:
-        _draw(rest, unit_program(rest, layout), scheme, PURPOSE_UNITS, settings, rng)
-    for entry in hosted:
-        entry.replicates = host_replicates(entry, layout, scheme, settings, rng)
+    for scheme, members in _by_scheme(rest, sample, layout, settings):
+        _draw(members, unit_program(members, layout), scheme, PURPOSE_UNITS, settings, rng)
+    for scheme, members in _by_scheme(hosted, sample, layout, settings):
+        for entry in members:
+            entry.replicates = host_replicates(entry, layout, scheme, settings, rng)
+
+
+def _by_scheme(
+    entries: Sequence[Entry], sample: Sample, layout: Layout, settings: Settings
+) -> list[tuple[Scheme, list[Entry]]]:
+    """Group entries by the scheme they read: blocks are of a length of each statistic's own where none is given."""
+    groups: dict[float, list[Entry]] = {}
+    for entry in entries:
+        length = 1.0
+        if settings.in_blocks:
+            estimated = settings.block_length is None
+            length = settings.block_length or block_length(entry, sample, layout, settings.resampling)
+            mean = " on average" if settings.resampling == "stationary" else ""
+            entry.reason += f"; blocks of {length:.4g} rows{mean}{', estimated' if estimated else ''}"
+        groups.setdefault(length, []).append(entry)
+    made = {length: make_scheme(layout, settings.resampling, settings.resample_size, length) for length in groups}
+    return [(made[length], members) for length, members in groups.items()]
 
 
 def _by_cells(entry: Entry, layout: Layout, settings: Settings) -> bool:

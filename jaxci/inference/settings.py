@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from jaxci.checks import check_alternative, check_choice, check_confidence_level, check_count
+from jaxci.checks import check_alternative, check_choice, check_confidence_level, check_count, check_number
 from jaxci.intervals.base import Tails, tails
-from jaxci.resampling.bank import RESAMPLING
+from jaxci.resampling.schemes import BLOCKS, RESAMPLING
 from jaxci.statistics.layout import Layout
 
 
@@ -21,6 +21,7 @@ class Settings:
     n_resamples: int = 9999
     resampling: str = "bootstrap"
     resample_size: int | None = None
+    block_length: float | None = None
     memory_limit: int | None = None
     progress: Callable[[int, int], None] | None = None
 
@@ -33,6 +34,7 @@ class Settings:
         *,
         resampling: Any = "bootstrap",
         resample_size: Any = None,
+        block_length: Any = "auto",
         memory_limit: Any = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Settings:
@@ -42,12 +44,20 @@ class Settings:
             resample_size = check_count("resample_size", resample_size, 2)
             if resampling != "bootstrap":
                 raise ValueError(f"resample_size goes with resampling='bootstrap' only; got {resampling!r}")
+        blocks = resampling in BLOCKS
+        if not (isinstance(block_length, str) and block_length == "auto"):
+            if not blocks:
+                raise ValueError(
+                    f"block_length goes with resampling = {', '.join(map(repr, BLOCKS))} only; got {resampling!r}"
+                )
+            block_length = _length(block_length, resampling)
         return cls(
             confidence_level=check_confidence_level(confidence_level),
             alternative=check_alternative(alternative),
             n_resamples=check_count("n_resamples", n_resamples, 1),
             resampling=resampling,
             resample_size=resample_size,
+            block_length=None if block_length == "auto" else block_length,
             memory_limit=None if memory_limit is None else check_count("memory_limit", memory_limit, 1),
             progress=progress,
         )
@@ -65,9 +75,31 @@ class Settings:
     @property
     def scheme(self) -> str:
         """How resamples are drawn, as it was asked for."""
+        if self.in_blocks:
+            return f"resampling={self.resampling!r}"
         return f"resampling={self.resampling!r}, resample_size={self.resample_size}"
 
+    @property
+    def in_blocks(self) -> bool:
+        """Whether blocks of rows are resampled; ``block_length`` None is then estimated."""
+        return self.resampling in BLOCKS
+
     def check_layout(self, layout: Layout) -> None:
-        """Refuse schemes that cannot honour strata."""
+        """Refuse schemes that cannot honour strata or clusters, and blocks longer than the data."""
+        if self.in_blocks and layout.units is not None:
+            raise ValueError(f"groups do not go with {self.scheme}, which draws blocks of rows in their order")
+        if self.block_length is not None and self.block_length > layout.n:
+            raise ValueError(f"block_length must be at most n = {layout.n}; got {self.block_length:g}")
         if layout.strata is not None and not self.plain:
             raise ValueError(f"strata go with resampling='bootstrap' and no resample_size only; got {self.scheme}")
+
+
+def _length(given: Any, resampling: str) -> float:
+    """Return a checked length of blocks."""
+    if isinstance(given, str):
+        raise ValueError(f"block_length must be a number or 'auto'; got {given!r}")
+    if resampling == "stationary":
+        return check_number("block_length", given, "be at least 1", lambda length: length >= 1)
+    return check_number(
+        "block_length", given, "be a whole number of at least 1", lambda length: length >= 1 and length % 1 == 0
+    )

@@ -8,7 +8,6 @@ the real number always get zero. The key of a replicate is folded from its globa
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import jax
@@ -18,7 +17,6 @@ import numpy as np
 from jaxci.records import record, static
 from jaxci.resampling.kernels import count_rows
 from jaxci.resampling.multinomial import multinomial
-from jaxci.statistics.layout import Layout
 from jaxci.statistics.sums import padded
 
 
@@ -215,24 +213,3 @@ class CellBootstrap(Scheme):
 def replicate_keys_of(keys: jax.Array, number: jax.Array) -> jax.Array:
     """Fold one ``number`` (a stratum, a purpose) into every key of ``keys`` (B,)."""
     return jax.vmap(lambda k: jax.random.fold_in(k, number))(keys)
-
-
-def _bootstrap(layout: Layout, size: int | None) -> Scheme:
-    if layout.strata is not None:
-        return StratifiedBootstrap.of(layout.strata)
-    return Bootstrap.of(layout.n_units, size)
-
-
-RESAMPLING: dict[str, Callable[[Layout, int | None], Scheme]] = {
-    "bootstrap": _bootstrap,
-    "balanced": lambda layout, size: BalancedBootstrap(layout.n_units),
-    "bayesian": lambda layout, size: BayesianBootstrap.of(layout.n_units),
-}
-"""Ways to resample by name: the scheme for the units of a layout, of m units a resample where the way allows it."""
-
-
-def make_scheme(layout: Layout, resampling: str = "bootstrap", resample_size: int | None = None) -> Scheme:
-    """Build the scheme named ``resampling`` for the units of ``layout``."""
-    if resampling not in RESAMPLING:
-        raise ValueError(f"resampling must be one of {', '.join(RESAMPLING)}; got {resampling!r}")
-    return RESAMPLING[resampling](layout, resample_size)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from jaxci.records import settings
-from jaxci.resampling.bank import RESAMPLING, BayesianBootstrap, CellBootstrap, make_scheme
+from jaxci.resampling.bank import BayesianBootstrap, CellBootstrap
+from jaxci.resampling.schemes import RESAMPLING, make_scheme
 from jaxci.statistics.layout import Layout
 
 N, SIZE = 23, 17
@@ -17,7 +18,7 @@ TABLE = np.array([[7.0, 0.0, 60.0, 1.0, 0.0, 22.0]])
 TABLES = np.array([[40.0, 0.0, 60.0], [40.0, 0.0, 60.0], [0.0, 30.0, 900.0]])
 
 SCHEMES = {
-    **{name: (make_scheme(Layout(N), name), N) for name in RESAMPLING},
+    **{name: (make_scheme(Layout(N), name, block_length=4), N) for name in RESAMPLING},
     "bootstrap of few": (make_scheme(Layout(12)), 12),
     "m out of n": (make_scheme(Layout(N), resample_size=SIZE), SIZE),
     "stratified": (make_scheme(Layout(N, strata=STRATA)), N),

@@ -334,6 +334,11 @@ def test_lists(capsys):
     assert "delong" in out
     assert "clopper_pearson" not in out
     assert "roc_auc" in refusal(capsys, "methods", "roc_au")
+    code, out, _ = run(capsys, "methods", "accuracy", "--difference")
+    assert code == 0
+    assert "tango" in out
+    assert "wilson" not in out
+    assert "--difference" in refusal(capsys, "methods", "accuracy", "--difference", "--n", "50")
 
 
 @pytest.mark.slow

@@ -23,10 +23,8 @@ from jaxci.intervals.proportion_difference import (
     paired_score_interval,
     squared_and_added_differences,
 )
-from jaxci.intervals.registry import applicable_methods, difference_methods
+from jaxci.intervals.registry import difference_methods
 from jaxci.statistics.class_ranking import AveragePrecisionMulticlass
-from jaxci.statistics.paired import paired_difference
-from jaxci.statistics.registry import statistic_by_name
 
 N, B = 60, 199
 RNG = np.random.default_rng(4)
@@ -78,9 +76,7 @@ def test_outcomes_are_counted_in_the_table_of_both_predictions():
 
 
 DATA = {"balanced_accuracy": (Y, A, C), "accuracy": (Y, A, C), "roc_auc": (BINARY, *SCORES), "mean": (None, *X)}
-SERVED = {
-    method: metric for metric in DATA for method in applicable_methods(paired_difference(statistic_by_name(metric)))
-}
+SERVED = {method: metric for metric in DATA for method in jaxci.list_methods(metric, difference=True)}
 """A metric for each method, the mean where that will do."""
 
 
@@ -470,7 +466,7 @@ def test_delong_is_that_of_the_covariance():
 def test_every_method_of_differences_serves_something():
     of_clusters = {name for name, cls in difference_methods().items() if cls.requires_groups}
     assert set(SERVED) | of_clusters == set(difference_methods())
-    assert "tango_cluster" in applicable_methods(paired_difference(statistic_by_name("accuracy")), groups=True)
+    assert "tango_cluster" in jaxci.list_methods("accuracy", groups=True, difference=True)
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from sklearn import metrics as sk
 
 from jaxci.inference.replicate import _chunk, bytes_per_replicate, chunk_size, deleted_values, replicate
 from jaxci.inference.slopes import estimates, slopes
-from jaxci.resampling.bank import make_scheme
+from jaxci.resampling.schemes import make_scheme
 from jaxci.statistics import WeightedFunction
 from jaxci.statistics.base import Sample
 from jaxci.statistics.class_ranking import RocAucMulticlass

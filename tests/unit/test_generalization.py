@@ -26,6 +26,22 @@ def classification(n=80):
     return X, np.where(y > 0, "yes", "no")
 
 
+def test_a_method_that_several_plans_serve_says_which_it_reads():
+    X, y = regression(40)
+    plans = [splits.kfold(40, 4, 0), splits.subsampling(40, 0.8, 4, 0), splits.bootstrap(40, 4, 0)]
+    fits = jaxci.fit_resamples(Ridge(), X, y, plans=plans, rng=0)
+    usual = fits.interval("corrected_t")
+    assert usual.reason == "read from subsampling, its usual plan (plan= names another of subsampling, kfold)"
+    assert usual.confidence_interval == fits.interval("corrected_t", plan="subsampling").confidence_interval
+    for plan in plans[:2]:
+        alone = jaxci.fit_resamples(Ridge(), X, y, plans=[plan], rng=0).interval("corrected_t")
+        chosen = fits.interval("corrected_t", plan=plan.name)
+        np.testing.assert_allclose(chosen.confidence_interval, alone.confidence_interval, rtol=1e-9)
+        assert chosen.reason == ""
+    with pytest.raises(ValueError, match="plan must be one of kfold, subsampling; got 'bootstrap'"):
+        fits.interval("corrected_t", plan="bootstrap")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("method", list(METHODS))
 def test_every_method_gives_an_interval_by_its_usual_plan(method):

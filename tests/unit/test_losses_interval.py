@@ -221,6 +221,13 @@ class TestCommand:
         code, _, said = self.run(capsys, holed, "--loss", "loss", "--fold", "fold")
         assert code == 2
         assert "fold must have no missing labels; 1 of 60" in said
+        lines = file.read_text(encoding="utf-8").split("\n")
+        for text, got in (("", "none"), ("large", "'large'"), ("inf", "inf")):
+            lines[2] = ",".join([text, *lines[2].split(",")[1:]])
+            holed.write_text("\n".join(lines), encoding="utf-8")
+            code, _, said = self.run(capsys, holed, "--loss", "loss", "--fold", "fold")
+            assert code == 2
+            assert f"holed.csv, line 3: column 'loss' must hold numbers; got {got}" in said.replace("\n", " ")
         code, _, said = self.run(capsys, file, "--loss", "lost", "--fold", "fold")
         assert code == 2
         assert "lost" in said

@@ -208,6 +208,7 @@ def test_trees_that_grow_together_are_those_that_grow_alone(float64):
     assert at_once(100_000, 10) == 8
 
 
+@pytest.mark.false_alarm(8e-6)
 def test_a_forest_counts_rows_by_poissons_law(float64):
     stats = pytest.importorskip("scipy.stats")
     means = np.repeat([0.0, 0.3, 1.0, 12.0, 2000.0], 4000)
@@ -217,7 +218,7 @@ def test_a_forest_counts_rows_by_poissons_law(float64):
         edges = np.unique(stats.poisson.ppf(np.arange(1, 12) / 12, mean))
         expected = np.diff(np.r_[0, stats.poisson.cdf(edges, mean), 1])
         observed = np.bincount(np.searchsorted(edges, found), minlength=len(expected))
-        assert stats.chisquare(observed, 4000 * expected).pvalue > 1e-3
+        assert stats.chisquare(observed, 4000 * expected).pvalue > 2e-6
 
 
 def test_the_first_round_of_boosting_by_hand():
