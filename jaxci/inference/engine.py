@@ -232,6 +232,8 @@ def _by_cells(entry: Entry, layout: Layout, settings: Settings) -> bool:
     """Decide whether a statistic resamples its table or reads the bank of units, whatever else is asked for."""
     if not (settings.plain and by_table(entry, layout)):
         return False
+    if layout.counts is not None:
+        return True
     width = entry.prepared.size
     by_cells = CELL_COST * width * layout.n_strata * settings.n_resamples + PROGRAM_COST
     return by_cells < (PRODUCT_COST * width + DRAW_COST) * layout.n * settings.n_resamples
