@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -10,17 +11,24 @@ import numpy as np
 from jaxci.api.evaluate import evaluated
 from jaxci.api.readers.arrays import as_array, as_floats, check_lengths
 from jaxci.api.readers.labels import encode_labels, label_values
+from jaxci.api.readers.layout import arranged
 from jaxci.api.readers.metrics import is_regression, named_metrics
+from jaxci.api.readers.samples import Labelled
+from jaxci.api.score_bins import ScoreBins
 from jaxci.api.tallies import KeptRows, LabelTable
 from jaxci.checks import check_count, shown
 from jaxci.inference.choice import LARGEST
+from jaxci.inference.engine import estimates_of
 from jaxci.inference.randomness import randomness
 from jaxci.inference.remarks import announce
 from jaxci.inference.settings import Settings
 from jaxci.intervals.base import Method
 from jaxci.printing import EvaluationTable
 from jaxci.statistics.base import Statistic, TableStatistic
+from jaxci.statistics.probability import Calibration
+from jaxci.statistics.ranking import BinaryRanking
 from jaxci.statistics.registry import METRICS, PER_CLASS
+from jaxci.statistics.summary import MeanStatistic
 
 MAX_ROWS = 2**17
 """Rows that an accumulator keeps by default, where a metric cannot do without."""
@@ -30,6 +38,17 @@ def _of_table(name: str, statistic: Statistic | None) -> bool:
     """Whether a metric is one of a confusion table, or stands for several such."""
     known = METRICS.get(name.removesuffix(PER_CLASS)) if statistic is None else statistic
     return isinstance(known, TableStatistic)
+
+
+def _of_binary_scores(statistic: Statistic) -> bool:
+    """Whether counts of the scores of two classes are all that a metric needs, nearly."""
+    return "y_score" in statistic.inputs and isinstance(statistic, BinaryRanking | MeanStatistic | Calibration)
+
+
+def _stands_for(name: str, row: str) -> bool:
+    """Whether a metric asked for by ``name`` gives the ``row`` of a table."""
+    base = name.removesuffix(PER_CLASS)
+    return row == name or (base != name and row.startswith(f"{base}["))
 
 
 class Accumulator:
@@ -64,7 +83,10 @@ class Accumulator:
     of :func:`jaxci.evaluate` on all rows, resamples included, whatever the batches and the order of merging. Other
     metrics, labels that follow from scores, and ``sample_weight`` need the rows: up to ``max_rows`` of them are kept,
     and the result is that of :func:`jaxci.evaluate` on them, in the order of ``ids`` where these are given, else in
-    the order in which they came. Observations, or clusters, are assumed independent.
+    the order in which they came. Of more rows of two classes the scores are counted by class in at most 131,072
+    bins that widen as they must, whatever the batches and the order of merging; each metric says by how much its
+    estimate can differ from that of all rows. Other metrics, ``groups`` and ``sample_weight`` then end with an error.
+    Observations, or clusters, are assumed independent.
 
     Examples
     --------
@@ -107,6 +129,9 @@ class Accumulator:
         self._given: frozenset[str] | None = None
         self._table = LabelTable()
         self._rows = KeptRows()
+        self._classes: np.ndarray | None = None
+        self._score_type = np.dtype(float)
+        self._bins = ScoreBins()
 
     @property
     def n(self) -> int:
@@ -118,7 +143,8 @@ class Accumulator:
         """What is kept of the rows that have passed."""
         if self._rows.batches:
             return f"{self._n} rows"
-        return f"{len(self._table.counts)} counts of labels"
+        labels = f"{len(self._table.counts)} counts of labels"
+        return labels if not len(self._bins.keys) else f"{labels}, {len(self._bins.keys)} bins of scores"
 
     def __repr__(self) -> str:
         names = ", ".join(name for name, _ in self._named)
@@ -156,27 +182,79 @@ class Accumulator:
             If an argument breaks its rule, or more rows would have to be kept than ``max_rows``. The batch then
             leaves no trace.
         """
-        columns = self._read(
-            {
-                "y_true": y_true,
-                "y_pred": y_pred,
-                "y_score": y_score,
-                "groups": groups,
-                "sample_weight": sample_weight,
-                "ids": ids,
-            }
-        )
-        given = frozenset(columns)
-        self._check_given(given)
+        given = {"y_true": y_true, "y_pred": y_pred, "y_score": y_score, "groups": groups}
+        columns = self._read({**given, "sample_weight": sample_weight, "ids": ids})
+        self._check_given(frozenset(columns))
         n = len(columns["y_true"])
-        if self._counts(given):
+        if self._counts(frozenset(columns)):
             self._table.add(columns["y_true"], columns["y_pred"], columns.get("groups"))
+        elif self._classes is not None:
+            self._count_scores(columns)
         else:
-            self._check_room(self._n + n)
-            self._rows.add(columns)
-        self._given = given
+            self._keep([columns])
+        self._given = frozenset(columns)
         self._n += n
         return self
+
+    def _keep(self, batches: Sequence[Mapping[str, np.ndarray]]) -> None:
+        """Keep rows, or count them with those that were kept where there are too many."""
+        before = list(self._rows.batches)
+        try:
+            for batch in batches:
+                self._rows.add(batch)
+            if self._rows.n > self._max_rows:
+                self._check_countable()
+                kept = self._rows.columns()
+                read: dict[str, Any] = {name: kept[name] for name in ("y_true", "y_pred") if name in kept}
+                _, classes, _ = encode_labels(read, self._known_labels(), 1)
+                if len(classes) != 2:
+                    raise ValueError(
+                        f"max_rows must be at least {self._rows.n}, for rows of {len(classes)} classes must be kept "
+                        "(scores of two are counted; labels names classes that are still to come); got "
+                        f"{self._max_rows}"
+                    )
+                self._start_counting(np.sort(classes) if self._labels is None else self._labels)
+        except (TypeError, ValueError):
+            self._rows.batches = before
+            raise
+
+    def _start_counting(self, classes: np.ndarray) -> None:
+        """Count the rows that were kept, and those to come, of two ``classes``."""
+        self._classes = classes
+        try:
+            if self._rows.batches:
+                kept = self._rows.columns()
+                self._score_type = kept["y_score"].dtype if kept["y_score"].dtype.kind == "f" else np.dtype(float)
+                self._count_scores(kept)
+        except (TypeError, ValueError):
+            self._classes = None
+            raise
+        self._rows = KeptRows()
+
+    def _count_scores(self, columns: Mapping[str, np.ndarray]) -> None:
+        """Count labels and scores of a batch."""
+        read = {name: columns[name] for name in ("y_true", "y_pred") if name in columns}
+        labelled = self._labelled(read, columns["y_score"])
+        for name, statistic in self._of_scores():
+            labelled.accept(name, statistic)
+        if len(self._of_scores()) < len(self._named):
+            labelled = labelled if "y_pred" in read else labelled.with_derived_labels()
+            if "y_pred" not in labelled.codes:
+                raise ValueError("y_pred must be given for metrics of labels: scores outside [0, 1] do not tell it")
+            labels = np.asarray(labelled.classes)
+            self._table.add(labels[labelled.codes["y_true"]], labels[labelled.codes["y_pred"]], None)
+        if self._of_scores():
+            self._bins.add(labelled.codes["y_true"], labelled.scores["y_score"].astype(np.float64))
+
+    def _check_countable(self) -> None:
+        """Refuse what needs all rows."""
+        needy = [name for name, one in self._of_scores() if not _of_binary_scores(one)]
+        why = [name for name in ("groups", "sample_weight") if name in self._rows.batches[0]] + needy
+        if why:
+            raise ValueError(
+                f"max_rows must be at least {self._rows.n}, for {', '.join(why)} need all rows; got {self._max_rows} "
+                "(metrics of labels alone keep counts, whatever the number of rows)"
+            )
 
     def _counts(self, given: frozenset[str]) -> bool:
         """Whether counts of labels are all that is needed."""
@@ -197,7 +275,7 @@ class Accumulator:
             as_floats("y_score", columns["y_score"], (1, 2))
         check_lengths({name: len(column) for name, column in columns.items()})
         if self._labels is not None:
-            read = {name: columns[name] for name in ("y_true", "y_pred") if name in columns}
+            read: dict[str, Any] = {name: columns[name] for name in ("y_true", "y_pred") if name in columns}
             encode_labels(read, self._labels.tolist(), 1)
         return columns
 
@@ -210,13 +288,6 @@ class Accumulator:
             raise ValueError(
                 f"every batch must have the same arrays; got {', '.join(sorted(given))} after "
                 f"{', '.join(sorted(self._given))}"
-            )
-
-    def _check_room(self, n: int) -> None:
-        if n > self._max_rows:
-            raise ValueError(
-                f"max_rows must be at least {n}, for these rows must be kept; got {self._max_rows} (metrics of labels, "
-                "with y_pred and without sample_weight, keep counts only)"
             )
 
     def merge(self, other: Accumulator) -> Self:
@@ -245,10 +316,21 @@ class Accumulator:
         if other._given is None:
             return self
         self._check_given(other._given)
-        if not self._counts(other._given):
-            self._check_room(self._n + other._n)
+        classes = other._classes
+        if classes is not None and self._classes is None:
+            self._start_counting(classes)
+            self._score_type = other._score_type
+        if self._classes is not None:
+            if classes is not None and classes.tolist() != self._classes.tolist():
+                raise ValueError(
+                    f"other must be an Accumulator of the same classes {shown(self._classes)}; got {shown(classes)}"
+                )
+            if other._rows.batches:
+                self._count_scores(other._rows.columns())
+        else:
+            self._keep(other._rows.batches)
         self._table.merge(other._table)
-        self._rows.merge(other._rows)
+        self._bins.merge(other._bins)
         self._given = other._given
         self._n += other._n
         return self
@@ -292,29 +374,100 @@ class Accumulator:
         settings = Settings.of(confidence_level, alternative, self._n_resamples)
         if self._given is None or self._n < 2:
             raise ValueError(f"at least 2 observations are needed for an interval; got n = {self._n}")
-        given: dict[str, Any]
-        if self._counts(self._given):
-            rows = self._table.rows()
-            given = {**rows._asdict(), "weight_type": "frequency"}
-            given["sample_weight"] = given.pop("counts")
+        if self._rows.batches:
+            parts = [self._evaluated(self._metrics, self._rows.columns(), method, settings)]
         else:
-            given = {**self._rows.columns(), "weight_type": "importance"}
-        arrays = {name: given.get(name) for name in ("y_true", "y_pred", "y_score", "groups", "sample_weight")}
-        table = evaluated(
-            **arrays,
-            metrics=self._metrics,
+            parts = [self._of_table(method, settings)] if self._table.counts else []
+            parts += [self._of_bins(method, settings)] if self._classes is not None and self._of_scores() else []
+        rows = {row.statistic: row for part in parts for row in part}
+        named = [[one for one in rows if _stands_for(name, one)] for name, _ in self._named]
+        remarks = tuple(dict.fromkeys(text for part in parts for text in part.warnings))
+        table = EvaluationTable(tuple(rows[one] for names in named for one in names), self._n, parts[0].rng, remarks)
+        announce(table.remarks)
+        return table
+
+    def _evaluated(
+        self, metrics: Sequence[Any], arrays: Mapping[str, Any], method: Any, settings: Settings, **options: Any
+    ) -> EvaluationTable:
+        """Return the table of metrics of rows."""
+        names = ("y_true", "y_pred", "y_score", "groups", "sample_weight")
+        weight_type = "frequency" if "counts" in arrays else "importance"
+        given: dict[str, Any] = {name: arrays.get(name) for name in names}
+        if "counts" in arrays:
+            given["sample_weight"] = arrays["counts"]
+        return evaluated(
+            **given,
+            metrics=metrics,
             method=method,
             settings=settings,
             conventions={},
             strata=None,
-            labels=None if self._labels is None else self._labels.tolist(),
+            labels=self._known_labels(),
             pos_label=self._pos_label,
-            weight_type=given["weight_type"],
+            weight_type=weight_type,
             source=self._source,
-            check=False,
+            **options,
         )
-        announce(table.remarks)
-        return table
+
+    def _known_labels(self) -> list[Any] | None:
+        known = self._labels if self._classes is None else self._classes
+        return None if known is None else known.tolist()
+
+    def _of_table(self, method: Any, settings: Settings) -> EvaluationTable:
+        """Return the metrics that counts of labels give."""
+        metrics = [x for x, (name, one) in zip(self._metrics, self._named, strict=True) if _of_table(name, one)]
+        return self._evaluated(metrics, self._table.rows()._asdict(), method, settings)
+
+    def _of_scores(self) -> list[tuple[str, Statistic]]:
+        """Return the metrics that read scores."""
+        return [(name, one) for name, one in self._named if one is not None and not _of_table(name, one)]
+
+    def _of_bins(self, method: Any, settings: Settings) -> EvaluationTable:
+        """Return the metrics that counts of scores give, with what may be wrong with them."""
+        assert self._classes is not None
+        rows = self._bins.rows(self._score_type)
+        labels = np.asarray(self._ordered_classes())[rows["codes"]]
+        named = self._of_scores()
+        arrays = {"y_true": labels, "y_score": rows["score"], "counts": rows["counts"]}
+        table = self._evaluated([one for _, one in named], arrays, method, settings, counted=True)
+        if self._bins.exact:
+            return table
+        member = rows["codes"] == 1
+        ends = (
+            np.where(member, rows["lowest"], rows["highest"]),  # worst: members as low, others as high as they can be
+            np.where(member, rows["highest"], rows["lowest"]),
+            rows["score"],
+        )
+        low, high, middle = (self._estimates([one for _, one in named], labels, x, rows["counts"]) for x in ends)
+        found = []
+        for row, (_, statistic), one, two, three in zip(table, named, low, high, middle, strict=True):
+            text = f"scores were counted in {len(self._bins.keys):,} bins"
+            if not isinstance(statistic, Calibration):
+                apart = max(abs(three - one), abs(three - two))
+                text += f"; the estimate differs from that of all rows by at most {apart:.1e}"
+            found.append(dataclasses.replace(row, warnings=(*row.warnings, text)))
+        return dataclasses.replace(table, rows=tuple(found))
+
+    def _ordered_classes(self) -> list[Any]:
+        """Return the two labels, the positive one last."""
+        assert self._classes is not None
+        _, classes, _ = encode_labels(
+            {"y_true": self._classes}, self._known_labels(), 1 if self._pos_label is None else self._pos_label
+        )
+        return list(classes)
+
+    def _estimates(
+        self, statistics: Sequence[Statistic], labels: np.ndarray, scores: np.ndarray, counts: np.ndarray
+    ) -> list[float]:
+        """Return the metrics of counted rows with other scores."""
+        labelled = self._labelled({"y_true": labels}, scores)
+        settled = [labelled.accept(str(one), one) for one in statistics]
+        sample = labelled.sample("y_pred", "y_score")
+        return estimates_of(settled, *arranged(sample, None, None, counts, "frequency", countable=True))
+
+    def _labelled(self, columns: Mapping[str, Any], scores: np.ndarray) -> Labelled:
+        """Read labels and scores of a batch, of the classes that are known."""
+        return Labelled.of(columns, {"y_score": scores}, labels=self._known_labels(), pos_label=self._pos_label)
 
     def state_dict(self) -> dict[str, Any]:
         """Return what is kept, as lists, numbers and arrays that share no memory with the accumulator.
@@ -329,7 +482,10 @@ class Accumulator:
             "n": self._n,
             "given": None if self._given is None else sorted(self._given),
             "rng": self._source.record,
+            "classes": None if self._classes is None else self._classes.tolist(),
+            "score_type": self._score_type.name,
             "table": self._table.state(),
+            "bins": self._bins.state(),
             "rows": self._rows.state() if self._rows.batches else {},
         }
 
@@ -360,6 +516,8 @@ class Accumulator:
         self._n = int(state["n"])
         self._given = None if state["given"] is None else frozenset(state["given"])
         self._source = randomness(state["rng"])
-        self._table = LabelTable.of(state["table"])
+        self._classes = None if state["classes"] is None else label_values("classes", state["classes"])
+        self._score_type = np.dtype(state["score_type"])
+        self._table, self._bins = LabelTable.of(state["table"]), ScoreBins.of(state["bins"])
         self._rows = KeptRows.of(state["rows"])
         return self

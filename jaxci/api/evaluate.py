@@ -163,9 +163,13 @@ def evaluated(
     sample_weight: Any,
     weight_type: str,
     source: Randomness,
-    check: bool,
+    check: bool = False,
+    counted: bool = False,
 ) -> EvaluationTable:
-    """Return the table of :func:`evaluate` without announcing its remarks."""
+    """Return the table of :func:`evaluate` without announcing its remarks.
+
+    ``counted``: whether rows of a frequency stay counted where they are many, though metrics read more than a table.
+    """
     named = None if metrics is None else named_metrics(metrics)
     if y_pred is None and y_score is None:
         raise TypeError("y_pred or y_score must be given; both are None")
@@ -186,7 +190,8 @@ def evaluated(
     if sample_weight is None:
         check_n(sample)
     chosen = chosen_metrics(named, sample, labelled)
-    countable = strata is None and not check and all(isinstance(statistic, TableStatistic) for _, statistic in chosen)
+    tables = all(isinstance(statistic, TableStatistic) for _, statistic in chosen)
+    countable = counted or (tables and strata is None and not check)
     sample, layout = arranged(sample, groups, strata, sample_weight, weight_type, countable=countable)
     settings.check_layout(layout)
     read = () if labelled is None else labelled.remarks_for(statistic for _, statistic in chosen)

@@ -144,7 +144,9 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
     if "law" in needs:
         parts["law"] = jax.tree.map(lambda x: np.asarray(x)[None], _law(entry, sample, trials))
     if "auc" in needs:
-        parts["auc"] = jax.tree.map(lambda x: np.asarray(x)[None], auc_evidence(sample.y_true, sample.y_score))
+        parts["auc"] = jax.tree.map(
+            lambda x: np.asarray(x)[None], auc_evidence(sample.y_true, sample.y_score, sample.counts)
+        )
     if "auc_difference" in needs:
         assert sample.other is not None
         areas = auc_difference_evidence(sample.y_true, sample.y_score, sample.other.y_score)
@@ -158,7 +160,8 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
         parts["adjusted"] = adjusted(statistic, sample)
     if "gaps" in needs:
         assert is_debiased_calibration(statistic)
-        sums = np.asarray(entry.prepared.design)[: layout.n].sum(axis=0)
+        rows = np.asarray(entry.prepared.design)[: layout.n_rows]
+        sums = rows.sum(axis=0) if layout.counts is None else layout.counts @ rows
         parts["gaps"] = statistic.gaps(np.concatenate([[layout.n], sums])[None])
     if "curvature" in needs:
         ((program, _),) = programs([entry], layout)
@@ -229,7 +232,7 @@ def _law(entry: Entry, sample: Sample, trials: Trials | None) -> BootstrapDistri
         assert trials is not None
         return BinomialLaw(trials.successes, trials.nobs)
     if isinstance(statistic, MeanStatistic):
-        law = mean_distribution(row_values_of(statistic, sample))
+        law = mean_distribution(row_values_of(statistic, sample), sample.counts)
         return Root(law) if statistic.link == "sqrt" else law
     assert isinstance(statistic, QuantileStatistic)
     return quantile_distribution(_ordered_values(entry, sample), statistic.probability)

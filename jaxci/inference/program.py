@@ -265,7 +265,8 @@ class RowReader:
             units = np.zeros(size, np.int32)
             units[:n] = layout.units
         weights = np.zeros(size)
-        weights[:n] = 1.0 if layout.mass is None else layout.mass
+        by_unit = layout.row_weights is None and self.layout.units is None  # units count as often as rows, if at all
+        weights[:n] = 1.0 if by_unit or layout.mass is None else layout.mass
         return Rows(units, weights)
 
     def prepared(self, statistic: Statistic) -> tuple[Any, Rows]:
@@ -293,7 +294,10 @@ def of_units(
     orders, order_at = distinct([rows for _, rows in prepared])
     linear = {at for statistic, at in zip(statistics, source_at, strict=True) if isinstance(statistic, LinearStatistic)}
     multiplicity = np.zeros(capacity)
-    multiplicity[: layout.n_units] = 1.0
+    if layout.units is None and layout.counts is not None:
+        multiplicity[: layout.n_rows] = layout.counts
+    else:
+        multiplicity[: layout.n_units] = 1.0
     strata = None
     if layout.strata is not None:
         strata = np.zeros(capacity, np.int32)

@@ -118,11 +118,12 @@ def unit_program(entries: Sequence[Entry], layout: Layout) -> Program:
 
     Plain rows of a table come in the order of its cells, so that resamples are the same for rows in any order.
     """
+    capacity = padded(layout.n_rows if layout.units is None else layout.n_units)
     sources, places = program.distinct([entry.prepared for entry in entries])
-    if layout.plain:
+    if layout.plain and layout.counts is None:
         sources = [data.in_cell_order() if isinstance(data, Cells) else data for data in sources]
     prepared = [(sources[place], entry.rows) for place, entry in zip(places, entries, strict=True)]
-    return program.of_units([entry.statistic for entry in entries], prepared, layout, padded(layout.n_units))
+    return program.of_units([entry.statistic for entry in entries], prepared, layout, capacity)
 
 
 def programs(entries: Sequence[Entry], layout: Layout) -> list[tuple[Program, list[Entry]]]:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import jaxci
 from jaxci.api.readers.layout import MOST_REPEATED
+from jaxci.api.score_bins import score_keys
 
 N, K, SEED = 60, 3, 11
 METRICS = ["accuracy", "f1_macro", "cohen_kappa_score", "recall_per_class"]
@@ -213,3 +214,102 @@ ROWS = labelled()
 def test_bad_input_has_one_clear_error(call, message):
     with pytest.raises((ValueError, TypeError), match=message):
         call()
+
+
+@functools.cache
+def many_scores(n: int = 30_000) -> dict[str, np.ndarray]:
+    rows = scored(n)
+    return {**rows, "y_pred": (rows["y_score"] > 0.4).astype(int)}
+
+
+BINNED = ["f1", *SCORE_METRICS, "brier_score_loss", "root_mean_squared_calibration_error"]
+
+
+def counting(rows: dict[str, np.ndarray], parts, metrics=BINNED) -> jaxci.Accumulator:
+    found = jaxci.Accumulator(metrics, rng=SEED, max_rows=20_000)
+    for part in parts:
+        found.update(**rows_of(rows, part))
+    return found
+
+
+def test_scores_that_are_counted_give_the_result_of_all_rows():
+    rows = many_scores()
+    found = counting(rows, np.array_split(np.arange(30_000), 7)).finalize()
+    expected = jaxci.evaluate(**rows, metrics=BINNED, n_resamples=999, rng=SEED)
+    assert not any("scores were counted" in text for text in found.remarks)
+    for one, two in zip(found, expected, strict=True):
+        assert (one.statistic, one.method, one.n) == (two.statistic, two.method, 30_000)
+        got, wanted = ((x.estimate, *x.confidence_interval) for x in (one, two))
+        np.testing.assert_allclose(got, wanted, rtol=1e-9)
+
+
+def test_counted_rows_equal_the_rows_repeated(monkeypatch):
+    rows = many_scores()
+    coarse = {**rows, "y_score": np.round(rows["y_score"], 2)}
+    found = counting(coarse, np.array_split(np.arange(30_000), 3))
+    repeated = found.finalize("auto")
+    monkeypatch.setattr("jaxci.api.readers.layout.MOST_REPEATED", 1000)
+    by_counts = found.finalize("auto")
+    for one, two in zip(by_counts, repeated, strict=True):
+        np.testing.assert_allclose(one.estimate, two.estimate, rtol=1e-12)
+        if one.method == two.method:
+            np.testing.assert_allclose(one.confidence_interval, two.confidence_interval, rtol=1e-9)
+    assert [row.statistic for row in by_counts if row.method == "delta"] == ["average_precision"]
+    score = counting(coarse, np.array_split(np.arange(30_000), 3), SCORE_METRICS)
+    by_counts = score.finalize("delta")
+    monkeypatch.undo()
+    for one, two in zip(by_counts, score.finalize("delta"), strict=True):
+        np.testing.assert_allclose(one.confidence_interval, two.confidence_interval, rtol=1e-9)
+        np.testing.assert_allclose(one.standard_error, two.standard_error, rtol=1e-9)
+
+
+def test_counts_of_scores_are_the_same_for_any_batches(monkeypatch):
+    monkeypatch.setattr("jaxci.api.score_bins.MOST_BINS", 256)
+    rows, order = many_scores(), np.random.default_rng(3).permutation(30_000)
+    first = counting(rows, np.array_split(np.arange(30_000), 7))
+    small = jaxci.Accumulator(BINNED, rng=SEED, max_rows=20_000).update(**rows_of(rows, order[:5000]))
+    other = small.merge(counting(rows, [order[5000:29_000]])).merge(counting(rows, [order[29_000:]]))
+    one, two = first.state_dict(), other.state_dict()
+    assert one["bins"]["level"] == two["bins"]["level"] > 0
+    for name in ("keys", "counts", "lowest", "highest"):
+        np.testing.assert_array_equal(one["bins"][name], two["bins"][name])
+    np.testing.assert_allclose(one["bins"]["sums"], two["bins"]["sums"], rtol=1e-12)
+    again = jaxci.Accumulator(BINNED, rng=0, max_rows=20_000).load(pickle.loads(pickle.dumps(one)))
+    check_same(again.finalize(), first.finalize())
+
+
+def test_the_error_of_counted_scores_is_within_its_bound(monkeypatch):
+    monkeypatch.setattr("jaxci.api.score_bins.MOST_BINS", 64)
+    rows = many_scores()
+    found = counting(rows, np.array_split(np.arange(30_000), 7), SCORE_METRICS).finalize("delta")
+    for row in found:
+        expected = jaxci.interval(row.statistic, rows["y_true"], rows["y_score"], method="delta").estimate
+        bound = float(row.warnings[-1].rsplit(" ", 1)[1])
+        assert 0 < abs(row.estimate - expected) <= bound < 0.1
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=2, max_size=30))
+def test_keys_of_scores_are_in_their_order(scores):
+    ordered = np.sort(np.array([*scores, 0.0, -0.0, 0.5, 1.0, np.nextafter(1, 0), np.nextafter(1, 2)]))
+    keys = score_keys(ordered)
+    assert np.all(keys[1:] >= keys[:-1])
+    inside = np.unique(ordered[(ordered >= 0) & (ordered <= 1)])
+    assert len(np.unique(score_keys(inside))) == len(inside)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "change", "message"),
+    [
+        (["roc_auc_ovr"], {}, "max_rows must be at least 30000, for roc_auc_ovr need all rows; got 20000"),
+        (["roc_auc"], {"sample_weight": np.ones(30_000)}, "for sample_weight need all rows"),
+        (["log_loss"], {"y_true": np.arange(30_000) % 3, "y_score": np.full((30_000, 3), 1 / 3)}, "rows of 3 classes"),
+        (["log_loss"], {"y_score": np.full(30_000, 1.5)}, r"probabilities in \[0, 1\]"),
+    ],
+)
+def test_what_cannot_be_counted_is_refused_and_leaves_no_trace(metrics, change, message):
+    rows = {**scored(30_000), **change}
+    found = jaxci.Accumulator(metrics, max_rows=20_000).update(**rows_of(rows, np.arange(100)))
+    with pytest.raises(ValueError, match=message):
+        found.update(**rows_of(rows, slice(100, None)))
+    assert found.kept == "100 rows"
