@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jaxci import coverage, distributions, inducers, plots, statistics
+    from jaxci.api.accumulator import Accumulator
     from jaxci.api.bootstrap import BootstrapResult, bootstrap
     from jaxci.api.check import check_coverage
     from jaxci.api.compare import compare
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Accumulator",
     "BootstrapResult",
     "ComparisonResult",
     "ConfidenceInterval",
@@ -74,6 +76,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "api.accumulator": ("Accumulator",),
     "api.bootstrap": ("BootstrapResult", "bootstrap"),
     "api.check": ("check_coverage",),
     "api.compare": ("compare",),

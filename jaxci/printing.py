@@ -285,6 +285,11 @@ class EvaluationTable(Printable):
     warnings: tuple[str, ...] = ()
 
     @property
+    def remarks(self) -> list[str]:
+        """All warnings, those of one metric under its name."""
+        return [*self.warnings, *(f"{row.statistic}: {text}" for row in self.rows for text in row.warnings)]
+
+    @property
     def design_effect(self) -> float:
         """How many times the variance of independent rows that of clusters is: see :class:`IntervalResult`."""
         return self.rows[0].design_effect if self.rows else math.nan

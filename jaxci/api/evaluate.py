@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from jaxci.api.readers.labels import is_classification
@@ -11,12 +11,13 @@ from jaxci.api.readers.metrics import chosen_metrics, is_regression, named_metri
 from jaxci.api.readers.samples import Labelled, check_n, regression_sample
 from jaxci.checks import check_options
 from jaxci.inference.engine import intervals
-from jaxci.inference.randomness import randomness
+from jaxci.inference.randomness import Randomness, randomness
 from jaxci.inference.remarks import announce, layout_remarks
 from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
 from jaxci.intervals.base import Method
 from jaxci.printing import EvaluationTable
+from jaxci.statistics.base import TableStatistic
 from jaxci.statistics.registry import configured
 
 
@@ -129,17 +130,59 @@ def evaluate(
     >>> round(table["accuracy"].estimate, 3)
     0.855
     """
-    named = None if metrics is None else named_metrics(metrics)
-    settings = Settings.of(
-        confidence_level,
-        alternative,
-        n_resamples,
-        resampling=resampling,
-        block_length=block_length,
-        memory_limit=memory_limit,
-        progress=progress,
+    table = evaluated(
+        y_true,
+        y_pred,
+        y_score,
+        metrics=metrics,
+        method=method,
+        settings=Settings.of(
+            confidence_level,
+            alternative,
+            n_resamples,
+            resampling=resampling,
+            block_length=block_length,
+            memory_limit=memory_limit,
+            progress=progress,
+        ),
+        conventions=check_options({"zero_division": zero_division, "absent_class": absent_class}),
+        groups=groups,
+        strata=strata,
+        labels=labels,
+        pos_label=pos_label,
+        sample_weight=sample_weight,
+        weight_type=weight_type,
+        source=randomness(rng),
+        check=check,
     )
-    conventions = check_options({"zero_division": zero_division, "absent_class": absent_class})
+    announce(table.remarks)
+    return table
+
+
+def evaluated(
+    y_true: Any,
+    y_pred: Any,
+    y_score: Any,
+    *,
+    metrics: Iterable[Any] | None,
+    method: str | Method,
+    settings: Settings,
+    conventions: Mapping[str, Any],
+    groups: Any,
+    strata: Any,
+    labels: Sequence[Any] | None,
+    pos_label: Any,
+    sample_weight: Any,
+    weight_type: str,
+    source: Randomness,
+    check: bool = False,
+    counted: bool = False,
+) -> EvaluationTable:
+    """Return the table of :func:`evaluate` without announcing its remarks.
+
+    ``counted``: whether rows of a frequency stay counted where they are many, though metrics read more than a table.
+    """
+    named = None if metrics is None else named_metrics(metrics)
     if y_pred is None and y_score is None:
         raise TypeError("y_pred or y_score must be given; both are None")
     if named is None:
@@ -156,14 +199,16 @@ def evaluate(
         if y_pred is None:
             labelled = labelled.with_derived_labels()
         sample = labelled.sample("y_pred", "y_score")
-    check_n(sample)
+    if sample_weight is None:
+        check_n(sample)
     chosen = chosen_metrics(named, sample, labelled)
-    sample, layout = arranged(sample, groups, strata, sample_weight, weight_type)
+    tables = all(isinstance(statistic, TableStatistic) for _, statistic in chosen)
+    countable = counted or (tables and strata is None and not check)
+    sample, layout = arranged(sample, groups, strata, sample_weight, weight_type, countable=countable)
     settings.check_layout(layout)
     read = () if labelled is None else labelled.remarks_for(statistic for _, statistic in chosen)
     remarks = (*read, *layout_remarks(layout))
     requests = [Request(name, configured(statistic, conventions)[0], method) for name, statistic in chosen]
-    source = randomness(rng)
     rows = intervals(requests, sample, layout, settings, source)
     if check:
         from jaxci.api.check import with_coverage
@@ -175,5 +220,4 @@ def evaluate(
                 f"alternative={settings.alternative!r}, {settings.scheme}{' and sample_weight' if weighted else ''}"
             )
         rows = with_coverage(rows, {r.name: r.statistic for r in requests}, sample, layout, source)
-    announce([*remarks, *(f"{row.statistic}: {text}" for row in rows for text in row.warnings)])
-    return EvaluationTable(tuple(rows), sample.n, source.record, remarks)
+    return EvaluationTable(tuple(rows), layout.n, source.record, remarks)

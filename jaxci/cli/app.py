@@ -18,6 +18,7 @@ from jaxci.cli.options import (
     Bounds,
     Csv,
     File,
+    Files,
     Groups,
     Json,
     Labels,
@@ -93,7 +94,7 @@ def _start(
 
 @app.command()
 def evaluate(
-    file: File,
+    files: Files,
     target: Target,
     pred: Annotated[str | None, typer.Option(metavar="COL", help="Column of predictions.")] = None,
     score: Annotated[
@@ -119,6 +120,13 @@ def evaluate(
     check: Annotated[
         bool, typer.Option("--check", help="Also measure the coverage of each interval on data like these.")
     ] = False,
+    stream: Annotated[
+        bool | None,
+        typer.Option(
+            "--stream/--whole",
+            help="Read in batches, or as a whole; by default in batches where the files would fill half of the memory.",
+        ),
+    ] = None,
     json: Json = None,
     csv: Csv = None,
 ) -> None:
@@ -128,30 +136,55 @@ def evaluate(
         raise ValueError("evaluate needs --pred, --score, or both")
     with working("evaluating") as advance:
         import jaxci
+        from jaxci.cli.batches import JSON_LINES, data_files, read_batches, too_large, whole
+        from jaxci.cli.streaming import Columns, streamed
         from jaxci.cli.tables import as_scores, read_columns, write_csv, write_json
 
+        paths = data_files(files)
         extra = [name for name in (pred, groups, strata, weights) if name is not None]
-        columns = read_columns(file, [target, *extra, *scores])
-        table = jaxci.evaluate(
-            columns[target],
-            None if pred is None else columns[pred],
-            as_scores(columns, scores) if scores else None,
-            metrics=split(metrics) or None,
-            method=method,
-            confidence_level=level,
-            n_resamples=resamples,
-            alternative=alternative,
-            groups=None if groups is None else columns[groups],
-            strata=None if strata is None else columns[strata],
-            sample_weight=None if weights is None else columns[weights],
-            weight_type=weight_type,
-            resampling=resampling,
-            block_length="auto" if block_length is None else block_length,
-            rng=seed,
-            progress=advance,
-            check=check,
-            **_label_options(columns[target], pos_label, labels),
-        )
+        if too_large(paths) if stream is None else stream:
+            if strata is not None or check or weight_type != "importance" or resampling != "bootstrap":
+                raise ValueError(
+                    "--strata, --check, --weight-type and --resampling need --whole: files are read in batches here"
+                )
+            table = streamed(
+                paths,
+                Columns(target, pred, tuple(scores), groups, weights),
+                metrics=split(metrics) or None,
+                method=method,
+                confidence_level=level,
+                n_resamples=resamples,
+                alternative=alternative,
+                rng=seed,
+                progress=advance,
+                label_options=lambda column: _label_options(column, pos_label, labels),
+            )
+        else:
+            wanted = [target, *extra, *scores]
+            if len(paths) == 1 and paths[0].suffix not in JSON_LINES:
+                columns = read_columns(paths[0], wanted)
+            else:
+                columns = whole(read_batches(paths, wanted, scores))
+            table = jaxci.evaluate(
+                columns[target],
+                None if pred is None else columns[pred],
+                as_scores(columns, scores) if scores else None,
+                metrics=split(metrics) or None,
+                method=method,
+                confidence_level=level,
+                n_resamples=resamples,
+                alternative=alternative,
+                groups=None if groups is None else columns[groups],
+                strata=None if strata is None else columns[strata],
+                sample_weight=None if weights is None else columns[weights],
+                weight_type=weight_type,
+                resampling=resampling,
+                block_length="auto" if block_length is None else block_length,
+                rng=seed,
+                progress=advance,
+                check=check,
+                **_label_options(columns[target], pos_label, labels),
+            )
     from jaxci.cli.display import page, show
 
     show(page(), table)

@@ -13,6 +13,14 @@ import typer
 from jaxci.cli.progress import progress
 
 File = Annotated[Path, typer.Argument(help="CSV or Parquet file, one row per case.", show_default=False)]
+Files = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="FILE...",
+        help="CSV, Parquet or JSON-lines files, or folders of them: one data set, one row per case.",
+        show_default=False,
+    ),
+]
 Target = Annotated[str, typer.Option(metavar="COL", help="Column of the true labels or values.")]
 Method = Annotated[str, typer.Option(help="Interval method; see 'jaxci methods'.")]
 Level = Annotated[float, typer.Option(help="Confidence level, between 0 and 1.")]

@@ -89,7 +89,8 @@ def column_names(path: Path) -> list[str]:
         raise ValueError(f"{path} cannot be read as CSV: {error}") from error
 
 
-def _places(path: Path, header: Sequence[str], wanted: Sequence[str]) -> list[int]:
+def places(path: Path, header: Sequence[str], wanted: Sequence[str]) -> list[int]:
+    """Return where the columns wanted are in the header of a file; refuse names that it lacks, or has twice."""
     from jaxci.checks import nearest
 
     for name in wanted:
@@ -108,7 +109,7 @@ def _read_parquet(path: Path, wanted: list[str]) -> dict[str, np.ndarray]:
         raise ImportError("reading Parquet needs pyarrow: install jaxci[data]") from error
     with path.open("rb") as file:
         try:
-            _places(path, pq.read_schema(file).names, wanted)
+            places(path, pq.read_schema(file).names, wanted)
             table = pq.read_table(file, columns=wanted)
         except pa.ArrowException as error:
             raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
@@ -126,14 +127,14 @@ def _read_csv(path: Path, wanted: list[str]) -> dict[str, np.ndarray]:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = csv.reader(file, skipinitialspace=True)
             header = next(rows, [])
-            places = _places(path, header, wanted)
+            at = places(path, header, wanted)
             try:
                 import pandas as pd
             except ImportError:
-                columns = [_typed(text) for text in zip(*_cells(rows, len(header), places), strict=True)]
+                columns = [_typed(text) for text in zip(*_cells(rows, len(header), at), strict=True)]
             else:
                 frame = _frame(pd, path)
-                columns = [frame.iloc[:, place].to_numpy() for place in places]
+                columns = [frame.iloc[:, place].to_numpy() for place in at]
     except (ValueError, csv.Error) as error:  # of decoding and of pandas' parser, too
         raise ValueError(f"{path} cannot be read as CSV: {error}") from error
     if not columns or not len(columns[0]):

@@ -289,7 +289,7 @@ def _by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tai
     if isinstance(statistic, RootMeanSquaredCalibrationError):
         return Choice(SquaredGaps(), "a debiased calibration error: the normal interval of its square")
     if isinstance(statistic, CalibrationError):
-        return _of_calibration()
+        return _of_calibration() if layout.counts is None else _delta(statistic, n)
     if Bonett().refusal(statistic) is None and n >= LEAST:
         return Choice(Bonett(), "a standard deviation or variance: Bonett's interval, by the kurtosis of the values")
     if OrderStatistic().refusal(statistic) is None:
@@ -334,10 +334,11 @@ def _choose_ranking(
     statistic: ScoreRanking, sample: Sample, layout: Layout, n_resamples: int, *, enough: bool
 ) -> Choice:
     sizes = sample.class_sizes
-    rarest, draws = int(sizes[sizes > 0].min()), sample.n * float(n_resamples)
+    rarest, draws = int(sizes[sizes > 0].min()), layout.n * float(n_resamples)
     whole = isinstance(statistic, RocAuc) and statistic.is_whole_area
     few = FEW_PRECISION if isinstance(statistic, AveragePrecision) else FEW
-    drawn = draws <= (MOST_AREA_DRAWS if whole else MOST_DRAWS) and (enough or not whole)
+    counted = layout.counts is not None
+    drawn = draws <= (MOST_AREA_DRAWS if whole else MOST_DRAWS) and (enough or not whole) and not counted
     if statistic.has_extremes and rarest < few and drawn:
         return _proper(f"ranks, {rarest} in the rarest class", layout)
     if whole and rarest < few:
@@ -345,8 +346,8 @@ def _choose_ranking(
         return Choice(NewcombeAuc(), f"a ROC AUC, {rarest} in the rarest class, and {why}: Newcombe's score interval")
     if DeLongLogit().refusal(statistic) is None:
         return Choice(DeLongLogit(), "a ROC AUC of independent rows: DeLong on the logit scale stays in [0, 1]")
-    if statistic.smooth and draws > MOST_DRAWS:
-        return _delta(statistic, sample.n)
+    if statistic.smooth and (draws > MOST_DRAWS or counted):
+        return _delta(statistic, layout.n)
     why = f"ranks, {few} or more in every class" if statistic.has_extremes else "no formula for this statistic"
     return Choice(Percentile(), f"{why}: the percentile bootstrap")
 

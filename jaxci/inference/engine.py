@@ -105,10 +105,18 @@ def comparison(request: Request, sample: Sample, layout: Layout, settings: Setti
 
 def _estimate_of(statistic: Statistic, sample: Sample, layout: Layout) -> float:
     """Return the value of a statistic on the data."""
-    entry = Entry.of(Request("", statistic), RowReader(sample, layout))
-    entry.method = Percentile()
-    _estimate([entry], sample, layout)
-    return entry.estimate
+    return estimates_of([statistic], sample, layout)[0]
+
+
+def estimates_of(statistics: Sequence[Statistic], sample: Sample, layout: Layout) -> list[float]:
+    """Return the values of statistics on the data."""
+    with jax.enable_x64(True):
+        reader = RowReader(sample, layout)
+        entries = [Entry.of(Request("", statistic), reader) for statistic in statistics]
+        for entry in entries:
+            entry.method = Percentile()
+        _estimate(entries, sample, layout)
+    return [entry.estimate for entry in entries]
 
 
 def _estimate(entries: Sequence[Entry], sample: Sample, layout: Layout) -> None:
@@ -117,7 +125,7 @@ def _estimate(entries: Sequence[Entry], sample: Sample, layout: Layout) -> None:
         statistic = entry.statistic
         if entry.on_host:
             entry.estimate = float(statistic.value(entry.prepared, np.ones(layout.n)))  # type: ignore[arg-type]
-        elif layout.plain and isinstance(statistic, MeanStatistic):
+        elif isinstance(statistic, MeanStatistic) and _is_plain_mean(entry, layout):
             found, first = of_mean(row_values_of(statistic, sample), statistic.link == "sqrt")
             if math.isnan(entry.estimate):
                 entry.estimate = float(found)
@@ -142,7 +150,7 @@ def _estimate(entries: Sequence[Entry], sample: Sample, layout: Layout) -> None:
 
 
 def _is_plain_mean(entry: Entry, layout: Layout) -> bool:
-    return layout.plain and isinstance(entry.statistic, MeanStatistic)
+    return layout.plain and layout.counts is None and isinstance(entry.statistic, MeanStatistic)
 
 
 def _settle_slopes(entry: Entry, first: FirstOrder, layout: Layout) -> None:
@@ -187,6 +195,11 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
             f"method {method.name!r} resamples n of n units twice, so it cannot go with {settings.scheme}; "
             "use 'percentile'"
         )
+    if by_rows := _needed_rows(entry, layout):
+        raise ValueError(
+            f"method {method.name!r} reads {by_rows} of {request.name!r}, for which {layout.n:,} rows that are only "
+            f"counted are too many; use {' or '.join(map(repr, COUNTED_METHODS))}, or method='auto'"
+        )
     if method.requires_groups and layout.units is None:
         raise ValueError(f"groups must be given for method {method.name!r}, which is for rows in clusters; got None")
     refused = method.unusable(layout.given)
@@ -196,6 +209,21 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
             f"method {method.name!r}{why} cannot use {' and '.join(sorted(refused))}; "
             "use 'percentile', 'bca' or 'delta', or method='auto'"
         )
+
+
+COUNTED_METHODS = ("delong_logit", "exact", "delta")
+"""Methods for rows that are only counted."""
+
+
+def _needed_rows(entry: Entry, layout: Layout) -> str:
+    """Say what a method reads of rows of which there are only counts; empty where these do."""
+    assert entry.method is not None
+    if layout.counts is None or layout.units is not None or by_table(entry, layout):
+        return ""
+    if entry.by_jackknife:
+        return "leave-one-out values"
+    found = entry.method.needs - {"standard_error", "acceleration", "law", "auc", "gaps"}
+    return "resamples" if {"replicates", "posterior"} & found else ", ".join(sorted(found))
 
 
 def _check_bank(entry: Entry, settings: Settings) -> None:
@@ -256,6 +284,8 @@ def _by_cells(entry: Entry, layout: Layout, settings: Settings) -> bool:
     """Decide whether a statistic resamples its table or reads the bank of units, whatever else is asked for."""
     if not (settings.plain and by_table(entry, layout)):
         return False
+    if layout.counts is not None:
+        return True
     width = entry.prepared.size
     by_cells = CELL_COST * width * layout.n_strata * settings.n_resamples + PROGRAM_COST
     return by_cells < (PRODUCT_COST * width + DRAW_COST) * layout.n * settings.n_resamples

@@ -111,7 +111,7 @@ def _cluster_sums(entry: Entry, sample: Sample, layout: Layout) -> ClusterSums:
         rows = np.stack([values, np.ones(len(values))], axis=1)
     else:
         assert isinstance(statistic, TableStatistic)
-        rows = np.stack(statistic.counted_in_cells(entry.prepared), axis=1)[entry.prepared.codes[: layout.n]]
+        rows = np.stack(statistic.counted_in_cells(entry.prepared), axis=1)[entry.prepared.codes[: layout.n_rows]]
     totals, sizes = layout.sum_rows(rows, layout.n_units).T
     counted = sizes > 0
     return ClusterSums(totals[None, counted], sizes[None, counted])
@@ -129,7 +129,7 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
         mean = isinstance(statistic, MeanStatistic)
         parts["values"] = (row_values_of(statistic, sample) if mean else _ordered_values(entry, sample))[None]
     if layout.units is not None and entry.method is not None and entry.method.by_leverage:
-        parts["sizes"] = layout.sum_rows(np.ones((layout.n, 1)), layout.n_units).T
+        parts["sizes"] = layout.sum_rows(np.ones((layout.n_rows, 1)), layout.n_units).T
     if entry.error_by_jackknife:
         n = layout.n_units  # values of which one unit is left out are n times as close as derivatives are large
         entry.standard_error = n * error_or_zero(float(jackknife_error(*_left_out(entry, layout))) / n, entry, layout)
@@ -144,21 +144,24 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
     if "law" in needs:
         parts["law"] = jax.tree.map(lambda x: np.asarray(x)[None], _law(entry, sample, trials))
     if "auc" in needs:
-        parts["auc"] = jax.tree.map(lambda x: np.asarray(x)[None], auc_evidence(sample.y_true, sample.y_score))
+        parts["auc"] = jax.tree.map(
+            lambda x: np.asarray(x)[None], auc_evidence(sample.y_true, sample.y_score, sample.counts)
+        )
     if "auc_difference" in needs:
         assert sample.other is not None
         areas = auc_difference_evidence(sample.y_true, sample.y_score, sample.other.y_score)
         parts["auc_difference"] = jax.tree.map(lambda x: x[None], areas)
     if "outcomes" in needs:
         assert is_share_difference(statistic) or averages_share_differences(statistic)
-        counted = statistic.outcomes(entry.prepared, entry.prepared.weights_of(layout.n, None))
+        counted = statistic.outcomes(entry.prepared, entry.prepared.weights_of(layout))
         parts["outcomes"] = PairedOutcomes(*(x[None] for x in counted))
     if "adjusted" in needs:
         assert isinstance(statistic, Paired)
         parts["adjusted"] = adjusted(statistic, sample)
     if "gaps" in needs:
         assert is_debiased_calibration(statistic)
-        sums = np.asarray(entry.prepared.design)[: layout.n].sum(axis=0)
+        rows = np.asarray(entry.prepared.design)[: layout.n_rows]
+        sums = rows.sum(axis=0) if layout.counts is None else layout.counts @ rows
         parts["gaps"] = statistic.gaps(np.concatenate([[layout.n], sums])[None])
     if "curvature" in needs:
         ((program, _),) = programs([entry], layout)
@@ -209,14 +212,14 @@ def count_trials(entries: Sequence[Entry], layout: Layout) -> None:
             if nobs > 0 and math.isnan(entry.estimate):
                 assert isinstance(entry.statistic, TableStatistic)
                 if entry.statistic.absent_class == "skip":  # a class that is absent has no score, whatever is counted
-                    sums = jnp.asarray(entry.prepared.weights_of(layout.n, layout.row_weights), float)
+                    sums = jnp.asarray(entry.prepared.weights_of(layout), float)
                     entry.estimate = float(entry.statistic.from_sums(entry.prepared.without_rows(), sums))
                 else:
                     entry.estimate = float(entry.statistic.of_share(successes / nobs)[0])
 
 
 def _table(prepared: Any, layout: Layout) -> np.ndarray:
-    counts = prepared.weights_of(layout.n, layout.row_weights)
+    counts = prepared.weights_of(layout)
     table = np.zeros(prepared.shape).reshape(-1)
     inside = prepared.cells < table.size
     table[prepared.cells[inside]] = counts[inside]
@@ -229,7 +232,7 @@ def _law(entry: Entry, sample: Sample, trials: Trials | None) -> BootstrapDistri
         assert trials is not None
         return BinomialLaw(trials.successes, trials.nobs)
     if isinstance(statistic, MeanStatistic):
-        law = mean_distribution(row_values_of(statistic, sample))
+        law = mean_distribution(row_values_of(statistic, sample), sample.counts)
         return Root(law) if statistic.link == "sqrt" else law
     assert isinstance(statistic, QuantileStatistic)
     return quantile_distribution(_ordered_values(entry, sample), statistic.probability)

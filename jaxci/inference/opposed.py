@@ -28,13 +28,13 @@ def adjusted(statistic: Paired, sample: Sample) -> Adjusted:
     rows, masses = statistic.opposed_rows(sample)
     joined = sample.joined(rows)
     weights = np.concatenate([np.ones(sample.n), masses])
+    layout = Layout(joined.n, row_weights=weights)
     if isinstance(statistic, TableStatistic):
         prepared = statistic.prepare(joined)
-        weights = prepared.weights_of(joined.n, weights)
+        weights = prepared.weights_of(layout)
         value, found = _of_table(statistic, prepared.without_rows(), weights)
         square = np.sum(weights * np.asarray(found) ** 2)
     else:
-        layout = Layout(joined.n, row_weights=weights)
         prepared = RowReader(joined, layout, exchangeable=False).prepared(statistic)
         (value,), (found,) = slopes(of_units([statistic], [prepared], layout, padded(joined.n)))
         square = np.sum(np.asarray(found)[: joined.n] ** 2 / weights)  # of a unit, which weighs as much

@@ -223,7 +223,7 @@ def distinct(things: Sequence[Any]) -> tuple[list[Any], list[int]]:
 def of_tables(statistics: Sequence[Statistic], cells: Any, layout: Layout) -> tuple[Program, CellBootstrap]:
     """Return the program over the cells of one table, and the scheme that draws them: its cost is free of n."""
     if layout.strata is None:
-        groups, observed = 1, cells.weights_of(layout.n, None)[None]
+        groups, observed = 1, cells.weights_of(layout)[None]
         members = None
     else:
         groups = layout.n_strata
@@ -251,7 +251,7 @@ class RowReader:
 
     def __init__(self, sample: Sample, layout: Layout, *, exchangeable: bool = True):
         self.sample, self.layout = sample, layout
-        self.exchangeable = exchangeable and layout.plain
+        self.exchangeable = exchangeable and layout.plain and layout.counts is None
         self._padded: Sample | None = None
         self._sorted: dict[int, tuple[np.ndarray, Sample, Rows]] = {}
         self._plain = self._rows(layout)
@@ -259,13 +259,14 @@ class RowReader:
     def _rows(self, layout: Layout) -> Rows:
         if layout.rows_are_units:
             return Rows()
-        size = padded(layout.n)
+        n, size = layout.n_rows, padded(layout.n_rows)
         units = None
         if layout.units is not None:
             units = np.zeros(size, np.int32)
-            units[: layout.n] = layout.units
+            units[:n] = layout.units
         weights = np.zeros(size)
-        weights[: layout.n] = 1.0 if layout.row_weights is None else layout.row_weights
+        by_unit = layout.row_weights is None and self.layout.units is None  # units count as often as rows, if at all
+        weights[:n] = 1.0 if by_unit or layout.mass is None else layout.mass
         return Rows(units, weights)
 
     def prepared(self, statistic: Statistic) -> tuple[Any, Rows]:
@@ -293,7 +294,10 @@ def of_units(
     orders, order_at = distinct([rows for _, rows in prepared])
     linear = {at for statistic, at in zip(statistics, source_at, strict=True) if isinstance(statistic, LinearStatistic)}
     multiplicity = np.zeros(capacity)
-    multiplicity[: layout.n_units] = 1.0
+    if layout.units is None and layout.counts is not None:
+        multiplicity[: layout.n_rows] = layout.counts
+    else:
+        multiplicity[: layout.n_units] = 1.0
     strata = None
     if layout.strata is not None:
         strata = np.zeros(capacity, np.int32)

@@ -86,7 +86,7 @@ def size_remarks(
             shape = "strongly skewed values" if least == 75 else "a mean"
             remarks.append(f"{_too_few(layout, least)}, where intervals for {shape} cover less than they say")
     if sample.n_classes >= 2 and sample.y_true is not None and statistic.task in ("binary", "multiclass"):
-        counts = np.bincount(sample.y_true, minlength=sample.n_classes)
+        counts = sample.class_sizes
         rare = counts[counts > 0].min(initial=n)
         if (
             (judged or method.prior is not None)

@@ -18,7 +18,7 @@ from jaxci.statistics.base import Statistic, TableStatistic
 from jaxci.statistics.custom import HostFunction
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.summary import MeanStatistic
-from jaxci.statistics.sums import padded
+from jaxci.statistics.sums import Cells, padded
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,9 +114,16 @@ def table_program(entries: Sequence[Entry], layout: Layout) -> tuple[Program, Ce
 
 
 def unit_program(entries: Sequence[Entry], layout: Layout) -> Program:
-    """Return the program over the units of ``entries``."""
-    prepared = [(entry.prepared, entry.rows) for entry in entries]
-    return program.of_units([entry.statistic for entry in entries], prepared, layout, padded(layout.n_units))
+    """Return the program over the units of ``entries``.
+
+    Plain rows of a table come in the order of its cells, so that resamples are the same for rows in any order.
+    """
+    capacity = padded(layout.n_rows if layout.units is None else layout.n_units)
+    sources, places = program.distinct([entry.prepared for entry in entries])
+    if layout.plain and layout.counts is None:
+        sources = [data.in_cell_order() if isinstance(data, Cells) else data for data in sources]
+    prepared = [(sources[place], entry.rows) for place, entry in zip(places, entries, strict=True)]
+    return program.of_units([entry.statistic for entry in entries], prepared, layout, capacity)
 
 
 def programs(entries: Sequence[Entry], layout: Layout) -> list[tuple[Program, list[Entry]]]:

@@ -92,7 +92,7 @@ def _counted_below(x: np.ndarray, others: np.ndarray) -> np.ndarray:
     return (np.searchsorted(ordered, x, side="left") + np.searchsorted(ordered, x, side="right")) / 2
 
 
-def auc_evidence(y_true: ArrayLike, score: ArrayLike) -> AucEvidence:
+def auc_evidence(y_true: ArrayLike, score: ArrayLike, counts: ArrayLike | None = None) -> AucEvidence:
     """Compute the AUC and the variances of its placement values.
 
     Parameters
@@ -101,6 +101,8 @@ def auc_evidence(y_true: ArrayLike, score: ArrayLike) -> AucEvidence:
         1 for positives, 0 for negatives.
     score : (rows,) array_like
         Finite scores, larger for positives.
+    counts : (rows,) array_like, optional
+        How many times each row occurs, whole numbers of at least 1; once by default.
 
     Returns
     -------
@@ -120,11 +122,26 @@ def auc_evidence(y_true: ArrayLike, score: ArrayLike) -> AucEvidence:
     .. [1] Sun & Xu (2014), Fast implementation of DeLong's algorithm, IEEE Signal Processing
        Letters 21(11), 1389-1393.
     """
+    if counts is not None:
+        return _counted_evidence(np.asarray(y_true) == 1, np.asarray(score, float), np.asarray(counts, float))
     (below,), (above,) = placements(y_true, np.asarray(score, float)[None])
     m, n = below.size, above.size
     var_pos = float(below.var(ddof=1)) / n**2 if m > 1 else math.nan
     var_neg = float(above.var(ddof=1)) / m**2 if n > 1 else math.nan
     return AucEvidence(float(below.sum()) / (m * n), m, n, var_pos, var_neg)
+
+
+def _counted_evidence(positive: np.ndarray, score: np.ndarray, counts: np.ndarray) -> AucEvidence:
+    """Return the evidence of rows that occur ``counts`` times: what :func:`auc_evidence` gives of them repeated."""
+    thresholds, place = np.unique(score, return_inverse=True)
+    of_class = [np.bincount(place, counts * member, len(thresholds)) for member in (positive, ~positive)]
+    (m, n), share = [size.sum() for size in of_class], []
+    for members, others in (of_class, of_class[::-1]):
+        below = (np.cumsum(others) - others / 2) / others.sum()
+        mean = members @ below / members.sum()
+        variance = members @ (below - mean) ** 2 / (members.sum() - 1) if members.sum() > 1 else math.nan
+        share.append((float(mean), float(variance)))
+    return AucEvidence(share[0][0], float(m), float(n), share[0][1], share[1][1])
 
 
 def delong_covariance(y_true: ArrayLike, scores: ArrayLike) -> tuple[np.ndarray, np.ndarray]:

@@ -52,7 +52,7 @@ _STEEPNESS = 2.3 * _WIDTH
 _CHUNKS = (1 << 10, 1 << 13, 1 << 16)
 
 
-def mean_distribution(values: ArrayLike) -> GridLaw:
+def mean_distribution(values: ArrayLike, counts: ArrayLike | None = None) -> GridLaw:
     r"""Return the exact bootstrap distribution of the mean of ``values``.
 
     The law of :math:`\bar X^* = \frac1n \sum_{i=1}^n X^*_i` with :math:`X^*_i` drawn
@@ -63,6 +63,8 @@ def mean_distribution(values: ArrayLike) -> GridLaw:
     ----------
     values : (n,) array_like
         Finite real values, n >= 1. Computed in float64.
+    counts : (n,) array_like, optional
+        How many times each value occurs, whole numbers of at least 1; once by default.
 
     Returns
     -------
@@ -96,7 +98,8 @@ def mean_distribution(values: ArrayLike) -> GridLaw:
     x = np.asarray(values, dtype=np.float64)
     if x.ndim != 1 or x.size == 0:
         raise ValueError(f"values must be one-dimensional and not empty; got shape {x.shape}")
-    n = x.size
+    mass = None if counts is None else np.asarray(counts, np.float64)
+    n = x.size if mass is None else int(mass.sum())
     low, high = float(x.min()), float(x.max())
     if not (math.isfinite(low) and math.isfinite(high)):
         raise ValueError("values must be finite; got a NaN or an infinity")
@@ -106,11 +109,11 @@ def mean_distribution(values: ArrayLike) -> GridLaw:
     # precise as the values: where they differ in the last digit it is one of them.
     scale = 2.0 ** min(math.frexp(max(high / 2 - low / 2, 1e-300))[1], 1000)
     d = x / scale
-    centre = float(d.mean())
+    centre = float(np.average(d, weights=mass))
     d -= centre
-    residue = float(d.mean())
+    residue = float(np.average(d, weights=mass))
     d -= residue
-    variance = float(np.dot(d, d)) / n
+    variance = float(np.dot(d, d if mass is None else mass * d)) / n
     below = _half_width(n, variance, -float(d.min()))
     above = _half_width(n, variance, float(d.max()))
     window = (below + above) * (1.0 + 32.0 / COARSE)
@@ -121,7 +124,7 @@ def mean_distribution(values: ArrayLike) -> GridLaw:
             error_bound = 2.0 * step / deviation  # of a smooth law
             if points < GRID and error_bound > GOAL:
                 continue
-            phi, modulus, rest = _spectrum(_spread(d, window, points), float(n), points=points)
+            phi, modulus, rest = _spectrum(_spread(d, mass, window, points), float(n), points=points)
             smooth = float(rest) < 0.01 * PROBABILITY_ERROR
             if smooth:
                 break
@@ -181,26 +184,28 @@ def _smoothing(points: int) -> np.ndarray:
     return ratio * beta / np.sinh(beta)
 
 
-def _spread(d: np.ndarray, window: float, points: int) -> jax.Array:
+def _spread(d: np.ndarray, mass: np.ndarray | None, window: float, points: int) -> jax.Array:
     """Spread the values on the oversampled grid, in chunks of few fixed shapes."""
     size = next((c for c in _CHUNKS if c >= d.size), _CHUNKS[-1])
     grid = jax.device_put(np.zeros(2 * points))
     for start in range(0, d.size, size):
-        chunk = d[start : start + size]
-        if chunk.size < size:
-            chunk = np.concatenate((chunk, np.zeros(size - chunk.size)))
-        grid = _add(grid, chunk, min(size, d.size - start), 2 * points / window)
+        chunk, held = d[start : start + size], None if mass is None else mass[start : start + size]
+        if (missing := size - chunk.size) > 0:
+            chunk = np.concatenate((chunk, np.zeros(missing)))
+            held = None if held is None else np.concatenate((held, np.zeros(missing)))
+        grid = _add(grid, chunk, min(size, d.size - start), 2 * points / window, held)
     return grid
 
 
 @functools.partial(jax.jit, donate_argnums=0)
-def _add(grid: jax.Array, d: jax.Array, count: jax.Array, cells: jax.Array) -> jax.Array:
-    """Add the first ``count`` values of a chunk; the others are padding and weigh nothing."""
+def _add(grid: jax.Array, d: jax.Array, count: jax.Array, cells: jax.Array, mass: Any = None) -> jax.Array:
+    """Add the first ``count`` values of a chunk, ``mass`` times; the others are padding and weigh nothing."""
     position = d * cells + grid.shape[0] // 2
     first = jnp.ceil(position - _WIDTH / 2).astype(jnp.int32)
     x = (first[:, None] + jnp.arange(_WIDTH) - position[:, None]) * (2.0 / _WIDTH)
     kernel = jnp.exp(_STEEPNESS * (jnp.sqrt(jnp.maximum(1.0 - x * x, 0.0)) - 1.0))
     kernel = jnp.where(jnp.arange(d.shape[0])[:, None] < count, kernel, 0.0)
+    kernel = kernel if mass is None else kernel * mass[:, None]
     rows = lax.ScatterDimensionNumbers(
         update_window_dims=(1,), inserted_window_dims=(), scatter_dims_to_operand_dims=(0,)
     )

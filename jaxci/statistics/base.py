@@ -55,6 +55,8 @@ class Sample:
         K; 0 where there are no classes.
     other : Sample or None
         The same observations with the predictions of a second model.
+    counts : (n,) float64 or None
+        How many equal observations each row stands for; None: each is one.
     score_eps : float
         Machine epsilon of the type that ``y_score`` came in.
     padding : int
@@ -71,10 +73,11 @@ class Sample:
     score_eps: float = static(default=float(np.finfo(np.float64).eps))
     padding: int = static(default=0)
     other: Any = None
+    counts: Any = None
 
     @property
     def n(self) -> int:
-        """Number of observations, without padding."""
+        """Number of rows, without padding."""
         fields = (self.values, self.y_true, *self.columns)
         return len(next(x for x in fields if x is not None)) - self.padding
 
@@ -105,13 +108,15 @@ class Sample:
 
     @functools.cached_property
     def class_sizes(self) -> np.ndarray:
-        """Rows of every class (K,), on the host."""
-        return np.bincount(self.y_true[: self.n], minlength=self.n_classes)
+        """Observations of every class (K,), on the host."""
+        sizes = np.bincount(self.y_true[: self.n], self.counts, self.n_classes)
+        return sizes if self.counts is None else sizes.astype(np.int64)
 
     @functools.cached_property
     def wrong(self) -> float:
-        """Rows whose predicted class is not the true one, on the host."""
-        return float(np.count_nonzero(self.y_true[: self.n] != self.y_pred[: self.n]))
+        """Observations whose predicted class is not the true one, on the host."""
+        wrong = self.y_true[: self.n] != self.y_pred[: self.n]
+        return float(np.count_nonzero(wrong) if self.counts is None else self.counts[wrong].sum())
 
     @functools.cached_property
     def misranked(self) -> float:

@@ -24,23 +24,26 @@ class Layout:
     Attributes
     ----------
     n : int
-        Rows.
+        Observations.
     units : (n,) int32 or None
         Cluster code of every row; None: every row is its own unit.
     strata : (number of units,) int32 or None
         Stratum code of every unit.
     row_weights : (n,) float64 or None
         Case weights.
+    counts : (m,) float64 or None
+        How many equal observations each of m rows stands for, ``n`` in all; None: each is one. Units are then of rows.
     """
 
     n: int
     units: np.ndarray | None = None
     strata: np.ndarray | None = None
     row_weights: np.ndarray | None = None
+    counts: np.ndarray | None = None
 
     @functools.cached_property
     def _content(self) -> tuple[Any, ...]:
-        of_rows = (self.units, self.strata, self.row_weights)
+        of_rows = (self.units, self.strata, self.row_weights, self.counts)
         return self.n, *(None if x is None else np.ascontiguousarray(x).tobytes() for x in of_rows)
 
     def __eq__(self, other: object) -> bool:
@@ -48,6 +51,16 @@ class Layout:
 
     def __hash__(self) -> int:
         return hash(self._content)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, which may stand for several observations."""
+        return self.n if self.counts is None else len(self.counts)
+
+    @property
+    def mass(self) -> np.ndarray | None:
+        """What each row counts in a sum over observations; None where all count 1."""
+        return self.counts if self.row_weights is None else self.row_weights
 
     @property
     def n_units(self) -> int:
@@ -72,7 +85,7 @@ class Layout:
 
     @property
     def rows_are_units(self) -> bool:
-        """Whether every row is a unit of weight 1."""
+        """Whether every observation is a unit of weight 1."""
         return self.units is None and self.row_weights is None
 
     @property
@@ -93,7 +106,7 @@ class Layout:
         """
         if self.units is None:
             return math.nan
-        weights = np.ones(self.n) if self.row_weights is None else self.row_weights / self.row_weights.max()
+        weights = np.ones(self.n_rows) if self.mass is None else self.mass / self.mass.max()
         scaled = values / unit(np.abs(values).max())
         apart = scaled - np.average(scaled, weights=weights)
         totals = np.bincount(self.units, weights * apart)
@@ -115,10 +128,12 @@ class Layout:
         if self.units is None or self.n_units < 2 or self.n_units == self.n:
             return 0.0
         scaled = values / unit(np.abs(values).max())
-        rows = np.bincount(self.units)
-        means = np.bincount(self.units, scaled) / rows
-        between = float(rows @ (means - scaled.mean()) ** 2) / (self.n_units - 1)
-        within = float(np.sum((scaled - means[self.units]) ** 2)) / (self.n - self.n_units)
+        counts = np.ones(self.n) if self.counts is None else self.counts
+        rows = np.bincount(self.units, counts)
+        means = np.bincount(self.units, counts * scaled) / rows
+        middle = counts @ scaled / self.n
+        between = float(rows @ (means - middle) ** 2) / (self.n_units - 1)
+        within = float(np.sum(counts * (scaled - means[self.units]) ** 2)) / (self.n - self.n_units)
         typical = (self.n - float(rows @ rows) / self.n) / (self.n_units - 1)
         whole = between + (typical - 1) * within
         return float(np.clip((between - within) / whole, 0.0, 1.0)) if whole > ROUNDING**2 else 0.0
@@ -128,25 +143,26 @@ class Layout:
 
         ``(1 - 1/n) / (1 - h)`` of n units, of which this one holds a share h of the rows, or of their weight.
         """
-        rows = self.sum_rows(np.ones((self.n, 1)), capacity)[:, 0]
+        rows = self.sum_rows(np.ones((self.n_rows, 1)), capacity)[:, 0]
         others = (rows.sum() - rows) / rows.sum()
         return (1 - 1 / self.n_units) / np.where(others > 0, others, np.nan)
 
     def take(self, rows: np.ndarray) -> Layout:
         """Return the layout of permuted rows; units keep their numbers."""
         units = rows.astype(np.int32) if self.units is None else self.units[rows]
-        return Layout(self.n, units, self.strata, None if self.row_weights is None else self.row_weights[rows])
+        weights, counts = (None if x is None else x[rows] for x in (self.row_weights, self.counts))
+        return Layout(self.n, units, self.strata, weights, counts)
 
     def sum_rows(self, matrix: Any, capacity: int) -> Any:
         """Sum rows (N, k), weighted, within units: (capacity, k); host arrays or traced ones."""
-        rows = matrix[: self.n]
-        if self.row_weights is not None:
-            rows = rows * self.row_weights[:, None]
+        rows = matrix[: self.n_rows]
+        if self.mass is not None:
+            rows = rows * self.mass[:, None]
         if namespace(matrix) is jnp:
             return jax.ops.segment_sum(rows, np.arange(self.n) if self.units is None else self.units, capacity)
         out = np.zeros((capacity, matrix.shape[1]))
         if self.units is None:
-            out[: self.n] = rows
+            out[: self.n_rows] = rows
         else:
             for j in range(matrix.shape[1]):
                 out[: self.n_units, j] = np.bincount(self.units, rows[:, j], self.n_units)
@@ -154,10 +170,10 @@ class Layout:
 
     def count_codes(self, codes: Any, size: int, capacity: int) -> Any:
         """Return the weight of every unit in every one of ``size`` cells (capacity, size); see :meth:`sum_rows`."""
-        unit = np.arange(self.n) if self.units is None else self.units
+        unit = np.arange(self.n_rows) if self.units is None else self.units
         if namespace(codes) is jnp:
-            weights = 1.0 if self.row_weights is None else self.row_weights
+            weights = 1.0 if self.mass is None else self.mass
             return jnp.zeros((capacity, size)).at[unit, codes[: self.n]].add(weights)
-        flat = unit.astype(np.int64) * size + codes[: self.n]
-        counts = np.bincount(flat, self.row_weights, capacity * size)
+        flat = unit.astype(np.int64) * size + codes[: self.n_rows]
+        counts = np.bincount(flat, self.mass, capacity * size)
         return counts.astype(np.float64).reshape(capacity, size)

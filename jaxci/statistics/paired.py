@@ -98,9 +98,9 @@ class PairedCells:
         """Number of joint cells."""
         return self.joint.size
 
-    def weights_of(self, n: int, row_weights: np.ndarray | None) -> np.ndarray:
-        """Weight per joint cell of the first ``n`` rows."""
-        return self.joint.weights_of(n, row_weights)
+    def weights_of(self, layout: Layout) -> np.ndarray:
+        """Weight per joint cell of the rows of ``layout``."""
+        return self.joint.weights_of(layout)
 
     def without_rows(self) -> PairedCells:
         """Keep only what ``from_sums`` reads."""

@@ -150,11 +150,17 @@ class Cells:
             return np.array([np.count_nonzero(self.codes == cell) for cell in range(self.size)])
         return np.bincount(self.codes, minlength=self.size)
 
-    def weights_of(self, n: int, row_weights: np.ndarray | None) -> np.ndarray:
-        """Weight per cell (C,) of the first ``n`` rows."""
-        if row_weights is None:
+    def weights_of(self, layout: Layout) -> np.ndarray:
+        """Weight per cell (C,) of the rows of ``layout``."""
+        n = layout.n_rows
+        if layout.mass is None:
             return self.counts - np.bincount(self.codes[n:], minlength=self.size).astype(np.float64)
-        return np.bincount(self.codes[:n], row_weights, self.size).astype(np.float64)
+        return np.bincount(self.codes[:n], layout.mass, self.size).astype(np.float64)
+
+    def in_cell_order(self) -> Cells:
+        """Return the membership of the same rows in the order of their cells, on the host."""
+        codes = np.repeat(np.arange(self.size, dtype=np.min_scalar_type(self.size)), self.counts)
+        return Cells(codes, self.cells, self.shape)
 
     def without_rows(self) -> Cells:
         """Keep only what :meth:`table` reads."""

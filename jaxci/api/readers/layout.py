@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 
 from jaxci.api.readers.arrays import as_floats, check_lengths
-from jaxci.api.readers.labels import label_values
+from jaxci.api.readers.labels import EXACT_FLOATS, label_values
 from jaxci.checks import check_choice, shown
 from jaxci.statistics.base import Sample
 from jaxci.statistics.layout import Layout
 
 WEIGHT_TYPES = ("importance", "frequency")
 MOST_ROWS = 2**31 - 1
-"""Rows that frequencies may count together."""
+"""Rows that frequencies may count together where all are needed."""
+MOST_REPEATED = 2**20
+"""Rows that frequencies count together which are repeated where their counts would do: resamples are then of rows."""
 
 
-def arranged(sample: Sample, groups: Any, strata: Any, sample_weight: Any, weight_type: Any) -> tuple[Sample, Layout]:
+def arranged(
+    sample: Sample, groups: Any, strata: Any, sample_weight: Any, weight_type: Any, *, countable: bool = False
+) -> tuple[Sample, Layout]:
     """Return the rows that count and their layout, from clusters, strata and case weights.
 
-    Rows of weight 0 leave; with ``weight_type`` "frequency" a row of weight w is w rows.
+    Rows of weight 0 leave; with ``weight_type`` "frequency" a row of weight w is w rows. Where these are more than
+    :data:`MOST_REPEATED` and statistics are ``countable``, from counts of equal rows, it stays one row that is counted.
     """
     check_choice("weight_type", weight_type, WEIGHT_TYPES)
     columns = {
@@ -38,12 +44,19 @@ def arranged(sample: Sample, groups: Any, strata: Any, sample_weight: Any, weigh
         raise ValueError(
             f"sample_weight must be whole numbers with weight_type='frequency'; got {weights[first]:g} in row {first}"
         )
-    if counts.sum() > MOST_ROWS:
+    counted = weight_type == "frequency" and countable and counts.sum() > MOST_REPEATED
+    if counts.sum() > (EXACT_FLOATS if counted else MOST_ROWS):
         raise ValueError(
-            f"sample_weight must count at most {MOST_ROWS:,} rows with weight_type='frequency'; got {counts.sum():,.0f}"
+            f"sample_weight must count at most {EXACT_FLOATS if counted else MOST_ROWS:,} rows with "
+            f"weight_type='frequency'; got {counts.sum():,.0f}"
         )
     if counts.sum() < 2:
         raise ValueError(f"sample_weight must leave at least 2 observations; got {counts.sum():.0f}")
+    if counted:
+        rows = np.flatnonzero(counts)
+        sample = dataclasses.replace(sample.take(rows), counts=counts[rows])
+        layout = _layout(len(rows), {name: column[rows] for name, column in columns.items()}, None)
+        return sample, dataclasses.replace(layout, n=int(counts.sum()), counts=counts[rows])
     if np.any(counts != 1):
         rows = np.repeat(np.arange(sample.n), counts.astype(np.int64))
         sample, weights = sample.take(rows), weights[rows]

@@ -1,0 +1,228 @@
+"""Files as batches of rows, so that they may be larger than memory: CSV, Parquet and JSON lines."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxci.cli.tables import MISSING, places
+
+PARQUET, JSON_LINES, CSV = (".parquet", ".pq"), (".jsonl", ".ndjson"), (".csv",)
+BATCH_ROWS, BATCH_BYTES = 2**17, 2**24
+"""Rows of a batch at most, and of a text file bytes, about."""
+IN_MEMORY = 8
+"""How many times its size a file takes in memory while it is read and evaluated as a whole, roughly."""
+
+
+class Batch(NamedTuple):
+    """Columns of some rows of a file by name, the first being row ``start`` (from 0)."""
+
+    path: Path
+    start: int
+    columns: dict[str, np.ndarray]
+
+
+def data_files(paths: Sequence[Path]) -> list[Path]:
+    """Return the files of one data set: those named, and those in folders by name, at any depth.
+
+    Raises
+    ------
+    ValueError
+        If a folder has no file whose name ends as data do.
+    """
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(p for p in path.rglob("*") if p.suffix in (*PARQUET, *JSON_LINES, *CSV) and p.is_file())
+            if not inside:
+                known = ", ".join((*CSV, *PARQUET, *JSON_LINES))
+                raise ValueError(f"{path} must have files that end in one of {known}; got none")
+            found += inside
+        else:
+            found.append(path)
+    return found
+
+
+def available_memory() -> float:
+    """Return the bytes of memory that the process may still use; infinite where the system does not tell."""
+    known = [float("inf")]
+    info = Path("/proc/meminfo")
+    if info.exists():
+        lines = dict(line.split(":", 1) for line in info.read_text().splitlines())
+        known.append(1024.0 * int(lines["MemAvailable"].split()[0]))
+    try:
+        import resource
+    except ImportError:  # Windows
+        return min(known)
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY:
+        known.append(float(limit))
+    return min(known)
+
+
+def too_large(paths: Sequence[Path]) -> bool:
+    """Whether files, read as a whole, would take more than half of the memory that is available."""
+    size = sum(path.stat().st_size for path in paths if path.exists())  # a file that is not there is refused later
+    return IN_MEMORY * size > available_memory() / 2
+
+
+def read_batches(
+    paths: Sequence[Path],
+    names: Sequence[str],
+    numbers: Sequence[str],
+    progress: Callable[[int, int], None] | None = None,
+) -> Iterator[Batch]:
+    """Yield columns of files, some rows at a time.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        Parquet (``.parquet``, ``.pq``), JSON lines (``.jsonl``, ``.ndjson``) or CSV (any other name).
+    names : sequence of str
+        The columns wanted.
+    numbers : sequence of str
+        Those of them that must hold numbers.
+    progress : callable, optional
+        Called with (bytes read, bytes in all).
+
+    Raises
+    ------
+    ValueError
+        If a file cannot be read, or a value is missing or no number: it names file, row and column.
+    KeyError
+        If a file lacks a column.
+    """
+    wanted, done = list(dict.fromkeys(names)), 0
+    total = sum(path.stat().st_size for path in paths)
+    for path in paths:
+        read = _parquet if path.suffix in PARQUET else _json_lines if path.suffix in JSON_LINES else _csv
+        start, size = 0, path.stat().st_size
+        for columns, share in read(path, wanted):
+            batch = Batch(path, start, columns)
+            for name in wanted:
+                columns[name] = _checked(batch, name, name in numbers)
+            yield batch
+            start += len(columns[wanted[0]])
+            if progress is not None:
+                progress(done + int(share * size), total)
+        if start == 0:
+            raise ValueError(f"{path} has no rows")
+        done += size
+
+
+def whole(batches: Iterator[Batch]) -> dict[str, np.ndarray]:
+    """Return the columns of all batches together."""
+    parts = [batch.columns for batch in batches]
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _checked(batch: Batch, name: str, number: bool) -> np.ndarray:
+    """Return a column without missing values, of numbers if it must be."""
+    column = batch.columns[name]
+    if column.dtype.kind in "biu":
+        return column
+    lost = np.isnan(column) if column.dtype.kind == "f" else np.array([x is None or x != x for x in column], bool)
+    if lost.any():
+        raise ValueError(f"{_place(batch, name, lost)} is missing")
+    if number and column.dtype.kind == "O":
+        strange = np.array([not _is_number(x) for x in column], bool)
+        if strange.any():
+            raise ValueError(f"{_place(batch, name, strange)} must be a number; got {column[np.argmax(strange)]!r}")
+        return column.astype(np.float64)
+    return column
+
+
+def _place(batch: Batch, name: str, bad: np.ndarray) -> str:
+    return f"{batch.path}, row {batch.start + int(np.argmax(bad))}, column {name!r}: the value"
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _parquet(path: Path, wanted: list[str]) -> Iterator[tuple[dict[str, np.ndarray], float]]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise ImportError("reading Parquet needs pyarrow: install jaxci[data]") from error
+    try:
+        with pq.ParquetFile(path) as file:
+            places(path, file.schema_arrow.names, wanted)
+            rows, done = max(1, file.metadata.num_rows), 0
+            for batch in file.iter_batches(BATCH_ROWS, columns=wanted):
+                found = {}
+                for name in wanted:
+                    column = batch.column(name)
+                    if pa.types.is_dictionary(column.type):
+                        column = column.dictionary_decode()
+                    found[name] = column.to_numpy(zero_copy_only=False)
+                done += len(batch)
+                yield found, done / rows
+    except pa.ArrowException as error:
+        raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
+
+
+def _rows_at_a_time(path: Path) -> int:
+    """Return how many rows of a text file make a batch, by the length of its first lines."""
+    with path.open("rb") as file:
+        head = file.read(2**16)
+    return max(1, min(BATCH_ROWS, BATCH_BYTES * head.count(b"\n") // max(1, len(head))))
+
+
+def _json_lines(path: Path, wanted: list[str]) -> Iterator[tuple[dict[str, np.ndarray], float]]:
+    size, number, most = path.stat().st_size, 0, _rows_at_a_time(path)
+    with path.open("rb") as file:
+        while lines := list(itertools.islice(file, most)):
+            rows = []
+            for line in lines:
+                try:
+                    row = json.loads(line)
+                except ValueError as error:
+                    raise ValueError(f"{path}, row {number} cannot be read as JSON: {error}") from error
+                if not isinstance(row, dict):
+                    raise ValueError(f"{path}, row {number} must be an object of JSON; got {line[:80]!r}")
+                for name in wanted:
+                    if name not in row:
+                        raise ValueError(f"{path}, row {number}, column {name!r}: the value is missing")
+                rows.append(row)
+                number += 1
+            yield {name: _column([row[name] for row in rows]) for name in wanted}, file.tell() / size
+
+
+def _column(values: list[Any]) -> np.ndarray:
+    """Return values of JSON as numbers or booleans where all are such, otherwise as objects."""
+    kinds = {type(value) for value in values}
+    plain = kinds <= {int, float} or kinds == {bool}
+    return np.array(values) if plain else np.array(values, object)
+
+
+def _csv(path: Path, wanted: list[str]) -> Iterator[tuple[dict[str, np.ndarray], float]]:
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError("reading CSV in batches needs pandas: install jaxci[data]") from error
+    size = path.stat().st_size
+    options = {"encoding": "utf-8-sig", "skipinitialspace": True, "keep_default_na": False, "na_values": list(MISSING)}
+    try:
+        with path.open("rb") as file, warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header
+            warnings.simplefilter("ignore", pd.errors.DtypeWarning)
+            with pd.read_csv(
+                file, chunksize=_rows_at_a_time(path), index_col=False, low_memory=False, **options
+            ) as frames:
+                for frame in frames:
+                    at = places(path, list(frame.columns), wanted)
+                    yield {n: frame.iloc[:, i].to_numpy() for n, i in zip(wanted, at, strict=True)}, file.tell() / size
+    except (pd.errors.ParserError, pd.errors.ParserWarning, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} cannot be read as CSV: {error}") from error

@@ -1,0 +1,87 @@
+"""Metrics of files that are read in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxci.api.accumulator import Accumulator
+from jaxci.api.readers.labels import is_classification
+from jaxci.api.readers.metrics import default_metrics
+from jaxci.api.readers.samples import Labelled
+from jaxci.cli.batches import read_batches
+from jaxci.cli.tables import as_scores
+from jaxci.printing import EvaluationTable
+from jaxci.statistics.base import Sample
+
+
+class Columns(NamedTuple):
+    """Names of the columns of targets, predictions, scores, clusters and weights."""
+
+    target: str
+    pred: str | None
+    scores: tuple[str, ...]
+    groups: str | None
+    weights: str | None
+
+    def arrays(self, columns: dict[str, np.ndarray]) -> dict[str, Any]:
+        """Return the arguments of :meth:`jaxci.Accumulator.update`."""
+        found: dict[str, Any] = {"y_true": columns[self.target]}
+        single = {"y_pred": self.pred, "groups": self.groups, "sample_weight": self.weights}
+        found |= {argument: columns[name] for argument, name in single.items() if name is not None}
+        return found | ({"y_score": as_scores(columns, self.scores)} if self.scores else {})
+
+
+def streamed(
+    paths: Sequence[Path],
+    columns: Columns,
+    *,
+    metrics: Sequence[str] | None,
+    method: str,
+    confidence_level: float,
+    n_resamples: int,
+    alternative: str,
+    rng: int | None,
+    progress: Callable[[int, int], None],
+    label_options: Callable[[np.ndarray], dict[str, Any]],
+) -> EvaluationTable:
+    """Return the table of metrics of files in one pass; the first batch decides on the metrics where none are named.
+
+    Raises
+    ------
+    ValueError, TypeError
+        With the file and the rows, where an accumulator refuses a batch.
+    """
+    single = [columns.target, columns.pred, columns.groups, columns.weights]
+    names = [name for name in (*single, *columns.scores) if name is not None]
+    numbers = [name for name in (columns.weights, *columns.scores) if name is not None]
+    accumulator = None
+    for batch in read_batches(paths, names, numbers, progress):
+        arrays = columns.arrays(batch.columns)
+        try:
+            if accumulator is None:
+                options = label_options(batch.columns[columns.target])
+                chosen = metrics or _default_metrics(arrays, options)
+                grouped = columns.groups is not None
+                accumulator = Accumulator(chosen, n_resamples=n_resamples, groups=grouped, rng=rng, **options)
+            accumulator.update(**arrays)
+        except (TypeError, ValueError) as error:
+            last = batch.start + len(arrays["y_true"]) - 1
+            raise type(error)(f"{batch.path}, rows {batch.start} to {last}: {error}") from error
+    assert accumulator is not None  # read_batches refuses files without rows
+    return accumulator.finalize(method, confidence_level, alternative)
+
+
+def _default_metrics(arrays: dict[str, Any], options: dict[str, Any]) -> list[Any]:
+    """Return the metrics that suit the first batch."""
+    if "y_score" not in arrays and "labels" not in options and not is_classification(arrays["y_true"]):
+        return [statistic for _, statistic in default_metrics(Sample(), None)]
+    read: dict[str, Any] = {name: arrays[name] for name in ("y_true", "y_pred") if name in arrays}
+    scores = {"y_score": arrays["y_score"]} if "y_score" in arrays else {}
+    known = {"labels": None, "pos_label": None, **options}
+    labelled = Labelled.of(read, scores, **known)
+    labelled = labelled if "y_pred" in read else labelled.with_derived_labels()
+    return [name for name, _ in default_metrics(labelled.sample("y_pred", "y_score"), labelled)]

@@ -1,0 +1,163 @@
+"""``jaxci evaluate`` of files in batches: the result of the file read as a whole, and errors that name the place."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from jaxci.cli import main
+from jaxci.cli.batches import available_memory, data_files, too_large
+
+pd = pytest.importorskip("pandas")
+pq = pytest.importorskip("pyarrow.parquet")
+pytest.importorskip("typer")
+
+ARGUMENTS = ["--target", "y", "--pred", "guess", "--score", "score", "--seed", "3", "--resamples", "199"]
+
+
+def frame(n: int = 3000) -> pd.DataFrame:
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, n)
+    score = 1 / (1 + np.exp(-rng.normal(2.0 * y - 1)))
+    return pd.DataFrame({"y": y, "guess": (score > 0.5).astype(int), "score": score, "site": rng.integers(0, 9, n)})
+
+
+def evaluated(tmp_path, *arguments) -> dict:
+    out = tmp_path / "out.json"
+    assert main(["evaluate", *map(str, arguments), "--json", str(out)]) == 0
+    return json.loads(out.read_text())
+
+
+def refusal(capsys, *arguments) -> str:
+    assert main(["evaluate", *map(str, arguments)]) == 2
+    return capsys.readouterr().err
+
+
+WRITERS = {
+    "rows.csv": lambda rows, path: rows.to_csv(path, index=False),
+    "rows.parquet": lambda rows, path: rows.to_parquet(path, index=False),
+    "rows.jsonl": lambda rows, path: rows.to_json(path, orient="records", lines=True, double_precision=15),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_batches_give_the_result_of_the_whole_file(tmp_path, monkeypatch, name):
+    monkeypatch.setattr("jaxci.cli.batches.BATCH_ROWS", 700)
+    WRITERS[name](frame(), tmp_path / name)
+    arguments = [tmp_path / name, *ARGUMENTS, "--metrics", "accuracy,f1,roc_auc,log_loss"]
+    assert evaluated(tmp_path, *arguments, "--stream") == evaluated(tmp_path, *arguments, "--whole")
+
+
+def test_a_folder_and_several_files_are_one_data_set(tmp_path):
+    rows = frame()
+    folder = tmp_path / "data" / "inner"
+    folder.mkdir(parents=True)
+    for number, (name, write) in enumerate(WRITERS.items()):
+        write(rows[1000 * number : 1000 * (number + 1)], folder / f"{number}_{name}")
+    WRITERS["rows.csv"](rows, tmp_path / "all.csv")
+    arguments = [*ARGUMENTS, "--groups", "site", "--metrics", "accuracy,f1"]
+    expected = evaluated(tmp_path, tmp_path / "all.csv", *arguments)
+    for reading in ("--stream", "--whole"):
+        for files in ([tmp_path / "data"], sorted(folder.iterdir())):
+            found = evaluated(tmp_path, *files, *arguments, reading)
+            for one, two in zip(found["rows"], expected["rows"], strict=True):
+                np.testing.assert_allclose(one["design_effect"], two["design_effect"], rtol=1e-9)
+                assert one["confidence_interval"] == two["confidence_interval"]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize(("value", "text"), [(None, "the value is missing"), ("high", "must be a number; got 'high'")])
+def test_a_malformed_row_names_file_row_and_column(tmp_path, capsys, monkeypatch, name, value, text):
+    monkeypatch.setattr("jaxci.cli.batches.BATCH_ROWS", 700)
+    rows = frame().astype({"score": object})
+    rows.loc[1234, "score"] = value
+    if name.endswith("parquet"):
+        rows["score"] = rows["score"].astype(str if value else float)  # texts, of which the others are numbers
+    WRITERS[name](rows, tmp_path / name)
+    error = refusal(capsys, tmp_path / name, *ARGUMENTS, "--stream")
+    assert f"{name}, row 1234, column 'score'" in error
+    assert text in error
+
+
+def test_a_broken_line_names_its_row(tmp_path, capsys):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"y": 1, "guess": 1}\n{"y": 1, "gue\n')
+    error = refusal(capsys, path, "--target", "y", "--pred", "guess", "--stream")
+    assert f"{path}, row 1 cannot be read as JSON" in error
+    path.write_text('{"y": 1, "guess": 1}\n{"y": 1}\n')
+    error = refusal(capsys, path, "--target", "y", "--pred", "guess", "--stream")
+    assert f"{path}, row 1, column 'guess': the value is missing" in error
+
+
+def test_rows_that_an_accumulator_refuses_name_the_file(tmp_path, capsys):
+    path = tmp_path / "rows.csv"
+    frame(50).to_csv(path, index=False)
+    arguments = ["--target", "y", "--pred", "guess", "--labels", "1,2", "--stream"]
+    assert f"{path}, rows 0 to 49: y_true must only hold values in labels" in refusal(capsys, path, *arguments)
+
+
+@pytest.mark.parametrize("option", [["--strata", "site"], ["--check"], ["--weight-type", "frequency"]])
+def test_options_that_need_the_whole_file(tmp_path, capsys, option):
+    path = tmp_path / "rows.csv"
+    frame(50).to_csv(path, index=False)
+    assert "need --whole" in refusal(capsys, path, *ARGUMENTS, "--stream", *option)
+
+
+def test_files_are_read_in_batches_where_they_would_fill_memory(tmp_path, monkeypatch):
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b"0" * 1000)
+    assert not too_large([path])
+    monkeypatch.setattr("jaxci.cli.batches.available_memory", lambda: 15_000.0)
+    assert too_large([path])
+    assert available_memory() > 2**20
+
+
+def test_a_folder_without_data_is_refused(tmp_path):
+    (tmp_path / "notes.txt").write_text("none")
+    with pytest.raises(ValueError, match=r"must have files that end in one of \.csv"):
+        data_files([tmp_path])
+
+
+CHILD = """
+import resource, sys
+import jaxci.cli.app, jax, pyarrow.parquet, pandas
+jax.numpy.zeros(3).block_until_ready()
+size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+limit = size + int(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+from jaxci.cli import main
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is limited and read as Linux does")
+def test_a_file_larger_than_the_memory_that_is_left_is_evaluated(tmp_path):
+    rng = np.random.default_rng(0)
+    path, batch, room = tmp_path / "rows.csv", 10_000, 256 * 2**20
+    names = np.array(
+        ["a label that is long enough to fill the disk with it", "another label as long as the first one is"]
+    )
+    with path.open("w") as file:
+        file.write("y,guess,filler\n")
+        rows = names[rng.integers(0, 2, (batch, 2))]
+        text = "".join(f"{y},{guess},{'x' * 2000}\n" for y, guess in rows)
+        while file.tell() < room + 2**24:
+            file.write(text)
+    arguments = ["evaluate", path, "--target", "y", "--pred", "guess", "--metrics", "accuracy,f1_macro", "--seed", "1"]
+    out = tmp_path / "out.json"
+    found = subprocess.run(
+        [sys.executable, "-c", CHILD, str(room), *map(str, arguments), "--json", str(out)],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"},
+    )
+    assert found.returncode == 0, found.stderr[-2000:]
+    result = json.loads(out.read_text())
+    assert result["n"] == batch * ((room + 2**24) // len(text) + 1)
+    assert result["rows"][0]["estimate"] == pytest.approx(float(np.mean(rows[:, 0] == rows[:, 1])))
