@@ -40,7 +40,7 @@ def influence(entry: Entry, sample: Sample, layout: Layout) -> np.ndarray:
         without[order] = np.repeat(found, np.asarray(multiplicity, int))
         return -without
     if statistic.smooth and not entry.on_host:
-        return np.asarray(slopes(unit_program([entry], layout))[1])[0, : layout.n]
+        return np.asarray(slopes(unit_program([entry], layout, exchangeable=False))[1])[0, : layout.n]
     if layout.n > MOST_LEFT_OUT:
         raise ValueError(
             f"block_length must be a number for {entry.request.name!r}, which has no derivatives, of more than "
@@ -54,4 +54,4 @@ def influence(entry: Entry, sample: Sample, layout: Layout) -> np.ndarray:
         order = np.argsort(values, kind="stable")
         without[order] = np.asarray(statistic.left_out(values[order])[0])
         return -without
-    return -deleted_values(unit_program([entry], layout), np.arange(layout.n)[:, None])[0]
+    return -deleted_values(unit_program([entry], layout, exchangeable=False), np.arange(layout.n)[:, None])[0]

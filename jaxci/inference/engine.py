@@ -257,7 +257,8 @@ def _replicate(entries: Sequence[Entry], sample: Sample, layout: Layout, setting
         program, cells = table_program(group, layout)
         _draw(group, program, cells, PURPOSE_CELLS, settings, rng)
     for scheme, members in _by_scheme(rest, sample, layout, settings):
-        _draw(members, unit_program(members, layout), scheme, PURPOSE_UNITS, settings, rng)
+        program = unit_program(members, layout, exchangeable=not settings.in_blocks)
+        _draw(members, program, scheme, PURPOSE_UNITS, settings, rng)
     for scheme, members in _by_scheme(hosted, sample, layout, settings):
         for entry in members:
             entry.replicates = host_replicates(entry, layout, scheme, settings, rng)

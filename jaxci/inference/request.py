@@ -113,14 +113,15 @@ def table_program(entries: Sequence[Entry], layout: Layout) -> tuple[Program, Ce
     return program.of_tables([entry.statistic for entry in entries], entries[0].prepared, layout)
 
 
-def unit_program(entries: Sequence[Entry], layout: Layout) -> Program:
+def unit_program(entries: Sequence[Entry], layout: Layout, *, exchangeable: bool = True) -> Program:
     """Return the program over the units of ``entries``.
 
-    Plain rows of a table come in the order of its cells, so that resamples are the same for rows in any order.
+    Plain rows of a table come in the order of its cells, so that resamples are the same for rows in any order, unless
+    they are not ``exchangeable``.
     """
     capacity = padded(layout.n_rows if layout.units is None else layout.n_units)
     sources, places = program.distinct([entry.prepared for entry in entries])
-    if layout.plain and layout.counts is None:
+    if exchangeable and layout.plain and layout.counts is None:
         sources = [data.in_cell_order() if isinstance(data, Cells) else data for data in sources]
     prepared = [(sources[place], entry.rows) for place, entry in zip(places, entries, strict=True)]
     return program.of_units([entry.statistic for entry in entries], prepared, layout, capacity)
