@@ -16,6 +16,7 @@ from jaxci.cli.options import (
     Alternative,
     Bounds,
     Csv,
+    DrawnResamples,
     File,
     Groups,
     Json,
@@ -110,7 +111,7 @@ def evaluate(
     weight_type: WeightType = "importance",
     pos_label: PosLabel = None,
     labels: Labels = None,
-    resamples: Resamples = 9999,
+    resamples: Resamples = None,
     seed: Seed = None,
     check: Annotated[
         bool, typer.Option("--check", help="Also measure the coverage of each interval on data like these.")
@@ -178,7 +179,7 @@ def compare(
     weight_type: WeightType = "importance",
     pos_label: PosLabel = None,
     labels: Labels = None,
-    resamples: Resamples = 9999,
+    resamples: Resamples = None,
     seed: Seed = None,
     json: Json = None,
 ) -> None:
@@ -240,7 +241,7 @@ def check(
     n: Annotated[int | None, typer.Option("--n", metavar="N", help="Sample size; that of the file.")] = None,
     level: Level = 0.95,
     replications: Annotated[int, typer.Option(metavar="N", help="Simulated data sets.")] = 2_000,
-    resamples: Resamples = 1_999,
+    resamples: DrawnResamples = 1_999,
     calibrate: Annotated[bool, typer.Option("--calibrate", help="Find the level that gives --level.")] = False,
     groups: Groups = None,
     strata: Strata = None,

@@ -35,7 +35,10 @@ Bounds = Annotated[
     str | None,
     typer.Option(metavar="LOW,HIGH", help="Range that values can have; of a mean, or of quantiles."),
 ]
-Resamples = Annotated[int, typer.Option(metavar="N", help="Number of bootstrap resamples.")]
+Resamples = Annotated[
+    int | None, typer.Option(metavar="N", help="Number of bootstrap resamples; by default exact laws, else 9,999.")
+]
+DrawnResamples = Annotated[int, typer.Option("--resamples", metavar="N", help="Number of bootstrap resamples.")]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Repeats a run; drawn and shown if not given.")]
 Csv = Annotated[Path | None, typer.Option("--csv", metavar="OUT", help="Also write the table as CSV.")]
 Json = Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Also write the result as JSON.")]

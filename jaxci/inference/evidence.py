@@ -32,6 +32,7 @@ from jaxci.intervals.proportion_difference import PairedOutcomes
 from jaxci.intervals.sign_flip import SignFlip, flipped
 from jaxci.resampling.exact_mean import mean_distribution
 from jaxci.resampling.exact_order import quantile_distribution
+from jaxci.resampling.exact_ratio import CountRatioLaw
 from jaxci.resampling.laws import BetaLaw, BinomialLaw, BootstrapDistribution, Drawn, Root
 from jaxci.special import deviation
 from jaxci.statistics.base import Sample, Statistic, TableStatistic, has_fixed_trials, is_proportion
@@ -141,8 +142,9 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
     if isinstance(statistic, TableStatistic) and "shares" in needs:
         found = _shares(statistic, _table(entry.prepared, layout))
         parts["shares"] = jax.tree.map(lambda x: np.asarray(x, float)[None], found)
-    if "law" in needs:
-        parts["law"] = jax.tree.map(lambda x: np.asarray(x)[None], _law(entry, sample, trials))
+    if "law" in needs or entry.exact:
+        law = jax.tree.map(lambda x: np.asarray(x)[None], _law(entry, sample, layout))
+        parts["distribution" if entry.exact else "law"] = law
     if "auc" in needs:
         parts["auc"] = jax.tree.map(lambda x: np.asarray(x)[None], auc_evidence(sample.y_true, sample.y_score))
     if "auc_difference" in needs:
@@ -195,6 +197,11 @@ def _shares(statistic: Any, table: jax.Array) -> Any:
     return statistic.shares(table)
 
 
+@jax.jit
+def _counted(statistic: Any, table: jax.Array) -> Any:
+    return statistic.count_ratio(table)
+
+
 def count_trials(entries: Sequence[Entry], layout: Layout) -> None:
     """Count the successes and trials of all proportions among ``entries``, those of one table in one program.
 
@@ -223,11 +230,14 @@ def _table(prepared: Any, layout: Layout) -> np.ndarray:
     return table.reshape(prepared.shape)
 
 
-def _law(entry: Entry, sample: Sample, trials: Trials | None) -> BootstrapDistribution:
+def _law(entry: Entry, sample: Sample, layout: Layout) -> BootstrapDistribution:
     statistic = entry.statistic
     if has_fixed_trials(statistic):
-        assert trials is not None
-        return BinomialLaw(trials.successes, trials.nobs)
+        assert entry.trials is not None
+        return BinomialLaw(entry.trials.successes, entry.trials.nobs)
+    if isinstance(statistic, TableStatistic):
+        hits, misses, odds, undefined = jax.tree.map(np.asarray, _counted(statistic, _table(entry.prepared, layout)))
+        return CountRatioLaw.of(hits, misses, layout.n, odds=odds, undefined=undefined)
     if isinstance(statistic, MeanStatistic):
         law = mean_distribution(row_values_of(statistic, sample))
         return Root(law) if statistic.link == "sqrt" else law

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TypeGuard
 
-from jaxci.statistics.base import OpposedStatistic, Statistic, TableStatistic, has_fixed_trials, is_proportion
+from jaxci.statistics.base import (
+    OpposedStatistic,
+    Statistic,
+    TableStatistic,
+    has_fixed_trials,
+    is_count_ratio,
+    is_proportion,
+)
 from jaxci.statistics.paired import Paired, PairedTable
 from jaxci.statistics.probability import RootMeanSquaredCalibrationError
 from jaxci.statistics.ranking import RocAuc
@@ -103,4 +110,6 @@ def has_beta_law(statistic: Statistic) -> bool:
 
 def has_exact_law(statistic: Statistic) -> bool:
     """Whether the bootstrap distribution of the statistic can be computed."""
-    return isinstance(statistic, MeanStatistic | QuantileStatistic) or has_fixed_trials(statistic)
+    if isinstance(statistic, MeanStatistic | QuantileStatistic):
+        return True
+    return has_fixed_trials(statistic) or is_count_ratio(statistic)

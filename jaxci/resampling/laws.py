@@ -363,6 +363,14 @@ class GridLaw(BootstrapDistribution):
         return xp.where(xp.isnan(p), xp.nan, xp.clip(x, self.low, self.high))[()]
 
 
+def binomial_through(k: Any, n: Any, p: Any) -> Any:
+    """Return ``P(X <= k)`` for whole numbers k, ``X ~ Binomial(n, p)``."""
+    xp = namespace(k, n, p)
+    inside = (k >= 0) & (k < n)
+    at = xp.where(inside, k, 0.0)
+    return xp.where(inside, betaincc(at + 1, xp.maximum(n - at, 1), p), xp.where(k < 0, 0.0, 1.0))
+
+
 @record
 class BinomialLaw(BootstrapDistribution):
     """Laws of ``X / nobs`` with ``X ~ Binomial(nobs, count / nobs)``: no error at all."""
@@ -386,16 +394,9 @@ class BinomialLaw(BootstrapDistribution):
         at = value * self.nobs
         whole = xp.round(at)
         tied = xp.abs(at - whole) < 1e-9 * xp.maximum(1.0, self.nobs)
-        through = self._through(xp.where(tied, whole, xp.floor(at)))
-        below = self._through(xp.where(tied, whole - 1, xp.floor(at)))
+        through = binomial_through(xp.where(tied, whole, xp.floor(at)), self.nobs, self.mean)
+        below = binomial_through(xp.where(tied, whole - 1, xp.floor(at)), self.nobs, self.mean)
         return xp.where(xp.isnan(at), xp.nan, (through + below) / 2)[()]
-
-    def _through(self, k: Any) -> Any:
-        """Return ``P(X <= k)`` for whole numbers k (...)."""
-        xp = namespace(self.count, k)
-        inside = (k >= 0) & (k < self.nobs)
-        at = xp.where(inside, k, 0.0)
-        return xp.where(inside, betaincc(at + 1, xp.maximum(self.nobs - at, 1), self.mean), xp.where(k < 0, 0.0, 1.0))
 
     def quantile(self, p: Any) -> Any:
         """Return the smallest proportion whose distribution function reaches ``p``."""
@@ -408,7 +409,7 @@ class BinomialLaw(BootstrapDistribution):
         def step(state: tuple[Any, Any]) -> tuple[Any, Any]:
             low, high = state
             middle = xp.floor((low + high) / 2)
-            reached = self._through(middle) >= p - 1e-14
+            reached = binomial_through(middle, self.nobs, self.mean) >= p - 1e-14
             low, high = xp.where(reached, low, middle + 1), xp.where(reached, middle, high)
             return xp.minimum(low, high), high
 

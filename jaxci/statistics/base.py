@@ -387,6 +387,18 @@ class Shares(NamedTuple):
         return xp.sqrt(xp.sum(self.weights**2 * share * (1 - share) / trials, axis=-1))
 
 
+class CountRatio(NamedTuple):
+    """A ratio ``odds H / (odds H + M)`` of whole numbers of rows: H hits and M misses, (...) each.
+
+    ``undefined`` is what 0/0 counts as, NaN for nothing.
+    """
+
+    hits: Any
+    misses: Any
+    odds: float
+    undefined: float
+
+
 class TableStatistic(LinearStatistic):
     """A function of the counts of a finite table: one sum a cell.
 
@@ -439,6 +451,15 @@ class TableStatistic(LinearStatistic):
         """
         return None
 
+    @property
+    def is_count_ratio(self) -> bool:
+        """Whether the statistic, of every resample, is a ratio of counts of rows: :meth:`count_ratio`."""
+        return False
+
+    def count_ratio(self, table: jax.Array) -> CountRatio | None:
+        """Return the hits and misses whose ratio the statistic is; None if it is none."""
+        return None
+
     def counted_in_cells(self, prepared: Cells) -> tuple[np.ndarray, np.ndarray]:
         """Return how many successes and trials of a proportion a row of each observed cell (C,) is (host)."""
         of_cell = np.asarray(counted_in_table(self, shape=prepared.shape)).reshape(2, -1)
@@ -466,6 +487,11 @@ def cores(statistics: Sequence[LinearStatistic], prepared: Any, sums: jax.Array)
 def is_proportion(statistic: Statistic) -> bool:
     """Whether the statistic is a proportion of independent rows, or an increasing function of one."""
     return isinstance(statistic, TableStatistic) and statistic.is_proportion
+
+
+def is_count_ratio(statistic: Statistic) -> bool:
+    """Whether the statistic is a ratio of counts of rows, of which a resample draws a random number."""
+    return isinstance(statistic, TableStatistic) and statistic.is_count_ratio
 
 
 def has_fixed_trials(statistic: Statistic) -> bool:

@@ -1080,7 +1080,7 @@ def test_a_method_of_a_wrong_type(bad):
         ("f1", (Y, PRED), "t", "mean"),
         ("median", (SCORE,), "delta", "differentiable"),
         ("median", (SCORE,), "studentized", "differentiable"),
-        ("f1", (Y, PRED), "exact", "exact"),
+        ("f1_macro", (Y, PRED), "exact", "exact"),
         ("accuracy", (Y, PRED), "delong", "ROC curve"),
         ("mean", (SCORE,), "hoeffding", "range"),
         ("mean", (SCORE,), "order_statistic", "median and quantiles"),
@@ -1127,7 +1127,7 @@ def test_compare_refuses_unknown_options(method):
     [
         ("mean", "bca", "acceleration", "jack"),
         ("mean", "bca", "degenerate", "none"),
-        ("mean", "exact", "endpoints", "bc"),
+        ("mean", "exact", "endpoints", "studentized"),
         ("mean", "delta", "scale", "log"),
     ],
 )
