@@ -198,7 +198,7 @@ def _settle_source(entry: Entry, layout: Layout, settings: Settings) -> None:
     """Decide whether a bootstrap method reads the exact law instead of replicates."""
     method = entry.method
     assert method is not None
-    computed = layout.plain and settings.plain and has_exact_law(entry.statistic)
+    computed = settings.plain and has_exact_law(entry.statistic, layout.given)
     entry.exact = settings.exact and computed and isinstance(method, BootstrapMethod) and method.reads_law
 
 

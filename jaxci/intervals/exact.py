@@ -21,9 +21,9 @@ class Exact(Method):
     """Percentile (or BCa, BC, basic or normal) endpoints of the exact bootstrap distribution.
 
     Serves means and their square roots (by convolution), proportions (binomial), ratios of counts such as precision,
-    recall, F1 and the Jaccard index of one class (binomial, over the numbers of rows that count) and quantiles (order
-    statistics). No Monte-Carlo error; otherwise the assumptions are those
-    of the bootstrap interval named by ``endpoints``.
+    recall, F1 and the Jaccard index of one class (binomial, over the numbers of rows that count), F-beta of one class
+    (a ratio of sums, by root finding) and quantiles (order statistics). No Monte-Carlo error; otherwise the assumptions
+    are those of the bootstrap interval named by ``endpoints``.
     """
 
     name = "exact"

@@ -265,13 +265,34 @@ class AveragedStatistic(ConfusionStatistic):
         return Shares(*self.fraction(counts), counted / counted.sum(axis=0), jnp.nan_to_num(scores))
 
     @property
-    def is_count_ratio(self) -> bool:
+    def is_ratio(self) -> bool:
         """Whether it is the ratio of one class, or of the sums over classes, whatever class is absent."""
+        if self.average in ("binary", "class"):
+            same = self.absent_class == "zero" and (self.zero_division == 0 or not self.scores_hits)
+            return same or self.absent_class == "sklearn"
+        return self.average == "micro" or self.has_fixed_trials
+
+    @property
+    def undefined(self) -> float:  # type: ignore[override]
+        """What 0/0 counts as."""
+        return self.zero_division
+
+    def terms(self, table: jax.Array) -> tuple[jax.Array, jax.Array] | None:
+        """Return numerator and denominator."""
+        if not self.is_ratio:
+            return None
+        counts = OneVsRest.of(table)
+        if self.average in ("binary", "class"):
+            numerators, denominators = self.fraction(counts)
+            return numerators[self.scored_class], denominators[self.scored_class]
+        return self.successes(table) if self.has_fixed_trials else self.fraction(counts.pooled())
+
+    @property
+    def is_count_ratio(self) -> bool:
+        """Whether it is a ratio of hits and misses of the class, or of all rows."""
         if self.average == "micro":
             return self.pooled_odds is not None
-        same = self.absent_class == "zero" and (self.zero_division == 0 or not self.scores_hits)
-        same = same or self.absent_class == "sklearn"
-        return self.is_proportion and not self.has_fixed_trials and same
+        return self.is_proportion and not self.has_fixed_trials and self.is_ratio
 
     def count_ratio(self, table: jax.Array) -> CountRatio | None:
         """Return hits and misses of the class, or of all rows."""

@@ -9,8 +9,9 @@ import pytest
 
 import jaxci
 from jaxci.intervals.exact import Exact
-from jaxci.resampling.exact_ratio import CountRatioLaw
-from jaxci.resampling.laws import Drawn
+from jaxci.resampling import exact_ratio
+from jaxci.resampling.exact_ratio import CountRatioLaw, RatioLaw, ratio_distribution
+from jaxci.resampling.laws import Atoms, Drawn
 from jaxci.statistics.classification import F1, FBeta, Jaccard, Precision, Recall, Specificity
 
 LEVELS = [1e-6, 0.001, 0.025, 0.1, 0.37, 0.5, 0.7, 0.9, 0.975, 0.999]
@@ -141,22 +142,128 @@ def test_draws_come_near_the_exact_interval(method):
         (Jaccard(absent_class="skip"), False),
         (F1(absent_class="zero", zero_division=1.0), False),
         (F1(average="macro"), False),
-        (Specificity(average="micro"), False),
-        (FBeta(), False),
+        (Specificity(average="micro"), True),
+        (FBeta(), True),
+        (FBeta(average="macro"), False),
     ],
 )
-def test_what_is_no_ratio_of_counts_is_drawn(statistic, exact):
+def test_what_is_no_ratio_is_drawn(statistic, exact):
     found = jaxci.interval(statistic, *labels(60), method="percentile")
     assert (found.n_resamples == 0) == exact
     assert exact or found.n_resamples == 9_999
 
 
-def test_layouts_and_other_schemes_are_drawn():
+@pytest.mark.parametrize("method", BOOTSTRAP)
+@pytest.mark.parametrize("layout", ["groups", "sample_weight", "both"])
+@pytest.mark.parametrize("metric", ["mean", "root_mean_squared_error", "f1", "accuracy", "fbeta"])
+@pytest.mark.slow
+@pytest.mark.false_alarm(1e-5)
+def test_ratios_over_units_come_near_draws(metric, layout, method):
+    rng = np.random.default_rng(8)
+    y, predicted = labels(120, seed=3)
+    given = {"groups": rng.integers(0, 25, 120), "sample_weight": rng.exponential(size=120) + 0.1}
+    given = given if layout == "both" else {layout: given[layout]}
+    values = rng.normal(size=120) + 1e3
+    data = {"mean": (values,), "root_mean_squared_error": (values, values + rng.normal(size=120))}
+    statistic = FBeta() if metric == "fbeta" else metric
+    exact = jaxci.interval(statistic, *data.get(metric, (y, predicted)), method=method, **given)
+    options = {"n_resamples": 99_999, "rng": 1, **given}
+    drawn = jaxci.interval(statistic, *data.get(metric, (y, predicted)), method=method, **options)
+    assert exact.n_resamples == 0
+    slack = 0.1 * exact.standard_error  # see test_draws_come_near_the_exact_interval
+    np.testing.assert_allclose(exact.confidence_interval, drawn.confidence_interval, rtol=0, atol=slack)
+    assert exact.standard_error == pytest.approx(drawn.standard_error, rel=0.03)
+
+
+def test_other_layouts_and_schemes_are_drawn():
     y, predicted = labels(60)
-    given = {"groups": np.arange(60) // 2, "strata": y, "sample_weight": np.arange(1.0, 61.0), "resample_size": 30}
-    for name, value in given.items():
-        found = jaxci.interval("f1", y, predicted, method="percentile", rng=0, **{name: value})
+    for given in ({"strata": y}, {"resample_size": 30}, {"resampling": "balanced"}):
+        found = jaxci.interval("f1", y, predicted, method="percentile", rng=0, **given)
         assert found.n_resamples == 9_999
+    clusters = jaxci.interval("median", np.arange(60.0), method="percentile", rng=0, groups=np.arange(60) // 2)
+    assert clusters.n_resamples == 9_999
+
+
+RATIOS = {
+    "reals": ([0.3, -1.2, 2.2, 0.7, 5.0, 1.1], [1.0, 0.4, 2.2, 0.1, 3.0, 0.7]),
+    "lattice": ([0, 1, 1, 3, 2, 0, 4], [1, 1, 2, 3, 4, 2, 5]),
+    "empty": ([0, 0, 0, 2, 1], [0, 0, 0, 3, 1]),
+    "one": ([2.0], [4.0]),
+    "constant": ([1.0, 2.0, 3.0], [2.0, 4.0, 6.0]),
+}
+
+
+def ratios_of_all_resamples(a, b, undefined):
+    a, b = np.asarray(a, float), np.asarray(b, float)
+    rows = np.array(list(itertools.product(range(a.size), repeat=a.size)))
+    above, below = a[rows].sum(axis=1), b[rows].sum(axis=1)
+    values = np.where(below > 0, above / np.where(below > 0, below, 1.0), undefined)
+    return np.sort(values[~np.isnan(values)])
+
+
+@pytest.mark.parametrize("undefined", [0.0, np.nan])
+@pytest.mark.parametrize("name", RATIOS)
+def test_few_units_are_listed(name, undefined):
+    values = ratios_of_all_resamples(*RATIOS[name], undefined)
+    law = ratio_distribution(*RATIOS[name], undefined=undefined)
+    assert isinstance(law, Atoms)
+    for p in LEVELS:
+        assert law.quantile(p) == pytest.approx(values[math.ceil(p * values.size - 1e-6) - 1], abs=1e-12)
+    assert law.mean == pytest.approx(values.mean(), abs=1e-12)
+    assert law.deviation == pytest.approx(values.std(), abs=1e-12)
+    for value in [*values[:: max(1, values.size // 50)], -3.3, 0.77]:
+        tied = np.abs(values - value) < 1e-11
+        assert law.share_below(value) == pytest.approx(((values < value) & ~tied).mean() + tied.mean() / 2, abs=1e-12)
+
+
+@pytest.mark.parametrize("undefined", [0.0, np.nan])
+@pytest.mark.parametrize("name", ["reals", "lattice", "empty"])
+def test_root_finding_keeps_its_promise(name, undefined, monkeypatch):
+    monkeypatch.setattr(exact_ratio, "MOST_RESAMPLES", 0)
+    values = ratios_of_all_resamples(*RATIOS[name], undefined)
+    law = ratio_distribution(*RATIOS[name], undefined=undefined)
+    assert isinstance(law, RatioLaw)
+    slack = 1.1e-3 * law.deviation
+    for p in LEVELS:
+        ends = (values[min(max(math.ceil((p + side) * values.size) - 1, 0), values.size - 1)] for side in (-2e-6, 2e-6))
+        low, high = ends
+        assert low - slack <= law.quantile(p) <= high + slack
+    assert law.mean == pytest.approx(values.mean(), abs=1e-8)
+    assert law.deviation == pytest.approx(values.std(), rel=1e-5)
+    at = float(law.centre)
+    below, through = np.mean(values < at - 1e-9), np.mean(values < at + 1e-9)
+    assert law.share_below(at) == pytest.approx((below + through) / 2, abs=2e-6)
+
+
+def test_traced_ratios_are_those_of_one_data_set():
+    rng = np.random.default_rng(1)
+    b = rng.exponential(size=(3, 60)) + 0.1
+    a = b * (1 + rng.normal(size=b.shape))
+    centre = a.sum(axis=1) / b.sum(axis=1)
+    with jax.enable_x64(True):
+        arrays = (a - centre[:, None] * b, b, centre, np.full(3, np.nan))
+        read = jax.jit(lambda *law: [RatioLaw(*law).quantile(0.025), RatioLaw(*law).share_below(law[2])])
+        low, below = map(np.asarray, read(*map(jax.numpy.asarray, arrays)))
+    for i in range(3):
+        law = ratio_distribution(a[i], b[i])
+        assert low[i] == pytest.approx(law.quantile(0.025), abs=4e-3 * law.deviation)
+        assert below[i] == pytest.approx(law.share_below(law.centre), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "message"),
+    [
+        ([1.0, 2.0], [1.0], "one length"),
+        ([], [], "not empty"),
+        ([1.0, np.nan], [1.0, 1.0], "numerators must be finite"),
+        ([1.0, 1.0], [-1.0, 1.5], "denominators must have positive sums"),
+        ([1.0, 1.0], [0.0, 1.5], "denominators must be positive where"),
+        ([0.0, 0.0], [0.0, 0.0], "denominators must be positive where"),
+    ],
+)
+def test_terms_that_make_no_ratio_are_refused(a, b, message):
+    with pytest.raises(ValueError, match=message):
+        ratio_distribution(a, b)
 
 
 def test_extreme_tables_have_their_exact_interval():
