@@ -158,11 +158,11 @@ def row(what: str, ours: float, than: str, reference: float, aim: str) -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--only", choices=("mean", "cells", "auc"), default=None)
+    parser.add_argument("--only", choices=("mean", "ratio", "cells", "auc"), default=None)
     parser.add_argument("--json", type=Path, default=None)
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    parts = {"mean": mean_rows, "cells": cell_rows, "auc": auc_rows}
+    parts = {"mean": mean_rows, "ratio": ratio_rows, "cells": cell_rows, "auc": auc_rows}
     rows = [r for name, part in parts.items() if args.only in (None, name) for r in part(args.repeats)]
     device = jax.devices()[0]
     print(f"{device.device_kind} ({device.platform}), {platform.machine()}, jax {jax.__version__}, B = {B:,}")

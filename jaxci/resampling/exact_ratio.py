@@ -41,6 +41,8 @@ REACH = 8.0
 """Half width, in standard deviations, of the numbers of counted rows that are summed over; and 16 rows more."""
 MOST_RESAMPLES = 100_000
 """Up to so many different resamples all are listed."""
+FIRST = 64
+"""Units whose kinds are counted first: they may be too many already."""
 TOLERANCE = 1e-4
 """Error, in standard deviations, to which a quantile is searched for in a distribution function."""
 MOST_STEPS = 60
@@ -363,11 +365,18 @@ def ratio_distribution(
     """
     a, b = _checked(numerators, denominators)
     centre = float(a.sum() / b.sum())
-    kinds, counts = np.unique(np.stack([a, b]), axis=1, return_counts=True)
-    n, k = a.size, counts.size
-    if math.comb(n + k - 1, n) <= MOST_RESAMPLES:
-        return _listed(kinds, counts, undefined, offset)
+    few = len(set(zip(a[:FIRST].tolist(), b[:FIRST].tolist(), strict=True)))
+    if _resamples(a.size, few) <= MOST_RESAMPLES:
+        kinds, counts = np.unique(np.stack([a, b]), axis=1, return_counts=True)
+        if _resamples(a.size, counts.size) <= MOST_RESAMPLES:
+            return _listed(kinds, counts, undefined, offset)
     return RatioLaw(a - centre * b, b, np.asarray(offset + centre), np.asarray(undefined))
+
+
+def _resamples(n: int, k: int) -> float:
+    """Return how many different resamples n units of k kinds have, to a few digits."""
+    ways = special.gammaln(n + k) - special.gammaln(k) - special.gammaln(n + 1)
+    return math.exp(min(ways, 700.0)) * (1 - 1e-9)
 
 
 def _checked(numerators: ArrayLike, denominators: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
