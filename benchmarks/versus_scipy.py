@@ -71,7 +71,24 @@ def mean_rows(repeats: int) -> list[dict]:
     exact = median_time(lambda: jaxci.interval("mean", x, method="exact", endpoints="bca"), 3)
     few = median_time(scipy_mean(x, "percentile", n_resamples=100, batch=10), 1) * B / 100
     rows.append(row("mean, exact BCa, n = 10^6", exact, "SciPy percentile, B = 100 scaled", few, ">= 300x"))
+    exact = median_time(lambda: jaxci.interval("mean", x, method="percentile"), 3)
+    rows.append(row("mean, percentile by default, n = 10^6", exact, "SciPy percentile, B = 100 scaled", few, ">= 400x"))
     return rows
+
+
+def ratio_rows(repeats: int) -> list[dict]:
+    rng = np.random.default_rng(0)
+    x, weight = rng.lognormal(size=100_000), rng.exponential(size=100_000)
+    exact = median_time(lambda: jaxci.interval("mean", x, method="bca", sample_weight=weight), repeats)
+    few = {"n_resamples": 399, "rng": 1}
+    drawn = median_time(lambda: jaxci.interval("mean", x, method="bca", sample_weight=weight, **few), 3) * B / 399
+    y, p, _ = labels(100_000)
+    f1 = median_time(lambda: jaxci.interval("f1", y, p, method="bca"), repeats)
+    f1_drawn = median_time(lambda: jaxci.interval("f1", y, p, method="bca", n_resamples=B, rng=1), repeats)
+    return [
+        row("ratio of sums, exact BCa, n = 10^5", exact, "drawn, B = 399 scaled", drawn, ">= 20x"),
+        row("F1, exact BCa, n = 10^5", f1, "drawn", f1_drawn, "of its order"),
+    ]
 
 
 def resampling_stage(n: int, repeats: int) -> float:
@@ -104,7 +121,9 @@ def cell_rows(repeats: int) -> list[dict]:
     )
     for n in (10_000, 1_000_000):
         y, p, _ = labels(n)
-        ours = median_time(lambda y=y, p=p: jaxci.evaluate(y, p, metrics=SIX, method="percentile", rng=1), repeats)
+        ours = median_time(
+            lambda y=y, p=p: jaxci.evaluate(y, p, metrics=SIX, method="percentile", n_resamples=B, rng=1), repeats
+        )
         rows.append(
             row(f"six cell metrics, n = {n:,}", ours, "SciPy F1 alone, n = 10,000, best batch", reference, ">= 50x")
         )
@@ -141,11 +160,11 @@ def row(what: str, ours: float, than: str, reference: float, aim: str) -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--only", choices=("mean", "cells", "auc"), default=None)
+    parser.add_argument("--only", choices=("mean", "ratio", "cells", "auc"), default=None)
     parser.add_argument("--json", type=Path, default=None)
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    parts = {"mean": mean_rows, "cells": cell_rows, "auc": auc_rows}
+    parts = {"mean": mean_rows, "ratio": ratio_rows, "cells": cell_rows, "auc": auc_rows}
     rows = [r for name, part in parts.items() if args.only in (None, name) for r in part(args.repeats)]
     device = jax.devices()[0]
     print(f"{device.device_kind} ({device.platform}), {platform.machine()}, jax {jax.__version__}, B = {B:,}")

@@ -103,7 +103,7 @@ OPTION_RULES: dict[str, Callable[[str, Any], Any]] = {
     "absent_class": functools.partial(check_choice, choices=ABSENT_CLASS),
     "acceleration": functools.partial(check_choice, choices=("influence", "jackknife")),
     "degenerate": functools.partial(check_choice, choices=("bc", "nan")),
-    "endpoints": functools.partial(check_choice, choices=("percentile", "basic", "bca")),
+    "endpoints": functools.partial(check_choice, choices=("percentile", "basic", "normal", "bc", "bca")),
 }
 """What an option of a statistic or of a method must be, where its record does not say so itself."""
 

@@ -83,6 +83,16 @@ def logit(p: Any) -> Any:
     return special.logit(p) if namespace(p) is np else jax.scipy.special.logit(p)
 
 
+def log_binomial(k: Any, n: Any, p: Any) -> Any:
+    """Return ``log P(X = k)`` for whole numbers k, ``X ~ Binomial(n, p)``; -inf below 0 and above n."""
+    xp = namespace(k, n, p)
+    by = special if xp is np else jax.scipy.special
+    inside = (k >= 0) & (k <= n)
+    k = xp.where(inside, k, 0.0)
+    ways = by.gammaln(n + 1.0) - by.gammaln(k + 1.0) - by.gammaln(n - k + 1.0)
+    return xp.where(inside, ways + by.xlogy(k, p) + by.xlog1py(n - k, -p), -np.inf)
+
+
 def betainc(a: Any, b: Any, x: Any) -> Any:
     """Return the regularized incomplete beta function ``I_x(a, b)``, a, b > 0 and x in [0, 1]."""
     if namespace(a, b, x) is np:

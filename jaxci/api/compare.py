@@ -97,7 +97,7 @@ def compare(
     method: str | Method = "auto",
     confidence_level: float = 0.95,
     alternative: str = "two-sided",
-    n_resamples: int = 9999,
+    n_resamples: int | None = None,
     margin: float | None = None,
     groups: Any = None,
     strata: Any = None,

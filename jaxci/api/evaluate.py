@@ -29,7 +29,7 @@ def evaluate(
     metrics: Iterable[Any] | None = None,
     method: str | Method = "auto",
     confidence_level: float = 0.95,
-    n_resamples: int = 9999,
+    n_resamples: int | None = None,
     alternative: str = "two-sided",
     groups: Any = None,
     strata: Any = None,
@@ -64,8 +64,11 @@ def evaluate(
         One method for all metrics, or "auto" (each row says what was chosen and why).
     confidence_level : float
         Between 0 and 1.
-    n_resamples : int
-        Bootstrap resamples B, where a method draws any.
+    n_resamples : int, optional
+        Bootstrap resamples B, where a method draws any. By default "percentile", "basic", "normal", "bc" and "bca" are
+        read from the exact bootstrap distribution, the limit of infinitely many resamples, where it is known (means,
+        shares, quantiles, ratios of counts or sums such as precision, recall and F-beta of one class; of weighted rows
+        and of clusters, means and such ratios), and from 9,999 resamples elsewhere.
     alternative : {"two-sided", "less", "greater"}
         "less" gives upper bounds, "greater" lower bounds.
     groups : (n,) array_like, optional

@@ -29,7 +29,7 @@ def interval(
     method: str | Method = "auto",
     confidence_level: float = 0.95,
     alternative: str = "two-sided",
-    n_resamples: int = 9999,
+    n_resamples: int | None = None,
     groups: Any = None,
     strata: Any = None,
     sample_weight: Any = None,

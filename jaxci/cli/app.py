@@ -17,6 +17,7 @@ from jaxci.cli.options import (
     BlockLength,
     Bounds,
     Csv,
+    DrawnResamples,
     File,
     Files,
     Groups,
@@ -113,7 +114,7 @@ def evaluate(
     weight_type: WeightType = "importance",
     pos_label: PosLabel = None,
     labels: Labels = None,
-    resamples: Resamples = 9999,
+    resamples: Resamples = None,
     resampling: Resampling = "bootstrap",
     block_length: BlockLength = None,
     seed: Seed = None,
@@ -139,6 +140,7 @@ def evaluate(
         from jaxci.cli.batches import JSON_LINES, data_files, read_batches, too_large, whole
         from jaxci.cli.streaming import Columns, streamed
         from jaxci.cli.tables import as_scores, read_columns, write_csv, write_json
+        from jaxci.inference.settings import N_RESAMPLES
 
         paths = data_files(files)
         extra = [name for name in (pred, groups, strata, weights) if name is not None]
@@ -153,7 +155,7 @@ def evaluate(
                 metrics=split(metrics) or None,
                 method=method,
                 confidence_level=level,
-                n_resamples=resamples,
+                n_resamples=N_RESAMPLES if resamples is None else resamples,
                 alternative=alternative,
                 rng=seed,
                 progress=advance,
@@ -217,7 +219,7 @@ def compare(
     weight_type: WeightType = "importance",
     pos_label: PosLabel = None,
     labels: Labels = None,
-    resamples: Resamples = 9999,
+    resamples: Resamples = None,
     resampling: Resampling = "bootstrap",
     block_length: BlockLength = None,
     seed: Seed = None,
@@ -283,7 +285,7 @@ def check(
     n: Annotated[int | None, typer.Option("--n", metavar="N", help="Sample size; that of the file.")] = None,
     level: Level = 0.95,
     replications: Annotated[int, typer.Option(metavar="N", help="Simulated data sets.")] = 2_000,
-    resamples: Resamples = 1_999,
+    resamples: DrawnResamples = 1_999,
     calibrate: Annotated[bool, typer.Option("--calibrate", help="Find the level that gives --level.")] = False,
     groups: Groups = None,
     strata: Strata = None,

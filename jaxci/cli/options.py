@@ -43,7 +43,10 @@ Bounds = Annotated[
     str | None,
     typer.Option(metavar="LOW,HIGH", help="Range that values can have; of a mean, or of quantiles."),
 ]
-Resamples = Annotated[int, typer.Option(metavar="N", help="Number of bootstrap resamples.")]
+Resamples = Annotated[
+    int | None, typer.Option(metavar="N", help="Number of bootstrap resamples; by default exact laws, else 9,999.")
+]
+DrawnResamples = Annotated[int, typer.Option("--resamples", metavar="N", help="Number of bootstrap resamples.")]
 Resampling = Annotated[
     str,
     typer.Option(

@@ -28,6 +28,7 @@ from jaxci.intervals.clusters import ClusterSums
 from jaxci.records import record, static
 from jaxci.resampling.exact_mean import mean_distributions
 from jaxci.resampling.exact_order import QuantileWeights, RankWeights, quantile_weights
+from jaxci.resampling.exact_ratio import CountRatioLaw, RatioLaw
 from jaxci.resampling.kernels import sorted_rows
 from jaxci.resampling.laws import BetaLaw, BinomialLaw, BootstrapDistribution, Drawn, Root
 from jaxci.statistics.base import (
@@ -39,6 +40,7 @@ from jaxci.statistics.base import (
     counted_in_table,
     has_fixed_trials,
     namespace,
+    terms_in_table,
 )
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.probability import Gaps, RootMeanSquaredCalibrationError
@@ -292,7 +294,7 @@ def _evidence(
     if "uniform" in want.needs:
         parts["uniform"] = uniform
     counting = {"count", "nobs", "law", *(["posterior"] if layout.plain and has_beta_law(statistic) else [])}
-    if isinstance(statistic, TableStatistic) and want.needs & counting:
+    if isinstance(statistic, TableStatistic) and statistic.is_proportion and want.needs & counting:
         parts["count"], parts["nobs"] = _trials(statistic, programs, number)
     if isinstance(statistic, TableStatistic) and "shares" in want.needs:
         found = jax.vmap(lambda program: statistic.shares(_table(program, number)))(programs)
@@ -311,7 +313,7 @@ def _evidence(
         if "replicates" in want.needs and cores is None:
             parts["distribution"] = law
     elif "law" in want.needs:
-        parts["law"] = _law(statistic, values, parts)
+        parts["law"] = _law(statistic, values, parts, programs, number, layout)
     if cores is not None:
         parts["distribution"] = _drawn(statistic, _prepared(programs, number), cores, estimate)
         parts["core"] = jnp.zeros_like(estimate)
@@ -451,13 +453,29 @@ def _gaps(statistic: RootMeanSquaredCalibrationError, program: Program, number: 
     return statistic.gaps(_prepared(program, number).sums(program.multiplicity).astype(float))
 
 
-def _law(statistic: Statistic, values: Any, parts: dict[str, Any]) -> BootstrapDistribution:
-    """Exact bootstrap distributions of a mean or a share of all rows."""
+def _law(
+    statistic: Statistic, values: Any, parts: dict[str, Any], programs: Program, number: int, layout: Layout
+) -> BootstrapDistribution:
+    """Exact bootstrap distributions of a mean, a share of all rows or a ratio of counts."""
     if has_fixed_trials(statistic):
         return BinomialLaw(parts["count"], parts["nobs"])
+    if isinstance(statistic, TableStatistic):
+        if not statistic.is_count_ratio:
+            return _ratio_law(statistic, programs, number)
+        counted: Any = jax.vmap(lambda program: statistic.count_ratio(_table(program, number)))(programs)
+        return CountRatioLaw.of(counted.hits, counted.misses, layout.n, odds=counted.odds, undefined=counted.undefined)
     assert isinstance(statistic, MeanStatistic)
     law = mean_distributions(values)
     return Root(law) if statistic.link == "sqrt" else law
+
+
+def _ratio_law(statistic: TableStatistic, programs: Program, number: int) -> RatioLaw:
+    """Exact bootstrap distributions of a ratio of sums over independent rows of a table."""
+    cells = _prepared(programs, number)
+    totals, sizes = terms_in_table(statistic, shape=cells.shape).reshape(2, -1)[:, cells.codes]
+    below = jnp.sum(sizes, axis=-1)
+    centre = jnp.sum(totals, axis=-1) / jnp.where(below > 0, below, jnp.nan)
+    return RatioLaw(totals - centre[:, None] * sizes, sizes, centre, jnp.asarray(statistic.undefined))
 
 
 def _drawn(statistic: Statistic, prepared: Any, cores: jax.Array, estimate: jax.Array) -> Drawn:

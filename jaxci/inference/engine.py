@@ -34,7 +34,8 @@ from jaxci.inference.slopes import FirstOrder, first_order, of_mean
 from jaxci.inference.slopes import estimates as program_estimates
 from jaxci.inference.slopes import slopes as program_slopes
 from jaxci.intervals.base import Bounds, Evidence, Nesting
-from jaxci.intervals.bootstrap import Percentile, smallest_bank
+from jaxci.intervals.bootstrap import BootstrapMethod, Percentile, smallest_bank
+from jaxci.intervals.capabilities import has_exact_law
 from jaxci.intervals.pvalues import UNDEFINED, PValue
 from jaxci.intervals.registry import applicable_methods, method_by_name
 from jaxci.printing import ConfidenceInterval, IntervalResult
@@ -61,6 +62,7 @@ def intervals(
         entries = [Entry.of(request, reader) for request in requests]
         for entry in entries:
             _settle_method(entry, sample, layout, settings)
+            _settle_source(entry, layout, settings)
         _replicate(entries, sample, layout, settings, rng)
         count_trials(entries, layout)
         _estimate(entries, sample, layout)
@@ -88,6 +90,7 @@ def comparison(request: Request, sample: Sample, layout: Layout, settings: Setti
             entry.estimate = a - b
         entry.scale = float(np.nanmax([abs(a), abs(b), 0]))
         _settle_method(entry, sample, layout, settings)
+        _settle_source(entry, layout, settings)
         _replicate([entry], sample, layout, settings, rng)
         if entry.replicates is not None:  # the same on both sides is no difference, whatever the order of its sums
             alike = np.abs(entry.replicates) <= rounding(entry.scale, *request.statistic.statistic.bounds)
@@ -226,6 +229,14 @@ def _needed_rows(entry: Entry, layout: Layout) -> str:
     return "resamples" if {"replicates", "posterior"} & found else ", ".join(sorted(found))
 
 
+def _settle_source(entry: Entry, layout: Layout, settings: Settings) -> None:
+    """Decide whether a bootstrap method reads the exact law instead of replicates."""
+    method = entry.method
+    assert method is not None
+    computed = settings.plain and has_exact_law(entry.statistic, layout.given)
+    entry.exact = settings.exact and computed and isinstance(method, BootstrapMethod) and method.reads_law
+
+
 def _check_bank(entry: Entry, settings: Settings) -> None:
     assert entry.method is not None
     least = smallest_bank(settings.tails)
@@ -242,7 +253,7 @@ def _check_bank(entry: Entry, settings: Settings) -> None:
 
 def _replicate(entries: Sequence[Entry], sample: Sample, layout: Layout, settings: Settings, rng: Randomness) -> None:
     """Draw one bank for every entry whose method reads replicates, and one for those that read a posterior."""
-    drawing = [entry for entry in entries if "replicates" in entry.needs]
+    drawing = [entry for entry in entries if entry.draws]
     posteriors = [entry for entry in entries if draws_posterior(entry, layout)]
     for entry in (*drawing, *posteriors):
         _check_bank(entry, settings)

@@ -32,6 +32,7 @@ from jaxci.intervals.proportion_difference import PairedOutcomes
 from jaxci.intervals.sign_flip import SignFlip, flipped
 from jaxci.resampling.exact_mean import mean_distribution
 from jaxci.resampling.exact_order import quantile_distribution
+from jaxci.resampling.exact_ratio import CountRatioLaw, ratio_distribution
 from jaxci.resampling.laws import BetaLaw, BinomialLaw, BootstrapDistribution, Drawn, Root
 from jaxci.special import deviation
 from jaxci.statistics.base import Sample, Statistic, TableStatistic, has_fixed_trials, is_proportion
@@ -141,8 +142,9 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
     if isinstance(statistic, TableStatistic) and "shares" in needs:
         found = _shares(statistic, _table(entry.prepared, layout))
         parts["shares"] = jax.tree.map(lambda x: np.asarray(x, float)[None], found)
-    if "law" in needs:
-        parts["law"] = jax.tree.map(lambda x: np.asarray(x)[None], _law(entry, sample, trials))
+    if "law" in needs or entry.exact:
+        law = jax.tree.map(lambda x: np.asarray(x)[None], _law(entry, sample, layout))
+        parts["distribution" if entry.exact else "law"] = law
     if "auc" in needs:
         parts["auc"] = jax.tree.map(
             lambda x: np.asarray(x)[None], auc_evidence(sample.y_true, sample.y_score, sample.counts)
@@ -198,6 +200,11 @@ def _shares(statistic: Any, table: jax.Array) -> Any:
     return statistic.shares(table)
 
 
+@jax.jit
+def _counted(statistic: Any, table: jax.Array) -> Any:
+    return statistic.count_ratio(table)
+
+
 def count_trials(entries: Sequence[Entry], layout: Layout) -> None:
     """Count the successes and trials of all proportions among ``entries``, those of one table in one program.
 
@@ -226,16 +233,39 @@ def _table(prepared: Any, layout: Layout) -> np.ndarray:
     return table.reshape(prepared.shape)
 
 
-def _law(entry: Entry, sample: Sample, trials: Trials | None) -> BootstrapDistribution:
+def _law(entry: Entry, sample: Sample, layout: Layout) -> BootstrapDistribution:
     statistic = entry.statistic
+    if not layout.plain:
+        return _ratio_law(entry, sample, layout)
     if has_fixed_trials(statistic):
-        assert trials is not None
-        return BinomialLaw(trials.successes, trials.nobs)
+        assert entry.trials is not None
+        return BinomialLaw(entry.trials.successes, entry.trials.nobs)
+    if isinstance(statistic, TableStatistic):
+        if not statistic.is_count_ratio:
+            return _ratio_law(entry, sample, layout)
+        hits, misses, odds, undefined = jax.tree.map(np.asarray, _counted(statistic, _table(entry.prepared, layout)))
+        return CountRatioLaw.of(hits, misses, layout.n, odds=odds, undefined=undefined)
     if isinstance(statistic, MeanStatistic):
         law = mean_distribution(row_values_of(statistic, sample), sample.counts)
         return Root(law) if statistic.link == "sqrt" else law
     assert isinstance(statistic, QuantileStatistic)
     return quantile_distribution(_ordered_values(entry, sample), statistic.probability)
+
+
+def _ratio_law(entry: Entry, sample: Sample, layout: Layout) -> BootstrapDistribution:
+    """Law of a ratio of sums over units: of a weighted mean, or a mean of clusters, or of a table's cells."""
+    statistic = entry.statistic
+    if isinstance(statistic, MeanStatistic):
+        values = row_values_of(statistic, sample)
+        offset, undefined = float(values.mean()), math.nan
+        rows = np.stack([values - offset, np.ones(layout.n)], axis=1)
+    else:
+        assert isinstance(statistic, TableStatistic)
+        offset, undefined = 0.0, statistic.undefined
+        rows = np.stack(statistic.terms_in_cells(entry.prepared), axis=1)[entry.prepared.codes[: layout.n]]
+    totals, sizes = layout.sum_rows(rows, layout.n_units)[: layout.n_units].T
+    law = ratio_distribution(totals, sizes, undefined=undefined, offset=offset)
+    return Root(law) if isinstance(statistic, MeanStatistic) and statistic.link == "sqrt" else law
 
 
 def draws_posterior(entry: Entry, layout: Layout) -> bool:

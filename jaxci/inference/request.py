@@ -42,7 +42,8 @@ class Trials(NamedTuple):
 class Entry:
     """Working state of one request: ``prepared`` data, and how their ``rows`` weigh.
 
-    ``scale`` is the size of the numbers whose difference the statistic is, 0 where it is none.
+    ``scale`` is the size of the numbers whose difference the statistic is, 0 where it is none; ``exact`` says that the
+    method reads the law of the replicates instead of replicates.
     """
 
     request: Request
@@ -59,6 +60,7 @@ class Entry:
     replicates: np.ndarray | None = None
     errors: np.ndarray | None = None
     levels: np.ndarray | None = None
+    exact: bool = False
     absent: int = 0
     remarks: list[str] = dataclasses.field(default_factory=list)
 
@@ -82,6 +84,11 @@ class Entry:
         """Fields of the evidence that the method reads."""
         assert self.method is not None
         return self.method.needs
+
+    @property
+    def draws(self) -> bool:
+        """Whether the method reads replicates that must be drawn."""
+        return "replicates" in self.needs and not self.exact
 
     @property
     def by_jackknife(self) -> bool:

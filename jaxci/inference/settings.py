@@ -11,14 +11,21 @@ from jaxci.intervals.base import Tails, tails
 from jaxci.resampling.schemes import BLOCKS, RESAMPLING
 from jaxci.statistics.layout import Layout
 
+N_RESAMPLES = 9999
+"""Resamples drawn where no number is asked for."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Checked arguments that the verbs share."""
+    """Checked arguments that the verbs share.
+
+    ``exact`` says that no number of resamples was asked for: what is computed without any is not drawn.
+    """
 
     confidence_level: float = 0.95
     alternative: str = "two-sided"
-    n_resamples: int = 9999
+    n_resamples: int = N_RESAMPLES
+    exact: bool = False
     resampling: str = "bootstrap"
     resample_size: int | None = None
     block_length: float | None = None
@@ -54,7 +61,8 @@ class Settings:
         return cls(
             confidence_level=check_confidence_level(confidence_level),
             alternative=check_alternative(alternative),
-            n_resamples=check_count("n_resamples", n_resamples, 1),
+            n_resamples=N_RESAMPLES if n_resamples is None else check_count("n_resamples", n_resamples, 1),
+            exact=n_resamples is None,
             resampling=resampling,
             resample_size=resample_size,
             block_length=None if block_length == "auto" else block_length,

@@ -196,7 +196,7 @@ def _least_tail(evidence: Evidence) -> float:
     drawn, law = evidence.distribution, evidence.law
     if isinstance(drawn, Drawn):
         return 1 / (min(float(one.count[0]) for one in (drawn, evidence.levels) if one is not None) + 1)
-    if isinstance(law, GridLaw):
+    if isinstance(law := law or drawn, GridLaw):
         return max(float(np.squeeze(law.probability_error)), LEAST_TAIL)
     return LEAST_TAIL if np.all(evidence.standard_error != 0) else math.nan
 

@@ -75,6 +75,11 @@ class BootstrapMethod(Method):
     needs = frozenset({"replicates"})
     of_differences = True
 
+    @property
+    def reads_law(self) -> bool:
+        """Whether all that is read of the replicates is their distribution."""
+        return self.needs <= {"replicates", "acceleration"}
+
     def refusal(self, statistic: Statistic) -> str | None:
         """Return None: any statistic can be resampled."""
         return None

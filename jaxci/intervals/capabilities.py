@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TypeGuard
 
-from jaxci.statistics.base import OpposedStatistic, Statistic, TableStatistic, has_fixed_trials, is_proportion
+from jaxci.statistics.base import (
+    OpposedStatistic,
+    Statistic,
+    TableStatistic,
+    has_fixed_trials,
+    is_proportion,
+    is_ratio,
+)
 from jaxci.statistics.paired import Paired, PairedTable
 from jaxci.statistics.probability import RootMeanSquaredCalibrationError
 from jaxci.statistics.ranking import RocAuc
@@ -101,6 +108,12 @@ def has_beta_law(statistic: Statistic) -> bool:
     return isinstance(statistic, TableStatistic) and statistic.is_proportion and statistic.share is None
 
 
-def has_exact_law(statistic: Statistic) -> bool:
-    """Whether the bootstrap distribution of the statistic can be computed."""
-    return isinstance(statistic, MeanStatistic | QuantileStatistic) or has_fixed_trials(statistic)
+def has_exact_law(statistic: Statistic, given: frozenset[str] = frozenset()) -> bool:
+    """Whether the bootstrap distribution of the statistic can be computed.
+
+    Of rows with clusters or weights (``given``) it can be where the statistic is a ratio of sums over them.
+    """
+    if given:
+        ratio = isinstance(statistic, MeanStatistic) or is_ratio(statistic)
+        return ratio and not isinstance(statistic, Paired) and given <= {"groups", "sample_weight"}
+    return isinstance(statistic, MeanStatistic | QuantileStatistic) or is_ratio(statistic)

@@ -6,21 +6,24 @@ import dataclasses
 from typing import Any
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails
-from jaxci.intervals.bootstrap import Basic, BCa, BootstrapMethod, Percentile
+from jaxci.intervals.bootstrap import BC, Basic, BCa, BootstrapMethod, Normal, Percentile
 from jaxci.intervals.capabilities import has_exact_law
 from jaxci.records import record, static
 from jaxci.statistics.base import Statistic
 
-ENDPOINTS: dict[str, BootstrapMethod] = {"percentile": Percentile(), "basic": Basic(), "bca": BCa()}
+ENDPOINTS: dict[str, BootstrapMethod] = {
+    method.name: method for method in (Percentile(), Basic(), Normal(), BC(), BCa())
+}
 
 
 @record
 class Exact(Method):
-    """Percentile (or BCa, or basic) endpoints of the exact bootstrap distribution.
+    """Percentile (or BCa, BC, basic or normal) endpoints of the exact bootstrap distribution.
 
-    Serves means and their square roots (by convolution), proportions (binomial) and
-    quantiles (order statistics). No Monte-Carlo error; otherwise the assumptions are those
-    of the bootstrap interval named by ``endpoints``.
+    Serves means and their square roots (by convolution), proportions (binomial), ratios of counts such as precision,
+    recall, F1 and the Jaccard index of one class (binomial, over the numbers of rows that count), F-beta of one class
+    (a ratio of sums, by root finding) and quantiles (order statistics). No Monte-Carlo error; otherwise the assumptions
+    are those of the bootstrap interval named by ``endpoints``.
     """
 
     name = "exact"
@@ -44,8 +47,8 @@ class Exact(Method):
         if has_exact_law(statistic):
             return None
         return (
-            "the exact bootstrap distribution is available for means, proportions and quantiles only; "
-            "use 'percentile' or 'bca'"
+            "the exact bootstrap distribution is available for means, proportions, ratios of counts and quantiles "
+            "only; use 'percentile' or 'bca'"
         )
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:

@@ -107,6 +107,7 @@ def mean_distribution(values: ArrayLike, counts: ArrayLike | None = None) -> Gri
         return GridLaw(low, 0.0, 0.0, 0.0, low, high, 0.0, 0, np.full(4, 0.5))
     # A power of two scales without rounding. Centre twice, as the first mean is only as
     # precise as the values: where they differ in the last digit it is one of them.
+    atom, atom_mass = _atom(x)
     scale = 2.0 ** min(math.frexp(max(high / 2 - low / 2, 1e-300))[1], 1000)
     d = x / scale
     centre = float(np.average(d, weights=mass))
@@ -144,7 +145,24 @@ def mean_distribution(values: ArrayLike, counts: ArrayLike | None = None) -> Gri
         step=step * scale / n,
         origin=origin,
         cumulative=cumulative,
+        atom=atom,
+        atom_mass=atom_mass,
+        radius=(RADIUS + 1.0) * step * scale / n,
     )
+
+
+def _atom(x: Any) -> tuple[Any, Any]:
+    """Return a value of ``x`` (n,) that all draws may share, and the probability of that: of the most frequent one.
+
+    From 32 values on it has no mass to speak of unless it is the median.
+    """
+    xp, n = namespace(x), x.shape[0]
+    if n < 32:
+        counts = xp.sum(x[:, None] == x, axis=1)
+        first = xp.argmax(counts)
+        return x[first], xp.exp(n * xp.log(counts[first] / n))
+    ordered = np.partition(x, n // 2) if xp is np else jnp.sort(x)
+    return ordered[n // 2], xp.exp(n * xp.log(xp.sum(x == ordered[n // 2]) / n))
 
 
 def _half_width(n: float, variance: Any, largest: Any) -> Any:
@@ -255,6 +273,7 @@ def _law(x: jax.Array, *, points: int) -> GridLaw:
     varies = low < high
     exponent = jnp.frexp(jnp.maximum(high / 2 - low / 2, 1e-300))[1]
     scale = jnp.ldexp(1.0, jnp.minimum(exponent, 1000))
+    atom, atom_mass = _atom(x)
     d = x / scale
     centre = jnp.mean(d)
     d = d - centre
@@ -282,4 +301,7 @@ def _law(x: jax.Array, *, points: int) -> GridLaw:
         step=jnp.where(varies, step * scale / n, 0.0),
         origin=origin,
         cumulative=cumulative,
+        atom=atom,
+        atom_mass=jnp.where(varies, atom_mass, 0.0),
+        radius=(RADIUS + 1.0) * step * scale / n,
     )

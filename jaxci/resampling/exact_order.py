@@ -67,7 +67,7 @@ def order_statistic_distribution(values_sorted: ArrayLike, k: int) -> Atoms:
     if not 1 <= k <= x.size:
         raise ValueError(f"k must be a rank from 1 to n = {x.size}; got {k}")
     index, mass = _rank_law(x.size, int(k))
-    return _discrete(x[index - 1], mass)
+    return discrete(x[index - 1], mass)
 
 
 def quantile_distribution(values_sorted: ArrayLike, q: float) -> Atoms:
@@ -119,7 +119,7 @@ def quantile_distribution(values_sorted: ArrayLike, q: float) -> Atoms:
     if not 0.0 <= q <= 1.0:
         raise ValueError(f"q must be within [0, 1]; got {q}")
     weights = quantile_weights(x.size, q)
-    return _discrete(weights.atoms(x), weights.mass)
+    return discrete(weights.atoms(x), weights.mass)
 
 
 def median_distribution(values_sorted: ArrayLike) -> Atoms:
@@ -253,8 +253,8 @@ def _interpolated(n: int, k: int, fraction: float) -> QuantileWeights:
     return _weights(left, np.concatenate((index, upper.ravel())), fraction, np.concatenate((tied, pairs.ravel())))
 
 
-def _discrete(x: np.ndarray, mass: np.ndarray) -> Atoms:
-    """Sort, drop what has no mass, merge atoms that differ by rounding, normalise."""
+def discrete(x: np.ndarray, mass: np.ndarray) -> Atoms:
+    """Return the law of values (m,) with their ``mass``: those that differ by rounding are one atom."""
     keep = mass > 0.0
     x, mass = x[keep], mass[keep]
     order = np.argsort(x, kind="stable")

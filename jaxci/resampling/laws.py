@@ -16,6 +16,8 @@ import numpy as np
 from jaxci.records import record, static
 from jaxci.special import betainc, betaincc, betaincinv, loop, namespace, root_sum_of_squares
 
+LEAST_ATOM = 1e-5
+"""Mass of an atom of a law on a grid that is kept apart."""
 ROUNDING = 1e-12
 """Slack in cumulative probabilities: p within it of a step counts as reached."""
 
@@ -303,6 +305,10 @@ class GridLaw(BootstrapDistribution):
         Index of the grid point that lies at the mean.
     cumulative : (..., G) array
         Distribution function at the grid points, non-decreasing, half of an atom's mass counted at the atom.
+    atom, atom_mass : (...) arrays
+        A value that all draws may share and the probability of that: an atom that stays where it is, to the last digit.
+    radius : (...) array
+        Distance from the atom over which the grid spreads its mass.
     """
 
     centre: Any
@@ -314,6 +320,9 @@ class GridLaw(BootstrapDistribution):
     step: Any
     origin: Any
     cumulative: Any
+    atom: Any = 0.0
+    atom_mass: Any = 0.0
+    radius: Any = 0.0
 
     @property
     def mean(self) -> Any:
@@ -331,6 +340,19 @@ class GridLaw(BootstrapDistribution):
         Interpolated by a cubic, kept between the values at the ends of the cell; exact to ``probability_error`` at the
         mean, which is a grid point, and within 0.5% of an atom's mass at an atom elsewhere.
         """
+        xp = namespace(self.cumulative, value)
+        apart = xp.asarray(value) - self.atom
+        near = self._keeps_atom & (xp.abs(apart) <= self.radius)
+        side = xp.sign(xp.where(xp.abs(apart) <= 1e-6 * self.radius, 0.0, apart))
+        beside = self._interpolated(self.atom) + 0.5 * self.atom_mass * side
+        return xp.where(near, beside, self._interpolated(value))[()]
+
+    @property
+    def _keeps_atom(self) -> Any:
+        """Whether (...) the atom has more mass than probabilities have errors."""
+        return self.atom_mass > LEAST_ATOM
+
+    def _interpolated(self, value: Any) -> Any:
         xp = namespace(self.cumulative, value)
         apart, last = xp.asarray(value) - self.centre, self.cumulative.shape[-1] - 1
         flat = xp.asarray(self.step) == 0
@@ -359,8 +381,19 @@ class GridLaw(BootstrapDistribution):
         below, above = picked(self.cumulative, right - 1), picked(self.cumulative, right)
         part = xp.clip((p - below) / xp.where(above > below, above - below, 1.0), 0.0, 1.0)
         x = self.centre + (right - 1 + part - self.origin) * self.step
+        middle = self._interpolated(self.atom)
+        held = self._keeps_atom & (p > middle - self.atom_mass / 2) & (p <= middle + self.atom_mass / 2)
+        x = xp.where(held, self.atom, x)
         x = xp.where(p <= 0.0, self.low, xp.where(p >= 1.0, self.high, x))
         return xp.where(xp.isnan(p), xp.nan, xp.clip(x, self.low, self.high))[()]
+
+
+def binomial_through(k: Any, n: Any, p: Any) -> Any:
+    """Return ``P(X <= k)`` for whole numbers k, ``X ~ Binomial(n, p)``."""
+    xp = namespace(k, n, p)
+    inside = (k >= 0) & (k < n)
+    at = xp.where(inside, k, 0.0)
+    return xp.where(inside, betaincc(at + 1, xp.maximum(n - at, 1), p), xp.where(k < 0, 0.0, 1.0))
 
 
 @record
@@ -386,16 +419,9 @@ class BinomialLaw(BootstrapDistribution):
         at = value * self.nobs
         whole = xp.round(at)
         tied = xp.abs(at - whole) < 1e-9 * xp.maximum(1.0, self.nobs)
-        through = self._through(xp.where(tied, whole, xp.floor(at)))
-        below = self._through(xp.where(tied, whole - 1, xp.floor(at)))
+        through = binomial_through(xp.where(tied, whole, xp.floor(at)), self.nobs, self.mean)
+        below = binomial_through(xp.where(tied, whole - 1, xp.floor(at)), self.nobs, self.mean)
         return xp.where(xp.isnan(at), xp.nan, (through + below) / 2)[()]
-
-    def _through(self, k: Any) -> Any:
-        """Return ``P(X <= k)`` for whole numbers k (...)."""
-        xp = namespace(self.count, k)
-        inside = (k >= 0) & (k < self.nobs)
-        at = xp.where(inside, k, 0.0)
-        return xp.where(inside, betaincc(at + 1, xp.maximum(self.nobs - at, 1), self.mean), xp.where(k < 0, 0.0, 1.0))
 
     def quantile(self, p: Any) -> Any:
         """Return the smallest proportion whose distribution function reaches ``p``."""
@@ -408,7 +434,7 @@ class BinomialLaw(BootstrapDistribution):
         def step(state: tuple[Any, Any]) -> tuple[Any, Any]:
             low, high = state
             middle = xp.floor((low + high) / 2)
-            reached = self._through(middle) >= p - 1e-14
+            reached = binomial_through(middle, self.nobs, self.mean) >= p - 1e-14
             low, high = xp.where(reached, low, middle + 1), xp.where(reached, middle, high)
             return xp.minimum(low, high), high
 

@@ -392,6 +392,18 @@ class Shares(NamedTuple):
         return xp.sqrt(xp.sum(self.weights**2 * share * (1 - share) / trials, axis=-1))
 
 
+class CountRatio(NamedTuple):
+    """A ratio ``odds H / (odds H + M)`` of whole numbers of rows: H hits and M misses, (...) each.
+
+    ``undefined`` is what 0/0 counts as, NaN for nothing.
+    """
+
+    hits: Any
+    misses: Any
+    odds: float
+    undefined: float
+
+
 class TableStatistic(LinearStatistic):
     """A function of the counts of a finite table: one sum a cell.
 
@@ -444,17 +456,52 @@ class TableStatistic(LinearStatistic):
         """
         return None
 
+    @property
+    def is_count_ratio(self) -> bool:
+        """Whether the statistic, of every resample, is a ratio of counts of rows: :meth:`count_ratio`."""
+        return False
+
+    def count_ratio(self, table: jax.Array) -> CountRatio | None:
+        """Return the hits and misses whose ratio the statistic is; None if it is none."""
+        return None
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether the statistic is a ratio of two sums over rows (:meth:`terms`), the lower one not negative."""
+        return self.has_fixed_trials
+
+    undefined: ClassVar[float] = math.nan
+    """What a ratio 0/0 counts as; NaN for nothing."""
+
+    def terms(self, table: jax.Array) -> tuple[jax.Array, jax.Array] | None:
+        """Return the sums, linear in the table, whose ratio the statistic is; None if it is none."""
+        return self.successes(table) if self.has_fixed_trials else None
+
     def counted_in_cells(self, prepared: Cells) -> tuple[np.ndarray, np.ndarray]:
         """Return how many successes and trials of a proportion a row of each observed cell (C,) is (host)."""
-        of_cell = np.asarray(counted_in_table(self, shape=prepared.shape)).reshape(2, -1)
-        successes, trials = np.pad(of_cell, ((0, 0), (0, 1)))[:, prepared.cells]  # padding cells count nothing
-        return successes, trials
+        return _of_observed(counted_in_table(self, shape=prepared.shape), prepared)
+
+    def terms_in_cells(self, prepared: Cells) -> tuple[np.ndarray, np.ndarray]:
+        """Return what a row of each observed cell (C,) adds to both sums of a ratio (host)."""
+        return _of_observed(terms_in_table(self, shape=prepared.shape), prepared)
+
+
+def _of_observed(of_table: jax.Array, prepared: Cells) -> tuple[np.ndarray, np.ndarray]:
+    """Return both numbers of every observed cell (C,); padding cells count nothing."""
+    first, second = np.pad(np.asarray(of_table).reshape(2, -1), ((0, 0), (0, 1)))[:, prepared.cells]
+    return first, second
 
 
 @functools.partial(jax.jit, static_argnames="shape")
 def counted_in_table(statistic: Any, *, shape: tuple[int, ...]) -> jax.Array:
     """Return the successes and trials (2, *shape) of a row of each cell: their numbers are linear in the table."""
     return jax.jacrev(lambda table: jnp.stack(statistic.successes(table)))(jnp.ones(shape))
+
+
+@functools.partial(jax.jit, static_argnames="shape")
+def terms_in_table(statistic: Any, *, shape: tuple[int, ...]) -> jax.Array:
+    """Return what a row of each cell adds to both sums of a ratio (2, *shape): they are linear in the table."""
+    return jax.jacrev(lambda table: jnp.stack(statistic.terms(table)))(jnp.ones(shape))
 
 
 def cores(statistics: Sequence[LinearStatistic], prepared: Any, sums: jax.Array) -> list[jax.Array]:
@@ -471,6 +518,11 @@ def cores(statistics: Sequence[LinearStatistic], prepared: Any, sums: jax.Array)
 def is_proportion(statistic: Statistic) -> bool:
     """Whether the statistic is a proportion of independent rows, or an increasing function of one."""
     return isinstance(statistic, TableStatistic) and statistic.is_proportion
+
+
+def is_ratio(statistic: Statistic) -> bool:
+    """Whether the statistic is a ratio of two sums over rows of a table."""
+    return isinstance(statistic, TableStatistic) and statistic.is_ratio
 
 
 def has_fixed_trials(statistic: Statistic) -> bool:

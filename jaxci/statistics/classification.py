@@ -36,7 +36,7 @@ import numpy as np
 
 from jaxci.records import record, static
 from jaxci.special import namespace
-from jaxci.statistics.base import Shares, Statistic
+from jaxci.statistics.base import CountRatio, Shares, Statistic
 from jaxci.statistics.confusion import (
     ConfusionStatistic,
     OneVsRest,
@@ -165,6 +165,10 @@ class AveragedStatistic(ConfusionStatistic):
     """Whether the numerator is TP, which an absent class lacks by definition."""
     proportions: ClassVar[tuple[str, ...]] = ()
     """The averages under which the statistic is a proportion of rows, or an increasing function of one."""
+    odds: ClassVar[float] = 1.0
+    """Weight of a hit in the ratio of one class, as a function of the proportion that :meth:`counted` counts."""
+    pooled_odds: ClassVar[float | None] = None
+    """The same where the sums over classes make a ratio of the rows that are right to those that are wrong."""
     apart: ClassVar[bool] = False
     """Whether the ratios of two classes are proportions of different rows."""
 
@@ -259,6 +263,46 @@ class AveragedStatistic(ConfusionStatistic):
         scores = self.scores(counts)
         counted = 1.0 * ~jnp.isnan(scores)
         return Shares(*self.fraction(counts), counted / counted.sum(axis=0), jnp.nan_to_num(scores))
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether it is the ratio of one class, or of the sums over classes, whatever class is absent."""
+        if self.average in ("binary", "class"):
+            same = self.absent_class == "zero" and (self.zero_division == 0 or not self.scores_hits)
+            return same or self.absent_class == "sklearn"
+        return self.average == "micro" or self.has_fixed_trials
+
+    @property
+    def undefined(self) -> float:  # type: ignore[override]
+        """What 0/0 counts as."""
+        return self.zero_division
+
+    def terms(self, table: jax.Array) -> tuple[jax.Array, jax.Array] | None:
+        """Return numerator and denominator."""
+        if not self.is_ratio:
+            return None
+        counts = OneVsRest.of(table)
+        if self.average in ("binary", "class"):
+            numerators, denominators = self.fraction(counts)
+            return numerators[self.scored_class], denominators[self.scored_class]
+        return self.successes(table) if self.has_fixed_trials else self.fraction(counts.pooled())
+
+    @property
+    def is_count_ratio(self) -> bool:
+        """Whether it is a ratio of hits and misses of the class, or of all rows."""
+        if self.average == "micro":
+            return self.pooled_odds is not None
+        return self.is_proportion and not self.has_fixed_trials and self.is_ratio
+
+    def count_ratio(self, table: jax.Array) -> CountRatio | None:
+        """Return hits and misses of the class, or of all rows."""
+        if not self.is_count_ratio:
+            return None
+        if self.average == "micro" and self.pooled_odds is not None:
+            hits = jnp.trace(table)
+            return CountRatio(hits, total(table) - hits, self.pooled_odds, self.zero_division)
+        hits, trials = (counted[self.scored_class] for counted in self.counted(OneVsRest.of(table)))
+        return CountRatio(hits, trials - hits, self.odds, self.zero_division)
 
     def successes(self, table: jax.Array) -> tuple[jax.Array, jax.Array] | None:
         """Return (successes, trials) of a proportion of independent rows; None if it is not one."""
@@ -375,6 +419,7 @@ class F1(AveragedStatistic):
     """
 
     proportions: ClassVar[tuple[str, ...]] = ("binary", "class", "micro")
+    odds: ClassVar[float] = 2.0
 
     @property
     def share(self) -> str | None:
@@ -406,6 +451,7 @@ class Jaccard(AveragedStatistic):
     """
 
     proportions: ClassVar[tuple[str, ...]] = ("binary", "class")
+    pooled_odds: ClassVar[float | None] = 0.5
 
     def fraction(self, counts: OneVsRest) -> tuple[jax.Array, jax.Array]:
         """Return TP and TP + FP + FN."""

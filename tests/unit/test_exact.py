@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import jaxci
 from jaxci.resampling import exact_mean, exact_order
 from jaxci.resampling.exact_mean import mean_distribution
 from jaxci.resampling.exact_order import median_distribution, order_statistic_distribution, quantile_distribution
@@ -132,7 +133,7 @@ def test_median_of_an_even_sample_follows_the_joint_law():
 @pytest.mark.parametrize(("n", "q"), [(7, 0.3), (500, 0.5), (10**6, 0.5), (10**6, 0.99), (10**6, 1e-6), (10**7, 0.5)])
 def test_window_of_pairs_loses_no_mass(n, q, monkeypatch):
     totals = []
-    monkeypatch.setattr(exact_order, "_discrete", lambda x, mass: totals.append(mass.sum()))
+    monkeypatch.setattr(exact_order, "discrete", lambda x, mass: totals.append(mass.sum()))
     quantile_distribution(np.arange(n, dtype=float), q)
     assert totals[0] == pytest.approx(1.0, abs=1e-12)
 
@@ -247,3 +248,28 @@ def test_only_numpy_leaves_and_sizes_do_not_recompile():
     assert type(law.cumulative) is np.ndarray
     assert type(law.mean) is float
     assert jax.config.jax_enable_x64 == enabled
+
+
+@pytest.mark.false_alarm(1e-11)
+@pytest.mark.parametrize("others", [[0.7, -1.3, 2.9], [0.7] * 3])
+def test_a_difference_that_is_mostly_zero_keeps_its_atom(others):
+    x = np.r_[np.zeros(197), others]
+    law, mass = mean_distribution(x), (197 / 200) ** 200
+    assert mass > 0.04
+    below = float(law.share_below(0.0)) - mass / 2
+    for p in (below + 0.01 * mass, below + 0.5 * mass, below + 0.99 * mass):
+        assert law.quantile(p) == 0.0
+    assert law.quantile(below + 1.01 * mass + 1e-4) > 0
+    tiny = 1e-5 * law.deviation
+    assert law.share_below(tiny) - law.share_below(-tiny) == pytest.approx(mass, rel=1e-9)
+    with jax.enable_x64(True):
+        traced = jax.jit(lambda x: exact_mean.mean_distributions(x).quantile(below + 0.5 * mass))(x[None])
+    assert traced[0] == 0.0
+    drawn = np.random.default_rng(0).multinomial(200, [0.985, *[0.005] * 3], size=10**5)[:, 1:] @ others / 200
+    assert below == pytest.approx((drawn < -1e-12).mean(), abs=0.011)
+
+
+def test_equal_differences_give_an_end_at_zero():
+    a = np.r_[np.zeros(197), 0.7, 1.3, 2.9]
+    found = jaxci.compare("mean", None, a, np.zeros(200), method="percentile")
+    assert found.confidence_interval.low == 0.0

@@ -1,0 +1,469 @@
+r"""The bootstrap distribution of ratios of two sums without resampling (B -> infinity).
+
+A resample of n rows has ``R = N / D``, N the sum of the rows' ``a_i`` and D that of their ``b_i >= 0``. Moments of R
+come from one integral each,
+
+.. math:: E[N / D; D > 0] = \int_0^\infty E[N e^{-\lambda D}] d\lambda, \qquad
+          E[N^2 / D^2; D > 0] = \int_0^\infty \lambda E[N^2 e^{-\lambda D}] d\lambda,
+
+whose integrands are known, as the rows of a resample are independent.
+
+Its distribution function is that of a mean: ``P(R <= t) = P(N - t D <= 0) - P(D = 0)`` where D > 0, and ``N - t D`` is
+a sum of independent ``a_i - t b_i``, whose law :mod:`jaxci.resampling.exact_mean` gives; a quantile is found by secants
+of its normal quantiles, which are nearly linear in t. Where few kinds of rows make few different resamples, all of them
+are listed.
+
+Where the rows are counted, as hits or as misses, the law is a finite sum: of the rows that count, m are drawn, and
+the hits among them are binomial.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from jaxci.records import record, static
+from jaxci.resampling.exact_mean import mean_distribution, mean_distributions
+from jaxci.resampling.exact_order import discrete
+from jaxci.resampling.laws import ROUNDING, Atoms, BootstrapDistribution, binomial_through, picked
+from jaxci.special import log_binomial, loop, namespace, ndtri
+
+TIE = 1e-8
+"""A share times its trials this close to a whole number is one: shares of up to 10^7 rows differ by more."""
+REACH = 8.0
+"""Half width, in standard deviations, of the numbers of counted rows that are summed over; and 16 rows more."""
+MOST_RESAMPLES = 100_000
+"""Up to so many different resamples all are listed."""
+FIRST = 64
+"""Units whose kinds are counted first: they may be too many already."""
+TOLERANCE = 1e-4
+"""Error, in standard deviations, to which a quantile is searched for in a distribution function."""
+MOST_STEPS = 60
+"""Steps of the search; smooth laws need three or four."""
+NEGLIGIBLE = 1e-9
+"""Probability of a denominator that is not positive below which negative terms of it are borne."""
+LEAST = 1e-300
+"""Factors and sums below it are taken for it."""
+MANY, BLOCK = 1_000, 4_096
+"""Rows from which on the moments need few nodes, and kinds of rows that are summed over at a time."""
+
+
+@record
+class CountRatioLaw(BootstrapDistribution):
+    r"""Laws of ``odds H / (odds H + M)``, of which H hits and M misses among n rows are resampled: no error at all.
+
+    With ``S = H / (H + M)``, ``q`` the share of rows that count and ``p`` that of hits among them,
+
+    .. math:: P(S \le s \mid D > 0) = \frac{\sum_{m \ge 1} \binom{n}{m} q^m (1 - q)^{n - m} P(B_{m, p} \le s m)}
+              {1 - (1 - q)^n}
+
+    and the ratio increases with S: odds of 1 give S itself (precision, recall, the Jaccard index), 2 give F1. The
+    atoms are all fractions of whole numbers up to n.
+
+    Attributes
+    ----------
+    hits, misses : (...) arrays
+        Rows that count, whole numbers.
+    odds : (...) array or float
+        Weight of a hit.
+    undefined : (...) array or float
+        What 0/0 counts as, 0 or 1; NaN leaves such resamples out.
+    n : int
+        Rows.
+    window : int
+        How many numbers of counted rows are summed over; together they hold all but 1e-14 of the mass.
+
+    Notes
+    -----
+    Cost O(window log n) a quantile; window is at most ``16 sqrt(n p (1 - p)) + 34``.
+    """
+
+    hits: Any
+    misses: Any
+    odds: Any
+    undefined: Any
+    n: int = static()
+    window: int = static()
+
+    @classmethod
+    def of(cls, hits: Any, misses: Any, n: int, *, odds: Any = 1.0, undefined: Any = 0.0) -> CountRatioLaw:
+        """Return the laws for ``hits`` and ``misses`` (...) among n rows."""
+        counted = hits + misses
+        share = 0.5 if namespace(counted) is not np else counted / n  # traced: as many as there may be
+        reach = math.ceil(REACH * float(np.max(np.sqrt(n * share * (1.0 - share))))) + 16
+        all_count = namespace(counted) is np and bool(np.all(counted == n))
+        return cls(hits, misses, odds, undefined, n, 1 if all_count else min(n, 2 * reach + 1))
+
+    @functools.cached_property
+    def _share(self) -> Any:
+        """The share of hits (...) among the rows that count."""
+        counted = self.hits + self.misses
+        return self.hits / namespace(counted).maximum(counted, 1)
+
+    @functools.cached_property
+    def _sizes(self) -> tuple[Any, Any, Any]:
+        """Numbers m (..., window) of rows that count, their probabilities, and that of none (...)."""
+        xp = namespace(self.hits, self.misses)
+        counted = xp.asarray(self.hits + self.misses, float)
+        first = xp.clip(xp.floor(counted - (self.window - 1) / 2), 1.0, self.n - self.window + 1.0)
+        m = first[..., None] + np.arange(self.window)
+        q = counted / self.n
+        masses, empty = xp.exp(log_binomial(m, self.n, q[..., None])), (1.0 - q) ** self.n
+        left_out = xp.isnan(xp.asarray(self.undefined))
+        total = xp.sum(masses, axis=-1) + xp.where(left_out, 0.0, empty)
+        total = xp.where(total > 0, total, xp.nan)
+        return m, masses / total[..., None], xp.where(left_out, 0.0, empty) / total
+
+    def _reached(self, s: Any, *, through: bool) -> Any:
+        """Return ``P(S <= s)``, or ``P(S < s)``, for s (...).
+
+        From m to m + 1 rows the distribution function of the hits changes by one binomial probability, and these by a
+        factor: two cumulative sums.
+        """
+        xp = namespace(self.hits, s)
+        m, masses, empty = self._sizes
+        p, before = self._share[..., None], m[..., :-1]
+        s = xp.where((s > 0) & (s < 0.5 / self.n), 0.5 / self.n, s)  # below the smallest share but 0
+        at = xp.asarray(s)[..., None] * m
+        k = xp.clip(xp.floor(at + TIE) if through else xp.ceil(at - TIE) - 1.0, -1.0, m)
+        rises = k[..., 1:] > k[..., :-1]
+        up = (before + 1.0) / xp.maximum(k[..., 1:], 1.0) * p
+        steps = xp.where(rises, up, (before + 1.0) / (before + 1.0 - k[..., :-1]) * (1.0 - p))
+        start = log_binomial(k[..., :1], m[..., :1], p)
+        steps = xp.cumsum(xp.log(xp.maximum(steps, LEAST)), axis=-1)
+        path = xp.concatenate([start, start + steps], axis=-1)
+        point = xp.exp(path)
+        change = xp.where(rises, point[..., 1:], 0.0) - p * point[..., :-1]
+        first = binomial_through(k[..., :1], m[..., :1], p)
+        found = xp.clip(xp.concatenate([first, first + xp.cumsum(change, axis=-1)], axis=-1), 0.0, 1.0)
+        at_undefined = (self.undefined <= s) if through else (self.undefined < s)
+        return xp.sum(masses * found, axis=-1) + empty * at_undefined
+
+    def quantile(self, p: Any) -> Any:
+        """Return the smallest value whose distribution function reaches ``p``."""
+        xp = namespace(self.hits, p)
+        p = xp.asarray(p) + 0.0 * self._share
+        target = xp.clip(xp.where(xp.isnan(p), 0.5, p) - ROUNDING, ROUNDING, 1.0)
+        m, _, _ = self._sizes
+        apart = 0.5 / float(self.n) ** 2  # two shares differ by more
+
+        def step(state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+            low, high, width = state
+            middle = (low + high) / 2
+            reached = self._reached(middle, through=True) >= target
+            return xp.where(reached, low, middle), xp.where(reached, middle, high), width / 2
+
+        start = xp.zeros_like(p), xp.ones_like(p), xp.ones(())
+        low, _, _ = loop(xp, lambda state: state[2] > apart, step, start)
+        hits = xp.minimum(xp.floor(low[..., None] * m + TIE) + 1.0, m)
+        first = xp.argmin(hits / m, axis=-1)
+        none = self._reached(xp.zeros_like(p), through=True) >= target
+        hits, m = xp.where(none, 0.0, picked(hits, first)), picked(m + 0.0 * hits, first)
+        found = self.odds * hits / (self.odds * hits + m - hits)
+        return xp.where(xp.isnan(p), xp.nan, found)[()]
+
+    def share_below(self, value: Any, core: Any = None) -> Any:
+        """Return the probability below ``value``, ties half."""
+        xp = namespace(self.hits, value)
+        value = xp.asarray(value)
+        inside = xp.clip(value, 0.0, 1.0)
+        share = inside / (self.odds - (self.odds - 1.0) * inside)
+        below, through = (self._reached(share, through=through) for through in (False, True))
+        found = xp.where(value < 0, 0.0, xp.where(value > 1, 1.0, (below + through) / 2))
+        return xp.where(xp.isnan(value), xp.nan, found)[()]
+
+    @functools.cached_property
+    def _moments(self) -> tuple[Any, Any]:
+        xp = namespace(self.hits, self.misses)
+        hits, misses = xp.asarray(1.0 * self.hits), xp.asarray(1.0 * self.misses)
+        weighed = self.odds * hits
+        centre = weighed / xp.where(weighed + misses > 0, weighed + misses, 1.0)
+        shares = xp.stack([hits, misses, self.n - hits - misses], axis=-1) / self.n
+        apart = xp.stack([self.odds * (1.0 - centre), -centre, 0.0 * centre], axis=-1)
+        parts = xp.stack([self.odds + 0.0 * hits, 1.0 + 0.0 * hits, 0.0 * hits], axis=-1)
+        first, second = ratio_moments(apart, parts, shares, self.n)
+        empty = (1.0 - (hits + misses) / self.n) ** self.n
+        return with_undefined(centre, first, second, empty, self.undefined)
+
+    @property
+    def mean(self) -> Any:
+        """Means."""
+        return self._moments[0]
+
+    @property
+    def deviation(self) -> Any:
+        """Standard deviations."""
+        return self._moments[1]
+
+
+@record
+class RatioLaw(BootstrapDistribution):
+    """Laws of ``centre + N / D``, N and D sums over n units that are resampled.
+
+    Distribution functions have the error of :func:`~jaxci.resampling.exact_mean.mean_distribution` (traced, of
+    :func:`~jaxci.resampling.exact_mean.mean_distributions`), below 1e-3 deviations, and quantiles 1e-4 more.
+
+    Attributes
+    ----------
+    apart, parts : (..., n) arrays
+        What each unit adds to N, 0 on average, and to D, not negative; 0 to N where it adds 0 to D.
+    centre : (...) array
+        The ratio of the data.
+    undefined : (...) array or float
+        What 0/0 counts as; NaN leaves such resamples out.
+
+    Notes
+    -----
+    Cost of a quantile: three or four laws of a mean; more where the law has large atoms.
+    """
+
+    apart: Any
+    parts: Any
+    centre: Any
+    undefined: Any
+
+    @functools.cached_property
+    def _spread(self) -> Any:
+        """Deviations (...) to the first order."""
+        xp = namespace(self.apart, self.parts)
+        total = xp.sum(self.parts, axis=-1)
+        return xp.sqrt(xp.sum(self.apart**2, axis=-1)) / xp.where(total > 0, total, 1.0)
+
+    @functools.cached_property
+    def _empty(self) -> Any:
+        """Probability (...) that D = 0."""
+        xp = namespace(self.apart, self.parts)
+        return xp.mean(self.parts == 0, axis=-1) ** self.parts.shape[-1]
+
+    def _reached(self, apart: Any) -> Any:
+        """Return the share (...) of resamples below ``centre + apart``, ties half, 0/0 among them."""
+        xp = namespace(self.apart, apart)
+        terms = self.apart - xp.asarray(apart)[..., None] * self.parts
+        zero = xp.zeros(terms.shape[:-1])
+        if xp is np:
+            rows = terms.reshape(-1, terms.shape[-1])
+            found = np.array([mean_distribution(row).share_below(0.0) for row in rows]).reshape(zero.shape)
+        else:
+            found = mean_distributions(terms).share_below(zero)
+        empty, undefined = self._empty, xp.asarray(self.undefined)
+        at = self.centre + apart
+        below = xp.where(undefined < at, 1.0, xp.where(undefined == at, 0.5, 0.0)) * empty
+        known = xp.where(xp.isnan(undefined), 1.0 - empty, 1.0)
+        found = (found - 0.5 * empty + xp.where(xp.isnan(undefined), 0.0, below)) / xp.where(known > 0, known, xp.nan)
+        return xp.clip(found, 0.0, 1.0)
+
+    @functools.cached_property
+    def _at_centre(self) -> Any:
+        return self._reached(0.0 * self._spread)
+
+    def share_below(self, value: Any, core: Any = None) -> Any:
+        """Return the probability below ``value``, ties half."""
+        xp = namespace(self.apart, value)
+        apart = xp.asarray(value) - self.centre
+        rounding = 16 * np.finfo(float).eps * xp.abs(self.centre)
+        if xp is np and np.all(np.abs(apart) <= rounding):
+            return self._at_centre[()]
+        apart = xp.where(xp.abs(apart) <= rounding, 0.0, apart)
+        found = self._reached(xp.where(xp.isnan(apart), 0.0, apart))
+        return xp.where(xp.isnan(apart), xp.nan, found)[()]
+
+    def quantile(self, p: Any) -> Any:
+        """Return the quantile, to :data:`TOLERANCE` deviations."""
+        xp = namespace(self.apart, p)
+        p = xp.asarray(p) + 0.0 * self._spread
+        target, spread = self._score(xp.where(xp.isnan(p), 0.5, p)), xp.where(self._spread > 0, self._spread, 1.0)
+        counted = self.parts > 0
+        own = xp.where(counted, self.apart, 0.0) / xp.where(counted, self.parts, 1.0)
+        ends = [xp.where(counted, own, side * xp.inf) for side in (1, -1)]
+        counts = (self._empty > 0) & ~xp.isnan(self.undefined + 0.0 * self._spread)
+        other = xp.where(counts, self.undefined - self.centre, 0.0)
+        low, high = xp.minimum(xp.min(ends[0], axis=-1), other), xp.maximum(xp.max(ends[1], axis=-1), other)
+        if xp is np and not np.any(self._spread > 0):
+            return (self.centre + 0.0 * p)[()]
+        error = self._score(self._at_centre) - target
+        known = 0.0 * p
+        start = (known, error, xp.clip(-error * spread, low, high), low, high, xp.ones(p.shape, bool), 0)
+
+        def step(state: Any) -> Any:
+            before, error_before, at, low, high, going, count = state
+            error = self._score(self._reached(at)) - target
+            low, high = xp.where(error < 0, at, low), xp.where(error < 0, high, at)
+            slope = (error - error_before) / xp.where(at != before, at - before, 1.0)
+            slope = xp.where(slope * spread > 0.01, slope, 1.0 / spread)
+            found = at - error / slope
+            halved = (low + high) / 2
+            inside = (found > low) & (found < high) & (count % 4 != 3)
+            found = xp.where(inside, found, halved)
+            near = TOLERANCE * spread
+            done = (xp.abs(found - at) < near) | (high - low < near)
+            following = xp.where(going, found, at)
+            return xp.where(going, at, before), error, following, low, high, going & ~done, count + 1
+
+        final = loop(xp, lambda state: xp.any(state[5]) & (state[6] < MOST_STEPS), step, start)
+        found = xp.where(self._spread > 0, self.centre + final[2], self.centre)
+        return xp.where(xp.isnan(p), xp.nan, found)[()]
+
+    def _score(self, p: Any) -> Any:
+        xp = namespace(self.apart, p)
+        return ndtri(xp.clip(p, ROUNDING, 1.0 - ROUNDING))
+
+    @functools.cached_property
+    def _moments(self) -> tuple[Any, Any]:
+        shares = 0.0 * self.apart + 1.0 / self.apart.shape[-1]
+        first, second = ratio_moments(self.apart, self.parts, shares, self.apart.shape[-1])
+        return with_undefined(self.centre, first, second, self._empty, self.undefined)
+
+    @property
+    def mean(self) -> Any:
+        """Means."""
+        return self._moments[0]
+
+    @property
+    def deviation(self) -> Any:
+        """Standard deviations."""
+        return self._moments[1]
+
+
+def ratio_distribution(
+    numerators: ArrayLike, denominators: ArrayLike, *, undefined: float = math.nan, offset: float = 0.0
+) -> Atoms | RatioLaw:
+    r"""Return the exact bootstrap distribution of ``offset + sum a_i / sum b_i``.
+
+    Parameters
+    ----------
+    numerators, denominators : (n,) array_like
+        Finite terms a and b of both sums by unit. A unit that adds 0 below the line adds 0 above it.
+    undefined : float
+        What a resample whose denominator is 0 counts as; by default nothing: the law is that given ``D > 0``.
+    offset : float
+        Added to the ratio.
+
+    Returns
+    -------
+    Atoms or RatioLaw
+        Atoms, without error but rounding, where there are at most 100,000 different resamples: up to 10 units, or a few
+        kinds of units. Else a :class:`RatioLaw`, below 1.1e-3 deviations off.
+
+    Raises
+    ------
+    ValueError
+        If the terms are no two vectors of one length, not finite, negative below the line (unless the sum of a resample
+        is so with a probability below 1e-9), all 0 there, or 0 there only.
+
+    Examples
+    --------
+    >>> law = ratio_distribution([1.0, 0.0], [1.0, 2.0])
+    >>> law.support.round(4).tolist(), law.probabilities.tolist()
+    ([0.0, 0.3333, 1.0], [0.25, 0.5, 0.25])
+    """
+    a, b = _checked(numerators, denominators)
+    centre = float(a.sum() / b.sum())
+    few = len(set(zip(a[:FIRST].tolist(), b[:FIRST].tolist(), strict=True)))
+    if _resamples(a.size, few) <= MOST_RESAMPLES:
+        kinds, counts = np.unique(np.stack([a, b]), axis=1, return_counts=True)
+        if _resamples(a.size, counts.size) <= MOST_RESAMPLES:
+            return _listed(kinds, counts, undefined, offset)
+    return RatioLaw(a - centre * b, b, np.asarray(offset + centre), np.asarray(undefined))
+
+
+def _resamples(n: int, k: int) -> float:
+    """Return how many different resamples n units of k kinds have, to a few digits."""
+    ways = special.gammaln(n + k) - special.gammaln(k) - special.gammaln(n + 1)
+    return math.exp(min(ways, 700.0)) * (1 - 1e-9)
+
+
+def _checked(numerators: ArrayLike, denominators: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    a, b = (np.asarray(x, dtype=np.float64) for x in (numerators, denominators))
+    if a.ndim != 1 or a.shape != b.shape or a.size == 0:
+        raise ValueError(
+            f"numerators and denominators must be vectors of one length, not empty; got shapes {a.shape}, {b.shape}"
+        )
+    for name, x in (("numerators", a), ("denominators", b)):
+        if not np.all(np.isfinite(x)):
+            raise ValueError(f"{name} must be finite; got {x[~np.isfinite(x)][0]}")
+    if np.any(b < 0) and (b.sum() <= 0 or mean_distribution(b).share_below(0.0) > NEGLIGIBLE):
+        raise ValueError(f"denominators must have positive sums in all resamples; got values down to {b.min():g}")
+    if np.any((b == 0) & (a != 0)) or not np.any(b):
+        raise ValueError("denominators must be positive where numerators are not 0, and somewhere; got 0")
+    return a, b
+
+
+def _listed(kinds: np.ndarray, counts: np.ndarray, undefined: float, offset: float) -> Atoms:
+    """List all resamples of k ``kinds`` (2, k) of units: their ratios and probabilities."""
+    a, b = kinds
+    n, k = int(counts.sum()), counts.size
+    chosen = itertools.chain.from_iterable(itertools.combinations(range(n + k - 1), k - 1))
+    bars = np.fromiter(chosen, np.int64).reshape(math.comb(n + k - 1, n), k - 1)
+    edges = np.pad(bars, ((0, 0), (1, 1)), constant_values=((0, 0), (-1, n + k - 1)))
+    drawn = np.diff(edges, axis=1) - 1
+    ways = special.gammaln(n + 1) - special.gammaln(drawn + 1).sum(axis=1)
+    mass = np.exp(ways + drawn @ np.log(counts / n))
+    below = drawn @ b
+    found = np.where(below > 0, (drawn @ a) / np.where(below > 0, below, 1.0) + offset, undefined)
+    law = discrete(found, np.where(np.isnan(found), 0.0, mass))
+    return dataclasses.replace(law, tolerance=4 * law.tolerance)  # what is compared with atoms are other sums
+
+
+def with_undefined(centre: Any, first: Any, second: Any, empty: Any, undefined: Any) -> tuple[Any, Any]:
+    """Return mean and deviation (...) of ``centre + N / D``, of which 0/0 counts as ``undefined``, NaN as nothing.
+
+    ``first`` and ``second`` are the moments of N / D where D > 0, and ``empty`` the probability that D = 0.
+    """
+    xp = namespace(first, second)
+    left_out = xp.isnan(xp.asarray(undefined))
+    beyond = xp.where(left_out, 0.0, undefined - centre)
+    known = xp.where(left_out, 1.0 - empty, 1.0)
+    known = xp.where(known > 0, known, xp.nan)
+    first, second = (first + empty * beyond) / known, (second + empty * beyond**2) / known
+    return centre + first, xp.sqrt(xp.maximum(second - first**2, 0.0))
+
+
+def ratio_moments(apart: Any, parts: Any, shares: Any, n: int) -> tuple[Any, Any]:
+    """Return the first and second moment (...) of ``N / D`` where D > 0, for n rows drawn from k kinds.
+
+    Parameters
+    ----------
+    apart, parts : (..., k) arrays
+        What a row of each kind adds to N, 0 on average, and to D, not negative.
+    shares : (..., k) array
+        Probabilities of the kinds.
+    n : int
+        Rows of a resample.
+
+    Notes
+    -----
+    The integrals of the module by the double exponential rule: to about 1e-12 of the deviation, 1e-6 from 1,000 rows
+    on. Cost O(k).
+    """
+    xp = namespace(apart, parts, shares)
+    reach, step = (4.0, 0.05) if n < MANY else (2.2, 0.1)
+    line = np.arange(-round(reach / step), round(reach / step) + 1) * step
+    nodes = np.exp(np.pi / 2 * np.sinh(line))
+    weights = step * np.pi / 2 * np.cosh(line) * nodes
+    size = xp.sum(shares * parts, axis=-1)[..., None]
+    size = n * xp.where(size > 0, size, 1.0)
+    rate = nodes / size  # (..., nodes)
+    fallen = one = two = xp.zeros(rate.shape)
+    for start in range(0, apart.shape[-1], BLOCK):  # sums over the kinds
+        e, b, share = (x[..., start : start + BLOCK, None] for x in (apart, parts, shares))
+        near = line.size // 2  # up to there differences from the limit at 0 are taken, which do not cancel
+        exponent = -rate[..., None, :] * b
+        lost, left = xp.expm1(exponent[..., :near]), xp.exp(exponent[..., near:])
+        whole = xp.concatenate([lost + 1.0, left], axis=-1)
+        kept = xp.concatenate([lost, left], axis=-1)
+        fallen = fallen + xp.sum(share * kept, axis=-2)
+        one, two = one + xp.sum(share * e * kept, axis=-2), two + xp.sum(share * e * e * whole, axis=-2)
+    far = line >= line[near]
+    log_decay = xp.where(far, xp.log(xp.maximum(fallen, LEAST)), xp.log1p(xp.where(far, 0.0, fallen)))
+    decay = xp.exp((n - 1.0) * log_decay)
+    twice = (n - 1.0) * one * xp.exp(max(n - 2.0, 0.0) * log_decay)
+    first = n * xp.sum(weights * one * decay, axis=-1) / size[..., 0]
+    second = n * xp.sum(weights * rate * (two * decay + one * twice), axis=-1) / size[..., 0]
+    return first, second
