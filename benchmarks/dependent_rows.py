@@ -64,9 +64,9 @@ def main() -> None:
             for statistic in STATISTICS:
                 rows.append(row(statistic, n, slope, options.replications))
                 found = "  ".join(f"{way} {rows[-1][f'coverage, {way}']:.3f}" for way in WAYS)
+                if options.json:
+                    options.json.write_text(json.dumps(rows, indent=1) + "\n")
                 print(f"{statistic:9s} n = {n}, slope {slope}: {found}", flush=True)
-    if options.json:
-        options.json.write_text(json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":

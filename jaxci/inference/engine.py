@@ -49,6 +49,9 @@ from jaxci.statistics.summary import MeanStatistic, is_mean
 
 PURPOSE_UNITS, PURPOSE_CELLS, PURPOSE_POSTERIOR = 0, 1, 2
 
+FEW_BLOCKS = 20
+"""Fewer blocks in the data get a warning."""
+
 CELL_COST, DRAW_COST, PRODUCT_COST, PROGRAM_COST = 110.0, 8.0, 0.3, 3e8
 """Nanoseconds a cell, a draw, a multiply-add and compiling the sampler of cells cost: they choose the road."""
 
@@ -287,6 +290,11 @@ def _by_scheme(
             length = settings.block_length or block_length(entry, sample, layout, settings.resampling)
             mean = " on average" if settings.resampling == "stationary" else ""
             entry.reason += f"; blocks of {length:.4g} rows{mean}{', estimated' if estimated else ''}"
+            if layout.n < FEW_BLOCKS * length:
+                entry.remarks.append(
+                    f"{layout.n} rows are {layout.n / length:.2g} blocks of {length:.4g}: 95% intervals of fewer than "
+                    f"{FEW_BLOCKS} blocks covered 67% to 90% in simulations; more rows help"
+                )
         groups.setdefault(length, []).append(entry)
     made = {length: make_scheme(layout, settings.resampling, settings.resample_size, length) for length in groups}
     return [(made[length], members) for length, members in groups.items()]

@@ -150,6 +150,14 @@ def test_a_row_of_a_table_does_not_depend_on_the_others_of_its_call():
     assert found.reason == "asked for stationary resampling; blocks of 7 rows on average"
 
 
+def test_few_blocks_are_told():
+    x = series(100, 0.9)
+    given = {"resampling": "circular", "method": "percentile", "n_resamples": 199, "rng": 0}
+    with pytest.warns(jaxci.JaxciWarning, match="100 rows are 10 blocks of 10: 95% intervals of fewer than 20 blocks"):
+        jaxci.interval("mean", x, block_length=10, **given)
+    assert not jaxci.interval("mean", x, block_length=5, **given).warnings
+
+
 def test_users_functions_are_resampled_in_blocks():
     x = series(60, 0.8)
     given = {"method": "percentile", "resampling": "moving", "n_resamples": 199, "rng": 4}

@@ -34,6 +34,7 @@ DOCUMENTS = {
     "docs/generalization.md": 2,
     "docs/studies.md": 1,
     "docs/streaming.md": 1,
+    "docs/time.md": 1,
 }
 """Documents with Python blocks, and how many each has."""
 
