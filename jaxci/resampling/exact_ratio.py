@@ -207,8 +207,9 @@ class CountRatioLaw(BootstrapDistribution):
 class RatioLaw(BootstrapDistribution):
     """Laws of ``centre + N / D``, N and D sums over n units that are resampled.
 
-    Distribution functions have the error of :func:`~jaxci.resampling.exact_mean.mean_distribution` (traced, of
-    :func:`~jaxci.resampling.exact_mean.mean_distributions`), below 1e-3 deviations, and quantiles 1e-4 more.
+    Distribution functions have the error of :func:`~jaxci.resampling.exact_mean.mean_distribution`, below 1e-3
+    deviations, or traced that of :func:`~jaxci.resampling.exact_mean.mean_distributions`, below 3.4e-3; quantiles have
+    1e-4 more.
 
     Attributes
     ----------
