@@ -55,16 +55,16 @@ def near(values, expected=0.0, errors=5.0):
     np.testing.assert_array_less(np.abs(values.mean(axis=0) - expected), errors * se)
 
 
-def check_classes(X, y, log_odds):
+def check_classes(X, y, log_odds, errors=5.0):
     """Residuals of the classes have mean 0 overall, in bins of the log odds, and with them and every feature."""
     p = special.expit(log_odds)
     assert y.dtype == np.int32
     assert set(np.unique(y)) == {0, 1}
-    np.testing.assert_allclose(y.mean(), 0.5, atol=5 * 0.5 / np.sqrt(len(y)))
+    np.testing.assert_allclose(y.mean(), 0.5, atol=errors * 0.5 / np.sqrt(len(y)))
     bins = np.digitize(log_odds, np.quantile(log_odds, np.linspace(0.1, 0.9, 9)))
     tests = np.column_stack([np.ones(len(y)), bins[:, None] == np.arange(10), log_odds, X])
     z = tests.T @ (y - p) / np.sqrt((tests**2).T @ (p * (1 - p)))
-    assert np.abs(z).max() < 5
+    assert np.abs(z).max() < errors
 
 
 def check_regression(X, residuals, variance):
@@ -169,12 +169,12 @@ def test_target_of_chen_null_has_its_own_latents(variant, mean, sd):
 
 
 @pytest.mark.slow
-@pytest.mark.false_alarm(3e-4)
-@pytest.mark.parametrize(("exponent", "n"), [(0, 20_000), (1, 10_000)])
+@pytest.mark.false_alarm(7e-5)
+@pytest.mark.parametrize(("exponent", "n"), [(0, 24_200), (1, 12_100)])
 def test_high_dimensional(exponent, n):
     X, y = drawn(HighDimensional(exponent), n)
     d = 100 * 2**exponent
-    near(X)
+    near(X, errors=5.5)
     blocks = np.arange(d) // (d // 25)
     expected = np.where(blocks[:, None] == blocks, 0.8, 0.0)
     np.fill_diagonal(expected, 1.0)
@@ -183,7 +183,7 @@ def test_high_dimensional(exponent, n):
     assert deviations[expected == 0].max() < 6 / np.sqrt(n)
     log_odds = X[:, :: d // 25].sum(axis=1)
     near(log_odds**2, 25.0)
-    check_classes(X, y, log_odds)
+    check_classes(X, y, log_odds, errors=5.5)
 
 
 @pytest.mark.false_alarm(3e-5)
