@@ -24,8 +24,8 @@ import numpy as np
 import jaxci
 from jaxci.resampling import kernels
 from jaxci.statistics import class_ranking
-from jaxci.statistics.base import Sample
 from jaxci.statistics.ranking import METRICS, RankedStatistic, RocAuc
+from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import IQR, Median, OrderStatistic
 
 N, B = 250, 9_999

@@ -23,9 +23,9 @@ import jaxci
 from jaxci.inference.engine import PURPOSE_CELLS
 from jaxci.inference.program import of_tables
 from jaxci.inference.replicate import replicate
-from jaxci.statistics.base import Sample
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.registry import METRICS
+from jaxci.statistics.sample import Sample
 
 B = 9_999
 SIX = ["accuracy", "balanced_accuracy", "f1", "precision", "recall", "matthews_corrcoef"]

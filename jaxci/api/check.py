@@ -25,9 +25,10 @@ from jaxci.inference.remarks import announce
 from jaxci.intervals.base import Method
 from jaxci.intervals.registry import method_by_name
 from jaxci.printing import IntervalResult
-from jaxci.statistics.base import Sample, Statistic
+from jaxci.statistics.base import Statistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.registry import configured, name_of, statistic_by_name
+from jaxci.statistics.sample import Sample
 
 PURPOSE_CHECK = 7
 """Separates the draws of a check from those of the intervals beside it."""

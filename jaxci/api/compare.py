@@ -21,9 +21,10 @@ from jaxci.inference.settings import Settings
 from jaxci.intervals.base import Method
 from jaxci.intervals.registry import difference_by_name
 from jaxci.printing import ComparisonResult, IntervalResult
-from jaxci.statistics.base import Sample, Statistic
+from jaxci.statistics.base import Statistic
 from jaxci.statistics.paired import paired_difference
 from jaxci.statistics.registry import configured, name_of, statistic_by_name
+from jaxci.statistics.sample import Sample
 
 
 def _paired_sample(

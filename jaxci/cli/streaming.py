@@ -15,7 +15,7 @@ from jaxci.api.readers.samples import Labelled
 from jaxci.cli.batches import read_batches
 from jaxci.cli.tables import as_scores
 from jaxci.printing import EvaluationTable
-from jaxci.statistics.base import Sample
+from jaxci.statistics.sample import Sample
 
 
 class Columns(NamedTuple):

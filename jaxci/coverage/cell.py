@@ -22,7 +22,8 @@ from jaxci.coverage.enumeration import enumerable
 from jaxci.coverage.tally import Outcomes, labelled, outcomes
 from jaxci.distributions import Distribution, Truth, as_distribution
 from jaxci.distributions.base import observations, predicts
-from jaxci.inference.batch import Reads, Unseen, Variants, Wanted, batch_evidence, reads_bank, with_sorted_rows
+from jaxci.inference.batch import Reads, Unseen, Wanted, batch_evidence, reads_bank
+from jaxci.inference.batch_laws import Variants, with_sorted_rows
 from jaxci.inference.iterated import Nested
 from jaxci.inference.program import Rows, read
 from jaxci.inference.sharding import Spread

@@ -17,7 +17,7 @@ from jaxci.intervals.bootstrap import Basic, BCa, BootstrapMethod, Percentile
 from jaxci.intervals.exact import Exact
 from jaxci.intervals.proportion import ProportionMethod
 from jaxci.intervals.registry import method_by_name
-from jaxci.resampling.laws import BinomialLaw
+from jaxci.resampling.share_laws import BinomialLaw
 from jaxci.statistics.classification import Accuracy
 
 ENDPOINTS: dict[Method, str] = {

@@ -20,8 +20,9 @@ from jaxci.distributions import (
     Stratified,
 )
 from jaxci.inference.design import row_influence
-from jaxci.statistics.base import Sample, Statistic
+from jaxci.statistics.base import Statistic
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import Mean
 
 FEW = 10

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from jaxci.checks import shown
-from jaxci.coverage import analysis, instances
+from jaxci.coverage import analysis, comparisons, instances
 from jaxci.printing import MOST_ROWS, Printable, left_out, number
 
 
@@ -226,10 +226,10 @@ class StudyResults(Printable):
         n_permutations: int = 50_000,
         seed: int = 0,
     ) -> ColumnTable:
-        """Permutation tests between pairs of the levels of ``by``; see :func:`jaxci.coverage.analysis.compare`."""
+        """Permutation tests between pairs of the levels of ``by``; see :func:`jaxci.coverage.comparisons.compare`."""
         options: dict[str, Any] = {"pairs": pairs, "family": family, "n_permutations": n_permutations, "seed": seed}
-        found = analysis.compare(self.columns, self.tags, by=by, value=value, paired=paired, within=within, **options)
-        return ColumnTable(found)
+        own = comparisons.compare(self.columns, self.tags, by=by, value=value, paired=paired, within=within, **options)
+        return ColumnTable(own)
 
     def averages(self, *, by: tuple[str, ...] | None = None) -> ColumnTable:
         """Mean coverage over distributions, with its error; see :func:`jaxci.coverage.analysis.averages`."""

@@ -18,7 +18,7 @@ from jaxci.coverage.cell import Cell, Simulation, bounds_of, counts_of, rows_of_
 from jaxci.coverage.enumeration import behaviour_of_proportion, enumerable, enumerated
 from jaxci.coverage.tally import Behaviour, CellResult, Judgement, Outcomes, Tally, outcomes
 from jaxci.distributions import Distribution, Truth, truth
-from jaxci.inference.batch import Variants, with_sorted_rows
+from jaxci.inference.batch_laws import Variants, with_sorted_rows
 from jaxci.inference.sharding import Spread
 from jaxci.intervals.base import Evidence, Method
 from jaxci.statistics.base import MomentStatistic, Statistic

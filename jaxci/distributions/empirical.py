@@ -14,7 +14,8 @@ from jaxci.distributions.base import COLUMNS, Distribution, RowDistribution, obs
 from jaxci.distributions.laws import FiniteLaw, ValueDistribution
 from jaxci.distributions.tables import AliasTable, float_type
 from jaxci.records import record, static
-from jaxci.statistics.base import Sample, Statistic
+from jaxci.statistics.base import Statistic
+from jaxci.statistics.sample import Sample
 
 _HOST = (list, tuple, np.ndarray)
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from jaxci.distributions.base import Distribution, weighted_value
 from jaxci.special import root_sum_of_squares
-from jaxci.statistics.base import Sample, Statistic
+from jaxci.statistics.base import Statistic
+from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import IQR, Mean, Median, Quantile, Std, TrimmedMean, Variance
 
 LEVEL_NOISE = 1e-12

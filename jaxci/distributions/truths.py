@@ -12,9 +12,10 @@ import numpy as np
 
 from jaxci.distributions.base import Distribution, Truth, check_readable, observations
 from jaxci.distributions.user import as_distribution
-from jaxci.statistics.base import Sample, Statistic
+from jaxci.statistics.base import Statistic
 from jaxci.statistics.class_ranking import MulticlassRanking
 from jaxci.statistics.custom import HostFunction
+from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import OrderStatistic, Quantile
 
 TOLERANCE = 1e-8

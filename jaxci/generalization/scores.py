@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.generalization.losses import Loss
-from jaxci.statistics.base import Sample, Statistic
+from jaxci.statistics.base import Statistic
 from jaxci.statistics.custom import WeightedFunction
+from jaxci.statistics.sample import Sample
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,13 +1,12 @@
 """Evidence of many data sets at once: all of one size and layout, and reading one bank of resamples.
 
-Everything here is traced: a batch comes as a :class:`~jaxci.statistics.base.Sample` whose arrays have a leading axis,
+Everything here is traced: a batch comes as a :class:`~jaxci.statistics.sample.Sample` whose arrays have a leading axis,
 and leaves as :class:`~jaxci.intervals.base.Evidence` with the same axis. Replicates leave unsorted
 (:func:`with_sorted_rows` is the next stage), so that a CPU may sort them on the host.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxci.inference.batch_laws import Variants, drawn_laws, exact_laws, prepared_of, table_of
 from jaxci.inference.curvature import curvatures
 from jaxci.inference.iterated import Nested, placed
 from jaxci.inference.posterior import sizes
@@ -26,30 +26,21 @@ from jaxci.intervals.base import Evidence, Method, Nesting, Prior
 from jaxci.intervals.capabilities import has_beta_law, is_debiased_calibration
 from jaxci.intervals.clusters import ClusterSums
 from jaxci.records import record, static
-from jaxci.resampling.exact_mean import mean_distributions
 from jaxci.resampling.exact_order import QuantileWeights, RankWeights, quantile_weights
-from jaxci.resampling.exact_ratio import CountRatioLaw, RatioLaw
-from jaxci.resampling.kernels import sorted_rows
-from jaxci.resampling.laws import BetaLaw, BinomialLaw, BootstrapDistribution, Drawn, Root
+from jaxci.resampling.laws import BootstrapDistribution, Drawn
+from jaxci.resampling.share_laws import BetaLaw
 from jaxci.statistics.base import (
-    MomentStatistic,
-    PseudoUnits,
-    Sample,
     Statistic,
     TableStatistic,
     counted_in_table,
-    has_fixed_trials,
-    namespace,
-    terms_in_table,
 )
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.probability import Gaps, RootMeanSquaredCalibrationError
 from jaxci.statistics.ranking import placement_variances
+from jaxci.statistics.sample import PseudoUnits, Sample
 from jaxci.statistics.summary import MeanStatistic, OrderStatistic, QuantileStatistic, SecondMoment
 from jaxci.statistics.sums import Bank
 
-NOISE = 1e-6
-"""Cores of sums in single precision closer to the estimate's than this are equal to it."""
 FLAT = 1e-12
 """Errors of a replicate below this share of the estimate's count as zero."""
 
@@ -95,41 +86,6 @@ def is_order_statistic(statistic: Statistic, layout: Layout) -> bool:
     if not (layout.plain and isinstance(statistic, QuantileStatistic)):
         return False
     return quantile_weights(layout.n, statistic.probability).is_rank
-
-
-@record
-class Variants:
-    """Evidence that depends on the settings of a method.
-
-    BCa accelerations (R,) from derivatives, standard errors and accelerations (R,) from leave-one-out values, standard
-    errors (R,) that allow for clusters of unequal size, None where not wanted, a posterior for each of ``priors`` and
-    levels for each of ``nestings``.
-    """
-
-    influence: Any
-    jackknife: FirstOrder | None
-    leveraged: Any
-    posteriors: tuple[BootstrapDistribution, ...]
-    levels: tuple[Drawn, ...]
-    priors: tuple[Prior, ...] = static()
-    nestings: tuple[Nesting, ...] = static()
-
-    def given_to(self, method: Method, evidence: Evidence) -> Evidence:
-        """Return the evidence with what the method asks for."""
-        by_jackknife = method.by_jackknife or not evidence.statistic.smooth
-        posterior = None if method.prior is None else self.posteriors[self.priors.index(method.prior)]
-        levels = None if method.nesting is None else self.levels[self.nestings.index(method.nesting)]
-        jackknife = self.jackknife or FirstOrder(evidence.standard_error, None)
-        error = self.leveraged if method.by_leverage else evidence.standard_error
-        if method.by_jackknife and "standard_error" in method.needs:
-            error = jackknife.standard_error
-        return dataclasses.replace(
-            evidence,
-            standard_error=error,
-            acceleration=jackknife.acceleration if by_jackknife else self.influence,
-            posterior=posterior,
-            levels=levels,
-        )
 
 
 class Unseen(NamedTuple):
@@ -263,10 +219,6 @@ def _cores_by_order(programs: Program, number: int, bank: Bank) -> jax.Array:
     return jax.lax.map(one, programs)
 
 
-def _prepared(programs: Program, number: int) -> Any:
-    return programs.sources[programs.where[number][0]]
-
-
 def _evidence(
     statistic: Statistic,
     want: Wanted,
@@ -297,10 +249,10 @@ def _evidence(
     if isinstance(statistic, TableStatistic) and statistic.is_proportion and want.needs & counting:
         parts["count"], parts["nobs"] = _trials(statistic, programs, number)
     if isinstance(statistic, TableStatistic) and "shares" in want.needs:
-        found = jax.vmap(lambda program: statistic.shares(_table(program, number)))(programs)
+        found = jax.vmap(lambda program: statistic.shares(table_of(program, number)))(programs)
         parts["shares"] = jax.tree.map(lambda x: x.astype(float), found)
     if "auc" in want.needs:
-        parts["auc"] = AucEvidence(*jax.vmap(placement_variances)(_prepared(programs, number)))
+        parts["auc"] = AucEvidence(*jax.vmap(placement_variances)(prepared_of(programs, number)))
     if "gaps" in want.needs:
         assert is_debiased_calibration(statistic)
         parts["gaps"] = jax.vmap(lambda program: _gaps(statistic, program, number))(programs)
@@ -313,9 +265,9 @@ def _evidence(
         if "replicates" in want.needs and cores is None:
             parts["distribution"] = law
     elif "law" in want.needs:
-        parts["law"] = _law(statistic, values, parts, programs, number, layout)
+        parts["law"] = exact_laws(statistic, values, parts, programs, number, layout)
     if cores is not None:
-        parts["distribution"] = _drawn(statistic, _prepared(programs, number), cores, estimate)
+        parts["distribution"] = drawn_laws(statistic, prepared_of(programs, number), cores, estimate)
         parts["core"] = jnp.zeros_like(estimate)
     if "pivots" in want.needs and cores is not None:
         assert bank is not None
@@ -360,7 +312,7 @@ def _posteriors(
 
         of_each = (programs, held)
         cores = jax.vmap(one)(of_each) if statistic.together else jax.lax.map(one, of_each)
-        found.append(_drawn(statistic, _prepared(programs, number), cores, evidence.estimate))
+        found.append(drawn_laws(statistic, prepared_of(programs, number), cores, evidence.estimate))
     return tuple(found)
 
 
@@ -383,7 +335,7 @@ def _values(statistic: Statistic, sample: Sample, programs: Program, number: int
     if isinstance(statistic, MeanStatistic):
         return jax.vmap(statistic.row_values)(sample).astype(np.float64)
     if isinstance(statistic, OrderStatistic):
-        return _prepared(programs, number).values
+        return prepared_of(programs, number).values
     return None
 
 
@@ -395,7 +347,7 @@ def _cluster_sums(statistic: Statistic, sample: Sample, programs: Program, numbe
         rows = layout.sum_rows(np.ones((layout.n, 1)), layout.n_units)[:, 0]
         return ClusterSums(totals, jnp.broadcast_to(rows, totals.shape))
     assert isinstance(statistic, TableStatistic)
-    cells = _prepared(programs, number)  # a traced table holds every cell
+    cells = prepared_of(programs, number)  # a traced table holds every cell
     of_cell = counted_in_table(statistic, shape=cells.cells.shape).reshape(2, -1)
     successes, trials = jnp.moveaxis(jnp.matmul(cells.members, of_cell.T), -1, 0)
     return ClusterSums(successes, trials)
@@ -435,76 +387,14 @@ def _of_left_out(statistic: Statistic, values: Any, programs: Program, number: i
     else:
         shared = {number: read([statistic], [Rows(layout.units)], bank)[0]}
         (left_out,) = jax.lax.map(lambda program: program.cores(shared, (number,)), programs)
-    scaled = jax.vmap(lambda prepared, core: statistic.scaling(prepared)(core))(_prepared(programs, number), left_out)
+    scaled = jax.vmap(lambda prepared, core: statistic.scaling(prepared)(core))(prepared_of(programs, number), left_out)
     once = np.ones(n)
     return FirstOrder(jackknife_error(scaled, once), jackknife_acceleration(scaled, once))
 
 
 def _trials(statistic: TableStatistic, programs: Program, number: int) -> Any:
-    return jax.vmap(lambda program: statistic.successes(_table(program, number)))(programs)
-
-
-def _table(program: Program, number: int) -> Any:
-    prepared = _prepared(program, number)
-    return prepared.without_rows().table(prepared.sums(program.multiplicity))
+    return jax.vmap(lambda program: statistic.successes(table_of(program, number)))(programs)
 
 
 def _gaps(statistic: RootMeanSquaredCalibrationError, program: Program, number: int) -> Gaps:
-    return statistic.gaps(_prepared(program, number).sums(program.multiplicity).astype(float))
-
-
-def _law(
-    statistic: Statistic, values: Any, parts: dict[str, Any], programs: Program, number: int, layout: Layout
-) -> BootstrapDistribution:
-    """Exact bootstrap distributions of a mean, a share of all rows or a ratio of counts."""
-    if has_fixed_trials(statistic):
-        return BinomialLaw(parts["count"], parts["nobs"])
-    if isinstance(statistic, TableStatistic):
-        if not statistic.is_count_ratio:
-            return _ratio_law(statistic, programs, number)
-        counted: Any = jax.vmap(lambda program: statistic.count_ratio(_table(program, number)))(programs)
-        return CountRatioLaw.of(counted.hits, counted.misses, layout.n, odds=counted.odds, undefined=counted.undefined)
-    assert isinstance(statistic, MeanStatistic)
-    law = mean_distributions(values)
-    return Root(law) if statistic.link == "sqrt" else law
-
-
-def _ratio_law(statistic: TableStatistic, programs: Program, number: int) -> RatioLaw:
-    """Exact bootstrap distributions of a ratio of sums over independent rows of a table."""
-    cells = _prepared(programs, number)
-    totals, sizes = terms_in_table(statistic, shape=cells.shape).reshape(2, -1)[:, cells.codes]
-    below = jnp.sum(sizes, axis=-1)
-    centre = jnp.sum(totals, axis=-1) / jnp.where(below > 0, below, jnp.nan)
-    return RatioLaw(totals - centre[:, None] * sizes, sizes, centre, jnp.asarray(statistic.undefined))
-
-
-def _drawn(statistic: Statistic, prepared: Any, cores: jax.Array, estimate: jax.Array) -> Drawn:
-    """Replicates (R, B), unsorted, as differences of their cores from the estimate's, which the last column holds."""
-    scaling = jax.vmap(statistic.scaling)(prepared)
-    known, noise = cores[:, -1:], NOISE * jnp.ones((), cores.dtype)
-    if isinstance(statistic, OrderStatistic) and statistic.quantiles:
-        # XLA lays values that were gathered out by column on a CPU, unless they are read once
-        known = ((estimate - scaling.offset) / scaling.scale)[:, None].astype(cores.dtype)
-        noise = 8 * jnp.finfo(cores.dtype).eps * jnp.abs(known)  # a value far out makes all differences small
-    apart = cores[:, :-1] - known
-    if isinstance(statistic, MomentStatistic | OrderStatistic):
-        apart = jnp.where(jnp.abs(apart) <= noise, 0.0, apart)
-    root = scaling.root
-    return Drawn(apart, estimate**2 if root else estimate, jnp.broadcast_to(scaling.scale, estimate.shape), root)
-
-
-def with_sorted_rows(evidence: Evidence, variants: Variants) -> tuple[Evidence, Variants]:
-    """Return the evidence with all that was drawn sorted."""
-    evidence = dataclasses.replace(
-        evidence, distribution=_with_sorted(evidence.distribution), pivots=_with_sorted(evidence.pivots)
-    )
-    posteriors, levels = (tuple(map(_with_sorted, laws)) for laws in (variants.posteriors, variants.levels))
-    return evidence, dataclasses.replace(variants, posteriors=posteriors, levels=levels)
-
-
-def _with_sorted(law: Any) -> Any:
-    return dataclasses.replace(law, ordered=_sorted(law.ordered)) if isinstance(law, Drawn) else law
-
-
-def _sorted(rows: Any) -> Any:
-    return sorted_rows(rows) if namespace(rows) is np else jnp.sort(rows, axis=-1)
+    return statistic.gaps(prepared_of(program, number).sums(program.multiplicity).astype(float))

@@ -35,11 +35,12 @@ from jaxci.intervals.proportion_difference import SquareAndAddDifference, Tango
 from jaxci.intervals.quantile import OrderStatistic, needs_rows, smallest_n
 from jaxci.intervals.sign_flip import MOST_CLUSTERS, SignFlip
 from jaxci.intervals.spread import LEAST, Bonett
-from jaxci.statistics.base import MomentStatistic, Sample, Statistic, TableStatistic
+from jaxci.statistics.base import MomentStatistic, Statistic, TableStatistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired, PairedMoments
 from jaxci.statistics.probability import Calibration, CalibrationError, RootMeanSquaredCalibrationError
 from jaxci.statistics.ranking import AveragePrecision, RocAuc, ScoreRanking
+from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic, is_mean
 
 MOST_DRAWS = 4e9

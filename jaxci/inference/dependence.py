@@ -8,9 +8,9 @@ from jaxci.inference.replicate import deleted_values
 from jaxci.inference.request import Entry, unit_program
 from jaxci.inference.slopes import slopes
 from jaxci.resampling.blocks import optimal_block_lengths
-from jaxci.statistics.base import Sample
 from jaxci.statistics.custom import HostFunction
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import OrderStatistic, QuantileStatistic
 
 MOST_LEFT_OUT = 5000

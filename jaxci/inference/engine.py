@@ -41,10 +41,11 @@ from jaxci.intervals.registry import applicable_methods, method_by_name
 from jaxci.printing import ConfidenceInterval, IntervalResult
 from jaxci.resampling.bank import Scheme
 from jaxci.resampling.schemes import make_scheme
-from jaxci.statistics.base import Sample, Statistic
+from jaxci.statistics.base import Statistic
 from jaxci.statistics.custom import HostFunction
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
+from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic, is_mean
 
 PURPOSE_UNITS, PURPOSE_CELLS, PURPOSE_POSTERIOR = 0, 1, 2

@@ -33,12 +33,14 @@ from jaxci.intervals.sign_flip import SignFlip, flipped
 from jaxci.resampling.exact_mean import mean_distribution
 from jaxci.resampling.exact_order import quantile_distribution
 from jaxci.resampling.exact_ratio import CountRatioLaw, ratio_distribution
-from jaxci.resampling.laws import BetaLaw, BinomialLaw, BootstrapDistribution, Drawn, Root
+from jaxci.resampling.laws import BootstrapDistribution, Drawn, Root
+from jaxci.resampling.share_laws import BetaLaw, BinomialLaw
 from jaxci.special import deviation
-from jaxci.statistics.base import Sample, Statistic, TableStatistic, has_fixed_trials, is_proportion
+from jaxci.statistics.base import Statistic, TableStatistic, has_fixed_trials, is_proportion
 from jaxci.statistics.custom import HostFunction, SampleFunction
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
+from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic, OrderStatistic, QuantileStatistic, SecondMoment, is_mean
 
 PURPOSE_CHOICE = 5

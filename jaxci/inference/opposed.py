@@ -11,9 +11,10 @@ import numpy as np
 from jaxci.inference.program import RowReader, of_units
 from jaxci.inference.slopes import slopes
 from jaxci.intervals.adjusted_wald import Adjusted
-from jaxci.statistics.base import Sample, TableStatistic
+from jaxci.statistics.base import TableStatistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
+from jaxci.statistics.sample import Sample
 from jaxci.statistics.sums import padded
 
 NOISE = 1e-12

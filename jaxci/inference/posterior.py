@@ -15,8 +15,8 @@ from jaxci.intervals.base import Prior
 from jaxci.records import record, static
 from jaxci.resampling.posterior import PosteriorWeights
 from jaxci.special import namespace
-from jaxci.statistics.base import PseudoUnits, Sample
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.sample import PseudoUnits, Sample
 from jaxci.statistics.sums import Bank
 
 
@@ -28,7 +28,7 @@ class Posterior:
     ----------
     program : Program
     size, class_sizes : (), (K,) arrays
-        See :class:`~jaxci.statistics.base.PseudoUnits`.
+        See :class:`~jaxci.statistics.sample.PseudoUnits`.
     reach : (S, 2) array
         The same, of every statistic.
     ends : tuple of int

@@ -20,16 +20,9 @@ from jaxci.records import record, static
 from jaxci.resampling.bank import CellBootstrap
 from jaxci.resampling.kernels import in_batches
 from jaxci.special import root_sum_of_squares
-from jaxci.statistics.base import (
-    ExtremeStatistic,
-    LinearStatistic,
-    PseudoUnits,
-    Sample,
-    Statistic,
-    TableStatistic,
-    cores,
-)
+from jaxci.statistics.base import ExtremeStatistic, LinearStatistic, Statistic, TableStatistic, cores
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.sample import PseudoUnits, Sample
 from jaxci.statistics.sums import Bank, Cells, CellsOfUnits, padded
 
 

@@ -11,9 +11,10 @@ from jaxci.intervals.auc import NewcombeAuc
 from jaxci.intervals.base import Method
 from jaxci.printing import JaxciWarning
 from jaxci.special import deviation
-from jaxci.statistics.base import Sample, Statistic, has_fixed_trials
+from jaxci.statistics.base import Statistic, has_fixed_trials
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.ranking import ScoreRanking
+from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic, is_mean
 
 FEW_CLUSTERS = 10

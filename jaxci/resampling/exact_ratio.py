@@ -32,7 +32,8 @@ from scipy import special
 from jaxci.records import record, static
 from jaxci.resampling.exact_mean import mean_distribution, mean_distributions
 from jaxci.resampling.exact_order import discrete
-from jaxci.resampling.laws import ROUNDING, Atoms, BootstrapDistribution, binomial_through, picked
+from jaxci.resampling.laws import ROUNDING, Atoms, BootstrapDistribution, picked
+from jaxci.resampling.share_laws import binomial_through
 from jaxci.special import log_binomial, loop, namespace, ndtri
 
 TIE = 1e-8

@@ -1,21 +1,9 @@
 """What is estimated: metrics and summaries as functions of observation weights."""
 
-from jaxci.statistics.base import LinearStatistic, Sample, Statistic
+from jaxci.statistics.averaged import F1, FBeta, Jaccard, NegativePredictiveValue, Precision, Recall, Specificity
+from jaxci.statistics.base import LinearStatistic, Statistic
 from jaxci.statistics.class_ranking import AveragePrecisionMulticlass, RocAucMulticlass
-from jaxci.statistics.classification import (
-    F1,
-    Accuracy,
-    BalancedAccuracy,
-    CohenKappa,
-    ErrorRate,
-    FBeta,
-    Jaccard,
-    MatthewsCorrcoef,
-    NegativePredictiveValue,
-    Precision,
-    Recall,
-    Specificity,
-)
+from jaxci.statistics.classification import Accuracy, BalancedAccuracy, CohenKappa, ErrorRate, MatthewsCorrcoef
 from jaxci.statistics.custom import WeightedFunction
 from jaxci.statistics.probability import BrierScoreLoss, CalibrationError, LogLoss, RootMeanSquaredCalibrationError
 from jaxci.statistics.ranking import AveragePrecision, RocAuc
@@ -30,6 +18,7 @@ from jaxci.statistics.regression import (
     RootMeanSquaredError,
     SpearmanR,
 )
+from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import IQR, Mean, Median, Quantile, Std, TrimmedMean, Variance
 from jaxci.statistics.sums import Cells, Features
 

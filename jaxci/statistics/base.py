@@ -17,157 +17,17 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import stats
 
 from jaxci.records import record, static
 from jaxci.resampling.kernels import in_batches, in_blocks
-from jaxci.statistics.sums import Bank, Cells, padded
+from jaxci.special import namespace
+from jaxci.statistics.sample import PseudoUnits, Sample
+from jaxci.statistics.sums import Bank, Cells
 
 ROWS_AT_A_TIME = 256
 """Resamples of a bank on which a statistic without a road of its own is evaluated together."""
 WEIGHTS_AT_A_TIME = 2**22
 """Weights on which a ranked statistic is evaluated together."""
-
-
-def namespace(x: Any) -> Any:
-    """Return the module whose functions suit ``x``: ``numpy`` for host arrays, ``jax.numpy`` for traced ones."""
-    return x.__array_namespace__()
-
-
-@record
-class Sample:
-    """Validated observations, row by row, in the form that statistics read.
-
-    A pytree: host arrays of one data set, or traced arrays with a leading axis over data sets, of which
-    ``jax.vmap`` shows a statistic one at a time.
-
-    Attributes
-    ----------
-    values : (n,) float64 or None
-        Per-case values of a summary statistic.
-    y_true : (n,) int32 class codes ``0..K-1``, or (n,) float64 regression targets, or None
-        In a binary problem code 1 is the positive class.
-    y_pred : like ``y_true``, or None
-    y_score : (n,) float64 scores of the positive class, (n, K) class scores, or None
-    columns : tuple of arrays (n, ...)
-        Data of a user's own statistic.
-    n_classes : int
-        K; 0 where there are no classes.
-    other : Sample or None
-        The same observations with the predictions of a second model.
-    counts : (n,) float64 or None
-        How many equal observations each row stands for; None: each is one.
-    score_eps : float
-        Machine epsilon of the type that ``y_score`` came in.
-    padding : int
-        Number of trailing rows that only fill up a padded shape: copies of the last row
-        that always have zero weight.
-    """
-
-    values: Any = None
-    y_true: Any = None
-    y_pred: Any = None
-    y_score: Any = None
-    columns: tuple[Any, ...] = ()
-    n_classes: int = static(default=0)
-    score_eps: float = static(default=float(np.finfo(np.float64).eps))
-    padding: int = static(default=0)
-    other: Any = None
-    counts: Any = None
-
-    @property
-    def n(self) -> int:
-        """Number of rows, without padding."""
-        fields = (self.values, self.y_true, *self.columns)
-        return len(next(x for x in fields if x is not None)) - self.padding
-
-    def take(self, rows: Any) -> Sample:
-        """Return the sample with its rows selected (or permuted) by ``rows``."""
-        return self._map(lambda x: x[rows])
-
-    def padded(self) -> Sample:
-        """Return the sample with rows up to the padded size."""
-        extra = padded(self.n) - self.n
-        filled = self._map(lambda x: np.concatenate([x, np.repeat(x[-1:], extra, axis=0)]))
-        other = None if filled.other is None else dataclasses.replace(filled.other, padding=extra)
-        return dataclasses.replace(filled, padding=extra, other=other)
-
-    def joined(self, rows: Sample) -> Sample:
-        """Return the sample followed by ``rows``, on the host."""
-        names = ("y_true", "y_pred", "y_score")
-        both = {name: (getattr(self, name), getattr(rows, name)) for name in names}
-        other = None if self.other is None or rows.other is None else self.other.joined(rows.other)
-        found = {name: np.concatenate([x, y]) for name, (x, y) in both.items() if x is not None and y is not None}
-        return dataclasses.replace(self, **found, other=other)  # type: ignore[arg-type]
-
-    def _map(self, change: Callable[[np.ndarray], np.ndarray]) -> Sample:
-        names = ("values", "y_true", "y_pred", "y_score")
-        changed: dict[str, Any] = {name: change(x) for name in names if (x := getattr(self, name)) is not None}
-        other = None if self.other is None else self.other._map(change)
-        return dataclasses.replace(self, **changed, columns=tuple(map(change, self.columns)), other=other)
-
-    @functools.cached_property
-    def class_sizes(self) -> np.ndarray:
-        """Observations of every class (K,), on the host."""
-        sizes = np.bincount(self.y_true[: self.n], self.counts, self.n_classes)
-        return sizes if self.counts is None else sizes.astype(np.int64)
-
-    @functools.cached_property
-    def wrong(self) -> float:
-        """Observations whose predicted class is not the true one, on the host."""
-        wrong = self.y_true[: self.n] != self.y_pred[: self.n]
-        return float(np.count_nonzero(wrong) if self.counts is None else self.counts[wrong].sum())
-
-    @functools.cached_property
-    def misranked(self) -> float:
-        """Rows whose highest score is of another class; of two classes n times one less the area under the ROC curve.
-
-        On the host; O(n log n). NaN where one of two classes has no row.
-        """
-        y, scores = self.y_true[: self.n], self.y_score[: self.n]
-        if scores.ndim > 1:
-            return float(np.count_nonzero(y != scores.argmax(axis=1)))
-        positive = int(y.sum())
-        negative = self.n - positive
-        if positive == 0 or negative == 0:
-            return math.nan
-        won = stats.rankdata(scores)[y == 1].sum() - positive * (positive + 1) / 2
-        return float(self.n * (1 - won / (positive * negative)))
-
-    @functools.cached_property
-    def confusion(self) -> Cells:
-        """Membership of every row in the (K, K) table of true against predicted class."""
-        k = self.n_classes
-        if namespace(self.y_true) is jnp:
-            return Cells(self.y_true.astype(jnp.int32) * k + self.y_pred, np.arange(k * k, dtype=np.int32), (k, k))
-        exact = np.uint8 if k * k <= 256 else np.int64
-        flat = self.y_true.astype(exact)
-        flat *= k
-        flat += self.y_pred.astype(exact)
-        return Cells.observed(flat, (k, k))
-
-
-@record
-class PseudoUnits:
-    """Units that were not seen, one at each extreme of a statistic: the proper Bayesian bootstrap adds them to a bank.
-
-    Attributes
-    ----------
-    weights : (P, B) array
-        Weight of each in every resample.
-    size : ()
-        Rows (or their weight) that a unit holds that was not seen.
-    class_sizes : (K,) array
-        The same of each class.
-    reach : (2,) array
-        How many ranges of the values beyond the extreme ones the extremes of a mean lie: where it has no bounds, and
-        where it has any, at which they are cut.
-    """
-
-    weights: Any
-    size: Any
-    class_sizes: Any
-    reach: Any
 
 
 class Statistic(abc.ABC):

@@ -33,7 +33,8 @@ import numpy as np
 from jaxci.checks import ABSENT_CLASS
 from jaxci.records import record, static
 from jaxci.resampling import kernels, ranked
-from jaxci.statistics.base import OpposedStatistic, PseudoUnits, Sample, Statistic, namespace
+from jaxci.special import namespace
+from jaxci.statistics.base import OpposedStatistic, Statistic
 from jaxci.statistics.cumulative import Ordering
 from jaxci.statistics.ranking import (
     OPPOSED_NEGATIVE,
@@ -49,6 +50,7 @@ from jaxci.statistics.ranking import (
     ratio,
     unseen_rows,
 )
+from jaxci.statistics.sample import PseudoUnits, Sample
 
 SCHEMES = ("ovr", "ovo", "micro")
 AVERAGES = ("macro", "weighted")

@@ -12,7 +12,8 @@ import numpy as np
 
 from jaxci.checks import ABSENT_CLASS
 from jaxci.resampling.kernels import in_blocks
-from jaxci.statistics.base import OpposedStatistic, PseudoUnits, Sample, TableStatistic
+from jaxci.statistics.base import OpposedStatistic, TableStatistic
+from jaxci.statistics.sample import PseudoUnits, Sample
 from jaxci.statistics.sums import Bank, Cells
 
 FEW = 16

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record, static
-from jaxci.statistics.base import Sample, Statistic
+from jaxci.statistics.base import Statistic
+from jaxci.statistics.sample import Sample
 
 
 @record

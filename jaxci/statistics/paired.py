@@ -10,8 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record, static
-from jaxci.statistics.base import MomentStatistic, OpposedStatistic, Sample, Statistic, TableStatistic, namespace
+from jaxci.special import namespace
+from jaxci.statistics.base import MomentStatistic, OpposedStatistic, Statistic, TableStatistic
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic, is_mean
 from jaxci.statistics.sums import Bank, Cells, CellsOfUnits, Features
 

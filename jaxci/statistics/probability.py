@@ -14,7 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record, static
-from jaxci.statistics.base import MomentStatistic, Sample, Statistic, namespace, square_root
+from jaxci.special import namespace
+from jaxci.statistics.base import MomentStatistic, Statistic, square_root
+from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic
 from jaxci.statistics.sums import Features
 

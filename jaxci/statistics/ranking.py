@@ -19,15 +19,9 @@ import numpy as np
 
 from jaxci.records import record, static
 from jaxci.resampling import kernels, ranked
-from jaxci.statistics.base import (
-    ExtremeStatistic,
-    OpposedStatistic,
-    PseudoUnits,
-    RankedStatistic,
-    Sample,
-    Statistic,
-)
+from jaxci.statistics.base import ExtremeStatistic, OpposedStatistic, RankedStatistic, Statistic
 from jaxci.statistics.cumulative import Ordering
+from jaxci.statistics.sample import PseudoUnits, Sample
 
 OPPOSED_POSITIVE, OPPOSED_NEGATIVE = 0.25, 0.0625
 """What a row weighs on which two models' average precisions differ most, each way: a positive, and a negative."""

@@ -13,8 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record, static
-from jaxci.statistics.base import MomentStatistic, RankedStatistic, Sample, Statistic, namespace, square_root
+from jaxci.special import namespace
+from jaxci.statistics.base import MomentStatistic, RankedStatistic, Statistic, square_root
 from jaxci.statistics.cumulative import Ordering, gather
+from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import (
     MeanStatistic,
     QuantileStatistic,

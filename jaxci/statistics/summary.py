@@ -16,17 +16,10 @@ import numpy as np
 
 from jaxci.records import record, static
 from jaxci.resampling.kernels import RankPicks, rank_picks
-from jaxci.statistics.base import (
-    ExtremeStatistic,
-    MomentStatistic,
-    PseudoUnits,
-    Sample,
-    Scaling,
-    Statistic,
-    namespace,
-    square_root,
-)
+from jaxci.special import namespace
+from jaxci.statistics.base import ExtremeStatistic, MomentStatistic, Scaling, Statistic, square_root
 from jaxci.statistics.cumulative import cumulative_sum, gather, sorting_order
+from jaxci.statistics.sample import PseudoUnits, Sample
 from jaxci.statistics.sums import Bank, Features
 
 _ROUNDING = 16.0

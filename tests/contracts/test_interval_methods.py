@@ -25,7 +25,8 @@ from jaxci.intervals.registry import DIFFERENCES, METHODS
 from jaxci.records import settings
 from jaxci.resampling.exact_mean import mean_distributions
 from jaxci.resampling.exact_order import quantile_weights
-from jaxci.resampling.laws import BinomialLaw, Drawn, RankLaw, Root
+from jaxci.resampling.laws import Drawn, RankLaw, Root
+from jaxci.resampling.share_laws import BinomialLaw
 from jaxci.statistics import Accuracy, BalancedAccuracy, CohenKappa, Mean, Median, RocAuc, Std
 from jaxci.statistics.base import Shares
 from jaxci.statistics.paired import PairedGeneral, PairedTable, paired_difference

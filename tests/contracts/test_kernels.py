@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from jaxci.resampling import kernels, ranked
-from jaxci.statistics.base import Sample
+from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import IQR, Median, OrderStatistic, Quantile
 
 N, B = 37, 101

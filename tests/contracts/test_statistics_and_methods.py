@@ -19,10 +19,11 @@ from jaxci.intervals.registry import METHODS, applicable_methods, method_by_name
 from jaxci.records import decode, settings
 from jaxci.resampling.laws import Drawn
 from jaxci.statistics import F1, Quantile, WeightedFunction
-from jaxci.statistics.base import MomentStatistic, RankedStatistic, Sample, TableStatistic
+from jaxci.statistics.base import MomentStatistic, RankedStatistic, TableStatistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import paired_difference
 from jaxci.statistics.registry import METRICS
+from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import OrderStatistic
 from jaxci.statistics.sums import Bank
 

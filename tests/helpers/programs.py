@@ -14,8 +14,9 @@ from jaxci.inference.slopes import first_order
 from jaxci.inference.slopes import slopes as slopes_of
 from jaxci.records import record
 from jaxci.resampling.bank import Scheme
-from jaxci.statistics.base import Sample, Statistic
+from jaxci.statistics.base import Statistic
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.sample import Sample
 from jaxci.statistics.sums import padded
 
 

@@ -99,6 +99,6 @@ def test_method_3_resamples_of_the_test_set(iris):
 
 
 def _sample(values):
-    from jaxci.statistics.base import Sample
+    from jaxci.statistics.sample import Sample
 
     return Sample(values=values)

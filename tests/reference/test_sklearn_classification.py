@@ -9,18 +9,9 @@ import numpy as np
 import pytest
 from sklearn import metrics as sk
 
-from jaxci.statistics.base import Sample
-from jaxci.statistics.classification import (
-    F1,
-    METRICS,
-    BalancedAccuracy,
-    FBeta,
-    Jaccard,
-    NegativePredictiveValue,
-    Precision,
-    Recall,
-    Specificity,
-)
+from jaxci.statistics.averaged import F1, FBeta, Jaccard, NegativePredictiveValue, Precision, Recall, Specificity
+from jaxci.statistics.classification import METRICS, BalancedAccuracy
+from jaxci.statistics.sample import Sample
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 TOLERANCE = {"rtol": 1e-12, "atol": 1e-12}

@@ -10,10 +10,10 @@ from sklearn import metrics as sk
 from sklearn.preprocessing import label_binarize
 
 from jaxci.statistics import probability, ranking, regression, summary
-from jaxci.statistics.base import Sample
 from jaxci.statistics.class_ranking import AveragePrecisionMulticlass, RocAucMulticlass
 from jaxci.statistics.probability import BrierScoreLoss
 from jaxci.statistics.ranking import RocAuc
+from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import Quantile, TrimmedMean
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("float64")]

@@ -29,9 +29,9 @@ from jaxci.intervals.cards import (
     shape_of,
 )
 from jaxci.statistics import F1, Mean
-from jaxci.statistics.base import Sample
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.registry import METRICS
+from jaxci.statistics.sample import Sample
 
 RNG = np.random.default_rng(0)
 Y = np.repeat([0, 1], [70, 30])

@@ -9,7 +9,7 @@ from jaxci.coverage.fitting import law_of_rows
 from jaxci.coverage.tally import Judgement, Tally
 from jaxci.distributions import EmpiricalTargets, truth
 from jaxci.statistics import R2, Mean, MeanSquaredError, Median
-from jaxci.statistics.base import Sample
+from jaxci.statistics.sample import Sample
 
 QUICK = {"n_replications": 100, "n_resamples": 99, "rng": 0}
 

@@ -9,23 +9,18 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxci.statistics.base import Sample, TableStatistic
+from jaxci.statistics.averaged import F1, FBeta, Jaccard, NegativePredictiveValue, Precision, Recall, Specificity
+from jaxci.statistics.base import TableStatistic
 from jaxci.statistics.classification import (
-    F1,
     METRICS,
     Accuracy,
     BalancedAccuracy,
     CohenKappa,
     ErrorRate,
-    FBeta,
-    Jaccard,
     MatthewsCorrcoef,
-    NegativePredictiveValue,
     OneVsRest,
-    Precision,
-    Recall,
-    Specificity,
 )
+from jaxci.statistics.sample import Sample
 
 BINARY = np.array([[50, 10], [5, 35]])
 TERNARY = np.array([[5, 1, 2], [0, 3, 1], [2, 2, 4]])

@@ -20,9 +20,9 @@ from jaxci.inference.sharding import Spread
 from jaxci.intervals.parametric import Delta, T
 from jaxci.intervals.registry import METHODS
 from jaxci.statistics import Mean, Median, WeightedFunction
-from jaxci.statistics.base import Sample
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.registry import METRICS
+from jaxci.statistics.sample import Sample
 
 TABLE = Cells([[60, 8], [6, 30]])
 UNEVEN = (1, 1, 2, 3, 5, 8, 13)

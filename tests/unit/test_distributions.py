@@ -29,8 +29,9 @@ from jaxci.distributions import (
     observations,
     truth,
 )
+from jaxci.statistics.averaged import F1
 from jaxci.statistics.class_ranking import RocAucMulticlass
-from jaxci.statistics.classification import F1, Accuracy, BalancedAccuracy
+from jaxci.statistics.classification import Accuracy, BalancedAccuracy
 from jaxci.statistics.custom import HostFunction, SampleFunction, WeightedFunction
 from jaxci.statistics.probability import LogLoss
 from jaxci.statistics.ranking import AveragePrecision, RocAuc

@@ -16,9 +16,9 @@ from jaxci.inference.replicate import _chunk, bytes_per_replicate, chunk_size, d
 from jaxci.inference.slopes import estimates, slopes
 from jaxci.resampling.schemes import make_scheme
 from jaxci.statistics import WeightedFunction
-from jaxci.statistics.base import Sample
+from jaxci.statistics.averaged import F1
 from jaxci.statistics.class_ranking import RocAucMulticlass
-from jaxci.statistics.classification import F1, Accuracy, BalancedAccuracy, CohenKappa, MatthewsCorrcoef
+from jaxci.statistics.classification import Accuracy, BalancedAccuracy, CohenKappa, MatthewsCorrcoef
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import paired_difference
 from jaxci.statistics.probability import CalibrationError, LogLoss
@@ -34,6 +34,7 @@ from jaxci.statistics.regression import (
     RootMeanSquaredError,
     SpearmanR,
 )
+from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import IQR, Mean, Median, Quantile, Std, TrimmedMean, Variance
 from jaxci.statistics.sums import padded
 

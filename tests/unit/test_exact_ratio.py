@@ -12,7 +12,7 @@ from jaxci.intervals.exact import Exact
 from jaxci.resampling import exact_ratio
 from jaxci.resampling.exact_ratio import CountRatioLaw, RatioLaw, ratio_distribution
 from jaxci.resampling.laws import Atoms, Drawn
-from jaxci.statistics.classification import F1, FBeta, Jaccard, Precision, Recall, Specificity
+from jaxci.statistics.averaged import F1, FBeta, Jaccard, Precision, Recall, Specificity
 
 LEVELS = [1e-6, 0.001, 0.025, 0.1, 0.37, 0.5, 0.7, 0.9, 0.975, 0.999]
 COUNTED = [(h, m, n) for n in (1, 2, 4, 7) for h in range(n + 1) for m in range(n + 1 - h) if h + m]

@@ -14,10 +14,10 @@ import jaxci
 from jaxci.inference import replicate
 from jaxci.inference.replicate import bytes_per_replicate, deleted_values, subsets
 from jaxci.inference.slopes import jackknife_acceleration
-from jaxci.statistics.base import Sample
-from jaxci.statistics.classification import F1
+from jaxci.statistics.averaged import F1
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.ranking import RocAuc
+from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import IQR, Mean, Median, Quantile, Std, TrimmedMean
 
 pytestmark = pytest.mark.usefixtures("float64")

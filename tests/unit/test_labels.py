@@ -11,7 +11,7 @@ from jaxci.api.readers.labels import CACHED_ROWS, encode_labels, in_bytes
 from jaxci.api.readers.layout import arranged
 from jaxci.api.readers.learning import read_learning
 from jaxci.inducers import Ridge
-from jaxci.statistics.base import Sample
+from jaxci.statistics.sample import Sample
 
 ROWS = CACHED_ROWS + 17
 

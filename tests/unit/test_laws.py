@@ -8,7 +8,8 @@ from scipy import stats
 
 from jaxci.resampling.exact_mean import GRID, mean_distribution, mean_distributions
 from jaxci.resampling.exact_order import quantile_distribution, quantile_weights
-from jaxci.resampling.laws import Atoms, BinomialLaw, Drawn, RankLaw, Root
+from jaxci.resampling.laws import Atoms, Drawn, RankLaw, Root
+from jaxci.resampling.share_laws import BinomialLaw
 
 P = np.concatenate([[1e-3], np.linspace(0.01, 0.99, 23), [0.999]])
 

@@ -20,9 +20,9 @@ from jaxci.inference.sharding import Spread
 from jaxci.intervals.bayesian import ProperBayesian
 from jaxci.resampling.posterior import GammaTables, PosteriorWeights
 from jaxci.statistics import Mean
-from jaxci.statistics.base import PseudoUnits, Sample
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.registry import METRICS
+from jaxci.statistics.sample import PseudoUnits, Sample
 from jaxci.statistics.sums import Bank, padded
 
 N, B = 40, 6

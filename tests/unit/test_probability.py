@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 import jaxci
-from jaxci.statistics.base import Sample
 from jaxci.statistics.probability import (
     METRICS,
     BrierScoreLoss,
@@ -17,6 +16,7 @@ from jaxci.statistics.probability import (
     LogLoss,
     RootMeanSquaredCalibrationError,
 )
+from jaxci.statistics.sample import Sample
 
 pytestmark = pytest.mark.usefixtures("float64")
 

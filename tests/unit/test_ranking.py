@@ -12,10 +12,10 @@ import pytest
 from jaxci.intervals.auc import auc_evidence
 from jaxci.resampling import kernels
 from jaxci.statistics import class_ranking, ranking
-from jaxci.statistics.base import Sample
 from jaxci.statistics.class_ranking import AveragePrecisionMulticlass, RocAucMulticlass
 from jaxci.statistics.cumulative import Ordering
 from jaxci.statistics.ranking import AveragePrecision, RocAuc, placement_variances
+from jaxci.statistics.sample import Sample
 
 pytestmark = pytest.mark.usefixtures("float64")
 METRICS = ranking.METRICS | class_ranking.METRICS

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxci.statistics.base import Sample
 from jaxci.statistics.regression import METRICS, R2, ExplainedVariance, PearsonR, RootMeanSquaredError, SpearmanR
+from jaxci.statistics.sample import Sample
 
 pytestmark = pytest.mark.usefixtures("float64")
 SMOOTH = [name for name, statistic in METRICS.items() if statistic.smooth]

@@ -3,7 +3,8 @@ import itertools
 import numpy as np
 import pytest
 
-from jaxci.coverage.analysis import averages, compare, convergence_pace, failures, quartiles, required_n
+from jaxci.coverage.analysis import averages, convergence_pace, failures, quartiles, required_n
+from jaxci.coverage.comparisons import compare
 from jaxci.coverage.permutation import label_test, sign_flip_test
 
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from jaxci.statistics.base import Sample
 from jaxci.statistics.cumulative import cumulative_sum
+from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import IQR, METRICS, Mean, Median, OrderStatistic, Quantile, Std, TrimmedMean, Variance
 
 pytestmark = pytest.mark.usefixtures("float64")

@@ -24,8 +24,8 @@ from jaxci.distributions import (
 from jaxci.intervals.bootstrap import BCa, adjusted_probability
 from jaxci.special import ndtri
 from jaxci.statistics import WeightedFunction
-from jaxci.statistics.base import Sample
 from jaxci.statistics.registry import statistic_by_name
+from jaxci.statistics.sample import Sample
 
 pytestmark = pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
 

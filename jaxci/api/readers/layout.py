@@ -10,8 +10,8 @@ import numpy as np
 from jaxci.api.readers.arrays import as_floats, check_lengths
 from jaxci.api.readers.labels import EXACT_FLOATS, label_values
 from jaxci.checks import check_choice, shown
-from jaxci.statistics.base import Sample
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.sample import Sample
 
 WEIGHT_TYPES = ("importance", "frequency")
 MOST_ROWS = 2**31 - 1

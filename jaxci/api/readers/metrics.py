@@ -8,8 +8,9 @@ from typing import Any
 
 from jaxci.api.readers.samples import Labelled, not_probabilities
 from jaxci.checks import check_distinct, shown
-from jaxci.statistics.base import Sample, Statistic
+from jaxci.statistics.base import Statistic
 from jaxci.statistics.registry import METRICS, PER_CLASS, name_of, statistic_by_name
+from jaxci.statistics.sample import Sample
 
 _BINARY_LABELS = (
     "accuracy",

@@ -1,4 +1,4 @@
-"""From users' arrays to a :class:`~jaxci.statistics.base.Sample`."""
+"""From users' arrays to a :class:`~jaxci.statistics.sample.Sample`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import numpy as np
 from jaxci.api.readers.arrays import as_array, as_floats, check_lengths, missing_values
 from jaxci.api.readers.labels import encode_labels
 from jaxci.checks import shown
-from jaxci.statistics.base import Sample, Statistic
+from jaxci.statistics.base import Statistic
 from jaxci.statistics.registry import METRICS
+from jaxci.statistics.sample import Sample
 
 MOST_APART = 0.05
 """Share of rows above which predictions that are not those of the highest score are remarked on."""
