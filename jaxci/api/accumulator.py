@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from jaxci.api.evaluate import evaluated
-from jaxci.api.readers.arrays import as_array, as_floats, check_lengths
+from jaxci.api.readers.batches import of_binary_scores, of_table, read_batch, stands_for
 from jaxci.api.readers.labels import encode_labels, label_values
 from jaxci.api.readers.layout import arranged
 from jaxci.api.readers.metrics import is_regression, named_metrics
@@ -24,31 +24,11 @@ from jaxci.inference.remarks import announce
 from jaxci.inference.settings import Settings
 from jaxci.intervals.base import Method
 from jaxci.printing import EvaluationTable
-from jaxci.statistics.base import Statistic, TableStatistic
+from jaxci.statistics.base import Statistic
 from jaxci.statistics.probability import Calibration
-from jaxci.statistics.ranking import BinaryRanking
-from jaxci.statistics.registry import METRICS, PER_CLASS
-from jaxci.statistics.summary import MeanStatistic
 
 MAX_ROWS = 2**17
 """Rows that an accumulator keeps by default, where a metric cannot do without."""
-
-
-def _of_table(name: str, statistic: Statistic | None) -> bool:
-    """Whether a metric is one of a confusion table, or stands for several such."""
-    known = METRICS.get(name.removesuffix(PER_CLASS)) if statistic is None else statistic
-    return isinstance(known, TableStatistic)
-
-
-def _of_binary_scores(statistic: Statistic) -> bool:
-    """Whether counts of the scores of two classes are all that a metric needs, nearly."""
-    return "y_score" in statistic.inputs and isinstance(statistic, BinaryRanking | MeanStatistic | Calibration)
-
-
-def _stands_for(name: str, row: str) -> bool:
-    """Whether a metric asked for by ``name`` gives the ``row`` of a table."""
-    base = name.removesuffix(PER_CLASS)
-    return row == name or (base != name and row.startswith(f"{base}["))
 
 
 class Accumulator:
@@ -116,7 +96,7 @@ class Accumulator:
         self._named = named_metrics(metrics)
         self._metrics = [name if statistic is None else statistic for name, statistic in self._named]
         self._regression = is_regression(self._named)
-        self._tabular = all(_of_table(name, statistic) for name, statistic in self._named)
+        self._tabular = all(of_table(name, statistic) for name, statistic in self._named)
         self._n_resamples = check_count("n_resamples", n_resamples, 1)
         if not isinstance(groups, bool):
             raise TypeError(f"groups must be True or False, and batches name the clusters; got {shown(groups)}")
@@ -183,7 +163,7 @@ class Accumulator:
             leaves no trace.
         """
         given = {"y_true": y_true, "y_pred": y_pred, "y_score": y_score, "groups": groups}
-        columns = self._read({**given, "sample_weight": sample_weight, "ids": ids})
+        columns = read_batch({**given, "sample_weight": sample_weight, "ids": ids}, self._regression, self._labels)
         self._check_given(frozenset(columns))
         n = len(columns["y_true"])
         if self._counts(frozenset(columns)):
@@ -248,7 +228,7 @@ class Accumulator:
 
     def _check_countable(self) -> None:
         """Refuse what needs all rows."""
-        needy = [name for name, one in self._of_scores() if not _of_binary_scores(one)]
+        needy = [name for name, one in self._of_scores() if not of_binary_scores(one)]
         why = [name for name in ("groups", "sample_weight") if name in self._rows.batches[0]] + needy
         if why:
             raise ValueError(
@@ -259,25 +239,6 @@ class Accumulator:
     def _counts(self, given: frozenset[str]) -> bool:
         """Whether counts of labels are all that is needed."""
         return self._tabular and "y_pred" in given and "sample_weight" not in given
-
-    def _read(self, given: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        """Return the columns of a batch, checked."""
-        readers = {"y_score": lambda name, x: as_array(name, x), "sample_weight": as_floats}
-        labels = as_floats if self._regression else label_values
-        columns = {
-            name: readers.get(name, label_values if name in ("groups", "ids") else labels)(name, x)
-            for name, x in given.items()
-            if x is not None or name == "y_true"
-        }
-        if "y_pred" not in columns and "y_score" not in columns:
-            raise TypeError("y_pred or y_score must be given; both are None")
-        if "y_score" in columns:
-            as_floats("y_score", columns["y_score"], (1, 2))
-        check_lengths({name: len(column) for name, column in columns.items()})
-        if self._labels is not None:
-            read: dict[str, Any] = {name: columns[name] for name in ("y_true", "y_pred") if name in columns}
-            encode_labels(read, self._labels.tolist(), 1)
-        return columns
 
     def _check_given(self, given: frozenset[str]) -> None:
         if self._groups and "groups" not in given:
@@ -380,7 +341,7 @@ class Accumulator:
             parts = [self._of_table(method, settings)] if self._table.counts else []
             parts += [self._of_bins(method, settings)] if self._classes is not None and self._of_scores() else []
         rows = {row.statistic: row for part in parts for row in part}
-        named = [[one for one in rows if _stands_for(name, one)] for name, _ in self._named]
+        named = [[one for one in rows if stands_for(name, one)] for name, _ in self._named]
         remarks = tuple(dict.fromkeys(text for part in parts for text in part.warnings))
         table = EvaluationTable(tuple(rows[one] for names in named for one in names), self._n, parts[0].rng, remarks)
         announce(table.remarks)
@@ -415,12 +376,12 @@ class Accumulator:
 
     def _of_table(self, method: Any, settings: Settings) -> EvaluationTable:
         """Return the metrics that counts of labels give."""
-        metrics = [x for x, (name, one) in zip(self._metrics, self._named, strict=True) if _of_table(name, one)]
+        metrics = [x for x, (name, one) in zip(self._metrics, self._named, strict=True) if of_table(name, one)]
         return self._evaluated(metrics, self._table.rows()._asdict(), method, settings)
 
     def _of_scores(self) -> list[tuple[str, Statistic]]:
         """Return the metrics that read scores."""
-        return [(name, one) for name, one in self._named if one is not None and not _of_table(name, one)]
+        return [(name, one) for name, one in self._named if one is not None and not of_table(name, one)]
 
     def _of_bins(self, method: Any, settings: Settings) -> EvaluationTable:
         """Return the metrics that counts of scores give, with what may be wrong with them."""
@@ -432,13 +393,9 @@ class Accumulator:
         table = self._evaluated([one for _, one in named], arrays, method, settings, counted=True)
         if self._bins.exact:
             return table
-        member = rows["codes"] == 1
-        ends = (
-            np.where(member, rows["lowest"], rows["highest"]),  # worst: members as low, others as high as they can be
-            np.where(member, rows["highest"], rows["lowest"]),
-            rows["score"],
+        low, high, middle = (
+            self._estimates([one for _, one in named], labels, x, rows["counts"]) for x in self._bins.ends(rows)
         )
-        low, high, middle = (self._estimates([one for _, one in named], labels, x, rows["counts"]) for x in ends)
         found = []
         for row, (_, statistic), one, two, three in zip(table, named, low, high, middle, strict=True):
             text = f"scores were counted in {len(self._bins.keys):,} bins"

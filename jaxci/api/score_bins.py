@@ -103,6 +103,16 @@ class ScoreBins:
         columns = {name: column[place].astype(dtype) for name, column in found.items()}
         return {"codes": codes.astype(np.int32), "counts": self.counts[place, codes], **columns}
 
+    @staticmethod
+    def ends(rows: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return scores (r,) of :meth:`rows` at worst, at best, and as they are counted.
+
+        At worst members of class 1 have the lowest and others the highest score of their bin.
+        """
+        member = rows["codes"] == 1
+        worst = np.where(member, rows["lowest"], rows["highest"])
+        return worst, np.where(member, rows["highest"], rows["lowest"]), rows["score"]
+
     def state(self) -> dict[str, Any]:
         """Return the counts as numbers and arrays."""
         arrays = {name: getattr(self, name).copy() for name in ("keys", "counts", "sums", "lowest", "highest")}

@@ -33,6 +33,7 @@ from jaxci.cli.options import (
     Target,
     Weights,
     WeightType,
+    given,
     numbers,
     split,
     working,
@@ -176,12 +177,10 @@ def evaluate(
                 confidence_level=level,
                 n_resamples=resamples,
                 alternative=alternative,
-                groups=None if groups is None else columns[groups],
-                strata=None if strata is None else columns[strata],
-                sample_weight=None if weights is None else columns[weights],
                 weight_type=weight_type,
                 resampling=resampling,
                 block_length="auto" if block_length is None else block_length,
+                **given(columns, groups=groups, strata=strata, sample_weight=weights),
                 rng=seed,
                 progress=advance,
                 check=check,
@@ -256,12 +255,10 @@ def compare(
             confidence_level=level,
             n_resamples=resamples,
             alternative=alternative,
-            groups=None if groups is None else columns[groups],
-            strata=None if strata is None else columns[strata],
-            sample_weight=None if weights is None else columns[weights],
             weight_type=weight_type,
             resampling=resampling,
             block_length="auto" if block_length is None else block_length,
+            **given(columns, groups=groups, strata=strata, sample_weight=weights),
             rng=seed,
             progress=advance,
             **options,
@@ -303,9 +300,10 @@ def check(
 
         named = [name for name in (target, pred, groups, strata) if name is not None]
         columns = read_columns(file, named + scores)
-        given = [None if target is None else columns[target], None if pred is None else columns[pred]]
-        data = [x for x in [*given, as_scores(columns, scores) if scores else None] if x is not None]
-        options = _label_options(given[0], pos_label, labels)
+        labelled = given(columns, y_true=target, y_pred=pred)
+        scored = as_scores(columns, scores) if scores else None
+        data = [x for x in [*labelled.values(), scored] if x is not None]
+        options = _label_options(labelled["y_true"], pos_label, labels)
         if bounds is not None:
             options["bounds"] = numbers("--bounds", bounds)
         result = jaxci.check_coverage(
@@ -317,8 +315,7 @@ def check(
             n_replications=replications,
             n_resamples=resamples,
             calibrate=calibrate,
-            groups=None if groups is None else columns[groups],
-            strata=None if strata is None else columns[strata],
+            **given(columns, groups=groups, strata=strata),
             rng=seed,
             progress=advance,
             **options,

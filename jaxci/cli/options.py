@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -60,6 +60,11 @@ BlockLength = Annotated[
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Repeats a run; drawn and shown if not given.")]
 Csv = Annotated[Path | None, typer.Option("--csv", metavar="OUT", help="Also write the table as CSV.")]
 Json = Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Also write the result as JSON.")]
+
+
+def given(columns: Mapping[str, Any], **names: str | None) -> dict[str, Any]:
+    """Return arguments of a verb from the columns that options name; None where none is named."""
+    return {argument: None if name is None else columns[name] for argument, name in names.items()}
 
 
 def split(text: str | None) -> list[str]:

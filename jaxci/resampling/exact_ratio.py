@@ -32,7 +32,7 @@ from scipy import special
 from jaxci.records import record, static
 from jaxci.resampling.exact_mean import mean_distribution, mean_distributions
 from jaxci.resampling.exact_order import discrete
-from jaxci.resampling.laws import ROUNDING, Atoms, BootstrapDistribution, picked
+from jaxci.resampling.laws import ROUNDING, Atoms, MomentLaw, picked
 from jaxci.resampling.share_laws import binomial_through
 from jaxci.special import log_binomial, loop, namespace, ndtri
 
@@ -57,7 +57,7 @@ MANY, BLOCK = 1_000, 4_096
 
 
 @record
-class CountRatioLaw(BootstrapDistribution):
+class CountRatioLaw(MomentLaw):
     r"""Laws of ``odds H / (odds H + M)``, of which H hits and M misses among n rows are resampled: no error at all.
 
     With ``S = H / (H + M)``, ``q`` the share of rows that count and ``p`` that of hits among them,
@@ -193,19 +193,9 @@ class CountRatioLaw(BootstrapDistribution):
         empty = (1.0 - (hits + misses) / self.n) ** self.n
         return with_undefined(centre, first, second, empty, self.undefined)
 
-    @property
-    def mean(self) -> Any:
-        """Means."""
-        return self._moments[0]
-
-    @property
-    def deviation(self) -> Any:
-        """Standard deviations."""
-        return self._moments[1]
-
 
 @record
-class RatioLaw(BootstrapDistribution):
+class RatioLaw(MomentLaw):
     """Laws of ``centre + N / D``, N and D sums over n units that are resampled.
 
     Distribution functions have the error of :func:`~jaxci.resampling.exact_mean.mean_distribution`, below 1e-3
@@ -321,16 +311,6 @@ class RatioLaw(BootstrapDistribution):
         shares = 0.0 * self.apart + 1.0 / self.apart.shape[-1]
         first, second = ratio_moments(self.apart, self.parts, shares, self.apart.shape[-1])
         return with_undefined(self.centre, first, second, self._empty, self.undefined)
-
-    @property
-    def mean(self) -> Any:
-        """Means."""
-        return self._moments[0]
-
-    @property
-    def deviation(self) -> Any:
-        """Standard deviations."""
-        return self._moments[1]
 
 
 def ratio_distribution(

@@ -47,6 +47,25 @@ class BootstrapDistribution(abc.ABC):
         """Standard deviations (...)."""
 
 
+class MomentLaw(BootstrapDistribution):
+    """A law whose mean and deviation are found together."""
+
+    @property
+    @abc.abstractmethod
+    def _moments(self) -> tuple[Any, Any]:
+        """Means (...) and standard deviations (...)."""
+
+    @property
+    def mean(self) -> Any:
+        """Means."""
+        return self._moments[0]
+
+    @property
+    def deviation(self) -> Any:
+        """Standard deviations."""
+        return self._moments[1]
+
+
 def picked(rows: Any, places: Any) -> Any:
     """Return the entry of each row (..., m) at its place (...); either may lack axes that the other has."""
     xp = namespace(rows, places)
@@ -75,7 +94,7 @@ def rank(rows: Any, value: Any, count: Any, *, through: bool) -> Any:
 
 
 @record
-class Drawn(BootstrapDistribution):
+class Drawn(MomentLaw):
     """Replicates, linear quantiles; undefined ones (NaN) count for nothing.
 
     A replicate is ``offset + scale * core``, or the root of that (``root``; of a negative number 0). The cores,
@@ -144,18 +163,8 @@ class Drawn(BootstrapDistribution):
             value = value - self.offset
         return value if self.scale is None else value / self.scale
 
-    @property
-    def mean(self) -> Any:
-        """Means of the defined replicates."""
-        return self._moments[0]
-
-    @property
-    def deviation(self) -> Any:
-        """Standard deviations of the defined replicates, ddof 1."""
-        return self._moments[1]
-
     @functools.cached_property
-    def _moments(self) -> tuple[Any, Any]:
+    def _moments(self) -> tuple[Any, Any]:  # of defined replicates, ddof 1
         xp, count = namespace(self.ordered), self.count
         undefined = xp.isnan(self.ordered)
         replicates = self.replicates.astype(float)
