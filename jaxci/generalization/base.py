@@ -128,6 +128,17 @@ class Resampled:
         shares = shares / shares.sum()
         return float(shares @ (means - shares @ means) ** 2)
 
+    def says_one_class(self, codes: np.ndarray) -> bool:
+        """Whether every model gives one class to all rows that it tests, as losses of 0 and 1 tell.
+
+        ``codes`` (n,) are classes. Where no split tests two classes it cannot be told, and is denied.
+        """
+        members = codes[:, None] == np.arange(codes.max() + 1)
+        sizes, wrong = (~np.isnan(self.tested)).astype(float) @ members, np.nan_to_num(self.tested) @ members
+        telling = (sizes > 0).sum(axis=1) > 1
+        alike = ((wrong == 0) | (wrong == sizes)).all(axis=1) & (((wrong == 0) & (sizes > 0)).sum(axis=1) <= 1)
+        return bool(telling.any() and alike[telling].all())
+
     def need(self, method: str, *names: str) -> None:
         """Refuse another plan than one of ``names``."""
         if self.plan.name not in names:

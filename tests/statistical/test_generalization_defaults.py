@@ -55,7 +55,7 @@ def test_splits_within_classes_cover_it_with_what_they_hide_and_not_without(benc
     draw = bench.classes(0.1, 2.2)
     rng, held = np.random.default_rng(4), {True: [], False: []}
     for seed in range(REPLICATIONS):
-        X, y, _ = draw(rng, 200)
+        X, y, *_ = draw(rng, 200)
         within = jaxci.generalization_interval(as_inducer("constant"), X, y, stratify=True, rng=seed, progress=False)
         held[True].append(within.confidence_interval.low <= 0.1 <= within.confidence_interval.high)
         means = np.nanmean(within.losses, axis=1)
