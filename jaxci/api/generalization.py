@@ -152,7 +152,7 @@ def _check_fits(found: Outcome) -> None:
 
 
 def remarks_of(found: Outcome, codes: np.ndarray | None = None) -> tuple[str, ...]:
-    """Say what befell the fits; and, of losses of 0 and 1, where which of two ``codes`` models name is left to chance."""
+    """Say what befell the fits, and where chance decides which of two classes, ``codes``, models name."""
     remarks = []
     if codes is not None and _are_tied(codes) and any(of.says_one_class(codes) for of in found.plans.values()):
         remarks.append(
