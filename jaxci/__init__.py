@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from jaxci.api.generalization import fit_resamples, generalization_interval
     from jaxci.api.interval import interval, list_methods, list_metrics
     from jaxci.api.jackknife import jackknife
+    from jaxci.api.leaderboard import leaderboard
+    from jaxci.api.leaderboard_results import Leaderboard
     from jaxci.api.losses import from_cross_validate, losses_interval
     from jaxci.api.proportion import proportion_interval
     from jaxci.api.quantile_plans import minimum_sample_size, plan_quantile, simultaneous_quantile_intervals
@@ -42,6 +44,7 @@ __all__ = [
     "IntervalResult",
     "JackknifeResult",
     "JaxciWarning",
+    "Leaderboard",
     "SeedRuns",
     "bootstrap",
     "check_coverage",
@@ -56,6 +59,7 @@ __all__ = [
     "inducers",
     "interval",
     "jackknife",
+    "leaderboard",
     "list_methods",
     "list_metrics",
     "losses_interval",
@@ -86,6 +90,8 @@ _HOMES = {
     "api.generalization": ("fit_resamples", "generalization_interval"),
     "api.losses": ("from_cross_validate", "losses_interval"),
     "api.jackknife": ("jackknife",),
+    "api.leaderboard": ("leaderboard",),
+    "api.leaderboard_results": ("Leaderboard",),
     "api.proportion": ("proportion_interval",),
     "api.quantile_plans": ("minimum_sample_size", "plan_quantile", "simultaneous_quantile_intervals"),
     "api.quantile_points": ("quantile_estimate",),

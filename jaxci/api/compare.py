@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.api.readers.arrays import as_floats, check_lengths
 from jaxci.api.readers.layout import arranged
-from jaxci.api.readers.samples import Labelled, check_n, columns_sample, regression_sample
+from jaxci.api.readers.models import read_models
+from jaxci.api.readers.samples import check_n
 from jaxci.checks import check_margin
 from jaxci.inference.engine import comparison
 from jaxci.inference.randomness import randomness
@@ -25,36 +25,6 @@ from jaxci.statistics.base import Statistic
 from jaxci.statistics.paired import paired_difference
 from jaxci.statistics.registry import configured, name_of, statistic_by_name
 from jaxci.statistics.sample import Sample
-
-
-def _paired_sample(
-    statistic: Statistic, name: str, y_true: Any, a: Any, b: Any, labels: Sequence[Any] | None, pos_label: Any
-) -> tuple[Sample, Statistic, tuple[str, ...]]:
-    """Build the sample of both models; return it with the statistic settled for it, and remarks."""
-    predictions = {"prediction_a": a, "prediction_b": b}
-    if statistic.task == "custom":
-        truth = {} if y_true is None else {"y_true": y_true}
-        (first, remarks), (second, others) = (
-            columns_sample(truth | {called: x}, numbers=True) for called, x in predictions.items()
-        )
-        check_lengths({called: one.n for called, one in zip(predictions, (first, second), strict=True)})
-        return dataclasses.replace(first, other=second), statistic, tuple(dict.fromkeys((*remarks, *others)))
-    if statistic.task == "values":
-        if y_true is not None:
-            raise TypeError(f"y_true must be None for {name}, which compares per-case values; got an array")
-        values = {called: as_floats(called, x) for called, x in predictions.items()}
-        check_lengths({called: len(x) for called, x in values.items()})
-        first, second = (Sample(values=x) for x in values.values())
-        return dataclasses.replace(first, other=second), statistic, ()
-    if statistic.task == "regression":
-        first, second = (regression_sample(y_true, x, called) for called, x in predictions.items())
-        return dataclasses.replace(first, other=second), statistic, ()
-    scored = "y_score" in statistic.inputs
-    columns = {"y_true": y_true} if scored else {"y_true": y_true, **predictions}
-    labelled = Labelled.of(columns, predictions if scored else {}, labels=labels, pos_label=pos_label)
-    first, second = (labelled.sample(called, called) for called in predictions)
-    sample = dataclasses.replace(first, other=second)
-    return sample, labelled.accept(name, statistic), labelled.remarks_for([statistic])
 
 
 def _agree(sample: Sample) -> bool:
@@ -181,7 +151,9 @@ def compare(
     name = name_of(statistic)
     base, options = configured(statistic_by_name(statistic), options)
     chosen = method if isinstance(method, str) and method == "auto" else difference_by_name(method, options)
-    sample, base, remarks = _paired_sample(base, name, y_true, prediction_a, prediction_b, labels, pos_label)
+    given = {"prediction_a": prediction_a, "prediction_b": prediction_b}
+    (first, second), base, remarks = read_models(base, name, y_true, given, labels, pos_label)
+    sample = dataclasses.replace(first, other=second)
     check_n(sample)
     sample, layout = arranged(sample, groups, strata, sample_weight, weight_type)
     settings.check_layout(layout)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import warnings
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ from scipy import special
 
 from jaxci.api.generalization import Progress, read_task, remarks_of, settled
 from jaxci.api.generalization_results import InducerComparison, checked_interval, failure_remark
-from jaxci.api.leaderboard import ADJUSTMENTS, Leaderboard, Pair, adjusted_pvalues, all_pairs, ranked
+from jaxci.api.leaderboard_results import Leaderboard, Pair, ranked
 from jaxci.checks import check_choice, check_confidence_level, check_distinct, shown
 from jaxci.generalization.base import LossInterval, Resampled
 from jaxci.generalization.fits import Outcome, difference
@@ -22,6 +23,7 @@ from jaxci.generalization.registry import METHODS
 from jaxci.generalization.scores import Score
 from jaxci.inducers.registry import as_inducer, inducer_label
 from jaxci.inference.remarks import announce
+from jaxci.intervals.multiple import ADJUSTMENTS, adjusted_pvalues
 from jaxci.printing import ConfidenceInterval, JaxciWarning
 
 
@@ -206,7 +208,7 @@ def rank_inducers(
     planned = read_plans(how, task.data)
     METHODS[method].rehearse(planned.plans, level, options)
     found = task.fitted(planned.plans, progress)
-    numbers, sign = all_pairs(names), task.turn[1]
+    numbers, sign = list(itertools.combinations(range(len(names)), 2)), task.turn[1]
     each = 1 - (1 - level) / len(numbers)
     results, remarks = [], [*task.said, *planned.remarks]
     for a, b in numbers:

@@ -63,12 +63,15 @@ class Task:
         """Whether learners are judged by a mean of losses."""
         return isinstance(self.score, Loss)
 
-    @property
-    def skewed_by_groups(self) -> bool:
-        """Whether the mean of a loss without a bound is estimated from few groups."""
+    def scale(self, method: str) -> tuple[str, str]:
+        """Return the scale of the interval's ends, and why: means of few losses without a bound are skewed."""
         unbounded = isinstance(self.score, Loss) and self.score.bounds == (0.0, math.inf)
         groups = self.data.n_groups
-        return unbounded and groups is not None and groups <= FEW_GROUPS
+        if unbounded and method == "corrected_t" and groups is not None and groups <= FEW_GROUPS:
+            return "log", "ends on the log scale, since means of few groups are skewed"
+        if unbounded and method == "nested_cv" and len(self.data.y) <= SMALL:
+            return "cube_root", "ends on the scale of cube roots, since means of few losses without a bound are skewed"
+        return "plain", ""
 
     def splitting(self, method: str, options: Mapping[str, Any], cv: Any, stratify: bool | None) -> Splitting:
         """Return how rows are split for a method."""
@@ -378,8 +381,10 @@ def generalization_interval(
     for it refuse such splits. A metric that is no mean of losses has no such term.
 
     Up to 100 groups the corrected t interval of a mean loss leaves each group out once, and that of a loss without
-    a bound has its ends on the log scale; more are drawn into 25 subsamples. A zero-one loss that no tested row
-    has, or every one, has Clopper and Pearson's interval for as many rows (or groups), since nothing varies.
+    a bound has its ends on the log scale; more are drawn into 25 subsamples. Up to 100 rows nested cross-validation of
+    such a loss has its ends on the scale of cube roots; ``scale="plain"`` asks for the published formula. A zero-one
+    loss that no tested row has, or every one, has Clopper and Pearson's interval for as many rows (or groups), since
+    nothing varies.
 
     References
     ----------
@@ -404,9 +409,10 @@ def generalization_interval(
     METHODS[method].rehearse(planned.plans, level, how.options)
     fits = task.kept(task.fitted(planned.plans, progress)[0], planned.remarks)
     options, notes = dict(how.options), list(planned.notes)
-    if method == "corrected_t" and "scale" not in options and task.skewed_by_groups:
-        options["scale"] = "log"
-        notes.append("ends on the log scale, since means of few groups are skewed")
+    scale, why = task.scale(method)
+    if why and "scale" not in options:
+        options["scale"] = scale
+        notes.append(why)
     result = fits.interval(method, confidence_level=level, **options)
     result = dataclasses.replace(result, reason="; ".join(filter(None, (reason, *notes, result.reason))))
     announce(result.warnings)

@@ -1,203 +1,324 @@
-"""Competitors in order, with what can be said of their ranks: adjusted tests of all pairs."""
+"""Many models on the same rows: in order, with what the data can say of the order."""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-import math
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 
-from jaxci.printing import ConfidenceInterval, Printable, number
+from jaxci.api.leaderboard_results import Leaderboard, Pair, ranked
+from jaxci.api.readers.layout import arranged
+from jaxci.api.readers.models import read_models
+from jaxci.api.readers.samples import check_n
+from jaxci.checks import check_choice, check_distinct, shown
+from jaxci.inference.engine import comparison, intervals
+from jaxci.inference.joint import joint_replicates
+from jaxci.inference.randomness import Randomness, randomness
+from jaxci.inference.remarks import announce, layout_remarks
+from jaxci.inference.replicate import chunk_workers
+from jaxci.inference.request import Request
+from jaxci.inference.settings import Settings
+from jaxci.intervals.multiple import (
+    ADJUSTMENTS,
+    Pairs,
+    adjusted_pvalues,
+    model_confidence_set,
+    simultaneous_level,
+    standardized,
+    step_down,
+    two_sided_z,
+)
+from jaxci.printing import IntervalResult
+from jaxci.statistics.base import Statistic
+from jaxci.statistics.layout import Layout
+from jaxci.statistics.paired import paired_difference
+from jaxci.statistics.registry import configured, name_of, statistic_by_name
+from jaxci.statistics.sample import Sample
 
-ADJUSTMENTS = ("holm", "bonferroni", "none")
 
-
-class Pair(NamedTuple):
-    """The difference of two competitors: ``a - b``, its simultaneous interval, p-value and adjusted p-value."""
-
-    a: str
-    b: str
-    estimate: float
-    low: float
-    high: float
-    pvalue: float
-    adjusted: float
-
-
-class Entry(NamedTuple):
-    """One competitor: its estimate and interval, the ranks that it may have, and whether it is tied with the best."""
+@dataclasses.dataclass(frozen=True)
+class Contest:
+    """What models are compared on: a sample of each, how the rows count, and the replicates that they share."""
 
     name: str
-    estimate: float
-    confidence_interval: ConfidenceInterval
-    standard_error: float
-    rank: int
-    rank_low: int
-    rank_high: int
-    tied_with_best: bool
+    statistic: Statistic
+    names: tuple[str, ...]
+    samples: tuple[Sample, ...]
+    layout: Layout
+    settings: Settings
+    source: Randomness
+
+    def at(self, level: float) -> Settings:
+        """Return the settings of one of several intervals."""
+        return dataclasses.replace(self.settings, confidence_level=level)
+
+    def single(self, level: float) -> list[IntervalResult]:
+        """Return the interval of every model."""
+        request, settings = Request(self.name, self.statistic), self.at(level)
+        return [intervals([request], one, self.layout, settings, self.source)[0] for one in self.samples]
+
+    def differences(
+        self, which: Sequence[tuple[int, int]], level: float, progress: Callable[[int, int], None] | None
+    ) -> list[tuple[IntervalResult, float]]:
+        """Return the interval and the p-value of the differences of models."""
+        request, settings = Request(self.name, paired_difference(self.statistic)), self.at(level)
+
+        def one(pair: tuple[int, int]) -> tuple[IntervalResult, float]:
+            both = dataclasses.replace(self.samples[pair[0]], other=self.samples[pair[1]])
+            found = comparison(request, both, self.layout, settings, self.source)
+            return found.difference, found.pvalue.value
+
+        answers = []
+        with ThreadPoolExecutor(chunk_workers()) as own:  # those that replicates are drawn in would wait for themselves
+            for answer in own.map(one, which):
+                answers.append(answer)
+                if progress is not None:
+                    progress(len(answers), len(which))
+        return answers
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Leaderboard(Printable):
-    """Competitors from the best to the worst.
+def leaderboard(
+    metric: Any,
+    y_true: Any,
+    predictions: Any = None,
+    *,
+    groups: Any = None,
+    strata: Any = None,
+    confidence_level: float = 0.95,
+    adjust: str = "max_t",
+    reference: str = "best",
+    less_is_better: bool | None = None,
+    n_resamples: int | None = None,
+    sample_weight: Any = None,
+    weight_type: str = "importance",
+    labels: Sequence[Any] | None = None,
+    pos_label: Any = None,
+    rng: Any = None,
+    memory_limit: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
+) -> Leaderboard:
+    """Models from the best to the worst on the same rows, and which of them are really different.
 
-    Attributes
+    Parameters
     ----------
-    statistic : str
-        The loss or metric.
-    entries : tuple of Entry
-        By rank. ``rank_low`` to ``rank_high`` is a confidence set of the rank: all sets together hold all true ranks
-        with probability ``confidence_level``.
-    pairs : tuple of Pair
-        All differences; ``low`` and ``high`` hold all true differences together with probability ``confidence_level``
-        (Bonferroni), ``adjusted`` is the p-value adjusted for all pairs by ``adjust``.
-    method : str
-    adjust : str
+    metric : str or Statistic
+        As in :func:`jaxci.compare`.
+    y_true : (n,) array_like
+        Labels or targets. For a summary of per-case values, such as "mean", the values themselves, in place of
+        ``predictions``: a dict or frame of (n,) values by model, or an array (models, n).
+    predictions : dict or frame of array_like
+        Predicted labels or values of every model by its name, or scores for metrics of scores: (n,) or (n, K).
+    groups, strata, n_resamples, sample_weight, weight_type, labels, pos_label, rng, memory_limit
+        As in :func:`jaxci.evaluate`. Every resample takes the same rows for all models.
     confidence_level : float
-    n : int
-    reason : str
-    rng
-        Repeats the result when passed as ``rng``.
-    warnings : tuple of str
+        Of every interval, and of all sets of ranks together.
+    adjust : {"max_t", "holm", "bonferroni", "none"}
+        How p-values and intervals of differences allow for their number. "max_t" reads off the resamples how the
+        differences hang together, and is never wider than "bonferroni" by more than chance.
+    reference : str
+        "best": all pairs are compared. A model's name: each other model is compared with that one only.
+    less_is_better : bool, optional
+        Which end of the metric is the good one, where the metric does not know: of values larger ones are better
+        unless told.
+    progress : callable, optional
+        Called with differences (done, total).
+    **options
+        Fields of the metric.
+
+    Returns
+    -------
+    Leaderboard
+        Entries by rank, with marginal and simultaneous intervals, sets of ranks, the probability of being best (the
+        share of resamples in which a model is, ties shared) and whether it is tied with the best: in the model
+        confidence set.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument breaks its rule; the message names the argument, the rule and the value.
+
+    Warns
+    -----
+    JaxciWarning
+        Once for each remark that the result also holds.
+
+    Notes
+    -----
+    The interval and the p-value of every difference are those of :func:`jaxci.compare`, by the method that serves so
+    few or so many rows that differ. How differences hang together is read off ``n_resamples`` resamples that all models
+    share: p-values become standard errors, and the largest of these is held against the largest of every resample, step
+    by step [1]_. Simultaneous intervals are those of one at the level of the largest. A rank is no better than one
+    more than the number of models shown to be better, and no worse than the number of those not shown to be worse [2]_.
+    The model confidence set leaves the worst out as long as the largest difference is larger than chance allows [3]_.
+    Observations, or clusters, are assumed independent.
+
+    References
+    ----------
+    .. [1] Romano and Wolf (2005), Exact and Approximate Stepdown Methods for Multiple Hypothesis Testing.
+    .. [2] Mogstad, Romano, Shaikh and Wilhelm (2024), Inference for Ranks, section 3.
+    .. [3] Hansen, Lunde and Nason (2011), The Model Confidence Set, the range statistic.
+
+    Examples
+    --------
+    >>> import numpy as np, jaxci
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 500)
+    >>> right = {"a": 0.90, "b": 0.89, "c": 0.70}
+    >>> guesses = {name: np.where(rng.random(500) < share, y, 1 - y) for name, share in right.items()}
+    >>> board = jaxci.leaderboard("accuracy", y, guesses, rng=0)
+    >>> [(entry.name, entry.rank_low, entry.rank_high, entry.tied_with_best) for entry in board]
+    [('a', 1, 2, True), ('b', 1, 2, True), ('c', 3, 3, False)]
     """
-
-    statistic: str
-    entries: tuple[Entry, ...]
-    pairs: tuple[Pair, ...]
-    method: str
-    adjust: str
-    confidence_level: float
-    n: int
-    reason: str = ""
-    rng: Any = None
-    warnings: tuple[str, ...] = ()
-
-    def headline(self) -> str:
-        """Return the line above the table."""
-        share = f"{100 * self.confidence_level:g}%"
-        return f"{self.statistic} of {len(self.entries)} competitors, {share} intervals and ranks, n = {self.n}"
-
-    def layout(self) -> tuple[list[str], list[list[str]]]:
-        """Return header and cells of the printed table."""
-        rows = [
-            [
-                str(entry.rank),
-                f"{entry.rank_low} to {entry.rank_high}" if entry.rank_low < entry.rank_high else str(entry.rank_low),
-                entry.name,
-                number(entry.estimate),
-                number(entry.confidence_interval.low),
-                number(entry.confidence_interval.high),
-                "yes" if entry.tied_with_best else "no",
-            ]
-            for entry in self.entries
-        ]
-        return ["rank", "ranks", "name", "estimate", "low", "high", "tied with best"], rows
-
-    def notes(self) -> list[str]:
-        """Return the lines below the table: what is told apart, the method and warnings."""
-        apart = [pair for pair in self.pairs if pair.adjusted <= 1 - self.confidence_level]
-        how = "no adjustment" if self.adjust == "none" else f"p-values adjusted by {self.adjust.capitalize()}"
-        told = f"{len(apart)} of {len(self.pairs)} pairs are told apart ({self.method}, {how})"
-        return [told, *filter(None, [self.reason]), *(f"warning: {text}" for text in self.warnings)]
-
-    def records(self) -> list[dict[str, Any]]:
-        """Return one flat row a competitor."""
-        return [
-            {
-                "name": entry.name,
-                "rank": entry.rank,
-                "rank_low": entry.rank_low,
-                "rank_high": entry.rank_high,
-                "estimate": entry.estimate,
-                "low": entry.confidence_interval.low,
-                "high": entry.confidence_interval.high,
-                "standard_error": entry.standard_error,
-                "tied_with_best": entry.tied_with_best,
-            }
-            for entry in self.entries
-        ]
-
-    def contents(self) -> dict[str, Any]:
-        """Return what the dictionary holds: the fields, entries and pairs as flat rows."""
-        return {**super().contents(), "entries": self.records(), "pairs": [pair._asdict() for pair in self.pairs]}
-
-    def __iter__(self) -> Iterator[Entry]:
-        return iter(self.entries)
-
-    def __len__(self) -> int:
-        return len(self.entries)
-
-    def __getitem__(self, name: str) -> Entry:
-        for entry in self.entries:
-            if entry.name == name:
-                return entry
-        raise KeyError(f"there is no competitor {name!r}; known are {', '.join(entry.name for entry in self.entries)}")
+    settings = Settings.of(confidence_level, "two-sided", n_resamples, memory_limit=memory_limit)
+    adjust = check_choice("adjust", adjust, ("max_t", *ADJUSTMENTS))
+    name = name_of(metric)
+    statistic, options = configured(statistic_by_name(metric), options)
+    for option in options:
+        raise TypeError(f"{name} has no option {option!r}")
+    what = "predictions"
+    if predictions is None:
+        y_true, predictions, what = None, y_true, "y_true"
+    given = _by_name(what, predictions)
+    if reference != "best":
+        check_choice("reference", reference, ("best", *given))
+    called = {f"{what}[{one!r}]": x for one, x in given.items()}
+    samples, statistic, remarks = read_models(statistic, name, y_true, called, labels, pos_label)
+    check_n(samples[0])
+    shared, layout = arranged(_with_all(samples), groups, strata, sample_weight, weight_type)
+    settings.check_layout(layout)
+    contest = Contest(name, statistic, tuple(given), _apart(shared), layout, settings, randomness(rng))
+    if less_is_better is not None and not isinstance(less_is_better, bool):
+        raise TypeError(f"less_is_better must be True, False or None; got {shown(less_is_better)}")
+    board = _ranked(contest, adjust, reference, statistic.loss if less_is_better is None else less_is_better, progress)
+    board = dataclasses.replace(
+        board, warnings=tuple(dict.fromkeys((*remarks, *layout_remarks(layout), *board.warnings)))
+    )
+    announce(board.warnings)
+    return board
 
 
-def adjusted_pvalues(pvalues: Sequence[float], adjust: str) -> np.ndarray:
-    """Return p-values adjusted for their number m.
-
-    "bonferroni": ``min(1, m p)``; "holm" (1979): the largest of ``(m - i) p`` up to each, p-values in ascending order,
-    i from 0; NaN counts as 1.
-    """
-    p = np.nan_to_num(np.asarray(pvalues, np.float64), nan=1.0)
-    if adjust == "none" or not len(p):
-        return p
-    if adjust == "bonferroni":
-        return np.minimum(1.0, len(p) * p)
-    order = np.argsort(p, kind="stable")
-    steps = np.maximum.accumulate(p[order] * (len(p) - np.arange(len(p))))
-    found = np.empty(len(p))
-    found[order] = np.minimum(1.0, steps)
+def _by_name(what: str, predictions: Any) -> dict[str, Any]:
+    """Return the predictions of every model by its name."""
+    if isinstance(predictions, Mapping):
+        found = {str(name): x for name, x in predictions.items()}
+        names = [str(name) for name in predictions]
+    elif hasattr(predictions, "columns") and hasattr(predictions, "__getitem__"):  # a frame of any library
+        names = [str(name) for name in predictions.columns]
+        found = {str(name): np.asarray(predictions[name]) for name in predictions.columns}
+    elif isinstance(predictions, np.ndarray) and predictions.ndim == 2 and what == "y_true":
+        names = [f"model {number + 1}" for number in range(len(predictions))]
+        found = dict(zip(names, predictions, strict=True))
+    else:
+        raise TypeError(f"{what} must be a dict or a frame of models by name; got {shown(predictions)}")
+    check_distinct(what, names)
+    if len(names) < 2:
+        raise ValueError(f"{what} must hold at least two models; got {len(names)}")
     return found
 
 
-def ranked(
-    names: Sequence[str],
-    estimates: Sequence[float],
-    ends: Sequence[ConfidenceInterval],
-    errors: Sequence[float],
-    pairs: Sequence[Pair],
-    alpha: float,
-    less_is_better: bool,
-) -> tuple[Entry, ...]:
-    """Return competitors by rank, with confidence sets of their ranks.
+def _with_all(samples: Sequence[Sample]) -> Sample:
+    """Return the first sample with all others behind it, so that rows of all are taken or left together."""
+    found = samples[-1]
+    for one in samples[-2::-1]:
+        found = dataclasses.replace(one, other=found)
+    return found
 
-    A competitor's rank is no better than one more than the number of those that are shown to be better, and no worse
-    than the number of those not shown to be worse (Mogstad, Romano, Shaikh and Wilhelm, 2024, section 3): where no
-    pair is told apart wrongly, all sets hold the true ranks.
-    """
-    sign = 1 if less_is_better else -1
-    better: dict[str, int] = dict.fromkeys(names, 0)
-    worse: dict[str, int] = dict.fromkeys(names, 0)
-    beats: set[tuple[str, str]] = set()
-    for pair in pairs:
-        if pair.adjusted <= alpha and pair.estimate != 0:
-            winner, loser = (pair.a, pair.b) if sign * pair.estimate < 0 else (pair.b, pair.a)
-            better[loser] += 1
-            worse[winner] += 1
-            beats.add((winner, loser))
-    order = sorted(range(len(names)), key=lambda i: math.inf if math.isnan(estimates[i]) else sign * estimates[i])
-    best = names[order[0]]
-    ranks = {i: 1 + sum(sign * estimates[j] < sign * estimates[i] for j in order) for i in order}
-    return tuple(
-        Entry(
-            names[i],
-            estimates[i],
-            ends[i],
-            errors[i],
-            ranks[i],
-            1 + better[names[i]],
-            len(names) - worse[names[i]],
-            (best, names[i]) not in beats,
+
+def _apart(sample: Sample) -> tuple[Sample, ...]:
+    """Return the samples that :func:`_with_all` has put together."""
+    found, rest = [], sample
+    while rest is not None:
+        found.append(dataclasses.replace(rest, other=None))
+        rest = rest.other
+    return tuple(found)
+
+
+def _ranked(
+    contest: Contest, adjust: str, reference: str, less_is_better: bool, progress: Callable[[int, int], None] | None
+) -> Leaderboard:
+    """Return the models by rank."""
+    names, level = contest.names, contest.settings.confidence_level
+    marginal = contest.single(level)
+    estimates = np.array([one.estimate for one in marginal])
+    replicates = joint_replicates(contest.statistic, contest.samples, contest.layout, contest.settings, contest.source)
+    apart, _ = standardized(replicates, estimates)
+    pairs = Pairs(np.nan_to_num(replicates - estimates[:, None], nan=0.0))
+    if reference == "best":
+        which = list(itertools.combinations(range(len(names)), 2))
+    else:
+        which = [(i, names.index(reference)) for i in range(len(names)) if names[i] != reference]
+    levels = (level, level)
+    if adjust == "max_t":
+        levels = simultaneous_level(np.abs(apart).max(axis=0), level), simultaneous_level(pairs.largest(which), level)
+    elif adjust != "none":
+        levels = 1 - (1 - level) / len(names), 1 - (1 - level) / len(which)
+    together, differences = contest.single(levels[0]), contest.differences(which, levels[1], progress)
+    pvalues = [p for _, p in differences]
+    z = two_sided_z(pvalues)
+    adjusted = step_down(z, lambda i: pairs.of(*which[i])) if adjust == "max_t" else adjusted_pvalues(pvalues, adjust)
+    found = tuple(
+        Pair(names[i], names[j], of.estimate, *of.confidence_interval, p, float(q))
+        for (i, j), (of, p), q in zip(which, differences, adjusted, strict=True)
+    )
+    ends, errors = [one.confidence_interval for one in marginal], [one.standard_error for one in marginal]
+    entries = ranked(names, estimates.tolist(), ends, errors, found, 1 - level, less_is_better)
+    sign = 1.0 if less_is_better else -1.0
+    best = _shares_best(sign * replicates)
+    if reference == "best":
+        worse = np.zeros((len(names), len(names)))
+        for (i, j), (of, _), score in zip(which, differences, z, strict=True):
+            worse[i, j] = sign * np.sign(of.estimate) * score
+            worse[j, i] = -worse[i, j]
+        among = model_confidence_set(worse, pairs)
+        tied = among > 1 - level
+    else:
+        among = np.full(len(names), np.nan)
+        tied = np.ones(len(names), bool)
+        for (i, _), q in zip(which, adjusted, strict=True):
+            tied[i] = q > 1 - level
+    place = {name: number for number, name in enumerate(names)}
+    entries = tuple(
+        entry._replace(
+            tied_with_best=bool(tied[place[entry.name]]),
+            simultaneous_interval=together[place[entry.name]].confidence_interval,
+            probability_best=float(best[place[entry.name]]),
+            pvalue_best=float(among[place[entry.name]]),
         )
-        for i in order
+        for entry in entries
+    )
+    used = dict.fromkeys(str(of.method) for of, _ in differences)
+    return Leaderboard(
+        contest.name,
+        entries,
+        found,
+        ", ".join(used),
+        adjust,
+        level,
+        marginal[0].n,
+        f"intervals: {', '.join(dict.fromkeys(str(one.method) for one in marginal))}; "
+        f"{contest.settings.n_resamples} resamples shared by all models",
+        contest.source.record,
+        _remarks(names, marginal),
+        reference,
     )
 
 
-def all_pairs(names: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the numbers of all pairs."""
-    return list(itertools.combinations(range(len(names)), 2))
+def _shares_best(losses: np.ndarray) -> np.ndarray:
+    """Return the share of resamples (m,) in which a model has the least loss (m, B), ties shared."""
+    losses = np.where(np.isnan(losses), np.inf, losses)
+    least = losses == losses.min(axis=0)
+    return (least / least.sum(axis=0)).mean(axis=1)
+
+
+def _remarks(names: Sequence[str], results: Sequence[IntervalResult]) -> tuple[str, ...]:
+    """Return what is said of the models, once where it is said of several."""
+    said: dict[str, list[str]] = {}
+    for name, result in zip(names, results, strict=True):
+        for text in result.warnings:
+            said.setdefault(text, []).append(name)
+    return tuple(text if len(of) == len(names) else f"{', '.join(of)}: {text}" for text, of in said.items())

@@ -165,6 +165,29 @@ def student(estimate: float, error: float, df: int, level: float) -> LossInterva
     return LossInterval(estimate, estimate - half, estimate + half, error, float(df))
 
 
+SCALES = ("plain", "log", "cube_root")
+
+
+def on_scale(found: LossInterval, scale: str) -> LossInterval:
+    """Return ``estimate -+ h`` with ends that are symmetric on another scale, for the mean of a positive loss.
+
+    "log": ``estimate exp(-+ h / estimate)``. "cube_root": ``estimate (1 -+ h / (3 estimate))^3``, on which means of
+    squared normal errors are nearly normal (Wilson and Hilferty 1931); a root below 0 counts as 0.
+    """
+    if scale not in SCALES:
+        raise ValueError(f"scale must be one of {', '.join(map(repr, SCALES))}; got {scale!r}")
+    if scale == "plain" or found.high == found.low:
+        return found
+    if found.estimate <= 0:
+        raise ValueError(f"scale={scale!r} needs a positive mean loss; got {found.estimate:g}")
+    ratio = (found.high - found.estimate) / found.estimate
+    if scale == "log":
+        low, high = math.exp(-ratio), math.exp(ratio)
+    else:
+        low, high = max(0.0, 1 - ratio / 3) ** 3, (1 + ratio / 3) ** 3
+    return found._replace(low=found.estimate * low, high=found.estimate * high)
+
+
 def quantiles(estimate: float, values: np.ndarray, shift: float, level: float) -> LossInterval:
     """Return the central quantiles of ``values``, moved by ``-shift``."""
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2]) - shift

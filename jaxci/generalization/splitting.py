@@ -12,7 +12,7 @@ import math
 import numpy as np
 from scipy import special
 
-from jaxci.generalization.base import LossInterval, Resampled, normal, student
+from jaxci.generalization.base import LossInterval, Resampled, normal, on_scale, student
 
 RESAMPLED = ("subsampling", "kfold", "repeated_kfold", "leave_one_out")
 """Plans whose means of splits the corrected t interval reads."""
@@ -54,8 +54,8 @@ def corrected_t(of: Resampled, *, level: float = 0.95, scale: str = "plain") -> 
 
     Splits may be subsamples, the folds of a cross-validation, once or repeated (Bouckaert and Frank 2004), or
     leave out one row or group each. Those whose fit failed are left out of K, and splits that test the same rows
-    count once. ``scale="log"``, for positive losses, has the ends ``estimate exp(-+ t error / estimate)``: means of
-    few groups are skewed.
+    count once. ``scale``, for positive losses, is one of :func:`~jaxci.generalization.base.on_scale`: means of few
+    groups are skewed.
     """
     of.need("corrected_t", *RESAMPLED)
     _, first = np.unique(of.plan.test_mask[of.kept], axis=0, return_index=True)
@@ -69,15 +69,7 @@ def corrected_t(of: Resampled, *, level: float = 0.95, scale: str = "plain") -> 
     hidden = float(np.mean(1 / sizes - (1 / of.plan.n if overlap else 0.0)))
     spread = float(means.var(ddof=1)) + of.between * hidden
     error = math.sqrt((1 / splits + float(sizes.mean() / trained.mean())) * spread)
-    found = student(float(means.mean()), error, splits - 1, level)
-    if scale not in ("plain", "log"):
-        raise ValueError(f"scale must be 'plain' or 'log'; got {scale!r}")
-    if scale == "plain" or error == 0:
-        return found
-    if found.estimate <= 0:
-        raise ValueError(f"scale='log' needs a positive mean loss; got {found.estimate:g}")
-    ratio = math.exp((found.high - found.estimate) / found.estimate)
-    return found._replace(low=found.estimate / ratio, high=found.estimate * ratio)
+    return on_scale(student(float(means.mean()), error, splits - 1, level), scale)
 
 
 def conservative_z(of: Resampled, paired: Resampled, *, level: float = 0.95) -> LossInterval:
@@ -149,11 +141,13 @@ def combined_five_by_two_cv(of: Resampled, *, level: float = 0.95) -> LossInterv
     return LossInterval(estimate, estimate - half, estimate + half, error, math.nan, (), pvalue)
 
 
-def nested_cv(of: Resampled, *, level: float = 0.95, correction: str = "printed") -> LossInterval:
+def nested_cv(of: Resampled, *, level: float = 0.95, correction: str = "printed", scale: str = "plain") -> LossInterval:
     """Nested cross-validation (Bates, Hastie and Tibshirani 2024).
 
     ``correction`` is the factor of the bias: ``"printed"`` is ``1 + (K - 2)/K``, ``"code"`` is the
-    authors' ``1 + ((K - 2)/K)**1.5``.
+    authors' ``1 + ((K - 2)/K)**1.5``. ``scale``, for positive losses, is one of
+    :func:`~jaxci.generalization.base.on_scale`: losses without a bound have skewed means of few rows. An estimate that
+    the correction takes below 0 has plain ends.
     """
     of.need("nested_cv", "nested_cv")
     of.need_all("nested_cv")
@@ -182,7 +176,8 @@ def nested_cv(of: Resampled, *, level: float = 0.95, correction: str = "printed"
     error = min(max(error, spread), spread * math.sqrt(folds))
     nested, plain = float(pooled.mean()), float(outer_means.mean())
     bias = (1 + ((folds - 2) / folds) ** factors[correction]) * (nested - plain)
-    return normal(nested - bias, error, level)
+    found = normal(nested - bias, error, level)
+    return found if found.estimate <= 0 else on_scale(found, scale)
 
 
 def replace_one_cv(

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import jaxci
-from jaxci.api.leaderboard import Pair, adjusted_pvalues, ranked
+from jaxci.api.leaderboard_results import Pair, ranked
 from jaxci.inducers import Constant, Lasso, Ridge
+from jaxci.intervals.multiple import adjusted_pvalues
 from jaxci.printing import ConfidenceInterval
 
 RNG = np.random.default_rng(3)

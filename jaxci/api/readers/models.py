@@ -1,0 +1,55 @@
+"""From the predictions of several models on the same rows to a sample of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from jaxci.api.readers.arrays import as_floats, check_lengths
+from jaxci.api.readers.samples import Labelled, columns_sample, regression_sample
+from jaxci.statistics.base import Statistic
+from jaxci.statistics.sample import Sample
+
+
+class Models(NamedTuple):
+    """A sample of every model, the statistic settled for them, and what is to be said of the data."""
+
+    samples: tuple[Sample, ...]
+    statistic: Statistic
+    remarks: tuple[str, ...]
+
+
+def read_models(
+    statistic: Statistic,
+    name: str,
+    y_true: Any,
+    predictions: Mapping[str, Any],
+    labels: Sequence[Any] | None,
+    pos_label: Any,
+) -> Models:
+    """Return a sample of every model; ``predictions`` are named as messages should call them.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an array is not what the statistic needs, or of another length.
+    """
+    if statistic.task == "custom":
+        truth = {} if y_true is None else {"y_true": y_true}
+        read = [columns_sample(truth | {called: x}, numbers=True) for called, x in predictions.items()]
+        check_lengths({called: one.n for called, (one, _) in zip(predictions, read, strict=True)})
+        said = dict.fromkeys(text for _, remarks in read for text in remarks)
+        return Models(tuple(one for one, _ in read), statistic, tuple(said))
+    if statistic.task == "values":
+        if y_true is not None:
+            raise TypeError(f"y_true must be None for {name}, which compares per-case values; got an array")
+        values = {called: as_floats(called, x) for called, x in predictions.items()}
+        check_lengths({called: len(x) for called, x in values.items()})
+        return Models(tuple(Sample(values=x) for x in values.values()), statistic, ())
+    if statistic.task == "regression":
+        return Models(tuple(regression_sample(y_true, x, called) for called, x in predictions.items()), statistic, ())
+    scored = "y_score" in statistic.inputs
+    columns = {"y_true": y_true} if scored else {"y_true": y_true, **predictions}
+    labelled = Labelled.of(columns, predictions if scored else {}, labels=labels, pos_label=pos_label)
+    samples = tuple(labelled.sample(called, called) for called in predictions)
+    return Models(samples, labelled.accept(name, statistic), labelled.remarks_for([statistic]))

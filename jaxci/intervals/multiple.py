@@ -1,0 +1,145 @@
+"""Many comparisons at once: adjusted p-values, simultaneous levels and sets of models that may be the best.
+
+What is tested are statistics ``z`` in units of standard errors; how they hang together is told by replicates, taken
+from their estimates in the same units. Each statistic may come from a test of its own: a p-value p has
+``z = Phi^{-1}(1 - p / 2)``.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import special
+
+ADJUSTMENTS = ("holm", "bonferroni", "none")
+"""Adjustments that read p-values alone."""
+
+
+def adjusted_pvalues(pvalues: Sequence[float], adjust: str) -> np.ndarray:
+    """Return p-values adjusted for their number m.
+
+    "bonferroni": ``min(1, m p)``; "holm" (1979): the largest of ``(m - i) p`` up to each, p-values in ascending order,
+    i from 0; NaN counts as 1.
+    """
+    p = np.nan_to_num(np.asarray(pvalues, np.float64), nan=1.0)
+    if adjust == "none" or not len(p):
+        return p
+    if adjust == "bonferroni":
+        return np.minimum(1.0, len(p) * p)
+    order = np.argsort(p, kind="stable")
+    steps = np.maximum.accumulate(p[order] * (len(p) - np.arange(len(p))))
+    found = np.empty(len(p))
+    found[order] = np.minimum(1.0, steps)
+    return found
+
+
+def two_sided_z(pvalues: Any) -> np.ndarray:
+    """Return how many standard errors a normal statistic is from 0 that has the two-sided p-values; NaN counts as 1."""
+    p = np.clip(np.nan_to_num(np.asarray(pvalues, np.float64), nan=1.0), 1e-300, 1.0)
+    return -special.ndtri(p / 2)
+
+
+def standardized(replicates: np.ndarray, estimates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return replicates (m, B) less their estimates (m,) in standard errors, and these (m,).
+
+    Undefined replicates, and all of a statistic that never varies, are 0: they never are the largest.
+    """
+    apart = np.nan_to_num(replicates - estimates[:, None], nan=0.0)
+    errors = np.sqrt(np.mean(apart**2, axis=1))
+    return apart / np.where(errors > 0, errors, 1.0)[:, None], errors
+
+
+class Pairs(NamedTuple):
+    """Differences of models i less j: replicates ``apart`` (m, B) of the models, less their estimates."""
+
+    apart: np.ndarray
+
+    def of(self, i: int, j: int) -> np.ndarray:
+        """Return the replicates (B,) of one difference in standard errors; 0 where it never varies."""
+        found = self.apart[i] - self.apart[j]
+        error = np.sqrt(np.mean(found**2))
+        return np.abs(found) / error if error > 0 else np.zeros_like(found)
+
+    def largest(self, which: Iterable[tuple[int, int]]) -> np.ndarray:
+        """Return the largest of some differences in every resample (B,)."""
+        found = np.zeros(self.apart.shape[1])
+        for i, j in which:
+            np.maximum(found, self.of(i, j), out=found)
+        return found
+
+
+def simultaneous_level(largest: np.ndarray, level: float) -> float:
+    """Return the level of each of several intervals at which all hold together at ``level``.
+
+    ``largest`` (B,) is the largest statistic of every resample, in standard errors: its quantile is the critical value
+    of all, and the level is that of a normal interval with it (single-step max-t).
+    """
+    critical = float(np.quantile(largest, level, method="higher"))
+    return max(level, float(2 * special.ndtr(critical) - 1))
+
+
+def step_down(z: np.ndarray, replicates: Callable[[int], np.ndarray]) -> np.ndarray:
+    """Return p-values adjusted by the step-down max-t test (Romano and Wolf 2005, algorithm 4.1).
+
+    Parameters
+    ----------
+    z : (m,) array
+        Statistics, at least 0.
+    replicates : callable
+        From the number of a statistic to its replicates (B,), at least 0.
+
+    Returns
+    -------
+    (m,) array
+        The share of resamples, the data among them, in which the largest of the statistics that are no larger reaches
+        it; at least that of any larger one.
+    """
+    found, order = np.ones(len(z)), np.argsort(z, kind="stable")
+    largest = np.zeros_like(replicates(0))
+    for number in order:
+        largest = np.maximum(largest, replicates(int(number)))
+        found[number] = (1 + np.count_nonzero(largest >= z[number])) / (1 + len(largest))
+    best_first = order[::-1]
+    found[best_first] = np.maximum.accumulate(found[best_first])
+    return found
+
+
+def model_confidence_set(z: np.ndarray, pairs: Pairs) -> np.ndarray:
+    """Return p-values of models being among the best (Hansen, Lunde and Nason 2011, the range statistic T_R).
+
+    Parameters
+    ----------
+    z : (m, m) array
+        How much worse model i is than j, in standard errors; antisymmetric.
+    pairs : Pairs
+        Replicates of the models.
+
+    Returns
+    -------
+    (m,) array
+        Models with a p-value above alpha are the set that holds all best models with probability 1 - alpha. The
+        best model of the data has 1.
+
+    Notes
+    -----
+    The worst model, that with the largest statistic against another one, is left out as long as the largest statistic
+    of those that are left is larger than chance allows; p-values are the largest up to each. Cost O(m^2 B).
+    """
+    left, order, largest = list(range(len(z))), [], []
+    while len(left) > 1:
+        within = z[np.ix_(left, left)]
+        largest.append(float(within.max()))
+        order.append(left.pop(int(np.argmax(within.max(axis=1)))))
+    found = np.ones(len(z))
+    reached = np.zeros(pairs.apart.shape[1])
+    inside = list(left)
+    for model, statistic in zip(order[::-1], largest[::-1], strict=True):
+        reached = np.maximum(reached, pairs.largest((model, other) for other in inside))
+        inside.append(model)
+        found[model] = (1 + np.count_nonzero(reached >= statistic)) / (1 + len(reached))
+    for before, after in itertools.pairwise(order):
+        found[after] = max(found[after], found[before])
+    return found
