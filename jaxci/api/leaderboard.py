@@ -260,7 +260,9 @@ def _ranked(
     together, differences = contest.single(levels[0]), contest.differences(which, levels[1], progress)
     pvalues = [p for _, p in differences]
     z = two_sided_z(pvalues)
-    adjusted = step_down(z, lambda i: pairs.of(*which[i])) if adjust == "max_t" else adjusted_pvalues(pvalues, adjust)
+    adjusted = adjusted_pvalues(pvalues, "none" if adjust == "max_t" else adjust)
+    if adjust == "max_t":  # at least the p-value of the pair alone, which is not read off resamples
+        adjusted = np.maximum(adjusted, step_down(z, lambda i: pairs.of(*which[i])))
     found = tuple(
         Pair(names[i], names[j], of.estimate, *of.confidence_interval, p, float(q))
         for (i, j), (of, p), q in zip(which, differences, adjusted, strict=True)
