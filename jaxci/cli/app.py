@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from jaxci.cli.leaderboards import leaderboard
 from jaxci.cli.learning import generalization, losses
 from jaxci.cli.options import (
     Alternative,
@@ -34,6 +35,7 @@ from jaxci.cli.options import (
     Weights,
     WeightType,
     given,
+    label_options,
     numbers,
     split,
     working,
@@ -53,26 +55,12 @@ app = typer.Typer(
 )
 
 app.add_typer(study)
+app.command()(leaderboard)
 app.command()(quantile)
 app.command()(generalization)
 app.command()(losses)
 
 DEMO_SEED = 0
-
-
-def _label_options(target: np.ndarray | None, pos_label: str | None, labels: str | None) -> dict[str, Any]:
-    from jaxci.cli.tables import as_label
-
-    options: dict[str, Any] = {}
-    if target is None:
-        if pos_label is not None or labels is not None:
-            raise ValueError("--pos-label and --labels need --target")
-        return options
-    if pos_label is not None:
-        options["pos_label"] = as_label(pos_label, target)
-    if labels is not None:
-        options["labels"] = [as_label(text, target) for text in split(labels)]
-    return options
 
 
 def _version(wanted: bool) -> None:
@@ -160,7 +148,7 @@ def evaluate(
                 alternative=alternative,
                 rng=seed,
                 progress=advance,
-                label_options=lambda column: _label_options(column, pos_label, labels),
+                label_options=lambda column: label_options(column, pos_label, labels),
             )
         else:
             wanted = [target, *extra, *scores]
@@ -184,7 +172,7 @@ def evaluate(
                 rng=seed,
                 progress=advance,
                 check=check,
-                **_label_options(columns[target], pos_label, labels),
+                **label_options(columns[target], pos_label, labels),
             )
     from jaxci.cli.display import page, show
 
@@ -241,7 +229,7 @@ def compare(
             a, b = as_scores(columns, scores_a), as_scores(columns, scores_b)
         else:
             a, b = columns[str(pred_a)], columns[str(pred_b)]
-        options = _label_options(truth, pos_label, labels)
+        options = label_options(truth, pos_label, labels)
         if margin is not None:
             options["margin"] = margin
         if bounds is not None:
@@ -303,7 +291,7 @@ def check(
         labelled = given(columns, y_true=target, y_pred=pred)
         scored = as_scores(columns, scores) if scores else None
         data = [x for x in [*labelled.values(), scored] if x is not None]
-        options = _label_options(labelled["y_true"], pos_label, labels)
+        options = label_options(labelled["y_true"], pos_label, labels)
         if bounds is not None:
             options["bounds"] = numbers("--bounds", bounds)
         result = jaxci.check_coverage(

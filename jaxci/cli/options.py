@@ -6,11 +6,14 @@ import contextlib
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from jaxci.cli.progress import progress
+
+if TYPE_CHECKING:
+    import numpy as np
 
 File = Annotated[Path, typer.Argument(help="CSV or Parquet file, one row per case.", show_default=False)]
 Files = Annotated[
@@ -65,6 +68,22 @@ Json = Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Also w
 def given(columns: Mapping[str, Any], **names: str | None) -> dict[str, Any]:
     """Return arguments of a verb from the columns that options name; None where none is named."""
     return {argument: None if name is None else columns[name] for argument, name in names.items()}
+
+
+def label_options(target: np.ndarray | None, pos_label: str | None, labels: str | None) -> dict[str, Any]:
+    """Return what is said of the labels of a column, as arguments of a verb."""
+    from jaxci.cli.tables import as_label
+
+    options: dict[str, Any] = {}
+    if target is None:
+        if pos_label is not None or labels is not None:
+            raise ValueError("--pos-label and --labels need --target")
+        return options
+    if pos_label is not None:
+        options["pos_label"] = as_label(pos_label, target)
+    if labels is not None:
+        options["labels"] = [as_label(text, target) for text in split(labels)]
+    return options
 
 
 def split(text: str | None) -> list[str]:

@@ -113,9 +113,7 @@ def test_clusters_weights_and_frames():
     assert pair.pvalue == jaxci.compare("accuracy", Y, GUESSES["m0"], GUESSES["m2"], groups=groups).pvalue
     weights = np.where(np.arange(300) < 150, 1.0, 0.0)
     half = jaxci.leaderboard("accuracy", Y, GUESSES, sample_weight=weights, n_resamples=999, rng=0)
-    cut = jaxci.leaderboard(
-        "accuracy", Y[:150], {name: x[:150] for name, x in GUESSES.items()}, n_resamples=999, rng=0
-    )
+    cut = jaxci.leaderboard("accuracy", Y[:150], {name: x[:150] for name, x in GUESSES.items()}, n_resamples=999, rng=0)
     assert [entry[:2] for entry in half] == [entry[:2] for entry in cut]
 
 
@@ -125,7 +123,7 @@ def test_scores_of_several_models():
     found = jaxci.leaderboard("roc_auc", Y, scores, n_resamples=999, rng=0)
     for pair in found.pairs:
         assert pair.pvalue == jaxci.compare("roc_auc", Y, scores[pair.a], scores[pair.b]).pvalue
-    assert [entry.name for entry in found][0] == "s0"
+    assert next(iter(found)).name == "s0"
 
 
 @pytest.mark.parametrize(

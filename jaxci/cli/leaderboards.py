@@ -1,0 +1,90 @@
+"""The command ``leaderboard``: models on the same cases, ranked."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from jaxci.cli.options import (
+    Csv,
+    DrawnResamples,
+    File,
+    Groups,
+    Json,
+    Labels,
+    Level,
+    PosLabel,
+    Seed,
+    Strata,
+    Weights,
+    WeightType,
+    given,
+    label_options,
+    split,
+    working,
+)
+
+
+def leaderboard(
+    file: File,
+    metric: Annotated[str, typer.Option(metavar="NAME", help="One metric; see 'jaxci metrics'.")],
+    models: Annotated[
+        str, typer.Option(metavar="COL,...", help="Columns of the models: predictions, scores or values by case.")
+    ],
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="COL", help="Column of the true labels or values; none for a mean of values."),
+    ] = None,
+    reference: Annotated[
+        str, typer.Option(metavar="COL", help="best: all pairs; or the model that all others are compared with.")
+    ] = "best",
+    adjust: Annotated[str, typer.Option(metavar="HOW", help="max_t, holm, bonferroni or none.")] = "max_t",
+    less_is_better: Annotated[
+        bool | None,
+        typer.Option("--less-is-better/--more-is-better", help="Which end is good, where the metric does not know."),
+    ] = None,
+    level: Level = 0.95,
+    groups: Groups = None,
+    strata: Strata = None,
+    weights: Weights = None,
+    weight_type: WeightType = "importance",
+    pos_label: PosLabel = None,
+    labels: Labels = None,
+    resamples: DrawnResamples = 9_999,
+    seed: Seed = None,
+    json: Json = None,
+    csv: Csv = None,
+) -> None:
+    """Models from the best to the worst, the ranks that each may have, and which are tied with the best."""
+    names = split(models)
+    with working("comparing") as advance:
+        import jaxci
+        from jaxci.cli.tables import read_columns, write_csv, write_json
+
+        extra = [name for name in (target, groups, strata, weights) if name is not None]
+        columns = read_columns(file, [*extra, *names])
+        truth = None if target is None else columns[target]
+        by_model = {name: columns[name] for name in names}
+        board = jaxci.leaderboard(
+            metric,
+            by_model if truth is None else truth,
+            None if truth is None else by_model,
+            adjust=adjust,
+            reference=reference,
+            less_is_better=less_is_better,
+            confidence_level=level,
+            n_resamples=resamples,
+            weight_type=weight_type,
+            **given(columns, groups=groups, strata=strata, sample_weight=weights),
+            **label_options(truth, pos_label, labels),
+            rng=seed,
+            progress=advance,
+        )
+    from jaxci.cli.display import page, show_table
+
+    show_table(page(), board)
+    if json is not None:
+        write_json(json, board.to_dict())
+    if csv is not None:
+        write_csv(csv, board.records())
