@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from jaxci.api.evaluate import evaluated
+from jaxci.api.evaluate import read_data, table_of
 from jaxci.api.readers.batches import of_binary_scores, of_table, read_batch, stands_for
 from jaxci.api.readers.labels import encode_labels, label_values
 from jaxci.api.readers.layout import arranged
@@ -351,22 +351,16 @@ class Accumulator:
         self, metrics: Sequence[Any], arrays: Mapping[str, Any], method: Any, settings: Settings, **options: Any
     ) -> EvaluationTable:
         """Return the table of metrics of rows."""
-        names = ("y_true", "y_pred", "y_score", "groups", "sample_weight")
         weight_type = "frequency" if "counts" in arrays else "importance"
-        given: dict[str, Any] = {name: arrays.get(name) for name in names}
-        if "counts" in arrays:
-            given["sample_weight"] = arrays["counts"]
-        return evaluated(
-            **given,
-            metrics=metrics,
-            method=method,
-            settings=settings,
-            conventions={},
+        truth, guess, score = (arrays.get(name) for name in ("y_true", "y_pred", "y_score"))
+        return table_of(
+            read_data(truth, guess, score, metrics, {}, method, self._known_labels(), self._pos_label),
+            settings,
+            self._source,
+            groups=arrays.get("groups"),
             strata=None,
-            labels=self._known_labels(),
-            pos_label=self._pos_label,
+            sample_weight=arrays.get("counts", arrays.get("sample_weight")),
             weight_type=weight_type,
-            source=self._source,
             **options,
         )
 

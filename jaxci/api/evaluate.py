@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from jaxci.api.readers.labels import is_classification
+from jaxci.api.readers.labels import is_classification, label_values
 from jaxci.api.readers.layout import arranged
 from jaxci.api.readers.metrics import chosen_metrics, is_regression, named_metrics
 from jaxci.api.readers.samples import Labelled, check_n, regression_sample
+from jaxci.api.subgroups import Rows, by_group
 from jaxci.checks import check_options
 from jaxci.inference.engine import intervals
 from jaxci.inference.randomness import Randomness, randomness
@@ -19,6 +20,7 @@ from jaxci.intervals.base import Method
 from jaxci.printing import EvaluationTable
 from jaxci.statistics.base import TableStatistic
 from jaxci.statistics.registry import configured
+from jaxci.statistics.sample import Sample
 
 
 def evaluate(
@@ -45,6 +47,7 @@ def evaluate(
     memory_limit: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     check: bool = False,
+    by: Any = None,
 ) -> EvaluationTable:
     """Confidence intervals for several metrics of one model, which share their resamples.
 
@@ -103,11 +106,15 @@ def evaluate(
         Whether to measure the coverage of every row's method on data like these, as
         :func:`jaxci.check_coverage` does (2,000 simulated data sets). For two-sided intervals of
         independent rows without weights.
+    by : (n,) array_like, or dict or frame of them, optional
+        Group of every row: the metrics are also given for every group of every column, and of their crossing, with
+        differences to the rest and to all rows that hold together, adjusted p-values and the largest gap.
 
     Returns
     -------
     EvaluationTable
-        One :class:`~jaxci.printing.IntervalResult` a metric.
+        One :class:`~jaxci.printing.IntervalResult` a metric; with ``by`` a
+        :class:`~jaxci.api.subgroup_results.SubgroupTable`, which holds the groups too.
 
     Raises
     ------
@@ -124,6 +131,17 @@ def evaluate(
     Cost with the default bootstrap: metrics of a confusion matrix O(B K^2), free of n;
     others O(B n). Observations, or clusters, are assumed independent, unless blocks of rows are resampled.
 
+    With ``by``, groups are taken as given: each is resampled for itself, with the interval that suits it. A difference
+    of two of them has the interval that follows from theirs [1]_, widened so that those of a column and metric hold
+    together: by the largest of normal draws with the standard errors of the groups. Where clusters have rows in several
+    groups, differences have t intervals by the deviation of resamples of clusters. The interval of the largest gap goes
+    from the largest lower end to the largest upper end of all pairs, and holds the largest true gap whenever these
+    intervals hold the true differences.
+
+    References
+    ----------
+    .. [1] Zou (2007), Toward Using Confidence Intervals to Compare Correlations: variances recovered from intervals.
+
     Examples
     --------
     >>> import numpy as np, jaxci
@@ -133,58 +151,51 @@ def evaluate(
     >>> round(table["accuracy"].estimate, 3)
     0.855
     """
-    table = evaluated(
-        y_true,
-        y_pred,
-        y_score,
-        metrics=metrics,
-        method=method,
-        settings=Settings.of(
-            confidence_level,
-            alternative,
-            n_resamples,
-            resampling=resampling,
-            block_length=block_length,
-            memory_limit=memory_limit,
-            progress=progress,
-        ),
-        conventions=check_options({"zero_division": zero_division, "absent_class": absent_class}),
-        groups=groups,
-        strata=strata,
-        labels=labels,
-        pos_label=pos_label,
-        sample_weight=sample_weight,
-        weight_type=weight_type,
-        source=randomness(rng),
-        check=check,
+    settings = Settings.of(
+        confidence_level,
+        alternative,
+        n_resamples,
+        resampling=resampling,
+        block_length=block_length,
+        memory_limit=memory_limit,
+        progress=progress,
     )
+    conventions = check_options({"zero_division": zero_division, "absent_class": absent_class})
+    source = randomness(rng)
+    if by is not None and (check or alternative != "two-sided" or not settings.plain):
+        raise ValueError(
+            "by needs two-sided intervals and independent rows or clusters, without check=True; got "
+            f"alternative={alternative!r}, {settings.scheme}, check={check}"
+        )
+    read = read_data(y_true, y_pred, y_score, metrics, conventions, method, labels, pos_label)
+    given = {"groups": groups, "strata": strata, "sample_weight": sample_weight}
+    table = table_of(read, settings, source, **given, weight_type=weight_type, check=check)
+    if by is not None:
+        columns = {name: None if x is None else label_values(name, x) for name, x in given.items()}
+        table = by_group(Rows(read.sample, read.requests, settings, source, columns, weight_type), table, by)
     announce(table.remarks)
     return table
 
 
-def evaluated(
+class Reading(NamedTuple):
+    """What users pass, read: the sample, what is asked of it, and what is to be said of the data."""
+
+    sample: Sample
+    requests: tuple[Request, ...]
+    remarks: tuple[str, ...]
+
+
+def read_data(
     y_true: Any,
     y_pred: Any,
     y_score: Any,
-    *,
     metrics: Iterable[Any] | None,
-    method: str | Method,
-    settings: Settings,
     conventions: Mapping[str, Any],
-    groups: Any,
-    strata: Any,
+    method: str | Method,
     labels: Sequence[Any] | None,
     pos_label: Any,
-    sample_weight: Any,
-    weight_type: str,
-    source: Randomness,
-    check: bool = False,
-    counted: bool = False,
-) -> EvaluationTable:
-    """Return the table of :func:`evaluate` without announcing its remarks.
-
-    ``counted``: whether rows of a frequency stay counted where they are many, though metrics read more than a table.
-    """
+) -> Reading:
+    """Return the sample of a model and one request a metric."""
     named = None if metrics is None else named_metrics(metrics)
     if y_pred is None and y_score is None:
         raise TypeError("y_pred or y_score must be given; both are None")
@@ -202,17 +213,36 @@ def evaluated(
         if y_pred is None:
             labelled = labelled.with_derived_labels()
         sample = labelled.sample("y_pred", "y_score")
-    if sample_weight is None:
-        check_n(sample)
     chosen = chosen_metrics(named, sample, labelled)
-    tables = all(isinstance(statistic, TableStatistic) for _, statistic in chosen)
+    said = () if labelled is None else labelled.remarks_for(statistic for _, statistic in chosen)
+    requests = tuple(Request(name, configured(statistic, conventions)[0], method) for name, statistic in chosen)
+    return Reading(sample, requests, tuple(said))
+
+
+def table_of(
+    read: Reading,
+    settings: Settings,
+    source: Randomness,
+    *,
+    groups: Any,
+    strata: Any,
+    sample_weight: Any,
+    weight_type: str,
+    check: bool = False,
+    counted: bool = False,
+) -> EvaluationTable:
+    """Return the table of :func:`evaluate` without announcing its remarks.
+
+    ``counted``: whether rows of a frequency stay counted where they are many, though metrics read more than a table.
+    """
+    if sample_weight is None:
+        check_n(read.sample)
+    tables = all(isinstance(request.statistic, TableStatistic) for request in read.requests)
     countable = counted or (tables and strata is None and not check)
-    sample, layout = arranged(sample, groups, strata, sample_weight, weight_type, countable=countable)
+    sample, layout = arranged(read.sample, groups, strata, sample_weight, weight_type, countable=countable)
     settings.check_layout(layout)
-    read = () if labelled is None else labelled.remarks_for(statistic for _, statistic in chosen)
-    remarks = (*read, *layout_remarks(layout))
-    requests = [Request(name, configured(statistic, conventions)[0], method) for name, statistic in chosen]
-    rows = intervals(requests, sample, layout, settings, source)
+    remarks = (*read.remarks, *layout_remarks(layout))
+    rows = intervals(read.requests, sample, layout, settings, source)
     if check:
         from jaxci.api.check import with_coverage
 
@@ -222,5 +252,5 @@ def evaluated(
                 "check=True needs independent rows without weights and two-sided intervals; got "
                 f"alternative={settings.alternative!r}, {settings.scheme}{' and sample_weight' if weighted else ''}"
             )
-        rows = with_coverage(rows, {r.name: r.statistic for r in requests}, sample, layout, source)
+        rows = with_coverage(rows, {r.name: r.statistic for r in read.requests}, sample, layout, source)
     return EvaluationTable(tuple(rows), layout.n, source.record, remarks)

@@ -107,6 +107,9 @@ def evaluate(
     resampling: Resampling = "bootstrap",
     block_length: BlockLength = None,
     seed: Seed = None,
+    by: Annotated[
+        str | None, typer.Option(metavar="COL,...", help="Columns that name groups: also a table by group.")
+    ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Also measure the coverage of each interval on data like these.")
     ] = False,
@@ -132,11 +135,12 @@ def evaluate(
         from jaxci.inference.settings import N_RESAMPLES
 
         paths = data_files(files)
-        extra = [name for name in (pred, groups, strata, weights) if name is not None]
+        extra = [name for name in (pred, groups, strata, weights, *split(by)) if name is not None]
         if too_large(paths) if stream is None else stream:
-            if strata is not None or check or weight_type != "importance" or resampling != "bootstrap":
+            if strata or by or check or weight_type != "importance" or resampling != "bootstrap":
                 raise ValueError(
-                    "--strata, --check, --weight-type and --resampling need --whole: files are read in batches here"
+                    "--strata, --by, --check, --weight-type and --resampling need --whole: files are read in batches "
+                    "here"
                 )
             table = streamed(
                 paths,
@@ -172,6 +176,7 @@ def evaluate(
                 rng=seed,
                 progress=advance,
                 check=check,
+                by={name: columns[name] for name in split(by)} or None,
                 **label_options(columns[target], pos_label, labels),
             )
     from jaxci.cli.display import page, show

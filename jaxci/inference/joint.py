@@ -23,21 +23,32 @@ TOGETHER = 8
 
 
 def joint_replicates(
-    statistic: Statistic, samples: Sequence[Sample], layout: Layout, settings: Settings, rng: Randomness
+    statistic: Statistic,
+    samples: Sequence[Sample],
+    layout: Layout | Sequence[Layout],
+    settings: Settings,
+    rng: Randomness,
 ) -> np.ndarray:
     """Return replicates (m, B) of a statistic of m models; every resample takes the same units for all.
 
     ``samples`` hold the same rows with the predictions of each model. Rows keep their order, so that a unit of the
-    bank is the same row for every model.
+    bank is the same row for every model. Several ``layout`` of the same units differ in what their rows weigh.
     """
-    scheme = make_scheme(layout, settings.resampling, settings.resample_size)
+    layouts = [layout] * len(samples) if isinstance(layout, Layout) else list(layout)
+    together = TOGETHER if isinstance(layout, Layout) else 1
+    scheme = make_scheme(layouts[0], settings.resampling, settings.resample_size)
     with jax.enable_x64(True):
-        entries = [Entry.of(Request("", statistic), RowReader(one, layout, exchangeable=False)) for one in samples]
+        entries = [
+            Entry.of(Request("", statistic), RowReader(one, of, exchangeable=False))
+            for one, of in zip(samples, layouts, strict=True)
+        ]
         if entries[0].on_host:
-            return np.stack([host_replicates(entry, layout, scheme, settings, rng) for entry in entries])
+            return np.stack(
+                [host_replicates(one, of, scheme, settings, rng) for one, of in zip(entries, layouts, strict=True)]
+            )
         parts = []
-        for start in range(0, len(entries), TOGETHER):
-            program = unit_program(entries[start : start + TOGETHER], layout, exchangeable=False)
+        for start in range(0, len(entries), together):
+            program = unit_program(entries[start : start + together], layouts[start], exchangeable=False)
             found = replicate(
                 program,
                 scheme,

@@ -1,0 +1,159 @@
+"""Metrics by group: a table per group, differences to the rest and to all, and the largest gap."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any, NamedTuple
+
+from jaxci.printing import MOST_ROWS, EvaluationTable, IntervalResult, left_out, number
+
+OF_RESULT = ("estimate", "low", "high", "method", "warnings")
+"""What a flat row takes over from an interval."""
+
+
+class Contrast(NamedTuple):
+    """A difference of two estimates: its simultaneous interval, p-value and adjusted p-value."""
+
+    estimate: float
+    low: float
+    high: float
+    pvalue: float
+    adjusted: float
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Subgroup:
+    """One metric of one group.
+
+    Attributes
+    ----------
+    by : str
+        The column, or columns, that the groups are of.
+    group : str
+    size : int
+        Rows.
+    result : IntervalResult
+        Estimate and interval of the group alone.
+    rest, whole : Contrast
+        Its difference to all other rows, and to all rows.
+    """
+
+    by: str
+    group: str
+    size: int
+    result: IntervalResult
+    rest: Contrast
+    whole: Contrast
+
+    @property
+    def name(self) -> str:
+        """Column and group."""
+        return self.group if " = " in self.group else f"{self.by} = {self.group}"
+
+
+class Gap(NamedTuple):
+    """The largest difference of a metric between two groups, with an interval for the largest true one."""
+
+    by: str
+    metric: str
+    highest: str
+    lowest: str
+    estimate: float
+    low: float
+    high: float
+
+
+def _shown(pvalue: float) -> str:
+    """Return a p-value for a table."""
+    return "" if math.isnan(pvalue) else "< 0.001" if pvalue < 0.001 else f"{pvalue:.3f}"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SubgroupTable(EvaluationTable):
+    """Metrics of all rows, as without groups, and of groups of them.
+
+    Attributes
+    ----------
+    subgroups : tuple of Subgroup
+        By column, metric and group. Differences of one column and metric hold together with the confidence level.
+    gaps : tuple of Gap
+        One a column and metric; ``low`` to ``high`` holds the largest true gap with the confidence level.
+    """
+
+    subgroups: tuple[Subgroup, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+
+    def headline(self) -> str:
+        """Return the line above the table."""
+        return f"{super().headline()}; by group"
+
+    def layout(self) -> tuple[list[str], list[list[str]]]:
+        """Return header and cells of the printed table."""
+        header = ["group", "n", "metric", "estimate", "low", "high", "less rest", "low", "high", "adjusted p", "method"]
+        cells = [["all", str(self.n), *one.cells()[:4], "", "", "", "", str(one.method)] for one in self.rows]
+        for row in self.subgroups[: max(0, MOST_ROWS - len(cells))]:
+            low, high = row.result.confidence_interval
+            cells.append(
+                [
+                    row.name,
+                    str(row.size),
+                    row.result.statistic,
+                    *map(number, (row.result.estimate, low, high)),
+                    *map(number, (row.rest.estimate, row.rest.low, row.rest.high)),
+                    _shown(row.rest.adjusted),
+                    str(row.result.method),
+                ]
+            )
+        return header, cells
+
+    def notes(self) -> list[str]:
+        """Return the lines below the table: the largest gaps, and warnings."""
+        lines = left_out(len(self.subgroups) + len(self.rows))
+        for gap in self.gaps:
+            ends = f"{number(gap.low)} to {number(gap.high)}"
+            who = f"{gap.highest} less {gap.lowest}"
+            lines.append(f"largest gap of {gap.metric} by {gap.by}: {number(gap.estimate)} ({ends}), {who}")
+        return [*lines, *(f"warning: {text}" for text in self.remarks)]
+
+    @property
+    def remarks(self) -> list[str]:
+        """All warnings, those of groups under their names."""
+        seen: dict[str, list[str]] = {}
+        for row in self.subgroups:
+            for text in row.result.warnings:
+                seen.setdefault(text, []).append(f"{row.result.statistic} of {row.name}")
+        return [*super().remarks, *(f"{', '.join(dict.fromkeys(names))}: {text}" for text, names in seen.items())]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one flat row a metric of all rows, and one a group and metric."""
+        every = [
+            {"by": "", "group": "all", "size": self.n, "metric": one["statistic"], **{k: one[k] for k in OF_RESULT}}
+            for one in super().records()
+        ]
+        return every + [
+            {
+                "by": row.by,
+                "group": row.group,
+                "size": row.size,
+                "metric": row.result.statistic,
+                **{name: one[name] for name in OF_RESULT},
+                **{f"less_rest_{name}": value for name, value in row.rest._asdict().items()},
+                **{f"less_all_{name}": value for name, value in row.whole._asdict().items()},
+            }
+            for row in self.subgroups
+            for one in row.result.records()
+        ]
+
+    def contents(self) -> dict[str, Any]:
+        """Return what the dictionary holds: the fields, groups and gaps as flat rows."""
+        groups = [row for row in self.records() if row["by"]]
+        return {**super().contents(), "subgroups": groups, "gaps": [gap._asdict() for gap in self.gaps]}
+
+    def group(self, name: str) -> dict[str, IntervalResult]:
+        """Return the results of one group by metric."""
+        found = {row.result.statistic: row.result for row in self.subgroups if row.group == name}
+        if not found:
+            known = ", ".join(dict.fromkeys(row.group for row in self.subgroups))
+            raise KeyError(f"there is no group {name!r}; known are {known}")
+        return found

@@ -1,0 +1,234 @@
+"""Metrics by group, with differences that allow for their number."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from scipy import special
+
+from jaxci.api.readers.arrays import check_lengths
+from jaxci.api.readers.labels import label_values
+from jaxci.api.readers.layout import arranged
+from jaxci.api.subgroup_results import Contrast, Gap, Subgroup, SubgroupTable
+from jaxci.checks import shown
+from jaxci.inference.engine import intervals
+from jaxci.inference.joint import joint_replicates
+from jaxci.inference.randomness import Randomness
+from jaxci.inference.request import Request
+from jaxci.inference.settings import Settings
+from jaxci.intervals.differences import Difference, Ends, recovered, studentized
+from jaxci.intervals.multiple import Pairs, simultaneous_level, step_down
+from jaxci.printing import ConfidenceInterval, EvaluationTable, IntervalResult
+from jaxci.statistics.layout import Layout
+from jaxci.statistics.sample import Sample
+
+DRAWS = 100_000
+"""Normal draws that the critical values of several differences are read from."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of one data set, what is asked of them, and how they are resampled."""
+
+    sample: Sample
+    requests: tuple[Request, ...]
+    settings: Settings
+    source: Randomness
+    columns: Mapping[str, np.ndarray | None]
+    weight_type: str
+
+    @property
+    def groups(self) -> np.ndarray | None:
+        """Cluster of every row."""
+        return self.columns["groups"]
+
+    def of(self, rows: np.ndarray, number: int) -> list[IntervalResult]:
+        """Return the intervals of some rows, or what says why there are none."""
+        units = rows if self.groups is None else np.unique(self.groups[rows])
+        if len(units) < 2:
+            what = "row" if self.groups is None else "cluster"
+            return [self._nothing(request, rows, f"a group of one {what} has no interval") for request in self.requests]
+        given: dict[str, Any] = {name: None if x is None else x[rows] for name, x in self.columns.items()}
+        sample, layout = arranged(self.sample.take(rows), **given, weight_type=self.weight_type)
+        source = Randomness(jax.random.fold_in(self.source.key, number))  # groups are resampled apart
+        return intervals(self.requests, sample, layout, self.settings, source)
+
+    def _nothing(self, request: Request, rows: np.ndarray, why: str) -> IntervalResult:
+        nan = math.nan
+        return IntervalResult(
+            request.name, nan, ConfidenceInterval(nan, nan), nan, "none", why, self.settings.confidence_level,
+            "two-sided", len(rows), warnings=(why,),
+        )  # fmt: skip
+
+    def straddle(self, codes: np.ndarray) -> bool:
+        """Whether clusters have rows of several groups."""
+        if self.groups is None:
+            return False
+        units = np.unique(self.groups, return_inverse=True)[1]
+        first = np.zeros(units.max() + 1, np.int64)
+        first[units] = codes
+        return bool(np.any(first[units] != codes))
+
+    def shared(self, request: Request, codes: np.ndarray, size: int) -> np.ndarray:
+        """Return replicates (2 G + 1, B) of a metric of G groups, of what is left without each, and of all rows.
+
+        Resamples are of clusters, which take their rows of all groups along.
+        """
+        assert self.groups is not None
+        units = np.unique(self.groups, return_inverse=True)[1].astype(np.int32)
+        given = self.columns["sample_weight"]
+        weights = np.ones(len(codes)) if given is None else given.astype(float)
+        masks = [codes == g for g in range(size)]
+        masks += [~mask for mask in masks] + [np.ones(len(codes), bool)]
+        layouts = [Layout(len(codes), units, None, np.where(mask, weights, 0.0)) for mask in masks]
+        return joint_replicates(request.statistic, [self.sample] * len(layouts), layouts, self.settings, self.source)
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        assert self.groups is not None
+        return len(np.unique(self.groups))
+
+
+class Apart(NamedTuple):
+    """How estimates differ: one difference from their numbers, and the law of all of them, in draws.
+
+    ``difference`` is called with two numbers and a factor that widens the interval.
+    """
+
+    difference: Callable[[int, int, float], Difference]
+    draws: Pairs
+
+
+def by_group(rows: Rows, overall: EvaluationTable, by: Any) -> SubgroupTable:
+    """Return the metrics of ``rows`` in the groups of every column of ``by``, and in their crossing."""
+    found: list[Subgroup] = []
+    gaps: list[Gap] = []
+    said = []
+    number, level = itertools.count(1), rows.settings.confidence_level
+    for name, column in _columns(by, rows.sample.n).items():
+        labels, codes = np.unique(column, return_inverse=True)
+        if len(labels) < 2:
+            raise ValueError(f"by must name at least two groups; all rows of {name!r} are {shown(labels[0])}")
+        members = [np.flatnonzero(codes == g) for g in range(len(labels))]
+        tables = [rows.of(one, next(number)) for one in members]
+        others = [rows.of(np.flatnonzero(codes != g), next(number)) for g in range(len(labels))]
+        shared = rows.straddle(codes)
+        if shared:
+            said.append(f"clusters have rows in several groups of {name!r}: differences allow for that")
+        for place, request in enumerate(rows.requests):
+            own, rest = [table[place] for table in tables], [table[place] for table in others]
+            whole = overall.rows[place]
+            estimates = [*own, *rest, whole]
+            if shared:
+                apart = _of_clusters(estimates, rows.shared(request, codes, len(labels)), rows.n_clusters, level)
+            else:
+                apart = _independent(estimates, level)
+            entries, gap = _compared(estimates, apart, level)
+            for label, one, size, (to_rest, to_whole) in zip(labels, own, map(len, members), entries, strict=True):
+                found.append(Subgroup(name, str(label), size, one, to_rest, to_whole))
+            if gap is not None:
+                high, low, ends = gap
+                gaps.append(Gap(name, request.name, str(labels[high]), str(labels[low]), *ends))
+    return SubgroupTable(
+        overall.rows, overall.n, overall.rng, (*overall.warnings, *said), subgroups=tuple(found), gaps=tuple(gaps)
+    )
+
+
+def _columns(by: Any, n: int) -> dict[str, np.ndarray]:
+    """Return the columns of groups by name, and after several of them their crossing."""
+    if isinstance(by, Mapping):
+        given = {str(name): column for name, column in by.items()}
+    elif hasattr(by, "columns") and hasattr(by, "__getitem__"):  # a frame of any library
+        given = {str(name): by[name] for name in by.columns}
+    else:
+        given = {str(getattr(by, "name", None) or "group"): by}
+    if not given:
+        raise ValueError("by must hold at least one column; got none")
+    columns = {name: label_values(f"by[{name!r}]", column) for name, column in given.items()}
+    check_lengths({"the data": n, **{f"by[{name!r}]": len(column) for name, column in columns.items()}})
+    if len(columns) > 1:
+        crossed = [
+            ", ".join(f"{k} = {v}" for k, v in zip(columns, row, strict=True))
+            for row in zip(*columns.values(), strict=True)
+        ]
+        columns[" x ".join(columns)] = np.array(crossed)
+    return columns
+
+
+def _independent(estimates: Sequence[IntervalResult], level: float) -> Apart:
+    """Return differences of G groups, of what is left without each, and of all rows, where groups are independent.
+
+    All rows are a mean of groups by size, to the first order; what is left without one is that of the others. Draws
+    are normal.
+    """
+    size = len(estimates) // 2
+    sizes = np.array([one.n_rows or one.n for one in estimates[:size]], float)
+    errors = np.nan_to_num([one.standard_error for one in estimates], nan=0.0)
+    shares = np.concatenate([np.eye(size), np.tile(sizes, (size + 1, 1))])
+    shares[size + np.arange(size), np.arange(size)] = 0.0
+    parts = shares / shares.sum(axis=1, keepdims=True) * errors[:size]
+    lengths = np.sqrt(np.sum(parts**2, axis=1, keepdims=True))
+    parts = parts / np.where(lengths > 0, lengths, 1.0)
+    known = parts @ parts.T
+    rng = np.random.default_rng(0)  # a table of critical values: the same for the same data
+    ends = [Ends(one.estimate, *one.confidence_interval) for one in estimates]
+    return Apart(
+        lambda i, j, wider: recovered(ends[i], ends[j], float(known[i, j]), level, wider),
+        Pairs(errors[:, None] * (parts @ rng.standard_normal((size, DRAWS)))),
+    )
+
+
+def _of_clusters(estimates: Sequence[IntervalResult], replicates: np.ndarray, n_clusters: int, level: float) -> Apart:
+    """Return differences of groups that share clusters: t intervals by the deviation of replicates."""
+    draws = Pairs(np.nan_to_num(replicates - np.nanmean(replicates, axis=1, keepdims=True), nan=0.0))
+
+    def difference(i: int, j: int, wider: float) -> Difference:
+        error = float(np.sqrt(np.mean((draws.apart[i] - draws.apart[j]) ** 2)))
+        return studentized(estimates[i].estimate, estimates[j].estimate, error, n_clusters - 1, level, wider)
+
+    return Apart(difference, draws)
+
+
+def _compared(
+    estimates: Sequence[IntervalResult], apart: Apart, level: float
+) -> tuple[list[tuple[Contrast, Contrast]], tuple[int, int, tuple[float, float, float]] | None]:
+    """Return the differences of every group to the rest and to all rows, and the largest gap between groups."""
+    size = len(estimates) // 2
+    normal = float(special.ndtri((1 + level) / 2))
+
+    def wider(which: Sequence[tuple[int, int]]) -> float:
+        together = simultaneous_level(apart.draws.largest(which), level)
+        return float(special.ndtri((1 + together) / 2)) / normal
+
+    def contrasts(targets: Sequence[int]) -> list[Contrast]:
+        which = list(zip(range(size), targets, strict=True))
+        factor = wider(which)
+        found = [apart.difference(i, j, factor) for i, j in which]
+        z = np.nan_to_num([abs(one.z) for one in found], nan=0.0, posinf=1e9)
+        adjusted = step_down(z, lambda i: apart.draws.of(*which[i]))
+        return [_contrast(one, max(q, one.pvalue)) for one, q in zip(found, adjusted, strict=True)]
+
+    both = list(zip(contrasts(range(size, 2 * size)), contrasts([2 * size] * size), strict=True))
+    seen = [g for g in range(size) if not math.isnan(estimates[g].confidence_interval.low)]
+    if len(seen) < 2:
+        return both, None
+    which = [
+        (i, j) if estimates[i].estimate >= estimates[j].estimate else (j, i) for i, j in itertools.combinations(seen, 2)
+    ]
+    factor = wider(which)
+    found = [apart.difference(i, j, factor) for i, j in which]
+    high, low = which[int(np.argmax([one.estimate for one in found]))]
+    ends = max(0.0, *(one.low for one in found)), max(max(one.high, -one.low) for one in found)
+    return both, (high, low, (max(one.estimate for one in found), *ends))
+
+
+def _contrast(found: Difference, adjusted: float) -> Contrast:
+    unknown = math.isnan(found.z)
+    return Contrast(found.estimate, found.low, found.high, found.pvalue, math.nan if unknown else float(adjusted))

@@ -1,0 +1,163 @@
+"""Metrics by group: each group's own interval, differences that allow for their number, and the largest gap."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import jaxci
+from jaxci.intervals.differences import Ends, recovered
+
+pytestmark = pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+
+RNG = np.random.default_rng(6)
+N = 400
+Y = RNG.integers(0, 2, N)
+SITE = RNG.choice(["a", "b", "c"], N, p=[0.5, 0.4, 0.1])
+GUESS = np.where(RNG.random(N) < np.where(SITE == "b", 0.7, 0.95), Y, 1 - Y)
+
+
+@pytest.fixture(scope="module")
+def table():
+    return jaxci.evaluate(Y, GUESS, metrics=["accuracy"], by=SITE, rng=0)
+
+
+class TestRecovered:
+    def test_newcombes_interval_of_two_shares(self):
+        """Of Wilson's intervals of independent shares it is Newcombe's (1998, method 10): 56/70 and 48/80."""
+        found = [stats.binomtest(k, n).proportion_ci(0.95, "wilson") for k, n in ((56, 70), (48, 80))]
+        a, b = (Ends(k / n, *ends) for (k, n), ends in zip(((56, 70), (48, 80)), found, strict=True))
+        difference = recovered(a, b, 0.0, 0.95)
+        assert (difference.low, difference.high) == pytest.approx((0.0524, 0.3339), abs=5e-5)
+
+    @pytest.mark.parametrize("correlation", [-0.4, 0.0, 0.7])
+    def test_even_margins_are_those_of_normal_estimates(self, correlation):
+        z = special.ndtri(0.975)
+        a, b = Ends(1.0, 1.0 - 0.3 * z, 1.0 + 0.3 * z), Ends(0.2, 0.2 - 0.4 * z, 0.2 + 0.4 * z)
+        error = math.sqrt(0.09 + 0.16 - 2 * correlation * 0.12)
+        found = recovered(a, b, correlation, 0.95)
+        assert found.z == pytest.approx(0.8 / error)
+        assert (found.low, found.high) == pytest.approx((0.8 - z * error, 0.8 + z * error))
+        wide = recovered(a, b, correlation, 0.95, wider=1.5)
+        assert (wide.low, wide.high) == pytest.approx((0.8 - 1.5 * z * error, 0.8 + 1.5 * z * error))
+        assert found.pvalue == pytest.approx(2 * special.ndtr(-0.8 / error))
+
+    def test_the_interval_leaves_zero_out_where_the_p_value_is_small(self):
+        a = Ends(0.9, 0.8, 0.94)
+        for other in np.linspace(0.5, 0.97, 200):
+            found = recovered(a, Ends(other, other - 0.1, other + 0.02), 0.0, 0.95)
+            assert (found.low > 0 or found.high < 0) == (found.pvalue < 0.05)
+
+    def test_what_does_not_exist_or_does_not_vary(self):
+        assert math.isnan(recovered(Ends(1.0, math.nan, math.nan), Ends(0.0, -1.0, 1.0), 0.0, 0.95).pvalue)
+        assert recovered(Ends(1.0, 1.0, 1.0), Ends(1.0, 1.0, 1.0), 0.0, 0.95).pvalue == 1.0
+        assert recovered(Ends(1.0, 1.0, 1.0), Ends(0.0, 0.0, 0.0), 0.0, 0.95).pvalue == 0.0
+
+
+def test_groups_have_the_intervals_of_evaluate_on_their_rows(table):
+    for row in table.subgroups:
+        mine = row.group == SITE
+        alone = jaxci.interval("accuracy", Y[mine], GUESS[mine])
+        assert row.size == mine.sum()
+        assert row.result.estimate == alone.estimate
+        assert row.result.confidence_interval == alone.confidence_interval
+        assert table.group(row.group)["accuracy"] is row.result
+    assert table["accuracy"].confidence_interval == jaxci.interval("accuracy", Y, GUESS).confidence_interval
+
+
+def test_differences_are_those_of_the_groups_and_hold_together(table):
+    z = special.ndtri(0.975)
+    for row in table.subgroups:
+        mine = row.group == SITE
+        own, rest = (jaxci.interval("accuracy", Y[x], GUESS[x]) for x in (mine, ~mine))
+        assert row.rest.estimate == pytest.approx(own.estimate - rest.estimate)
+        assert row.whole.estimate == pytest.approx(own.estimate - np.mean(Y == GUESS))
+        alone = recovered(*(Ends(one.estimate, *one.confidence_interval) for one in (own, rest)), 0.0, 0.95)
+        factor = (row.rest.estimate - row.rest.low) / (alone.estimate - alone.low)
+        assert factor == pytest.approx((row.rest.high - row.rest.estimate) / (alone.high - alone.estimate))
+        assert 1.0 < factor < special.ndtri(1 - 0.025 / 3) / z
+        assert row.rest.pvalue == pytest.approx(alone.pvalue)
+        assert row.rest.pvalue <= row.rest.adjusted <= min(1.0, 3 * row.rest.pvalue + 0.01)
+
+
+def test_the_largest_gap_is_between_the_ends(table):
+    (gap,) = table.gaps
+    estimates = {row.group: row.result.estimate for row in table.subgroups}
+    assert gap.lowest == "b"
+    assert gap.estimate == pytest.approx(max(estimates.values()) - estimates["b"])
+    assert 0 < gap.low < gap.estimate < gap.high < 1
+    assert "largest gap of accuracy by group" in str(table)
+
+
+def test_columns_are_crossed_and_none_is_left_out():
+    sex = np.where(np.arange(N) % 2 == 0, "f", "m")
+    alone = np.where(np.arange(N) == 7, "z", SITE)
+    found = jaxci.evaluate(Y, GUESS, metrics=["accuracy", "f1"], by={"site": alone, "sex": sex}, rng=0)
+    names = {(row.by, row.group) for row in found.subgroups}
+    assert {("site", "z"), ("sex", "f"), ("site x sex", "site = a, sex = m")} <= names
+    lonely = found.group("z")["accuracy"]
+    assert math.isnan(lonely.confidence_interval.low)
+    assert "a group of one row has no interval" in lonely.warnings
+    assert "accuracy of site = z" in " ".join(found.remarks)
+    rows = found.to_dict()["subgroups"]
+    assert len(rows) == 2 * (4 + 2 + len({row.group for row in found.subgroups if row.by == "site x sex"}))
+    assert rows[0]["less_rest_adjusted"] >= rows[0]["less_rest_pvalue"]
+
+
+@pytest.mark.slow
+def test_clusters_in_several_groups_are_correlated():
+    """Every patient has a row in each of two groups, alike: differences have little error."""
+    patients = np.repeat(np.arange(60), 2)
+    value = np.repeat(RNG.normal(size=60), 2)
+    target = np.zeros(120)
+    sides = np.tile(["left", "right"], 60)
+    guess = value + 0.01 * RNG.normal(size=120)
+    found = jaxci.evaluate(target, guess, metrics=["mean_squared_error"], by=sides, groups=patients, rng=0)
+    row = found.subgroups[0]
+    width = row.result.confidence_interval.high - row.result.confidence_interval.low
+    assert row.rest.high - row.rest.low < 0.05 * width
+    two = jaxci.compare("mean", None, guess[::2] ** 2, guess[1::2] ** 2)
+    assert row.rest.high - row.rest.low == pytest.approx(np.diff(two.confidence_interval)[0], rel=0.1)
+    assert any("clusters have rows in several groups" in text for text in found.warnings)
+    apart = jaxci.evaluate(
+        target, guess, metrics=["mean_squared_error"], by=np.where(patients < 30, "one", "two"), groups=patients, rng=0
+    )
+    assert not any("several groups" in text for text in apart.warnings)
+
+
+@pytest.mark.slow
+@pytest.mark.false_alarm(1e-6)
+def test_differences_and_gaps_hold_together(false_alarm):
+    """Five groups of 40 rows, three of them equal: all intervals hold in at least 95% of data sets, less 1.5 points."""
+    rng, sets, size = np.random.default_rng(7), 300, 40
+    right = np.array([0.9, 0.9, 0.9, 0.8, 0.7])
+    by = np.repeat(np.arange(5), size)
+    truth = np.zeros(5 * size, int)
+    rest = np.array([np.delete(right, g).mean() for g in range(5)])
+    held, gaps, found_different = 0, 0, 0
+    for _ in range(sets):
+        guess = (rng.random(5 * size) > np.repeat(right, size)).astype(int)
+        found = jaxci.evaluate(truth, guess, metrics=["accuracy"], by=by, labels=[0, 1], rng=0)
+        held += all(row.rest.low <= right[g] - rest[g] <= row.rest.high for g, row in enumerate(found.subgroups))
+        gaps += found.gaps[0].low <= 0.2 <= found.gaps[0].high
+        found_different += found.gaps[0].low > 0
+    for count in (held, gaps):
+        assert stats.binomtest(count, sets, 0.935, alternative="less").pvalue > false_alarm
+    assert found_different > 0.2 * sets
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"by": np.zeros(N)}, ValueError, "by must name at least two groups; all rows of 'group' are"),
+        ({"by": SITE[:9]}, ValueError, r"by\['group'\]"),
+        ({"by": {}}, ValueError, "by must hold at least one column; got none"),
+        ({"by": SITE, "alternative": "less"}, ValueError, "by needs two-sided intervals"),
+        ({"by": SITE, "resampling": "stationary"}, ValueError, "by needs two-sided intervals"),
+        ({"by": SITE, "check": True}, ValueError, "by needs two-sided intervals"),
+    ],
+)
+def test_bad_input_is_refused(changes, error, message):
+    with pytest.raises(error, match=message):
+        jaxci.evaluate(Y, GUESS, metrics=["accuracy"], **changes)
