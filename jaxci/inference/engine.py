@@ -72,7 +72,7 @@ def intervals(
         _estimate(entries, sample, layout)
         _iterate(entries, layout, settings, rng)
         effect = design_effect([entry.statistic for entry in entries], sample, layout)
-        return [_finish(entry, sample, layout, settings, rng, effect)[0] for entry in entries]
+        return [finish(entry, sample, layout, settings, rng, effect)[0] for entry in entries]
 
 
 class Comparison(NamedTuple):
@@ -102,7 +102,7 @@ def comparison(request: Request, sample: Sample, layout: Layout, settings: Setti
         _estimate([entry], sample, layout)
         _iterate([entry], layout, settings, rng)
         effect = design_effect([request.statistic.statistic], sample, layout)
-        result, evidence = _finish(entry, sample, layout, settings, rng, effect)
+        result, evidence = finish(entry, sample, layout, settings, rng, effect)
         assert entry.method is not None
         pvalue = PValue(math.nan, UNDEFINED)
         if evidence is not None:
@@ -241,7 +241,8 @@ def _settle_source(entry: Entry, layout: Layout, settings: Settings) -> None:
     entry.exact = settings.exact and computed and isinstance(method, BootstrapMethod) and method.reads_law
 
 
-def _check_bank(entry: Entry, settings: Settings) -> None:
+def check_bank(entry: Entry, settings: Settings) -> None:
+    """Refuse numbers of resamples too small for the level."""
     assert entry.method is not None
     least = smallest_bank(settings.tails)
     sizes = {"n_resamples": settings.n_resamples}
@@ -260,7 +261,7 @@ def _replicate(entries: Sequence[Entry], sample: Sample, layout: Layout, setting
     drawing = [entry for entry in entries if entry.draws]
     posteriors = [entry for entry in entries if draws_posterior(entry, layout)]
     for entry in (*drawing, *posteriors):
-        _check_bank(entry, settings)
+        check_bank(entry, settings)
     for posterior, weights, members in posterior_of(posteriors, sample, layout):
         _draw(members, posterior, weights, PURPOSE_POSTERIOR, settings, rng)
     if not drawing:
@@ -420,7 +421,7 @@ def _answer(entry: Entry, sample: Sample, layout: Layout, settings: Settings, rn
     return Answer(found, (*entry.remarks, *remarks, *seen), standard_error(entry, evidence), evidence)
 
 
-def _finish(
+def finish(
     entry: Entry, sample: Sample, layout: Layout, settings: Settings, rng: Randomness, effect: DesignEffect
 ) -> tuple[IntervalResult, Evidence | None]:
     """Compute bounds, and say what a reader should know."""

@@ -259,12 +259,12 @@ def _ratio_law(entry: Entry, sample: Sample, layout: Layout) -> BootstrapDistrib
     statistic = entry.statistic
     if isinstance(statistic, MeanStatistic):
         values = row_values_of(statistic, sample)
-        offset, undefined = float(values.mean()), math.nan
-        rows = np.stack([values - offset, np.ones(layout.n)], axis=1)
+        offset, undefined = float(np.average(values, weights=layout.counts)), math.nan
+        rows = np.stack([values - offset, np.ones(layout.n_rows)], axis=1)
     else:
         assert isinstance(statistic, TableStatistic)
         offset, undefined = 0.0, statistic.undefined
-        rows = np.stack(statistic.terms_in_cells(entry.prepared), axis=1)[entry.prepared.codes[: layout.n]]
+        rows = np.stack(statistic.terms_in_cells(entry.prepared), axis=1)[entry.prepared.codes[: layout.n_rows]]
     totals, sizes = layout.sum_rows(rows, layout.n_units)[: layout.n_units].T
     law = ratio_distribution(totals, sizes, undefined=undefined, offset=offset)
     return Root(law) if isinstance(statistic, MeanStatistic) and statistic.link == "sqrt" else law

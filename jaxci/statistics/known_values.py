@@ -1,0 +1,51 @@
+"""Means of row values that are known, whatever they were computed from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jaxci.records import record
+from jaxci.statistics.sample import Sample
+from jaxci.statistics.summary import MeanStatistic
+
+
+@record
+class MeanOfKnown(MeanStatistic):
+    """The mean, or root of a mean, that another statistic is, of a sample that holds its row values.
+
+    Parameters
+    ----------
+    statistic : MeanStatistic
+        What the values are of.
+    """
+
+    statistic: Any
+
+    @property
+    def task(self) -> str:  # type: ignore[override]
+        """Kind of target."""
+        return self.statistic.task
+
+    @property
+    def inputs(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What the row values were computed from."""
+        return self.statistic.inputs
+
+    @property
+    def link(self) -> str:  # type: ignore[override]
+        """Whether the statistic is the mean or its root."""
+        return self.statistic.link
+
+    @property
+    def bounds(self) -> tuple[float, float]:  # type: ignore[override]
+        """Range of the statistic."""
+        return self.statistic.bounds
+
+    @property
+    def loss(self) -> bool:  # type: ignore[override]
+        """Whether smaller is better."""
+        return self.statistic.loss
+
+    def row_values(self, sample: Sample) -> Any:
+        """Return the values (n,)."""
+        return sample.values
