@@ -59,8 +59,12 @@ class Accumulator:
     and the result is that of :func:`jaxci.evaluate` on them, in the order of ``ids`` where these are given, else in
     the order in which they came. Of more rows of two classes the scores are counted by class in at most 131,072
     bins that widen as they must, whatever the batches and the order of merging; each metric says by how much its
-    estimate can differ from that of all rows. Other metrics, ``groups`` and ``sample_weight`` then end with an error.
-    Observations, or clusters, are assumed independent.
+    estimate can differ from that of all rows. Of means of row values (errors of a regression, log loss and Brier score)
+    and smooth functions of targets and predictions (R2, explained variance, Pearson's correlation) moments are kept in
+    at most 65,536 cells, or one for every cluster: the estimate, and of clusters the result, is that of all rows. With
+    ``sample_weight`` these, and metrics of a confusion table, are then resampled as rows pass: the Poisson bootstrap,
+    whose weights follow from ``rng`` and the ``ids`` of rows, or their clusters. Ranks of several classes, clusters or
+    weighted rows, and the other metrics, then end with an error. Observations, or clusters, are assumed independent.
 
     Examples
     --------
@@ -138,7 +142,7 @@ class Accumulator:
             them in every batch.
         ids : (n,) array_like, optional
             A name of every row: rows that are kept are put in their order, so that it does not matter in which they
-            come.
+            come; of weighted rows that are too many to keep the random weights follow from it.
 
         Returns
         -------

@@ -31,6 +31,7 @@ from jaxci.inference.settings import Settings
 from jaxci.printing import EvaluationTable
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.known_values import MeanOfKnown
+from jaxci.statistics.layout import Layout
 from jaxci.statistics.probability import Calibration
 from jaxci.statistics.regression import MeanAbsoluteError, QuadraticStatistic
 from jaxci.statistics.sample import Sample
@@ -135,7 +136,7 @@ class CountedRows:
         if self.poisson is not None:
             found = [f"sums of {len(self.poisson.weights) - 1} Poisson resamples"]
             return ", ".join(found + ([f"{len(self.poisson.clusters)} clusters"] if self.asked.groups else []))
-        cells = max([len(one.counts) for one in (*self.values.values(), self.pairs)])
+        cells = sum(len(one.counts) for one in (*self.values.values(), self.pairs))
         counted = {"counts of labels": len(self.table.counts), "bins of scores": len(self.bins.keys)}
         counted["cells of values"] = cells
         found = [f"{many} {what}" for what, many in counted.items() if many]
@@ -346,6 +347,7 @@ class CountedRows:
         whole = float(poisson.weights[0])
         effective = whole**2 / poisson.squares_of_weights
         remarks = weight_remarks(poisson.n, effective, poisson.heaviest / whole)
+        remarks += layout_remarks(Layout(n_units, np.arange(n_units))) if self.asked.groups else []
         return EvaluationTable(tuple(rows), poisson.n, source.record, tuple(remarks))
 
     def _of_bins(self, method: Any, settings: Settings, source: Randomness) -> EvaluationTable:
@@ -420,7 +422,8 @@ def _row_values(name: str, statistic: MeanStatistic, sample: Sample) -> np.ndarr
     ValueError
         If one of them is not finite.
     """
-    found = np.asarray(statistic.row_values(sample), np.float64)
+    with np.errstate(over="ignore"):
+        found = np.asarray(statistic.row_values(sample), np.float64)
     if not np.isfinite(found).all():
         first = int(np.argmin(np.isfinite(found)))
         raise ValueError(f"the values of {name} must be finite in every row; got {shown(found[first])} in row {first}")

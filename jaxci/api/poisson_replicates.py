@@ -15,10 +15,12 @@ from jaxci.resampling.poisson import name_words, poisson_sums
 from jaxci.statistics.base import TableStatistic
 from jaxci.statistics.regression import QuadraticStatistic
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.sums import padded
 
 DRAWS_AT_A_TIME = 2**22
-"""Counts drawn together."""
+"""Counts drawn together, nearly."""
+
+LEAST_ROWS, LEAST_CELLS = 256, 16
+"""Sizes of the smallest program; others double them."""
 
 
 class PoissonReplicates:
@@ -111,7 +113,7 @@ class PoissonReplicates:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return sums of features (R, k) and weights by cell (C, R), rows by rows; those that fill up weigh nothing."""
         n_resamples = len(self.weights) - 1
-        size = min(padded(len(words)), max(1, DRAWS_AT_A_TIME // n_resamples))
+        size = min(_room(len(words), LEAST_ROWS), _room(DRAWS_AT_A_TIME // n_resamples, 1))
         sums, table = np.zeros((1 + n_resamples, features.shape[1])), np.zeros_like(self.table)
         with jax.enable_x64(True):
             for start in range(0, len(words), size):
@@ -124,7 +126,7 @@ class PoissonReplicates:
                     filled[1][:, 0],
                     filled[2],
                     n_resamples=n_resamples,
-                    n_cells=padded(len(table)),
+                    n_cells=_room(len(table), LEAST_CELLS),
                 )
                 sums += np.asarray(found)
                 table += np.asarray(cells)[: len(table)]
@@ -218,6 +220,11 @@ class PoissonReplicates:
         found.labels = {name: code for code, name in enumerate(state["labels"])}
         found.cells = {(int(t), int(p)): code for code, (t, p) in enumerate(state["cells"])}
         return found
+
+
+def _room(size: int, least: int) -> int:
+    """Return the power of 2 from ``least`` on that holds ``size``."""
+    return max(least, 1 << max(size - 1, 0).bit_length())
 
 
 def _moments(sums: np.ndarray, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
