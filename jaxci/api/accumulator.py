@@ -61,8 +61,9 @@ class Accumulator:
     bins that widen as they must, whatever the batches and the order of merging; each metric says by how much its
     estimate can differ from that of all rows. Of means of row values (errors of a regression, log loss and Brier score)
     and smooth functions of targets and predictions (R2, explained variance, Pearson's correlation) moments are kept in
-    at most 65,536 cells, or one for every cluster: the estimate, and of clusters the result, is that of all rows. With
-    ``sample_weight`` these, and metrics of a confusion table, are then resampled as rows pass: the Poisson bootstrap,
+    at most 65,536 cells, or one for every cluster: the estimate, and of clusters the result, is that of all rows. The
+    median of errors is read from the same cells, with a bound. With ``sample_weight`` these means and functions, and
+    metrics of a confusion table, are then resampled as rows pass: the Poisson bootstrap,
     whose weights follow from ``rng`` and the ``ids`` of rows, or their clusters. Ranks of several classes, clusters or
     weighted rows, and the other metrics, then end with an error. Observations, or clusters, are assumed independent.
 

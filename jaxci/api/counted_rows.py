@@ -30,12 +30,12 @@ from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
 from jaxci.printing import EvaluationTable
 from jaxci.statistics.base import Statistic
-from jaxci.statistics.known_values import MeanOfKnown
+from jaxci.statistics.known_values import MeanOfKnown, QuantileOfKnown
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.probability import Calibration
 from jaxci.statistics.regression import MeanAbsoluteError, QuadraticStatistic
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.summary import MeanStatistic
+from jaxci.statistics.summary import MeanStatistic, QuantileStatistic
 
 PURPOSE_POISSON = 6
 """Separates Poisson weights from other draws of a call."""
@@ -156,6 +156,8 @@ class CountedRows:
             return "bins"
         if isinstance(statistic, QuadraticStatistic):
             return "pairs"
+        if isinstance(statistic, QuantileStatistic) and not groups and not weighted:
+            return "quantiles"
         return "values" if isinstance(statistic, MeanStatistic) else ""
 
     def _by(self, road: str) -> list[tuple[str, Statistic]]:
@@ -212,6 +214,7 @@ class CountedRows:
         groups = columns.get("groups")
         sample, labels = self._read(columns)
         means = {name: _row_values(name, one, sample) for name, one in self._settled("values")}
+        ordered = {name: _row_values(name, one, sample) for name, one in self._settled("quantiles")}
         pair = np.column_stack([sample.y_true, sample.y_pred]) if self._by("pairs") else np.zeros((sample.n, 0))
         if self.poisson is not None:
             values = np.column_stack([*means.values(), pair]) if means else pair
@@ -223,7 +226,7 @@ class CountedRows:
             self.table.add(*labels, groups)
         if self.asked.regression and groups is not None:
             means[ERRORS] = MeanAbsoluteError().row_values(sample)
-        for name, found in means.items():
+        for name, found in (means | ordered).items():
             self.values.setdefault(name, ValueBins()).add(found[:, None], groups)
         if pair.shape[1]:
             self.pairs.add(pair, groups)
@@ -287,6 +290,11 @@ class CountedRows:
             rows = self.values[name].rows()
             found = _counted([request], Sample(values=rows.values[:, 0]), rows, settings, source)
             parts.append(_with_error(found, self.values[name], [rows.values]))
+        for name, statistic in self._settled("quantiles"):
+            bins = self.values[name]
+            request, rows = Request(name, QuantileOfKnown(statistic), method), bins.middles()
+            found = _counted([request], Sample(values=rows.values[:, 0]), rows, settings, source)
+            parts.append(_with_widths(found, bins))
         if self._by("pairs"):
             requests = [Request(name, one, method) for name, one in self._by("pairs")]
             rows = self.pairs.rows()
@@ -414,8 +422,8 @@ class CountedRows:
         return found
 
 
-def _row_values(name: str, statistic: MeanStatistic, sample: Sample) -> np.ndarray:
-    """Return the row values (n,) float64 of a metric.
+def _row_values(name: str, statistic: MeanStatistic | QuantileStatistic, sample: Sample) -> np.ndarray:
+    """Return the row values (n,) float64 of a metric, a mean of them or a quantile.
 
     Raises
     ------
@@ -423,7 +431,8 @@ def _row_values(name: str, statistic: MeanStatistic, sample: Sample) -> np.ndarr
         If one of them is not finite.
     """
     with np.errstate(over="ignore"):
-        found = np.asarray(statistic.row_values(sample), np.float64)
+        read = statistic.row_values if isinstance(statistic, MeanStatistic) else statistic.ordered_values
+        found = np.asarray(read(sample), np.float64)
     if not np.isfinite(found).all():
         first = int(np.argmin(np.isfinite(found)))
         raise ValueError(f"the values of {name} must be finite in every row; got {shown(found[first])} in row {first}")
@@ -462,6 +471,20 @@ def _with_error(table: EvaluationTable, bins: ValueBins, influences: Sequence[np
         )
         rows.append(dataclasses.replace(row, warnings=(*row.warnings, text)))
     return dataclasses.replace(table, rows=tuple(rows))
+
+
+def _with_widths(table: EvaluationTable, bins: ValueBins) -> EvaluationTable:
+    """Add how far a quantile of the means of cells may be from that of all rows: order statistics lie in one bin."""
+    if not bins.squares.any():
+        return table
+    (row,) = table
+    ends = [x for x in (row.estimate, *row.confidence_interval) if math.isfinite(x)]
+    apart = max(map(bins.width_at, ends))
+    text = (
+        f"rows were counted in {len(bins.counts):,} cells; the estimate and the ends of the interval differ from those "
+        f"of all rows by at most {apart:.1e}"
+    )
+    return dataclasses.replace(table, rows=(dataclasses.replace(row, warnings=(*row.warnings, text)),))
 
 
 def _influence(statistic: Any, sample: Sample, counts: np.ndarray) -> np.ndarray:

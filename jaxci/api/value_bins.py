@@ -23,6 +23,14 @@ def value_keys(values: np.ndarray) -> np.ndarray:
     return np.where(values < 0, middle - bits, middle + bits)
 
 
+def _floats(keys: np.ndarray) -> np.ndarray:
+    """Return the values (...) of keys, those beyond all floats infinite."""
+    middle, infinite = 1 << 63, int(np.float64(np.inf).view(np.uint64))
+    below = keys < middle
+    bits = np.where(below, np.uint64(middle) - keys, keys - np.uint64(middle))
+    return np.where(below, -1.0, 1.0) * np.minimum(bits, np.uint64(infinite)).view(np.float64)
+
+
 class Points(NamedTuple):
     """Rows (r, d) with the moments of those that were counted, how many each stands for, and clusters, if any."""
 
@@ -116,6 +124,17 @@ class ValueBins:
         rest = apart - moved[place]
         between = counts[:, None, None] * rest[:, :, None] * rest[:, None, :]
         self.squares = np.add.reduceat(squares + between, first)
+
+    def width_at(self, value: float) -> float:
+        """Return the width of the bin of one value, or the larger of those beside it that hold rows."""
+        place = np.searchsorted(self.means[:, 0], value)
+        beside = self.keys[max(place - 1, 0) : place + 1, 0]
+        low = beside << np.uint64(self.level)
+        return float(np.max(_floats(low + np.uint64((1 << self.level) - 1)) - _floats(low)))
+
+    def middles(self) -> Points:
+        """Return the mean of every cell, in place of its rows, in ascending order."""
+        return Points(self.means, self.counts, np.arange(len(self.counts)), None)
 
     def rows(self) -> Points:
         """Return rows that have the count, mean and squares of every cell: at most two of a value, three of a pair.

@@ -37,6 +37,7 @@ from jaxci.intervals.base import Bounds, Evidence, Nesting
 from jaxci.intervals.bootstrap import BootstrapMethod, Percentile, smallest_bank
 from jaxci.intervals.capabilities import has_exact_law
 from jaxci.intervals.pvalues import UNDEFINED, PValue
+from jaxci.intervals.quantile import OrderStatistic
 from jaxci.intervals.registry import applicable_methods, method_by_name
 from jaxci.printing import ConfidenceInterval, IntervalResult
 from jaxci.resampling.bank import Scheme
@@ -46,7 +47,7 @@ from jaxci.statistics.custom import HostFunction
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.summary import MeanStatistic, is_mean
+from jaxci.statistics.summary import MeanStatistic, QuantileStatistic, is_mean
 
 PURPOSE_UNITS, PURPOSE_CELLS, PURPOSE_POSTERIOR = 0, 1, 2
 
@@ -203,9 +204,10 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
             "use 'percentile'"
         )
     if by_rows := _needed_rows(entry, layout):
+        serving = (OrderStatistic.name,) if isinstance(statistic, QuantileStatistic) else COUNTED_METHODS
         raise ValueError(
             f"method {method.name!r} reads {by_rows} of {request.name!r}, for which {layout.n:,} rows that are only "
-            f"counted are too many; use {' or '.join(map(repr, COUNTED_METHODS))}, or method='auto'"
+            f"counted are too many; use {' or '.join(map(repr, serving))}, or method='auto'"
         )
     if method.requires_groups and layout.units is None:
         raise ValueError(f"groups must be given for method {method.name!r}, which is for rows in clusters; got None")
@@ -219,7 +221,7 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
 
 
 COUNTED_METHODS = ("delong_logit", "exact", "delta")
-"""Methods for rows that are only counted."""
+"""Methods for rows that are only counted, but for those of quantiles."""
 
 
 def _needed_rows(entry: Entry, layout: Layout) -> str:
@@ -229,6 +231,8 @@ def _needed_rows(entry: Entry, layout: Layout) -> str:
         return ""
     if entry.by_jackknife:
         return "leave-one-out values"
+    if isinstance(entry.statistic, QuantileStatistic):
+        return "" if isinstance(entry.method, OrderStatistic) else "more than two order statistics"
     found = entry.method.needs - {"standard_error", "acceleration", "law", "auc", "gaps"}
     return "resamples" if {"replicates", "posterior"} & found else ", ".join(sorted(found))
 

@@ -128,6 +128,11 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
         parts |= {"count": np.array([trials.successes]), "nobs": np.array([trials.nobs])}
     if "clusters" in needs or ("values" in needs and (layout.units is not None or is_share_difference(statistic))):
         parts["clusters"] = _cluster_sums(entry, sample, layout)
+    elif "values" in needs and layout.counts is not None:
+        assert isinstance(statistic, QuantileStatistic)
+        values = statistic.ordered_values(sample)
+        order = np.argsort(values, kind="stable")
+        parts |= {"values": values[order][None], "counts": layout.counts[order][None]}
     elif "values" in needs:
         mean = isinstance(statistic, MeanStatistic)
         parts["values"] = (row_values_of(statistic, sample) if mean else _ordered_values(entry, sample))[None]

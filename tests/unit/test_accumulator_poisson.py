@@ -166,7 +166,7 @@ def test_state_of_resamples_is_saved_and_loaded():
 def test_bad_input_has_one_clear_error():
     rows = regression()
     nameless = {name: x for name, x in rows.items() if name != "ids"}
-    with pytest.raises(ValueError, match="unless ids .or groups. name them.*got 20, and ids=None"):
+    with pytest.raises(ValueError, match=r"unless ids \(or groups\) name them.*got 20, and ids=None"):
         accumulated(nameless, REGRESSION, [np.arange(N)])
     with pytest.raises(ValueError, match="for spearmanr need all rows with sample_weight; got 20"):
         accumulated(rows, ["spearmanr"], [np.arange(N)])
@@ -174,7 +174,7 @@ def test_bad_input_has_one_clear_error():
     with pytest.raises(ValueError, match="method 'bca' reads more of 'root_mean_squared_error' than replicates"):
         one.finalize("bca")
     (other,) = accumulated(rows, REGRESSION, [np.arange(N)], rng=3)
-    with pytest.raises(ValueError, match="same rng, .* got 3 in the place of 11"):
+    with pytest.raises(ValueError, match=r"same rng, .* got 3 in the place of 11"):
         two.merge(other)
     (other,) = accumulated(rows, REGRESSION, [np.arange(N)], n_resamples=99)
     with pytest.raises(ValueError, match="same n_resamples 199; got 99"):

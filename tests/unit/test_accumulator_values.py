@@ -135,6 +135,23 @@ def test_counts_of_values_serve_where_rows_are_too_many_to_repeat(monkeypatch):
     assert (methods["mean_absolute_error"], methods["r2"]) == ("proper_bayesian", "delta")
 
 
+@pytest.mark.parametrize("cells", [2**16, 32])
+def test_quantiles_of_row_values(monkeypatch, cells):
+    monkeypatch.setattr("jaxci.api.value_bins.MOST_CELLS", cells)
+    metric = ["median_absolute_error"]
+    found = merged(accumulated(regression(), metric, np.array_split(np.arange(N), 4)))
+    expected = jaxci.evaluate(**regression(), metrics=metric, method="order_statistic")["median_absolute_error"]
+    for most in (2**20, 100):
+        monkeypatch.setattr("jaxci.api.readers.layout.MOST_REPEATED", most)
+        (row,) = found.finalize("order_statistic")
+        got, wanted = (np.array([x.estimate, *x.confidence_interval]) for x in (row, expected))
+        bound = float(row.warnings[-1].rsplit(" ", 1)[1]) if cells == 32 else 1e-15
+        assert np.abs(got - wanted).max() <= bound
+        assert bound < 0.5
+    with pytest.raises(ValueError, match=r"more than two order statistics .* use 'order_statistic', or"):
+        found.finalize("percentile")
+
+
 def test_state_of_cells_is_saved_and_loaded():
     rows = regression(9)
     halves = accumulated(rows, REGRESSION, np.array_split(np.arange(N), 2))
