@@ -14,7 +14,7 @@ DENSE_TABLE = 2**16
 """Cells up to which counts of a batch are made without sorting."""
 
 
-def _coded(values: np.ndarray, known: dict[Any, int]) -> np.ndarray:
+def coded(values: np.ndarray, known: dict[Any, int]) -> np.ndarray:
     """Return the code (n,) of every value in ``known``, which gains those that are new."""
     narrow = in_bytes(values)
     found = distinct(narrow)
@@ -22,7 +22,7 @@ def _coded(values: np.ndarray, known: dict[Any, int]) -> np.ndarray:
     return codes[positions(found, narrow)[0]]
 
 
-def _alike(name: str, values: np.ndarray, known: Mapping[Any, int]) -> None:
+def alike(name: str, values: np.ndarray, known: Mapping[Any, int]) -> None:
     """Refuse labels of another type than those before."""
     first = next(iter(known), None)
     if first is not None and isinstance(first, str) != (values.dtype.kind in "US"):
@@ -54,14 +54,14 @@ class LabelTable:
     def add(self, y_true: np.ndarray, y_pred: np.ndarray, groups: np.ndarray | None) -> None:
         """Count rows (n,)."""
         for name, values in (("y_true", y_true), ("y_pred", y_pred)):
-            _alike(name, values, self.labels)
+            alike(name, values, self.labels)
         if groups is not None:
-            _alike("groups", groups, self.clusters)
-        true, predicted = _coded(y_true, self.labels), _coded(y_pred, self.labels)
+            alike("groups", groups, self.clusters)
+        true, predicted = coded(y_true, self.labels), coded(y_pred, self.labels)
         size = len(self.labels)
         flat = true * size + predicted
         if groups is not None:
-            flat += _coded(groups, self.clusters) * size**2
+            flat += coded(groups, self.clusters) * size**2
         if flat.max() < DENSE_TABLE:
             counted = np.bincount(flat)
             cells = np.flatnonzero(counted)
@@ -143,11 +143,11 @@ class KeptRows:
         for batch in other.batches:
             self.add(batch)
 
-    def columns(self) -> dict[str, np.ndarray]:
-        """Return all rows by column, in the order of their ids where they have any."""
+    def columns(self, *, with_ids: bool = False) -> dict[str, np.ndarray]:
+        """Return all rows by column, in the order of their ids where they have any, which go ``with_ids`` or stay."""
         found = {name: np.concatenate([batch[name] for batch in self.batches]) for name in self.batches[0]}
         if "ids" in found:
-            order = np.argsort(found.pop("ids"), kind="stable")
+            order = np.argsort(found["ids"] if with_ids else found.pop("ids"), kind="stable")
             found = {name: column[order] for name, column in found.items()}
         return found
 

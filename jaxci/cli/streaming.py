@@ -58,7 +58,7 @@ def streamed(
     single = [columns.target, columns.pred, columns.groups, columns.weights]
     names = [name for name in (*single, *columns.scores) if name is not None]
     numbers = [name for name in (columns.weights, *columns.scores) if name is not None]
-    accumulator = None
+    accumulator, n = None, 0
     for batch in read_batches(paths, names, numbers, progress):
         arrays = columns.arrays(batch.columns)
         try:
@@ -67,7 +67,9 @@ def streamed(
                 chosen = metrics or _default_metrics(arrays, options)
                 grouped = columns.groups is not None
                 accumulator = Accumulator(chosen, n_resamples=n_resamples, groups=grouped, rng=rng, **options)
-            accumulator.update(**arrays)
+            named = {} if columns.weights is None else {"ids": np.arange(n, n + len(arrays["y_true"]))}
+            accumulator.update(**arrays, **named)
+            n += len(arrays["y_true"])
         except (TypeError, ValueError) as error:
             last = batch.start + len(arrays["y_true"]) - 1
             raise type(error)(f"{batch.path}, rows {batch.start} to {last}: {error}") from error

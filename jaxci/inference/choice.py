@@ -305,7 +305,8 @@ def _by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tai
             Exact(),
             f"a quantile; the order-statistic interval {needs_rows(need)} at this level, so the exact bootstrap",
         )
-    if statistic.smooth and isinstance(statistic, MomentStatistic) and n * float(n_resamples) > MOST_DRAWS:
+    many = n * float(n_resamples) > MOST_DRAWS or layout.counts is not None
+    if statistic.smooth and isinstance(statistic, MomentStatistic) and many:
         return _delta(statistic, n)
     return Choice(Percentile(), "no formula for this statistic: the percentile bootstrap")
 

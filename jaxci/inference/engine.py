@@ -37,6 +37,7 @@ from jaxci.intervals.base import Bounds, Evidence, Nesting
 from jaxci.intervals.bootstrap import BootstrapMethod, Percentile, smallest_bank
 from jaxci.intervals.capabilities import has_exact_law
 from jaxci.intervals.pvalues import UNDEFINED, PValue
+from jaxci.intervals.quantile import OrderStatistic
 from jaxci.intervals.registry import applicable_methods, method_by_name
 from jaxci.printing import ConfidenceInterval, IntervalResult
 from jaxci.resampling.bank import Scheme
@@ -46,7 +47,7 @@ from jaxci.statistics.custom import HostFunction
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.summary import MeanStatistic, is_mean
+from jaxci.statistics.summary import MeanStatistic, QuantileStatistic, is_mean
 
 PURPOSE_UNITS, PURPOSE_CELLS, PURPOSE_POSTERIOR = 0, 1, 2
 
@@ -72,7 +73,7 @@ def intervals(
         _estimate(entries, sample, layout)
         _iterate(entries, layout, settings, rng)
         effect = design_effect([entry.statistic for entry in entries], sample, layout)
-        return [_finish(entry, sample, layout, settings, rng, effect)[0] for entry in entries]
+        return [finish(entry, sample, layout, settings, rng, effect)[0] for entry in entries]
 
 
 class Comparison(NamedTuple):
@@ -102,7 +103,7 @@ def comparison(request: Request, sample: Sample, layout: Layout, settings: Setti
         _estimate([entry], sample, layout)
         _iterate([entry], layout, settings, rng)
         effect = design_effect([request.statistic.statistic], sample, layout)
-        result, evidence = _finish(entry, sample, layout, settings, rng, effect)
+        result, evidence = finish(entry, sample, layout, settings, rng, effect)
         assert entry.method is not None
         pvalue = PValue(math.nan, UNDEFINED)
         if evidence is not None:
@@ -203,9 +204,10 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
             "use 'percentile'"
         )
     if by_rows := _needed_rows(entry, layout):
+        serving = (OrderStatistic.name,) if isinstance(statistic, QuantileStatistic) else COUNTED_METHODS
         raise ValueError(
             f"method {method.name!r} reads {by_rows} of {request.name!r}, for which {layout.n:,} rows that are only "
-            f"counted are too many; use {' or '.join(map(repr, COUNTED_METHODS))}, or method='auto'"
+            f"counted are too many; use {' or '.join(map(repr, serving))}, or method='auto'"
         )
     if method.requires_groups and layout.units is None:
         raise ValueError(f"groups must be given for method {method.name!r}, which is for rows in clusters; got None")
@@ -219,7 +221,7 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
 
 
 COUNTED_METHODS = ("delong_logit", "exact", "delta")
-"""Methods for rows that are only counted."""
+"""Methods for rows that are only counted, but for those of quantiles."""
 
 
 def _needed_rows(entry: Entry, layout: Layout) -> str:
@@ -229,6 +231,8 @@ def _needed_rows(entry: Entry, layout: Layout) -> str:
         return ""
     if entry.by_jackknife:
         return "leave-one-out values"
+    if isinstance(entry.statistic, QuantileStatistic):
+        return "" if isinstance(entry.method, OrderStatistic) else "more than two order statistics"
     found = entry.method.needs - {"standard_error", "acceleration", "law", "auc", "gaps"}
     return "resamples" if {"replicates", "posterior"} & found else ", ".join(sorted(found))
 
@@ -241,7 +245,8 @@ def _settle_source(entry: Entry, layout: Layout, settings: Settings) -> None:
     entry.exact = settings.exact and computed and isinstance(method, BootstrapMethod) and method.reads_law
 
 
-def _check_bank(entry: Entry, settings: Settings) -> None:
+def check_bank(entry: Entry, settings: Settings) -> None:
+    """Refuse numbers of resamples too small for the level."""
     assert entry.method is not None
     least = smallest_bank(settings.tails)
     sizes = {"n_resamples": settings.n_resamples}
@@ -260,7 +265,7 @@ def _replicate(entries: Sequence[Entry], sample: Sample, layout: Layout, setting
     drawing = [entry for entry in entries if entry.draws]
     posteriors = [entry for entry in entries if draws_posterior(entry, layout)]
     for entry in (*drawing, *posteriors):
-        _check_bank(entry, settings)
+        check_bank(entry, settings)
     for posterior, weights, members in posterior_of(posteriors, sample, layout):
         _draw(members, posterior, weights, PURPOSE_POSTERIOR, settings, rng)
     if not drawing:
@@ -420,7 +425,7 @@ def _answer(entry: Entry, sample: Sample, layout: Layout, settings: Settings, rn
     return Answer(found, (*entry.remarks, *remarks, *seen), standard_error(entry, evidence), evidence)
 
 
-def _finish(
+def finish(
     entry: Entry, sample: Sample, layout: Layout, settings: Settings, rng: Randomness, effect: DesignEffect
 ) -> tuple[IntervalResult, Evidence | None]:
     """Compute bounds, and say what a reader should know."""

@@ -128,6 +128,11 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
         parts |= {"count": np.array([trials.successes]), "nobs": np.array([trials.nobs])}
     if "clusters" in needs or ("values" in needs and (layout.units is not None or is_share_difference(statistic))):
         parts["clusters"] = _cluster_sums(entry, sample, layout)
+    elif "values" in needs and layout.counts is not None:
+        assert isinstance(statistic, QuantileStatistic)
+        values = statistic.ordered_values(sample)
+        order = np.argsort(values, kind="stable")
+        parts |= {"values": values[order][None], "counts": layout.counts[order][None]}
     elif "values" in needs:
         mean = isinstance(statistic, MeanStatistic)
         parts["values"] = (row_values_of(statistic, sample) if mean else _ordered_values(entry, sample))[None]
@@ -259,12 +264,12 @@ def _ratio_law(entry: Entry, sample: Sample, layout: Layout) -> BootstrapDistrib
     statistic = entry.statistic
     if isinstance(statistic, MeanStatistic):
         values = row_values_of(statistic, sample)
-        offset, undefined = float(values.mean()), math.nan
-        rows = np.stack([values - offset, np.ones(layout.n)], axis=1)
+        offset, undefined = float(np.average(values, weights=layout.counts)), math.nan
+        rows = np.stack([values - offset, np.ones(layout.n_rows)], axis=1)
     else:
         assert isinstance(statistic, TableStatistic)
         offset, undefined = 0.0, statistic.undefined
-        rows = np.stack(statistic.terms_in_cells(entry.prepared), axis=1)[entry.prepared.codes[: layout.n]]
+        rows = np.stack(statistic.terms_in_cells(entry.prepared), axis=1)[entry.prepared.codes[: layout.n_rows]]
     totals, sizes = layout.sum_rows(rows, layout.n_units)[: layout.n_units].T
     law = ratio_distribution(totals, sizes, undefined=undefined, offset=offset)
     return Root(law) if isinstance(statistic, MeanStatistic) and statistic.link == "sqrt" else law

@@ -39,19 +39,21 @@ def layout_remarks(layout: Layout) -> list[str]:
         )
     if layout.row_weights is not None:
         weights = layout.row_weights / layout.row_weights.max()
-        share = weights / weights.sum()
-        effective = layout.effective_size
-        if effective < FEW_WEIGHTED <= layout.n or (share.max() >= HEAVY and layout.n > 1 / HEAVY):
-            remarks.append(
-                f"sample_weight leaves an effective size of {effective:.3g} of {layout.n} rows; one row "
-                f"holds {share.max():.0%} of the weight"
-            )
+        remarks += weight_remarks(layout.n, layout.effective_size, float(1 / weights.sum()))
     lonely = 0 if layout.strata is None else int(np.sum(np.bincount(layout.strata) == 1))
     if lonely:
         remarks.append(
             f"{lonely} strata hold a single unit each, which adds nothing to the variance: intervals are too narrow"
         )
     return remarks
+
+
+def weight_remarks(n: int, effective: float, share: float) -> list[str]:
+    """Remarks on the weights of n rows: their effective size, and the ``share`` of the heaviest."""
+    if not (effective < FEW_WEIGHTED <= n or (share >= HEAVY and n > 1 / HEAVY)):
+        return []
+    size = f"an effective size of {effective:.3g} of {n} rows"
+    return [f"sample_weight leaves {size}; one row holds {share:.0%} of the weight"]
 
 
 def _too_few(layout: Layout, least: int) -> str:

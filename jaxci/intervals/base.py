@@ -120,6 +120,8 @@ class Evidence:
         Proportions whose mean the estimate is, (..., K) each.
     values : (..., n) array
         Per-observation values whose mean, order statistics or variance the estimate is.
+    counts : (..., n) array
+        How many observations each of the values stands for, which then ascend; None: each is one.
     standard_error : (...) array
         Influence-function standard error, ``sqrt(sum L_i**2) / n``.
     acceleration : (...) array
@@ -166,6 +168,7 @@ class Evidence:
     nobs: Any = None
     shares: Any = None
     values: Any = None
+    counts: Any = None
     standard_error: Any = None
     acceleration: Any = None
     distribution: BootstrapDistribution | None = None

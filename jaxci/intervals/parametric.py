@@ -37,7 +37,7 @@ def mean_refusal(name: str, statistic: Statistic) -> str | None:
     if is_mean(statistic):
         return None
     return (
-        f"{name!r} needs the plain mean of one value per row; {type(statistic).__name__} is not one "
+        f"{name!r} needs the plain mean of one value per row, and this is another function "
         "(method='delta' serves smooth functions of means)"
     )
 

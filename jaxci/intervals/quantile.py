@@ -156,12 +156,15 @@ class OrderStatistic(QuantileMethod):
     def ends(self, ordered: Any, places: Any, tails: Tails, evidence: Evidence) -> tuple[Any, Any]:
         """Return X(k) and X(l)."""
         k, l = places
+        if evidence.counts is not None:
+            through = np.cumsum(evidence.counts, axis=-1)
+            k, l = ((through < rank).sum(axis=-1) + 1 for rank in (k, l))
         return picked(ordered, k - 1), picked(ordered, l - 1)
 
 
 def _within_sample(ranks: Any, n: int) -> np.ndarray:
     """Return ranks as an array; a rank off the sample, of an open side, becomes that of its extreme."""
-    return np.clip(np.asarray(ranks, np.int32), 1, n)
+    return np.clip(np.asarray(ranks, np.int32 if n <= np.iinfo(np.int32).max else np.int64), 1, n)
 
 
 @record

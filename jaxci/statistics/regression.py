@@ -115,6 +115,13 @@ class MedianAbsoluteError(QuantileStatistic):
         return median_profile(cumulative, total)
 
 
+class QuadraticStatistic(MomentStatistic):
+    """A smooth function of the means, variances and covariance of targets and predictions."""
+
+    task = "regression"
+    inputs = ("y_true", "y_pred")
+
+
 def _explained(residual: jax.Array, spread: jax.Array, force_finite: bool) -> jax.Array:
     """Return ``1 - residual / spread``, with a rule for targets that do not vary."""
     constant = spread <= 0
@@ -124,7 +131,7 @@ def _explained(residual: jax.Array, spread: jax.Array, force_finite: bool) -> ja
 
 
 @record
-class R2(MomentStatistic):
+class R2(QuadraticStatistic):
     """Coefficient of determination, ``1 - E[(y - p)**2] / V[y]``, at most 1.
 
     A variance of the targets within rounding of 0 is 0. NaN for one observation.
@@ -136,8 +143,6 @@ class R2(MomentStatistic):
         if true (as scikit-learn does), NaN if false.
     """
 
-    task = "regression"
-    inputs = ("y_true", "y_pred")
     bounds = (-np.inf, 1.0)
 
     force_finite: bool = static(default=True)
@@ -156,7 +161,7 @@ class R2(MomentStatistic):
 
 
 @record
-class ExplainedVariance(MomentStatistic):
+class ExplainedVariance(QuadraticStatistic):
     """Share of the variance explained, ``1 - V[y - p] / V[y]``, at most 1.
 
     Unlike :class:`R2` it ignores a constant error. Variances within rounding of 0 are 0.
@@ -168,8 +173,6 @@ class ExplainedVariance(MomentStatistic):
         0 for others if true (as scikit-learn does), NaN if false.
     """
 
-    task = "regression"
-    inputs = ("y_true", "y_pred")
     bounds = (-np.inf, 1.0)
 
     force_finite: bool = static(default=True)
@@ -195,14 +198,12 @@ def _correlation(covariance: jax.Array, first: jax.Array, second: jax.Array) -> 
 
 
 @record
-class PearsonR(MomentStatistic):
+class PearsonR(QuadraticStatistic):
     """Pearson's correlation of targets and predictions, ``Cov[y, p] / sqrt(V[y] V[p])``.
 
     From -1 to 1; NaN where either does not vary (has a variance within rounding of 0).
     """
 
-    task = "regression"
-    inputs = ("y_true", "y_pred")
     bounds = (-1.0, 1.0)
 
     def prepare(self, sample: Sample) -> Features:

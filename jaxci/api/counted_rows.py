@@ -1,0 +1,487 @@
+"""What an accumulator keeps of rows that are too many to keep, and the tables it gives."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxci.api.evaluate import read_data, table_of
+from jaxci.api.poisson_replicates import PoissonReplicates
+from jaxci.api.readers.batches import of_binary_scores, of_table
+from jaxci.api.readers.labels import encode_labels, label_values
+from jaxci.api.readers.layout import arranged
+from jaxci.api.readers.metrics import chosen_metrics
+from jaxci.api.readers.samples import Labelled, regression_sample
+from jaxci.api.score_bins import ScoreBins
+from jaxci.api.tallies import LabelTable
+from jaxci.api.value_bins import Points, ValueBins
+from jaxci.checks import shown
+from jaxci.inference.engine import estimates_of, intervals
+from jaxci.inference.randomness import Randomness
+from jaxci.inference.remarks import layout_remarks, weight_remarks
+from jaxci.inference.replicated import Replicated, intervals_from
+from jaxci.inference.request import Request
+from jaxci.inference.settings import Settings
+from jaxci.printing import EvaluationTable
+from jaxci.statistics.base import Statistic
+from jaxci.statistics.known_values import MeanOfKnown, QuantileOfKnown
+from jaxci.statistics.layout import Layout
+from jaxci.statistics.probability import Calibration
+from jaxci.statistics.regression import MeanAbsoluteError, QuadraticStatistic
+from jaxci.statistics.sample import Sample
+from jaxci.statistics.summary import MeanStatistic, QuantileStatistic
+
+PURPOSE_POISSON = 6
+"""Separates Poisson weights from other draws of a call."""
+
+ERRORS = "mean_absolute_error"
+"""The mean of which a design effect is given, of a regression."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """What is asked for of rows that come in batches."""
+
+    named: list[tuple[str, Statistic | None]]
+    regression: bool
+    n_resamples: int
+    groups: bool
+    labels: np.ndarray | None
+    pos_label: Any
+
+    @property
+    def tabular(self) -> bool:
+        """Whether all metrics are those of a confusion table."""
+        return all(of_table(name, one) for name, one in self.named)
+
+    @property
+    def others(self) -> list[tuple[str, Statistic]]:
+        """The metrics that are none of a confusion table."""
+        return [(name, one) for name, one in self.named if one is not None and not of_table(name, one)]
+
+    def evaluated(
+        self,
+        arrays: Mapping[str, Any],
+        method: Any,
+        settings: Settings,
+        source: Randomness,
+        *,
+        labels: Sequence[Any] | None,
+        metrics: Sequence[Any] | None = None,
+        counted: bool = False,
+    ) -> EvaluationTable:
+        """Return the table of metrics, by default all, of rows that may be counted."""
+        asked = [name if one is None else one for name, one in self.named] if metrics is None else metrics
+        truth, guess, score = (arrays.get(name) for name in ("y_true", "y_pred", "y_score"))
+        return table_of(
+            read_data(truth, guess, score, asked, {}, method, labels, self.pos_label),
+            settings,
+            source,
+            groups=arrays.get("groups"),
+            strata=None,
+            sample_weight=arrays.get("counts", arrays.get("sample_weight")),
+            weight_type="frequency" if "counts" in arrays else "importance",
+            counted=counted,
+        )
+
+
+class CountedRows:
+    """Rows that were counted in the ways that metrics need; none until :meth:`start`, but for labels.
+
+    Attributes
+    ----------
+    asked : Asked
+    started : bool
+        Whether more than labels is counted.
+    classes : (K,) array or None
+        The classes, where labels are encoded.
+    score_type : dtype
+        In which scores came.
+    table : LabelTable
+    bins : ScoreBins
+    values : dict of ValueBins
+        Row values of metrics that are means.
+    pairs : ValueBins
+        Targets and predictions.
+    poisson : PoissonReplicates or None
+        Of rows of different weight, all that is kept.
+    """
+
+    def __init__(self, asked: Asked) -> None:
+        self.asked = asked
+        self.started = False
+        self.classes: np.ndarray | None = None
+        self.score_type = np.dtype(float)
+        self.table, self.bins = LabelTable(), ScoreBins()
+        self.values: dict[str, ValueBins] = {}
+        self.pairs = ValueBins(2)
+        self.poisson: PoissonReplicates | None = None
+
+    @property
+    def kept(self) -> str:
+        """What is kept."""
+        if self.poisson is not None:
+            found = [f"sums of {len(self.poisson.weights) - 1} Poisson resamples"]
+            return ", ".join(found + ([f"{len(self.poisson.clusters)} clusters"] if self.asked.groups else []))
+        cells = sum(len(one.counts) for one in (*self.values.values(), self.pairs))
+        counted = {"counts of labels": len(self.table.counts), "bins of scores": len(self.bins.keys)}
+        counted["cells of values"] = cells
+        found = [f"{many} {what}" for what, many in counted.items() if many]
+        return ", ".join(found) or "0 counts of labels"
+
+    @property
+    def labels(self) -> list[Any] | None:
+        """The classes that are known."""
+        known = self.asked.labels if self.classes is None else self.classes
+        return None if known is None else known.tolist()
+
+    def _road(self, statistic: Statistic) -> str:
+        """Return what is kept for a metric that is none of a confusion table; empty where all rows are needed."""
+        weighted, groups = self.poisson is not None, self.asked.groups
+        binary = self.classes is not None and len(self.classes) == 2
+        if binary and not groups and not weighted and of_binary_scores(statistic):
+            return "bins"
+        if isinstance(statistic, QuadraticStatistic):
+            return "pairs"
+        if isinstance(statistic, QuantileStatistic) and not groups and not weighted:
+            return "quantiles"
+        return "values" if isinstance(statistic, MeanStatistic) else ""
+
+    def _by(self, road: str) -> list[tuple[str, Statistic]]:
+        """Return the metrics for which one thing is kept."""
+        return [(name, one) for name, one in self.asked.others if self._road(one) == road]
+
+    def start(self, kept: Mapping[str, np.ndarray], max_rows: int, source: Randomness) -> None:
+        """Count rows that were ``kept``, and those to come, in all the ways that metrics need.
+
+        Raises
+        ------
+        ValueError
+            If a metric needs all rows.
+        """
+        needs = f"max_rows must be at least {len(kept['y_true'])}, for"
+        if "sample_weight" in kept:
+            if not {"groups", "ids"} & kept.keys():
+                raise ValueError(
+                    f"{needs} rows with sample_weight must be kept unless ids (or groups) name them, so that weights "
+                    f"that follow from the names resample them as they pass; got {max_rows}, and ids=None"
+                )
+            width = len([one for _, one in self.asked.others if isinstance(one, MeanStatistic)])
+            pairs = any(isinstance(one, QuadraticStatistic) for _, one in self.asked.others)
+            self.poisson = PoissonReplicates(self.asked.n_resamples, width + 2 * pairs)
+        if not self.asked.regression:
+            read: dict[str, Any] = {name: kept[name] for name in ("y_true", "y_pred") if name in kept}
+            _, classes, _ = encode_labels(read, self.labels, 1)
+            self.classes = np.sort(classes) if self.asked.labels is None else self.asked.labels
+        needy = [name for name, _ in self._by("")]
+        if needy:
+            why = [name for name in ("groups", "sample_weight") if name in kept]
+            raise ValueError(
+                f"{needs} {', '.join(needy)} need all rows{' with ' * bool(why)}{' and '.join(why)}; got {max_rows} "
+                "(metrics of labels, means of row values and functions of sums do not)"
+            )
+        if self.classes is not None and len(self.classes) < 2:
+            raise ValueError(
+                f"{needs} rows of {len(self.classes)} classes must be kept (labels names classes that are still to "
+                f"come); got {max_rows}"
+            )
+        if "y_score" in kept and kept["y_score"].dtype.kind == "f":
+            self.score_type = kept["y_score"].dtype
+        self.started = True
+        self.add(kept, source)
+
+    def start_like(self, other: CountedRows) -> None:
+        """Count rows to come in the ways in which others were counted."""
+        self.started, self.classes, self.score_type = True, other.classes, other.score_type
+        if other.poisson is not None:
+            self.poisson = PoissonReplicates(self.asked.n_resamples, other.poisson.means.shape[1])
+
+    def add(self, columns: Mapping[str, np.ndarray], source: Randomness) -> None:
+        """Count a batch of rows."""
+        groups = columns.get("groups")
+        sample, labels = self._read(columns)
+        means = {name: _row_values(name, one, sample) for name, one in self._settled("values")}
+        ordered = {name: _row_values(name, one, sample) for name, one in self._settled("quantiles")}
+        pair = np.column_stack([sample.y_true, sample.y_pred]) if self._by("pairs") else np.zeros((sample.n, 0))
+        if self.poisson is not None:
+            values = np.column_stack([*means.values(), pair]) if means else pair
+            names = columns["ids"] if groups is None else groups
+            key = jax.random.fold_in(source.key, PURPOSE_POISSON)
+            self.poisson.add(key, names, columns["sample_weight"], values, labels, groups)
+            return
+        if labels is not None:
+            self.table.add(*labels, groups)
+        if self.asked.regression and groups is not None:
+            means[ERRORS] = MeanAbsoluteError().row_values(sample)
+        for name, found in (means | ordered).items():
+            self.values.setdefault(name, ValueBins()).add(found[:, None], groups)
+        if pair.shape[1]:
+            self.pairs.add(pair, groups)
+        if self._by("bins"):
+            self.bins.add(sample.y_true, sample.y_score.astype(np.float64))
+
+    def _settled(self, road: str) -> list[tuple[str, Any]]:
+        """Return metrics with what they leave to the number of classes decided."""
+        n_classes = 0 if self.classes is None else len(self.classes)
+        return [(name, one.settled(n_classes)) for name, one in self._by(road)]
+
+    def _read(self, columns: Mapping[str, np.ndarray]) -> tuple[Sample, tuple[np.ndarray, np.ndarray] | None]:
+        """Return a batch as metrics read it, and its true and predicted labels where any metric is of a table."""
+        if self.asked.regression:
+            return regression_sample(columns["y_true"], columns.get("y_pred")), None
+        read = {name: columns[name] for name in ("y_true", "y_pred") if name in columns}
+        labelled = self._labelled(read, columns.get("y_score"))
+        if "y_pred" not in read and "y_score" in columns:
+            labelled = labelled.with_derived_labels()
+        for name, statistic in self.asked.others:
+            labelled.accept(name, statistic)
+            for field in statistic.inputs:
+                if field not in ("y_true", *labelled.codes, *labelled.scores):
+                    raise ValueError(f"{name} needs {field}, which was not given")
+        sample = labelled.sample("y_pred", "y_score")
+        if len(self.asked.others) == len(self.asked.named):
+            return sample, None
+        if sample.y_pred is None:
+            raise ValueError("y_pred must be given for metrics of labels: scores outside [0, 1] do not tell it")
+        labels = np.asarray(labelled.classes)
+        return sample, (labels[sample.y_true], labels[sample.y_pred])
+
+    def _labelled(self, columns: Mapping[str, Any], scores: np.ndarray | None) -> Labelled:
+        """Read labels and scores of a batch, of the classes that are known."""
+        given = {} if scores is None else {"y_score": scores}
+        return Labelled.of(columns, given, labels=self.labels, pos_label=self.asked.pos_label)
+
+    def merge(self, other: CountedRows) -> None:
+        """Add the counts of other rows."""
+        self.table.merge(other.table)
+        self.bins.merge(other.bins)
+        for name, found in other.values.items():
+            self.values.setdefault(name, ValueBins()).merge(found)
+        self.pairs.merge(other.pairs)
+        if self.poisson is not None and other.poisson is not None:
+            self.poisson.merge(other.poisson)
+
+    def result(self, method: Any, settings: Settings, source: Randomness) -> list[EvaluationTable]:
+        """Return tables of all metrics together."""
+        if self.poisson is not None:
+            return [self._of_poisson(self.poisson, method, settings, source)]
+        parts = []
+        if self.table.counts:
+            metrics = [name if one is None else one for name, one in self.asked.named if of_table(name, one)]
+            arrays = self.table.rows()._asdict()
+            parts.append(self.asked.evaluated(arrays, method, settings, source, labels=self.labels, metrics=metrics))
+        if self._by("bins"):
+            parts.append(self._of_bins(method, settings, source))
+        for name, statistic in self._settled("values"):
+            request = Request(name, MeanOfKnown(statistic), method)
+            rows = self.values[name].rows()
+            found = _counted([request], Sample(values=rows.values[:, 0]), rows, settings, source)
+            parts.append(_with_error(found, self.values[name], [rows.values]))
+        for name, statistic in self._settled("quantiles"):
+            bins = self.values[name]
+            request, rows = Request(name, QuantileOfKnown(statistic), method), bins.middles()
+            found = _counted([request], Sample(values=rows.values[:, 0]), rows, settings, source)
+            parts.append(_with_widths(found, bins))
+        if self._by("pairs"):
+            requests = [Request(name, one, method) for name, one in self._by("pairs")]
+            rows = self.pairs.rows()
+            sample = Sample(y_true=rows.values[:, 0], y_pred=rows.values[:, 1])
+            found = _counted(requests, sample, rows, settings, source)
+            influences = [_influence(one, sample, rows.counts) for _, one in self._by("pairs")]
+            parts.append(_with_error(found, self.pairs, influences))
+        return self._with_design_effect(parts) if self.asked.groups else parts
+
+    def _with_design_effect(self, parts: list[EvaluationTable]) -> list[EvaluationTable]:
+        """Return tables with the design effect of accuracy, or of the absolute error of a regression."""
+        effect, of = math.nan, ""
+        if self.table.counts:
+            effect, of = parts[0].rows[0].design_effect, parts[0].rows[0].design_effect_of
+        elif self.asked.regression:
+            rows = self.values[ERRORS].rows()
+            _, layout = arranged(
+                Sample(values=rows.values), rows.groups, None, rows.counts, "frequency", countable=True
+            )
+            rest = rows.values[:, 0] if layout.counts is not None else np.repeat(rows.values[:, 0], rows.counts)
+            effect = layout.design_effect(rest / 2)
+            of = "" if math.isnan(effect) else "the mean absolute error"
+        return [
+            dataclasses.replace(
+                part,
+                rows=tuple(dataclasses.replace(row, design_effect=effect, design_effect_of=of) for row in part.rows),
+            )
+            for part in parts
+        ]
+
+    def _of_poisson(
+        self, poisson: PoissonReplicates, method: Any, settings: Settings, source: Randomness
+    ) -> EvaluationTable:
+        """Return all metrics of rows that were resampled as they passed."""
+        n_units = len(poisson.clusters) if self.asked.groups else poisson.n
+        if poisson.n < 2 or n_units < 2:
+            what = "clusters" if self.asked.groups else "observations of a weight above 0"
+            raise ValueError(f"at least 2 {what} are needed for an interval; got {min(poisson.n, n_units)}")
+        means = [name for name, _ in self._by("values")]
+        found = [
+            Replicated(Request(name, one, method), poisson.of_mean(means.index(name), one.link == "sqrt"))
+            for name, one in self._settled("values")
+        ]
+        found += [Replicated(Request(name, one, method), poisson.of_pair(one)) for name, one in self._by("pairs")]  # type: ignore[arg-type]
+        if poisson.cells:
+            labelled = self._labelled(poisson.label_sample, None)
+            sample = labelled.sample("y_pred", "y_score")
+            tables = [(name, one) for name, one in self.asked.named if of_table(name, one)]
+            found += [
+                Replicated(Request(name, one, method), *poisson.of_table(one, sample))  # type: ignore[arg-type]
+                for name, one in chosen_metrics(tables, sample, labelled)
+            ]
+        what = "clusters" if self.asked.groups else "rows"
+        reason = f"the Poisson bootstrap of weighted {what}, by weights that follow from their names"
+        rows = intervals_from(found, n_units, settings, source, reason)
+        if self.asked.groups:
+            rows = [dataclasses.replace(row, n_rows=poisson.n) for row in rows]
+        whole = float(poisson.weights[0])
+        effective = whole**2 / poisson.squares_of_weights
+        remarks = weight_remarks(poisson.n, effective, poisson.heaviest / whole)
+        remarks += layout_remarks(Layout(n_units, np.arange(n_units))) if self.asked.groups else []
+        return EvaluationTable(tuple(rows), poisson.n, source.record, tuple(remarks))
+
+    def _of_bins(self, method: Any, settings: Settings, source: Randomness) -> EvaluationTable:
+        """Return the metrics that counts of scores give, with what may be wrong with them."""
+        rows = self.bins.rows(self.score_type)
+        labels = np.asarray(self._ordered_classes())[rows["codes"]]
+        named = self._by("bins")
+        arrays = {"y_true": labels, "y_score": rows["score"], "counts": rows["counts"]}
+        metrics = [one for _, one in named]
+        table = self.asked.evaluated(
+            arrays, method, settings, source, labels=self.labels, metrics=metrics, counted=True
+        )
+        if self.bins.exact:
+            return table
+        low, high, middle = (self._estimates(metrics, labels, x, rows["counts"]) for x in self.bins.ends(rows))
+        found = []
+        for row, (_, statistic), one, two, three in zip(table, named, low, high, middle, strict=True):
+            text = f"scores were counted in {len(self.bins.keys):,} bins"
+            if not isinstance(statistic, Calibration):
+                apart = max(abs(three - one), abs(three - two))
+                text += f"; the estimate differs from that of all rows by at most {apart:.1e}"
+            found.append(dataclasses.replace(row, warnings=(*row.warnings, text)))
+        return dataclasses.replace(table, rows=tuple(found))
+
+    def _ordered_classes(self) -> list[Any]:
+        """Return the two labels, the positive one last."""
+        assert self.classes is not None
+        wanted = 1 if self.asked.pos_label is None else self.asked.pos_label
+        return list(encode_labels({"y_true": self.classes}, self.labels, wanted)[1])
+
+    def _estimates(
+        self, statistics: Sequence[Statistic], labels: np.ndarray, scores: np.ndarray, counts: np.ndarray
+    ) -> list[float]:
+        """Return the metrics of counted rows with other scores."""
+        labelled = self._labelled({"y_true": labels}, scores)
+        settled = [labelled.accept(str(one), one) for one in statistics]
+        sample = labelled.sample("y_pred", "y_score")
+        return estimates_of(settled, *arranged(sample, None, None, counts, "frequency", countable=True))
+
+    def state(self) -> dict[str, Any]:
+        """Return what is kept as lists, numbers and arrays."""
+        return {
+            "started": self.started,
+            "classes": None if self.classes is None else self.classes.tolist(),
+            "score_type": self.score_type.name,
+            "table": self.table.state(),
+            "bins": self.bins.state(),
+            "values": {name: one.state() for name, one in self.values.items()},
+            "pairs": self.pairs.state(),
+            "poisson": None if self.poisson is None else self.poisson.state(),
+        }
+
+    @classmethod
+    def of(cls, asked: Asked, state: Mapping[str, Any]) -> CountedRows:
+        """Return what :meth:`state` describes."""
+        found = cls(asked)
+        found.started = bool(state["started"])
+        found.classes = None if state["classes"] is None else label_values("classes", state["classes"])
+        found.score_type = np.dtype(state["score_type"])
+        found.table, found.bins = LabelTable.of(state["table"]), ScoreBins.of(state["bins"])
+        found.values = {name: ValueBins.of(one) for name, one in state["values"].items()}
+        found.pairs = ValueBins.of(state["pairs"])
+        found.poisson = None if state["poisson"] is None else PoissonReplicates.of(state["poisson"])
+        return found
+
+
+def _row_values(name: str, statistic: MeanStatistic | QuantileStatistic, sample: Sample) -> np.ndarray:
+    """Return the row values (n,) float64 of a metric, a mean of them or a quantile.
+
+    Raises
+    ------
+    ValueError
+        If one of them is not finite.
+    """
+    with np.errstate(over="ignore"):
+        read = statistic.row_values if isinstance(statistic, MeanStatistic) else statistic.ordered_values
+        found = np.asarray(read(sample), np.float64)
+    if not np.isfinite(found).all():
+        first = int(np.argmin(np.isfinite(found)))
+        raise ValueError(f"the values of {name} must be finite in every row; got {shown(found[first])} in row {first}")
+    return found
+
+
+def _counted(
+    requests: Sequence[Request], sample: Sample, rows: Points, settings: Settings, source: Randomness
+) -> EvaluationTable:
+    """Return the table of rows that are counted."""
+    sample, layout = arranged(sample, rows.groups, None, rows.counts, "frequency", countable=True)
+    found = intervals(requests, sample, layout, settings, source)
+    return EvaluationTable(tuple(found), layout.n, source.record, tuple(layout_remarks(layout)))
+
+
+def _with_error(table: EvaluationTable, bins: ValueBins, influences: Sequence[np.ndarray]) -> EvaluationTable:
+    """Add, of independent rows, how far resamples of cells are from those of rows, by the influence of every point.
+
+    Points of a cell have the mean and the squares of its rows, so what both contribute differs by a variable of mean 0
+    whose mean square is at most twice their variance, to first order.
+    """
+    if bins.clusters or not bins.squares.any():
+        return table
+    points = bins.rows()
+    rows = []
+    for row, influence in zip(table, influences, strict=True):
+        found = influence.reshape(len(points.counts))
+        whole = np.average(found, weights=points.counts)
+        middle = np.bincount(points.cells, points.counts * found) / bins.counts
+        within = float(points.counts @ (found - middle[points.cells]) ** 2)
+        spread = float(points.counts @ (found - whole) ** 2)
+        apart = math.sqrt(2 * within / spread) if spread > 0 else 0.0
+        text = (
+            f"rows were counted in {len(bins.counts):,} cells; the estimate is that of all rows, and resampled ones "
+            f"differ from those of all rows by at most {apart:.1e} standard errors (root mean square)"
+        )
+        rows.append(dataclasses.replace(row, warnings=(*row.warnings, text)))
+    return dataclasses.replace(table, rows=tuple(rows))
+
+
+def _with_widths(table: EvaluationTable, bins: ValueBins) -> EvaluationTable:
+    """Add how far a quantile of the means of cells may be from that of all rows: order statistics lie in one bin."""
+    if not bins.squares.any():
+        return table
+    (row,) = table
+    ends = [x for x in (row.estimate, *row.confidence_interval) if math.isfinite(x)]
+    apart = max(map(bins.width_at, ends))
+    text = (
+        f"rows were counted in {len(bins.counts):,} cells; the estimate and the ends of the interval differ from those "
+        f"of all rows by at most {apart:.1e}"
+    )
+    return dataclasses.replace(table, rows=(dataclasses.replace(row, warnings=(*row.warnings, text)),))
+
+
+def _influence(statistic: Any, sample: Sample, counts: np.ndarray) -> np.ndarray:
+    """Return the influence (r,) of rows that are counted on a statistic, up to a factor."""
+    with jax.enable_x64(True):
+        prepared = statistic.prepare(sample)
+        return np.asarray(jax.grad(lambda weights: statistic.value(prepared, weights))(jnp.asarray(counts, float)))

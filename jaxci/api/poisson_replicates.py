@@ -1,0 +1,240 @@
+"""Moments and weighted counts of Poisson resamples: what an accumulator keeps of weighted rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxci.api.tallies import alike
+from jaxci.api.value_bins import spread
+from jaxci.resampling.poisson import name_words, poisson_sums
+from jaxci.statistics.base import TableStatistic
+from jaxci.statistics.regression import QuadraticStatistic
+from jaxci.statistics.sample import Sample
+
+DRAWS_AT_A_TIME = 2**22
+"""Counts drawn together, nearly."""
+
+LEAST_ROWS, LEAST_CELLS = 256, 16
+"""Sizes of the smallest program; others double them."""
+
+
+class PoissonReplicates:
+    """Weighted moments of columns, and weights by labels, of the data and of B resamples, R = 1 + B in all.
+
+    What a row counts in a resample follows from the key, its name, and the number of the resample alone, so that sums
+    do not depend on batches, their order and merging, but for rounding.
+
+    Attributes
+    ----------
+    n : int
+        Rows of a weight above 0; ``squares_of_weights`` and ``heaviest`` are the sum of squares and the largest.
+    clusters : dict
+        Those that occurred; empty where rows are independent.
+    weights : (R,) float64
+    means : (R, d) float64
+        Of the columns.
+    squares : (R, 2, 2) float64
+        Centred, weighted sums of squares and products of the last two columns.
+    labels, cells : dict
+        Code of every label, and of every pair of codes of a true and a predicted label.
+    table : (C, R) float64
+        Weight of every such pair.
+    """
+
+    def __init__(self, n_resamples: int, width: int) -> None:
+        self.n, self.squares_of_weights, self.heaviest = 0, 0.0, 0.0
+        self.clusters: dict[Any, int] = {}
+        self.weights = np.zeros(1 + n_resamples)
+        self.means = np.zeros((1 + n_resamples, width))
+        self.squares = np.zeros((1 + n_resamples, 2, 2))
+        self.labels: dict[Any, int] = {}
+        self.cells: dict[tuple[int, int], int] = {}
+        self.table = np.zeros((0, 1 + n_resamples))
+
+    def add(
+        self,
+        key: jax.Array,
+        names: np.ndarray,
+        weights: np.ndarray,
+        values: np.ndarray,
+        labels: tuple[np.ndarray, np.ndarray] | None,
+        groups: np.ndarray | None,
+    ) -> None:
+        """Draw rows (n,) of ``names``, whose ``weights`` are not negative, ``values`` (n, d) and pairs of labels."""
+        for array, known, called in (
+            (groups, self.clusters, "groups"),
+            *((x, self.labels, "labels") for x in labels or ()),
+        ):
+            if array is not None:
+                alike(called, array, known)
+        rows = weights > 0
+        if not rows.any():
+            return
+        names, weights, values = names[rows], weights[rows], values[rows]
+        codes = np.zeros(len(names), np.int32)
+        if groups is not None:
+            for cluster in np.unique(groups[rows]).tolist():
+                self.clusters.setdefault(cluster, len(self.clusters))
+        if labels is not None:
+            codes = self._coded(labels[0][rows], labels[1][rows])
+        self.n += len(names)
+        self.squares_of_weights += float(weights @ weights)
+        self.heaviest = max(self.heaviest, float(weights.max()))
+        centre = np.average(values, axis=0, weights=weights) if values.shape[1] else np.zeros(0)
+        apart = values - centre
+        products = [apart[:, -2] ** 2, apart[:, -2] * apart[:, -1], apart[:, -1] ** 2] if values.shape[1] > 1 else []
+        features = weights[:, None] * np.column_stack([np.ones(len(names)), apart, *products])
+        sums, table = self._drawn(key, name_words(names), features, codes)
+        self.table[: len(table)] += table
+        self._join(*_moments(sums, centre))
+
+    def _coded(self, true: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+        """Return the cell (n,) of every pair of labels, of which there may be new ones."""
+        found, place = np.unique(np.concatenate([true, predicted]), return_inverse=True)
+        codes = np.array([self.labels.setdefault(label, len(self.labels)) for label in found.tolist()])[place]
+        both = np.stack(np.split(codes, 2), axis=1)
+        pairs, place = np.unique(both, axis=0, return_inverse=True)
+        return self._cells(pairs.tolist())[place.reshape(-1)]
+
+    def _cells(self, pairs: list[list[int]]) -> np.ndarray:
+        """Return the cells (m,) of pairs of codes, and make room for new ones."""
+        found = [self.cells.setdefault((true, predicted), len(self.cells)) for true, predicted in pairs]
+        new = np.zeros((len(self.cells) - len(self.table), len(self.weights)))
+        self.table = np.concatenate([self.table, new])
+        return np.array(found, np.int32)
+
+    def _drawn(
+        self, key: jax.Array, words: np.ndarray, features: np.ndarray, codes: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return sums of features (R, k) and weights by cell (C, R), rows by rows; those that fill up weigh nothing."""
+        n_resamples = len(self.weights) - 1
+        size = min(_room(len(words), LEAST_ROWS), _room(DRAWS_AT_A_TIME // n_resamples, 1))
+        sums, table = np.zeros((1 + n_resamples, features.shape[1])), np.zeros_like(self.table)
+        with jax.enable_x64(True):
+            for start in range(0, len(words), size):
+                parts = [x[start : start + size] for x in (words, features, codes)]
+                filled = [np.pad(x, ((0, size - len(x)), *((0, 0),) * (x.ndim - 1))) for x in parts]
+                found, cells = poisson_sums(
+                    key,
+                    filled[0],
+                    filled[1],
+                    filled[1][:, 0],
+                    filled[2],
+                    n_resamples=n_resamples,
+                    n_cells=_room(len(table), LEAST_CELLS),
+                )
+                sums += np.asarray(found)
+                table += np.asarray(cells)[: len(table)]
+        return sums, table
+
+    def _join(self, weights: np.ndarray, means: np.ndarray, squares: np.ndarray) -> None:
+        """Add moments of other rows."""
+        total = self.weights + weights
+        share = weights / np.where(total > 0, total, 1.0)
+        apart = means - self.means
+        between = apart[:, -2:, None] * apart[:, None, -2:] if means.shape[1] > 1 else np.zeros((1, 2, 2))
+        self.squares = self.squares + squares + (self.weights * share)[:, None, None] * between
+        self.means = self.means + share[:, None] * apart
+        self.weights = total
+
+    def merge(self, other: PoissonReplicates) -> None:
+        """Add the sums of other rows, which were drawn with the same key."""
+        for called, mine, others in (
+            ("groups", self.clusters, other.clusters),
+            ("labels", self.labels, other.labels),
+        ):
+            if others:
+                alike(called, np.array([*others]), mine)
+        for cluster in other.clusters:
+            self.clusters.setdefault(cluster, len(self.clusters))
+        codes = [self.labels.setdefault(label, len(self.labels)) for label in other.labels]
+        if other.cells:
+            place = self._cells([[codes[true], codes[predicted]] for true, predicted in other.cells])
+            self.table[place] += other.table
+        self.n += other.n
+        self.squares_of_weights += other.squares_of_weights
+        self.heaviest = max(self.heaviest, other.heaviest)
+        self._join(other.weights, other.means, other.squares)
+
+    @property
+    def label_sample(self) -> dict[str, np.ndarray]:
+        """True and predicted label (C,) of every cell."""
+        labels = np.array([*self.labels])
+        true, predicted = np.array([*self.cells]).T
+        return {"y_true": labels[true], "y_pred": labels[predicted]}
+
+    def of_mean(self, column: int, root: bool) -> np.ndarray:
+        """Return the mean (R,) of a column, or its root; NaN where nothing was drawn."""
+        means = np.where(self.weights > 0, self.means[:, column], np.nan)
+        return np.sqrt(means) if root else means
+
+    def of_pair(self, statistic: QuadraticStatistic) -> np.ndarray:
+        """Return a statistic (R,) of the last two columns, targets and predictions."""
+        held = self.weights > 0
+        total = np.where(held, self.weights, 1.0)
+        shares = np.full((len(total), 3), 1 / 3)
+        points = self.means[:, None, -2:] + spread(shares, self.squares / total[:, None, None])
+        with jax.enable_x64(True):
+            prepared = statistic.prepare(Sample(y_true=points[..., 0].ravel(), y_pred=points[..., 1].ravel()))
+            design = np.asarray(prepared.design).reshape(*points.shape[:2], -1).mean(axis=1)
+            sums = np.concatenate([np.ones((1, len(total))), design.T])
+            found = np.asarray(statistic.from_sums(prepared.without_rows(), jnp.asarray(sums)))
+        return np.where(held, found, np.nan)
+
+    def of_table(self, statistic: TableStatistic, sample: Sample) -> tuple[np.ndarray, int]:
+        """Return a statistic (R,) of the labels, and in how many resamples a class was absent.
+
+        ``sample`` is of :attr:`label_sample`.
+        """
+        with jax.enable_x64(True):
+            cells = statistic.prepare(sample)
+            sums = np.zeros((cells.size, len(self.weights)))
+            np.add.at(sums, cells.codes.astype(np.int64), self.table)
+            known = cells.without_rows()
+            found = np.asarray(statistic.from_sums(known, jnp.asarray(sums)))
+            absent = jax.vmap(lambda one: statistic.absent_in_sums(known, one), in_axes=1)(sums[:, 1:])
+        return np.where(self.weights > 0, found, np.nan), int(np.asarray(absent).sum())
+
+    def state(self) -> dict[str, Any]:
+        """Return the sums as numbers, lists and arrays."""
+        arrays = {name: getattr(self, name).copy() for name in ("weights", "means", "squares", "table")}
+        numbers = {name: getattr(self, name) for name in ("n", "squares_of_weights", "heaviest")}
+        cells = np.array([*self.cells], np.int64).reshape(-1, 2)
+        return {**numbers, **arrays, "clusters": [*self.clusters], "labels": [*self.labels], "cells": cells}
+
+    @classmethod
+    def of(cls, state: Mapping[str, Any]) -> PoissonReplicates:
+        """Return the sums that :meth:`state` describes."""
+        means = np.array(state["means"])
+        found = cls(len(means) - 1, means.shape[1])
+        for name in ("weights", "means", "squares", "table"):
+            setattr(found, name, np.array(state[name]))
+        found.n, found.heaviest = int(state["n"]), float(state["heaviest"])
+        found.squares_of_weights = float(state["squares_of_weights"])
+        found.clusters = {name: code for code, name in enumerate(state["clusters"])}
+        found.labels = {name: code for code, name in enumerate(state["labels"])}
+        found.cells = {(int(t), int(p)): code for code, (t, p) in enumerate(state["cells"])}
+        return found
+
+
+def _room(size: int, least: int) -> int:
+    """Return the power of 2 from ``least`` on that holds ``size``."""
+    return max(least, 1 << max(size - 1, 0).bit_length())
+
+
+def _moments(sums: np.ndarray, centre: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return weights (R,), means (R, d) and centred squares (R, 2, 2) from sums (R, k) of columns less ``centre``."""
+    weights, width = sums[:, 0], len(centre)
+    moved = sums[:, 1 : 1 + width] / np.where(weights > 0, weights, 1.0)[:, None]
+    squares = np.zeros((len(sums), 2, 2))
+    if width > 1:
+        a, ab, b = sums[:, 1 + width :].T
+        squares = np.stack([np.stack([a, ab], axis=1), np.stack([ab, b], axis=1)], axis=1)
+        last = moved[:, -2:]
+        squares = squares - weights[:, None, None] * last[:, :, None] * last[:, None, :]
+    return weights, centre + moved, squares
