@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from jaxci.api.interval import interval, list_methods, list_metrics
     from jaxci.api.jackknife import jackknife
     from jaxci.api.leaderboard import leaderboard
-    from jaxci.api.leaderboard_results import Leaderboard
+    from jaxci.api.leaderboard_results import Leaderboard, mean_ranks
     from jaxci.api.losses import from_cross_validate, losses_interval
     from jaxci.api.proportion import proportion_interval
     from jaxci.api.quantile_plans import minimum_sample_size, plan_quantile, simultaneous_quantile_intervals
@@ -63,6 +63,7 @@ __all__ = [
     "list_methods",
     "list_metrics",
     "losses_interval",
+    "mean_ranks",
     "minimum_sample_size",
     "plan_quantile",
     "plots",
@@ -91,7 +92,7 @@ _HOMES = {
     "api.losses": ("from_cross_validate", "losses_interval"),
     "api.jackknife": ("jackknife",),
     "api.leaderboard": ("leaderboard",),
-    "api.leaderboard_results": ("Leaderboard",),
+    "api.leaderboard_results": ("Leaderboard", "mean_ranks"),
     "api.proportion": ("proportion_interval",),
     "api.quantile_plans": ("minimum_sample_size", "plan_quantile", "simultaneous_quantile_intervals"),
     "api.quantile_points": ("quantile_estimate",),

@@ -251,6 +251,7 @@ def rank_inducers(
         "; ".join((reason, *planned.notes, f"{fits} fits", f"target: {METHODS[method].target}")),
         task.source.record,
         tuple(dict.fromkeys(remarks)),
+        less_is_better=task.score.less_is_better,
     )
 
 

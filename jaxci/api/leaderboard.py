@@ -307,6 +307,7 @@ def _ranked(
         contest.source.record,
         _remarks(names, marginal),
         reference,
+        less_is_better,
     )
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from jaxci.checks import shown
 from jaxci.printing import ConfidenceInterval, Printable, number
 
 
@@ -66,6 +67,7 @@ class Leaderboard(Printable):
     warnings : tuple of str
     reference : str
         With whom competitors are said to be tied: the best, or one of them by name.
+    less_is_better : bool
     """
 
     statistic: str
@@ -79,6 +81,7 @@ class Leaderboard(Printable):
     rng: Any = None
     warnings: tuple[str, ...] = ()
     reference: str = "best"
+    less_is_better: bool = False
 
     def headline(self) -> str:
         """Return the line above the table."""
@@ -151,6 +154,37 @@ class Leaderboard(Printable):
         raise KeyError(f"there is no competitor {name!r}; known are {', '.join(entry.name for entry in self.entries)}")
 
 
+class RankSet(NamedTuple):
+    """The least and the largest rank that a competitor may have, and the names of those that it beats."""
+
+    low: int
+    high: int
+    beats: frozenset[str]
+
+
+def rank_sets(names: Sequence[str], pairs: Sequence[Pair], alpha: float, less_is_better: bool) -> dict[str, RankSet]:
+    """Return confidence sets of ranks.
+
+    A competitor's rank is no better than one more than the number of those that are shown to be better, and no worse
+    than the number of those not shown to be worse (Mogstad, Romano, Shaikh and Wilhelm, 2024, section 3): where no
+    pair is told apart wrongly, all sets hold the true ranks.
+    """
+    sign = 1 if less_is_better else -1
+    beaten: dict[str, set[str]] = {name: set() for name in names}
+    for pair in pairs:
+        if pair.adjusted <= alpha and pair.estimate != 0:
+            winner, loser = (pair.a, pair.b) if sign * pair.estimate < 0 else (pair.b, pair.a)
+            beaten[winner].add(loser)
+    return {
+        name: RankSet(
+            1 + sum(name in losers for losers in beaten.values()),
+            len(names) - len(beaten[name]),
+            frozenset(beaten[name]),
+        )
+        for name in names
+    }
+
+
 def ranked(
     names: Sequence[str],
     estimates: Sequence[float],
@@ -160,24 +194,11 @@ def ranked(
     alpha: float,
     less_is_better: bool,
 ) -> tuple[Entry, ...]:
-    """Return competitors by rank, with confidence sets of their ranks.
-
-    A competitor's rank is no better than one more than the number of those that are shown to be better, and no worse
-    than the number of those not shown to be worse (Mogstad, Romano, Shaikh and Wilhelm, 2024, section 3): where no
-    pair is told apart wrongly, all sets hold the true ranks.
-    """
+    """Return competitors by rank, with :func:`rank_sets`."""
     sign = 1 if less_is_better else -1
-    better: dict[str, int] = dict.fromkeys(names, 0)
-    worse: dict[str, int] = dict.fromkeys(names, 0)
-    beats: set[tuple[str, str]] = set()
-    for pair in pairs:
-        if pair.adjusted <= alpha and pair.estimate != 0:
-            winner, loser = (pair.a, pair.b) if sign * pair.estimate < 0 else (pair.b, pair.a)
-            better[loser] += 1
-            worse[winner] += 1
-            beats.add((winner, loser))
+    sets = rank_sets(names, pairs, alpha, less_is_better)
     order = sorted(range(len(names)), key=lambda i: math.inf if math.isnan(estimates[i]) else sign * estimates[i])
-    best = names[order[0]]
+    best = sets[names[order[0]]]
     ranks = {i: 1 + sum(sign * estimates[j] < sign * estimates[i] for j in order) for i in order}
     return tuple(
         Entry(
@@ -186,9 +207,109 @@ def ranked(
             ends[i],
             errors[i],
             ranks[i],
-            1 + better[names[i]],
-            len(names) - worse[names[i]],
-            (best, names[i]) not in beats,
+            sets[names[i]].low,
+            sets[names[i]].high,
+            names[i] not in best.beats,
         )
         for i in order
     )
+
+
+class MeanRank(NamedTuple):
+    """One competitor: its mean rank, the interval of that, and its rank on each board."""
+
+    name: str
+    mean_rank: float
+    low: float
+    high: float
+    ranks: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class MeanRanks(Printable):
+    """Competitors by their mean rank over several metrics or tasks.
+
+    Attributes
+    ----------
+    boards : dict of Leaderboard
+        By metric or task.
+    entries : tuple of MeanRank
+        From the best to the worst.
+    confidence_level : float
+    """
+
+    boards: Mapping[str, Leaderboard] = dataclasses.field(repr=False)
+    entries: tuple[MeanRank, ...]
+    confidence_level: float
+
+    def headline(self) -> str:
+        """Return the line above the table."""
+        return f"mean rank over {len(self.boards)}, {100 * self.confidence_level:g}% intervals"
+
+    def layout(self) -> tuple[list[str], list[list[str]]]:
+        """Return header and cells of the printed table."""
+        rows = [[one.name, *(f"{x:.2f}" for x in one[1:4]), *map(str, one.ranks), ""] for one in self.entries]
+        return ["name", "mean rank", "low", "high", *self.boards, ""], rows
+
+    def notes(self) -> list[str]:
+        """Return the line below the table."""
+        return ["from the least to the largest ranks that hold on all together"]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one flat row a competitor."""
+        return [
+            {**one._asdict(), **{f"rank_{name}": rank for name, rank in zip(self.boards, one.ranks, strict=True)}}
+            for one in self.entries
+        ]
+
+
+def mean_ranks(boards: Mapping[str, Leaderboard]) -> MeanRanks:
+    """Mean ranks of competitors over several metrics or tasks, with intervals.
+
+    Parameters
+    ----------
+    boards : dict of Leaderboard
+        By the name of the metric or task: of the same competitors, at one confidence level, all pairs compared.
+
+    Returns
+    -------
+    MeanRanks
+        An interval goes from the mean of the least to that of the largest ranks. The sets of ranks of all boards hold
+        together (Bonferroni over boards), so all intervals do.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there are fewer than two boards, or they are not of the same competitors.
+    """
+    if not isinstance(boards, Mapping) or not all(isinstance(board, Leaderboard) for board in boards.values()):
+        raise TypeError(f"boards must be a dict of Leaderboard; got {shown(boards)}")
+    if len(boards) < 2:
+        raise ValueError(f"boards must hold at least two leaderboards; got {len(boards)}")
+    first = next(iter(boards.values()))
+    names = sorted(entry.name for entry in first)
+    for called, board in boards.items():
+        if sorted(entry.name for entry in board) != names:
+            raise ValueError(
+                f"boards must be of the same competitors; {called!r} has others than {next(iter(boards))!r}"
+            )
+        if board.confidence_level != first.confidence_level or board.reference != "best":
+            raise ValueError(f"boards must compare all pairs at one confidence_level; {called!r} does not")
+    alpha = (1 - first.confidence_level) / len(boards)
+    sets = [rank_sets(names, board.pairs, alpha, board.less_is_better) for board in boards.values()]
+    entries = [
+        MeanRank(
+            name,
+            _mean([board[name].rank for board in boards.values()]),
+            _mean([one[name].low for one in sets]),
+            _mean([one[name].high for one in sets]),
+            tuple(board[name].rank for board in boards.values()),
+        )
+        for name in names
+    ]
+    entries.sort(key=lambda one: one.mean_rank)
+    return MeanRanks(dict(boards), tuple(entries), first.confidence_level)
+
+
+def _mean(ranks: Sequence[int]) -> float:
+    return sum(ranks) / len(ranks)

@@ -28,7 +28,7 @@ from jaxci.cli.options import (
 
 def leaderboard(
     file: File,
-    metric: Annotated[str, typer.Option(metavar="NAME", help="One metric; see 'jaxci metrics'.")],
+    metric: Annotated[str, typer.Option(metavar="NAME,...", help="See 'jaxci metrics'; of several also mean ranks.")],
     models: Annotated[
         str, typer.Option(metavar="COL,...", help="Columns of the models: predictions, scores or values by case.")
     ],
@@ -66,25 +66,30 @@ def leaderboard(
         columns = read_columns(file, [*extra, *names])
         truth = None if target is None else columns[target]
         by_model = {name: columns[name] for name in names}
-        board = jaxci.leaderboard(
-            metric,
-            by_model if truth is None else truth,
-            None if truth is None else by_model,
-            adjust=adjust,
-            reference=reference,
-            less_is_better=less_is_better,
-            confidence_level=level,
-            n_resamples=resamples,
-            weight_type=weight_type,
-            **given(columns, groups=groups, strata=strata, sample_weight=weights),
-            **label_options(truth, pos_label, labels),
-            rng=seed,
-            progress=advance,
-        )
+        boards = {
+            name: jaxci.leaderboard(
+                name,
+                by_model if truth is None else truth,
+                None if truth is None else by_model,
+                adjust=adjust,
+                reference=reference,
+                less_is_better=less_is_better,
+                confidence_level=level,
+                n_resamples=resamples,
+                weight_type=weight_type,
+                **given(columns, groups=groups, strata=strata, sample_weight=weights),
+                **label_options(truth, pos_label, labels),
+                rng=seed,
+                progress=advance,
+            )
+            for name in split(metric)
+        }
     from jaxci.cli.display import page, show_table
 
-    show_table(page(), board)
+    results = list(boards.values()) if len(boards) == 1 else [*boards.values(), jaxci.mean_ranks(boards)]
+    for result in results:
+        show_table(page(), result)
     if json is not None:
-        write_json(json, board.to_dict())
+        write_json(json, results[0].to_dict() if len(boards) == 1 else results[-1].to_dict())
     if csv is not None:
-        write_csv(csv, board.records())
+        write_csv(csv, [{"metric": name, **row} for name, board in boards.items() for row in board.records()])

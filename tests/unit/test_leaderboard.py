@@ -1,5 +1,6 @@
 """Models on the same rows, ranked."""
 
+import json
 import math
 
 import numpy as np
@@ -152,3 +153,60 @@ def test_the_results_dictionary_and_its_repetition(board):
     row = board.to_dict()["entries"][0]
     assert row["simultaneous_low"] < row["low"]
     assert 0 <= row["probability_best"] <= 1
+
+
+def test_mean_ranks_hold_on_all_boards_together(board):
+    other = jaxci.leaderboard("matthews_corrcoef", Y, GUESSES, n_resamples=999, rng=0)
+    found = jaxci.mean_ranks({"accuracy": board, "mcc": other})
+    assert [entry.name for entry in found.entries][2:] == ["m2", "m3"]
+    for entry in found.entries:
+        assert entry.mean_rank == (board[entry.name].rank + other[entry.name].rank) / 2
+        assert entry.low <= (board[entry.name].rank_low + other[entry.name].rank_low) / 2
+        assert entry.high >= (board[entry.name].rank_high + other[entry.name].rank_high) / 2
+    assert found.to_dict()["entries"][0][0] == found.entries[0].name
+    assert "mean rank over 2, 95% intervals" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("boards", "error", "message"),
+    [
+        (lambda b: [b, b], TypeError, "boards must be a dict of Leaderboard"),
+        (lambda b: {"one": b}, ValueError, "boards must hold at least two leaderboards; got 1"),
+        (
+            lambda b: {"one": b, "two": jaxci.leaderboard("mean", VALUES, n_resamples=999, rng=0)},
+            ValueError,
+            "boards must be of the same competitors; 'two' has others",
+        ),
+        (
+            lambda b: {"one": b, "two": jaxci.leaderboard("accuracy", Y, GUESSES, n_resamples=999, reference="m0")},
+            ValueError,
+            "boards must compare all pairs at one confidence_level; 'two' does not",
+        ),
+    ],
+)
+def test_boards_that_cannot_be_joined(board, boards, error, message):
+    with pytest.raises(error, match=message):
+        jaxci.mean_ranks(boards(board))
+
+
+def test_values_that_are_missing_are_refused():
+    holes = {**VALUES, "b": np.where(np.arange(30) == 4, np.nan, VALUES["b"])}
+    with pytest.raises(ValueError, match=r"y_true\['b'\].*row 4"):
+        jaxci.leaderboard("mean", holes)
+
+
+def test_the_command(tmp_path, capsys, board):
+    pytest.importorskip("typer")
+    from jaxci.cli import main
+
+    path, out = tmp_path / "models.csv", tmp_path / "out.json"
+    rows = [",".join(["y", *GUESSES]), *(",".join(map(str, row)) for row in zip(Y, *GUESSES.values(), strict=True))]
+    path.write_text("\n".join(rows))
+    shared = [str(path), "--target", "y", "--models", "m0,m1,m2,m3", "--resamples", "999", "--seed", "0"]
+    assert main(["leaderboard", *shared, "--metric", "accuracy", "--json", str(out)]) == 0
+    assert "tied with best" in capsys.readouterr().out
+    found = json.loads(out.read_text())
+    assert [entry["name"] for entry in found["entries"]] == [entry.name for entry in board]
+    assert found["entries"][0]["simultaneous_low"] == board["m0"].simultaneous_interval.low
+    assert main(["leaderboard", *shared, "--metric", "accuracy,f1", "--reference", "m9"]) == 2
+    assert "reference must be one of" in capsys.readouterr().err
