@@ -20,7 +20,7 @@ from jaxci.checks import check_choice, check_confidence_level, shown
 from jaxci.generalization.fits import Outcome, Pace, distinct_samples, fit_plans
 from jaxci.generalization.losses import Loss
 from jaxci.generalization.plans import Learning, Splitting, check_plans, read_plans
-from jaxci.generalization.registry import FEW_GROUPS, METHODS, SMALL, recommended
+from jaxci.generalization.registry import METHODS, SMALL, recommended
 from jaxci.generalization.scores import Score
 from jaxci.inducers.base import Inducer
 from jaxci.inducers.registry import as_inducer
@@ -62,16 +62,6 @@ class Task:
     def is_mean(self) -> bool:
         """Whether learners are judged by a mean of losses."""
         return isinstance(self.score, Loss)
-
-    def scale(self, method: str) -> tuple[str, str]:
-        """Return the scale of the interval's ends, and why: means of few losses without a bound are skewed."""
-        unbounded = isinstance(self.score, Loss) and self.score.bounds == (0.0, math.inf)
-        groups = self.data.n_groups
-        if unbounded and method == "corrected_t" and groups is not None and groups <= FEW_GROUPS:
-            return "log", "ends on the log scale, since means of few groups are skewed"
-        if unbounded and method == "nested_cv" and len(self.data.y) <= SMALL:
-            return "cube_root", "ends on the scale of cube roots, since means of few losses without a bound are skewed"
-        return "plain", ""
 
     def splitting(self, method: str, options: Mapping[str, Any], cv: Any, stratify: bool | None) -> Splitting:
         """Return how rows are split for a method."""
@@ -381,10 +371,10 @@ def generalization_interval(
     for it refuse such splits. A metric that is no mean of losses has no such term.
 
     Up to 100 groups the corrected t interval of a mean loss leaves each group out once, and that of a loss without
-    a bound has its ends on the log scale; more are drawn into 25 subsamples. Up to 100 rows nested cross-validation of
-    such a loss has its ends on the scale of cube roots; ``scale="plain"`` asks for the published formula. A zero-one
-    loss that no tested row has, or every one, has Clopper and Pearson's interval for as many rows (or groups), since
-    nothing varies.
+    a bound has its ends on the log scale; more are drawn into 25 subsamples. Else the corrected t interval and nested
+    cross-validation of such a loss have their ends on the scale of cube roots; ``scale="plain"`` asks for the published
+    formula. A zero-one loss that no tested row has, or every one, has Clopper and Pearson's interval for as many rows
+    (or groups), since nothing varies.
 
     References
     ----------
@@ -408,12 +398,7 @@ def generalization_interval(
     planned = read_plans(how, task.data)
     METHODS[method].rehearse(planned.plans, level, how.options)
     fits = task.kept(task.fitted(planned.plans, progress)[0], planned.remarks)
-    options, notes = dict(how.options), list(planned.notes)
-    scale, why = task.scale(method)
-    if why and "scale" not in options:
-        options["scale"] = scale
-        notes.append(why)
-    result = fits.interval(method, confidence_level=level, **options)
-    result = dataclasses.replace(result, reason="; ".join(filter(None, (reason, *notes, result.reason))))
+    result = fits.interval(method, confidence_level=level, **how.options)
+    result = dataclasses.replace(result, reason="; ".join(filter(None, (reason, *planned.notes, result.reason))))
     announce(result.warnings)
     return result

@@ -12,7 +12,7 @@ from scipy import special
 
 from jaxci.checks import check_choice, check_confidence_level
 from jaxci.generalization.base import IncompleteFits, LossInterval, Resampled
-from jaxci.generalization.registry import METHODS
+from jaxci.generalization.registry import FEW_GROUPS, METHODS
 from jaxci.inference.engine import within_range
 from jaxci.intervals.base import Bounds
 from jaxci.printing import ComparisonResult, ConfidenceInterval, IntervalResult, Printable, number
@@ -194,13 +194,19 @@ class ResampledFits(Printable):
         check_permitted(
             method, any(of.scores is not None for of in used.values()), self.loss, self.groups is not None, weighted
         )
+        scale, why = self._scale(method)
+        if why and "scale" not in options:
+            options["scale"] = scale
+        else:
+            why = ""
         found = checked_interval(method, used or self.fits, level, options)
         serving = [[n for n in role.names if n in used] for role in METHODS[method].roles]
         first = next(used[n] for group in serving for n in group)
-        ends, said, reason = Bounds(found.low, found.high), found.remarks, ""
+        ends, said, reason = Bounds(found.low, found.high), found.remarks, why
         for group in serving:
             if len(group) > 1:
-                reason = f"read from {group[0]}, its usual plan (plan= names another of {', '.join(group)})"
+                read = f"read from {group[0]}, its usual plan (plan= names another of {', '.join(group)})"
+                reason = "; ".join(filter(None, (reason, read)))
         if self.share and found.standard_error == 0:
             ends, told = self._of_shares(found.estimate, first, level, **options)
             reason = "; ".join(filter(None, (reason, told)))
@@ -226,6 +232,16 @@ class ResampledFits(Printable):
             losses=first.losses,
             plan=first.plan,
         )
+
+    def _scale(self, method: str) -> tuple[str, str]:
+        """Return the scale of the interval's ends, and why: means of losses without a bound are skewed."""
+        unbounded = self.bounds == (0.0, math.inf) and all(of.scores is None for of in self.fits.values())
+        few = self.groups is not None and len(np.unique(self.groups)) <= FEW_GROUPS
+        if unbounded and method == "corrected_t" and few:
+            return "log", "ends on the log scale, since means of few groups are skewed"
+        if unbounded and method in ("corrected_t", "nested_cv"):
+            return "cube_root", "ends on the scale of cube roots, since means of losses without a bound are skewed"
+        return "plain", ""
 
     def _of_shares(self, estimate: float, of: Resampled, level: float, **options: Any) -> tuple[Bounds, str]:
         """Return the interval of a share that does not vary between splits, and why.

@@ -31,13 +31,13 @@ def test_a_method_that_several_plans_serve_says_which_it_reads():
     plans = [splits.kfold(40, 4, 0), splits.subsampling(40, 0.8, 4, 0), splits.bootstrap(40, 4, 0)]
     fits = jaxci.fit_resamples(Ridge(), X, y, plans=plans, rng=0)
     usual = fits.interval("corrected_t")
-    assert usual.reason == "read from subsampling, its usual plan (plan= names another of subsampling, kfold)"
+    assert "read from subsampling, its usual plan (plan= names another of subsampling, kfold)" in usual.reason
     assert usual.confidence_interval == fits.interval("corrected_t", plan="subsampling").confidence_interval
     for plan in plans[:2]:
         alone = jaxci.fit_resamples(Ridge(), X, y, plans=[plan], rng=0).interval("corrected_t")
         chosen = fits.interval("corrected_t", plan=plan.name)
         np.testing.assert_allclose(chosen.confidence_interval, alone.confidence_interval, rtol=1e-9)
-        assert chosen.reason == ""
+        assert "read from" not in chosen.reason
     with pytest.raises(ValueError, match="plan must be one of kfold, subsampling; got 'bootstrap'"):
         fits.interval("corrected_t", plan="bootstrap")
 

@@ -10,6 +10,7 @@ import jaxci
 from jaxci.coverage.learner_study import GeneralizationStudy
 from jaxci.generalization import Resampled
 from jaxci.generalization import splitting as m
+from jaxci.generalization.base import LossInterval, on_scale
 from jaxci.generalization.registry import METHODS
 from jaxci.inducers import Ridge
 from jaxci.resampling import splits
@@ -181,7 +182,7 @@ def test_pairs_are_read_by_the_corrected_t_interval():
     ("arguments", "message"),
     [
         ({"method": "oob", "stratify": True}, "oob takes rows for drawn whatever their class; stratify=True keeps"),
-        ({"scale": "lgo", "method": "corrected_t"}, "scale must be 'plain' or 'log'; got 'lgo'"),
+        ({"scale": "lgo", "method": "corrected_t"}, "scale must be one of 'plain', 'log', 'cube_root'; got 'lgo'"),
         ({"method": "five_by_two_cv", "n_folds": 3}, "five_by_two_cv needs 5 repetitions of 2 folds; got 5 of 3"),
         ({"method": "nested_cv", "cv": 2}, "cv, which is n_folds: n_folds must be an integer of at least 3; got 2"),
     ],
@@ -310,5 +311,36 @@ def test_means_of_few_groups_have_their_ends_on_the_log_scale():
     of = Resampled(found.plan, -found.losses)
     with pytest.raises(ValueError, match="scale='log' needs a positive mean loss; got -"):
         m.corrected_t(of, scale="log")
-    with pytest.raises(ValueError, match="scale must be 'plain' or 'log'; got 'root'"):
+    with pytest.raises(ValueError, match="scale must be one of 'plain', 'log', 'cube_root'; got 'root'"):
         m.corrected_t(of, scale="root")
+
+
+@pytest.mark.parametrize("method", ["nested_cv", "corrected_t"])
+def test_means_without_a_bound_have_their_ends_on_the_scale_of_cube_roots(method):
+    X, y = rows(60)
+    target = X[:, 0] + 3 * y
+    found, plain, score = (
+        jaxci.generalization_interval("ridge", X, target, method=method, loss=loss, rng=0, progress=False, **given)
+        for loss, given in (("squared", {}), ("squared", {"scale": "plain"}), ("winsorized", {}))
+    )
+    ratio = (plain.confidence_interval.high - plain.estimate) / (3 * plain.estimate)
+    ends = found.estimate * (1 - ratio) ** 3, found.estimate * (1 + ratio) ** 3
+    np.testing.assert_allclose(found.confidence_interval, ends, rtol=1e-12)
+    assert "ends on the scale of cube roots" in found.reason
+    assert found.estimate == plain.estimate
+    assert "cube roots" not in plain.reason
+    of_classes = jaxci.generalization_interval("logistic", X, y, method=method, rng=0, progress=False)
+    assert "cube roots" not in of_classes.reason
+    assert score.confidence_interval.low > 0
+
+
+def test_scales_by_their_definition():
+    found = LossInterval(2.0, 1.0, 3.0, 0.5, 9.0)
+    assert on_scale(found, "plain") is found
+    assert on_scale(found, "log")[1:3] == pytest.approx((2 * math.exp(-0.5), 2 * math.exp(0.5)))
+    assert on_scale(found, "cube_root")[1:3] == pytest.approx((2 * (5 / 6) ** 3, 2 * (7 / 6) ** 3))
+    assert on_scale(LossInterval(1.0, -4.0, 6.0, 2.0), "cube_root").low == 0.0
+    alike = LossInterval(1.0, 1.0, 1.0, 0.0)
+    assert on_scale(alike, "log") is alike
+    with pytest.raises(ValueError, match="scale='cube_root' needs a positive mean loss; got -1"):
+        on_scale(LossInterval(-1.0, -2.0, 0.0, 0.5), "cube_root")
