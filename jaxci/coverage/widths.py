@@ -14,21 +14,24 @@ import numpy as np
 from jaxci.coverage.cell import Cell, draw
 from jaxci.coverage.running import simulate
 from jaxci.coverage.tally import COUNTS, group_error
-from jaxci.distributions.base import Distribution, Truth, observations
+from jaxci.distributions import Cells, Distribution, Truth, observations
 from jaxci.inference.choice import Choice, choose
 from jaxci.inference.settings import N_RESAMPLES
 from jaxci.intervals.base import Method, tails
 from jaxci.intervals.sample_size import ROUNDING
 from jaxci.statistics.base import Statistic
+from jaxci.statistics.sample import Sample
 
 PURPOSE_SAMPLES, PURPOSE_WIDTHS = 0, 1
 JUDGES = 5
 """Samples of each size for which ``method="auto"`` is asked; the method that most of them get is simulated."""
+MOST_JUDGED = 30_000
+"""Rows of such a sample at most: the choice is the same for more."""
 FIRST = 100
 """Units (rows or clusters) that are simulated first."""
-LARGEST = 4_000
-"""Units, at most, that are simulated: from there on widths fall as one over the root of their number."""
-MOST_TRIED = 12
+LARGEST, LEAST_LARGEST = 4_000, 100
+"""Rows, at most, that are simulated, and units in any case: from there on widths fall as the root of their number."""
+MOST_TRIED = 20
 """Numbers of units, at most, that are simulated."""
 
 
@@ -131,10 +134,15 @@ class WidthStudy:
     progress: Callable[[int, int], None] | None = None
     seen: dict[int, Widths] = dataclasses.field(default_factory=dict)
 
+    @property
+    def largest(self) -> int:
+        """The largest number of units that is simulated."""
+        return max(LEAST_LARGEST, LARGEST // self.cluster_size)
+
     def at(self, units: int) -> Widths:
-        """Return the widths at a number of units; beyond :data:`LARGEST` those there, extrapolated."""
-        if units > LARGEST:
-            return self.at(LARGEST).extrapolated(units, units * self.cluster_size)
+        """Return the widths at a number of units; beyond the largest those there, extrapolated."""
+        if units > self.largest:
+            return self.at(self.largest).extrapolated(units, units * self.cluster_size)
         if units not in self.seen:
             self.seen[units] = self._simulated(units)
             if self.progress is not None:
@@ -172,15 +180,28 @@ class WidthStudy:
 
 
 def auto_choice(statistic: Statistic, law: Distribution, n: int, level: float, key: jax.Array) -> Choice:
-    """Return what ``method="auto"`` takes for most samples of n rows from a law."""
-    drawn = draw(law, key, 0, JUDGES, n)
+    """Return what ``method="auto"`` takes for most samples of n rows from a law; for the expected table if it is one."""
+    n = min(n, MOST_JUDGED)
     found: list[Choice] = []
     with jax.enable_x64(True):
-        for i in range(JUDGES):
-            sample = observations(law, jax.tree.map(lambda x, i=i: x[i], drawn))
+        for sample in [expected_rows(law, n)] if isinstance(law, Cells) else _drawn(law, n, key):
             found.append(choose(statistic, law.layout(n), N_RESAMPLES, tails(level), sample))
     most = Counter(choice.method for choice in found).most_common(1)[0][0]
     return next(choice for choice in found if choice.method == most)
+
+
+def _drawn(law: Distribution, n: int, key: jax.Array) -> list[Sample]:
+    drawn = draw(law, key, 0, JUDGES, n)
+    return [observations(law, jax.tree.map(lambda x, i=i: x[i], drawn)) for i in range(JUDGES)]
+
+
+def expected_rows(law: Cells, n: int) -> Sample:
+    """Return n rows whose table is the expected one, rounded by largest remainders."""
+    exact = n * np.asarray(law.table).ravel()
+    counts = np.floor(exact + 1e-9).astype(np.int64)
+    counts[np.argsort(counts - exact, kind="stable")[: n - counts.sum()]] += 1
+    true, predicted = np.divmod(np.repeat(np.arange(exact.size, dtype=np.int32), counts), np.int32(law.n_classes))
+    return Sample(y_true=true, y_pred=predicted, columns=(true, predicted), n_classes=law.n_classes)
 
 
 def smallest_units(study: WidthStudy, width: float, assurance: float | None, least: int, most: int) -> Widths | None:
