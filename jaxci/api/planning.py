@@ -45,16 +45,23 @@ def plan(
     metric : str or Statistic
         A metric's name, or an object of ``jaxci.statistics``.
     expected : float, tuple, table, dict, distribution or law of scipy.stats
-        What is expected of the data. Of one model, for a width: the value of a share of all cases (accuracy); a table
-        of true against predicted classes, counts or shares (K, K); (prevalence, sensitivity, specificity), or a
-        dictionary of these; ``{"auc": a, "prevalence": p}``, normal scores of equal variances; ``{"mean": m, "sd": s}``;
-        a distribution of the rows; or pilot data, ``{"values": x}``, ``{"y_true": y, "y_pred": g}`` or
-        ``{"y_true": y, "y_score": s}``, with ``"groups"`` where rows come in clusters. Of two models, with ``power``:
-        the share of both or of one, ``{"a": .85, "b": .82, "discordant": .09}``, "discordant" the share of cases of
-        which one alone is right (of a recall also "prevalence"); areas, ``{"a": .85, "b": .8, "prevalence": .3,
-        "correlation": .6}``, the correlation of the scores within a class; ``{"sd": s}`` of the differences by case,
-        or ``{"sd_a": s, "sd_b": t, "correlation": r}``; or pilot data ``{"y_true": y, "prediction_a": a,
-        "prediction_b": b}``.
+        What is expected of the data. Of one model, for a width:
+
+        - the value of a share of all cases (accuracy, error rate);
+        - a table of true against predicted classes (K, K), counts or shares;
+        - (prevalence, sensitivity, specificity), or a dictionary of these;
+        - ``{"auc": a, "prevalence": p}``: normal scores of equal variances;
+        - ``{"mean": m, "sd": s}``, or a law of scipy.stats, or any distribution of the rows;
+        - pilot data: ``{"values": x}``, ``{"y_true": y, "y_pred": g}``, ``{"y_true": y, "y_score": s}``; with
+          ``"groups"`` where rows come in clusters.
+
+        Of two models, for ``power``:
+
+        - shares of cases, ``{"a": .85, "b": .82, "discordant": .09}``, the last of those of which one model alone is
+          right; of a recall also ``"prevalence"``;
+        - areas, ``{"a": .85, "b": .8, "prevalence": .3, "correlation": .6}``, the last of the scores within a class;
+        - ``{"sd": s}`` of the differences by case, or ``{"sd_a": s, "sd_b": t, "correlation": r}``;
+        - pilot data, ``{"y_true": y, "prediction_a": a, "prediction_b": b}``, as :func:`jaxci.compare` reads them.
     width : float, optional
         Wanted width of the interval, low to high.
     difference : float, optional
@@ -91,11 +98,11 @@ def plan(
     Notes
     -----
     Closed forms: Student's interval (the width at the expected deviation), intervals for proportions (the width at the
-    expected counts). Powers: of the score test that goes with Tango's interval, and of McNemar's exact one, summed
-    over all counts; of Student's from the noncentral t law; of DeLong's and of other smooth metrics, from pilot data, by
-    the normal law with the variance that these estimate. Everything else is simulated by the program that checks
-    coverage, so the widths are those of the intervals themselves. Clusters are simulated, or enter a closed form by the
-    design effect ``1 + (m - 1) icc``.
+    expected counts). Powers: of Tango's score test and McNemar's exact one, summed over all counts; of Student's test
+    from the noncentral t law; of DeLong's, and from pilot data of other smooth metrics, by the normal law with the
+    variance that these estimate. Everything else is simulated by the program that checks coverage, so the widths are
+    those of the intervals themselves. Clusters are simulated, or enter a closed form by the design effect
+    ``1 + (m - 1) icc``.
 
     References
     ----------

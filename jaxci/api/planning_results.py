@@ -82,11 +82,8 @@ class Plan(Printable):
         """Return the line above the table."""
         level = f"{100 * self.confidence_level:g}%"
         if self.width is not None:
-            return f"Cases for a {level} interval of width {self.width:g} for {self.statistic}, {self.expected}"
-        return (
-            f"Cases for a difference of {abs(self.value):g} in {self.statistic} to be seen with power {self.power:g} "
-            f"by {level} intervals, {self.expected}"
-        )
+            return f"Cases for {level} intervals of width {self.width:g}"
+        return f"Cases for {level} intervals to show a difference with power {self.power:g}"
 
     def layout(self) -> tuple[list[str], list[list[str]]]:
         """Return header and cells of the printed table."""
@@ -103,11 +100,11 @@ class Plan(Printable):
 
     def notes(self) -> list[str]:
         """Return the lines below the table: how the number was found, why the method, and warnings."""
-        lines = [f"found by {self.found_by}"]
+        lines = [f"expected: {self.expected}", f"found by {self.found_by}"]
         if self.n_replications:
             errors = f"width {number(self.width_error)}, assurance {number(self.assurance_error)}"
             held = f"the intervals held the truth in {100 * self.coverage:.1f}% of them"
-            lines = [f"{lines[0]}; Monte-Carlo errors: {errors}; {held}"]
+            lines.append(f"Monte-Carlo errors: {errors}; {held}")
         return [*lines, f"{self.method}: {self.reason}", *(f"warning: {text}" for text in self.warnings)]
 
     def records(self) -> list[dict[str, Any]]:

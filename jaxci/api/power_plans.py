@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
-import numpy as np
 
 from jaxci.api.planning_results import Plan
 from jaxci.api.readers.layout import arranged
@@ -34,6 +33,7 @@ from jaxci.intervals.sample_size import (
     binormal_auc_variances,
     mcnemar_power,
     normal_power,
+    normal_size,
     smallest,
     t_power,
 )
@@ -145,6 +145,7 @@ def _planned(asked: PowerAsked, statistic: Statistic, known: Difference) -> Plan
     clusters = asked.clusters or known.clusters
     size, effect = (1, 1.0) if clusters is None else (clusters.size, clusters.design_effect)
     alpha, d, s = 1 - asked.level, known.value, known.deviation
+    least = 2
     how = "normal approximation, with the variance that the method estimates"
     method: Method
     power: Callable[[int], float]
@@ -169,12 +170,13 @@ def _planned(asked: PowerAsked, statistic: Statistic, known: Difference) -> Plan
 
     else:
         whole = is_whole_auc(statistic)
+        least = max(2, math.floor(normal_size(d, s, s, asked.power, alpha) * effect / size))
         method, why = asked.chosen(*((DeLongDifference(),) if whole and clusters is None else (Delta(),)))
 
         def power(units: int) -> float:
             return normal_power(d, s, s, units * size / effect, alpha)
 
-    units = smallest(lambda n: power(n) >= asked.power * (1 - ROUNDING), 2, MOST // size, AHEAD)
+    units = smallest(lambda n: power(n) >= asked.power * (1 - ROUNDING), least, MOST // size, AHEAD)
     if units is None:
         raise ValueError(f"power = {asked.power:g} needs more than {MOST:,} cases of {asked.name}")
     if clusters is not None:
@@ -269,7 +271,8 @@ def _of_areas(asked: PowerAsked, given: Mapping[str, Any]) -> Difference:
     b = a - d
     if not 0 < b < 1:
         raise ValueError(f"difference must leave b = a - difference in (0, 1); got a = {a:g}, difference = {d:g}")
-    prevalence, remarks, correlation = _number(given, "prevalence", *inside), (), 0.0
+    prevalence, correlation = _number(given, "prevalence", *inside), 0.0
+    remarks: tuple[str, ...] = ()
     if "correlation" in given:
         correlation = _number(given, "correlation", "lie in [0, 1)", lambda x: 0 <= x < 1)
     else:

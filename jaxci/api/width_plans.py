@@ -15,7 +15,7 @@ from jaxci.api.planning_results import Plan
 from jaxci.api.readers.expected import Expected
 from jaxci.coverage.enumeration import enumerable, proportion_bounds
 from jaxci.coverage.running import cell_truths
-from jaxci.coverage.widths import WidthStudy, auto_choice, smallest_units
+from jaxci.coverage.widths import FIRST, WidthStudy, auto_choice, smallest_units
 from jaxci.distributions import Clustered
 from jaxci.inference.choice import Choice
 from jaxci.inference.randomness import Randomness
@@ -165,7 +165,9 @@ def _by_share(asked: WidthAsked, expected: Expected, share: ShareLaw, method: Pr
     """Plan by an interval for a proportion of independent rows."""
     sides = tails(asked.level)
 
-    def cases(one: ProportionMethod) -> int:
+    def cases(one: Method) -> int:
+        assert isinstance(one, ProportionMethod)
+
         def meets(n: int) -> bool:
             if asked.assurance is None:
                 return share.width(one, n, sides) <= asked.width * (1 + ROUNDING)
@@ -176,25 +178,25 @@ def _by_share(asked: WidthAsked, expected: Expected, share: ShareLaw, method: Pr
             raise asked.too_many()
         return n
 
-    choice = Choice(method, "asked for") if method is not None else _auto(asked, expected, 100)
+    choice = Choice(method, "asked for") if method is not None else _auto(asked, expected, FIRST)
     for _ in range(SETTLING):
-        chosen = choice.method
-        assert isinstance(chosen, ProportionMethod)
+        chosen, reason = choice.method, choice.reason
         n = cases(chosen)
-        choice = Choice(method, "asked for") if method is not None else _auto(asked, expected, n)
+        choice = choice if method is not None else _auto(asked, expected, n)
         if choice.method == chosen:
+            reason = choice.reason
             break
-    statistic = share.statistic
+    assert isinstance(chosen, ProportionMethod)
     return _plan(
         asked,
         expected,
         n,
         chosen,
-        value=float(np.asarray(statistic.of_share(share.success)[0])),
+        value=float(np.asarray(share.statistic.of_share(share.success)[0])),
         expected_width=share.width(chosen, n, sides),
         assurance=share.assurance(chosen, n, sides, asked.width),
         found_by="closed form: the width at the expected counts, its assurance summed over all counts",
-        reason=choice.reason,
+        reason=reason,
         width_error=0.0,
         assurance_error=0.0,
     )

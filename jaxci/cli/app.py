@@ -38,6 +38,7 @@ from jaxci.cli.options import (
     split,
     working,
 )
+from jaxci.cli.planning import plan
 from jaxci.cli.quantiles import quantile
 from jaxci.cli.study import study
 
@@ -53,6 +54,7 @@ app = typer.Typer(
 )
 
 app.add_typer(study)
+app.command()(plan)
 app.command()(quantile)
 app.command()(generalization)
 app.command()(losses)

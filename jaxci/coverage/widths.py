@@ -180,7 +180,7 @@ class WidthStudy:
 
 
 def auto_choice(statistic: Statistic, law: Distribution, n: int, level: float, key: jax.Array) -> Choice:
-    """Return what ``method="auto"`` takes for most samples of n rows from a law; for the expected table if it is one."""
+    """Return what ``method="auto"`` takes for most samples of n rows from a law; of a table, for the expected one."""
     n = min(n, MOST_JUDGED)
     found: list[Choice] = []
     with jax.enable_x64(True):

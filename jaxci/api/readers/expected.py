@@ -194,8 +194,8 @@ def _of_rates(statistic: Statistic, name: str, given: Mapping[str, Any]) -> Expe
     if missing:
         tried = [{**rates, **dict.fromkeys(missing, rate)} for rate in (0.4, 0.8)]
         laws = [Cells.binary(prevalence, *(one[key] for key in RATES[1:])) for one in tried]
-        inside = 0 < prevalence < 1 and len(missing) == 1 and "y_pred" in settled.inputs
-        if not inside or abs(np.subtract(*(float(law.analytic(settled) or 0.0) for law in laws))) > 1e-12:
+        values = [law.analytic(settled) for law in laws] if "y_pred" in settled.inputs else [None]
+        if len(missing) > 1 or not 0 < prevalence < 1 or values[0] is None or values[0] != values[-1]:
             raise ValueError(f"expected needs {missing[0]!r}, on which {name} depends; got {', '.join(given)}")
         rates |= dict.fromkeys(missing, 1.0)
     law = Cells.binary(prevalence, rates["sensitivity"], rates["specificity"])
