@@ -103,7 +103,7 @@ class Plan(Printable):
         lines = [f"expected: {self.expected}", f"found by {self.found_by}"]
         if self.n_replications:
             errors = f"width {number(self.width_error)}, assurance {number(self.assurance_error)}"
-            held = f"the intervals held the truth in {100 * self.coverage:.1f}% of them"
+            held = f"{100 * self.coverage:.1f}% (+- {100 * self.coverage_error:.1f}%) of the intervals held the truth"
             lines.append(f"Monte-Carlo errors: {errors}; {held}")
         return [*lines, f"{self.method}: {self.reason}", *(f"warning: {text}" for text in self.warnings)]
 

@@ -10,11 +10,12 @@ from typing import Any
 import jax
 
 from jaxci.api.planning_results import Plan
+from jaxci.api.readers.expected import known_keys
 from jaxci.api.readers.layout import arranged
 from jaxci.api.readers.models import read_models
 from jaxci.api.readers.samples import check_n
 from jaxci.api.width_plans import MOST, Clusters
-from jaxci.checks import check_number, hint, shown
+from jaxci.checks import check_number, shown
 from jaxci.distributions import Cells
 from jaxci.inference.design import row_influence
 from jaxci.inference.engine import comparison
@@ -207,12 +208,6 @@ def _number(given: Mapping[str, Any], key: str, rule: str, holds: Callable[[floa
     return check_number(f"expected[{key!r}]", given[key], rule, holds)
 
 
-def _known_keys(given: Mapping[str, Any], known: Sequence[str]) -> None:
-    for key in given:
-        if key not in known:
-            raise ValueError(f"expected has no key {key!r}{hint(str(key), known)}")
-
-
 def _apart(asked: PowerAsked, given: Mapping[str, Any], rule: str, holds: Callable[[float], bool]) -> float:
     """Return the difference: that of "a" and "b", or the one that was asked for."""
     both = {key: _number(given, key, rule, holds) for key in ("a", "b") if key in given}
@@ -226,7 +221,7 @@ def _apart(asked: PowerAsked, given: Mapping[str, Any], rule: str, holds: Callab
 
 def _of_shares(asked: PowerAsked, statistic: Statistic, given: Mapping[str, Any]) -> Difference:
     """Read the shares of two models, and on how many trials one alone is right."""
-    _known_keys(given, ("a", "b", "discordant", "prevalence"))
+    known_keys(given, ("a", "b", "discordant", "prevalence"))
     inside = ("lie in [0, 1]", lambda x: 0 <= x <= 1)
     d = _apart(asked, given, *inside)
     a = _number(given, "a", *inside) if "a" in given else None
@@ -262,7 +257,7 @@ def _of_shares(asked: PowerAsked, statistic: Statistic, given: Mapping[str, Any]
 
 def _of_areas(asked: PowerAsked, given: Mapping[str, Any]) -> Difference:
     """Read the areas of two models under the correlated binormal model."""
-    _known_keys(given, ("a", "b", "prevalence", "correlation"))
+    known_keys(given, ("a", "b", "prevalence", "correlation"))
     inside = ("lie in (0, 1)", lambda x: 0 < x < 1)
     for key in ("a", "prevalence"):
         if key not in given:
@@ -285,7 +280,7 @@ def _of_areas(asked: PowerAsked, given: Mapping[str, Any]) -> Difference:
 
 def _of_means(asked: PowerAsked, given: Mapping[str, Any]) -> Difference:
     """Read the deviation of the differences by case, or both deviations and their correlation."""
-    _known_keys(given, ("a", "b", "sd", "sd_a", "sd_b", "correlation"))
+    known_keys(given, ("a", "b", "sd", "sd_a", "sd_b", "correlation"))
     positive = ("be positive and finite", lambda x: 0 < x < math.inf)
     d = _apart(asked, given, "be finite", math.isfinite)
     if "sd" in given:
@@ -305,7 +300,7 @@ def _of_means(asked: PowerAsked, given: Mapping[str, Any]) -> Difference:
 
 def _of_pilot(asked: PowerAsked, given: Mapping[str, Any]) -> tuple[Statistic, Difference]:
     """Read the difference and its variance off pilot data of two models."""
-    _known_keys(given, ("y_true", "prediction_a", "prediction_b", "groups"))
+    known_keys(given, ("y_true", "prediction_a", "prediction_b", "groups"))
     predictions = {key: given[key] for key in ("prediction_a", "prediction_b")}
     read = read_models(asked.statistic, asked.name, given.get("y_true"), predictions, asked.labels, asked.pos_label)
     (first, second), statistic, remarks = read

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -171,7 +171,8 @@ def _of_mapping(statistic: Statistic, name: str, given: dict[str, Any], labels: 
     raise ValueError(f"expected has no key {word!r}{hint(word, known)}. For {name} it may be {FORMS[_kind(statistic)]}")
 
 
-def _known_keys(given: Mapping[str, Any], known: tuple[str, ...]) -> None:
+def known_keys(given: Mapping[str, Any], known: Sequence[str]) -> None:
+    """Refuse a key of ``expected`` that is not ``known``."""
     for key in given:
         if key not in known:
             raise ValueError(f"expected has no key {key!r} beside {', '.join(known)}")
@@ -185,7 +186,7 @@ def _share_of(given: Mapping[str, Any], key: str) -> float:
 
 def _of_rates(statistic: Statistic, name: str, given: Mapping[str, Any]) -> Expected:
     """Read prevalence, sensitivity and specificity; one of the last two may miss where the metric leaves it out."""
-    _known_keys(given, RATES)
+    known_keys(given, RATES)
     prevalence = _share_of(given, "prevalence")
     if statistic.task == "values":
         raise ValueError(f"expected must tell of the values for {name}; got {shown(dict(given))}. {_forms(statistic)}")
@@ -205,7 +206,7 @@ def _of_rates(statistic: Statistic, name: str, given: Mapping[str, Any]) -> Expe
 
 def _of_area(statistic: Statistic, given: Mapping[str, Any]) -> Expected:
     """Read the area under a ROC curve and the share of positives: normal scores of equal variance."""
-    _known_keys(given, ("auc", "prevalence"))
+    known_keys(given, ("auc", "prevalence"))
     area = check_number("expected['auc']", given["auc"], "lie in (0.5, 1)", lambda x: 0.5 < x < 1)
     prevalence = _share_of(given, "prevalence")
     if not 0 < prevalence < 1:
@@ -216,7 +217,7 @@ def _of_area(statistic: Statistic, given: Mapping[str, Any]) -> Expected:
 
 def _of_moments(statistic: Statistic, name: str, given: Mapping[str, Any]) -> Expected:
     """Read mean and standard deviation of values: a beta law where the statistic has both bounds, else a normal one."""
-    _known_keys(given, ("mean", "sd"))
+    known_keys(given, ("mean", "sd"))
     deviation = check_number("expected['sd']", given["sd"], "be positive and finite", lambda x: 0 < x < math.inf)
     low, high = statistic.bounds
     bounded = math.isfinite(low) and math.isfinite(high)
@@ -238,7 +239,7 @@ def _of_moments(statistic: Statistic, name: str, given: Mapping[str, Any]) -> Ex
 
 def _of_pilot(statistic: Statistic, name: str, given: dict[str, Any], labels: Any, pos_label: Any) -> Expected:
     """Fit a law to pilot data, as :func:`jaxci.check_coverage` does; with "groups", how alike rows of a cluster are."""
-    _known_keys(given, (*statistic.inputs, "groups"))
+    known_keys(given, (*statistic.inputs, "groups"))
     for key in statistic.inputs:
         if key not in given:
             raise ValueError(f"expected needs {key!r}, pilot data that {name} reads; got {', '.join(given)}")
