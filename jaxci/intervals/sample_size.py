@@ -98,9 +98,18 @@ class ShareLaw(NamedTuple):
         return np.asarray(high - low, float)
 
     def width(self, method: ProportionMethod, n: int, tails: Tails) -> float:
-        """Return the width of the interval where n rows hold as many trials and successes as expected."""
-        trials = np.array([n * self.trial])
-        return float(self._widths(method, trials * self.success, trials, tails)[0])
+        """Return the width of the interval where n rows hold as many trials and successes as expected.
+
+        Trials are rounded down, the width lies between those of the whole numbers of successes beside the expected
+        one; infinite without a trial.
+        """
+        trials = math.floor(n * self.trial * (1 + ROUNDING))
+        if trials == 0:
+            return math.inf
+        below = math.floor(trials * self.success * (1 + ROUNDING))
+        beside = np.array([below, min(below + 1, trials)], float)
+        widths = self._widths(method, beside, np.full(2, float(trials)), tails)
+        return float(np.interp(trials * self.success, beside, widths))
 
     def assurance(self, method: ProportionMethod, n: int, tails: Tails, width: float) -> float:
         """Return the share of samples of n rows whose interval is at most ``width``.

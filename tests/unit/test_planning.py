@@ -12,6 +12,7 @@ from scipy import stats
 import jaxci
 from jaxci.intervals.base import tails
 from jaxci.intervals.proportion import Wilson
+from jaxci.intervals.registry import method_by_name
 from jaxci.intervals.sample_size import (
     ShareLaw,
     binormal_auc_variances,
@@ -43,6 +44,16 @@ def test_an_accuracy_by_wilson_takes_the_published_number():
     low, high = jaxci.proportion_interval(196, 245)
     assert found.expected_width == pytest.approx(high - low, rel=1e-12)
     assert jaxci.plan("error_rate", expected=0.2, width=0.1, method="wilson").n == 245
+
+
+@pytest.mark.parametrize("method", ["wilson", "mid_p", "clopper_pearson", "jeffreys", "agresti_coull", "wald"])
+def test_shares_near_one_have_widths(method):
+    widths = [
+        ShareLaw(statistic_by_name("accuracy"), 1.0, 0.999).width(method_by_name(method), n, tails(0.95))
+        for n in (60, 90, 400)
+    ]
+    assert np.all(np.isfinite(widths))
+    assert jaxci.plan("accuracy", expected=1.0, width=0.05, method=method).assurance == 1
 
 
 def test_the_assurance_of_a_share_is_its_sum_over_all_counts():
