@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from jaxci.api.leaderboard import leaderboard
     from jaxci.api.leaderboard_results import Leaderboard, mean_ranks
     from jaxci.api.losses import from_cross_validate, losses_interval
+    from jaxci.api.planning import plan
+    from jaxci.api.planning_results import Plan
     from jaxci.api.proportion import proportion_interval
     from jaxci.api.quantile_plans import minimum_sample_size, plan_quantile, simultaneous_quantile_intervals
     from jaxci.api.quantile_points import quantile_estimate
@@ -45,6 +47,7 @@ __all__ = [
     "JackknifeResult",
     "JaxciWarning",
     "Leaderboard",
+    "Plan",
     "SeedRuns",
     "bootstrap",
     "check_coverage",
@@ -65,6 +68,7 @@ __all__ = [
     "losses_interval",
     "mean_ranks",
     "minimum_sample_size",
+    "plan",
     "plan_quantile",
     "plots",
     "proportion_interval",
@@ -93,6 +97,8 @@ _HOMES = {
     "api.jackknife": ("jackknife",),
     "api.leaderboard": ("leaderboard",),
     "api.leaderboard_results": ("Leaderboard", "mean_ranks"),
+    "api.planning": ("plan",),
+    "api.planning_results": ("Plan",),
     "api.proportion": ("proportion_interval",),
     "api.quantile_plans": ("minimum_sample_size", "plan_quantile", "simultaneous_quantile_intervals"),
     "api.quantile_points": ("quantile_estimate",),

@@ -40,6 +40,7 @@ from jaxci.cli.options import (
     split,
     working,
 )
+from jaxci.cli.planning import plan
 from jaxci.cli.quantiles import quantile
 from jaxci.cli.study import study
 
@@ -56,6 +57,7 @@ app = typer.Typer(
 
 app.add_typer(study)
 app.command()(leaderboard)
+app.command()(plan)
 app.command()(quantile)
 app.command()(generalization)
 app.command()(losses)

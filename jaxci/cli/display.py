@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from jaxci.api.planning_results import Plan
 from jaxci.api.quantile_results import QuantileInterval
 from jaxci.coverage.check import CoverageCheck
 from jaxci.printing import EvaluationTable, IntervalResult, Printable
@@ -58,6 +59,13 @@ def show_check(console: Console, result: CoverageCheck) -> None:
     """Print coverage and width of every method, and what follows from them."""
     show_table(console, result)
     console.print(Text(f"repeat with --seed {result.rng}", style="dim"))
+
+
+def show_plan(console: Console, result: Plan) -> None:
+    """Print how many cases a plan takes, and how to simulate it again."""
+    show_table(console, result)
+    if result.rng is not None:
+        console.print(Text(f"repeat with --seed {result.rng}", style="dim"))
 
 
 def show_quantiles(console: Console, found: dict[str, QuantileInterval], by: str) -> None:

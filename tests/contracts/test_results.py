@@ -47,6 +47,10 @@ RESULTS = {
     "quantiles": lambda _: jaxci.quantile_interval(X, [0.25, 0.5]),
     "runs": lambda _: jaxci.summarize_runs(X[:12]),
     "plan": lambda _: jaxci.plan_quantile(0.5, width=0.2),
+    "plan of cases": lambda _: jaxci.plan("mean", expected={"sd": 0.2}, width=0.1, icc=0.1, cluster_size=5),
+    "plan of a comparison": lambda _: jaxci.plan(
+        "accuracy", expected={"a": 0.9, "b": 0.8, "discordant": 0.2}, power=0.8
+    ),
     "mean of runs": lambda _: jaxci.runs_interval(X[:5]),
     "generalization": lambda _: jaxci.generalization_interval(
         Constant(), FEATURES, TARGET, method="holdout", progress=False, rng=0

@@ -33,6 +33,7 @@ DOCUMENTS = {
     "docs/extending.md": 10,
     "docs/generalization.md": 2,
     "docs/leaderboards.md": 2,
+    "docs/planning.md": 6,
     "docs/studies.md": 1,
     "docs/streaming.md": 1,
     "docs/time.md": 1,

@@ -1,0 +1,347 @@
+"""Plans of a comparison: how many cases show a difference of two models with given power."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+
+from jaxci.api.planning_results import Plan
+from jaxci.api.readers.expected import known_keys
+from jaxci.api.readers.layout import arranged
+from jaxci.api.readers.models import read_models
+from jaxci.api.readers.samples import check_n
+from jaxci.api.width_plans import MOST, Clusters
+from jaxci.checks import check_number, shown
+from jaxci.distributions import Cells
+from jaxci.inference.design import row_influence
+from jaxci.inference.engine import comparison
+from jaxci.inference.randomness import randomness
+from jaxci.inference.request import Request
+from jaxci.inference.settings import Settings
+from jaxci.intervals.auc_difference import DeLongDifference
+from jaxci.intervals.base import Method
+from jaxci.intervals.capabilities import is_mean, is_share_difference, is_whole_auc
+from jaxci.intervals.clustered_proportion import TangoCluster
+from jaxci.intervals.parametric import Delta, T
+from jaxci.intervals.proportion_difference import Newcombe, Tango
+from jaxci.intervals.registry import difference_by_name
+from jaxci.intervals.sample_size import (
+    ROUNDING,
+    binormal_auc_variances,
+    mcnemar_power,
+    normal_power,
+    normal_size,
+    smallest,
+    t_power,
+)
+from jaxci.statistics.base import Statistic, TableStatistic
+from jaxci.statistics.layout import Layout
+from jaxci.statistics.paired import PairedTable, paired_difference
+from jaxci.statistics.sample import Sample
+
+AHEAD = 100
+"""Larger numbers of cases at which a power that moves in steps must also be reached."""
+INDEPENDENT = "no {} was given: {} is assumed, which two models on the same cases seldom show, so fewer cases may do"
+
+
+@dataclasses.dataclass(frozen=True)
+class PowerAsked:
+    """What a plan of a comparison is to meet, and how.
+
+    Attributes
+    ----------
+    name : str
+    statistic : Statistic
+    difference : float or None
+        That of ``expected`` where it is None.
+    power, level : float
+    method : str or Method
+    clusters : Clusters or None
+    labels, pos_label : object
+        Of pilot data.
+    """
+
+    name: str
+    statistic: Statistic
+    difference: float | None
+    power: float
+    level: float
+    method: str | Method
+    clusters: Clusters | None
+    labels: Sequence[Any] | None
+    pos_label: Any
+
+    def chosen(self, *served: Method) -> tuple[Method, str]:
+        """Return the method, the first of ``served`` for "auto", and why."""
+        if isinstance(self.method, str) and self.method == "auto":
+            taken = not isinstance(served[0], Delta) and not (self.clusters is not None and served[0] == T())
+            return served[0], "what compare takes" if taken else "its power is known; compare may take another interval"
+        method = difference_by_name(self.method)
+        if method not in served:
+            names = ", ".join(repr(one.name) for one in served)
+            raise ValueError(
+                f"method must be one whose power is known for {self.name}, {names}; got {shown(method.written())}"
+            )
+        return method, "asked for"
+
+
+@dataclasses.dataclass(frozen=True)
+class Difference:
+    """What is expected of two models.
+
+    Attributes
+    ----------
+    value : float
+        Difference of the metric.
+    described : str
+    deviation : float
+        Of the difference a row; of a share, a trial.
+    discordant : float
+        Share of trials on which one model alone is right; NaN where the metric is no share.
+    trial : float
+        Share of rows that are trials of a share.
+    prevalence : float or None
+    clusters : Clusters or None
+        Of pilot data.
+    remarks : tuple of str
+    """
+
+    value: float
+    described: str
+    deviation: float = math.nan
+    discordant: float = math.nan
+    trial: float = 1.0
+    prevalence: float | None = None
+    clusters: Clusters | None = None
+    remarks: tuple[str, ...] = ()
+
+
+def plan_power(asked: PowerAsked, expected: Any) -> Plan:
+    """Return the smallest number of cases at which the power is reached."""
+    given = dict(expected) if isinstance(expected, Mapping) else {"a": expected}
+    pilot = {"prediction_a", "prediction_b"} <= set(given)
+    settled = asked.statistic.settled(2) if not pilot else asked.statistic
+    if pilot:
+        settled, known = _of_pilot(asked, given)
+    elif is_share_difference(paired_difference(settled)):
+        known = _of_shares(asked, settled, given)
+    elif is_whole_auc(settled):
+        known = _of_areas(asked, given)
+    elif is_mean(settled):
+        known = _of_means(asked, given)
+    else:
+        raise ValueError(
+            f"expected must be pilot data for the power of {asked.name}, {{'y_true': y, 'prediction_a': a, "
+            f"'prediction_b': b}}; got {shown(expected)}"
+        )
+    if known.value == 0:
+        raise ValueError("difference must not be 0: the models of expected are equal, and no number of cases tells")
+    return _planned(asked, settled, known)
+
+
+def _planned(asked: PowerAsked, statistic: Statistic, known: Difference) -> Plan:
+    clusters = asked.clusters or known.clusters
+    size, effect = (1, 1.0) if clusters is None else (clusters.size, clusters.design_effect)
+    alpha, d, s = 1 - asked.level, known.value, known.deviation
+    least = 2
+    how = "normal approximation, with the variance that the method estimates"
+    method: Method
+    power: Callable[[int], float]
+    if is_share_difference(paired_difference(statistic)):
+        method, why = asked.chosen(*((Tango(), Newcombe()) if clusters is None else (TangoCluster(),)))
+        split = ((known.discordant + d) / 2, (known.discordant - d) / 2)
+        exact = method == Newcombe()
+
+        def power(units: int) -> float:
+            return mcnemar_power(*split, math.floor(units * size * known.trial / effect), alpha, exact=exact)
+
+        test = "McNemar's exact test" if exact else "the score test of paired proportions (McNemar's)"
+        how = f"enumeration of the power of {test}"
+        if known.trial < 1:
+            how += " at the expected number of rows that count"
+    elif is_mean(statistic):
+        method, why = asked.chosen(T())
+        how = "closed form: the noncentral t law, for normal differences"
+
+        def power(units: int) -> float:
+            return t_power(d, s * math.sqrt(effect), units * size, units - 1, alpha)
+
+    else:
+        whole = is_whole_auc(statistic)
+        least = max(2, math.floor(normal_size(d, s, s, asked.power, alpha) * effect / size))
+        method, why = asked.chosen(*((DeLongDifference(),) if whole and clusters is None else (Delta(),)))
+
+        def power(units: int) -> float:
+            return normal_power(d, s, s, units * size / effect, alpha)
+
+    units = smallest(lambda n: power(n) >= asked.power * (1 - ROUNDING), least, MOST // size, AHEAD)
+    if units is None:
+        raise ValueError(f"power = {asked.power:g} needs more than {MOST:,} cases of {asked.name}")
+    if clusters is not None:
+        how += f"; design effect 1 + (m - 1) icc = {effect:.3g}"
+    n = units * size
+    return Plan(
+        statistic=asked.name,
+        n=n,
+        positives=None if known.prevalence is None else round(n * known.prevalence),
+        clusters=None if clusters is None else units,
+        method=method,
+        expected=known.described,
+        value=d,
+        width=None,
+        difference=asked.difference,
+        power=asked.power,
+        expected_width=math.nan,
+        assurance=math.nan,
+        reached_power=power(units),
+        confidence_level=asked.level,
+        found_by=how,
+        reason=why,
+        warnings=known.remarks,
+    )
+
+
+def _number(given: Mapping[str, Any], key: str, rule: str, holds: Callable[[float], bool]) -> float:
+    return check_number(f"expected[{key!r}]", given[key], rule, holds)
+
+
+def _apart(asked: PowerAsked, given: Mapping[str, Any], rule: str, holds: Callable[[float], bool]) -> float:
+    """Return the difference: that of "a" and "b", or the one that was asked for."""
+    both = {key: _number(given, key, rule, holds) for key in ("a", "b") if key in given}
+    found = both["a"] - both["b"] if len(both) == 2 else None
+    if found is None and asked.difference is None:
+        raise ValueError(f"difference must be given, or 'a' and 'b' in expected; got {', '.join(given)}")
+    if found is not None and asked.difference is not None and abs(abs(found) - abs(asked.difference)) > 1e-9:
+        raise ValueError(f"difference must be that of 'a' and 'b' in expected, {found:g}; got {asked.difference:g}")
+    return asked.difference if found is None else found  # type: ignore[return-value]
+
+
+def _of_shares(asked: PowerAsked, statistic: Statistic, given: Mapping[str, Any]) -> Difference:
+    """Read the shares of two models, and on how many trials one alone is right."""
+    known_keys(given, ("a", "b", "discordant", "prevalence"))
+    inside = ("lie in [0, 1]", lambda x: 0 <= x <= 1)
+    d = _apart(asked, given, *inside)
+    a = _number(given, "a", *inside) if "a" in given else None
+    b = None if a is None else _number(given, "b", *inside) if "b" in given else a - d
+    if b is not None and not 0 <= b <= 1:
+        raise ValueError(f"difference must leave b = a - difference in [0, 1]; got a = {a:g}, difference = {d:g}")
+    most = 1.0 if a is None or b is None else min(a + b, 2 - a - b)
+    remarks: tuple[str, ...] = ()
+    if "discordant" in given:
+        rule = f"lie between the difference, {abs(d):g}, and {most:g}"
+        discordant = _number(given, "discordant", rule, lambda x: abs(d) - 1e-12 <= x <= most + 1e-12)
+        discordant = max(discordant, abs(d))
+    elif a is None or b is None:
+        raise ValueError(f"expected needs 'discordant', or the share 'a' of one model; got {', '.join(given)}")
+    else:
+        discordant = a * (1 - b) + b * (1 - a)
+        remarks = (INDEPENDENT.format("'discordant'", f"{discordant:.3g}, errors that are independent,"),)
+    trial, prevalence = 1.0, None
+    if "prevalence" in given:
+        prevalence = _number(given, "prevalence", "lie in (0, 1)", lambda x: 0 < x < 1)
+    assert isinstance(statistic, TableStatistic)
+    if not statistic.has_fixed_trials:
+        if prevalence is None:
+            raise ValueError(f"expected needs 'prevalence', which decides how many rows of {asked.name} count")
+        with jax.enable_x64(True):
+            found = statistic.successes(jax.numpy.asarray(Cells.binary(prevalence, 0.5, 0.5).table))
+        assert found is not None
+        trial = float(found[1])
+    described = f"discordant {discordant:.3g}" if a is None else f"a = {a:g}, b = {b:g}, discordant {discordant:.3g}"
+    deviation = math.sqrt(max(discordant - d * d, 0.0))
+    return Difference(d, described, deviation, discordant, trial, prevalence, remarks=remarks)
+
+
+def _of_areas(asked: PowerAsked, given: Mapping[str, Any]) -> Difference:
+    """Read the areas of two models under the correlated binormal model."""
+    known_keys(given, ("a", "b", "prevalence", "correlation"))
+    inside = ("lie in (0, 1)", lambda x: 0 < x < 1)
+    for key in ("a", "prevalence"):
+        if key not in given:
+            raise ValueError(f"expected needs {key!r} for {asked.name}; got {', '.join(given)}")
+    d, a = _apart(asked, given, *inside), _number(given, "a", *inside)
+    b = a - d
+    if not 0 < b < 1:
+        raise ValueError(f"difference must leave b = a - difference in (0, 1); got a = {a:g}, difference = {d:g}")
+    prevalence, correlation = _number(given, "prevalence", *inside), 0.0
+    remarks: tuple[str, ...] = ()
+    if "correlation" in given:
+        correlation = _number(given, "correlation", "lie in [0, 1)", lambda x: 0 <= x < 1)
+    else:
+        remarks = (INDEPENDENT.format("'correlation'", "0"),)
+    of_a, of_b, both = binormal_auc_variances(a, b, correlation)
+    deviation = math.sqrt((of_a + of_b - 2 * both) * (1 / prevalence + 1 / (1 - prevalence)))
+    described = f"a = {a:g}, b = {b:g}, correlation {correlation:g}, prevalence {prevalence:g}"
+    return Difference(d, described, deviation, prevalence=prevalence, remarks=remarks)
+
+
+def _of_means(asked: PowerAsked, given: Mapping[str, Any]) -> Difference:
+    """Read the deviation of the differences by case, or both deviations and their correlation."""
+    known_keys(given, ("a", "b", "sd", "sd_a", "sd_b", "correlation"))
+    positive = ("be positive and finite", lambda x: 0 < x < math.inf)
+    d = _apart(asked, given, "be finite", math.isfinite)
+    if "sd" in given:
+        deviation, described = _number(given, "sd", *positive), "sd of the differences {:g}"
+    elif {"sd_a", "sd_b", "correlation"} <= set(given):
+        a, b = (_number(given, key, *positive) for key in ("sd_a", "sd_b"))
+        r = _number(given, "correlation", "lie in [-1, 1]", lambda x: -1 <= x <= 1)
+        deviation, described = math.sqrt(a * a + b * b - 2 * r * a * b), "sd of the differences {:.3g}"
+        if deviation == 0:
+            raise ValueError("expected['correlation'] must leave the differences some deviation; got 1")
+    else:
+        raise ValueError(
+            f"expected needs 'sd' of the differences, or 'sd_a', 'sd_b' and 'correlation'; got {', '.join(given)}"
+        )
+    return Difference(d, described.format(deviation), deviation)
+
+
+def _of_pilot(asked: PowerAsked, given: Mapping[str, Any]) -> tuple[Statistic, Difference]:
+    """Read the difference and its variance off pilot data of two models."""
+    known_keys(given, ("y_true", "prediction_a", "prediction_b", "groups"))
+    predictions = {key: given[key] for key in ("prediction_a", "prediction_b")}
+    read = read_models(asked.statistic, asked.name, given.get("y_true"), predictions, asked.labels, asked.pos_label)
+    (first, second), statistic, remarks = read
+    sample, layout = arranged(dataclasses.replace(first, other=second), given.get("groups"), None, None, "importance")
+    check_n(sample)
+    paired, plain = paired_difference(statistic), Layout(sample.n)
+    prevalence = float(sample.class_sizes[1] / sample.n) if sample.n_classes == 2 else None
+    clusters = None
+    with jax.enable_x64(True):
+        if layout.units is not None:
+            correlation = layout.intraclass_correlation(row_influence(paired, sample))
+            clusters = Clusters(float(correlation), max(1, round(layout.n / layout.n_units)))
+        known = (
+            _of_outcomes(paired, sample) if isinstance(paired, PairedTable) and is_share_difference(paired) else None
+        )
+    if known is None:
+        method = DeLongDifference() if is_whole_auc(statistic) else Delta()
+        settings = Settings.of(asked.level, "two-sided", None)
+        found = comparison(Request(asked.name, paired, method), sample, plain, settings, randomness(0)).difference
+        if not found.standard_error > 0:
+            raise ValueError(f"expected must be pilot data in which the difference of {asked.name} varies; it does not")
+        known = Difference(found.estimate, "", found.standard_error * math.sqrt(sample.n))
+    d = known.value if asked.difference is None else asked.difference
+    if not math.isnan(known.discordant) and abs(d) > known.discordant:
+        raise ValueError(
+            f"difference must not exceed the share of rows on which the pilot models differ, {known.discordant:g}; "
+            f"got {d:g}"
+        )
+    described = f"as in {sample.n} pilot rows"
+    return statistic, dataclasses.replace(
+        known, value=d, described=described, prevalence=prevalence, clusters=clusters, remarks=remarks
+    )
+
+
+def _of_outcomes(paired: PairedTable, sample: Sample) -> Difference | None:
+    """Return what pilot predictions tell of the difference of two shares."""
+    prepared = paired.prepare(sample)
+    both, only_a, only_b, neither, _ = paired.outcomes(prepared, prepared.weights_of(Layout(sample.n)))
+    trials = float((both + only_a + only_b + neither)[0])
+    if trials == 0:
+        raise ValueError("expected must be pilot data with rows that count for the metric; got none")
+    discordant, d = float((only_a + only_b)[0]) / trials, float((only_a - only_b)[0]) / trials
+    return Difference(d, "", math.sqrt(max(discordant - d * d, 0.0)), discordant, min(trials / sample.n, 1.0))

@@ -1,0 +1,271 @@
+"""What users expect of their data, for a plan: a law of its rows."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.stats.distributions import rv_frozen
+
+from jaxci.api.readers.layout import arranged
+from jaxci.api.readers.samples import check_n, sample_for
+from jaxci.checks import check_number, hint, shown
+from jaxci.coverage.fitting import law_of_rows
+from jaxci.distributions import Cells, Distribution, GaussianClasses, Parametric, as_distribution
+from jaxci.distributions.base import check_readable
+from jaxci.inference.design import row_influence
+from jaxci.intervals.sample_size import ShareLaw
+from jaxci.statistics.base import Statistic, TableStatistic, has_fixed_trials, is_proportion
+from jaxci.statistics.layout import Layout
+from jaxci.statistics.summary import is_mean
+
+RATES = ("prevalence", "sensitivity", "specificity")
+FORMS = {
+    "values": "{'mean': m, 'sd': s}, a law of scipy.stats, or pilot data {'values': x}",
+    "labels": (
+        "a table of counts, (prevalence, sensitivity, specificity), {'auc': a, 'prevalence': p}, "
+        "or pilot data {'y_true': y, 'y_pred': g}"
+    ),
+    "scores": "{'auc': a, 'prevalence': p}, or pilot data {'y_true': y, 'y_score': s}",
+    "targets": "a distribution of jaxci.distributions, or pilot data {'y_true': y, 'y_pred': g}",
+}
+"""What ``expected`` may be for metrics that read columns of each kind."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Expected:
+    """What is expected of the data of one model.
+
+    Attributes
+    ----------
+    statistic : Statistic
+        Settled for the number of classes.
+    law : Distribution
+        Of independent rows.
+    described : str
+    prevalence : float or None
+        Share of positive rows where it is known.
+    deviation : float or None
+        Standard deviation, where it and the mean are all that is known of the values.
+    correlation, cluster_size : float and int, or None
+        Of the clusters of pilot data.
+    remarks : tuple of str
+        How pilot data were read.
+    """
+
+    statistic: Statistic
+    law: Distribution
+    described: str
+    prevalence: float | None = None
+    deviation: float | None = None
+    correlation: float | None = None
+    cluster_size: int | None = None
+    remarks: tuple[str, ...] = ()
+
+    def share(self) -> ShareLaw | None:
+        """Return the proportion of rows that the statistic is, or increases with; None where it is none."""
+        statistic = self.statistic
+        if not isinstance(self.law, Cells) or not isinstance(statistic, TableStatistic) or not is_proportion(statistic):
+            return None
+        with jax.enable_x64(True):
+            found = statistic.successes(jnp.asarray(self.law.table, jnp.float64))
+        assert found is not None
+        successes, trials = map(float, found)
+        if not trials > 0:
+            return None
+        return ShareLaw(statistic, min(trials, 1.0), min(successes / trials, 1.0))
+
+
+def read_expected(
+    statistic: Statistic, name: str, expected: Any, labels: Any = None, pos_label: Any = None
+) -> Expected:
+    """Return the law that ``expected`` stands for, in any of the forms of :func:`jaxci.plan`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If it is none of the forms, or does not tell enough for the statistic.
+    """
+    if isinstance(expected, Mapping):
+        found = _of_mapping(statistic, name, dict(expected), labels, pos_label)
+    elif isinstance(expected, Distribution | rv_frozen):
+        law = as_distribution(expected)
+        found = Expected(statistic, law, f"draws from {law.label}")
+    elif isinstance(expected, int | float | np.integer | np.floating) and not isinstance(expected, bool):
+        found = _of_value(statistic, name, float(expected))
+    else:
+        found = _of_array(statistic, name, expected)
+    if found.law.n_classes:
+        found = dataclasses.replace(found, statistic=found.statistic.settled(found.law.n_classes))
+    try:
+        check_readable(found.law, found.statistic)
+    except ValueError as error:
+        raise ValueError(f"expected must tell of what {name} reads; {error}. {_forms(statistic)}") from None
+    return found
+
+
+def _kind(statistic: Statistic) -> str:
+    if statistic.task in ("values", "custom"):
+        return "values"
+    if statistic.task == "regression":
+        return "targets"
+    return "scores" if "y_score" in statistic.inputs else "labels"
+
+
+def _forms(statistic: Statistic) -> str:
+    return f"It may be {FORMS[_kind(statistic)]}"
+
+
+def _of_value(statistic: Statistic, name: str, value: float) -> Expected:
+    """Read the value of a share of all rows."""
+    if not has_fixed_trials(statistic.settled(2)):
+        raise ValueError(
+            f"expected must tell more than its value for {name}, whose width depends on more; got {shown(value)}. "
+            f"{_forms(statistic)}"
+        )
+    check_number("expected", value, f"lie in [0, 1] for {name}", lambda x: 0 <= x <= 1)
+    right = 1 - value if statistic.loss else value
+    return Expected(statistic, Cells.binary(0.5, right, right), f"{name} {value:g}")
+
+
+def _of_array(statistic: Statistic, name: str, expected: Any) -> Expected:
+    try:
+        array = np.asarray(expected, float)
+    except (TypeError, ValueError):
+        array = np.zeros(0)
+    if array.shape == (3,):
+        return _of_rates(statistic, name, dict(zip(RATES, map(float, array), strict=True)))
+    if array.ndim == 2 and array.size:
+        law = _table(array)
+        prevalence = float(law.table[1].sum()) if law.n_classes == 2 else None
+        return Expected(statistic, law, f"a table of {law.n_classes} x {law.n_classes}", prevalence)
+    raise ValueError(f"expected must be of a known form for {name}; got {shown(expected)}. {_forms(statistic)}")
+
+
+def _table(array: np.ndarray) -> Cells:
+    try:
+        return Cells(array)
+    except ValueError as error:
+        raise ValueError(f"expected, a table of true against predicted classes: {error}") from None
+
+
+def _of_mapping(statistic: Statistic, name: str, given: dict[str, Any], labels: Any, pos_label: Any) -> Expected:
+    keys = set(given)
+    if keys == {"table"}:
+        return _of_array(statistic, name, given["table"])
+    if keys & {"values", "y_true"}:
+        return _of_pilot(statistic, name, given, labels, pos_label)
+    if "auc" in keys:
+        return _of_area(statistic, given)
+    if "sd" in keys:
+        return _of_moments(statistic, name, given)
+    if keys & set(RATES):
+        return _of_rates(statistic, name, given)
+    known = ("table", "values", "y_true", "auc", "sd", *RATES)
+    word = next(iter(map(str, given)), "")
+    raise ValueError(f"expected has no key {word!r}{hint(word, known)}. For {name} it may be {FORMS[_kind(statistic)]}")
+
+
+def known_keys(given: Mapping[str, Any], known: Sequence[str]) -> None:
+    """Refuse a key of ``expected`` that is not ``known``."""
+    for key in given:
+        if key not in known:
+            raise ValueError(f"expected has no key {key!r} beside {', '.join(known)}")
+
+
+def _share_of(given: Mapping[str, Any], key: str) -> float:
+    if key not in given:
+        raise ValueError(f"expected needs {key!r}; got {', '.join(map(str, given))}")
+    return check_number(f"expected[{key!r}]", given[key], "lie in [0, 1]", lambda x: 0 <= x <= 1)
+
+
+def _of_rates(statistic: Statistic, name: str, given: Mapping[str, Any]) -> Expected:
+    """Read prevalence, sensitivity and specificity; one of the last two may miss where the metric leaves it out."""
+    known_keys(given, RATES)
+    prevalence = _share_of(given, "prevalence")
+    if statistic.task == "values":
+        raise ValueError(f"expected must tell of the values for {name}; got {shown(dict(given))}. {_forms(statistic)}")
+    settled, missing = statistic.settled(2), [key for key in RATES[1:] if key not in given]
+    rates = {key: _share_of(given, key) for key in RATES[1:] if key in given}
+    if missing:
+        tried = [{**rates, **dict.fromkeys(missing, rate)} for rate in (0.4, 0.8)]
+        laws = [Cells.binary(prevalence, *(one[key] for key in RATES[1:])) for one in tried]
+        values = [law.analytic(settled) for law in laws] if "y_pred" in settled.inputs else [None]
+        if len(missing) > 1 or not 0 < prevalence < 1 or values[0] is None or values[0] != values[-1]:
+            raise ValueError(f"expected needs {missing[0]!r}, on which {name} depends; got {', '.join(given)}")
+        rates |= dict.fromkeys(missing, 1.0)
+    law = Cells.binary(prevalence, rates["sensitivity"], rates["specificity"])
+    described = ", ".join(f"{key} {value:g}" for key, value in given.items())
+    return Expected(statistic, law, described, prevalence)
+
+
+def _of_area(statistic: Statistic, given: Mapping[str, Any]) -> Expected:
+    """Read the area under a ROC curve and the share of positives: normal scores of equal variance."""
+    known_keys(given, ("auc", "prevalence"))
+    area = check_number("expected['auc']", given["auc"], "lie in (0.5, 1)", lambda x: 0.5 < x < 1)
+    prevalence = _share_of(given, "prevalence")
+    if not 0 < prevalence < 1:
+        raise ValueError(f"expected['prevalence'] must lie in (0, 1) for scores of both classes; got {prevalence:g}")
+    law = GaussianClasses([1 - prevalence, prevalence], area)
+    return Expected(statistic, law, f"AUC {area:g}, prevalence {prevalence:g}", prevalence)
+
+
+def _of_moments(statistic: Statistic, name: str, given: Mapping[str, Any]) -> Expected:
+    """Read mean and standard deviation of values: a beta law where the statistic has both bounds, else a normal one."""
+    known_keys(given, ("mean", "sd"))
+    deviation = check_number("expected['sd']", given["sd"], "be positive and finite", lambda x: 0 < x < math.inf)
+    low, high = statistic.bounds
+    bounded = math.isfinite(low) and math.isfinite(high)
+    middle = (low + high) / 2 if bounded else 0.0
+    mean = check_number("expected['mean']", given.get("mean", middle), "be finite", math.isfinite)
+    described = f"mean {mean:g}, sd {deviation:g}" if "mean" in given else f"sd {deviation:g}"
+    law = Parametric("norm", {"loc": mean, "scale": deviation})
+    if bounded:
+        share = (mean - low) / (high - low)
+        count = (mean - low) * (high - mean) / deviation**2 - 1
+        if not 0 < share < 1 or not count > 0:
+            raise ValueError(
+                f"expected must be possible within bounds = [{low:g}, {high:g}]; got a mean of {mean:g} with an sd of "
+                f"{deviation:g}"
+            )
+        law = Parametric("beta", {"a": share * count, "b": (1 - share) * count, "loc": low, "scale": high - low})
+    return Expected(statistic, law, described, deviation=deviation if is_mean(statistic) else None)
+
+
+def _of_pilot(statistic: Statistic, name: str, given: dict[str, Any], labels: Any, pos_label: Any) -> Expected:
+    """Fit a law to pilot data, as :func:`jaxci.check_coverage` does; with "groups", how alike rows of a cluster are."""
+    known_keys(given, (*statistic.inputs, "groups"))
+    for key in statistic.inputs:
+        if key not in given:
+            raise ValueError(f"expected needs {key!r}, pilot data that {name} reads; got {', '.join(given)}")
+    data = [given[key] for key in statistic.inputs]
+    sample, settled, remarks = sample_for(statistic, name, data, labels=labels, pos_label=pos_label)
+    check_n(sample)
+    if sample.y_score is not None and len(np.unique(sample.y_true)) < 2:
+        raise ValueError("expected['y_true'] must hold at least 2 classes where scores are simulated; got 1")
+    sample, layout = arranged(sample, given.get("groups"), None, None, "importance")
+    with jax.enable_x64(True):
+        law = law_of_rows(settled, sample)
+        correlation, size = _clusters(settled, sample, layout)
+    prevalence = float(sample.class_sizes[1] / sample.n) if sample.n_classes == 2 else None
+    return Expected(
+        settled,
+        law,
+        f"as in {sample.n} pilot rows",
+        prevalence,
+        correlation=correlation,
+        cluster_size=size,
+        remarks=remarks,
+    )
+
+
+def _clusters(statistic: Statistic, sample: Any, layout: Layout) -> tuple[float | None, int | None]:
+    if layout.units is None:
+        return None, None
+    correlation = layout.intraclass_correlation(row_influence(statistic, sample))
+    return float(correlation), max(1, round(layout.n / layout.n_units))

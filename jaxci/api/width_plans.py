@@ -1,0 +1,294 @@
+"""Plans of a width: in closed form where there is one, by simulation otherwise."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+from scipy import stats
+
+from jaxci.api.planning_results import Plan
+from jaxci.api.readers.expected import Expected
+from jaxci.coverage.enumeration import enumerable, proportion_bounds
+from jaxci.coverage.running import cell_truths
+from jaxci.coverage.widths import FIRST, WidthStudy, auto_choice, smallest_units
+from jaxci.distributions import Clustered
+from jaxci.inference.choice import Choice
+from jaxci.inference.randomness import Randomness
+from jaxci.intervals.base import Method, tails
+from jaxci.intervals.parametric import T
+from jaxci.intervals.proportion import ProportionMethod
+from jaxci.intervals.registry import method_by_name
+from jaxci.intervals.sample_size import ROUNDING, ShareLaw, smallest, t_width, t_width_assurance
+from jaxci.statistics.base import Statistic, has_fixed_trials
+
+PURPOSE_PLAN = 8
+"""Separates the draws of a plan from those of other verbs."""
+MOST = 10**8
+"""Cases that a plan considers at most."""
+AHEAD = 100
+"""Larger numbers of cases at which an assurance that moves in steps must also hold."""
+SETTLING = 6
+"""Times that the method of ``method="auto"`` and the number of cases are matched to each other at most."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Clusters:
+    """Clusters of one size, and the correlation of their rows."""
+
+    correlation: float
+    size: int
+
+    @property
+    def design_effect(self) -> float:
+        """Variance of a mean over that of as many independent rows, ``1 + (m - 1) r`` (Kish 1965)."""
+        return 1 + (self.size - 1) * self.correlation
+
+
+@dataclasses.dataclass(frozen=True)
+class WidthAsked:
+    """What a plan of a width is to meet, and how.
+
+    Attributes
+    ----------
+    name : str
+    width : float
+    assurance : float or None
+    level : float
+    method : str or Method
+    clusters : Clusters or None
+    n_replications, n_resamples : int
+    """
+
+    name: str
+    width: float
+    assurance: float | None
+    level: float
+    method: str | Method
+    clusters: Clusters | None
+    n_replications: int
+    n_resamples: int
+
+    @property
+    def given(self) -> frozenset[str]:
+        """What there is of the design."""
+        return frozenset() if self.clusters is None else frozenset({"groups"})
+
+    def too_many(self) -> ValueError:
+        """Return the error of a width that no number of cases considered reaches."""
+        return ValueError(f"width = {self.width:g} needs more than {MOST:,} cases of {self.name}")
+
+
+def plan_width(
+    asked: WidthAsked, expected: Expected, source: Randomness, progress: Callable[[int, int], None] | None
+) -> Plan:
+    """Return the smallest number of cases at which the interval is as narrow as asked for."""
+    method = None if asked.method == "auto" else method_by_name(asked.method)
+    if method is not None:
+        refusal = method.refusal_of_rows(expected.statistic, asked.given)
+        if refusal is not None:
+            raise ValueError(f"method must serve {asked.name}; {refusal}")
+    share = expected.share() if asked.clusters is None else None
+    if expected.deviation is not None and (method == T() or (method is None and _unbounded(expected.statistic))):
+        return _by_student(asked, expected, expected.deviation)
+    if share is not None and (method is None or isinstance(method, ProportionMethod)):
+        return _by_share(asked, expected, share, method)
+    if share is not None and method is not None and has_fixed_trials(expected.statistic) and enumerable(method):
+        return _by_enumeration(asked, expected, share, method)
+    return _by_study(asked, expected, method, source, progress)
+
+
+def _unbounded(statistic: Statistic) -> bool:
+    return not np.isfinite(statistic.bounds).any()
+
+
+def _plan(asked: WidthAsked, expected: Expected, n: int, method: Method, **found: Any) -> Plan:
+    size = None if asked.clusters is None else asked.clusters.size
+    return Plan(
+        statistic=asked.name,
+        n=n,
+        positives=None if expected.prevalence is None else round(n * expected.prevalence),
+        clusters=None if size is None else n // size,
+        method=method,
+        expected=expected.described,
+        width=asked.width,
+        difference=None,
+        power=None,
+        reached_power=math.nan,
+        confidence_level=asked.level,
+        **{"warnings": expected.remarks, **found},
+    )
+
+
+def _by_student(asked: WidthAsked, expected: Expected, deviation: float) -> Plan:
+    """Plan by Student's interval where all that is known of the values is their deviation."""
+    clusters, sides = asked.clusters or Clusters(0.0, 1), tails(asked.level)
+    spread = deviation * math.sqrt(clusters.design_effect)
+
+    def width(units: int) -> float:
+        return t_width(spread, units * clusters.size, units - 1, sides)
+
+    def assured(units: int) -> float:
+        return t_width_assurance(width(units), asked.width, units - 1)
+
+    def meets(units: int) -> bool:
+        if asked.assurance is None:
+            return width(units) <= asked.width * (1 + ROUNDING)
+        return assured(units) >= asked.assurance
+
+    units = smallest(meets, 2, MOST)
+    if units is None:
+        raise asked.too_many()
+    reason = "asked for" if asked.method != "auto" else "of the values only mean and standard deviation are known"
+    if asked.clusters is not None:
+        reason += f"; design effect 1 + (m - 1) icc = {clusters.design_effect:.3g}"
+    return _plan(
+        asked,
+        expected,
+        units * clusters.size,
+        T(),
+        value=float(expected.law.analytic(expected.statistic) or 0.0),
+        expected_width=width(units),
+        assurance=assured(units),
+        found_by="closed form: the width at the expected deviation, its assurance for normal values",
+        reason=reason,
+        width_error=0.0,
+        assurance_error=0.0,
+    )
+
+
+def _by_share(asked: WidthAsked, expected: Expected, share: ShareLaw, method: ProportionMethod | None) -> Plan:
+    """Plan by an interval for a proportion of independent rows."""
+    sides = tails(asked.level)
+
+    def cases(one: Method) -> int:
+        assert isinstance(one, ProportionMethod)
+
+        def meets(n: int) -> bool:
+            if asked.assurance is None:
+                return share.width(one, n, sides) <= asked.width * (1 + ROUNDING)
+            return share.assurance(one, n, sides, asked.width) >= asked.assurance
+
+        n = smallest(meets, 2, MOST, 0 if asked.assurance is None else AHEAD)
+        if n is None:
+            raise asked.too_many()
+        return n
+
+    choice = Choice(method, "asked for") if method is not None else _auto(asked, expected, FIRST)
+    for _ in range(SETTLING):
+        chosen, reason = choice.method, choice.reason
+        n = cases(chosen)
+        choice = choice if method is not None else _auto(asked, expected, n)
+        if choice.method == chosen:
+            reason = choice.reason
+            break
+    assert isinstance(chosen, ProportionMethod)
+    return _plan(
+        asked,
+        expected,
+        n,
+        chosen,
+        value=float(np.asarray(share.statistic.of_share(share.success)[0])),
+        expected_width=share.width(chosen, n, sides),
+        assurance=share.assurance(chosen, n, sides, asked.width),
+        found_by="closed form: the width at the expected counts, its assurance summed over all counts",
+        reason=reason,
+        width_error=0.0,
+        assurance_error=0.0,
+    )
+
+
+def _auto(asked: WidthAsked, expected: Expected, n: int) -> Choice:
+    return auto_choice(expected.statistic, expected.law, n, asked.level, jax.random.key(0))
+
+
+def _by_enumeration(asked: WidthAsked, expected: Expected, share: ShareLaw, method: Method) -> Plan:
+    """Plan by the mean width over all numbers of successes among n rows."""
+
+    def widths(n: int) -> tuple[float, float]:
+        low, high = proportion_bounds(method, n, asked.level)
+        mass = stats.binom.pmf(np.arange(n + 1), n, share.success)
+        return float(mass @ (high - low)), float(mass @ (high - low <= asked.width * (1 + ROUNDING)))
+
+    def meets(n: int) -> bool:
+        mean, met = widths(n)
+        return mean <= asked.width * (1 + ROUNDING) if asked.assurance is None else met >= asked.assurance
+
+    n = smallest(meets, 2, MOST, AHEAD)
+    if n is None:
+        raise asked.too_many()
+    mean, met = widths(n)
+    return _plan(
+        asked,
+        expected,
+        n,
+        method,
+        value=share.success,
+        expected_width=mean,
+        assurance=met,
+        found_by="enumeration: the mean width over all counts, for infinitely many resamples",
+        reason="asked for",
+        width_error=0.0,
+        assurance_error=0.0,
+    )
+
+
+def _by_study(
+    asked: WidthAsked,
+    expected: Expected,
+    method: Method | None,
+    source: Randomness,
+    progress: Callable[[int, int], None] | None,
+) -> Plan:
+    """Plan by the widths of the intervals of simulated data sets."""
+    key = jax.random.fold_in(source.key, PURPOSE_PLAN)
+    statistic, clusters, law = expected.statistic, asked.clusters, expected.law
+    truth = cell_truths(law, {asked.name: statistic}, key)[asked.name]
+    if not math.isfinite(truth.value):
+        raise ValueError(f"expected must give {asked.name} a value; {truth.how}")
+    study = WidthStudy(
+        asked.name,
+        statistic,
+        truth,
+        (lambda units: law) if clusters is None else (lambda units: Clustered(law, units, clusters.correlation)),
+        1 if clusters is None else clusters.size,
+        method,
+        asked.level,
+        asked.n_replications,
+        asked.n_resamples,
+        key,
+        progress,
+    )
+    found = smallest_units(study, asked.width, asked.assurance, 2, MOST // study.cluster_size)
+    if found is None:
+        raise asked.too_many()
+    met, met_error = found.assurance(asked.width)
+    held, held_error = found.coverage
+    how = f"simulation of {asked.n_replications:,} data sets at each of {len(study.seen)} sizes"
+    if found.simulated < found.units:
+        how += f", extrapolated from n = {found.simulated * study.cluster_size:,} as 1/sqrt(n)"
+    if clusters is not None:
+        how += f"; design effect 1 + (m - 1) icc = {clusters.design_effect:.3g}"
+    remarks = () if found.choice.remark is None else (found.choice.remark,)
+    return _plan(
+        asked,
+        expected,
+        found.rows,
+        found.choice.method,
+        value=truth.value,
+        expected_width=found.mean,
+        assurance=met,
+        found_by=how,
+        reason=found.choice.reason,
+        coverage=held,
+        width_error=found.error,
+        assurance_error=met_error,
+        coverage_error=held_error,
+        n_replications=asked.n_replications,
+        warnings=(*expected.remarks, *remarks),
+        rng=source.record,
+    )

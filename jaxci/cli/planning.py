@@ -1,0 +1,89 @@
+"""The command ``plan``: how many cases a width takes, or a difference of two models."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from jaxci.cli.options import Bounds, DrawnResamples, Json, Level, Method, Seed, numbers, working
+
+
+def _expected(value: float | None, table: str | None, parts: dict[str, float | None]) -> Any:
+    """Return what is expected as :func:`jaxci.plan` takes it."""
+    named = {name: part for name, part in parts.items() if part is not None}
+    given = [text for text, one in (("--expected", value), ("--table", table)) if one is not None]
+    if len(given) + bool(named) > 1:
+        raise ValueError(f"{given[0]} tells all that is expected: leave out --{next(iter([*named, 'table']))}")
+    if table is not None:
+        return [list(numbers("--table", row)) for row in table.split(";")]
+    if value is None and not named:
+        raise ValueError("plan needs --expected, --table, --prevalence, --auc, --sd, or -a and -b: what is expected")
+    return named if value is None else value
+
+
+def plan(
+    metric: Annotated[str, typer.Argument(help="One metric; see 'jaxci metrics'.", show_default=False)],
+    expected: Annotated[float | None, typer.Option(help="Value of a share of all cases, such as accuracy.")] = None,
+    table: Annotated[
+        str | None, typer.Option(metavar="ROW;ROW;...", help="Table of true by predicted classes: '90,10;5,45'.")
+    ] = None,
+    prevalence: Annotated[float | None, typer.Option(help="Share of positive cases.")] = None,
+    sensitivity: Annotated[float | None, typer.Option(help="Recall of the positive class.")] = None,
+    specificity: Annotated[float | None, typer.Option(help="Recall of the negative class.")] = None,
+    auc: Annotated[float | None, typer.Option(help="Area under the ROC curve of normal scores.")] = None,
+    mean: Annotated[float | None, typer.Option(help="Mean of the values by case.")] = None,
+    sd: Annotated[
+        float | None, typer.Option(help="Standard deviation of the values, or with --power of differences.")
+    ] = None,
+    a: Annotated[float | None, typer.Option("--a", "-a", help="Metric of model a, with --power.")] = None,
+    b: Annotated[float | None, typer.Option("--b", "-b", help="Metric of model b, with --power.")] = None,
+    discordant: Annotated[float | None, typer.Option(help="Share of cases of which one model alone is right.")] = None,
+    correlation: Annotated[float | None, typer.Option(help="Correlation of the models' scores within a class.")] = None,
+    width: Annotated[float | None, typer.Option(help="Width of the interval, low to high.")] = None,
+    assurance: Annotated[float | None, typer.Option(help="Share of samples that must be so narrow.")] = None,
+    difference: Annotated[float | None, typer.Option(help="Difference of two models to be seen.")] = None,
+    power: Annotated[float | None, typer.Option(help="Probability of seeing it.")] = None,
+    method: Method = "auto",
+    level: Level = 0.95,
+    bounds: Bounds = None,
+    icc: Annotated[float | None, typer.Option(help="Intraclass correlation of rows in clusters.")] = None,
+    cluster_size: Annotated[int | None, typer.Option(metavar="N", help="Rows of a cluster.")] = None,
+    replications: Annotated[int, typer.Option(metavar="N", help="Simulated data sets of each size.")] = 1_000,
+    resamples: DrawnResamples = 1_999,
+    seed: Seed = None,
+    json: Json = None,
+) -> None:
+    """How many cases an interval of a given width takes, or a difference of two models seen with given power."""
+    parts = {"prevalence": prevalence, "sensitivity": sensitivity, "specificity": specificity, "auc": auc}
+    parts |= {"mean": mean, "sd": sd, "a": a, "b": b, "discordant": discordant, "correlation": correlation}
+    if power is not None and expected is not None:
+        expected, parts["a"] = None, expected
+    known = _expected(expected, table, parts)
+    options = {} if bounds is None else {"bounds": numbers("--bounds", bounds)}
+    with working("planning") as advance:
+        import jaxci
+        from jaxci.cli.tables import write_json
+
+        found = jaxci.plan(
+            metric,
+            expected=known,
+            width=width,
+            difference=difference,
+            power=power,
+            assurance=assurance,
+            confidence_level=level,
+            method=method,
+            icc=icc,
+            cluster_size=cluster_size,
+            n_replications=replications,
+            n_resamples=resamples,
+            rng=seed,
+            progress=advance,
+            **options,
+        )
+    from jaxci.cli.display import page, show_plan
+
+    show_plan(page(), found)
+    if json is not None:
+        write_json(json, found.to_dict())

@@ -1,0 +1,244 @@
+"""Widths and powers as functions of the number of rows, and the smallest number that meets a demand.
+
+Closed forms where there are any, sums over possible counts where there are not; on the host, in double precision.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special, stats
+
+from jaxci.intervals.base import Tails
+from jaxci.intervals.proportion import ProportionMethod
+from jaxci.statistics.base import TableStatistic
+
+ROUNDING = 1e-12
+"""Widths and powers that miss a demand by this share of it meet it."""
+SPREAD = 9.0
+"""Standard deviations of a count around its mean beyond which nothing is summed: 2e-19 of the law."""
+NODES = 400
+"""Numbers of trials, at most, over which the share of samples of a certain width is averaged."""
+
+
+def smallest(meets: Callable[[int], bool], least: int, most: int, ahead: int = 0) -> int | None:
+    """Return the smallest n from ``least`` on that meets a demand, found by doubling and halving.
+
+    Parameters
+    ----------
+    meets : callable
+        Of n; false below some n and true above, or nearly so.
+    least, most : int
+        Where to look.
+    ahead : int
+        The demand is also met by this many numbers after n: for counts, whose laws move in steps.
+
+    Returns
+    -------
+    int or None
+        None where ``most`` does not meet the demand.
+    """
+    low, high = least - 1, least
+    while not meets(high):
+        if high >= most:
+            return None
+        low, high = high, min(2 * high, most)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if meets(middle) else (middle, high)
+    checked = high
+    while ahead and checked < min(high + ahead, most):
+        checked += 1
+        if not meets(checked):
+            high = checked = checked + 1
+            while high < most and not meets(high):
+                high = checked = high + 1
+    return high
+
+
+def t_width(deviation: float, n: float, degrees: float, tails: Tails) -> float:
+    """Return the width of Student's two-sided interval for a mean where the sample deviation is ``deviation``.
+
+    ``2 t s / sqrt(n)``, t of ``degrees`` of freedom; the root mean square of widths is that where s is the true one.
+    """
+    return float((stats.t.isf(tails.lower, degrees) + stats.t.isf(tails.upper, degrees)) * deviation / math.sqrt(n))
+
+
+def t_width_assurance(expected: float, width: float, degrees: float) -> float:
+    """Return the share of normal samples whose Student interval is at most ``width``, where ``expected`` is at s = sd.
+
+    ``P(chi2 <= v (width / expected)^2)`` with v degrees of freedom (Kupper & Hafner 1989, The American Statistician 43,
+    101-105).
+    """
+    return float(stats.chi2.cdf(degrees * (width / expected) ** 2, degrees)) if expected > 0 else 1.0
+
+
+class ShareLaw(NamedTuple):
+    """A proportion among the rows of a law: every row is a trial with one probability, a trial a success with another.
+
+    Attributes
+    ----------
+    statistic : TableStatistic
+        The proportion, or what increases with it.
+    trial, success : float
+        Probability that a row is a trial, and that a trial is a success.
+    """
+
+    statistic: TableStatistic
+    trial: float
+    success: float
+
+    def _widths(self, method: ProportionMethod, counts: np.ndarray, trials: np.ndarray, tails: Tails) -> np.ndarray:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ends = method.from_counts(counts, trials, tails)
+            low, high = (self.statistic.of_share(np.clip(end, 0.0, 1.0))[0] for end in ends)
+        return np.asarray(high - low, float)
+
+    def width(self, method: ProportionMethod, n: int, tails: Tails) -> float:
+        """Return the width of the interval where n rows hold as many trials and successes as expected.
+
+        Trials are rounded down, the width lies between those of the whole numbers of successes beside the expected
+        one; infinite without a trial.
+        """
+        trials = math.floor(n * self.trial * (1 + ROUNDING))
+        if trials == 0:
+            return math.inf
+        below = math.floor(trials * self.success * (1 + ROUNDING))
+        beside = np.array([below, min(below + 1, trials)], float)
+        widths = self._widths(method, beside, np.full(2, float(trials)), tails)
+        return float(np.interp(trials * self.success, beside, widths))
+
+    def assurance(self, method: ProportionMethod, n: int, tails: Tails, width: float) -> float:
+        """Return the share of samples of n rows whose interval is at most ``width``.
+
+        A sum over numbers of trials and of successes; of more than :data:`NODES` numbers of trials over as many of
+        equal probability.
+        """
+        trials, mass = _binomial(n, self.trial)
+        if len(trials) > NODES:
+            trials = stats.binom.ppf((np.arange(NODES) + 0.5) / NODES, n, self.trial)
+            mass = np.full(NODES, 1 / NODES)
+        trials, mass = trials[trials > 0], mass[trials > 0]
+        if not trials.size:
+            return 0.0
+        reach = math.ceil(SPREAD * math.sqrt(trials.max() * self.success * (1 - self.success))) + 2
+        counts = np.floor(trials * self.success)[:, None] + np.arange(-reach, reach + 1)
+        of_trials = np.broadcast_to(trials[:, None], counts.shape)
+        possible = (counts >= 0) & (counts <= of_trials)
+        counts, of_trials = counts[possible], of_trials[possible]
+        met = self._widths(method, counts, of_trials, tails) <= width * (1 + ROUNDING)
+        of_all = np.broadcast_to(mass[:, None], possible.shape)[possible]
+        return float(np.sum(of_all * stats.binom.pmf(counts, of_trials, self.success) * met))
+
+
+def _binomial(n: int, p: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the counts of a binomial law that matter, and their probabilities."""
+    reach = SPREAD * math.sqrt(n * p * (1 - p)) + 2
+    counts = np.arange(max(0, math.floor(n * p - reach)), min(n, math.ceil(n * p + reach)) + 1.0)
+    return counts, stats.binom.pmf(counts, n, p)
+
+
+def normal_power(difference: float, deviation: float, null_deviation: float, n: float, alpha: float) -> float:
+    """Return the power of a two-sided normal test of a mean difference of n rows.
+
+    ``Phi((|d| sqrt(n) - z s0) / s1) + Phi((-|d| sqrt(n) - z s0) / s1)``.
+
+    Parameters
+    ----------
+    difference : float
+        True difference d.
+    deviation, null_deviation : float
+        Standard deviation of a row's difference, s1, and that by which the test judges it, s0.
+    n : float
+        Rows.
+    alpha : float
+        Error probability of the test.
+    """
+    apart, z = abs(difference) * math.sqrt(n), -special.ndtri(alpha / 2)
+    if deviation == 0:
+        return float(apart > z * null_deviation)
+    sides = [(sign * apart - z * null_deviation) / deviation for sign in (1, -1)]
+    return float(sum(map(special.ndtr, sides)))
+
+
+def normal_size(difference: float, deviation: float, null_deviation: float, power: float, alpha: float) -> float:
+    """Return the rows, not rounded, at which the nearer side of :func:`normal_power` reaches ``power``.
+
+    ``((z s0 + z_power s1) / d)^2``. With ``s0^2`` the share of rows on which two models differ and
+    ``s1^2 = s0^2 - d^2`` it is that of McNemar's test (Connor 1987, Biometrics 43, 207-211, eq. 3).
+    """
+    return float(((-special.ndtri(alpha / 2) * null_deviation + special.ndtri(power) * deviation) / difference) ** 2)
+
+
+def t_power(difference: float, deviation: float, n: float, degrees: float, alpha: float) -> float:
+    """Return the power of the two-sided one-sample t-test of normal differences, from the noncentral t law."""
+    critical, shift = stats.t.isf(alpha / 2, degrees), abs(difference) * math.sqrt(n) / deviation
+    found = special.nctdtr(degrees, shift, critical)
+    power = 1 - found + special.nctdtr(degrees, shift, -critical)
+    return float(power) if math.isfinite(power) else normal_power(difference, deviation, deviation, n, alpha)
+
+
+def mcnemar_power(only_a: float, only_b: float, n: int, alpha: float, *, exact: bool = False) -> float:
+    """Return the power of McNemar's two-sided test on n rows, summed over the numbers of rows that differ.
+
+    Parameters
+    ----------
+    only_a, only_b : float
+        Probabilities that only a, only b is right on a row.
+    n : int
+        Rows.
+    alpha : float
+        Error probability.
+    exact : bool
+        The binomial test; by default the score test without a correction, ``|b - c| > z sqrt(b + c)``, which is where
+        Tango's interval excludes 0.
+
+    Notes
+    -----
+    Of n rows a binomial number m differs, on a binomial number of which a is right (Miettinen 1968, Biometrics 24,
+    339-352).
+    """
+    differing = only_a + only_b
+    if differing == 0:
+        return 0.0
+    m, mass = _binomial(n, min(differing, 1.0))
+    if exact:  # the largest count whose doubled tail is at most alpha
+        below = stats.binom.ppf(alpha / 2, m, 0.5)
+        below = np.where(stats.binom.cdf(below, m, 0.5) * 2 <= alpha * (1 + ROUNDING), below, below - 1)
+    else:
+        below = np.ceil((m - -special.ndtri(alpha / 2) * np.sqrt(m)) / 2) - 1
+    share = only_a / differing
+    rejected = stats.binom.cdf(below, m, share) + stats.binom.cdf(below, m, 1 - share)
+    return float(mass @ np.where(below >= 0, rejected, 0.0))
+
+
+def binormal_auc_variances(area_a: float, area_b: float, correlation: float) -> tuple[float, float, float]:
+    """Return the variances of placement values under two binormal models of equal variances, and their covariance.
+
+    The placement value of a positive is the share of negatives below it; that of a negative has the same variance.
+    With m positives and n negatives the variance of an area is ``V / m + V / n`` to first order, which is what DeLong's
+    method estimates.
+
+    Parameters
+    ----------
+    area_a, area_b : float
+        Areas under the two curves.
+    correlation : float
+        Of the scores of the two models within each class.
+
+    Notes
+    -----
+    ``P(two negatives below a positive) = Phi2(z, z; 1/2)`` with ``z = Phi^-1(area)``; of two models
+    ``Phi2(z_a, z_b; r / 2)``. Sources: DeLong, DeLong & Clarke-Pearson (1988), Biometrics 44, 837-845; the binormal
+    model with one correlation of Obuchowski & McClish (1997), Statistics in Medicine 16, 1529-1542, whose variances
+    are those of fitted curves and a little smaller.
+    """
+
+    def both(one: float, other: float, r: float) -> float:
+        points = special.ndtri([one, other])
+        return float(stats.multivariate_normal.cdf(points, cov=[[1, r], [r, 1]])) - one * other
+
+    return both(area_a, area_a, 0.5), both(area_b, area_b, 0.5), both(area_a, area_b, correlation / 2)

@@ -1,0 +1,335 @@
+"""``jaxci.plan``: how many cases a width takes, or a difference of two models."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import jaxci
+from jaxci.intervals.base import tails
+from jaxci.intervals.proportion import Wilson
+from jaxci.intervals.registry import method_by_name
+from jaxci.intervals.sample_size import (
+    ShareLaw,
+    binormal_auc_variances,
+    mcnemar_power,
+    normal_power,
+    normal_size,
+    smallest,
+    t_power,
+    t_width,
+)
+from jaxci.statistics.registry import statistic_by_name
+
+RATES = {"prevalence": 0.1, "sensitivity": 0.9, "specificity": 0.95}
+PAIR = {"a": 0.85, "b": 0.82, "discordant": 0.09}
+
+
+@pytest.mark.parametrize(("deviation", "n"), [(0.22, 77), (0.18, 53)])
+def test_a_mean_by_t_takes_the_published_numbers(deviation, n):
+    found = jaxci.plan("mean", expected={"mean": 0.8, "sd": deviation}, width=0.1)
+    assert found.n == n
+    assert found.method == "t"
+    sides = tails(0.95)
+    assert t_width(deviation, n, n - 1, sides) <= 0.1 < t_width(deviation, n - 1, n - 2, sides)
+
+
+def test_an_accuracy_by_wilson_takes_the_published_number():
+    found = jaxci.plan("accuracy", expected=0.8, width=0.1)
+    assert (found.n, str(found.method)) == (245, "wilson")
+    low, high = jaxci.proportion_interval(196, 245)
+    assert found.expected_width == pytest.approx(high - low, rel=1e-12)
+    assert jaxci.plan("error_rate", expected=0.2, width=0.1, method="wilson").n == 245
+
+
+@pytest.mark.parametrize("method", ["wilson", "mid_p", "clopper_pearson", "jeffreys", "agresti_coull", "wald"])
+def test_shares_near_one_have_widths(method):
+    widths = [
+        ShareLaw(statistic_by_name("accuracy"), 1.0, 0.999).width(method_by_name(method), n, tails(0.95))
+        for n in (60, 90, 400)
+    ]
+    assert np.all(np.isfinite(widths))
+    assert jaxci.plan("accuracy", expected=1.0, width=0.05, method=method).assurance == 1
+
+
+def test_the_assurance_of_a_share_is_its_sum_over_all_counts():
+    found = jaxci.plan("accuracy", expected=0.8, width=0.1, method="wilson", assurance=0.9)
+    counts = np.arange(found.n + 1)
+    ends = np.array([jaxci.proportion_interval(int(k), found.n) for k in counts])
+    met = stats.binom.pmf(counts, found.n, 0.8) @ (ends[:, 1] - ends[:, 0] <= 0.1)
+    assert found.assurance == pytest.approx(met, rel=1e-9)
+    assert met >= 0.9
+
+
+def test_positives_decide_a_recall():
+    found = jaxci.plan("recall", expected=RATES, width=0.1, method="wilson")
+    alone = jaxci.plan("accuracy", expected=0.9, width=0.1, method="wilson")
+    assert abs(found.n - 10 * alone.n) < 10
+    assert found.positives == alone.n
+    part = {"prevalence": 0.1, "sensitivity": 0.9}
+    assert jaxci.plan("recall", expected=part, width=0.1, method="wilson").n == found.n
+    assert jaxci.plan("recall", expected=tuple(RATES.values()), width=0.1, method="wilson").n == found.n
+    table = [[855, 45], [10, 90]]
+    assert jaxci.plan("recall", expected=table, width=0.1, method="wilson").n == found.n
+
+
+def test_the_assurance_of_a_recall_allows_for_the_number_of_positives():
+    law = ShareLaw(statistic_by_name("recall"), 0.1, 0.9)
+    n, sides = 300, tails(0.95)
+    total = 0.0
+    for m in range(1, n + 1):
+        k = np.arange(m + 1.0)
+        low, high = Wilson().from_counts(k, np.full(m + 1, float(m)), sides)
+        total += stats.binom.pmf(m, n, 0.1) * (stats.binom.pmf(k, m, 0.9) @ (high - low <= 0.2))
+    assert law.assurance(Wilson(), n, sides, 0.2) == pytest.approx(total, rel=1e-9)
+
+
+def test_pilot_predictions_are_their_table():
+    y = np.repeat([0, 0, 1, 1], [855, 45, 10, 90])
+    guess = np.repeat([0, 1, 0, 1], [855, 45, 10, 90])
+    found = jaxci.plan("f1", expected={"y_true": y, "y_pred": guess}, width=0.1, method="wilson")
+    assert found.n == jaxci.plan("f1", expected=RATES, width=0.1, method="wilson").n
+    assert found.expected == "as in 1000 pilot rows"
+
+
+def test_clusters_enter_students_interval_by_the_design_effect():
+    found = jaxci.plan("mean", expected={"sd": 0.2}, width=0.1, icc=0.1, cluster_size=10)
+    assert found.n == 10 * found.clusters
+    deviation = 0.2 * math.sqrt(1.9)
+    sides = tails(0.95)
+    assert t_width(deviation, found.n, found.clusters - 1, sides) <= 0.1
+    assert t_width(deviation, found.n - 10, found.clusters - 2, sides) > 0.1
+    alone = jaxci.plan("mean", expected={"sd": 0.2}, width=0.1, icc=0.0, cluster_size=1)
+    assert alone.n == jaxci.plan("mean", expected={"sd": 0.2}, width=0.1).n
+
+
+def test_the_width_of_clusters_is_that_of_the_interval():
+    """Equal clusters: the interval of the rows is Student's of the cluster means."""
+    values = np.random.default_rng(0).normal(size=(12, 5)) + np.random.default_rng(1).normal(size=(12, 1))
+    low, high = jaxci.interval(
+        "mean", values.ravel(), method="t", groups=np.repeat(np.arange(12), 5)
+    ).confidence_interval
+    deviation = values.mean(axis=1).std(ddof=1) * math.sqrt(5)
+    assert high - low == pytest.approx(t_width(deviation, 60, 11, tails(0.95)), rel=1e-9)
+
+
+def test_powers_of_students_test_are_those_of_statsmodels():
+    power = pytest.importorskip("statsmodels.stats.power")
+    for effect, n in [(0.3, 20), (0.3, 90), (0.05, 4_000), (1.2, 5)]:
+        ours = t_power(effect * 2.0, 2.0, n, n - 1, 0.05)
+        assert ours == pytest.approx(power.TTestPower().power(effect, n, 0.05), rel=1e-8)
+    wanted = power.TTestPower().solve_power(0.3, power=0.8, alpha=0.05)
+    assert jaxci.plan("mean", expected={"sd": 0.1}, difference=0.03, power=0.8).n == math.ceil(wanted)
+
+
+def test_normal_powers_are_those_of_statsmodels():
+    power = pytest.importorskip("statsmodels.stats.power")
+    discordant, d = 0.09, 0.03
+    null, own = math.sqrt(discordant), math.sqrt(discordant - d * d)
+    ours = normal_power(d, own, null, 500, 0.05)
+    theirs = power.normal_power_het(d, 500, 0.05, std_null=null, std_alternative=own, alternative="two-sided")
+    assert ours == pytest.approx(theirs, rel=1e-8)
+    size = power.normal_sample_size_one_tail(d, 0.8, 0.025, std_null=null, std_alternative=own)
+    assert normal_size(d, own, null, 0.8, 0.05) == pytest.approx(size, rel=1e-8)
+    found = jaxci.plan("accuracy", expected=PAIR, power=0.8)
+    assert found.n == pytest.approx(size, rel=0.03)  # the sum over counts is no normal law
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_the_power_of_mcnemars_test_is_a_sum_over_tables(exact):
+    mcnemar = pytest.importorskip("statsmodels.stats.contingency_tables").mcnemar
+    n, only_a, only_b = 30, 0.3, 0.08
+    total = 0.0
+    for b in range(n + 1):
+        for c in range(n + 1 - b):
+            if b + c == 0:
+                continue
+            if mcnemar([[0, b], [c, n - b - c]], exact=exact, correction=False).pvalue <= 0.05:
+                total += stats.multinomial.pmf([b, c, n - b - c], n, [only_a, only_b, 1 - only_a - only_b])
+    assert mcnemar_power(only_a, only_b, n, 0.05, exact=exact) == pytest.approx(total, rel=1e-9)
+
+
+def test_delong_powers_are_those_of_proc():
+    """Variances, areas and sizes of pROC's data aSAH (41 cases, 72 controls), as its documentation and tests have them.
+
+    It judges the difference by twice the first variance less twice the covariance.
+    """
+    areas = {"s100b": 0.7313686, "ndka": 0.6119580, "wfns": 0.8236789}
+    variances = {"s100b": 0.00266868245717244, "ndka": 0.0031908105493913, "wfns": 0.00146991470882363}
+    examples = [("ndka", "wfns", -0.000532967856762438, 64.77777), ("s100b", "ndka", -0.000756164938056579, 213.117677)]
+    for first, second, covariance, cases in examples:
+        null = math.sqrt(41 * 2 * (variances[first] - covariance))
+        own = math.sqrt(41 * (variances[first] + variances[second] - 2 * covariance))
+        d = areas[second] - areas[first]
+        assert normal_size(d, own, null, 0.9, 0.05) == pytest.approx(cases, rel=1e-5)
+        if first == "ndka":
+            assert normal_power(d, own, null, 41, 0.05) == pytest.approx(0.7131594, abs=2e-6)
+
+
+def test_binormal_variances_are_those_of_placement_values():
+    own, other, both = binormal_auc_variances(0.85, 0.75, 0.6)
+    one, _, same = binormal_auc_variances(0.85, 0.85, 0.999999)
+    assert one == own
+    assert same == pytest.approx(own, rel=1e-4)
+    assert binormal_auc_variances(0.85, 0.75, 0.0)[2] == pytest.approx(0.0, abs=1e-8)
+    # E[Phi(x)^2] for x normal around the distance of the classes
+    x, weight = np.polynomial.hermite_e.hermegauss(80)
+    apart = math.sqrt(2) * stats.norm.ppf(0.75)
+    square = weight @ stats.norm.cdf(x + apart) ** 2 / weight.sum()
+    assert other == pytest.approx(square - 0.75**2, rel=1e-6)
+    assert 0 < both < math.sqrt(own * other)
+
+
+def test_a_difference_of_areas():
+    expected = {"a": 0.85, "b": 0.8, "prevalence": 0.3, "correlation": 0.6}
+    found = jaxci.plan("roc_auc", expected=expected, power=0.8)
+    of_a, of_b, both = binormal_auc_variances(0.85, 0.8, 0.6)
+    error = math.sqrt((of_a + of_b - 2 * both) * (1 / 0.3 + 1 / 0.7) / found.n)
+    assert stats.norm.cdf(0.05 / error - stats.norm.ppf(0.975)) == pytest.approx(0.8, abs=1e-3)
+    assert found.positives == round(0.3 * found.n)
+    with pytest.warns(jaxci.JaxciWarning, match="no 'correlation' was given"):
+        more = jaxci.plan("roc_auc", expected={"a": 0.85, "prevalence": 0.3}, difference=0.05, power=0.8)
+    assert more.n > found.n
+
+
+def test_a_difference_of_shares():
+    found = jaxci.plan("accuracy", expected=PAIR, power=0.8)
+    assert found.n == jaxci.plan("accuracy", expected={"discordant": 0.09}, difference=0.03, power=0.8).n
+    assert found.reached_power >= 0.8 > mcnemar_power(0.06, 0.03, found.n - 1, 0.05)
+    recall = jaxci.plan("recall", expected=PAIR | {"prevalence": 0.5}, power=0.8)
+    assert recall.n == pytest.approx(2 * found.n, abs=2)
+    clustered = jaxci.plan("accuracy", expected=PAIR, power=0.8, icc=0.1, cluster_size=11)
+    assert clustered.n == pytest.approx(2 * found.n, abs=11)
+    assert clustered.clusters == clustered.n // 11
+    assert jaxci.plan("accuracy", expected=PAIR, power=0.8, method="newcombe").n > found.n
+    with pytest.warns(jaxci.JaxciWarning, match="no 'discordant' was given"):
+        jaxci.plan("accuracy", expected=0.85, difference=0.03, power=0.8)
+
+
+def test_pilot_predictions_of_two_models():
+    y = np.arange(400) % 2
+    a = np.where(np.arange(400) % 10 == 0, 1 - y, y)
+    b = np.where(np.arange(400) % 8 == 0, 1 - y, y)
+    given = {"y_true": y, "prediction_a": a, "prediction_b": b}
+    found = jaxci.plan("accuracy", expected=given, power=0.8)
+    only_a, only_b = np.mean((a == y) & (b != y)), np.mean((a != y) & (b == y))
+    expected = {"a": np.mean(a == y), "b": np.mean(b == y), "discordant": only_a + only_b}
+    assert found.n == jaxci.plan("accuracy", expected=expected, power=0.8).n
+    deviation = np.std(1.0 * (a == y) - (b == y))
+    as_values = {"prediction_a": 1.0 * (a == y), "prediction_b": 1.0 * (b == y)}
+    by_t = jaxci.plan("mean", expected=as_values, power=0.8)
+    wanted = normal_size(only_a - only_b, deviation, deviation, 0.8, 0.05)
+    assert by_t.n == pytest.approx(wanted, rel=0.02)
+
+
+def test_smallest_looks_ahead():
+    assert smallest(lambda n: n >= 37, 2, 1_000) == 37
+    assert smallest(lambda n: n >= 37 and n not in (40, 44), 2, 1_000, 10) == 45
+    assert smallest(lambda n: n >= 2, 2, 1_000) == 2
+    assert smallest(lambda n: False, 2, 1_000) is None
+
+
+def test_results_print_and_convert():
+    found = jaxci.plan("mean", expected={"mean": 0.8, "sd": 0.22}, width=0.1, icc=0.1, cluster_size=5)
+    assert str(found).splitlines()[0] == "Cases for 95% intervals of width 0.1"
+    assert "design effect 1 + (m - 1) icc = 1.4" in str(found)
+    assert "<table>" in found._repr_html_()
+    assert json.loads(json.dumps(found.to_dict()))["n"] == found.n
+    pytest.importorskip("pandas")
+    assert found.to_frame().loc[0, "method"] == "t"
+
+
+MISTAKES = [
+    ("accuracy", {"expected": 0.8}, "width, or power with a difference, must be given"),
+    ("accuracy", {"expected": 0.8, "width": 0.1, "power": 0.8}, "width plans one interval, power"),
+    ("accuracy", {"expected": 0.8, "difference": 0.1}, "power must be given with difference"),
+    ("accuracy", {"expected": 0.8, "width": 0}, "width must be positive and finite; got 0"),
+    ("accuracy", {"expected": 0.8, "width": 0.1, "assurance": 1}, "assurance must lie in (0, 1); got 1"),
+    ("accuracy", {"expected": PAIR, "power": 0.8, "assurance": 0.9}, "assurance goes with width"),
+    ("accuracy", {"expected": PAIR, "power": 2}, "power must lie in (0, 1); got 2"),
+    ("accuracy", {"expected": PAIR, "power": 0.01}, "power must exceed the error probability 0.05"),
+    ("accuracy", {"expected": PAIR, "power": 0.8, "difference": 0.1}, "difference must be that of 'a' and 'b'"),
+    ("accuracy", {"expected": PAIR | {"discordant": 0.01}, "power": 0.8}, "expected['discordant'] must lie between"),
+    ("accuracy", {"expected": PAIR | {"b": 0.85}, "power": 0.8}, "difference must not be 0"),
+    ("accuracy", {"expected": PAIR, "power": 0.8, "method": "t"}, "method must be one whose power is known"),
+    ("accuracy", {"expected": 0.8, "width": 0.1, "icc": 0.1}, "cluster_size must be given with icc; got None"),
+    ("accuracy", {"expected": 0.8, "width": 0.1, "icc": 2, "cluster_size": 2}, "icc must lie in [0, 1]; got 2"),
+    ("accuracy", {"expected": 1.2, "width": 0.1}, "expected must lie in [0, 1] for accuracy; got 1.2"),
+    ("accuracy", {"expected": "much", "width": 0.1}, "expected must be of a known form for accuracy; got 'much'"),
+    ("accuracy", {"expected": {"auk": 0.8}, "width": 0.1}, "expected has no key 'auk': did you mean 'auc'?"),
+    ("accuracy", {"expected": np.ones((2, 3)), "width": 0.1}, "table must be square"),
+    ("accuracy", {"expected": 0.8, "width": 0.1, "method": "t"}, "method must serve accuracy"),
+    ("accuracy", {"expected": 0.8, "width": 1e-6}, "width = 1e-06 needs more than 100,000,000 cases of accuracy"),
+    ("f1", {"expected": 0.8, "width": 0.1}, "expected must tell more than its value for f1"),
+    ("f1", {"expected": {"prevalence": 0.1, "sensitivity": 0.9}, "width": 0.1}, "expected needs 'specificity'"),
+    ("f1", {"expected": PAIR, "power": 0.8}, "expected must be pilot data for the power of f1"),
+    ("mean", {"expected": {"sd": -1}, "width": 0.1}, "expected['sd'] must be positive and finite; got -1"),
+    ("mean", {"expected": RATES, "width": 0.1}, "expected must tell of the values for mean"),
+    (
+        "mean",
+        {"expected": {"mean": 0.5, "sd": 0.6}, "width": 0.1, "bounds": (0, 1)},
+        "expected must be possible within",
+    ),
+    ("roc_auc", {"expected": tuple(RATES.values()), "width": 0.1}, "expected must tell of what roc_auc reads"),
+    ("roc_auc", {"expected": {"auc": 0.4, "prevalence": 0.3}, "width": 0.1}, "expected['auc'] must lie in (0.5, 1)"),
+    ("roc_auc", {"expected": {"a": 0.8, "b": 0.7}, "power": 0.8}, "expected needs 'prevalence' for roc_auc"),
+]
+
+
+@pytest.mark.parametrize(("metric", "given", "message"), MISTAKES, ids=[m for _, _, m in MISTAKES])
+def test_mistakes_are_named(metric, given, message):
+    with pytest.raises((ValueError, TypeError)) as error:
+        jaxci.plan(metric, **given)
+    assert message in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_the_command_says_what_the_function_does(tmp_path):
+    testing = pytest.importorskip("typer.testing")
+
+    from jaxci.cli.app import app
+
+    run = testing.CliRunner().invoke
+    out = tmp_path / "plan.json"
+    found = run(app, ["plan", "accuracy", "--expected", "0.8", "--width", "0.1", "--json", str(out)])
+    assert found.exit_code == 0
+    assert json.loads(out.read_text())["n"] == 245
+    words = ["plan", "accuracy", "-a", "0.85", "-b", "0.82", "--discordant", "0.09", "--power", "0.8"]
+    assert str(jaxci.plan("accuracy", expected=PAIR, power=0.8).n) in run(app, words).output
+    words = ["plan", "recall", "--prevalence", "0.1", "--sensitivity", "0.9", "--width", "0.1", "--method", "wilson"]
+    assert run(app, words).exit_code == 0
+    words = ["plan", "mean", "--sd", "0.2", "--width", "0.1", "--icc", "0.1", "--cluster-size", "10"]
+    assert "design effect" in run(app, words).output
+
+
+@pytest.mark.slow
+@pytest.mark.false_alarm(1e-6)
+@pytest.mark.parametrize(
+    ("metric", "expected", "assurance"),
+    [("balanced_accuracy", RATES, None), ("roc_auc", {"auc": 0.85, "prevalence": 0.3}, 0.8)],
+)
+def test_a_simulated_plan_holds_on_fresh_draws(metric, expected, assurance):
+    found = jaxci.plan(metric, expected=expected, width=0.14, assurance=assurance, n_replications=400, rng=1)
+    rng = np.random.default_rng(2)
+    widths = []
+    for _ in range(120):
+        y = (rng.random(found.n) < expected["prevalence"]).astype(int)
+        if metric == "roc_auc":
+            second = rng.normal(size=found.n) + math.sqrt(2) * stats.norm.ppf(0.85) * y
+        else:
+            second = np.where(y == 1, rng.random(found.n) < 0.9, rng.random(found.n) >= 0.95).astype(int)
+        low, high = jaxci.interval(
+            metric, y, second, method=found.method, rng=int(rng.integers(2**31))
+        ).confidence_interval
+        widths.append(high - low)
+    error = math.hypot(np.std(widths) / math.sqrt(120), found.width_error)
+    assert abs(np.mean(widths) - found.expected_width) < 5 * error
+    met = np.mean(np.array(widths) <= 0.14)
+    spread = math.hypot(math.sqrt(0.25 / 120), found.assurance_error)
+    assert abs(met - found.assurance) < 5 * spread
+    if assurance is not None:
+        assert found.assurance >= assurance
