@@ -109,8 +109,14 @@ def lattice(faces: Faces, spread: int) -> np.ndarray:
     """
     inside = np.array(list(itertools.product(range(spread + 1), repeat=faces.corner.shape[1] - 1)))
     points = _on_faces(faces, inside, spread).reshape(-1, faces.corner.shape[1])
-    shape = tuple(points.max(axis=0) + 1)
-    return np.stack(np.unravel_index(np.unique(np.ravel_multi_index(tuple(points.T), shape)), shape), axis=1)
+    grid = np.zeros(points.max(axis=0) + 1, bool)
+    grid[tuple(points.T)] = True
+    return np.argwhere(grid)
+
+
+def _tree(points: np.ndarray) -> cKDTree:
+    """Return a tree of points (m, d) of a surface; split in the middle, it answers several times faster."""
+    return cKDTree(points, balanced_tree=False, compact_nodes=False)
 
 
 def face_distances(these: Faces, those: Faces, spacing: Spacing) -> Directed:
@@ -124,7 +130,7 @@ def face_distances(these: Faces, those: Faces, spacing: Spacing) -> Directed:
     parts = np.array([[1]]) if spread == 2 else np.array([[1, 1], [2, 2]])
     points = _on_faces(these, parts, spread)
     sizes = np.array([float(np.prod(np.delete(step, axis))) for axis in range(spread)])[these.axis] / len(parts)
-    tree = cKDTree(lattice(those, spread) * (step / spread))
+    tree = _tree(lattice(those, spread) * (step / spread))
     distances, _ = tree.query(points.reshape(-1, spread) * (step / spread))
     return Directed(distances, np.repeat(sizes, len(parts)))
 
@@ -136,12 +142,16 @@ def grid_band(mask: np.ndarray, spacing: Spacing, width: float) -> np.ndarray:
 
 
 def face_band(mask: np.ndarray, spacing: Spacing, width: float) -> np.ndarray:
-    """Return the voxels of a mask whose centre is less than ``width`` from its faces."""
+    """Return the voxels of a mask whose centre is less than ``width`` from its faces.
+
+    The way to the nearest voxel outside crosses a face, and that voxel's centre is at most half its diagonal beyond it:
+    what lies between is measured.
+    """
     step = np.array(spacing)
-    tree = cKDTree(lattice(faces_of(mask), 2) * (step / 2))
-    centres = np.argwhere(mask)
+    around = ndimage.distance_transform_edt(np.pad(mask, 1), sampling=spacing)[(slice(1, -1),) * mask.ndim]
+    band = mask & (around <= width)
+    centres = np.argwhere(mask & ~band & (around < width + float(np.linalg.norm(step))))
+    tree = _tree(lattice(faces_of(mask), 2) * (step / 2))
     distances, _ = tree.query((2 * centres + 1) * (step / 2), distance_upper_bound=float(np.nextafter(width, np.inf)))
-    band = np.zeros_like(mask)
-    near = centres[distances < width]
-    band[tuple(near.T)] = True
+    band[tuple(centres[distances < width].T)] = True
     return band

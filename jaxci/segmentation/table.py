@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.checks import nearest, shown
+from jaxci.checks import nearest
 from jaxci.printing import MOST_ROWS, Printable, left_out, number, plain
 
 OVERLAPS = ("dice", "iou", "boundary_iou", "nsd")
