@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jaxci.cli.learning import generalization, losses
+from jaxci.cli.masks import masks
 from jaxci.cli.options import (
     Alternative,
     BlockLength,
@@ -56,6 +57,7 @@ app.add_typer(study)
 app.command()(quantile)
 app.command()(generalization)
 app.command()(losses)
+app.command()(masks)
 
 DEMO_SEED = 0
 

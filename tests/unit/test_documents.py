@@ -32,6 +32,7 @@ DOCUMENTS = {
     "docs/clusters.md": 3,
     "docs/extending.md": 10,
     "docs/generalization.md": 2,
+    "docs/masks.md": 3,
     "docs/studies.md": 1,
     "docs/streaming.md": 1,
     "docs/time.md": 1,
