@@ -86,6 +86,7 @@ def run(n: int, surface: str, full: bool) -> dict[str, float]:
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
     status = Path("/proc/self/status").read_text()
     return {
+        "pairs": n,
         "seconds": seconds,
         "seconds making pairs": made,
         "cpu seconds": cpu,
@@ -117,7 +118,6 @@ def main() -> None:
         from importlib.metadata import version
 
         about = {
-            "pairs": asked.pairs,
             "voxels": SIZE**3,
             "full": asked.full,
             "processor": platform.processor() or platform.machine(),

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import ndimage
 from scipy.spatial import cKDTree
 
-from jaxci.segmentation.elements import corners, element_sizes
+from jaxci.segmentation.elements import element_sizes
 
 SURFACES = ("elements", "voxels", "faces")
 """What a surface is made of."""
@@ -46,10 +46,10 @@ def element_places(mask: np.ndarray, spacing: Spacing) -> Places:
 
     The size of each is that of its surface element (:func:`~jaxci.segmentation.elements.element_sizes`).
     """
-    around = np.pad(mask, 1).astype(np.uint8)
-    code = np.zeros([n + 1 for n in mask.shape], np.uint8)
-    for bit, corner in enumerate(corners(mask.ndim)):
-        code |= around[tuple(slice(k, k + n) for k, n in zip(corner, code.shape, strict=True))] << bit
+    code = np.pad(mask, 1).view(np.uint8)
+    for axis in range(mask.ndim - 1, -1, -1):  # the bits of two neighbours side by side: of a line, then of a square
+        low, high = ((slice(None),) * axis + (end,) for end in (slice(None, -1), slice(1, None)))
+        code = code[low] | code[high] << 2 ** (mask.ndim - 1 - axis)
     grid = (code != 0) & (code != 2 ** (2**mask.ndim) - 1)
     return Places(grid, _sizes(spacing)[code[grid]])
 
@@ -65,12 +65,17 @@ def voxel_places(mask: np.ndarray) -> Places:
 
 def grid_distances(these: Places, those: Places, spacing: Spacing) -> Directed:
     """Return the Euclidean distances of the places of one surface from the nearest of the other."""
-    nearest = ndimage.distance_transform_edt(~those.grid, sampling=spacing, return_distances=False, return_indices=True)
-    own = np.nonzero(these.grid)
+    return Directed(_away(~those.grid, these.grid, spacing), these.sizes)
+
+
+def _away(others: np.ndarray, where: np.ndarray, spacing: Spacing) -> np.ndarray:
+    """Return the Euclidean distances of the places (m,) of a grid from the nearest that is none of ``others``."""
+    nearest = ndimage.distance_transform_edt(others, sampling=spacing, return_distances=False, return_indices=True)
+    own = np.nonzero(where)
     squares = np.zeros(len(own[0]))
     for at, found, step in zip(own, nearest, spacing, strict=True):
         squares += ((found[own] - at) * step) ** 2
-    return Directed(np.sqrt(squares), these.sizes)
+    return np.sqrt(squares)
 
 
 class Faces(NamedTuple):
@@ -137,8 +142,14 @@ def face_distances(these: Faces, those: Faces, spacing: Spacing) -> Directed:
 
 def grid_band(mask: np.ndarray, spacing: Spacing, width: float) -> np.ndarray:
     """Return the voxels of a mask whose nearest voxel outside, beyond the image too, is at most ``width`` away."""
-    distance = ndimage.distance_transform_edt(np.pad(mask, 1), sampling=spacing)
-    return mask & (distance[(slice(1, -1),) * mask.ndim] <= width)
+    around = np.pad(mask, 1)
+    inner = around
+    for axis, step in enumerate(spacing):  # those that are so near lie outside the mask shrunk by a box
+        reach = min(int(width / step), around.shape[axis])
+        inner = ndimage.minimum_filter1d(inner, 2 * reach + 1, axis=axis, mode="constant")
+    rim = around & ~inner
+    rim[rim] = _away(around, rim, spacing) <= width
+    return rim[(slice(1, -1),) * mask.ndim]
 
 
 def face_band(mask: np.ndarray, spacing: Spacing, width: float) -> np.ndarray:
