@@ -46,7 +46,7 @@ def test_cases_and_summaries(capsys, folders, tmp_path):
     assert code == 0
     assert "trimmed_mean" in told
     assert "empty in both masks of 3 of 6 cases" in " ".join(told.split())
-    rows = list(csv.DictReader(out[0].open()))
+    rows = list(csv.DictReader(out[0].read_text().splitlines()))
     assert [row["case"] for row in rows[::2]] == [f"case{k}" for k in range(6)]
     assert rows[0]["group"] == "p0"
     assert json.loads(out[1].read_text())["columns"]["reference_volume"][0] == 40
@@ -56,7 +56,7 @@ def test_spacing_and_labels(capsys, folders, tmp_path):
     out = tmp_path / "cases.csv"
     options = ["--metrics", "dice", "--method", "t", "--tolerance", 1, "--labels", "2", "--spacing", "1,1"]
     assert run(capsys, *folders, *options, "--csv", out)[0] == 2  # t has none for a median
-    assert [row["reference_volume"] for row in csv.DictReader(out.open())][:2] == ["0.0", "20.0"]
+    assert [row["reference_volume"] for row in csv.DictReader(out.read_text().splitlines())][:2] == ["0.0", "20.0"]
 
 
 @pytest.mark.parametrize(
