@@ -4,13 +4,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jaxci import coverage, distributions, inducers, plots, statistics
+    from jaxci import coverage, distributions, inducers, plots, segmentation, statistics
     from jaxci.api.accumulator import Accumulator
     from jaxci.api.bootstrap import BootstrapResult, bootstrap
+    from jaxci.api.case_results import CaseSummaries
     from jaxci.api.check import check_coverage
     from jaxci.api.compare import compare
     from jaxci.api.compare_inducers import compare_inducers, rank_inducers
     from jaxci.api.evaluate import evaluate
+    from jaxci.api.evaluate_cases import evaluate_cases
     from jaxci.api.generalization import fit_resamples, generalization_interval
     from jaxci.api.interval import interval, list_methods, list_metrics
     from jaxci.api.jackknife import jackknife
@@ -40,6 +42,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Accumulator",
     "BootstrapResult",
+    "CaseSummaries",
     "ComparisonResult",
     "ConfidenceInterval",
     "EvaluationTable",
@@ -56,6 +59,7 @@ __all__ = [
     "coverage",
     "distributions",
     "evaluate",
+    "evaluate_cases",
     "fit_resamples",
     "from_cross_validate",
     "generalization_interval",
@@ -78,6 +82,7 @@ __all__ = [
     "read_runs",
     "run_seeds",
     "runs_interval",
+    "segmentation",
     "simultaneous_quantile_intervals",
     "statistics",
     "summarize_runs",
@@ -87,9 +92,11 @@ __all__ = [
 _HOMES = {
     "api.accumulator": ("Accumulator",),
     "api.bootstrap": ("BootstrapResult", "bootstrap"),
+    "api.case_results": ("CaseSummaries",),
     "api.check": ("check_coverage",),
     "api.compare": ("compare",),
     "api.evaluate": ("evaluate",),
+    "api.evaluate_cases": ("evaluate_cases",),
     "api.interval": ("interval", "list_methods", "list_metrics"),
     "api.compare_inducers": ("compare_inducers", "rank_inducers"),
     "api.generalization": ("fit_resamples", "generalization_interval"),
@@ -124,7 +131,7 @@ def __getattr__(name: str) -> Any:
             found = getattr(importlib.import_module(f"jaxci.{home}"), name)
             globals()[name] = found
             return found
-    if name in ("coverage", "distributions", "inducers", "plots", "statistics"):
+    if name in ("coverage", "distributions", "inducers", "plots", "segmentation", "statistics"):
         return importlib.import_module(f"jaxci.{name}")
     raise AttributeError(f"module 'jaxci' has no attribute {name!r}")
 

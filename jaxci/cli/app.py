@@ -13,6 +13,7 @@ import typer
 
 from jaxci.cli.leaderboards import leaderboard
 from jaxci.cli.learning import generalization, losses
+from jaxci.cli.masks import masks
 from jaxci.cli.options import (
     Alternative,
     BlockLength,
@@ -61,6 +62,7 @@ app.command()(plan)
 app.command()(quantile)
 app.command()(generalization)
 app.command()(losses)
+app.command()(masks)
 
 DEMO_SEED = 0
 

@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "jaxci"
 
 FLOORS = (
     {"records", "checks", "printing", "special", "importing"},
-    {"statistics", "resampling", "distributions", "inducers"},
+    {"statistics", "resampling", "distributions", "inducers", "segmentation"},
     {"intervals", "generalization"},
     {"inference"},
     {"coverage"},

@@ -8,6 +8,7 @@ MODULES = [
     "jaxci.api.check",
     "jaxci.api.compare",
     "jaxci.api.evaluate",
+    "jaxci.api.evaluate_cases",
     "jaxci.api.generalization",
     "jaxci.api.jackknife",
     "jaxci.api.proportion",
@@ -23,6 +24,8 @@ MODULES = [
     "jaxci.data",
     "jaxci.resampling.exact_mean",
     "jaxci.resampling.exact_order",
+    "jaxci.segmentation.measuring",
+    "jaxci.segmentation.table",
 ]
 
 

@@ -34,6 +34,7 @@ DOCUMENTS = {
     "docs/generalization.md": 2,
     "docs/leaderboards.md": 2,
     "docs/planning.md": 6,
+    "docs/masks.md": 3,
     "docs/studies.md": 1,
     "docs/streaming.md": 1,
     "docs/time.md": 1,

@@ -1,0 +1,294 @@
+"""Per-case metrics, summarized with intervals."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxci.api.case_results import CaseSummaries, CaseSummary
+from jaxci.api.readers.arrays import as_floats, check_lengths
+from jaxci.api.readers.labels import label_values
+from jaxci.api.readers.layout import arranged
+from jaxci.checks import check_distinct, nearest, shown
+from jaxci.inference.engine import intervals
+from jaxci.inference.randomness import randomness
+from jaxci.inference.remarks import announce, layout_remarks
+from jaxci.inference.request import Request
+from jaxci.inference.settings import Settings
+from jaxci.intervals.base import Method
+from jaxci.segmentation.table import DISTANCES, METRICS, OVERLAPS, CaseTable
+from jaxci.statistics.registry import METRICS as STATISTICS
+from jaxci.statistics.registry import name_of, statistic_by_name
+from jaxci.statistics.sample import Sample
+from jaxci.statistics.summary import Mean, is_mean
+
+SUMMARIES = ("mean", "median", "std", "iqr", "trimmed_mean")
+"""The five summaries: mean, median, standard deviation, length of the interquartile range, trimmed mean."""
+BOUNDS = dict.fromkeys(OVERLAPS, (0.0, 1.0)) | dict.fromkeys(DISTANCES, (0.0, np.inf))
+"""Range that a metric can have, by its name."""
+
+
+def evaluate_cases(
+    frame: Any,
+    *,
+    by: str | Sequence[str] | None = None,
+    groups: Any = None,
+    metrics: str | Sequence[str] | None = None,
+    summaries: Sequence[Any] = SUMMARIES,
+    bounds: Sequence[float] | Mapping[str, Sequence[float]] | None = None,
+    method: str | Method = "auto",
+    confidence_level: float = 0.95,
+    alternative: str = "two-sided",
+    n_resamples: int | None = None,
+    rng: Any = None,
+    memory_limit: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> CaseSummaries:
+    """Summaries of per-case metrics with confidence intervals.
+
+    Parameters
+    ----------
+    frame : CaseTable, dict of (n,) array_like, or frame
+        A row a case, or a case and label: :func:`jaxci.segmentation.cases` makes one.
+    by : str or sequence of str, optional
+        Columns (label, model, site ...) whose combinations of values are summarized apart. By default all rows are
+        summarized together, but of a table with several labels every label apart.
+    groups : str or (n,) array_like, optional
+        Cluster of every row (patient), or the name of its column: clusters are resampled, not rows.
+    metrics : str or sequence of str, optional
+        Columns to summarize. By default those of a CaseTable; of other frames all that hold real numbers but ``by``,
+        ``groups``, cases and labels.
+    summaries : sequence of str or Statistic
+        By default the mean, median, standard deviation ("std", with divisor n), length of the interquartile range
+        ("iqr") and trimmed mean.
+    bounds : (low, high), or dict of str to such a pair, optional
+        Range that the values of all metrics can have, or of each by its name; intervals of means allow for it. By
+        default 0 to 1 for "dice", "iou", "boundary_iou" and "nsd", from 0 for distances, where values lie within.
+    method, confidence_level, alternative, n_resamples, rng, memory_limit
+        As in :func:`jaxci.evaluate`.
+    progress : callable, optional
+        Called with metrics and combinations (done, total).
+
+    Returns
+    -------
+    CaseSummaries
+        ``result(metric, summary)`` gives one interval, ``to_frame()`` all.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If an argument breaks its rule; the message names the argument, the rule and the value.
+
+    Warns
+    -----
+    JaxciWarning
+        Once for each remark that the result also holds: rows without a value, which are left out, among them.
+
+    Notes
+    -----
+    Cases, or clusters, are assumed independent. The summaries of a metric share their resamples.
+
+    Examples
+    --------
+    >>> import numpy as np, jaxci
+    >>> dice = np.random.default_rng(0).beta(8, 2, 60)
+    >>> found = jaxci.evaluate_cases({"dice": dice, "patient": np.arange(60) // 2}, groups="patient", rng=0)
+    >>> [row.result.statistic for row in found]
+    ['mean', 'median', 'std', 'iqr', 'trimmed_mean']
+    >>> found.result("dice", "mean").n
+    30
+    """
+    settings = Settings.of(confidence_level, alternative, n_resamples, memory_limit=memory_limit)
+    table = _Frame.of(frame, by, groups, metrics)
+    requests = [Request(name_of(given), statistic_by_name(given), method) for given in summaries]
+    if not requests:
+        raise ValueError("summaries must hold at least one; got none")
+    for request in requests:
+        if request.statistic.task != "values":
+            known = [name for name, statistic in STATISTICS.items() if statistic.task == "values"]
+            raise ValueError(f"summaries must be of values ({', '.join(known)}); got {request.name!r}")
+    check_distinct("summaries", [request.name for request in requests])
+    ranges = _ranges(bounds, table.metrics)
+    source = randomness(rng)
+    rows, remarks = [], _Remarks(table.without_value())
+    cells = list(table.cells())
+    for done, cell in enumerate(cells):
+        if len(cell.values) < 2:
+            remarks.add(f"{cell.what} has {len(cell.values)} values: no interval")
+            continue
+        sample, layout = arranged(Sample(values=cell.values), cell.groups, None, None, "importance")
+        found = intervals(
+            [_within(request, ranges.get(cell.metric), cell) for request in requests], sample, layout, settings, source
+        )
+        for result in found:
+            rows.append(CaseSummary(cell.by, cell.metric, result))
+            for text in (*layout_remarks(layout), *result.warnings):
+                remarks.add(text, f"{result.statistic} of {cell.what}")
+        if progress is not None:
+            progress(done + 1, len(cells))
+    if not rows:
+        raise ValueError(f"frame must have at least 2 values of a metric; got {shown(remarks.told())}")
+    told = remarks.told()
+    announce(told)
+    return CaseSummaries(tuple(rows), table.by, source.record, told)
+
+
+class _Cell(NamedTuple):
+    """Values of one metric in one combination of the ``by`` columns."""
+
+    by: dict[str, Any]
+    metric: str
+    values: np.ndarray
+    groups: np.ndarray | None
+
+    @property
+    def what(self) -> str:
+        of = ", ".join(f"{name} {value!r}" for name, value in self.by.items())
+        return f"{self.metric!r}" + (f" ({of})" if of else "")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Frame:
+    """Columns that are read: metrics as floats (n,), ``by`` columns, clusters."""
+
+    metrics: dict[str, np.ndarray]
+    levels: dict[str, np.ndarray]
+    groups: np.ndarray | None
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        return tuple(self.levels)
+
+    @classmethod
+    def of(cls, frame: Any, by: Any, groups: Any, metrics: Any) -> _Frame:
+        columns = _columns(frame)
+        own = isinstance(frame, CaseTable)
+        if by is None:
+            by = ["label"] if own and len(frame.labels) > 1 else []
+        by = [by] if isinstance(by, str) else list(by)
+        read = {f"by {name!r}": name for name in by}
+        if isinstance(groups, str):
+            read["groups"] = groups
+        if metrics is None:
+            spared = {*by, groups if isinstance(groups, str) else "", "case", "label"}
+            known = METRICS if own else [name for name in columns if name not in spared and _is_real(columns[name])]
+            metrics = list(known)
+        metrics = [metrics] if isinstance(metrics, str) else list(metrics)
+        check_distinct("by", by)
+        check_distinct("metrics", metrics)
+        for what, name in (*read.items(), *((f"metrics {name!r}", name) for name in metrics)):
+            if name not in columns:
+                raise ValueError(f"{what} must be a column of frame; {nearest(str(name), [*map(str, columns)])}")
+        if not metrics:
+            raise ValueError(f"frame must have a column of numbers to summarize; it has {', '.join(map(str, columns))}")
+        values = {name: as_floats(name, columns[name], finite=False) for name in metrics}
+        for name, column in values.items():
+            if np.isinf(column).any():
+                first = int(np.argmax(np.isinf(column)))
+                raise ValueError(f"{name!r} must be finite or NaN (no value); got {column[first]:g} in row {first}")
+        levels = {name: label_values(name, columns[name]) for name in by}
+        given = columns[groups] if isinstance(groups, str) else groups
+        units = None if given is None else label_values("groups", given)
+        lengths = {name: len(x) for name, x in (*values.items(), *levels.items())}
+        check_lengths(lengths | ({} if units is None else {"groups": len(units)}))
+        return cls(values, levels, units)
+
+    def combinations(self) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
+        """Yield every combination of values that occurs, with its rows (n,), in order of appearance."""
+        n = len(next(iter(self.metrics.values())))
+        if not self.levels:
+            yield {}, np.ones(n, bool)
+            return
+        keys = list(zip(*(column.tolist() for column in self.levels.values()), strict=True))
+        places: dict[tuple[Any, ...], list[int]] = {}
+        for row, key in enumerate(keys):
+            places.setdefault(key, []).append(row)
+        for key, at in places.items():
+            rows = np.zeros(n, bool)
+            rows[at] = True
+            yield dict(zip(self.levels, key, strict=True)), rows
+
+    def cells(self) -> Iterator[_Cell]:
+        """Yield the values that there are, of every combination and metric."""
+        for by, rows in self.combinations():
+            for name, column in self.metrics.items():
+                kept = rows & ~np.isnan(column)
+                groups = None if self.groups is None else self.groups[kept]
+                if groups is not None and len(np.unique(groups)) == len(groups):
+                    groups = None  # a row a cluster: independent rows
+                yield _Cell(by, name, column[kept], groups)
+
+    def without_value(self) -> list[str]:
+        """Say how many rows of a metric have no value."""
+        told: dict[str, list[str]] = {}
+        for name, column in self.metrics.items():
+            missing = int(np.isnan(column).sum())
+            if missing:
+                told.setdefault(f"{missing} of {len(column)} rows have no value and are left out", []).append(name)
+        return [f"{', '.join(names)}: {text}" for text, names in told.items()]
+
+
+def _columns(frame: Any) -> dict[Any, Any]:
+    if isinstance(frame, CaseTable):
+        return dict(frame.columns)
+    if isinstance(frame, Mapping):
+        return dict(frame)
+    if hasattr(frame, "columns") and hasattr(frame, "__getitem__"):  # a frame of any library
+        return {name: np.asarray(frame[name]) for name in frame.columns}
+    raise TypeError(f"frame must be a CaseTable, a dict of columns or a frame; got {shown(frame)}")
+
+
+def _is_real(column: Any) -> bool:
+    return np.asarray(column).dtype.kind == "f"
+
+
+def _ranges(bounds: Any, metrics: Mapping[str, np.ndarray]) -> dict[str, tuple[float, float]]:
+    """Return the range of every metric that has one."""
+    if isinstance(bounds, Mapping):
+        for name in bounds:
+            if name not in metrics:
+                raise ValueError(f"bounds must name metrics; {name!r} is none: {nearest(str(name), list(metrics))}")
+        told = {name: Mean(bounds=tuple(ends)).bounds for name, ends in bounds.items()}
+    else:
+        told = {} if bounds is None else dict.fromkeys(metrics, Mean(bounds=tuple(bounds)).bounds)
+    for name, values in metrics.items():
+        low, high = BOUNDS.get(name, (-np.inf, np.inf))
+        seen = values[~np.isnan(values)]
+        if name in BOUNDS and name not in told and len(seen) and low <= seen.min() and seen.max() <= high:
+            told[name] = low, high
+    return told
+
+
+def _within(request: Request, ends: tuple[float, float] | None, cell: _Cell) -> Request:
+    """Return a mean with the range of its values, others as they are."""
+    if ends is None or not is_mean(request.statistic):
+        return request
+    if not ends[0] <= cell.values.min() <= cell.values.max() <= ends[1]:
+        raise ValueError(
+            f"bounds must hold all values; got {ends} for {cell.what} from {cell.values.min():g} to "
+            f"{cell.values.max():g}"
+        )
+    return dataclasses.replace(request, statistic=Mean(bounds=ends))
+
+
+class _Remarks:
+    """Remarks on cells: each once, with those that it is made on."""
+
+    def __init__(self, first: Sequence[str]):
+        self.found: dict[str, list[str]] = {text: [] for text in first}
+
+    def add(self, text: str, of: str = "") -> None:
+        self.found.setdefault(text, [])
+        if of:
+            self.found[text].append(of)
+
+    def told(self) -> tuple[str, ...]:
+        """Return the remarks."""
+
+        def joined(names: list[str]) -> str:
+            return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:3])} and {len(names) - 3} more"
+
+        return tuple(f"{joined(of)}: {text}" if of else text for text, of in self.found.items())

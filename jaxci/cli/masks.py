@@ -1,0 +1,85 @@
+"""The command ``masks``: segmentation masks of two folders, case by case."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from jaxci.cli.options import Csv, Json, Level, Method, Seed, numbers, split, working
+
+Folder = typer.Argument(help="Folder of mask images; a case has one name in both.", show_default=False)
+
+
+def masks(
+    predictions: Annotated[Path, Folder],
+    references: Annotated[Path, Folder],
+    spacing: Annotated[
+        str | None, typer.Option(metavar="Z,Y,X", help="Distance of voxels; that of the images if not given.")
+    ] = None,
+    tolerance: Annotated[float | None, typer.Option(help="Of the surface Dice (NSD); one voxel if not given.")] = None,
+    labels: Annotated[str | None, typer.Option(metavar="CODE,...", help="Labels; all but 0 if not given.")] = None,
+    empty: Annotated[str, typer.Option(help="worst, nan or error: one mask of a case is empty.")] = "worst",
+    surface: Annotated[str, typer.Option(help="elements, voxels or faces: what surfaces are made of.")] = "elements",
+    metrics: Annotated[
+        str, typer.Option(metavar="NAME,...", help="Metrics to summarize with intervals.")
+    ] = "dice,nsd,hd95,assd",
+    groups: Annotated[
+        Path | None, typer.Option(metavar="CSV", help="File with the columns case and group (a patient's cases).")
+    ] = None,
+    method: Method = "auto",
+    level: Level = 0.95,
+    seed: Seed = None,
+    json: Json = None,
+    csv: Csv = None,
+) -> None:
+    """Overlaps and surface distances of segmentation masks, with intervals; --csv and --json keep every case."""
+    with working("measuring") as advance:
+        import jaxci
+        from jaxci.cli.tables import read_columns, write_csv, write_json
+        from jaxci.segmentation.files import images_in
+
+        for folder in (predictions, references):
+            if not folder.is_dir():
+                raise ValueError(f"there is no folder {str(folder)!r}")
+        sides = images_in(predictions), images_in(references)
+        found = jaxci.segmentation.cases(
+            *sides,
+            spacing=None if spacing is None else numbers("--spacing", spacing),
+            tolerance=tolerance,
+            labels=None if labels is None else [_code(text) for text in split(labels)],
+            empty=empty,
+            surface=surface,
+            progress=lambda done: advance(done, len(sides[0])),
+        )
+        options: dict[str, Any] = {}
+        if groups is not None:
+            named = read_columns(groups, ["case", "group"])
+            group = dict(zip(map(str, named["case"].tolist()), named["group"].tolist(), strict=True))
+            found, options = found.with_columns(group=group), {"groups": "group"}
+        if csv is not None:
+            write_csv(csv, found.records())
+        if json is not None:
+            write_json(json, found.to_dict())
+        summaries = None
+        if len(found.cases) > 1:
+            summaries = jaxci.evaluate_cases(
+                found, metrics=split(metrics), method=method, confidence_level=level, rng=seed, **options
+            )
+    from jaxci.cli.display import page, show_notes, show_table
+
+    console = page()
+    if summaries is not None:
+        show_table(console, summaries)
+    else:
+        show_table(console, found)
+        return
+    show_notes(console, [found.headline(), *found.remarks])
+
+
+def _code(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"--labels must be whole numbers between commas; got {text!r}") from None

@@ -1,0 +1,108 @@
+"""Summaries of per-case metrics: what is summarized apart, clusters, values that are missing, what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import jaxci
+
+N = 40
+RNG = np.random.default_rng(5)
+FRAME = {
+    "dice": RNG.beta(8, 2, N),
+    "hd": RNG.gamma(2, 3, N),
+    "patient": np.arange(N) // 2,
+    "model": np.tile(["a", "b"], N // 2),
+}
+pytestmark = pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+
+
+def test_rows_are_those_of_interval():
+    found = jaxci.evaluate_cases(FRAME, metrics="dice", summaries=["mean", "median", "std"], method="percentile", rng=0)
+    assert [row.result.statistic for row in found] == ["mean", "median", "std"]
+    for row in found:
+        one = jaxci.interval(row.result.statistic, FRAME["dice"], method="percentile", rng=0)
+        assert row.result.confidence_interval == pytest.approx(one.confidence_interval, rel=1e-12)
+    mean = jaxci.evaluate_cases(FRAME, metrics="dice", summaries=["mean"], rng=0).result("dice")
+    bounded = jaxci.interval("mean", FRAME["dice"], bounds=(0, 1), rng=0)
+    assert mean.confidence_interval == bounded.confidence_interval  # a Dice lies between 0 and 1
+    assert mean.method == bounded.method
+
+
+def test_the_five_summaries_by_model_of_patients():
+    found = jaxci.evaluate_cases(FRAME, groups="patient", metrics=["dice"], method="percentile", n_resamples=200, rng=0)
+    assert len(found) == 5
+    assert {row.result.n for row in found} == {N // 2}
+    assert {row.result.n_rows for row in found} == {N}
+    apart = jaxci.evaluate_cases(FRAME, by="model", groups="patient", method="percentile", n_resamples=200, rng=0)
+    assert len(apart) == 2 * 2 * 5
+    assert {row.result.n_rows for row in apart} == {0}  # a row a patient
+    one = apart.result("hd", "median", model="b")
+    assert one.estimate == np.median(FRAME["hd"][1::2])
+    assert [row.by for row in apart.select(metric="hd", statistic="mean")] == [{"model": "a"}, {"model": "b"}]
+    frame = apart.to_frame()
+    assert frame.columns[:3].tolist() == ["model", "metric", "statistic"]
+    assert json.loads(json.dumps(apart.to_dict()))["rows"][0]["model"] == "a"
+    assert "model  metric" in str(apart)
+    with pytest.raises(KeyError, match="name a value of model"):
+        apart.result("hd", "median")
+    with pytest.raises(KeyError, match="no row with model 'c'; there are"):
+        apart.select(model="c")
+    with pytest.raises(KeyError, match="no column 'site'"):
+        apart.select(site=1)
+
+
+def test_a_table_of_cases():
+    """Labels apart; a label that is empty in both masks of a case has no value there, which is said."""
+    rng = np.random.default_rng(0)
+    maps = rng.integers(0, 3, (6, 8, 8))
+    maps[0][maps[0] == 2] = 0
+    guess = np.where(rng.random(maps.shape) < 0.1, 0, maps)
+    table = jaxci.segmentation.cases(guess, maps, spacing=(1, 1), tolerance=1).with_columns(patient=[0, 0, 1, 1, 2, 2])
+    with pytest.warns(jaxci.JaxciWarning, match="dice, .*: 1 of 12 rows have no value and are left out"):
+        found = jaxci.evaluate_cases(table, groups="patient", summaries=["median"], method="percentile", n_resamples=50)
+    assert found.by == ("label",)
+    assert found.result("dice", "median", label=2).n_rows == 5
+    assert {row.metric for row in found} == set(jaxci.segmentation.METRICS)
+    pd = pytest.importorskip("pandas")
+    same = jaxci.evaluate_cases(pd.DataFrame(dict(table.columns)), metrics="dice", by="label", summaries=["mean"])
+    assert same.result("dice", label=1).estimate == pytest.approx(table["dice"][::2].mean())
+
+
+def test_few_values():
+    frame = {"x": np.array([1.0, 2.0, 3.0, 4.0]), "site": ["a", "a", "a", "b"]}
+    with pytest.warns(jaxci.JaxciWarning, match=r"'x' \(site 'b'\) has 1 values: no interval"):
+        found = jaxci.evaluate_cases(frame, by="site", summaries=["mean"], method="t")
+    assert [row.by for row in found] == [{"site": "a"}]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"by": "modle"}, "by 'modle' must be a column of frame; did you mean 'model'"),
+        ({"groups": "patients"}, "groups must be a column of frame; did you mean 'patient'"),
+        ({"metrics": ["nsd"]}, "metrics 'nsd' must be a column of frame"),
+        ({"metrics": []}, "must have a column of numbers to summarize"),
+        ({"summaries": []}, "summaries must hold at least one"),
+        ({"summaries": ["accuracy"]}, "summaries must be of values .*; got 'accuracy'"),
+        ({"summaries": ["mean", "mean"]}, "summaries must be distinct"),
+        ({"bounds": {"dcie": (0, 1)}}, "bounds must name metrics; 'dcie' is none"),
+        ({"bounds": (0, 0.5)}, "bounds must hold all values"),
+        ({"frame": {"x": [1.0, np.inf]}}, "'x' must be finite or NaN .*; got inf in row 1"),
+        ({"frame": {"x": [1.0, np.nan]}}, "frame must have at least 2 values of a metric"),
+        ({"groups": np.arange(3)}, "groups"),
+    ],
+)
+def test_bad_input(change, message):
+    given = {"frame": FRAME, "n_resamples": 50, "method": "percentile"} | change
+    with pytest.raises(ValueError, match=message) as told:
+        jaxci.evaluate_cases(given.pop("frame"), **given)
+    assert "\n" not in str(told.value)
+
+
+def test_a_frame_of_something_else():
+    with pytest.raises(TypeError, match="frame must be a CaseTable, a dict of columns or a frame; got 3"):
+        jaxci.evaluate_cases(3)
