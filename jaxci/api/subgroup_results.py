@@ -90,8 +90,8 @@ class SubgroupTable(EvaluationTable):
 
     def layout(self) -> tuple[list[str], list[list[str]]]:
         """Return header and cells of the printed table."""
-        header = ["group", "n", "metric", "estimate", "low", "high", "less rest", "low", "high", "adjusted p", "method"]
-        cells = [["all", str(self.n), *one.cells()[:4], "", "", "", "", str(one.method)] for one in self.rows]
+        header = ["group", "n", "metric", "estimate", "low", "high", "less rest", "low", "high", "adjusted p"]
+        cells = [["all", str(self.n), *one.cells()[:4], "", "", "", ""] for one in self.rows]
         for row in self.subgroups[: max(0, MOST_ROWS - len(cells))]:
             low, high = row.result.confidence_interval
             cells.append(
@@ -102,7 +102,6 @@ class SubgroupTable(EvaluationTable):
                     *map(number, (row.result.estimate, low, high)),
                     *map(number, (row.rest.estimate, row.rest.low, row.rest.high)),
                     _shown(row.rest.adjusted),
-                    str(row.result.method),
                 ]
             )
         return header, cells
@@ -114,6 +113,9 @@ class SubgroupTable(EvaluationTable):
             ends = f"{number(gap.low)} to {number(gap.high)}"
             who = f"{gap.highest} less {gap.lowest}"
             lines.append(f"largest gap of {gap.metric} by {gap.by}: {number(gap.estimate)} ({ends}), {who}")
+        results = [*self.rows, *(row.result for row in self.subgroups)]
+        methods = dict.fromkeys(f"{one.method} ({one.statistic})" for one in results if str(one.method) != "none")
+        lines.append(f"intervals: {', '.join(methods)}")
         return [*lines, *(f"warning: {text}" for text in self.remarks)]
 
     @property

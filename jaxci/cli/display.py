@@ -16,6 +16,8 @@ from jaxci.printing import EvaluationTable, IntervalResult, Printable
 
 NARROWEST = 110
 """Width of the page where the output is no terminal."""
+GAP = 3
+"""Space between the columns of a table."""
 
 
 def page() -> Console:
@@ -37,8 +39,19 @@ def grid(header: Sequence[str], rows: Sequence[Sequence[str]], *, title: str | N
 
 def show_table(console: Console, result: Printable) -> None:
     """Print a result with its reasons and warnings below."""
-    console.print(grid(*result.layout(), title=result.headline()))
+    header, rows = result.layout()
+    usual, console.width = console.width, max(console.width, _width(header, rows))
+    console.print(grid(header, rows, title=result.headline()))
+    console.width = usual
     show_notes(console, result.notes())
+
+
+def _width(header: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """Return the width at which no cell is cut: a terminal breaks lines that are too long; the last column wraps."""
+    columns = list(zip(header, *rows, strict=True))
+    words = [word for cell in columns[-1] for word in cell.split()] if columns else []
+    widths = [max(map(len, column)) for column in columns[:-1]]
+    return sum(widths) + max(map(len, words), default=0) + GAP * len(columns)
 
 
 def show_notes(console: Console, notes: Iterable[str]) -> None:
