@@ -239,7 +239,8 @@ def spawned(python: str, name: str, case: str, refdata: Path, limit: float) -> d
     line = [python, __file__, "--peer", name, "--case", case, "--refdata", str(refdata), "--limit", str(limit)]
     late = False
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        run = subprocess.Popen(line, stdout=out, stderr=err, text=True)
+        environment = os.environ | {"RUST_MIN_STACK": str(2**26)}  # rapidstats 0.4.2 crashes at B = 9,999 without
+        run = subprocess.Popen(line, stdout=out, stderr=err, text=True, env=environment)
         try:
             run.wait(timeout=limit + 60)  # a minute to import and compile
         except subprocess.TimeoutExpired:
@@ -251,7 +252,10 @@ def spawned(python: str, name: str, case: str, refdata: Path, limit: float) -> d
         said = [text for text in out.read().splitlines() if text.startswith('{"status"')]
         if said and (case in CURVES or not late):
             return json.loads(said[-1])
-        return {"status": "> limit"} if late else {"status": "failed", "note": err.read().strip()[-300:]}
+        if late:
+            return {"status": "> limit"}
+        how = "failed" if run.returncode > 0 else f"crashed (signal {-run.returncode})"
+        return {"status": how, "note": err.read().strip()[-300:]}
 
 
 def everything(options: argparse.Namespace) -> dict[str, Any]:
