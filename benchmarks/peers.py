@@ -39,7 +39,6 @@ PROBE = 64  # resamples of the first calls: more than the least that jaxci takes
 LONG = 20.0  # seconds from which on one measurement is enough
 EXACT, DRAWN = "jaxci (exact)", "jaxci (drawn)"
 START, END = "<!-- figures: written by peers.py --page -->", "<!-- end of the figures -->"
-SHORT = {"right": "right", "within Monte-Carlo error": "as B allows", "wrong": "WRONG"}
 
 
 # --- one case of one peer, in a process of its own --------------------------------------------------
@@ -47,10 +46,11 @@ SHORT = {"right": "right", "within Monte-Carlo error": "as B allows", "wrong": "
 
 def clock(call: Callable[[int], Ends], b: int) -> tuple[float, float, Ends]:
     """Wall seconds, CPU seconds of all threads and finished children, and the answer."""
-    before, start = os.times(), time.perf_counter()
+    before, cpu, start = os.times(), time.process_time(), time.perf_counter()
     ends = call(b)
-    wall, after = time.perf_counter() - start, os.times()
-    return wall, sum(after[:4]) - sum(before[:4]), ends
+    wall, cpu, after = time.perf_counter() - start, time.process_time() - cpu, os.times()
+    children = sum(after[2:4]) - sum(before[2:4])  # in hundredths of a second, where process_time has nanoseconds
+    return wall, cpu + children, ends
 
 
 def measured(call: Call, b: int, most: float) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def measured(call: Call, b: int, most: float) -> dict[str, Any]:
     if used == b:
         times = [clock(form, b)]
         if times[0][0] < LONG:
-            times = [clock(form, b) for _ in range(3 if times[0][0] > 1 else 5)]
+            times = [clock(form, b) for _ in range(3 if times[0][0] > 0.5 else 15)]
         wall, cpu = (float(np.median([t[i] for t in times])) for i in (0, 1))
     else:
         times.append(clock(form, used))
@@ -325,6 +325,7 @@ def ratios(entry: dict[str, Any]) -> None:
     for row in rows.values():
         if default is not None:
             row["ratio"] = row["seconds"] / default["seconds"]
+            row["ratio_cpu"] = row["cpu_seconds"] / default["cpu_seconds"]
         if DRAWN in rows:
             row["ratio_drawn"] = row["seconds"] / rows[DRAWN]["seconds"]
 
@@ -355,16 +356,15 @@ def times_text(ratio: float) -> str:
 
 
 def cells_of(name: str, row: dict[str, Any]) -> list[str]:
-    """Cells of one row: peer, time, CPU time, two ratios, memory, error, verdict."""
+    """Cells of one row: peer, time, CPU time, three ratios, memory, error, verdict."""
     if row["status"] != "ok":
-        return [name, row["status"], "", "", "", "", "", ""]
+        return [name, row["status"], *[""] * 7]
     mark = f" (scaled from {row['resamples']:,})" if row["scaled"] else " (once)" if row["repeats"] == 1 else ""
     return [
         name,
         seconds_text(row["seconds"]) + mark,
         seconds_text(row["cpu_seconds"]),
-        times_text(row["ratio"]) if "ratio" in row else "",
-        times_text(row["ratio_drawn"]) if "ratio_drawn" in row else "",
+        *(times_text(row[key]) if key in row else "" for key in ("ratio", "ratio_cpu", "ratio_drawn")),
         f"{row['peak_mib']:,.0f}" if row.get("peak_mib") else "",
         f"{row['error']:.3f}" if "error" in row else "",
         row.get("verdict", ""),
@@ -377,7 +377,7 @@ def lines_of(entry: dict[str, Any]) -> list[str]:
     for name, row in entry["rows"].items():
         if row["status"] != "not served":
             cells = cells_of(name, row)
-            widths = (22, 30, 9, 9, 9, 9, 9, 26)
+            widths = (22, 30, 9, 9, 9, 9, 9, 9, 26)
             lines.append("  " + " ".join(f"{cell:{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip())
             if row.get("note"):
                 lines.append(f"    {row['note']}")
@@ -424,8 +424,8 @@ def figures(found: dict[str, Any]) -> str:
         lines.append("| " + " | ".join([entry["title"], *cells]) + " |")
     lines += [
         "",
-        "| case | library | time | CPU time | times jaxci | times drawn | MiB | error | answer |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| case | library | time | CPU time | times jaxci | in CPU time | times drawn | MiB | error | answer |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for entry in kept:
         for name, row in entry["rows"].items():
