@@ -458,9 +458,9 @@ def plot(found: dict[str, Any], path: Path) -> None:
     import matplotlib
 
     matplotlib.use("agg")
-    from matplotlib import pyplot
+    from matplotlib import pyplot, ticker
 
-    titles = {"curve-n": "B = 9,999, rows", "curve-B": "n = 10,000, resamples"}
+    titles = {"curve-n": "B = 9,999 resamples", "curve-B": "n = 10,000 rows"}
     figure, axes = pyplot.subplots(1, 2, figsize=(12, 5.4), sharey=True, layout="constrained")
     for ax, (curve, title) in zip(axes, titles.items(), strict=True):
         ends = []
@@ -475,11 +475,13 @@ def plot(found: dict[str, Any], path: Path) -> None:
             for point, a, s in zip(points, x, y, strict=True):
                 ax.plot(a, s, "o", ms=5, mec=COLORS[name], mfc="white" if point["scaled"] else COLORS[name], zorder=4)
             ends.append((x[-1], y[-1], name))
-        ax.set(xscale="log", yscale="log", title=f"mean, percentile interval: {title}")
+        ax.set(xscale="log", yscale="log", title=f"percentile interval of a mean, {title}")
         ax.set_xlabel("rows n" if curve == "curve-n" else "resamples B")
         ax.grid(alpha=0.25, lw=0.6)
         ax.spines[["top", "right"]].set_visible(False)
         low, high = ax.get_ylim()
+        ax.set_xticks([point[0 if curve == "curve-n" else 1] for point in CURVES[curve]])
+        ax.xaxis.set_minor_locator(ticker.NullLocator())
         ax.set_xlim(ax.get_xlim()[0], ax.get_xlim()[1] * 14)
         heights = spread([np.log10(y) for _, y, _ in ends], 0.045 * np.log10(high / low))
         for (x_end, y_end, name), height in zip(ends, heights, strict=True):
