@@ -35,7 +35,8 @@ from peers_calls import PEERS, Call, Ends
 from peers_cases import CASES, CURVES, B, Case, data_of, fingerprint, reference_of, verdict
 
 ROOT = Path(__file__).resolve().parents[1]
-PROBE = 64  # resamples of the first calls: more than the least that jaxci takes
+PROBES = {"jaxci": 40}  # resamples of the first calls: the least that jaxci takes
+PROBE = 16  # those of other libraries
 LONG = 20.0  # seconds from which on one measurement is enough
 EXACT, DRAWN = "jaxci (exact)", "jaxci (drawn)"
 START, END = "<!-- figures: written by peers.py --page -->", "<!-- end of the figures -->"
@@ -53,15 +54,16 @@ def clock(call: Callable[[int], Ends], b: int) -> tuple[float, float, Ends]:
     return wall, cpu + children, ends
 
 
-def measured(call: Call, b: int, most: float) -> dict[str, Any]:
-    """Median warm time of ``b`` resamples, or of as many as ``most`` seconds allow, scaled."""
-    probe = b if call.fixed else min(b, PROBE)
+def measured(call: Call, b: int, most: float, probe: int) -> dict[str, Any]:
+    """Median warm time of ``b`` resamples, or of as many as ``most`` seconds allow, scaled; ``probe`` at first."""
+    probe = b if call.fixed else min(b, probe)
     first = clock(call.forms[0], probe)[0]
     form, few = call.forms[0], None
     if not call.fixed:
         tried = []
         for one in call.forms:
-            one(probe)
+            if one is not call.forms[0]:
+                one(probe)
             tried.append((*clock(one, probe)[:2], one))
         form, few = min(tried, key=lambda t: t[0])[2], min(tried, key=lambda t: t[0])
     used = b
@@ -113,6 +115,7 @@ def version(package: str) -> str:
 def child(name: str, case_name: str, refdata: Path, limit: float) -> dict[str, Any]:
     """Run a case or a curve in this process and describe it."""
     peer = PEERS[name]
+    probe = PROBES.get(peer.package, PROBE)
     try:
         importlib.import_module(peer.module)
     except ImportError as error:
@@ -124,7 +127,7 @@ def child(name: str, case_name: str, refdata: Path, limit: float) -> dict[str, A
             call = peer.call(case, data_of(case, refdata))
             if call is None:
                 return {"status": "not served"}
-            points.append({"n": n, "b": b, **measured(call, b, limit / 24)})
+            points.append({"n": n, "b": b, **measured(call, b, limit / 24, probe)})
             print(json.dumps({"status": "ok", "points": points, "version": version(peer.package)}), flush=True)
         return {"status": "ok", "points": points, "version": version(peer.package)}
     case = next(case for case in CASES if case.name == case_name)
@@ -136,7 +139,7 @@ def child(name: str, case_name: str, refdata: Path, limit: float) -> dict[str, A
         "status": "ok",
         "version": version(peer.package),
         "data": fingerprint(data),
-        **measured(call, B, limit / 4),
+        **measured(call, B, limit / 4, probe),
     }
     return found | {"peak_mib": peak_mib()}
 
@@ -242,7 +245,7 @@ def spawned(python: str, name: str, case: str, refdata: Path, limit: float) -> d
         environment = os.environ | {"RUST_MIN_STACK": str(2**26)}  # rapidstats 0.4.2 crashes at B = 9,999 without
         run = subprocess.Popen(line, stdout=out, stderr=err, text=True, env=environment)
         try:
-            run.wait(timeout=limit + 60)  # a minute to import and compile
+            run.wait(timeout=limit + 60)  # a minute to import, read and compile
         except subprocess.TimeoutExpired:
             run.kill()
             run.wait()
@@ -262,12 +265,21 @@ def everything(options: argparse.Namespace) -> dict[str, Any]:
     """Run every case of every peer, printing rows as they come."""
     pythons = dict(text.split("=", 1) for text in options.python)
     others = options.peers_python or sys.executable
-    found: dict[str, Any] = {"machine": machine(), "limit": options.limit, "versions": {}, "cases": []}
+    found: dict[str, Any] = {"machine": machine(), "versions": {}, "cases": [], "curves": {}}
+    if options.resume and options.json.exists():
+        found = json.loads(options.json.read_text())
+    done = [entry["name"] for entry in found["cases"]]
     names = [name for name in PEERS if not options.peers or name in options.peers]
     for case in CASES:
-        if options.only and case.name not in options.only:
+        if case.name in done or (options.only and case.name not in options.only):
             continue
-        entry: dict[str, Any] = {"name": case.name, "title": case.title, "goal": case.goal, "rows": {}}
+        entry: dict[str, Any] = {
+            "name": case.name,
+            "title": case.title,
+            "goal": case.goal,
+            "rows": {},
+            "limit": options.limit,
+        }
         found["cases"].append(entry)
         if case.file and not (options.refdata / case.file).is_file():
             entry["note"] = "no real data beside the checkout: left out"
@@ -305,8 +317,9 @@ def everything(options: argparse.Namespace) -> dict[str, Any]:
         print(*lines_of(entry), sep="\n", flush=True)
         if options.json:
             options.json.write_text(json.dumps(found, indent=1) + "\n")
-    found["curves"] = {}
     for curve in CURVES if not options.only else [name for name in CURVES if name in options.only]:
+        if curve in found["curves"]:
+            continue
         rows = found["curves"][curve] = {}
         for name in names:
             python = pythons.get(name, sys.executable if name in (EXACT, DRAWN) else others)
@@ -516,11 +529,12 @@ def main() -> None:
         "--only", nargs="*", choices=[*(case.name for case in CASES), *CURVES], help="these cases alone"
     )
     parser.add_argument("--limit", type=float, default=120.0, help="seconds of a case of a library, default 120")
-    parser.add_argument("--draws", type=int, default=40_000, help="resamples of a right answer without a known law")
+    parser.add_argument("--draws", type=int, default=20_000, help="resamples of a right answer without a known law")
     parser.add_argument("--refdata", type=Path, default=ROOT.parent / "shared" / "refdata")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--plot", type=Path)
     parser.add_argument("--page", type=Path)
+    parser.add_argument("--resume", action="store_true", help="leave out the cases that the file of --json holds")
     parser.add_argument("--from", type=Path, dest="kept", help="a file of --json, instead of running")
     parser.add_argument("--peer", choices=list(PEERS), help=argparse.SUPPRESS)
     parser.add_argument("--case", help=argparse.SUPPRESS)
