@@ -268,6 +268,7 @@ def everything(options: argparse.Namespace) -> dict[str, Any]:
     found: dict[str, Any] = {"machine": machine(), "versions": {}, "cases": [], "curves": {}}
     if options.resume and options.json.exists():
         found = json.loads(options.json.read_text())
+    twice: list[dict[str, Any]] = []
     done = [entry["name"] for entry in found["cases"]]
     names = [name for name in PEERS if not options.peers or name in options.peers]
     for case in CASES:
@@ -286,8 +287,7 @@ def everything(options: argparse.Namespace) -> dict[str, Any]:
             print(case.title, entry["note"])
             continue
         if case.statistic == "command":
-            if case.name == "command-cold":
-                twice = command(pythons.get(EXACT, sys.executable), 3)
+            twice = twice or command(pythons.get(EXACT, sys.executable), 3)
             entry["rows"]["jaxci"] = twice[0 if case.name == "command-cold" else 1]
         elif case.alone:
             python = pythons.get(EXACT, sys.executable)
