@@ -379,7 +379,7 @@ def cells_of(name: str, row: dict[str, Any]) -> list[str]:
         seconds_text(row["cpu_seconds"]),
         *(times_text(row[key]) if key in row else "" for key in ("ratio", "ratio_cpu", "ratio_drawn")),
         f"{row['peak_mib']:,.0f}" if row.get("peak_mib") else "",
-        f"{row['error']:.3f}" if "error" in row else "",
+        f"{row['error']:.2g} of {row['monte_carlo_error'] + 0.01:.2g}" if "error" in row else "",
         row.get("verdict", ""),
     ]
 
@@ -390,7 +390,7 @@ def lines_of(entry: dict[str, Any]) -> list[str]:
     for name, row in entry["rows"].items():
         if row["status"] != "not served":
             cells = cells_of(name, row)
-            widths = (22, 30, 9, 9, 9, 9, 9, 9, 26)
+            widths = (22, 30, 9, 9, 9, 9, 9, 16, 26)
             lines.append("  " + " ".join(f"{cell:{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip())
             if row.get("note"):
                 lines.append(f"    {row['note']}")
@@ -422,6 +422,7 @@ def figures(found: dict[str, Any]) -> str:
             wrong = " wrong" if row["verdict"] == "wrong" else ""
             cells.append(f"{times_text(row['ratio'])}{'*' if row['scaled'] else ''}{wrong}")
         lines.append("| " + " | ".join(cells) + " |")
+    lines += ["", *faster(kept)]
     lines += [
         "",
         "| jaxci alone | seconds | goal | CPU seconds | first call | MiB |",
@@ -445,6 +446,21 @@ def figures(found: dict[str, Any]) -> str:
             if row["status"] != "not served":
                 lines.append("| " + " | ".join([entry["title"], *cells_of(name, row)]) + " |")
     return "\n".join(lines)
+
+
+def faster(entries: list[dict[str, Any]]) -> list[str]:
+    """Say who was faster than jaxci by default and than its drawn resamples."""
+    lines = []
+    for against, wall in (("jaxci by default", "ratio"), ("jaxci's drawn resamples", "ratio_drawn")):
+        lines.append(f"Faster than {against}, with the multiple of its time:")
+        found = []
+        for entry in entries:
+            rows = {k: row for k, row in entry["rows"].items() if row["status"] == "ok" and k not in (EXACT, DRAWN)}
+            ahead = sorted((row[wall], name) for name, row in rows.items() if row.get(wall, 1.0) < 1)
+            if ahead:
+                found.append(f"- {entry['title']}: " + ", ".join(f"{name} {times_text(r)}" for r, name in ahead))
+        lines += [*(found or ["- none"]), ""]
+    return lines[:-1]
 
 
 def rewritten(page: str, found: dict[str, Any]) -> str:
