@@ -36,7 +36,7 @@ from peers_cases import CASES, CURVES, B, Case, data_of, fingerprint, reference_
 
 ROOT = Path(__file__).resolve().parents[1]
 PROBES = {"jaxci": 40}  # resamples of the first calls: the least that jaxci takes
-PROBE = 16  # those of other libraries
+PROBE = 8  # those of other libraries
 LONG = 20.0  # seconds from which on one measurement is enough
 EXACT, DRAWN = "jaxci (exact)", "jaxci (drawn)"
 START, END = "<!-- figures: written by peers.py --page -->", "<!-- end of the figures -->"
@@ -282,6 +282,7 @@ def everything(options: argparse.Namespace) -> dict[str, Any]:
             "limit": options.limit,
         }
         found["cases"].append(entry)
+        found["cases"].sort(key=lambda one: [case.name for case in CASES].index(one["name"]))
         if case.file and not (options.refdata / case.file).is_file():
             entry["note"] = "no real data beside the checkout: left out"
             print(case.title, entry["note"])
