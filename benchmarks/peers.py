@@ -69,11 +69,15 @@ def measured(call: Call, b: int, most: float, probe: int) -> dict[str, Any]:
     used = b
     if few is not None and few[0] * b / probe > most:
         used = min(b, max(2 * probe, int(b * most / 4 / (few[0] * b / probe))))
+        if call.compiles:
+            form(used)
         times = [clock(form, used)]
         growth = [max(times[0][i] - few[i], 0.0) / (used - probe) or times[0][i] / used for i in (0, 1)]
         if times[0][0] + growth[0] * (b - used) <= most:  # what does not grow with b made the probe slow
             used = b
     if used == b:
+        if call.compiles and not call.fixed:
+            form(b)
         times = [clock(form, b)]
         if times[0][0] < LONG:
             times = [clock(form, b) for _ in range(3 if times[0][0] > 0.5 else 15)]

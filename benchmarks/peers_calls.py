@@ -26,6 +26,7 @@ class Call:
     forms: list[Callable[[int], Ends]]
     fixed: bool = False
     draws: bool = True  # whether ends have a Monte-Carlo error
+    compiles: bool = False  # whether another number of resamples is another program
     note: str = ""
 
 
@@ -112,7 +113,7 @@ def jaxci(case: Case, data: Data, drawn: bool) -> Call | None:
 
     some = case.statistic == "cells" and not drawn
     note = "exact where the law is known: accuracy, F1, precision, recall; drawn: the other two" if some else ""
-    return one(ends, fixed=not drawn, draws=drawn or some, note=note)
+    return one(ends, fixed=not drawn, draws=drawn or some, compiles=True, note=note)
 
 
 # --- SciPy, scikit-learn, confidenceinterval --------------------------------------------------------
