@@ -244,8 +244,8 @@ def of_scores(y: np.ndarray, score: np.ndarray, draws: int) -> dict[str, Referen
         drawn = np.bincount(codes[rng.integers(0, n, n, dtype=np.int32)], minlength=2 * m)
         wrong, right = drawn[:m], drawn[m:]
         fp, tp = np.cumsum(wrong), np.cumsum(right)
-        areas[i] = np.dot(right, fp[-1] - fp + 0.5 * wrong) / (float(fp[-1]) * tp[-1])
-        precisions[i] = np.dot(right, tp / np.maximum(tp + fp, 1)) / tp[-1]
+        areas[i] = np.sum(right * (fp[-1] - fp + 0.5 * wrong)) / (float(fp[-1]) * tp[-1])
+        precisions[i] = np.sum(right * (tp / np.maximum(tp + fp, 1))) / tp[-1]
     source = f"{draws:,} resamples"
     both = {"roc_auc": areas, "average_precision": precisions}
     return {name: of_draws({name: values}, 0.0, source) for name, values in both.items()}
