@@ -36,6 +36,7 @@ from peers_cases import CASES, CURVES, B, Case, data_of, fingerprint, reference_
 
 ROOT = Path(__file__).resolve().parents[1]
 PROBE = 8  # resamples of the first calls
+LEAST = 0.1  # seconds that a first call must take to be scaled
 LONG = 20.0  # seconds from which on one measurement is enough
 EXACT, DRAWN = "jaxci (exact)", "jaxci (drawn)"
 START, END = "<!-- figures: written by peers.py --page -->", "<!-- end of the figures -->"
@@ -64,9 +65,15 @@ def measured(call: Call, b: int, most: float, probe: int) -> dict[str, Any]:
             if one is not call.forms[0]:
                 one(probe)
             tried.append((*clock(one, probe)[:2], one))
-        form, few = min(tried, key=lambda t: t[0])[2], min(tried, key=lambda t: t[0])
+        few = min(tried, key=lambda t: t[0])
+        form = few[2]
+        while few[0] < LEAST and probe < b:  # too short to be scaled
+            probe = min(8 * probe, b)
+            if call.compiles:
+                form(probe)
+            few = (*clock(form, probe)[:2], form)
     used = b
-    if few is not None and few[0] * b / probe > most:
+    if few is not None and probe < b and few[0] * b / probe > most:
         used = min(b, max(2 * probe, int(b * most / 4 / (few[0] * b / probe))))
         if call.compiles:
             form(used)
