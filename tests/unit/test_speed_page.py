@@ -1,0 +1,73 @@
+"""The page of speed: its figures are those of the kept run, and right answers are told from wrong ones."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+KEPT = ROOT / "benchmarks" / "results" / "peers_cpu_2cores_2026-11-23.json"
+PAGE = ROOT / "docs" / "speed.md"
+
+
+@pytest.fixture(scope="module")
+def peers() -> ModuleType:
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    try:
+        return importlib.import_module("peers")
+    finally:
+        sys.path.pop(0)
+
+
+def test_the_page_holds_the_figures_of_the_kept_run(peers):
+    page = PAGE.read_text()
+    assert peers.rewritten(page, json.loads(KEPT.read_text())) == page
+
+
+def test_the_page_names_the_run_that_it_shows():
+    assert KEPT.name in PAGE.read_text()
+
+
+def test_every_case_and_every_peer_stands_in_the_kept_run(peers):
+    found = json.loads(KEPT.read_text())
+    assert [entry["name"] for entry in found["cases"]] == [case.name for case in peers.CASES]
+    for entry in found["cases"]:
+        if entry["goal"] is None and "note" not in entry:
+            assert set(peers.PEERS) <= set(entry["rows"]), entry["name"]
+            assert all(row.get("verdict") or row["status"] != "ok" for row in entry["rows"].values()), entry["name"]
+
+
+def test_another_run_changes_the_page(peers):
+    found = json.loads(KEPT.read_text())
+    found["cases"][0]["rows"]["SciPy"]["seconds"] *= 2
+    assert peers.rewritten(PAGE.read_text(), found) != PAGE.read_text()
+
+
+def test_ends_of_a_mean_are_those_of_many_resamples(peers):
+    cases = importlib.import_module("peers_cases")
+    rng = np.random.default_rng(5)
+    x = rng.lognormal(size=40)
+    means = np.concatenate([x[rng.integers(0, 40, (10_000, 40))].mean(axis=1) for _ in range(20)])
+    exact = cases.of_mean(x, "percentile", "mean")
+    ends = tuple(np.quantile(means, [0.025, 0.975]))
+    assert exact.errors["mean"] == pytest.approx(x.std() / np.sqrt(40))
+    far, chance, said = cases.verdict({"mean": ends}, exact, "percentile", len(means))
+    assert far < chance < 0.03
+    assert said != "wrong"
+
+
+@pytest.mark.parametrize(
+    ("moved", "draws", "said"),
+    [(0.005, None, "right"), (0.05, None, "wrong"), (0.05, 9_999, "within Monte-Carlo error"), (0.2, 9_999, "wrong")],
+)
+def test_verdicts(peers, moved, draws, said):
+    cases = importlib.import_module("peers_cases")
+    reference = cases.Reference({"mean": (-2.0, 2.0)}, {"mean": 1.0}, None, 0.0, "")
+    assert cases.verdict({"mean": (-2.0, 2.0 + moved)}, reference, "percentile", draws)[2] == said
+    assert cases.verdict({"mean": (np.nan, 2.0)}, reference, "percentile", draws)[2] == "wrong"
