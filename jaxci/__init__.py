@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from jaxci.api.quantile_points import quantile_estimate
     from jaxci.api.quantiles import quantile_interval
     from jaxci.api.runs import runs_interval, summarize_runs, welch_interval
+    from jaxci.compiled import keep_compiled
     from jaxci.printing import (
         ComparisonResult,
         ConfidenceInterval,
@@ -66,6 +67,7 @@ __all__ = [
     "inducers",
     "interval",
     "jackknife",
+    "keep_compiled",
     "leaderboard",
     "list_methods",
     "list_metrics",
@@ -111,6 +113,7 @@ _HOMES = {
     "api.quantile_points": ("quantile_estimate",),
     "api.quantiles": ("quantile_interval",),
     "api.runs": ("runs_interval", "summarize_runs", "welch_interval"),
+    "compiled": ("keep_compiled",),
     "runs.results": ("SeedRuns",),
     "runs.seeds": ("read_runs", "run_seeds"),
     "printing": (

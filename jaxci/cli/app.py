@@ -6,6 +6,7 @@ Numerical libraries are imported inside the commands, so that help and version c
 from __future__ import annotations
 
 import re
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Annotated
 
@@ -44,6 +45,7 @@ from jaxci.cli.options import (
 from jaxci.cli.planning import plan
 from jaxci.cli.quantiles import quantile
 from jaxci.cli.study import study
+from jaxci.compiled import keep_by_environment
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,7 +83,12 @@ def _start(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Compile anew, and keep nothing compiled in the user's cache folder.")
+    ] = False,
 ) -> None:
+    if not no_cache and "jax" not in sys.modules:
+        keep_by_environment()
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
