@@ -58,7 +58,8 @@ def losses_interval(
         A method of :func:`generalization_interval` that reads one plan, or "auto": that of the plan, and the
         corrected t interval for folds, repeated folds and subsamples.
     loss : str
-        Name of the loss; one of "zero_one", "brier", "log", "squared" ... has its range.
+        Name of the loss; one of "zero_one", "brier", "log", "squared" ... has its range, and the ends that
+        :func:`generalization_interval` gives it (``scale``).
     n : int, optional
         Rows of the data; by default one more than the largest row number.
     strata : (n,) array_like, optional
