@@ -232,6 +232,7 @@ def counting(rows: dict[str, np.ndarray], parts, metrics=BINNED) -> jaxci.Accumu
     return found
 
 
+@pytest.mark.slow
 def test_scores_that_are_counted_give_the_result_of_all_rows():
     rows = many_scores()
     found = counting(rows, np.array_split(np.arange(30_000), 7)).finalize()
@@ -243,6 +244,7 @@ def test_scores_that_are_counted_give_the_result_of_all_rows():
         np.testing.assert_allclose(got, wanted, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_counted_rows_equal_the_rows_repeated(monkeypatch):
     rows = many_scores()
     coarse = {**rows, "y_score": np.round(rows["y_score"], 2)}
@@ -263,6 +265,7 @@ def test_counted_rows_equal_the_rows_repeated(monkeypatch):
         np.testing.assert_allclose(one.standard_error, two.standard_error, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_counts_of_scores_are_the_same_for_any_batches(monkeypatch):
     monkeypatch.setattr("jaxci.api.score_bins.MOST_BINS", 256)
     rows, order = many_scores(), np.random.default_rng(3).permutation(30_000)

@@ -64,6 +64,7 @@ def check_close(found, expected) -> None:
         np.testing.assert_allclose(got, wanted, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["regression", "classes", "clusters"])
 @settings(max_examples=5, deadline=None, derandomize=True)
 @given(data=st.data())
@@ -82,6 +83,7 @@ def test_batches_their_order_and_merging_change_nothing(name, data):
     check_close(parts[0].finalize(), expected.finalize())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "metrics"), [(regression, REGRESSION), (classes, CLASSES)])
 def test_estimates_are_those_of_all_rows(rows, metrics):
     data = rows()
@@ -99,6 +101,7 @@ def test_estimates_are_those_of_all_rows(rows, metrics):
         assert "Poisson bootstrap" in one.reason
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(2e-7)
 @pytest.mark.parametrize(("rows", "metrics"), [(regression, REGRESSION), (classes, CLASSES)])
 def test_standard_errors_are_those_of_the_delta_method(rows, metrics):

@@ -66,6 +66,7 @@ def check_close(found, expected, rtol: float = 1e-8) -> None:
         np.testing.assert_allclose(one.design_effect, two.design_effect, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clusters", [None, 30])
 @settings(max_examples=6, deadline=None, derandomize=True)
 @given(data=st.data())
@@ -86,6 +87,7 @@ def whole(clusters: int | None, method: str) -> jaxci.EvaluationTable:
     return jaxci.evaluate(**regression(clusters), metrics=REGRESSION, method=method, n_resamples=199, rng=SEED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [regression, classes])
 @pytest.mark.parametrize("method", ["auto", "delta"])
 def test_clusters_in_one_cell_each_give_the_result_of_all_rows(monkeypatch, rows, method):

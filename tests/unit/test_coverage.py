@@ -141,6 +141,7 @@ def test_check_of_an_accuracy_is_enumerated_and_recommends_one_that_reaches_its_
     assert "wilson" in result._repr_html_()
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(1e-6)
 def test_check_simulates_what_cannot_be_enumerated():
     cells = Cells(np.array([[0.4, 0.1], [0.1, 0.4]]))

@@ -91,6 +91,7 @@ def test_a_million_drawn_ratios_agree(n, share, of_hits):
     assert law.deviation == pytest.approx(float(replicates.deviation), rel=0.02)
 
 
+@pytest.mark.slow
 def test_traced_laws_are_those_of_one_data_set_each():
     hits, misses, n = np.array([0, 3, 40, 17, 0, 60]), np.array([5, 0, 10, 17, 0, 0]), 60
     undefined = np.array([0.0, 0.0, 1.0, 0.0, 1.0, 0.0])
@@ -235,6 +236,7 @@ def test_root_finding_keeps_its_promise(name, undefined, monkeypatch):
     assert law.share_below(at) == pytest.approx((below + through) / 2, abs=2e-6)
 
 
+@pytest.mark.slow
 def test_traced_ratios_are_those_of_one_data_set():
     rng = np.random.default_rng(1)
     b = rng.exponential(size=(3, 60)) + 0.1

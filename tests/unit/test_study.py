@@ -425,6 +425,7 @@ def test_a_long_study_drops_programs_and_goes_on(tmp_path, monkeypatch):
         np.testing.assert_array_equal(free[name], pressed[name])
 
 
+@pytest.mark.slow
 def test_large_samples_have_numbers_of_their_own(tmp_path):
     laws = {"beta": Parametric("beta", {"a": 8, "b": 2})}
     sizes = {"n_replications": 40, "n_resamples": 99, "n_groups": 4}

@@ -420,6 +420,7 @@ def test_the_command_estimates_and_writes_nothing(folder, tmp_path, capsys):
     assert stamps(folder) == before
 
 
+@pytest.mark.slow
 def test_metrics_of_two_domains_are_compared(tmp_path):
     rng = np.random.default_rng(2)
     dice = {f"dice, {i}": rng.beta(8, 2, 40) for i in range(3)}
