@@ -30,9 +30,13 @@ LEARNERS: dict[str, tuple[list[str], Any, str, bool, int]] = {
 """Problems, learner, loss, whether methods of more than 400 fits are run too, and replications."""
 
 METHODS: list[tuple[dict[str, Any], str, bool]] = [
-    ({"method": "corrected_t", "label": "cort_25_90", "n_subsamples": 25, "p": 0.9}, "best: recommended", False),
     (
-        {"method": "corrected_t", "label": "cort_25_80", "n_subsamples": 25, "p": 0.8},
+        {"method": "corrected_t", "label": "cort_25_90", "scale": "plain", "n_subsamples": 25, "p": 0.9},
+        "best: recommended",
+        False,
+    ),
+    (
+        {"method": "corrected_t", "label": "cort_25_80", "scale": "plain", "n_subsamples": 25, "p": 0.8},
         "kept; .9 is the only sensible p",
         False,
     ),
@@ -42,9 +46,13 @@ METHODS: list[tuple[dict[str, Any], str, bool]] = [
         "best on small data: recommended",
         True,
     ),
-    ({"method": "nested_cv", "label": "ncv_3_5", "n_repeats": 3}, "best; slightly conservative", False),
     (
-        {"method": "nested_cv", "label": "ncv_25_5", "n_repeats": 25, "largest_n": 500},
+        {"method": "nested_cv", "label": "ncv_3_5", "scale": "plain", "n_repeats": 3},
+        "best; slightly conservative",
+        False,
+    ),
+    (
+        {"method": "nested_cv", "label": "ncv_25_5", "scale": "plain", "n_repeats": 25, "largest_n": 500},
         "best on small data: recommended",
         True,
     ),

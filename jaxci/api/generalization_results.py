@@ -12,7 +12,7 @@ from scipy import special
 
 from jaxci.checks import check_choice, check_confidence_level
 from jaxci.generalization.base import IncompleteFits, LossInterval, Resampled
-from jaxci.generalization.registry import FEW_GROUPS, METHODS
+from jaxci.generalization.registry import METHODS, usual_scale
 from jaxci.inference.engine import within_range
 from jaxci.intervals.base import Bounds
 from jaxci.printing import ComparisonResult, ConfidenceInterval, IntervalResult, Printable, number
@@ -194,7 +194,9 @@ class ResampledFits(Printable):
         check_permitted(
             method, any(of.scores is not None for of in used.values()), self.loss, self.groups is not None, weighted
         )
-        scale, why = self._scale(method)
+        is_mean = all(of.scores is None for of in self.fits.values())
+        n_groups = None if self.groups is None else len(np.unique(self.groups))
+        scale, why = usual_scale(method, self.bounds, n_groups) if is_mean else ("plain", "")
         if why and "scale" not in options:
             options["scale"] = scale
         else:
@@ -232,16 +234,6 @@ class ResampledFits(Printable):
             losses=first.losses,
             plan=first.plan,
         )
-
-    def _scale(self, method: str) -> tuple[str, str]:
-        """Return the scale of the interval's ends, and why: means of losses without a bound are skewed."""
-        unbounded = self.bounds == (0.0, math.inf) and all(of.scores is None for of in self.fits.values())
-        few = self.groups is not None and len(np.unique(self.groups)) <= FEW_GROUPS
-        if unbounded and method == "corrected_t" and few:
-            return "log", "ends on the log scale, since means of few groups are skewed"
-        if unbounded and method in ("corrected_t", "nested_cv"):
-            return "cube_root", "ends on the scale of cube roots, since means of losses without a bound are skewed"
-        return "plain", ""
 
     def _of_shares(self, estimate: float, of: Resampled, level: float, **options: Any) -> tuple[Bounds, str]:
         """Return the interval of a share that does not vary between splits, and why.

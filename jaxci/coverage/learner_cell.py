@@ -24,7 +24,7 @@ from jaxci.distributions import FileProblem, Problem
 from jaxci.generalization.base import IncompleteFits, Resampled
 from jaxci.generalization.fits import Outcome, distinct_samples, fit_plans, tested_on_themselves
 from jaxci.generalization.losses import Loss
-from jaxci.generalization.registry import METHODS
+from jaxci.generalization.registry import METHODS, usual_scale
 from jaxci.inducers.base import FIT_BUDGET
 from jaxci.inference.sharding import Spread
 from jaxci.resampling.plan import Plan
@@ -265,7 +265,9 @@ class _Group:
                         lost, failures = lost + outcome.not_converged, (*failures, *outcome.errors)
                     else:
                         fits = dict(self._resampled(c, targets[r], held, losses))
-                    interval = METHODS[configuration.method].interval(fits, cell.level, configuration.options)
+                    scale, why = usual_scale(configuration.method, cell.loss.bounds, None)
+                    options = {**({"scale": scale} if why else {}), **configuration.options}
+                    interval = METHODS[configuration.method].interval(fits, cell.level, options)
                     estimates[r, c], low[r, c], high[r, c] = interval[:3]
                 except IncompleteFits:
                     pass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NoReturn
 
@@ -358,6 +359,19 @@ METHODS: dict[str, Method] = {
         ),
     )
 }
+
+
+def usual_scale(method: str, bounds: tuple[float, float], n_groups: int | None) -> tuple[str, str]:
+    """Return the scale of the ends of an interval for the mean of a loss, and why, by every door.
+
+    Means of losses without a bound are skewed: of squared t5 errors plain ends covered 91% of 95 at n = 50 to 300.
+    """
+    unbounded = bounds == (0.0, math.inf)
+    if unbounded and method == "corrected_t" and n_groups is not None and n_groups <= FEW_GROUPS:
+        return "log", "ends on the log scale, since means of few groups are skewed"
+    if unbounded and method in ("corrected_t", "nested_cv"):
+        return "cube_root", "ends on the scale of cube roots, since means of losses without a bound are skewed"
+    return "plain", ""
 
 
 NO_MEAN = "a metric that is no mean of losses"
