@@ -258,7 +258,10 @@ class MeanRanks(Printable):
     def records(self) -> list[dict[str, Any]]:
         """Return one flat row a competitor."""
         return [
-            {**one._asdict(), **{f"rank_{name}": rank for name, rank in zip(self.boards, one.ranks, strict=True)}}
+            {
+                **dict(zip(("name", "mean_rank", "low", "high"), one, strict=False)),
+                **{f"rank_{name}": rank for name, rank in zip(self.boards, one.ranks, strict=True)},
+            }
             for one in self.entries
         ]
 

@@ -130,7 +130,14 @@ class SubgroupTable(EvaluationTable):
     def records(self) -> list[dict[str, Any]]:
         """Return one flat row a metric of all rows, and one a group and metric."""
         every = [
-            {"by": "", "group": "all", "size": self.n, "metric": one["statistic"], **{k: one[k] for k in OF_RESULT}}
+            {
+                "by": "",
+                "group": "all",
+                "size": self.n,
+                "metric": one["statistic"],
+                **{name: one[name] for name in OF_RESULT},
+                **{f"less_{what}_{name}": math.nan for what in ("rest", "all") for name in Contrast._fields},
+            }
             for one in super().records()
         ]
         return every + [

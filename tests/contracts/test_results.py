@@ -32,6 +32,8 @@ def study_results(folder):
     return study.run(folder)
 
 
+MASK = np.arange(36).reshape(6, 6) % 5 == 0
+
 RESULTS = {
     "interval": lambda _: jaxci.interval("mean", X, method=BCa(acceleration="jackknife"), n_resamples=99, rng=0),
     "evaluation": lambda _: jaxci.evaluate(Y, A, metrics=["accuracy", "f1"], n_resamples=99, rng=0),
@@ -61,6 +63,13 @@ RESULTS = {
     "ranks of learners": lambda _: jaxci.rank_inducers(
         ["constant", "linear", "ridge"], FEATURES, TARGET, progress=False, rng=0
     ),
+    "groups": lambda _: jaxci.evaluate(Y, A, metrics=["accuracy"], by=np.arange(len(Y)) % 2, n_resamples=99, rng=0),
+    "leaderboard": lambda _: jaxci.leaderboard("accuracy", Y, {"a": A, "b": B}, n_resamples=999, rng=0),
+    "mean ranks": lambda _: jaxci.mean_ranks(
+        {name: jaxci.leaderboard(name, Y, {"a": A, "b": B}, n_resamples=999, rng=0) for name in ("accuracy", "f1")}
+    ),
+    "cases": lambda _: jaxci.segmentation.cases([MASK, MASK], [MASK, ~MASK], spacing=(1.0, 1.0), tolerance=1.0),
+    "cases, summarized": lambda _: jaxci.evaluate_cases({"dice": X}, rng=0),
     "fits": lambda _: jaxci.fit_resamples(
         Constant(), FEATURES, TARGET, plans=[splits.kfold(30, 5, 0)], progress=False, rng=0
     ),
