@@ -150,7 +150,7 @@ def remarks_of(found: Outcome, codes: np.ndarray | None = None) -> tuple[str, ..
     if codes is not None and _are_tied(codes) and any(of.says_one_class(codes) for of in found.plans.values()):
         remarks.append(
             "every model gives one class to all rows that it tests, and two classes are about equally frequent: single "
-            "rows decide which class that is, and 95% intervals covered 80 to 89% of such data sets"
+            "rows decide which class that is, and 95% intervals covered 77 to 90% of such data sets"
         )
     if found.not_converged:
         remarks.append(f"{found.not_converged} of {found.n_fits} fits did not converge; their predictions were used")
