@@ -26,6 +26,7 @@ from jaxci.intervals.multiple import (
     ADJUSTMENTS,
     Pairs,
     adjusted_pvalues,
+    largest_of,
     model_confidence_set,
     simultaneous_level,
     standardized,
@@ -254,7 +255,7 @@ def _ranked(
         which = [(i, names.index(reference)) for i in range(len(names)) if names[i] != reference]
     levels = (level, level)
     if adjust == "max_t":
-        levels = simultaneous_level(np.abs(apart).max(axis=0), level), simultaneous_level(pairs.largest(which), level)
+        levels = simultaneous_level(largest_of(apart), level), simultaneous_level(pairs.largest(which), level)
     elif adjust != "none":
         levels = 1 - (1 - level) / len(names), 1 - (1 - level) / len(which)
     together, differences = contest.single(levels[0]), contest.differences(which, levels[1], progress)

@@ -52,6 +52,16 @@ def standardized(replicates: np.ndarray, estimates: np.ndarray) -> tuple[np.ndar
     return apart / np.where(errors > 0, errors, 1.0)[:, None], errors
 
 
+def largest_of(apart: np.ndarray) -> np.ndarray:
+    """Return the largest (B,) of standardized statistics (m, B), where those that never vary count as independent ones.
+
+    A perfect model does not vary in resamples, and yet its interval may miss.
+    """
+    still = ~apart.any(axis=1)
+    drawn = np.random.default_rng(0).standard_normal((int(still.sum()), apart.shape[1]))
+    return np.abs(np.concatenate([apart[~still], drawn])).max(axis=0)
+
+
 class Pairs(NamedTuple):
     """Differences of models i less j: replicates ``apart`` (m, B) of the models, less their estimates."""
 
