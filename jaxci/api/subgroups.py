@@ -215,12 +215,10 @@ def _compared(
         adjusted = step_down(z, lambda i: apart.draws.of(*which[i]))
         return [_contrast(one, max(q, one.pvalue)) for one, q in zip(found, adjusted, strict=True)]
 
-    sizes = np.array([one.n_rows or one.n for one in estimates[:size]], float)
-    left = 1.0 - sizes / sizes.sum()
     whole = estimates[-1].estimate
     both = [
-        (rest, _to_whole(rest, own.estimate - whole, float(share)))
-        for rest, own, share in zip(contrasts(range(size, 2 * size)), estimates[:size], left, strict=True)
+        (rest, _to_whole(rest, own.estimate - whole))
+        for rest, own in zip(contrasts(range(size, 2 * size)), estimates[:size], strict=True)
     ]
     seen = [g for g in range(size) if not math.isnan(estimates[g].confidence_interval.low)]
     if len(seen) < 2:
@@ -235,13 +233,13 @@ def _compared(
     return both, (high, low, (max(one.estimate for one in found), *ends))
 
 
-def _to_whole(rest: Contrast, estimate: float, left: float) -> Contrast:
-    """Return the difference of a group to all rows: that to the rest, times the share of rows that are left.
+def _to_whole(rest: Contrast, estimate: float) -> Contrast:
+    """Return the difference of a group to all rows, with the margins and p-values of that to the rest.
 
-    So it is of means, and to the first order of other metrics: the margins are the rest's, and so are the p-values.
+    All rows hold the group, so that this difference varies less: its interval is on the safe side.
     """
     below, above = rest.estimate - rest.low, rest.high - rest.estimate
-    return rest._replace(estimate=estimate, low=estimate - left * below, high=estimate + left * above)
+    return rest._replace(estimate=estimate, low=estimate - below, high=estimate + above)
 
 
 def _contrast(found: Difference, adjusted: float) -> Contrast:
