@@ -17,6 +17,8 @@ BEAT = 20.0
 """Seconds between signs of life of a process that holds claims."""
 STALE = 300.0
 """Seconds without a sign of life after which a claim is void."""
+BLANK = 10.0
+"""The same for a claim that does not say whose it is: one killed between making the file and writing it."""
 POLL = 0.5
 """Seconds between two looks at the claim of another process."""
 
@@ -25,8 +27,8 @@ class Claims:
     """Claims of this process in one folder, each a file with host, process and time.
 
     Making the file is atomic, so one process gets it. Its time of change is set anew every :data:`BEAT` seconds. A
-    claim is void if its process has ended on this host, or if it gave no sign of life for :data:`STALE` seconds; then
-    the next who asks takes it over. Work whose claim is taken by mistake, as where clocks of hosts differ by minutes,
+    claim is void if its process has ended on this host, or if it gave no sign of life for :data:`STALE` seconds,
+    :data:`BLANK` where it does not say whose it is; then the next who asks takes it over. Work whose claim is taken by mistake, as where clocks of hosts differ by minutes,
     is done twice, with the same result.
     """
 
@@ -67,9 +69,10 @@ class Claims:
         return self._made(path) or (_void(path) and _removed(path) and self._made(path))
 
     def _made(self, path: Path) -> bool:
+        holder = json.dumps({"host": socket.gethostname(), "pid": os.getpid(), "time": time.time()})
         try:
             with path.open("x") as file:
-                json.dump({"host": socket.gethostname(), "pid": os.getpid(), "time": time.time()}, file)
+                file.write(holder)
         except FileExistsError:
             return False
         self._mine.add(path)
@@ -109,7 +112,7 @@ def _void(path: Path) -> bool:
     if holder.get("host") == socket.gethostname() and not _lives(holder.get("pid")):
         return True
     try:
-        return time.time() - path.stat().st_mtime > STALE
+        return time.time() - path.stat().st_mtime > (STALE if holder else BLANK)
     except OSError:  # dropped by its process just now
         return True
 

@@ -294,11 +294,14 @@ def test_one_process_has_a_claim_until_it_ends_or_is_silent(tmp_path):
         assert first.others("dead") == ""
         assert first.take("dead")
         assert not second.take("dead")
-        for name, content in (("elsewhere", json.dumps(holder | {"host": "elsewhere"})), ("unwritten", "")):
+        elsewhere = json.dumps(holder | {"host": "elsewhere"})
+        for name, content, silence in (("elsewhere", elsewhere, claims.STALE), ("unwritten", "", claims.BLANK)):
             path = first.path(name)
             path.write_text(content)
             assert not first.take(name)
-            os.utime(path, (0, time.time() - claims.STALE - 1))
+            os.utime(path, (0, time.time() - silence + 5))
+            assert not first.take(name)
+            os.utime(path, (0, time.time() - silence - 1))
             assert first.take(name)
             assert json.loads(path.read_text())["pid"] == os.getpid()
     assert not list(tmp_path.iterdir())
