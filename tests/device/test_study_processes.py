@@ -81,7 +81,8 @@ def test_replications_on_three_simulated_devices(tmp_path):
     same_tables(study.results(tmp_path / "study").columns, reference(tmp_path))
 
 
-@pytest.mark.parametrize(("count", "changes"), [(2, FEW), pytest.param(3, {}, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("count", "changes"), [(2, FEW), (3, {})])
 def test_several_processes(tmp_path, count, changes):
     study = design(tmp_path, **changes)
     study.save(tmp_path / "study.toml")

@@ -154,6 +154,7 @@ def test_names_of_any_type_have_words():
     assert len(np.unique(name_words(np.array([f"row {i}" for i in range(1000)])), axis=0)) == 1000
 
 
+@pytest.mark.slow
 def test_state_of_resamples_is_saved_and_loaded():
     rows = classes(clusters=20)
     (expected,) = accumulated(rows, CLASSES, [np.arange(N)])

@@ -115,6 +115,7 @@ def test_row_values_of_several_classes():
         assert abs(table[row.statistic].standard_error / row.standard_error - 1) < 0.3  # of 199 resamples
 
 
+@pytest.mark.slow
 def test_few_cells_keep_estimates_and_errors_of_means_and_bound_the_rest(monkeypatch):
     monkeypatch.setattr("jaxci.api.value_bins.MOST_CELLS", 16)
     found = merged(accumulated(regression(), REGRESSION, np.array_split(np.arange(N), 4)))

@@ -83,6 +83,7 @@ def test_every_metric_has_a_card_and_the_table_is_small():
     np.testing.assert_allclose(together[np.isfinite(together)], 1, atol=2e-3)
 
 
+@pytest.mark.slow
 def test_a_study_becomes_rows_whose_shares_are_of_the_intervals_that_exist(tmp_path):
     laws = {"rare": GaussianClasses([0.9, 0.1], 0.9), "even": GaussianClasses([0.5, 0.5], 0.9)}
     study = Study(
@@ -106,6 +107,7 @@ def test_a_study_becomes_rows_whose_shares_are_of_the_intervals_that_exist(tmp_p
             assert column.tolist() == table.columns[name].tolist()
 
 
+@pytest.mark.slow
 def test_features_of_laws():
     known = features_of_law(Cells.binary(0.1, 0.9, 0.95), 100)
     assert known[:4] == pytest.approx((100, 2, 10, 100 * (0.1 * 0.1 + 0.9 * 0.05)))

@@ -192,6 +192,7 @@ def test_what_is_left_out_of_data_is_told(capsys, tmp_path):
     assert (code, err.splitlines()[-1]) == (2, f"error: {file}: no row has a value in dice")
 
 
+@pytest.mark.slow
 def test_status_and_report_tell_which_methods_are_not_judged(capsys, tmp_path):
     from jaxci.distributions import Cells, Parametric
 

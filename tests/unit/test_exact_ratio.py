@@ -122,7 +122,7 @@ def test_no_number_of_resamples_reads_the_exact_law(metric, method):
     assert exact.confidence_interval == again.confidence_interval
 
 
-@pytest.mark.parametrize("method", BOOTSTRAP)
+@pytest.mark.parametrize("method", ["bca", *(pytest.param(m, marks=pytest.mark.slow) for m in BOOTSTRAP if m != "bca")])
 @pytest.mark.false_alarm(1e-5)
 def test_draws_come_near_the_exact_interval(method):
     y, predicted = labels(200, seed=2)
@@ -176,6 +176,7 @@ def test_ratios_over_units_come_near_draws(metric, layout, method):
     assert exact.standard_error == pytest.approx(drawn.standard_error, rel=0.03)
 
 
+@pytest.mark.slow
 def test_other_layouts_and_schemes_are_drawn():
     y, predicted = labels(60)
     for given in ({"strata": y}, {"resample_size": 30}, {"resampling": "balanced"}):
@@ -218,7 +219,9 @@ def test_few_units_are_listed(name, undefined):
 
 
 @pytest.mark.parametrize("undefined", [0.0, np.nan])
-@pytest.mark.parametrize("name", ["reals", "lattice", "empty"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("reals", marks=pytest.mark.slow), "lattice", pytest.param("empty", marks=pytest.mark.slow)]
+)
 def test_root_finding_keeps_its_promise(name, undefined, monkeypatch):
     monkeypatch.setattr(exact_ratio, "MOST_RESAMPLES", 0)
     values = ratios_of_all_resamples(*RATIOS[name], undefined)

@@ -151,6 +151,7 @@ def test_the_seed_alone_decides_whatever_the_chunks(case):
     assert one.confidence_interval != other.confidence_interval
 
 
+@pytest.mark.slow
 def test_the_number_of_workers_changes_nothing(monkeypatch):
     one = interval("table", 5)
     monkeypatch.setattr("jaxci.inference.iterated.chunk_workers", lambda: 7)

@@ -128,6 +128,7 @@ def test_groups_can_be_run_apart():
     np.testing.assert_array_equal(again.high, whole.high)
 
 
+@pytest.mark.slow
 def test_rows_of_a_cell():
     made = cell()
     found = run_cell(made, KEY, [0, 1], Spread.over())

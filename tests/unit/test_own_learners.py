@@ -513,7 +513,7 @@ class TestTruths:
             pytest.param(BatesRegression(), Ridge(), "absolute", marks=pytest.mark.slow),
             (BatesRegression(), Constant(), "squared"),
             pytest.param(BatesClassification(), Logistic(), "zero_one", marks=pytest.mark.slow),
-            (BatesClassification(), Logistic(), "log"),
+            pytest.param(BatesClassification(), Logistic(), "log", marks=pytest.mark.slow),
             pytest.param(BatesClassification(), Constant(), "brier", marks=pytest.mark.slow),
             pytest.param(BatesRegression(), Tuned(Lasso(), "alpha", (0.01, 0.1)), "squared", marks=pytest.mark.slow),
             pytest.param(problem("highdim_100"), Logistic(), "zero_one", marks=pytest.mark.slow),

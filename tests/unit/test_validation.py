@@ -957,6 +957,7 @@ def test_resamples_beyond_memory_are_chunked(statistic, data, options):
     np.testing.assert_allclose(chunked.confidence_interval, whole.confidence_interval, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_chunks_of_the_other_verbs():
     whole, chunked = (evaluate(Y, PRED, SCORE, memory_limit=limit) for limit in (None, 1))
     for a, b in zip(whole, chunked, strict=True):
