@@ -263,7 +263,8 @@ def _ranked(
     z = two_sided_z(pvalues)
     adjusted = adjusted_pvalues(pvalues, "none" if adjust == "max_t" else adjust)
     if adjust == "max_t":  # at least the p-value of the pair alone, which is not read off resamples
-        adjusted = np.maximum(adjusted, step_down(z, lambda i: pairs.of(*which[i])))
+        signed = np.copysign(z, [of.estimate for of, _ in differences])
+        adjusted = np.maximum(adjusted, step_down(signed, lambda i: pairs.of(*which[i])))
     found = tuple(
         Pair(names[i], names[j], of.estimate, *of.confidence_interval, p, float(q))
         for (i, j), (of, p), q in zip(which, differences, adjusted, strict=True)

@@ -211,7 +211,7 @@ def _compared(
         which = list(zip(range(size), targets, strict=True))
         factor = wider(which)
         found = [apart.difference(i, j, factor) for i, j in which]
-        z = np.nan_to_num([abs(one.z) for one in found], nan=0.0, posinf=1e9)
+        z = np.nan_to_num([one.z for one in found], nan=0.0, posinf=1e9, neginf=-1e9)
         adjusted = step_down(z, lambda i: apart.draws.of(*which[i]))
         return [_contrast(one, max(q, one.pvalue)) for one, q in zip(found, adjusted, strict=True)]
 

@@ -28,8 +28,8 @@ class Claims:
 
     Making the file is atomic, so one process gets it. Its time of change is set anew every :data:`BEAT` seconds. A
     claim is void if its process has ended on this host, or if it gave no sign of life for :data:`STALE` seconds,
-    :data:`BLANK` where it does not say whose it is; then the next who asks takes it over. Work whose claim is taken by mistake, as where clocks of hosts differ by minutes,
-    is done twice, with the same result.
+    :data:`BLANK` where it does not say whose it is; then the next who asks takes it over. Work whose claim is taken by
+    mistake, as where clocks of hosts differ by minutes, is done twice, with the same result.
     """
 
     def __init__(self, folder: Path):

@@ -71,13 +71,13 @@ class Pairs(NamedTuple):
         """Return the replicates (B,) of one difference in standard errors; 0 where it never varies."""
         found = self.apart[i] - self.apart[j]
         error = np.sqrt(np.mean(found**2))
-        return np.abs(found) / error if error > 0 else np.zeros_like(found)
+        return found / error if error > 0 else np.zeros_like(found)
 
     def largest(self, which: Iterable[tuple[int, int]]) -> np.ndarray:
-        """Return the largest of some differences in every resample (B,)."""
+        """Return the largest of some differences, of either sign, in every resample (B,)."""
         found = np.zeros(self.apart.shape[1])
         for i, j in which:
-            np.maximum(found, self.of(i, j), out=found)
+            np.maximum(found, np.abs(self.of(i, j)), out=found)
         return found
 
 
@@ -92,26 +92,37 @@ def simultaneous_level(largest: np.ndarray, level: float) -> float:
 
 
 def step_down(z: np.ndarray, replicates: Callable[[int], np.ndarray]) -> np.ndarray:
-    """Return p-values adjusted by the step-down max-t test (Romano and Wolf 2005, algorithm 4.1).
+    """Return p-values of differences and their directions, adjusted by the step-down max-t test.
+
+    Every difference is two hypotheses, that it is not above 0 and that it is not below: both are tested together, so
+    that no direction is told wrongly either.
 
     Parameters
     ----------
     z : (m,) array
-        Statistics, at least 0.
+        Differences in standard errors, of either sign.
     replicates : callable
-        From the number of a statistic to its replicates (B,), at least 0.
+        From the number of a difference to its replicates (B,), of either sign.
 
     Returns
     -------
     (m,) array
-        The share of resamples, the data among them, in which the largest of the statistics that are no larger reaches
-        it; at least that of any larger one.
+        The share of resamples, the data among them, in which the largest of the one-sided statistics that are no larger
+        reaches it; at least that of any larger one.
+
+    References
+    ----------
+    .. [1] Romano and Wolf (2005), Exact and Approximate Stepdown Methods for Multiple Hypothesis Testing, section 4.
+    .. [2] Mogstad, Romano, Shaikh and Wilhelm (2024), Inference for Ranks, section 3, which has both directions.
     """
-    found, order = np.ones(len(z)), np.argsort(z, kind="stable")
-    largest = np.zeros_like(replicates(0))
+    size, toward = np.abs(z), np.where(np.signbit(z), -1.0, 1.0)
+    found, order = np.ones(len(z)), np.argsort(size, kind="stable")
+    largest = np.full_like(replicates(0), -np.inf)
+    for number in order:  # against the direction of the data no hypothesis falls
+        largest = np.maximum(largest, -toward[number] * replicates(int(number)))
     for number in order:
-        largest = np.maximum(largest, replicates(int(number)))
-        found[number] = (1 + np.count_nonzero(largest >= z[number])) / (1 + len(largest))
+        largest = np.maximum(largest, toward[number] * replicates(int(number)))
+        found[number] = (1 + np.count_nonzero(largest >= size[number])) / (1 + len(largest))
     best_first = order[::-1]
     found[best_first] = np.maximum.accumulate(found[best_first])
     return found

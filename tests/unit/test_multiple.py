@@ -1,11 +1,13 @@
 """Many comparisons at once: the step-down test, simultaneous levels, the model confidence set."""
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 from scipy import special, stats
 
+from jaxci.api.leaderboard_results import Pair, rank_sets
 from jaxci.intervals.multiple import (
     Pairs,
     model_confidence_set,
@@ -28,24 +30,71 @@ def test_replicates_in_standard_errors():
 
 
 def test_the_step_down_test_by_its_definition():
-    """Hypotheses fall one by one, the largest first; each is held against the largest of those that are left."""
+    """One-sided hypotheses fall one by one, the largest first, each held against the largest of those that are left."""
     rng = np.random.default_rng(0)
-    draws, z = np.abs(rng.normal(size=(6, 400)) + 0.7 * rng.normal(size=400)), np.array([2.4, 0.3, 3.1, 2.4, 1.0, 0.0])
-    found, left, reached = step_down(z, lambda i: draws[i]), list(range(6)), 0.0
-    while left:
-        worst = max(left, key=lambda i: (z[i], i))
-        share = (1 + np.sum(draws[left].max(axis=0) >= z[worst])) / 401
+    draws, z = rng.normal(size=(6, 400)) + 0.7 * rng.normal(size=400), np.array([2.4, 0.3, -3.1, 2.4, -1.0, 0.1])
+    found, reached = step_down(z, lambda i: draws[i]), 0.0
+    both, statistics = np.concatenate([draws, -draws]), np.concatenate([z, -z])
+    left = list(range(12))
+    while (worst := max(left, key=lambda i: (statistics[i], i))) is not None and statistics[worst] > 0:
+        share = (1 + np.sum(both[left].max(axis=0) >= statistics[worst])) / 401
         reached = max(reached, share)
-        assert found[worst] == pytest.approx(reached, rel=1e-12)
+        assert found[worst % 6] == pytest.approx(reached, rel=1e-12)
         left.remove(worst)
+    assert len(left) == 6
 
 
 def test_one_hypothesis_is_not_adjusted_and_equal_ones_neither():
     rng = np.random.default_rng(1)
-    draws = np.abs(rng.normal(size=9_999))
-    alone = step_down(np.array([1.96]), lambda _: draws)
-    assert alone[0] == (1 + np.sum(draws >= 1.96)) / 10_000
+    draws = rng.normal(size=9_999)
+    alone = step_down(np.array([-1.96]), lambda _: draws)
+    assert alone[0] == (1 + np.sum(np.abs(draws) >= 1.96)) / 10_000
     assert step_down(np.full(3, 1.96), lambda _: draws).tolist() == [alone[0]] * 3
+
+
+PISA = """491.3600252 1.939833031 498.9423138 2.970998694 508.0703063 2.262662011 512.0169429 2.357475749 417.4065563
+2.41588757 390.9322732 2.989559274 499.4676508 2.460661531 509.3983746 1.735002337 523.4145802 1.743602224 507.3013618
+1.967920411 495.4075794 2.320214487 500.0437805 2.647083096 451.3703438 3.091228197 481.0826364 2.319596741 495.1873762
+1.953082603 499.632894 2.198621128 463.0345488 3.498563228 486.5898573 2.780045867 526.9732502 2.471475318 525.933002
+3.121394315 496.1263306 1.962766789 481.1911884 1.953282039 483.421485 1.097632409 408.8014734 2.493225544 519.2309824
+2.632277885 494.489676 1.705942856 500.9637885 2.219044878 515.6478747 2.602085176 492.4874062 2.684570081 486.1648542
+2.555595707 508.8975441 1.363877596 481.3926126 1.462417763 502.3877022 2.654250935 515.3147131 2.908003898 453.5077774
+2.260406789 501.7698992 2.564428111 478.2447174 3.235444099"""
+"""Mean scores in mathematics of 37 countries with their standard errors, from PISA 2018 (OECD), in alphabetic order."""
+
+
+class TestRanksOfCountries:
+    """What the documentation of the R package csranks prints of these data."""
+
+    def sets(self, which, level=0.95):
+        """Return the least and largest rank of every country from the differences ``which``."""
+        score, error = np.array(PISA.split(), float).reshape(-1, 2).T
+        draws = Pairs(error[:, None] * np.random.default_rng(0).standard_normal((len(score), 40_000)))
+        z = np.array([(score[i] - score[j]) / math.hypot(error[i], error[j]) for i, j in which])
+        pvalues = step_down(z, lambda k: draws.of(*which[k]))
+        pairs = [
+            Pair(str(i), str(j), score[i] - score[j], *[math.nan] * 3, p)
+            for (i, j), p in zip(which, pvalues, strict=True)
+        ]
+        return rank_sets([str(i) for i in range(len(score))], pairs, 1 - level, less_is_better=False)
+
+    def test_of_one_country(self):
+        """It says 8 to 23 in one place and 7 to 23 in another: whether Canada is better hangs on the draws, p = .05."""
+        kingdom, canada = 35, 3
+        which = [(kingdom, j) for j in range(37) if j != kingdom]
+        at = [self.sets(which, level)[str(kingdom)] for level in (0.945, 0.955)]
+        assert [(one.low, one.high) for one in at] == [(8, 23), (7, 23)]
+        assert [str(kingdom) in self.sets(which, level)[str(canada)].beats for level in (0.945, 0.955)] == [True, False]
+
+    @pytest.mark.parametrize(("level", "excluded"), [(0.95, set()), (0.9, {32})])
+    def test_of_those_that_may_be_among_the_best_five(self, level, excluded):
+        found = self.sets(list(itertools.combinations(range(37), 2)), level)
+        assert {int(i) for i in found if found[i].low <= 5} == {2, 3, 7, 8, 9, 18, 19, 24, 27, 30, 32, 33} - excluded
+
+    def test_of_all_countries(self):
+        found = self.sets(list(itertools.combinations(range(37), 2)))
+        last = {"4", "5", "23"}  # Chile, Colombia, Mexico
+        assert min(found[i].low for i in last) > max(found[i].high for i in set(found) - last)
 
 
 def test_the_level_of_one_of_several_is_sidaks_where_they_are_independent():
@@ -61,9 +110,9 @@ def test_differences_of_models_in_standard_errors():
     apart[2] = apart[1]
     pairs = Pairs(apart)
     found = apart[0] - apart[1]
-    np.testing.assert_allclose(pairs.of(0, 1), np.abs(found) / math.sqrt(np.mean(found**2)))
+    np.testing.assert_allclose(pairs.of(0, 1), found / math.sqrt(np.mean(found**2)))
     assert not pairs.of(1, 2).any()
-    np.testing.assert_array_equal(pairs.largest([(0, 1), (1, 2)]), pairs.of(0, 1))
+    np.testing.assert_array_equal(pairs.largest([(0, 1), (1, 2)]), np.abs(pairs.of(0, 1)))
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 3])
@@ -93,8 +142,8 @@ def test_the_step_down_test_keeps_its_level(false_alarm):
     rng = np.random.default_rng(4)
     shift, wrong, sets = np.r_[np.zeros(5), np.full(3, 4.0)], 0, 1_500
     for _ in range(sets):
-        draws = np.abs(rng.normal(size=(8, 499)) + rng.normal(size=499)) / math.sqrt(2)
-        z = np.abs((rng.normal(size=8) + rng.normal()) / math.sqrt(2) + shift)
+        draws = (rng.normal(size=(8, 499)) + rng.normal(size=499)) / math.sqrt(2)
+        z = (rng.normal(size=8) + rng.normal()) / math.sqrt(2) + shift
         wrong += step_down(z, lambda i, draws=draws: draws[i])[:5].min() <= 0.05
     assert stats.binomtest(wrong, sets, 0.05, alternative="greater").pvalue > false_alarm
     assert wrong / sets > 0.02
