@@ -5,26 +5,21 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
+from jaxci.api.contests import Contest, Incomplete
 from jaxci.api.leaderboard_results import Leaderboard, Pair, ranked
 from jaxci.api.readers.layout import arranged
 from jaxci.api.readers.models import read_models
 from jaxci.api.readers.samples import check_n
 from jaxci.checks import check_choice, check_distinct, shown
-from jaxci.inference.engine import comparison, intervals
-from jaxci.inference.joint import joint_replicates
-from jaxci.inference.randomness import Randomness, randomness
+from jaxci.inference.randomness import randomness
 from jaxci.inference.remarks import announce, layout_remarks
-from jaxci.inference.replicate import chunk_workers
-from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
 from jaxci.intervals.multiple import (
     ADJUSTMENTS,
-    Pairs,
     adjusted_pvalues,
     largest_of,
     model_confidence_set,
@@ -34,52 +29,8 @@ from jaxci.intervals.multiple import (
     two_sided_z,
 )
 from jaxci.printing import IntervalResult
-from jaxci.statistics.base import Statistic
-from jaxci.statistics.layout import Layout
-from jaxci.statistics.paired import paired_difference
 from jaxci.statistics.registry import configured, name_of, statistic_by_name
 from jaxci.statistics.sample import Sample
-
-
-@dataclasses.dataclass(frozen=True)
-class Contest:
-    """What models are compared on: a sample of each, how the rows count, and the replicates that they share."""
-
-    name: str
-    statistic: Statistic
-    names: tuple[str, ...]
-    samples: tuple[Sample, ...]
-    layout: Layout
-    settings: Settings
-    source: Randomness
-
-    def at(self, level: float) -> Settings:
-        """Return the settings of one of several intervals."""
-        return dataclasses.replace(self.settings, confidence_level=level)
-
-    def single(self, level: float) -> list[IntervalResult]:
-        """Return the interval of every model."""
-        request, settings = Request(self.name, self.statistic), self.at(level)
-        return [intervals([request], one, self.layout, settings, self.source)[0] for one in self.samples]
-
-    def differences(
-        self, which: Sequence[tuple[int, int]], level: float, progress: Callable[[int, int], None] | None
-    ) -> list[tuple[IntervalResult, float]]:
-        """Return the interval and the p-value of the differences of models."""
-        request, settings = Request(self.name, paired_difference(self.statistic)), self.at(level)
-
-        def one(pair: tuple[int, int]) -> tuple[IntervalResult, float]:
-            both = dataclasses.replace(self.samples[pair[0]], other=self.samples[pair[1]])
-            found = comparison(request, both, self.layout, settings, self.source)
-            return found.difference, found.pvalue.value
-
-        answers = []
-        with ThreadPoolExecutor(chunk_workers()) as own:  # those that replicates are drawn in would wait for themselves
-            for answer in own.map(one, which):
-                answers.append(answer)
-                if progress is not None:
-                    progress(len(answers), len(which))
-        return answers
 
 
 def leaderboard(
@@ -93,6 +44,7 @@ def leaderboard(
     adjust: str = "max_t",
     reference: str = "best",
     less_is_better: bool | None = None,
+    missing: str = "raise",
     n_resamples: int | None = None,
     sample_weight: Any = None,
     weight_type: str = "importance",
@@ -126,6 +78,9 @@ def leaderboard(
     less_is_better : bool, optional
         Which end of the metric is the good one, where the metric does not know: of values larger ones are better
         unless told.
+    missing : {"raise", "pairwise"}
+        What becomes of values by case that are NaN, where a model skipped the case: an error; or every model is
+        estimated on the cases that it has, and two are compared on those that both have.
     progress : callable, optional
         Called with differences (done, total).
     **options
@@ -188,16 +143,22 @@ def leaderboard(
     if reference != "best":
         check_choice("reference", reference, ("best", *given))
     called = {f"{what}[{one!r}]": x for one, x in given.items()}
-    samples, statistic, remarks = read_models(statistic, name, y_true, called, labels, pos_label)
+    pairwise = check_choice("missing", missing, ("raise", "pairwise")) == "pairwise"
+    if pairwise and statistic.task != "values":
+        raise ValueError(f"missing='pairwise' is for values by case, as of 'mean'; {name} is of {statistic.task}")
+    samples, statistic, remarks = read_models(statistic, name, y_true, called, labels, pos_label, finite=not pairwise)
     check_n(samples[0])
     shared, layout = arranged(_with_all(samples), groups, strata, sample_weight, weight_type)
     settings.check_layout(layout)
-    contest = Contest(name, statistic, tuple(given), _apart(shared), layout, settings, randomness(rng))
+    kind = Incomplete if pairwise else Contest
+    contest = kind(name, statistic, tuple(given), _apart(shared), layout, settings, randomness(rng))
+    contest.check()
     if less_is_better is not None and not isinstance(less_is_better, bool):
         raise TypeError(f"less_is_better must be True, False or None; got {shown(less_is_better)}")
     board = _ranked(contest, adjust, reference, statistic.loss if less_is_better is None else less_is_better, progress)
     board = dataclasses.replace(
-        board, warnings=tuple(dict.fromkeys((*remarks, *layout_remarks(layout), *board.warnings)))
+        board,
+        warnings=tuple(dict.fromkeys((*remarks, *layout_remarks(layout), *contest.remarks(), *board.warnings))),
     )
     announce(board.warnings)
     return board
@@ -246,13 +207,12 @@ def _ranked(
     names, level = contest.names, contest.settings.confidence_level
     marginal = contest.single(level)
     estimates = np.array([one.estimate for one in marginal])
-    replicates = joint_replicates(contest.statistic, contest.samples, contest.layout, contest.settings, contest.source)
-    apart, _ = standardized(replicates, estimates)
-    pairs = Pairs(np.nan_to_num(replicates - estimates[:, None], nan=0.0))
+    apart, _ = standardized(contest.replicates, estimates)
     if reference == "best":
         which = list(itertools.combinations(range(len(names)), 2))
     else:
         which = [(i, names.index(reference)) for i in range(len(names)) if names[i] != reference]
+    pairs = contest.pairs(which, estimates)
     levels = (level, level)
     if adjust == "max_t":
         levels = simultaneous_level(largest_of(apart), level), simultaneous_level(pairs.largest(which), level)
@@ -272,7 +232,7 @@ def _ranked(
     ends, errors = [one.confidence_interval for one in marginal], [one.standard_error for one in marginal]
     entries = ranked(names, estimates.tolist(), ends, errors, found, 1 - level, less_is_better)
     sign = 1.0 if less_is_better else -1.0
-    best = _shares_best(sign * replicates)
+    best = _shares_best(sign * contest.replicates)
     if reference == "best":
         worse = np.zeros((len(names), len(names)))
         for (i, j), (of, _), score in zip(which, differences, z, strict=True):
@@ -303,7 +263,7 @@ def _ranked(
         ", ".join(used),
         adjust,
         level,
-        marginal[0].n,
+        contest.layout.n,
         f"intervals: {', '.join(dict.fromkeys(str(one.method) for one in marginal))}; "
         f"{contest.settings.n_resamples} resamples shared by all models",
         contest.source.record,

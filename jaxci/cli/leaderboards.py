@@ -44,6 +44,9 @@ def leaderboard(
         bool | None,
         typer.Option("--less-is-better/--more-is-better", help="Which end is good, where the metric does not know."),
     ] = None,
+    missing: Annotated[
+        str, typer.Option(metavar="HOW", help="Of values by case that a model lacks: raise, or pairwise.")
+    ] = "raise",
     level: Level = 0.95,
     groups: Groups = None,
     strata: Strata = None,
@@ -74,6 +77,7 @@ def leaderboard(
                 adjust=adjust,
                 reference=reference,
                 less_is_better=less_is_better,
+                missing=missing,
                 confidence_level=level,
                 n_resamples=resamples,
                 weight_type=weight_type,

@@ -7,9 +7,12 @@ from their estimates in the same units. Each statistic may come from a test of i
 
 from __future__ import annotations
 
+import abc
+import dataclasses
+import functools
 import itertools
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -62,23 +65,44 @@ def largest_of(apart: np.ndarray) -> np.ndarray:
     return np.abs(np.concatenate([apart[~still], drawn])).max(axis=0)
 
 
-class Pairs(NamedTuple):
-    """Differences of models i less j: replicates ``apart`` (m, B) of the models, less their estimates."""
+class Differences(abc.ABC):
+    """Differences of models i less j in resamples."""
 
-    apart: np.ndarray
+    @abc.abstractmethod
+    def apart_from(self, i: int, j: int) -> np.ndarray:
+        """Return the replicates (B,) of one difference, less its estimate."""
 
     def of(self, i: int, j: int) -> np.ndarray:
         """Return the replicates (B,) of one difference in standard errors; 0 where it never varies."""
-        found = self.apart[i] - self.apart[j]
+        found = self.apart_from(i, j)
         error = np.sqrt(np.mean(found**2))
         return found / error if error > 0 else np.zeros_like(found)
 
     def largest(self, which: Iterable[tuple[int, int]]) -> np.ndarray:
         """Return the largest of some differences, of either sign, in every resample (B,)."""
-        found = np.zeros(self.apart.shape[1])
-        for i, j in which:
-            np.maximum(found, np.abs(self.of(i, j)), out=found)
-        return found
+        return functools.reduce(np.maximum, (np.abs(self.of(i, j)) for i, j in which))
+
+
+@dataclasses.dataclass(frozen=True)
+class Pairs(Differences):
+    """Differences of models that are resampled together: replicates ``apart`` (m, B), less the models' estimates."""
+
+    apart: np.ndarray
+
+    def apart_from(self, i: int, j: int) -> np.ndarray:
+        """Return the replicates (B,) of one difference, less its estimate."""
+        return self.apart[i] - self.apart[j]
+
+
+@dataclasses.dataclass(frozen=True)
+class PairsApart(Differences):
+    """Differences that each have cases of their own: replicates (B,) by pair, less the estimate."""
+
+    replicates: Mapping[tuple[int, int], np.ndarray]
+
+    def apart_from(self, i: int, j: int) -> np.ndarray:
+        """Return the replicates (B,) of one difference, less its estimate."""
+        return self.replicates[i, j] if (i, j) in self.replicates else -self.replicates[j, i]
 
 
 def simultaneous_level(largest: np.ndarray, level: float) -> float:
@@ -128,15 +152,15 @@ def step_down(z: np.ndarray, replicates: Callable[[int], np.ndarray]) -> np.ndar
     return found
 
 
-def model_confidence_set(z: np.ndarray, pairs: Pairs) -> np.ndarray:
+def model_confidence_set(z: np.ndarray, pairs: Differences) -> np.ndarray:
     """Return p-values of models being among the best (Hansen, Lunde and Nason 2011, the range statistic T_R).
 
     Parameters
     ----------
     z : (m, m) array
         How much worse model i is than j, in standard errors; antisymmetric.
-    pairs : Pairs
-        Replicates of the models.
+    pairs : Differences
+        Replicates of the differences of models.
 
     Returns
     -------
@@ -155,7 +179,7 @@ def model_confidence_set(z: np.ndarray, pairs: Pairs) -> np.ndarray:
         largest.append(float(within.max()))
         order.append(left.pop(int(np.argmax(within.max(axis=1)))))
     found = np.ones(len(z))
-    reached = np.zeros(pairs.apart.shape[1])
+    reached: Any = 0.0
     inside = list(left)
     for model, statistic in zip(order[::-1], largest[::-1], strict=True):
         reached = np.maximum(reached, pairs.largest((model, other) for other in inside))

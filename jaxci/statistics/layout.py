@@ -153,6 +153,17 @@ class Layout:
         weights, counts = (None if x is None else x[rows] for x in (self.row_weights, self.counts))
         return Layout(self.n, units, self.strata, weights, counts)
 
+    def of_some(self, rows: np.ndarray) -> Layout:
+        """Return the layout of some rows alone, of which each is one observation; units are numbered anew."""
+        assert self.counts is None
+        weights, strata = None if self.row_weights is None else self.row_weights[rows], self.strata
+        if weights is not None and np.any(weights != np.round(weights)):
+            weights = weights * (len(rows) / weights.sum())
+        found, units = (rows, None) if self.units is None else np.unique(self.units[rows], return_inverse=True)
+        if strata is not None:
+            strata = np.unique(strata[found], return_inverse=True)[1].astype(np.int32)
+        return Layout(len(rows), None if units is None else units.astype(np.int32), strata, weights)
+
     def sum_rows(self, matrix: Any, capacity: int) -> Any:
         """Sum rows (N, k), weighted, within units: (capacity, k); host arrays or traced ones."""
         rows = matrix[: self.n_rows]

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import jaxci
 
@@ -193,6 +194,71 @@ def test_values_that_are_missing_are_refused():
     holes = {**VALUES, "b": np.where(np.arange(30) == 4, np.nan, VALUES["b"])}
     with pytest.raises(ValueError, match=r"y_true\['b'\].*row 4"):
         jaxci.leaderboard("mean", holes)
+
+
+HOLES = {name: np.where(RNG.random(30) < 0.3, np.nan, x) for name, x in VALUES.items()}
+
+
+class TestModelsThatLackCases:
+    """Values by case with holes, where two models are compared on the cases that both have."""
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("of_rows", [{}, {"groups": np.arange(30) // 2, "sample_weight": 1.0 + np.arange(30) % 3}])
+    def test_are_compared_on_what_both_have(self, of_rows):
+        drawn = {"n_resamples": 999, "rng": 0}
+        board = jaxci.leaderboard("mean", HOLES, missing="pairwise", **drawn, **of_rows)
+        for name, x in HOLES.items():
+            seen = ~np.isnan(x)
+            alone = jaxci.interval("mean", x[seen], **drawn, **{k: v[seen] for k, v in of_rows.items()})
+            assert board[name].confidence_interval == alone.confidence_interval
+        for pair in board.pairs:
+            both = ~np.isnan(HOLES[pair.a] + HOLES[pair.b])
+            rows = {**drawn, **{k: v[both] for k, v in of_rows.items()}}
+            alone = jaxci.compare("mean", None, HOLES[pair.a][both], HOLES[pair.b][both], **rows)
+            assert (pair.estimate, pair.pvalue) == pytest.approx((alone.estimate, alone.pvalue), rel=1e-12)
+            assert pair.adjusted >= pair.pvalue
+        lost = {name: int(np.isnan(x).sum()) for name, x in HOLES.items()}
+        most = max(lost, key=lambda name: lost[name])
+        said = f"3 of 3 models lack cases ('{most}' {lost[most]} of 30): each is"
+        assert any(text.startswith(said) for text in board.warnings)
+        assert board.n == 30
+
+    def test_are_compared_as_all_others_where_nothing_lacks(self):
+        found, expected = (
+            jaxci.leaderboard("trimmed_mean", VALUES, missing=how, n_resamples=999, rng=0)
+            for how in ("pairwise", "raise")
+        )
+        for entry, other in zip(found, expected, strict=True):
+            assert entry._replace(pvalue_best=0) == other._replace(pvalue_best=0)
+            assert entry.pvalue_best == pytest.approx(other.pvalue_best, abs=0.01)
+        np.testing.assert_allclose([p[2:] for p in found.pairs], [p[2:] for p in expected.pairs], rtol=0, atol=0.02)
+        assert found.warnings == expected.warnings
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"missing": "drop"}, "missing must be one of"),
+            ({"metric": "accuracy"}, "missing='pairwise' is for values by case, as of 'mean'; accuracy is of"),
+            ({"values": {**VALUES, "b": np.full(30, np.nan)}}, "at least 2 cases of any two models; 'a' and 'b' have"),
+            ({"values": {**VALUES, "b": np.r_[np.inf, VALUES["b"][1:]]}}, "must not be infinite; it is in row 0"),
+        ],
+    )
+    def test_are_refused_where_there_is_no_answer(self, changes, message):
+        given = {"metric": "mean", "values": VALUES, "missing": "pairwise", **changes}
+        with pytest.raises(ValueError, match=message):
+            jaxci.leaderboard(given["metric"], given["values"], missing=given["missing"])
+
+    @pytest.mark.statistical
+    @pytest.mark.false_alarm(1e-6)
+    def test_are_told_apart_wrongly_in_few_data_sets(self, false_alarm):
+        """Five equally good models of which each has 70% of 60 cases: at most 5% of data sets tell any two apart."""
+        rng, sets, wrong = np.random.default_rng(3), 80, 0
+        for seed in range(sets):
+            values = rng.normal(size=60) + rng.normal(size=(5, 60))
+            values[rng.random((5, 60)) < 0.3] = np.nan
+            board = jaxci.leaderboard("mean", values, missing="pairwise", n_resamples=999, rng=seed)
+            wrong += any(pair.adjusted <= 0.05 for pair in board.pairs)
+        assert stats.binom.sf(wrong - 1, sets, 0.05) > false_alarm
 
 
 def test_the_command(tmp_path, capsys, board):

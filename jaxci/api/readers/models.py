@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from jaxci.api.readers.arrays import as_floats, check_lengths
 from jaxci.api.readers.samples import Labelled, columns_sample, regression_sample
 from jaxci.statistics.base import Statistic
@@ -26,8 +28,12 @@ def read_models(
     predictions: Mapping[str, Any],
     labels: Sequence[Any] | None,
     pos_label: Any,
+    *,
+    finite: bool = True,
 ) -> Models:
     """Return a sample of every model; ``predictions`` are named as messages should call them.
+
+    Per-case values may be NaN if ``finite`` is False.
 
     Raises
     ------
@@ -43,7 +49,10 @@ def read_models(
     if statistic.task == "values":
         if y_true is not None:
             raise TypeError(f"y_true must be None for {name}, which compares per-case values; got an array")
-        values = {called: as_floats(called, x) for called, x in predictions.items()}
+        values = {called: as_floats(called, x, finite=finite) for called, x in predictions.items()}
+        for called, x in values.items():
+            if np.isinf(x).any():
+                raise ValueError(f"{called} must not be infinite; it is in row {int(np.argmax(np.isinf(x)))}")
         check_lengths({called: len(x) for called, x in values.items()})
         return Models(tuple(Sample(values=x) for x in values.values()), statistic, ())
     if statistic.task == "regression":

@@ -1,0 +1,145 @@
+"""What models are compared on: the rows that all have, or those that any two have."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from jaxci.inference.engine import comparison, intervals
+from jaxci.inference.joint import joint_replicates
+from jaxci.inference.randomness import Randomness
+from jaxci.inference.replicate import chunk_workers
+from jaxci.inference.request import Request
+from jaxci.inference.settings import Settings
+from jaxci.intervals.multiple import Differences, Pairs, PairsApart
+from jaxci.printing import IntervalResult
+from jaxci.statistics.base import Statistic
+from jaxci.statistics.layout import Layout
+from jaxci.statistics.paired import paired_difference
+from jaxci.statistics.sample import Sample
+
+
+@dataclasses.dataclass(frozen=True)
+class Contest:
+    """What models are compared on: a sample of each, how the rows count, and the replicates that they share."""
+
+    name: str
+    statistic: Statistic
+    names: tuple[str, ...]
+    samples: tuple[Sample, ...]
+    layout: Layout
+    settings: Settings
+    source: Randomness
+
+    def on(self, members: Sequence[int]) -> tuple[list[Sample], Layout]:
+        """Return the samples of some models on the rows that count for all of them, and their layout."""
+        return [self.samples[i] for i in members], self.layout
+
+    def at(self, level: float) -> Settings:
+        """Return the settings of one of several intervals."""
+        return dataclasses.replace(self.settings, confidence_level=level)
+
+    def single(self, level: float) -> list[IntervalResult]:
+        """Return the interval of every model."""
+        request, settings = Request(self.name, self.statistic), self.at(level)
+
+        def one(i: int) -> IntervalResult:
+            (sample,), layout = self.on([i])
+            return intervals([request], sample, layout, settings, self.source)[0]
+
+        return [one(i) for i in range(len(self.names))]
+
+    def differences(
+        self, which: Sequence[tuple[int, int]], level: float, progress: Callable[[int, int], None] | None
+    ) -> list[tuple[IntervalResult, float]]:
+        """Return the interval and the p-value of the differences of models."""
+        request, settings = Request(self.name, paired_difference(self.statistic)), self.at(level)
+
+        def one(pair: tuple[int, int]) -> tuple[IntervalResult, float]:
+            (first, second), layout = self.on(pair)
+            found = comparison(request, dataclasses.replace(first, other=second), layout, settings, self.source)
+            return found.difference, found.pvalue.value
+
+        answers = []
+        with ThreadPoolExecutor(chunk_workers()) as own:  # those that replicates are drawn in would wait for themselves
+            for answer in own.map(one, which):
+                answers.append(answer)
+                if progress is not None:
+                    progress(len(answers), len(which))
+        return answers
+
+    @functools.cached_property
+    def replicates(self) -> np.ndarray:
+        """Replicates (m, B) of every model."""
+        return joint_replicates(self.statistic, self.samples, self.layout, self.settings, self.source)
+
+    def pairs(self, which: Sequence[tuple[int, int]], estimates: np.ndarray) -> Differences:
+        """Return the replicates of differences of models."""
+        return Pairs(np.nan_to_num(self.replicates - estimates[:, None], nan=0.0))
+
+    def check(self) -> None:
+        """Refuse rows that models cannot be compared on: none."""
+
+    def remarks(self) -> list[str]:
+        """Return what is to be said of the rows: nothing."""
+        return []
+
+
+class Incomplete(Contest):
+    """Models that lack some of the cases: values that are NaN. Two are compared on the cases that both have."""
+
+    @functools.cached_property
+    def seen(self) -> np.ndarray:
+        """Which cases (m, n) every model has."""
+        return ~np.isnan([sample.values for sample in self.samples])
+
+    def check(self) -> None:
+        """Refuse models, and pairs of them, that are not seen on two cases."""
+        both = self.seen.astype(float) @ self.seen.T
+        for i, j in np.argwhere(both < 2)[:1]:
+            whose = f"{self.names[i]!r} has" if i == j else f"{self.names[i]!r} and {self.names[j]!r} have together"
+            raise ValueError(f"missing='pairwise' needs at least 2 cases of any two models; {whose} {both[i, j]:.0f}")
+
+    def on(self, members: Sequence[int]) -> tuple[list[Sample], Layout]:
+        """Return the samples of some models on the cases that all of them have, and their layout."""
+        rows = np.flatnonzero(self.seen[list(members)].all(axis=0))
+        return [self.samples[i].take(rows) for i in members], self.layout.of_some(rows)
+
+    @functools.cached_property
+    def filled(self) -> tuple[Sample, ...]:
+        """Samples with 0 for what is missing, which weighs nothing."""
+        return tuple(dataclasses.replace(one, values=np.nan_to_num(one.values, nan=0.0)) for one in self.samples)
+
+    def _weighing(self, rows: np.ndarray) -> Layout:
+        weights = np.ones(self.layout.n) if self.layout.row_weights is None else self.layout.row_weights
+        return dataclasses.replace(self.layout, row_weights=np.where(rows, weights, 0.0))
+
+    @functools.cached_property
+    def replicates(self) -> np.ndarray:
+        """Replicates (m, B) of every model on the cases that it has."""
+        layouts = [self._weighing(rows) for rows in self.seen]
+        return joint_replicates(self.statistic, self.filled, layouts, self.settings, self.source)
+
+    def pairs(self, which: Sequence[tuple[int, int]], estimates: np.ndarray) -> Differences:
+        """Return the replicates of differences of models, each on the cases that both have."""
+        both = [dataclasses.replace(self.filled[i], other=self.filled[j]) for i, j in which]
+        layouts = [self._weighing(self.seen[i] & self.seen[j]) for i, j in which]
+        found = joint_replicates(paired_difference(self.statistic), both, layouts, self.settings, self.source)
+        middle = np.nanmean(found, axis=1, keepdims=True)
+        return PairsApart(dict(zip(which, np.nan_to_num(found - middle, nan=0.0), strict=True)))
+
+    def remarks(self) -> list[str]:
+        """Return how many cases models lack."""
+        lost: Any = (~self.seen).sum(axis=1)
+        if not lost.any():
+            return []
+        most = int(np.argmax(lost))
+        return [
+            f"{np.count_nonzero(lost)} of {len(self.names)} models lack cases ({self.names[most]!r} {lost[most]} of "
+            f"{self.layout.n}): each is estimated on its own cases, and two are compared on those that both have"
+        ]
