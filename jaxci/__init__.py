@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from jaxci.api.quantile_plans import minimum_sample_size, plan_quantile, simultaneous_quantile_intervals
     from jaxci.api.quantile_points import quantile_estimate
     from jaxci.api.quantiles import quantile_interval
+    from jaxci.api.run_scores import performance_profiles, probability_of_improvement
     from jaxci.api.runs import runs_interval, summarize_runs, welch_interval
     from jaxci.compiled import keep_compiled
     from jaxci.printing import (
@@ -74,9 +75,11 @@ __all__ = [
     "losses_interval",
     "mean_ranks",
     "minimum_sample_size",
+    "performance_profiles",
     "plan",
     "plan_quantile",
     "plots",
+    "probability_of_improvement",
     "proportion_interval",
     "quantile_estimate",
     "quantile_interval",
@@ -112,6 +115,7 @@ _HOMES = {
     "api.quantile_plans": ("minimum_sample_size", "plan_quantile", "simultaneous_quantile_intervals"),
     "api.quantile_points": ("quantile_estimate",),
     "api.quantiles": ("quantile_interval",),
+    "api.run_scores": ("performance_profiles", "probability_of_improvement"),
     "api.runs": ("runs_interval", "summarize_runs", "welch_interval"),
     "compiled": ("keep_compiled",),
     "runs.results": ("SeedRuns",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
@@ -24,8 +25,53 @@ from jaxci.statistics.paired import paired_difference
 from jaxci.statistics.sample import Sample
 
 
+class Contestants(abc.ABC):
+    """Models that are ranked: by name, with intervals, differences and replicates.
+
+    Attributes: ``name`` of the statistic, ``names`` of the models, ``settings``, ``source`` of randomness.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    settings: Settings
+    source: Randomness
+
+    @property
+    @abc.abstractmethod
+    def n(self) -> int:
+        """Observations."""
+
+    @property
+    @abc.abstractmethod
+    def how(self) -> str:
+        """How models hang together."""
+
+    @property
+    @abc.abstractmethod
+    def replicates(self) -> np.ndarray:
+        """Replicates (m, B) of every model."""
+
+    @abc.abstractmethod
+    def single(self, level: float) -> list[IntervalResult]:
+        """Return the interval of every model."""
+
+    @abc.abstractmethod
+    def differences(
+        self, which: Sequence[tuple[int, int]], level: float, progress: Callable[[int, int], None] | None
+    ) -> list[tuple[IntervalResult, float]]:
+        """Return the interval and the p-value of the differences of models."""
+
+    @abc.abstractmethod
+    def pairs(self, which: Sequence[tuple[int, int]], estimates: np.ndarray) -> Differences:
+        """Return the replicates of differences of models."""
+
+    @abc.abstractmethod
+    def remarks(self) -> list[str]:
+        """Return what is to be said of the data."""
+
+
 @dataclasses.dataclass(frozen=True)
-class Contest:
+class Contest(Contestants):
     """What models are compared on: a sample of each, how the rows count, and the replicates that they share."""
 
     name: str
@@ -35,6 +81,16 @@ class Contest:
     layout: Layout
     settings: Settings
     source: Randomness
+
+    @property
+    def n(self) -> int:
+        """Observations."""
+        return self.layout.n
+
+    @property
+    def how(self) -> str:
+        """How models hang together."""
+        return f"{self.settings.n_resamples} resamples shared by all models"
 
     def on(self, members: Sequence[int]) -> tuple[list[Sample], Layout]:
         """Return the samples of some models on the rows that count for all of them, and their layout."""

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.api.contests import Contest, Incomplete
+from jaxci.api.contests import Contest, Contestants, Incomplete
 from jaxci.api.leaderboard_results import Leaderboard, Pair, ranked
 from jaxci.api.readers.layout import arranged
 from jaxci.api.readers.models import read_models
 from jaxci.api.readers.samples import check_n
+from jaxci.api.run_boards import RunContest, of_runs
 from jaxci.checks import check_choice, check_distinct, shown
 from jaxci.inference.randomness import randomness
 from jaxci.inference.remarks import announce, layout_remarks
@@ -29,8 +30,13 @@ from jaxci.intervals.multiple import (
     two_sided_z,
 )
 from jaxci.printing import IntervalResult
+from jaxci.statistics.base import Statistic
 from jaxci.statistics.registry import configured, name_of, statistic_by_name
+from jaxci.statistics.run_scores import Aggregate
 from jaxci.statistics.sample import Sample
+
+MISSING = ("raise", "pairwise")
+"""What becomes of values by case that models lack."""
 
 
 def leaderboard(
@@ -60,10 +66,12 @@ def leaderboard(
     Parameters
     ----------
     metric : str or Statistic
-        As in :func:`jaxci.compare`.
+        As in :func:`jaxci.compare`. Of training runs on several tasks: "iqm" (interquartile mean), "mean", "median"
+        (over tasks, of means over runs) or "optimality_gap" (of ``gamma``, 1 by default).
     y_true : (n,) array_like
         Labels or targets. For a summary of per-case values, such as "mean", the values themselves, in place of
-        ``predictions``: a dict or frame of (n,) values by model, or an array (models, n).
+        ``predictions``: a dict or frame of (n,) values by model, or an array (models, n). Of training runs the scores:
+        a dict of (runs, tasks) by model, or an array (models, runs, tasks); models have runs of their own.
     predictions : dict or frame of array_like
         Predicted labels or values of every model by its name, or scores for metrics of scores: (n,) or (n, K).
     groups, strata, n_resamples, sample_weight, weight_type, labels, pos_label, rng, memory_limit
@@ -113,11 +121,19 @@ def leaderboard(
     The model confidence set leaves the worst out as long as the largest difference is larger than chance allows [3]_.
     Observations, or clusters, are assumed independent.
 
+    Training runs are resampled within each task, of every model by itself, R - 1 of R runs at a time, so that
+    variances are unbiased; tasks are given [4]_, [5]_. Intervals are Student's with Satterthwaite's degrees of freedom.
+    Coverage of 95% intervals, lognormal scores on 1, 6 and 26 tasks of unlike scale, 3 to 10 runs: mean 92 to 95%,
+    iqm 94 to 98%, optimality_gap 95 to 97% (one task with few runs below gamma: 74 to 90%), median 87 to 93%;
+    percentiles of resamples of R runs would cover 76 to 90% where there are few.
+
     References
     ----------
     .. [1] Romano and Wolf (2005), Exact and Approximate Stepdown Methods for Multiple Hypothesis Testing.
     .. [2] Mogstad, Romano, Shaikh and Wilhelm (2024), Inference for Ranks, section 3.
     .. [3] Hansen, Lunde and Nason (2011), The Model Confidence Set, the range statistic.
+    .. [4] Agarwal et al. (2021), Deep Reinforcement Learning at the Edge of the Statistical Precipice, section 4.
+    .. [5] Rao and Wu (1988), Resampling Inference with Complex Survey Data, section 2.
 
     Examples
     --------
@@ -132,6 +148,18 @@ def leaderboard(
     """
     settings = Settings.of(confidence_level, "two-sided", n_resamples, memory_limit=memory_limit)
     adjust = check_choice("adjust", adjust, ("max_t", *ADJUSTMENTS))
+    if less_is_better is not None and not isinstance(less_is_better, bool):
+        raise TypeError(f"less_is_better must be True, False or None; got {shown(less_is_better)}")
+    if predictions is None and of_runs(metric, y_true):
+        given = _by_name("y_true", y_true, ndim=3)
+        _check_reference(reference, given)
+        rows = {"groups": groups, "strata": strata, "sample_weight": sample_weight, "pos_label": pos_label}
+        if said := [name for name, x in {**rows, "labels": labels}.items() if x is not None]:
+            raise TypeError(f"{said[0]} must be None for {metric} of runs on tasks")
+        if check_choice("missing", missing, MISSING) != "raise":
+            raise ValueError(f"missing='pairwise' is for values by case; {metric} is of runs on tasks")
+        runs = RunContest.of(metric, options, given, settings, randomness(rng))
+        return _told(_ranked(runs, adjust, reference, _loss(less_is_better, runs.statistic), progress), runs.remarks())
     name = name_of(metric)
     statistic, options = configured(statistic_by_name(metric), options)
     for option in options:
@@ -140,10 +168,9 @@ def leaderboard(
     if predictions is None:
         y_true, predictions, what = None, y_true, "y_true"
     given = _by_name(what, predictions)
-    if reference != "best":
-        check_choice("reference", reference, ("best", *given))
+    _check_reference(reference, given)
     called = {f"{what}[{one!r}]": x for one, x in given.items()}
-    pairwise = check_choice("missing", missing, ("raise", "pairwise")) == "pairwise"
+    pairwise = check_choice("missing", missing, MISSING) == "pairwise"
     if pairwise and statistic.task != "values":
         raise ValueError(f"missing='pairwise' is for values by case, as of 'mean'; {name} is of {statistic.task}")
     samples, statistic, remarks = read_models(statistic, name, y_true, called, labels, pos_label, finite=not pairwise)
@@ -153,18 +180,28 @@ def leaderboard(
     kind = Incomplete if pairwise else Contest
     contest = kind(name, statistic, tuple(given), _apart(shared), layout, settings, randomness(rng))
     contest.check()
-    if less_is_better is not None and not isinstance(less_is_better, bool):
-        raise TypeError(f"less_is_better must be True, False or None; got {shown(less_is_better)}")
-    board = _ranked(contest, adjust, reference, statistic.loss if less_is_better is None else less_is_better, progress)
-    board = dataclasses.replace(
-        board,
-        warnings=tuple(dict.fromkeys((*remarks, *layout_remarks(layout), *contest.remarks(), *board.warnings))),
-    )
+    board = _ranked(contest, adjust, reference, _loss(less_is_better, statistic), progress)
+    return _told(board, [*remarks, *layout_remarks(layout), *contest.remarks()])
+
+
+def _loss(less_is_better: bool | None, statistic: Statistic | Aggregate) -> bool:
+    """Whether less is better: as told, or as the statistic knows."""
+    return statistic.loss if less_is_better is None else less_is_better
+
+
+def _told(board: Leaderboard, remarks: Sequence[str]) -> Leaderboard:
+    """Return the board with remarks before its own, all of them announced."""
+    board = dataclasses.replace(board, warnings=tuple(dict.fromkeys((*remarks, *board.warnings))))
     announce(board.warnings)
     return board
 
 
-def _by_name(what: str, predictions: Any) -> dict[str, Any]:
+def _check_reference(reference: str, given: Mapping[str, Any]) -> None:
+    if reference != "best":
+        check_choice("reference", reference, ("best", *given))
+
+
+def _by_name(what: str, predictions: Any, ndim: int = 2) -> dict[str, Any]:
     """Return the predictions of every model by its name."""
     if isinstance(predictions, Mapping):
         found = {str(name): x for name, x in predictions.items()}
@@ -172,7 +209,7 @@ def _by_name(what: str, predictions: Any) -> dict[str, Any]:
     elif hasattr(predictions, "columns") and hasattr(predictions, "__getitem__"):  # a frame of any library
         names = [str(name) for name in predictions.columns]
         found = {str(name): np.asarray(predictions[name]) for name in predictions.columns}
-    elif isinstance(predictions, np.ndarray) and predictions.ndim == 2 and what == "y_true":
+    elif isinstance(predictions, np.ndarray) and predictions.ndim == ndim and what == "y_true":
         names = [f"model {number + 1}" for number in range(len(predictions))]
         found = dict(zip(names, predictions, strict=True))
     else:
@@ -201,7 +238,7 @@ def _apart(sample: Sample) -> tuple[Sample, ...]:
 
 
 def _ranked(
-    contest: Contest, adjust: str, reference: str, less_is_better: bool, progress: Callable[[int, int], None] | None
+    contest: Contestants, adjust: str, reference: str, less_is_better: bool, progress: Callable[[int, int], None] | None
 ) -> Leaderboard:
     """Return the models by rank."""
     names, level = contest.names, contest.settings.confidence_level
@@ -263,9 +300,8 @@ def _ranked(
         ", ".join(used),
         adjust,
         level,
-        contest.layout.n,
-        f"intervals: {', '.join(dict.fromkeys(str(one.method) for one in marginal))}; "
-        f"{contest.settings.n_resamples} resamples shared by all models",
+        contest.n,
+        f"intervals: {', '.join(dict.fromkeys(str(one.method) for one in marginal))}; {contest.how}",
         contest.source.record,
         _remarks(names, marginal),
         reference,

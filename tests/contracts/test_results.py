@@ -65,6 +65,9 @@ RESULTS = {
     ),
     "groups": lambda _: jaxci.evaluate(Y, A, metrics=["accuracy"], by=np.arange(len(Y)) % 2, n_resamples=99, rng=0),
     "leaderboard": lambda _: jaxci.leaderboard("accuracy", Y, {"a": A, "b": B}, n_resamples=999, rng=0),
+    "leaderboard of runs": lambda _: jaxci.leaderboard("iqm", RNG.normal(size=(2, 5, 4)), n_resamples=99, rng=0),
+    "profiles": lambda _: jaxci.performance_profiles({"a": RNG.normal(size=(5, 4))}, n_resamples=99, rng=0),
+    "improvement": lambda _: jaxci.probability_of_improvement(X[:5], X[5:9], n_resamples=99, rng=0),
     "mean ranks": lambda _: jaxci.mean_ranks(
         {name: jaxci.leaderboard(name, Y, {"a": A, "b": B}, n_resamples=999, rng=0) for name in ("accuracy", "f1")}
     ),

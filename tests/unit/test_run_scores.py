@@ -1,0 +1,149 @@
+"""Scores of training runs on tasks: aggregates, resamples within tasks, boards, profiles."""
+
+import math
+
+import jax
+import numpy as np
+import pytest
+from scipy import stats
+
+import jaxci
+from jaxci.inference.run_scores import improvement_evidence, profile_replicates, run_evidence
+from jaxci.statistics.run_scores import AGGREGATES, OptimalityGap
+
+RNG = np.random.default_rng(11)
+DIFFICULTY = np.exp(0.3 * RNG.normal(size=4))
+RUNS = {
+    name: gain * DIFFICULTY * np.exp(0.4 * RNG.normal(size=(5, 4))) for name, gain in (("a", 1), ("b", 1.2), ("c", 3))
+}
+DEFINITIONS = {
+    "mean": lambda x: x.mean(axis=0).mean(),
+    "median": lambda x: np.median(x.mean(axis=0)),
+    "iqm": lambda x: stats.trim_mean(x, 0.25, axis=None),
+    "optimality_gap": lambda x: 1 - np.minimum(x, 1).mean(),
+}
+"""As in Agarwal and others (2021), and in their code."""
+
+
+def drawn(scores, key, size):
+    """Return resamples (B, R - 1, T) of the scores, by the indices that the programs draw."""
+    runs, tasks = scores.shape
+    rows = [jax.random.randint(own, (runs - 1, tasks), 0, runs) for own in jax.random.split(key, size)]
+    return np.stack([np.take_along_axis(scores, np.asarray(one), axis=0) for one in rows])
+
+
+@pytest.mark.parametrize("name", AGGREGATES)
+def test_aggregates_are_by_their_definitions_on_the_same_resamples(name):
+    with jax.enable_x64(True):
+        found = run_evidence(AGGREGATES[name], RUNS["a"], jax.random.key(3), 99)
+        expected = [DEFINITIONS[name](x) for x in drawn(RUNS["a"], jax.random.key(3), 99)]
+    assert found.estimate == pytest.approx(DEFINITIONS[name](RUNS["a"]), rel=1e-12)
+    np.testing.assert_allclose(found.replicates, expected, rtol=1e-12)
+    assert found.standard_error == pytest.approx(np.std(expected), rel=1e-12)
+
+
+def test_the_error_of_a_mean_is_unbiased_and_has_the_degrees_of_freedom_of_welch():
+    found = run_evidence(AGGREGATES["mean"], RUNS["a"], jax.random.key(0), 40_000)
+    parts = RUNS["a"].var(axis=0, ddof=1) / 5 / 16
+    assert found.standard_error == pytest.approx(math.sqrt(parts.sum()), rel=0.02)
+    assert found.degrees == pytest.approx(4 * parts.sum() ** 2 / np.sum(parts**2), rel=0.05)
+
+
+def test_scores_that_do_not_vary_have_no_error_and_all_degrees_of_freedom():
+    found = run_evidence(OptimalityGap(0.5), 1 + RUNS["a"], jax.random.key(0), 99)
+    assert (found.estimate, found.standard_error, found.degrees) == (0.0, 0.0, 16.0)
+
+
+def test_improvement_is_the_mean_of_mann_whitneys():
+    a, b = np.round(RUNS["a"], 1), np.round(RUNS["b"], 1)[:4]
+    found = improvement_evidence(a, b, jax.random.key(0), 99)
+    expected = [stats.mannwhitneyu(a[:, t], b[:, t]).statistic / 20 for t in range(4)]
+    assert found.estimate == pytest.approx(np.mean(expected), rel=1e-12)
+    answer = jaxci.probability_of_improvement(a, b, n_resamples=99, rng=0)
+    assert answer.confidence_interval.low < answer.estimate < answer.confidence_interval.high
+    always = jaxci.probability_of_improvement(RUNS["c"], RUNS["a"] / 100, n_resamples=99, rng=0)
+    assert (always.estimate, always.confidence_interval.high) == (1.0, 1.0)
+    assert 0.5 < always.confidence_interval.low < 0.99
+
+
+def test_profiles_count_scores_above_thresholds():
+    at = np.quantile(RUNS["a"], [0.1, 0.5, 0.9])
+    with jax.enable_x64(True):
+        found = profile_replicates(RUNS["a"], at, jax.random.key(3), 99)
+        rows = drawn(RUNS["a"], jax.random.key(3), 99)
+    np.testing.assert_allclose(found, (rows[..., None] > at).mean(axis=(1, 2)), rtol=1e-12)
+    profiles = jaxci.performance_profiles(RUNS, at, n_resamples=99, rng=0)
+    one = profiles["a"]
+    np.testing.assert_allclose(one.share, [0.9, 0.5, 0.1])
+    assert np.all((one.simultaneous_low <= one.low) & (one.low < one.share))
+    assert np.all((one.simultaneous_high >= one.high) & (one.high > one.share))
+    assert len(profiles.records()) == 9
+    assert len(jaxci.performance_profiles(RUNS, n_resamples=99, rng=0).thresholds) > 50
+
+
+def test_a_board_of_runs():
+    board = jaxci.leaderboard("iqm", RUNS, n_resamples=999, rng=0)
+    assert [entry.name for entry in board] == ["c", "b", "a"]
+    for name, x in RUNS.items():
+        assert board[name].estimate == pytest.approx(DEFINITIONS["iqm"](x), rel=1e-12)
+    assert (board["c"].rank_low, board["c"].rank_high) == (1, 1)
+    assert board["a"].rank_high == 3
+    assert board.method == "stratified_t"
+    assert "999 resamples of runs within each of 4 tasks" in board.reason
+    gap = jaxci.leaderboard("optimality_gap", RUNS, gamma=2.0, n_resamples=99, rng=0)
+    assert gap.less_is_better
+    assert gap["a"].estimate == pytest.approx(2 - np.minimum(RUNS["a"], 2).mean(), rel=1e-12)
+
+
+def test_two_models_on_one_task_are_welchs_test():
+    a, b = RUNS["a"][:, 0], RUNS["b"][:4, 0]
+    board = jaxci.leaderboard("mean", {"a": a[:, None], "b": b[:, None]}, n_resamples=40_000, rng=0)
+    (pair,) = board.pairs
+    expected = stats.ttest_ind(a, b, equal_var=False)
+    assert pair.pvalue == pytest.approx(expected.pvalue, abs=0.01)
+    interval = expected.confidence_interval()
+    assert (pair.low, pair.high) == pytest.approx((interval.low, interval.high), rel=0.03)
+
+
+def test_a_median_over_tasks_and_runs_that_do_not_differ_are_remarked_on():
+    with pytest.warns(jaxci.JaxciWarning, match="median over tasks covered 87% to 93%"):
+        jaxci.leaderboard("median", RUNS, n_resamples=99, rng=0)
+    with pytest.warns(jaxci.JaxciWarning, match="c: runs do not differ in optimality_gap"):
+        jaxci.leaderboard("optimality_gap", {**RUNS, "c": RUNS["c"] + 9}, n_resamples=99, rng=0)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: jaxci.leaderboard("iqm", {"a": [[1.0]], "b": [[1.0]]}), ValueError, "'a' must hold at least 2 runs"),
+        (lambda: jaxci.leaderboard("iqm", {**RUNS, "d": RUNS["a"][:, :2]}), ValueError, "same tasks.*'d' has 2"),
+        (lambda: jaxci.leaderboard("iqm", RUNS, groups=[1, 2]), TypeError, "groups must be None for iqm of runs"),
+        (lambda: jaxci.leaderboard("iqm", RUNS, gamma=1), TypeError, "iqm of runs has no option 'gamma'"),
+        (lambda: jaxci.leaderboard("optimality_gap", RUNS, gamma=math.inf), ValueError, "gamma must be finite"),
+        (lambda: jaxci.leaderboard("iqm", {**RUNS, "d": RUNS["a"] * math.nan}), ValueError, "'d' must be finite"),
+        (lambda: jaxci.leaderboard("iqm", RUNS, missing="pairwise"), ValueError, "missing='pairwise' is for values"),
+        (lambda: jaxci.performance_profiles(RUNS, [2.0, 1.0]), ValueError, "thresholds must ascend"),
+        (lambda: jaxci.performance_profiles([1.0]), TypeError, "scores must be a dict"),
+        (lambda: jaxci.probability_of_improvement(RUNS["a"], RUNS["b"][:, :3]), ValueError, "4 and 3 columns"),
+    ],
+)
+def test_bad_input_is_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+@pytest.mark.statistical
+@pytest.mark.false_alarm(1e-6)
+def test_intervals_of_few_runs_hold_their_level(false_alarm):
+    """Six tasks of unlike scale and three runs, through the board: each of two aggregates holds in 92% at least."""
+    rng, sets, held = np.random.default_rng(5), 250, {"mean": 0, "iqm": 0}
+    scale = np.exp(1.2 * rng.normal(size=6))
+    many = scale * np.exp(0.5 * rng.normal(size=(100_000, 6)))
+    truth = {name: DEFINITIONS[name](many) for name in held}
+    for seed in range(sets):
+        both = {name: scale * np.exp(0.5 * rng.normal(size=(3, 6))) for name in "ab"}
+        for name in held:
+            low, high = jaxci.leaderboard(name, both, n_resamples=499, rng=seed)["a"].confidence_interval
+            held[name] += low <= truth[name] <= high
+    for count in held.values():
+        assert stats.binom.cdf(count, sets, 0.92) > false_alarm
