@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from jaxci.cli.options import Bounds, DrawnResamples, Json, Level, Method, Seed, numbers, working
+from jaxci.cli.options import Bounds, DrawnResamples, Groups, Json, Level, Method, Seed, numbers, split, working
+
+
+def _pilot(file: Path, columns: dict[str, str | None]) -> dict[str, Any]:
+    """Return pilot data as :func:`jaxci.plan` takes them, of one model or two; ``columns`` are by option."""
+    from jaxci.cli.tables import as_scores, read_columns
+
+    scores, models = split(columns["score"]), split(columns["models"])
+    if sum(columns[option] is not None for option in ("pred", "score", "values", "models")) != 1:
+        raise ValueError("--pilot needs one of --pred, --score, --values and --models")
+    if models and len(models) != 2:
+        raise ValueError(f"--models must name the columns of two models; got {columns['models']}")
+    named = {"y_true": columns["target"], "y_pred": columns["pred"], "values": columns["values"]}
+    named |= {"groups": columns["groups"], **dict(zip(("prediction_a", "prediction_b"), models, strict=False))}
+    held = {name: column for name, column in named.items() if column is not None}
+    read = read_columns(file, [*held.values(), *scores])
+    found = {name: read[column] for name, column in held.items()}
+    return found | ({"y_score": as_scores(read, scores)} if scores else {})
 
 
 def _expected(value: float | None, table: str | None, parts: dict[str, float | None]) -> Any:
@@ -18,7 +36,9 @@ def _expected(value: float | None, table: str | None, parts: dict[str, float | N
     if table is not None:
         return [list(numbers("--table", row)) for row in table.split(";")]
     if value is None and not named:
-        raise ValueError("plan needs --expected, --table, --prevalence, --auc, --sd, or -a and -b: what is expected")
+        raise ValueError(
+            "plan needs --expected, --table, --prevalence, --auc, --sd, -a and -b, or --pilot: what is expected"
+        )
     return named if value is None else value
 
 
@@ -40,6 +60,13 @@ def plan(
     b: Annotated[float | None, typer.Option("--b", "-b", help="Metric of model b, with --power.")] = None,
     discordant: Annotated[float | None, typer.Option(help="Share of cases of which one model alone is right.")] = None,
     correlation: Annotated[float | None, typer.Option(help="Correlation of the models' scores within a class.")] = None,
+    pilot: Annotated[Path | None, typer.Option(metavar="FILE", help="Cases like those to come, a row each.")] = None,
+    target: Annotated[str | None, typer.Option(metavar="COL", help="Column of the true labels in --pilot.")] = None,
+    pred: Annotated[str | None, typer.Option(metavar="COL", help="Column of predictions.")] = None,
+    score: Annotated[str | None, typer.Option(metavar="COL,...", help="Columns of scores.")] = None,
+    values: Annotated[str | None, typer.Option(metavar="COL", help="Column of values by case.")] = None,
+    models: Annotated[str | None, typer.Option(metavar="COL,COL", help="Columns of two models, with --power.")] = None,
+    groups: Groups = None,
     width: Annotated[float | None, typer.Option(help="Width of the interval, low to high.")] = None,
     assurance: Annotated[float | None, typer.Option(help="Share of samples that must be so narrow.")] = None,
     difference: Annotated[float | None, typer.Option(help="Difference of two models to be seen.")] = None,
@@ -59,7 +86,13 @@ def plan(
     parts |= {"mean": mean, "sd": sd, "a": a, "b": b, "discordant": discordant, "correlation": correlation}
     if power is not None and expected is not None:
         expected, parts["a"] = None, expected
-    known = _expected(expected, table, parts)
+    columns = {"target": target, "pred": pred, "score": score, "values": values, "models": models, "groups": groups}
+    given = [name for name, one in {"expected": expected, "table": table, **parts}.items() if one is not None]
+    if pilot is not None and given:
+        raise ValueError(f"--pilot tells all that is expected: leave out --{given[0]}")
+    if pilot is None and (lost := [option for option, column in columns.items() if column is not None]):
+        raise ValueError(f"--{lost[0]} names a column of --pilot, which is not given")
+    known = _expected(expected, table, parts) if pilot is None else _pilot(pilot, columns)
     options = {} if bounds is None else {"bounds": numbers("--bounds", bounds)}
     with working("planning") as advance:
         import jaxci

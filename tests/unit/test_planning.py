@@ -307,6 +307,41 @@ def test_the_command_says_what_the_function_does(tmp_path):
 
 
 @pytest.mark.slow
+def test_the_command_reads_pilot_data(tmp_path):
+    testing = pytest.importorskip("typer.testing")
+
+    from jaxci.cli.app import app
+
+    rng = np.random.default_rng(8)
+    y, team = rng.integers(0, 2, 120), np.arange(120) // 6
+    a, b = (np.where(rng.random(120) < wrong, 1 - y, y) for wrong in (0.1, 0.25))
+    lines = [",".join(map(str, row)) for row in zip(y, a, b, rng.normal(size=120), team, strict=True)]
+    file, out = tmp_path / "pilot.csv", tmp_path / "plan.json"
+    file.write_text("\n".join(["y,a,b,value,team", *lines]) + "\n")
+
+    def run(*words):
+        return testing.CliRunner().invoke(app, ["plan", *words, "--pilot", str(file), "--json", str(out)])
+
+    def planned(*words):
+        assert run(*words).exit_code == 0
+        return json.loads(out.read_text())["n"]
+
+    found = planned("accuracy", "--target", "y", "--pred", "a", "--width", "0.1")
+    assert found == jaxci.plan("accuracy", expected={"y_true": y, "y_pred": a}, width=0.1).n
+    pilot = {"y_true": y, "prediction_a": a, "prediction_b": b, "groups": team}
+    found = planned("accuracy", "--target", "y", "--models", "a,b", "--groups", "team", "--power", "0.8")
+    assert found == jaxci.plan("accuracy", expected=pilot, power=0.8).n
+    for words, said in (
+        (["--target", "y", "--width", "0.1"], "--pilot needs one of --pred, --score, --values and --models"),
+        (["--models", "a", "--power", "0.8"], "--models must name the columns of two models; got a"),
+        (["--sd", "0.2", "--width", "0.1"], "--pilot tells all that is expected: leave out --sd"),
+    ):
+        assert said in str(run("accuracy", *words).exception)
+    alone = testing.CliRunner().invoke(app, ["plan", "accuracy", "--target", "y", "--width", "0.1"])
+    assert "--target names a column of --pilot, which is not given" in str(alone.exception)
+
+
+@pytest.mark.slow
 @pytest.mark.false_alarm(1e-6)
 @pytest.mark.parametrize(
     ("metric", "expected", "assurance"),
