@@ -18,6 +18,10 @@ MOST_SHOWN = 200
 """Characters of a value that a message shows."""
 
 
+SHORTEST = 3
+"""Letters that the beginning of a name has at least."""
+
+
 def shown(value: Any) -> str:
     """Return a value as users would write it: plain Python on one line, cut where it is long."""
     if isinstance(value, np.generic | np.ndarray):
@@ -27,10 +31,11 @@ def shown(value: Any) -> str:
 
 
 def _closest(name: str, known: Iterable[str]) -> str | None:
-    """Return the name in ``known`` nearest to ``name``, whatever the case of its letters."""
+    """Return the name in ``known`` that is like ``name``, or begins with it, whatever the case of its letters."""
     folded = {other.lower(): other for other in known}
-    close = difflib.get_close_matches(name.lower(), folded, 1, 0.5)
-    return folded[close[0]] if close else None
+    begun = [other for other in folded if len(name) >= SHORTEST and other.startswith(name.lower())]
+    close = begun or difflib.get_close_matches(name.lower(), folded, 1, 0.5)
+    return folded[min(close, key=len)] if close else None
 
 
 def nearest(name: str, known: Collection[str]) -> str:

@@ -422,7 +422,14 @@ def test_scores_that_are_no_probabilities_serve_ranking_metrics():
 
 def test_shape_of_scores():
     refusal(lambda: evaluate(Y3, y_score=SCORE3[:, :2]), "y_score", "K = 3", "2 columns", error=ValueError)
-    refusal(lambda: evaluate(Y3, y_score=SCORE), "y_score", "(n, K)", "K = 3", "(40,)", error=ValueError)
+    refusal(
+        lambda: evaluate(Y3, y_score=SCORE),
+        "y_score",
+        "(n, K)",
+        "K = 3 classes (the rarest is",
+        "(40,)",
+        error=ValueError,
+    )
     refusal(lambda: evaluate(Y, y_score=np.ones((N, 2, 2))), "y_score", "(40, 2, 2)", error=ValueError)
 
 
@@ -1003,7 +1010,13 @@ def test_rng_of_several_keys():
 
 @pytest.mark.parametrize(
     ("wrong", "meant"),
-    [("acuracy", "accuracy"), ("auc", "roc_auc"), ("f1-macro", "f1_macro"), ("accuracy_score", "accuracy")],
+    [
+        ("acuracy", "accuracy"),
+        ("auc", "roc_auc"),
+        ("f1-macro", "f1_macro"),
+        ("accuracy_score", "accuracy"),
+        ("brier", "brier_score_loss"),
+    ],
 )
 def test_an_unknown_metric_names_the_nearest(wrong, meant):
     parts = [f"unknown metric {wrong!r}", f"did you mean {meant!r}"]

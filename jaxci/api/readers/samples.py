@@ -45,10 +45,11 @@ def not_probabilities(name: str, scores: np.ndarray) -> str:
     return ""
 
 
-def _positive_column(name: str, scores: np.ndarray, n_classes: int, positive: int) -> np.ndarray:
+def _positive_column(name: str, scores: np.ndarray, n_classes: int, positive: int, rarest: str) -> np.ndarray:
     """Return scores (n,) of the positive class for two classes; (n, K) for more.
 
     Of two columns it is column ``positive`` where they are probabilities, else what it exceeds the other by.
+    ``rarest`` says which label is seldom, where scores are of fewer classes than there are.
     """
     if scores.ndim == 2 and n_classes == 2 and scores.shape[1] == 2:
         own = scores[:, positive]
@@ -56,13 +57,20 @@ def _positive_column(name: str, scores: np.ndarray, n_classes: int, positive: in
     if scores.ndim == 1 and n_classes <= 2:
         return scores
     if scores.ndim == 1:
-        raise ValueError(f"{name} must have shape (n, K) for K = {n_classes} classes; got {scores.shape}")
+        raise ValueError(f"{name} must have shape (n, K) for K = {n_classes} classes ({rarest}); got {scores.shape}")
     if scores.shape[1] != n_classes:
         raise ValueError(
             f"{name} must have one column per class, K = {n_classes} (pass labels to name classes that do not "
             f"occur); got {scores.shape[1]} columns"
         )
     return scores
+
+
+def _rarest(codes: np.ndarray, classes: np.ndarray) -> str:
+    """Say which label occurs least, and how often."""
+    counts = np.bincount(codes, minlength=len(classes))
+    least = int(np.argmin(counts))
+    return f"the rarest is {shown(classes[least])}, {counts[least]} of {len(codes)} rows"
 
 
 def _disagreement(codes: np.ndarray, scores: np.ndarray, columns: np.ndarray) -> list[tuple[str, str]]:
@@ -134,7 +142,8 @@ class Labelled:
             text = "the labels are 1 and 2: the positive class is 1 (set pos_label=2 to change it)"
             remarks.append((of_positive, text))
         n_classes = max(len(classes), 2)
-        read = {name: _positive_column(name, x, n_classes, positive) for name, x in given.items()}
+        rarest = _rarest(codes["y_true"], classes)
+        read = {name: _positive_column(name, x, n_classes, positive, rarest) for name, x in given.items()}
         for name, x in given.items():
             if read[name].ndim < x.ndim and not_probabilities(name, x):
                 text = f"the two columns of {name} are no probabilities: rows are ranked by their difference"
