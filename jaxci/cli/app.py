@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -333,10 +333,9 @@ def check(
         write_csv(csv, result.records())
 
 
-def _every_method(metric: str, data: dict[str, np.ndarray]) -> list[list[str]]:
+def _every_method(metric: str, data: dict[str, np.ndarray]) -> list[list[Any]]:
     """Return name, bounds and width of every interval for ``metric``, or why there is none."""
     import jaxci
-    from jaxci.printing import number
     from jaxci.statistics.registry import statistic_by_name
 
     second = "score" if "y_score" in statistic_by_name(metric).inputs else "prediction"
@@ -348,7 +347,7 @@ def _every_method(metric: str, data: dict[str, np.ndarray]) -> list[list[str]]:
             rows.append([method, "", "", "", f"not here: {error}"])
             continue
         low, high = result.confidence_interval
-        rows.append([method, number(low), number(high), number(high - low), ""])
+        rows.append([method, float(low), float(high), float(high - low), ""])
     return rows
 
 
