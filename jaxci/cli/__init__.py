@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
+from jaxci import __version__
+
 __all__ = ["main"]
 
 
@@ -25,6 +27,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         0, or 2 after an error of usage or data, or 1 after a bug, with a word on stderr.
     """
+    if (sys.argv[1:] if argv is None else list(argv)) == ["--version"]:  # also where the extra is not installed
+        print(f"jaxci {__version__}")
+        return 0
     try:
         import rich
         import typer

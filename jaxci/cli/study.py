@@ -1,4 +1,4 @@
-"""The commands ``jaxci study new | run | status | report | merge | estimate``."""
+"""The commands ``jaxci study list | new | estimate | run | status | report | merge``."""
 
 from __future__ import annotations
 
@@ -116,6 +116,17 @@ def _classes(
     return (own if several else own[:, 0]), codes
 
 
+@study.command(name="list")
+def listed() -> None:
+    """List the studies that come with the package, each with a line that says what it is about."""
+    from jaxci.cli.display import grid, page
+    from jaxci.coverage.bundled import bundled_summaries
+
+    page().print(
+        grid(["study", ""], sorted(map(list, bundled_summaries().items()), key=lambda row: row[0].startswith("cards-")))
+    )
+
+
 @study.command()
 def new(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The study file to write (TOML).", show_default=False)],
@@ -162,6 +173,21 @@ def new(
     typer.echo(f"{file}: {len(found.cell_names())} cells; run it with: jaxci study run {file}")
 
 
+def _estimate(found: Any, folder: Path) -> Any:
+    from jaxci.coverage.planning import estimate
+
+    with progress("timing a few cells"):
+        return estimate(found, folder)
+
+
+@study.command(name="estimate")
+def estimated(file: Source, out: Folder = None) -> None:
+    """Say what is left to do, and its time and memory on this machine, from a few cells that are timed."""
+    from jaxci.coverage.bundled import load_study
+
+    typer.echo(str(_estimate(load_study(file), _folder(file, out))))
+
+
 @study.command()
 def run(
     file: Source,
@@ -195,21 +221,6 @@ def run(
         options = {"recompute": recompute, "keep_tallies": tallies}
         results = found.run(folder, memory_limit=memory_limit, progress=advance, **options)
     typer.echo(f"{results.n_done} of {results.n_cells} cells in {folder}; see: jaxci study report {file}")
-
-
-def _estimate(found: Any, folder: Path) -> Any:
-    from jaxci.coverage.planning import estimate
-
-    with progress("timing a few cells"):
-        return estimate(found, folder)
-
-
-@study.command(name="estimate")
-def estimated(file: Source, out: Folder = None) -> None:
-    """Say what is left to do, and its time and memory on this machine, from a few cells that are timed."""
-    from jaxci.coverage.bundled import load_study
-
-    typer.echo(str(_estimate(load_study(file), _folder(file, out))))
 
 
 @study.command()

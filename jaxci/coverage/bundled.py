@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -34,6 +36,16 @@ def bundled_names() -> list[str]:
     """
     folder = resources.files("jaxci.coverage") / "studies"
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+
+
+def bundled_summaries() -> dict[str, str]:
+    """Return what each study that comes with the package is about: the first sentence of its file."""
+    found = {}
+    for name in bundled_names():
+        lines = itertools.takewhile(lambda line: line.startswith("#"), _path(name).read_text("utf-8").splitlines())
+        text = " ".join(line.lstrip("# ").strip() for line in lines)
+        found[name] = re.split(r"(?<=[a-z0-9)])\. (?=[A-Z])", text)[0].rstrip(".")
+    return found
 
 
 def _path(name: str) -> Path:

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import functools
+import importlib.metadata
 import io
 import json
+import re
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
-pytest.importorskip("typer")
+typer = pytest.importorskip("typer")
 pytest.importorskip("rich")
 
 import jaxci
 from jaxci import cli
 from jaxci.cli import main, tables
+from jaxci.cli.app import COMMANDS
 from jaxci.cli.progress import progress
 from jaxci.data import load_demo
 
@@ -325,7 +330,10 @@ class TestReading:
 def test_lists(capsys):
     code, out, _ = run(capsys, "metrics")
     assert code == 0
-    assert out.split() == jaxci.list_metrics()
+    assert [line.split()[0] for line in out.splitlines() if re.match(r" ?\w", line)][1:] == jaxci.list_metrics()
+    assert "--score" in out
+    assert "Share of correct predictions" in out
+    assert "``" not in out
     code, out, _ = run(capsys, "methods")
     assert code == 0
     assert "clopper_pearson" in out
@@ -339,6 +347,53 @@ def test_lists(capsys):
     assert "tango" in out
     assert "wilson" not in out
     assert "--difference" in refusal(capsys, "methods", "accuracy", "--difference", "--n", "50")
+
+
+def test_help_lists_commands_in_groups_in_the_order_of_need(capsys):
+    code, out, _ = run(capsys, "--help")
+    assert code == 0
+    words = re.findall(r"^│ (\w+)  ", out, re.MULTILINE)
+    given = [command for group in COMMANDS.values() for command in group]
+    assert words == [one.info.name if isinstance(one, typer.Typer) else one.__name__ for one in given]
+
+
+def test_version_needs_no_extra(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "typer", None)
+    assert run(capsys, "--version") == (0, f"jaxci {jaxci.__version__}\n", "")
+
+
+class TestDoctor:
+    def test_sound(self, capsys, tmp_path, monkeypatch):
+        monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path))
+        (tmp_path / "program").write_bytes(bytes(2**20))
+        code, out, err = run(capsys, "doctor")
+        assert (code, err) == (0, "")
+        assert f"{tmp_path}: 1 files, 1.0 MiB" in " ".join(out.split())
+        assert "self-test" in out
+        assert "passed in" in out
+        assert importlib.metadata.version("jax") in out
+
+    def test_wrong_numbers(self, capsys, monkeypatch):
+        right = jaxci.interval
+
+        def wrong(*arguments, **options):
+            found = right(*arguments, **options)
+            ends = [end + (found.n_resamples > 0) * 0.1 for end in found.confidence_interval]
+            return dataclasses.replace(found, confidence_interval=jaxci.ConfidenceInterval(*ends))
+
+        monkeypatch.setattr(jaxci, "interval", wrong)
+        code, out, _ = run(capsys, "doctor")
+        assert code == 1
+        assert "failed in" in out
+
+    def test_no_device(self, capsys, monkeypatch):
+        def broken():
+            raise RuntimeError("no backend")
+
+        monkeypatch.setattr(jax, "devices", broken)
+        code, out, _ = run(capsys, "doctor")
+        assert code == 1
+        assert "failed: no backend" in out
 
 
 @pytest.mark.slow

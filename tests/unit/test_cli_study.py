@@ -14,6 +14,7 @@ import jaxci
 from jaxci.cli import main
 from jaxci.cli.tables import read_columns
 from jaxci.coverage import Study
+from jaxci.coverage.bundled import bundled_names, bundled_summaries
 
 SMALL = ["--sizes", "10", "--replications", "20", "--resamples", "29", "--groups", "2"]
 
@@ -42,6 +43,15 @@ def cases(tmp_path):
         )
     path.write_text("\n".join(lines) + "\n")
     return path
+
+
+def test_the_list_of_studies_says_what_each_is_about(capsys):
+    code, out, _ = run(capsys, "study", "list")
+    assert code == 0
+    names = [line.split()[0] for line in out.splitlines() if line.startswith(" ") and line.strip()[:1].isalpha()]
+    assert set(bundled_names()) <= set(names)
+    assert "Intervals for a proportion: coverage by enumeration, at every p and n" in out
+    assert all(10 < len(text) < 180 for text in bundled_summaries().values())
 
 
 def test_check_prints_a_row_a_method(capsys, cases, tmp_path):
