@@ -32,6 +32,7 @@ from jaxci.cli.options import (
     Resamples,
     Resampling,
     Seed,
+    Sep,
     Strata,
     Target,
     Weights,
@@ -117,6 +118,7 @@ def evaluate(
             help="Read in batches, or as a whole; by default in batches where the files would fill half of the memory.",
         ),
     ] = None,
+    sep: Sep = None,
     json: Json = None,
     csv: Csv = None,
 ) -> None:
@@ -126,7 +128,7 @@ def evaluate(
         raise ValueError("evaluate needs --pred, --score, or both")
     with working("evaluating") as advance:
         import jaxci
-        from jaxci.cli.batches import JSON_LINES, data_files, read_batches, too_large, whole
+        from jaxci.cli.batches import data_files, read_batches, too_large, whole
         from jaxci.cli.streaming import Columns, streamed
         from jaxci.cli.tables import as_scores, read_columns, write_csv, write_json
         from jaxci.inference.settings import N_RESAMPLES
@@ -149,14 +151,15 @@ def evaluate(
                 alternative=alternative,
                 rng=seed,
                 progress=advance,
+                sep=sep,
                 label_options=lambda column: label_options(column, pos_label, labels),
             )
         else:
             wanted = [target, *extra, *scores]
-            if len(paths) == 1 and paths[0].suffix not in JSON_LINES:
-                columns = read_columns(paths[0], wanted)
+            if len(paths) == 1:
+                columns = read_columns(paths[0], wanted, sep)
             else:
-                columns = whole(read_batches(paths, wanted, scores))
+                columns = whole(read_batches(paths, wanted, scores, sep=sep))
             table = jaxci.evaluate(
                 columns[target],
                 None if pred is None else columns[pred],
@@ -211,6 +214,7 @@ def compare(
     resampling: Resampling = "bootstrap",
     block_length: BlockLength = None,
     seed: Seed = None,
+    sep: Sep = None,
     json: Json = None,
 ) -> None:
     """Paired difference a - b of one metric of two models on the same cases."""
@@ -224,7 +228,7 @@ def compare(
         from jaxci.cli.tables import as_scores, read_columns, write_json
 
         extra = [name for name in (target, pred_a, pred_b, groups, strata, weights) if name is not None]
-        columns = read_columns(file, [*extra, *scores_a, *scores_b])
+        columns = read_columns(file, [*extra, *scores_a, *scores_b], sep)
         truth = None if target is None else columns[target]
         if by_score:
             a, b = as_scores(columns, scores_a), as_scores(columns, scores_b)
@@ -277,6 +281,7 @@ def check(
     pos_label: PosLabel = None,
     labels: Labels = None,
     seed: Seed = None,
+    sep: Sep = None,
     json: Json = None,
     csv: Csv = None,
 ) -> None:
@@ -287,7 +292,7 @@ def check(
         from jaxci.cli.tables import as_scores, read_columns, write_csv, write_json
 
         named = [name for name in (target, pred, groups, strata) if name is not None]
-        columns = read_columns(file, named + scores)
+        columns = read_columns(file, named + scores, sep)
         labelled = given(columns, y_true=target, y_pred=pred)
         scored = as_scores(columns, scores) if scores else None
         data = [x for x in [*labelled.values(), scored] if x is not None]

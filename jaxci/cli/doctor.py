@@ -48,9 +48,9 @@ def _extras() -> Iterator[list[str]]:
     """Yield the extras of the package, and what each still needs."""
     found: dict[str, list[str]] = {}
     for line in importlib.metadata.requires("jaxci") or []:
-        name, extra = re.match(r"[\w.-]+", line), re.search(r"extra == ['\"]([\w-]+)['\"]", line)
-        if name is not None and extra is not None and extra[1] not in OF_DEVELOPERS and "[" not in line:
-            found.setdefault(extra[1], []).append(name[0])
+        package, of = re.match(r"[\w.-]+", line), re.search(r"extra == ['\"]([\w-]+)['\"]", line)
+        if package is not None and of is not None and of[1] not in OF_DEVELOPERS and "[" not in line:
+            found.setdefault(of[1], []).append(package[0])
     for extra, names in found.items():
         missing = [name for name in names if _version(name) is None]
         lacks = f"no {', '.join(missing)}: install jaxci[{extra}]"

@@ -29,7 +29,7 @@ def _every_method(metric: str, data: dict[str, np.ndarray]) -> list[list[Any]]:
     from jaxci.statistics.registry import statistic_by_name
 
     second = "score" if "y_score" in statistic_by_name(metric).inputs else "prediction"
-    rows = []
+    rows: list[list[Any]] = []
     for method in jaxci.list_methods(metric):
         try:
             result = jaxci.interval(metric, data["target"], data[second], method=method, rng=DEMO_SEED)
