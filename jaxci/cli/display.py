@@ -12,6 +12,7 @@ from rich.text import Text
 
 from jaxci.api.planning_results import Plan
 from jaxci.api.quantile_results import QuantileInterval
+from jaxci.cli.words import in_flags
 from jaxci.coverage.check import CoverageCheck
 from jaxci.printing import EvaluationTable, IntervalResult, Printable, in_columns, is_text
 
@@ -58,7 +59,7 @@ def _width(header: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
 
 def show_notes(console: Console, notes: Iterable[str]) -> None:
     """Print the lines below a table, warnings in colour."""
-    for note in filter(None, notes):
+    for note in map(in_flags, filter(None, notes)):
         console.print(Text(note, style="yellow" if note.startswith("warning") else "dim"))
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 import typer
 
 from jaxci.cli.options import Bounds, DrawnResamples, Json, Level, Method, Seed, numbers, working
+
+OTHERWISE = "Pass --table; or --prevalence, --sensitivity and --specificity; --auc and --prevalence; --mean and --sd"
+"""What tells a plan what is expected, other than one value."""
 
 
 def _expected(value: float | None, table: str | None, parts: dict[str, float | None]) -> Any:
@@ -59,29 +63,34 @@ def plan(
     parts |= {"mean": mean, "sd": sd, "a": a, "b": b, "discordant": discordant, "correlation": correlation}
     if power is not None and expected is not None:
         expected, parts["a"] = None, expected
+    if mean is not None and sd is None:
+        raise ValueError("--mean needs --sd: the standard deviation of the values")
     known = _expected(expected, table, parts)
     options = {} if bounds is None else {"bounds": numbers("--bounds", bounds)}
     with working("planning") as advance:
         import jaxci
         from jaxci.cli.tables import write_json
 
-        found = jaxci.plan(
-            metric,
-            expected=known,
-            width=width,
-            difference=difference,
-            power=power,
-            assurance=assurance,
-            confidence_level=level,
-            method=method,
-            icc=icc,
-            cluster_size=cluster_size,
-            n_replications=replications,
-            n_resamples=resamples,
-            rng=seed,
-            progress=advance,
-            **options,
-        )
+        try:
+            found = jaxci.plan(
+                metric,
+                expected=known,
+                width=width,
+                difference=difference,
+                power=power,
+                assurance=assurance,
+                confidence_level=level,
+                method=method,
+                icc=icc,
+                cluster_size=cluster_size,
+                n_replications=replications,
+                n_resamples=resamples,
+                rng=seed,
+                progress=advance,
+                **options,
+            )
+        except ValueError as error:
+            raise ValueError(re.sub(r"(?:For \w+ it|It) may be .*", OTHERWISE, str(error))) from None
     from jaxci.cli.display import page, show_plan
 
     show_plan(page(), found)
