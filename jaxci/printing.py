@@ -6,6 +6,7 @@ import abc
 import dataclasses
 import html
 import math
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -15,6 +16,8 @@ from jaxci.records import Named
 
 MOST_ROWS = 60
 """Rows that a printed table shows."""
+DECIMALS, MOST_DECIMALS, LARGEST = 4, 6, 1e7
+"""Decimals of printed numbers, as many as a column may have, and what is printed as powers of ten from there on."""
 
 
 class JaxciWarning(UserWarning):
@@ -49,28 +52,49 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def number(value: float | None, digits: int = 4) -> str:
-    """Format a number for a table."""
-    if value is None:
-        return ""
-    if not math.isfinite(value):
-        return {math.inf: "inf", -math.inf: "-inf"}.get(value, "nan")
-    if value != 0 and not 1e-3 <= abs(value) < 1e5:
-        return f"{value:.{digits - 1}e}"
-    return f"{value:.{digits}f}"
+def one_format(values: Sequence[Any]) -> list[str]:
+    """Format the numbers of a column alike, and everything else as it prints.
+
+    Fixed point with four decimals, or as many more (:data:`MOST_DECIMALS` at most) as give the smallest number two
+    digits; powers of ten where that does not do, or a number is :data:`LARGEST` or more.
+    """
+    sizes = [abs(x) for x in values if _is_float(x) and math.isfinite(x) and x != 0]
+    decimals = max([DECIMALS, *(1 - math.floor(math.log10(size)) for size in sizes)])
+    style = f".{decimals}f" if decimals <= MOST_DECIMALS and max(sizes, default=0.0) < LARGEST else f".{DECIMALS - 1}e"
+    return [format(float(x), style) if _is_float(x) else str(x) for x in values]
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, float | np.floating)
+
+
+def number(value: float | None) -> str:
+    """Format one number that stands alone; see :func:`one_format`."""
+    return "" if value is None else one_format([float(value)])[0]
+
+
+NUMERIC = re.compile(r"\s*(?:< )?[-+]?(?:\d[\d.,]*(?:e[-+]?\d+)?|inf|nan)?%?\s*")
+
+
+def is_text(cells: Sequence[str]) -> bool:
+    """Whether a column holds words, and is aligned to the left: one of its cells is neither empty nor a number."""
+    return any(NUMERIC.fullmatch(cell) is None for cell in cells)
+
+
+def in_columns(rows: Sequence[Sequence[Any]]) -> list[list[str]]:
+    """Return cells as texts, the floats of a column in one format."""
+    return [list(row) for row in zip(*map(one_format, zip(*rows, strict=True)), strict=True)]
 
 
 def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Lay out a text table: first column left, the others right, the last left."""
-    widths = [max(len(str(row[j])) for row in [header, *rows]) for j in range(len(header))]
-    last = len(header) - 1
+    """Lay out a text table: words and the first column left, numbers right."""
+    columns = [[row[j] for row in rows] for j in range(len(header))]
+    widths = [max(map(len, [name, *cells])) for name, cells in zip(header, columns, strict=True)]
+    left = [j == 0 or is_text(cells) for j, cells in enumerate(columns)]
 
     def line(row: Sequence[str]) -> str:
-        cells = [
-            str(cell).ljust(width) if j in (0, last) else str(cell).rjust(width)
-            for j, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        return "  ".join(cells).rstrip()
+        cells = zip(row, widths, left, strict=True)
+        return "  ".join(cell.ljust(width) if words else cell.rjust(width) for cell, width, words in cells).rstrip()
 
     return "\n".join([line(header), line(["-" * width for width in widths]), *map(line, rows)])
 
@@ -116,8 +140,8 @@ class Printable(abc.ABC):
         """Return the line above the table."""
 
     @abc.abstractmethod
-    def layout(self) -> tuple[list[str], list[list[str]]]:
-        """Return header and cells of the printed table; an empty header where there is none."""
+    def layout(self) -> tuple[list[str], list[list[Any]]]:
+        """Return header and cells of the printed table, texts and floats; an empty header where there is none."""
 
     @abc.abstractmethod
     def notes(self) -> list[str]:
@@ -126,6 +150,11 @@ class Printable(abc.ABC):
     @abc.abstractmethod
     def records(self) -> list[dict[str, Any]]:
         """Return one flat dictionary of plain values a row."""
+
+    def texts(self) -> tuple[list[str], list[list[str]]]:
+        """Return header and cells of the printed table as texts, the floats of a column in one format."""
+        header, rows = self.layout()
+        return header, in_columns(rows)
 
     def contents(self) -> dict[str, Any]:
         """Return what the dictionary holds, by name: the fields."""
@@ -141,12 +170,12 @@ class Printable(abc.ABC):
         return frame(self.records())
 
     def __str__(self) -> str:
-        header, rows = self.layout()
+        header, rows = self.texts()
         table = [aligned(header, rows)] if header else []
         return "\n".join(filter(None, [self.headline(), *table, *self.notes()]))
 
     def _repr_html_(self) -> str:
-        header, rows = self.layout()
+        header, rows = self.texts()
         table = html_table(header, rows) if header else ""
         above, *below = (f"<div>{html.escape(text)}</div>" if text else "" for text in (self.headline(), *self.notes()))
         return above + table + "".join(below)
@@ -250,19 +279,12 @@ class IntervalResult(Printable):
             size += f" (design effect of {self.design_effect_of} {effect}: as {rows})"
         return f"{stated_level(self.confidence_level, self.alternative, self.subject)}, {size}"
 
-    def cells(self) -> list[str]:
+    def cells(self) -> list[Any]:
         """Return the cells of the row of a table."""
-        low, high = self.confidence_interval
-        return [
-            self.statistic,
-            number(self.estimate),
-            number(low),
-            number(high),
-            number(self.standard_error),
-            str(self.method),
-        ]
+        low, high = map(float, self.confidence_interval)
+        return [self.statistic, self.estimate, low, high, self.standard_error, str(self.method)]
 
-    def layout(self) -> tuple[list[str], list[list[str]]]:
+    def layout(self) -> tuple[list[str], list[list[Any]]]:
         """Return header and cells of the printed table."""
         return list(self.heading), [self.cells()]
 
@@ -328,7 +350,7 @@ class EvaluationTable(Printable):
         notes += [f"warning: {text}" for text in self.warnings]
         return notes + [f"warning ({', '.join(names)}): {text}" for text, names in remarks.items()]
 
-    def layout(self) -> tuple[list[str], list[list[str]]]:
+    def layout(self) -> tuple[list[str], list[list[Any]]]:
         """Return header and cells of the printed table; columns of coverage where it was measured, or is on cards."""
         header, rows = list(COLUMNS), [row.cells() for row in self.rows]
         if any(not math.isnan(row.simulated_coverage) for row in self.rows):
@@ -340,7 +362,7 @@ class EvaluationTable(Printable):
             place = len(COLUMNS) - 1
             header.insert(place, "coverage")
             for row, cells in zip(self.rows, rows, strict=True):
-                cells.insert(place, "" if math.isnan(row.coverage) else number(row.coverage))
+                cells.insert(place, "" if math.isnan(row.coverage) else row.coverage)
         return header, rows
 
 
@@ -409,10 +431,10 @@ class JackknifeResult(Printable):
         left_out = "1 observation" if self.delete == 1 else f"{self.delete} observations"
         return f"Jackknife, {left_out} left out at a time, {len(self.pseudo_values)} subsets"
 
-    def layout(self) -> tuple[list[str], list[list[str]]]:
+    def layout(self) -> tuple[list[str], list[list[Any]]]:
         """Return header and cells of the printed table."""
         (record,) = self.records()
-        return list(record), [[number(value) for value in record.values()]]
+        return list(record), [[*record.values()]]
 
     def notes(self) -> list[str]:
         """Return the lines below the table: none."""

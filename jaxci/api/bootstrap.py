@@ -19,7 +19,7 @@ from jaxci.inference.randomness import randomness
 from jaxci.inference.slopes import first_order
 from jaxci.intervals.base import Evidence, Method, tails
 from jaxci.intervals.bootstrap import Basic, BCa, Percentile
-from jaxci.printing import MOST_ROWS, ConfidenceInterval, JaxciWarning, Printable, left_out, number, stated_level
+from jaxci.printing import MOST_ROWS, ConfidenceInterval, JaxciWarning, Printable, left_out, stated_level
 from jaxci.resampling.bank import replicate_keys, scaled_words
 from jaxci.resampling.kernels import in_batches
 from jaxci.resampling.laws import Drawn
@@ -82,9 +82,9 @@ class BootstrapResult(Printable):
             for at in np.ndindex(low.shape)
         ]
 
-    def layout(self) -> tuple[list[str], list[list[str]]]:
+    def layout(self) -> tuple[list[str], list[list[Any]]]:
         """Return header and cells of the printed table."""
-        rows = [[r["index"], *(number(r[k]) for k in ("low", "high", "standard_error"))] for r in self.records()]
+        rows = [[r["index"], *(r[k] for k in ("low", "high", "standard_error"))] for r in self.records()]
         return ["index", "low", "high", "std. error"], rows[:MOST_ROWS]
 
     def notes(self) -> list[str]:

@@ -87,7 +87,7 @@ class CaseSummaries(Printable):
         first = self.rows[0].result
         return stated_level(first.confidence_level, first.alternative, first.subject)
 
-    def layout(self) -> tuple[list[str], list[list[str]]]:
+    def layout(self) -> tuple[list[str], list[list[Any]]]:
         """Return header and cells of the printed table."""
         header = [*self.by, "metric", "summary", "estimate", "low", "high", "std. error", "n", "method"]
         clusters = any(row.result.n_rows for row in self.rows)

@@ -157,9 +157,9 @@ class ResampledFits(Printable):
             for name, of in self.fits.items()
         ]
 
-    def layout(self) -> tuple[list[str], list[list[str]]]:
+    def layout(self) -> tuple[list[str], list[list[Any]]]:
         """Return header and cells of the printed table."""
-        rows = [[r["plan"], str(r["splits"]), str(r["failed"]), number(r["mean"])] for r in self.records()]
+        rows = [[r["plan"], str(r["splits"]), str(r["failed"]), r["mean"]] for r in self.records()]
         return ["plan", "splits", "failed", "mean"], rows
 
     def notes(self) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from jaxci.checks import shown
-from jaxci.printing import ConfidenceInterval, Printable, number
+from jaxci.printing import ConfidenceInterval, Printable
 
 
 class Pair(NamedTuple):
@@ -88,7 +88,7 @@ class Leaderboard(Printable):
         share = f"{100 * self.confidence_level:g}%"
         return f"{self.statistic} of {len(self.entries)} competitors, {share} intervals and ranks, n = {self.n}"
 
-    def layout(self) -> tuple[list[str], list[list[str]]]:
+    def layout(self) -> tuple[list[str], list[list[Any]]]:
         """Return header and cells of the printed table."""
         drawn = not all(math.isnan(entry.probability_best) for entry in self.entries)
         rows = [
@@ -96,9 +96,9 @@ class Leaderboard(Printable):
                 str(entry.rank),
                 f"{entry.rank_low} to {entry.rank_high}" if entry.rank_low < entry.rank_high else str(entry.rank_low),
                 entry.name,
-                number(entry.estimate),
-                number(entry.confidence_interval.low),
-                number(entry.confidence_interval.high),
+                entry.estimate,
+                float(entry.confidence_interval.low),
+                float(entry.confidence_interval.high),
                 *([f"{entry.probability_best:.3f}"] if drawn else []),
                 "yes" if entry.tied_with_best else "no",
             ]
@@ -246,7 +246,7 @@ class MeanRanks(Printable):
         """Return the line above the table."""
         return f"mean rank over {len(self.boards)}, {100 * self.confidence_level:g}% intervals"
 
-    def layout(self) -> tuple[list[str], list[list[str]]]:
+    def layout(self) -> tuple[list[str], list[list[Any]]]:
         """Return header and cells of the printed table."""
         rows = [[one.name, *(f"{x:.2f}" for x in one[1:4]), *map(str, one.ranks), ""] for one in self.entries]
         return ["name", "mean rank", "low", "high", *self.boards, ""], rows

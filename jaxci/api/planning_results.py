@@ -85,7 +85,7 @@ class Plan(Printable):
             return f"Cases for {level} intervals of width {self.width:g}"
         return f"Cases for {level} intervals to show a difference with power {self.power:g}"
 
-    def layout(self) -> tuple[list[str], list[list[str]]]:
+    def layout(self) -> tuple[list[str], list[list[Any]]]:
         """Return header and cells of the printed table."""
         header, cells = ["metric", "cases"], [self.statistic, f"{self.n:,}"]
         for name, count in (("positives", self.positives), ("clusters", self.clusters)):
@@ -96,7 +96,7 @@ class Plan(Printable):
         if self.width is None:
             numbers = {"difference": self.value, "power": self.reached_power}
         header += [*numbers, "method"]
-        return header, [[*cells, *map(number, numbers.values()), str(self.method)]]
+        return header, [[*cells, *numbers.values(), str(self.method)]]
 
     def notes(self) -> list[str]:
         """Return the lines below the table: how the number was found, why the method, and warnings."""

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from jaxci.checks import check_alternative, check_choice, check_confidence_level, shown
 from jaxci.intervals.base import Method, tails
 from jaxci.intervals.proportion import PROPORTION_METHODS
-from jaxci.printing import MOST_ROWS, ConfidenceInterval, JaxciWarning, Printable, left_out, number, stated_level
+from jaxci.printing import MOST_ROWS, ConfidenceInterval, JaxciWarning, Printable, left_out, stated_level
 
 _METHODS = {cls.name: cls() for cls in PROPORTION_METHODS}
 
@@ -83,12 +83,12 @@ class ProportionInterval(Printable, ConfidenceInterval):
         rows = zip(*flat.values(), strict=True)
         return [{**dict(zip(flat, row, strict=True)), "method": str(self.method)} for row in rows]
 
-    def layout(self) -> tuple[list[str], list[list[str]]]:
+    def layout(self) -> tuple[list[str], list[list[Any]]]:
         """Return header and cells of the printed table."""
         rows = [
             [
                 f"{r['count']:g} of {r['nobs']:g}",
-                *(number(r[name]) for name in ("estimate", "low", "high", "standard_error")),
+                *(r[name] for name in ("estimate", "low", "high", "standard_error")),
                 r["method"],
             ]
             for r in self.records()[:MOST_ROWS]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.printing import ConfidenceInterval, Printable, number
+from jaxci.printing import ConfidenceInterval, Printable
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -79,13 +79,13 @@ class QuantileInterval(Printable):
             for i, q in enumerate(qs)
         ]
 
-    def layout(self) -> tuple[list[str], list[list[str]]]:
+    def layout(self) -> tuple[list[str], list[list[Any]]]:
         """Return header and cells of the printed table; there is none for a batch of samples."""
         if self._is_batch():
             return [], []
         header = ["quantile", "estimate", "low", "high", "level", "method"]
         return header, [
-            [f"{r['q']:g}", *(number(r[k]) for k in ("estimate", "low", "high", "actual_level")), r["method"]]
+            [f"{r['q']:g}", *(r[k] for k in ("estimate", "low", "high", "actual_level")), r["method"]]
             for r in self.records()
         ]
 
@@ -125,10 +125,10 @@ class QuantilePlan(Printable):
         """Return the line above the table."""
         return f"Values that a {100 * self.confidence_level:g}% interval for the quantile {self.q:g} takes"
 
-    def layout(self) -> tuple[list[str], list[list[str]]]:
+    def layout(self) -> tuple[list[str], list[list[Any]]]:
         """Return header and cells of the printed table."""
         return ["n", "expected width", "order statistics"], [
-            [str(self.n), number(self.expected_width), " and ".join(map(str, self.ranks))]
+            [str(self.n), self.expected_width, " and ".join(map(str, self.ranks))]
         ]
 
     def notes(self) -> list[str]:
@@ -161,7 +161,7 @@ class RunSummary(Printable):
     quantiles: QuantileInterval
     goal: str
 
-    def layout(self) -> tuple[list[str], list[list[str]]]:
+    def layout(self) -> tuple[list[str], list[list[Any]]]:
         """Return header and cells of the printed table: the mean, then the quantiles from bad to good."""
         header, rows = self.quantiles.layout()
         header[0] = "of the runs"
@@ -173,8 +173,8 @@ class RunSummary(Printable):
             share = q if self.goal == "higher" else 1 - q
             side = "below" if q < 0.5 else "above"
             row[0] = "median" if q == 0.5 else f"{words[share < 0.5]} {100 * min(q, 1 - q):g}% lie {side}"
-        level = number(self.quantiles.confidence_level)
-        mean = ["mean", number(self.mean), *(number(x) for x in self.mean_interval), level, "t"]
+        level = self.quantiles.confidence_level
+        mean = ["mean", self.mean, *map(float, self.mean_interval), level, "t"]
         return header, [mean, *rows]
 
     def records(self) -> list[dict[str, Any]]:

@@ -88,7 +88,7 @@ class SubgroupTable(EvaluationTable):
         """Return the line above the table."""
         return f"{super().headline()}; by group"
 
-    def layout(self) -> tuple[list[str], list[list[str]]]:
+    def layout(self) -> tuple[list[str], list[list[Any]]]:
         """Return header and cells of the printed table."""
         header = ["group", "n", "metric", "estimate", "low", "high", "less rest", "low", "high", "adjusted p"]
         cells = [["all", str(self.n), *one.cells()[:4], "", "", "", ""] for one in self.rows]
@@ -99,8 +99,8 @@ class SubgroupTable(EvaluationTable):
                     row.name,
                     str(row.size),
                     row.result.statistic,
-                    *map(number, (row.result.estimate, low, high)),
-                    *map(number, (row.rest.estimate, row.rest.low, row.rest.high)),
+                    *map(float, (row.result.estimate, low, high)),
+                    *map(float, (row.rest.estimate, row.rest.low, row.rest.high)),
                     _shown(row.rest.adjusted),
                 ]
             )

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
+from jaxci import __version__
+
 __all__ = ["main"]
 
 
@@ -25,16 +27,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         0, or 2 after an error of usage or data, or 1 after a bug, with a word on stderr.
     """
+    if (sys.argv[1:] if argv is None else list(argv)) == ["--version"]:  # also where the extra is not installed
+        print(f"jaxci {__version__}")
+        return 0
     try:
         import rich
         import typer
     except ImportError as error:
         return _fail(f"the command line needs {error.name}: install jaxci[cli]")
-    del rich, typer
+    del rich
     if not {"", str(Path.cwd())} & set(sys.path):
         sys.path.append(str(Path.cwd()))  # study files and --model name classes in modules of the user
     from jaxci.cli.app import app
+    from jaxci.cli.words import FLAGS, in_flags
 
+    FLAGS.of(typer.main.get_command(app), sys.argv[1:] if argv is None else list(argv))
     try:
         return app(args=argv, prog_name="jaxci", standalone_mode=False) or 0
     except KeyboardInterrupt:
@@ -43,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if hasattr(error, "format_message"):  # what the parser of the command line raises
             return _fail(error.format_message() or type(error).__name__)
         if isinstance(error, OSError | ImportError) or _deliberate(error):
-            return _fail(str(error.args[0]) if isinstance(error, KeyError) else str(error))
+            return _fail(in_flags(str(error.args[0]) if isinstance(error, KeyError) else str(error)))
         place = _innermost(error.__traceback__, inside=True)
         where = f" ({place.tb_frame.f_code.co_filename}:{place.tb_lineno})" if place else ""
         print(traceback.format_exception_only(error)[-1].strip(), file=sys.stderr)

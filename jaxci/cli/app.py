@@ -1,19 +1,19 @@
-"""The commands: ``evaluate``, ``compare``, ``demo``, ``metrics`` and ``methods``.
+"""The commands in the order of need, and of them ``evaluate``, ``compare`` and ``check``.
 
 Numerical libraries are imported inside the commands, so that help and version come at once.
 """
 
 from __future__ import annotations
 
-import re
 import sys
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from jaxci.cli.doctor import doctor
 from jaxci.cli.leaderboards import leaderboard
 from jaxci.cli.learning import generalization, losses
+from jaxci.cli.listings import demo, methods, metrics
 from jaxci.cli.masks import masks
 from jaxci.cli.options import (
     Alternative,
@@ -32,6 +32,7 @@ from jaxci.cli.options import (
     Resamples,
     Resampling,
     Seed,
+    Sep,
     Strata,
     Target,
     Weights,
@@ -47,9 +48,6 @@ from jaxci.cli.quantiles import quantile
 from jaxci.cli.study import study
 from jaxci.compiled import keep_by_environment
 
-if TYPE_CHECKING:
-    import numpy as np
-
 app = typer.Typer(
     name="jaxci",
     help="Confidence intervals for the metrics of a model, from a file of its predictions.",
@@ -57,16 +55,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-app.add_typer(study)
-app.command()(leaderboard)
-app.command()(plan)
-app.command()(quantile)
-app.command()(generalization)
-app.command()(losses)
-app.command()(masks)
-
-DEMO_SEED = 0
 
 
 def _version(wanted: bool) -> None:
@@ -93,7 +81,6 @@ def _start(
         typer.echo(context.get_help())
 
 
-@app.command()
 def evaluate(
     files: Files,
     target: Target,
@@ -131,6 +118,7 @@ def evaluate(
             help="Read in batches, or as a whole; by default in batches where the files would fill half of the memory.",
         ),
     ] = None,
+    sep: Sep = None,
     json: Json = None,
     csv: Csv = None,
 ) -> None:
@@ -140,7 +128,7 @@ def evaluate(
         raise ValueError("evaluate needs --pred, --score, or both")
     with working("evaluating") as advance:
         import jaxci
-        from jaxci.cli.batches import JSON_LINES, data_files, read_batches, too_large, whole
+        from jaxci.cli.batches import data_files, read_batches, too_large, whole
         from jaxci.cli.streaming import Columns, streamed
         from jaxci.cli.tables import as_scores, read_columns, write_csv, write_json
         from jaxci.inference.settings import N_RESAMPLES
@@ -163,14 +151,15 @@ def evaluate(
                 alternative=alternative,
                 rng=seed,
                 progress=advance,
+                sep=sep,
                 label_options=lambda column: label_options(column, pos_label, labels),
             )
         else:
             wanted = [target, *extra, *scores]
-            if len(paths) == 1 and paths[0].suffix not in JSON_LINES:
-                columns = read_columns(paths[0], wanted)
+            if len(paths) == 1:
+                columns = read_columns(paths[0], wanted, sep)
             else:
-                columns = whole(read_batches(paths, wanted, scores))
+                columns = whole(read_batches(paths, wanted, scores, sep=sep))
             table = jaxci.evaluate(
                 columns[target],
                 None if pred is None else columns[pred],
@@ -199,7 +188,6 @@ def evaluate(
         write_csv(csv, table.records())
 
 
-@app.command()
 def compare(
     file: File,
     metric: Annotated[str, typer.Option(metavar="NAME", help="One metric; see 'jaxci metrics'.")],
@@ -226,6 +214,7 @@ def compare(
     resampling: Resampling = "bootstrap",
     block_length: BlockLength = None,
     seed: Seed = None,
+    sep: Sep = None,
     json: Json = None,
 ) -> None:
     """Paired difference a - b of one metric of two models on the same cases."""
@@ -239,7 +228,7 @@ def compare(
         from jaxci.cli.tables import as_scores, read_columns, write_json
 
         extra = [name for name in (target, pred_a, pred_b, groups, strata, weights) if name is not None]
-        columns = read_columns(file, [*extra, *scores_a, *scores_b])
+        columns = read_columns(file, [*extra, *scores_a, *scores_b], sep)
         truth = None if target is None else columns[target]
         if by_score:
             a, b = as_scores(columns, scores_a), as_scores(columns, scores_b)
@@ -274,7 +263,6 @@ def compare(
         write_json(json, result.to_dict())
 
 
-@app.command()
 def check(
     file: File,
     metric: Annotated[str, typer.Option(metavar="NAME", help="One metric; see 'jaxci metrics'.")],
@@ -293,6 +281,7 @@ def check(
     pos_label: PosLabel = None,
     labels: Labels = None,
     seed: Seed = None,
+    sep: Sep = None,
     json: Json = None,
     csv: Csv = None,
 ) -> None:
@@ -303,7 +292,7 @@ def check(
         from jaxci.cli.tables import as_scores, read_columns, write_csv, write_json
 
         named = [name for name in (target, pred, groups, strata) if name is not None]
-        columns = read_columns(file, named + scores)
+        columns = read_columns(file, named + scores, sep)
         labelled = given(columns, y_true=target, y_pred=pred)
         scored = as_scores(columns, scores) if scores else None
         data = [x for x in [*labelled.values(), scored] if x is not None]
@@ -333,86 +322,17 @@ def check(
         write_csv(csv, result.records())
 
 
-def _every_method(metric: str, data: dict[str, np.ndarray]) -> list[list[str]]:
-    """Return name, bounds and width of every interval for ``metric``, or why there is none."""
-    import jaxci
-    from jaxci.printing import number
-    from jaxci.statistics.registry import statistic_by_name
+COMMANDS = {
+    "A model's predictions": (evaluate, compare, leaderboard, masks),
+    "How far to trust an interval, and how many cases": (check, plan, study),
+    "Training runs, and error on new data": (quantile, generalization, losses),
+    "Look and list": (demo, metrics, methods, doctor),
+}
+"""Commands by what they are for, in the order of need, as help lists them."""
 
-    second = "score" if "y_score" in statistic_by_name(metric).inputs else "prediction"
-    rows = []
-    for method in jaxci.list_methods(metric):
-        try:
-            result = jaxci.interval(metric, data["target"], data[second], method=method, rng=DEMO_SEED)
-        except ValueError as error:
-            rows.append([method, "", "", "", f"not here: {error}"])
-            continue
-        low, high = result.confidence_interval
-        rows.append([method, number(low), number(high), number(high - low), ""])
-    return rows
-
-
-@app.command()
-def demo(
-    metric: Annotated[str, typer.Option(metavar="NAME", help="The metric to show every method for.")] = "accuracy",
-) -> None:
-    """Intervals for real predictions that come with the package, by every method."""
-    with working("evaluating") as advance, ThreadPoolExecutor(1) as pool:
-        import jaxci
-        from jaxci.data import load_demo
-
-        data = load_demo()
-        # Both at once: a fresh process mostly waits for compilers, which run side by side.
-        later = pool.submit(_every_method, metric, data)
-        table = jaxci.evaluate(data["target"], data["prediction"], data["score"], rng=DEMO_SEED, progress=advance)
-        rows = later.result()
-    from jaxci.cli.display import grid, page, show
-
-    console = page()
-    console.print("A classifier of handwritten digits, 1,000 test images it has not seen.\n")
-    show(console, table)
-    console.print()
-    console.print(grid(["method", "low", "high", "width", ""], rows, title=f"{metric}, by every method"))
-    console.print("Your own predictions: jaxci evaluate FILE --target COL --pred COL --score COL,...")
-
-
-@app.command()
-def metrics() -> None:
-    """List the metrics by name."""
-    import jaxci
-
-    for name in jaxci.list_metrics():
-        typer.echo(name)
-
-
-@app.command()
-def methods(
-    statistic: Annotated[
-        str | None, typer.Argument(help="Only those that apply to this metric.", show_default=False)
-    ] = None,
-    n: Annotated[
-        int | None,
-        typer.Option("--n", metavar="N", help="Rank those of the metric by their coverage in simulations of N rows."),
-    ] = None,
-    difference: Annotated[bool, typer.Option("--difference", help="Those for the difference of two models.")] = False,
-) -> None:
-    """List the interval methods by name, each with a line that says what it is."""
-    import jaxci
-    from jaxci.cli.display import grid, page, show_table
-    from jaxci.intervals.registry import METHODS, difference_methods
-
-    if n is not None:
-        from jaxci.coverage import card
-
-        if statistic is None:
-            raise ValueError("--n ranks the methods of one metric: name it before; got none")
-        if difference:
-            raise ValueError("--n reads cards of one model; --difference has none yet: leave one out")
-        show_table(page(), card(statistic).at(n))
-        return
-    rows = []
-    family = difference_methods() if difference else METHODS
-    for name in family if statistic is None else jaxci.list_methods(statistic, difference=difference):
-        summary = (family[name].__doc__ or "").split("\n")[0]
-        rows.append([name, re.sub(r"; see :func:`\w+`", "", summary).replace("``", "")])
-    page().print(grid(["method", ""], rows))
+for panel, commands in COMMANDS.items():
+    for command in commands:
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, rich_help_panel=panel)
+        else:
+            app.command(rich_help_panel=panel)(command)

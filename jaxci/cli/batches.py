@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -11,13 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxci.cli.tables import MISSING, places
+from jaxci.cli.files import GZIP, JSON_LINES, PARQUET, TEXT, ending, json_rows, opened, places, separator
+from jaxci.cli.tables import MISSING, json_column
 
-PARQUET, JSON_LINES, CSV = (".parquet", ".pq"), (".jsonl", ".ndjson"), (".csv",)
 BATCH_ROWS, BATCH_BYTES = 2**17, 2**24
 """Rows of a batch at most, and of a text file bytes, about."""
-IN_MEMORY = 8
-"""How many times its size a file takes in memory while it is read and evaluated as a whole, roughly."""
+IN_MEMORY, PACKED = 8, 5
+"""How many times its size a file takes in memory while it is read and evaluated as a whole, and unpacked, roughly."""
 
 
 class Batch(NamedTuple):
@@ -39,10 +38,10 @@ def data_files(paths: Sequence[Path]) -> list[Path]:
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
-            inside = sorted(p for p in path.rglob("*") if p.suffix in (*PARQUET, *JSON_LINES, *CSV) and p.is_file())
+            inside = sorted(p for p in path.rglob("*") if ending(p) in (*PARQUET, *JSON_LINES, *TEXT) and p.is_file())
             if not inside:
-                known = ", ".join((*CSV, *PARQUET, *JSON_LINES))
-                raise ValueError(f"{path} must have files that end in one of {known}; got none")
+                known = ", ".join((*TEXT, *PARQUET, *JSON_LINES))
+                raise ValueError(f"{path} must have files that end in one of {known}, or so with .gz; got none")
             found += inside
         else:
             found.append(path)
@@ -68,7 +67,8 @@ def available_memory() -> float:
 
 def too_large(paths: Sequence[Path]) -> bool:
     """Whether files, read as a whole, would take more than half of the memory that is available."""
-    size = sum(path.stat().st_size for path in paths if path.exists())  # a file that is not there is refused later
+    there = [path for path in paths if path.exists()]  # a file that is not there is refused later
+    size = sum(path.stat().st_size * (PACKED if path.suffix == GZIP else 1) for path in there)
     return IN_MEMORY * size > available_memory() / 2
 
 
@@ -77,19 +77,23 @@ def read_batches(
     names: Sequence[str],
     numbers: Sequence[str],
     progress: Callable[[int, int], None] | None = None,
+    sep: str | None = None,
 ) -> Iterator[Batch]:
     """Yield columns of files, some rows at a time.
 
     Parameters
     ----------
     paths : sequence of Path
-        Parquet (``.parquet``, ``.pq``), JSON lines (``.jsonl``, ``.ndjson``) or CSV (any other name).
+        Parquet (``.parquet``, ``.pq``), JSON lines (``.jsonl``, ``.ndjson``) or CSV (any other name); text may be
+        packed (``.gz``).
     names : sequence of str
         The columns wanted.
     numbers : sequence of str
         Those of them that must hold numbers.
     progress : callable, optional
         Called with (bytes read, bytes in all).
+    sep : str, optional
+        What stands between the values of CSV files: see :func:`jaxci.cli.files.separator`.
 
     Raises
     ------
@@ -101,9 +105,9 @@ def read_batches(
     wanted, done = list(dict.fromkeys(names)), 0
     total = sum(path.stat().st_size for path in paths)
     for path in paths:
-        read = _parquet if path.suffix in PARQUET else _json_lines if path.suffix in JSON_LINES else _csv
+        read = _parquet if ending(path) in PARQUET else _json_lines if ending(path) in JSON_LINES else _csv
         start, size = 0, path.stat().st_size
-        for columns, share in read(path, wanted):
+        for columns, share in read(path, wanted, sep):
             batch = Batch(path, start, columns)
             for name in wanted:
                 columns[name] = _checked(batch, name, name in numbers)
@@ -150,7 +154,7 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def _parquet(path: Path, wanted: list[str]) -> Iterator[tuple[dict[str, np.ndarray], float]]:
+def _parquet(path: Path, wanted: list[str], sep: str | None) -> Iterator[tuple[dict[str, np.ndarray], float]]:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -175,47 +179,38 @@ def _parquet(path: Path, wanted: list[str]) -> Iterator[tuple[dict[str, np.ndarr
 
 def _rows_at_a_time(path: Path) -> int:
     """Return how many rows of a text file make a batch, by the length of its first lines."""
-    with path.open("rb") as file:
+    with opened(path) as (file, _):
         head = file.read(2**16)
     return max(1, min(BATCH_ROWS, BATCH_BYTES * head.count(b"\n") // max(1, len(head))))
 
 
-def _json_lines(path: Path, wanted: list[str]) -> Iterator[tuple[dict[str, np.ndarray], float]]:
-    size, number, most = path.stat().st_size, 0, _rows_at_a_time(path)
-    with path.open("rb") as file:
-        while lines := list(itertools.islice(file, most)):
-            rows = []
-            for line in lines:
-                try:
-                    row = json.loads(line)
-                except ValueError as error:
-                    raise ValueError(f"{path}, row {number} cannot be read as JSON: {error}") from error
-                if not isinstance(row, dict):
-                    raise ValueError(f"{path}, row {number} must be an object of JSON; got {line[:80]!r}")
+def _json_lines(path: Path, wanted: list[str], sep: str | None) -> Iterator[tuple[dict[str, np.ndarray], float]]:
+    number, most = 0, _rows_at_a_time(path)
+    with opened(path) as (file, share):
+        found = json_rows(path, file)
+        while rows := list(itertools.islice(found, most)):
+            for row in rows:
                 for name in wanted:
                     if name not in row:
                         raise ValueError(f"{path}, row {number}, column {name!r}: the value is missing")
-                rows.append(row)
                 number += 1
-            yield {name: _column([row[name] for row in rows]) for name in wanted}, file.tell() / size
+            yield {name: json_column([row[name] for row in rows]) for name in wanted}, share()
 
 
-def _column(values: list[Any]) -> np.ndarray:
-    """Return values of JSON as numbers or booleans where all are such, otherwise as objects."""
-    kinds = {type(value) for value in values}
-    plain = kinds <= {int, float} or kinds == {bool}
-    return np.array(values) if plain else np.array(values, object)
-
-
-def _csv(path: Path, wanted: list[str]) -> Iterator[tuple[dict[str, np.ndarray], float]]:
+def _csv(path: Path, wanted: list[str], sep: str | None) -> Iterator[tuple[dict[str, np.ndarray], float]]:
     try:
         import pandas as pd
     except ImportError as error:
         raise ImportError("reading CSV in batches needs pandas: install jaxci[data]") from error
-    size = path.stat().st_size
-    options = {"encoding": "utf-8-sig", "skipinitialspace": True, "keep_default_na": False, "na_values": list(MISSING)}
+    options = {
+        "sep": separator(path, sep),
+        "encoding": "utf-8-sig",
+        "skipinitialspace": True,
+        "keep_default_na": False,
+        "na_values": list(MISSING),
+    }
     try:
-        with path.open("rb") as file, warnings.catch_warnings():
+        with opened(path) as (file, share), warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header
             warnings.simplefilter("ignore", pd.errors.DtypeWarning)
             with pd.read_csv(
@@ -223,6 +218,6 @@ def _csv(path: Path, wanted: list[str]) -> Iterator[tuple[dict[str, np.ndarray],
             ) as frames:
                 for frame in frames:
                     at = places(path, list(frame.columns), wanted)
-                    yield {n: frame.iloc[:, i].to_numpy() for n, i in zip(wanted, at, strict=True)}, file.tell() / size
+                    yield {n: frame.iloc[:, i].to_numpy() for n, i in zip(wanted, at, strict=True)}, share()
     except (pd.errors.ParserError, pd.errors.ParserWarning, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} cannot be read as CSV: {error}") from error

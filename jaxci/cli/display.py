@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -11,8 +12,9 @@ from rich.text import Text
 
 from jaxci.api.planning_results import Plan
 from jaxci.api.quantile_results import QuantileInterval
+from jaxci.cli.words import in_flags
 from jaxci.coverage.check import CoverageCheck
-from jaxci.printing import EvaluationTable, IntervalResult, Printable
+from jaxci.printing import EvaluationTable, IntervalResult, Printable, in_columns, is_text
 
 NARROWEST = 110
 """Width of the page where the output is no terminal."""
@@ -26,20 +28,21 @@ def page() -> Console:
     return console if console.is_terminal else Console(highlight=False, width=NARROWEST)
 
 
-def grid(header: Sequence[str], rows: Sequence[Sequence[str]], *, title: str | None = None) -> Table:
-    """Lay out a table: the first and last columns are text, those between are numbers."""
+def grid(header: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str | None = None) -> Table:
+    """Lay out a table: words and the first column to the left, numbers to the right."""
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    texts = in_columns(rows)
     for place, name in enumerate(header):
-        text = place in (0, len(header) - 1)
-        table.add_column(name, justify="left" if text else "right", no_wrap=place < len(header) - 1)
-    for row in rows:
+        words = place == 0 or is_text([row[place] for row in texts])
+        table.add_column(name, justify="left" if words else "right", no_wrap=place < len(header) - 1)
+    for row in texts:
         table.add_row(*map(Text, row))
     return table
 
 
 def show_table(console: Console, result: Printable) -> None:
     """Print a result with its reasons and warnings below."""
-    header, rows = result.layout()
+    header, rows = result.texts()
     usual, console.width = console.width, max(console.width, _width(header, rows))
     console.print(grid(header, rows, title=result.headline()))
     console.width = usual
@@ -56,7 +59,7 @@ def _width(header: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
 
 def show_notes(console: Console, notes: Iterable[str]) -> None:
     """Print the lines below a table, warnings in colour."""
-    for note in filter(None, notes):
+    for note in map(in_flags, filter(None, notes)):
         console.print(Text(note, style="yellow" if note.startswith("warning") else "dim"))
 
 
@@ -84,7 +87,7 @@ def show_plan(console: Console, result: Plan) -> None:
 def show_quantiles(console: Console, found: dict[str, QuantileInterval], by: str) -> None:
     """Print the quantile intervals of every group in one table, and what to know below it."""
     header: list[str] = []
-    rows = []
+    rows: list[list[Any]] = []
     for name, one in found.items():
         header, cells = one.layout()
         rows += [[f"{name} (n = {one.n})", *row] for row in cells]

@@ -16,6 +16,7 @@ from jaxci.cli.options import (
     Level,
     PosLabel,
     Seed,
+    Sep,
     Strata,
     Weights,
     WeightType,
@@ -56,6 +57,7 @@ def leaderboard(
     labels: Labels = None,
     resamples: DrawnResamples = 9_999,
     seed: Seed = None,
+    sep: Sep = None,
     json: Json = None,
     csv: Csv = None,
 ) -> None:
@@ -66,7 +68,7 @@ def leaderboard(
         from jaxci.cli.tables import read_columns, write_csv, write_json
 
         extra = [name for name in (target, groups, strata, weights) if name is not None]
-        columns = read_columns(file, [*extra, *names])
+        columns = read_columns(file, [*extra, *names], sep)
         truth = None if target is None else columns[target]
         by_model = {name: columns[name] for name in names}
         boards = {

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from jaxci.cli.options import Csv, File, Groups, Json, Level, PosLabel, Seed, Weights, split, working
+from jaxci.cli.options import Csv, File, Groups, Json, Level, PosLabel, Seed, Sep, Weights, split, working
 
 
 def generalization(
@@ -52,6 +52,7 @@ def generalization(
     pos_label: PosLabel = None,
     level: Level = 0.95,
     seed: Seed = None,
+    sep: Sep = None,
     json: Json = None,
     csv: Csv = None,
 ) -> None:
@@ -66,13 +67,13 @@ def generalization(
         others = versus or []
         for name in (model, *others):  # before FILE is read
             as_inducer(name)
-        chosen = split(features) or [name for name in column_names(file) if name not in (target, groups, weights)]
+        chosen = split(features) or [name for name in column_names(file, sep) if name not in (target, groups, weights)]
         if not chosen:
             raise ValueError(f"{file} has no columns but {target!r}; a learner needs features")
         for name in chosen:
             if name == target or chosen.count(name) > 1:
                 raise ValueError(f"--features must name columns once, and not the target; got {name!r}")
-        columns = read_columns(file, [target, *chosen, *(name for name in (groups, weights) if name is not None)])
+        columns = read_columns(file, [target, *chosen, *(name for name in (groups, weights) if name is not None)], sep)
         texts = [name for name in chosen if columns[name].dtype.kind not in "biuf"]
         if texts and features is None:
             raise ValueError(f"features must be numbers; {', '.join(texts)} are not: name the others by --features")
@@ -121,6 +122,7 @@ def losses(
     groups: Groups = None,
     method: Annotated[str, typer.Option(help="See jaxci.losses_interval.")] = "auto",
     level: Level = 0.95,
+    sep: Sep = None,
     json: Json = None,
     csv: Csv = None,
 ) -> None:
@@ -138,7 +140,7 @@ def losses(
         if repeat is not None and row is None:
             raise ValueError("--repeat needs --row: which lines are of one row of the data")
         given = [loss, fold, repeat, row, strata, groups]
-        columns = read_columns(file, [column for column in given if column is not None])
+        columns = read_columns(file, [column for column in given if column is not None], sep)
         for column in (fold, repeat, row):
             if column is not None:
                 columns[column] = label_values(column, columns[column])

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from jaxci.cli.options import Csv, Json, Level, Method, Seed, numbers, split, working
+from jaxci.cli.options import Csv, Json, Level, Method, Seed, Sep, numbers, split, working
 
 Folder = typer.Argument(help="Folder of mask images; a case has one name in both.", show_default=False)
 
@@ -31,6 +31,7 @@ def masks(
     method: Method = "auto",
     level: Level = 0.95,
     seed: Seed = None,
+    sep: Sep = None,
     json: Json = None,
     csv: Csv = None,
 ) -> None:
@@ -55,7 +56,7 @@ def masks(
         )
         options: dict[str, Any] = {}
         if groups is not None:
-            named = read_columns(groups, ["case", "group"])
+            named = read_columns(groups, ["case", "group"], sep)
             group = dict(zip(map(str, named["case"].tolist()), named["group"].tolist(), strict=True))
             found, options = found.with_columns(group=group), {"groups": "group"}
         if csv is not None:

@@ -15,14 +15,21 @@ from jaxci.cli.progress import progress
 if TYPE_CHECKING:
     import numpy as np
 
-File = Annotated[Path, typer.Argument(help="CSV or Parquet file, one row per case.", show_default=False)]
+File = Annotated[
+    Path,
+    typer.Argument(help="CSV, Parquet or JSON-lines file, one row per case; text also as .gz.", show_default=False),
+]
 Files = Annotated[
     list[Path],
     typer.Argument(
         metavar="FILE...",
-        help="CSV, Parquet or JSON-lines files, or folders of them: one data set, one row per case.",
+        help="CSV, Parquet or JSON-lines files (text also as .gz), or folders of them: one data set, one row per case.",
         show_default=False,
     ),
+]
+Sep = Annotated[
+    str | None,
+    typer.Option("--sep", metavar="CHAR", help="Between the values of CSV: a comma, in .tsv a tab; or ';', tab."),
 ]
 Target = Annotated[str, typer.Option(metavar="COL", help="Column of the true labels or values.")]
 Method = Annotated[str, typer.Option(help="Interval method; see 'jaxci methods'.")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,6 +26,10 @@ def _pilot(file: Path, columns: dict[str, str | None]) -> dict[str, Any]:
     read = read_columns(file, [*held.values(), *scores])
     found = {name: read[column] for name, column in held.items()}
     return found | ({"y_score": as_scores(read, scores)} if scores else {})
+
+
+OTHERWISE = "Pass --table; or --prevalence, --sensitivity and --specificity; --auc and --prevalence; --mean and --sd; or --pilot"
+"""What tells a plan what is expected, other than one value."""
 
 
 def _expected(value: float | None, table: str | None, parts: dict[str, float | None]) -> Any:
@@ -92,29 +97,34 @@ def plan(
         raise ValueError(f"--pilot tells all that is expected: leave out --{given[0]}")
     if pilot is None and (lost := [option for option, column in columns.items() if column is not None]):
         raise ValueError(f"--{lost[0]} names a column of --pilot, which is not given")
+    if mean is not None and sd is None:
+        raise ValueError("--mean needs --sd: the standard deviation of the values")
     known = _expected(expected, table, parts) if pilot is None else _pilot(pilot, columns)
     options = {} if bounds is None else {"bounds": numbers("--bounds", bounds)}
     with working("planning") as advance:
         import jaxci
         from jaxci.cli.tables import write_json
 
-        found = jaxci.plan(
-            metric,
-            expected=known,
-            width=width,
-            difference=difference,
-            power=power,
-            assurance=assurance,
-            confidence_level=level,
-            method=method,
-            icc=icc,
-            cluster_size=cluster_size,
-            n_replications=replications,
-            n_resamples=resamples,
-            rng=seed,
-            progress=advance,
-            **options,
-        )
+        try:
+            found = jaxci.plan(
+                metric,
+                expected=known,
+                width=width,
+                difference=difference,
+                power=power,
+                assurance=assurance,
+                confidence_level=level,
+                method=method,
+                icc=icc,
+                cluster_size=cluster_size,
+                n_replications=replications,
+                n_resamples=resamples,
+                rng=seed,
+                progress=advance,
+                **options,
+            )
+        except ValueError as error:
+            raise ValueError(re.sub(r"(?:For \w+ it|It) may be .*", OTHERWISE, str(error))) from None
     from jaxci.cli.display import page, show_plan
 
     show_plan(page(), found)

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from jaxci.cli.options import Bounds, Csv, Json, Level, Seed, numbers, working
+from jaxci.cli.options import Bounds, Csv, Json, Level, Seed, Sep, numbers, working
 
 Runs = Annotated[
     Path,
     typer.Argument(
-        help="CSV or Parquet file, one row per run; or a file ending in .jsonl that run_seeds wrote.",
+        help="CSV, Parquet or JSON-lines file, one row per run; or the file that run_seeds wrote.",
         show_default=False,
     ),
 ]
@@ -31,6 +31,7 @@ def quantile(
         str | None, typer.Option(metavar="higher|lower", help="Which results are good: a NaN is then the worst run.")
     ] = None,
     seed: Seed = None,
+    sep: Sep = None,
     json: Json = None,
     csv: Csv = None,
 ) -> None:
@@ -39,11 +40,11 @@ def quantile(
     limits = None if bounds is None else numbers("--bounds", bounds)
     with working("reading"):
         import jaxci
-        from jaxci.cli.tables import read_columns, read_runs_file, write_csv, write_json
+        from jaxci.cli.tables import holds_runs, read_columns, read_runs_file, write_csv, write_json
         from jaxci.coverage.bundled import instances
 
         wanted = [column, *([by] if by else [])]
-        columns = read_runs_file(file, wanted) if file.suffix == ".jsonl" else read_columns(file, wanted)
+        columns = read_runs_file(file, wanted) if holds_runs(file) else read_columns(file, wanted, sep)
         rows, _ = instances(columns, [by] if by else [])
         found = {
             name: jaxci.quantile_interval(

@@ -46,6 +46,7 @@ def streamed(
     alternative: str,
     rng: int | None,
     progress: Callable[[int, int], None],
+    sep: str | None,
     label_options: Callable[[np.ndarray], dict[str, Any]],
 ) -> EvaluationTable:
     """Return the table of metrics of files in one pass; the first batch decides on the metrics where none are named.
@@ -59,7 +60,7 @@ def streamed(
     names = [name for name in (*single, *columns.scores) if name is not None]
     numbers = [name for name in (columns.weights, *columns.scores) if name is not None]
     accumulator, n = None, 0
-    for batch in read_batches(paths, names, numbers, progress):
+    for batch in read_batches(paths, names, numbers, progress, sep):
         arrays = columns.arrays(batch.columns)
         try:
             if accumulator is None:

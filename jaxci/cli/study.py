@@ -1,4 +1,4 @@
-"""The commands ``jaxci study new | run | status | report | merge | estimate``."""
+"""The commands ``jaxci study list | new | estimate | run | status | report | merge``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from jaxci.cli.options import numbers, split
+from jaxci.cli.options import Sep, numbers, split
 from jaxci.cli.progress import progress
 
 study = typer.Typer(name="study", help="Coverage studies: how far interval methods can be trusted.")
@@ -30,7 +30,13 @@ def _folder(source: str, out: Path | None) -> Path:
 
 
 def _data(
-    file: Path, values: list[str], target: str | None, scores: list[str], by: list[str], labels: list[str]
+    file: Path,
+    values: list[str],
+    target: str | None,
+    scores: list[str],
+    by: list[str],
+    labels: list[str],
+    sep: str | None,
 ) -> dict[str, Any]:
     """Read the instances of a file: per-case values, or labels with logits."""
     import numpy as np
@@ -40,7 +46,7 @@ def _data(
 
     if bool(values) == bool(target and scores):
         raise ValueError("--data needs either --value, or --target and --score")
-    columns = read_columns(file, [*by, *values, *scores, *([target] if target else [])])
+    columns = read_columns(file, [*by, *values, *scores, *([target] if target else [])], sep)
     found: dict[str, Any] = {}
     tags: dict[str, dict[str, str]] = {}
     if values:
@@ -116,11 +122,24 @@ def _classes(
     return (own if several else own[:, 0]), codes
 
 
+@study.command(name="list")
+def listed() -> None:
+    """List the studies that come with the package, each with a line that says what it is about."""
+    from jaxci.cli.display import grid, page
+    from jaxci.coverage.bundled import bundled_summaries
+
+    page().print(
+        grid(["study", ""], sorted(map(list, bundled_summaries().items()), key=lambda row: row[0].startswith("cards-")))
+    )
+
+
 @study.command()
 def new(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The study file to write (TOML).", show_default=False)],
     design: Annotated[str, typer.Option(metavar="NAME", help="A bundled study to start from.")] = "summaries",
-    data: Annotated[Path | None, typer.Option(metavar="DATA", help="CSV or Parquet file of your own cases.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(metavar="DATA", help="CSV, Parquet or JSON-lines file of your own cases.")
+    ] = None,
     value: Annotated[str | None, typer.Option(metavar="COL,...", help="Columns of per-case values.")] = None,
     bounds: Annotated[
         list[str] | None,
@@ -135,6 +154,7 @@ def new(
         str | None, typer.Option(metavar="LABEL,...", help="Labels in the order of the logits; sorted by default.")
     ] = None,
     by: Annotated[str | None, typer.Option(metavar="COL,...", help="Columns that name the instances.")] = None,
+    sep: Sep = None,
     sizes: Annotated[str | None, typer.Option(metavar="N,...", help="Sample sizes.")] = None,
     replications: Counted = None,
     resamples: Counted = None,
@@ -143,23 +163,52 @@ def new(
     force: Annotated[bool, typer.Option("--force", help="Write over FILE.")] = False,
 ) -> None:
     """Write a study file, to look at and to change before it is run."""
-    from jaxci.coverage.bundled import load_study
+    from jaxci.cli.study_files import data_file, written_design
+    from jaxci.coverage.bundled import load_study, study_path
+    from jaxci.coverage.entries import read_toml
+    from jaxci.coverage.instance_files import write_instances
+    from jaxci.coverage.store import write_atomically
 
-    if file.exists() and not force:
-        raise ValueError(f"{file} exists: give another name, or --force to write over it")
+    beside = data_file(file)
+    for one in [file] if data is None else [file, beside]:
+        if one.exists() and not force:
+            raise ValueError(f"{one} exists: give another name, or --force to write over it")
+    source = study_path(design)
+    kind = read_toml(source).get("data", {}).get("kind")
+    if kind is not None and data is None:
+        columns = "--value COL,..." if kind == "values" else "--target COL and --score COL,..."
+        raise ValueError(f"the design {design!r} needs data: pass --data FILE with {columns}")
     changes: dict[str, Any] = {}
     if data is not None:
-        changes = _data(data, split(value), target, split(score), split(by), split(labels))
+        changes = _data(data, split(value), target, split(score), split(by), split(labels), sep)
     given = {"n_replications": replications, "n_resamples": resamples, "n_groups": groups, "seed": seed}
     changes |= {name: number for name, number in given.items() if number is not None}
     if sizes is not None:
         if not all(n.isdecimal() for n in split(sizes)):
             raise ValueError(f"--sizes must be whole numbers between commas; got {sizes!r}")
         changes["sample_sizes"] = [int(n) for n in split(sizes)]
-    drawn = None if discrete is None else split(discrete)
-    found = load_study(design, bounds=_ranges(bounds or []), discrete=drawn, **changes)
-    found.save(file)
+    told = {"bounds": _ranges(bounds or []), "discrete": None if discrete is None else split(discrete)}
+    found = load_study(design, **told, **changes)
+    if data is not None:
+        write_instances(beside, changes.pop("data"))
+    text = written_design(source.read_text("utf-8"), changes, data=None if data is None else beside.name, **told)
+    write_atomically(file, text.encode())
     typer.echo(f"{file}: {len(found.cell_names())} cells; run it with: jaxci study run {file}")
+
+
+def _estimate(found: Any, folder: Path) -> Any:
+    from jaxci.coverage.planning import estimate
+
+    with progress("timing a few cells"):
+        return estimate(found, folder)
+
+
+@study.command(name="estimate")
+def estimated(file: Source, out: Folder = None) -> None:
+    """Say what is left to do, and its time and memory on this machine, from a few cells that are timed."""
+    from jaxci.coverage.bundled import load_study
+
+    typer.echo(str(_estimate(load_study(file), _folder(file, out))))
 
 
 @study.command()
@@ -195,21 +244,6 @@ def run(
         options = {"recompute": recompute, "keep_tallies": tallies}
         results = found.run(folder, memory_limit=memory_limit, progress=advance, **options)
     typer.echo(f"{results.n_done} of {results.n_cells} cells in {folder}; see: jaxci study report {file}")
-
-
-def _estimate(found: Any, folder: Path) -> Any:
-    from jaxci.coverage.planning import estimate
-
-    with progress("timing a few cells"):
-        return estimate(found, folder)
-
-
-@study.command(name="estimate")
-def estimated(file: Source, out: Folder = None) -> None:
-    """Say what is left to do, and its time and memory on this machine, from a few cells that are timed."""
-    from jaxci.coverage.bundled import load_study
-
-    typer.echo(str(_estimate(load_study(file), _folder(file, out))))
 
 
 @study.command()

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import io
 import json
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import IO, Any, NoReturn
 
 import numpy as np
+
+from jaxci.cli.files import GZIP, JSON_LINES, PARQUET, ending, json_rows, opened, places, separator
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 """What a missing value looks like in a CSV file."""
@@ -19,15 +22,17 @@ MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 TRUTH = {"true": True, "false": False}
 
 
-def read_columns(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
-    """Read columns of a Parquet (``.parquet``, ``.pq``) or CSV (any other name) file.
+def read_columns(path: Path, names: Iterable[str], sep: str | None = None) -> dict[str, np.ndarray]:
+    """Read columns of a Parquet (``.parquet``, ``.pq``), JSON-lines (``.jsonl``, ``.ndjson``) or CSV (any other) file.
 
     Parameters
     ----------
     path : Path
-        The file; a CSV file has one header line and commas between values.
+        The file; a CSV file has one header line. Text may be packed (``.gz``).
     names : iterable of str
         The columns wanted.
+    sep : str, optional
+        What stands between the values of a CSV file: see :func:`jaxci.cli.files.separator`.
 
     Returns
     -------
@@ -43,9 +48,19 @@ def read_columns(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
         If a column is not there, naming the nearest one, or if its name occurs twice.
     """
     wanted = list(dict.fromkeys(names))
-    if path.suffix in (".parquet", ".pq"):
+    if ending(path) in PARQUET:
         return _read_parquet(path, wanted)
-    return _read_csv(path, wanted)
+    return _read_json(path, wanted) if ending(path) in JSON_LINES else _read_csv(path, wanted, separator(path, sep))
+
+
+def holds_runs(path: Path) -> bool:
+    """Whether ``run_seeds`` wrote a file of JSON lines."""
+    from jaxci.runs.file import LINE_START
+
+    if ending(path) not in JSON_LINES or path.suffix == GZIP:
+        return False
+    with path.open("rb") as file:
+        return file.read(len(LINE_START)) == LINE_START
 
 
 def read_runs_file(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
@@ -70,9 +85,9 @@ def read_runs_file(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
     return {name: columns[name][first] for name in names}
 
 
-def column_names(path: Path) -> list[str]:
-    """Return the names of the columns of a file, in their order."""
-    if path.suffix in (".parquet", ".pq"):
+def column_names(path: Path, sep: str | None = None) -> list[str]:
+    """Return the names of the columns of a file, in their order; those of JSON lines are in the first."""
+    if ending(path) in PARQUET:
         try:
             import pyarrow as pa
             import pyarrow.parquet as pq
@@ -83,22 +98,12 @@ def column_names(path: Path) -> list[str]:
         except pa.ArrowException as error:
             raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            return next(csv.reader(file, skipinitialspace=True), [])
+        with opened(path) as (file, _):
+            if ending(path) in JSON_LINES:
+                return list(next(json_rows(path, file), {}))
+            return next(_csv_rows(file, separator(path, sep)), [])
     except (ValueError, csv.Error) as error:
         raise ValueError(f"{path} cannot be read as CSV: {error}") from error
-
-
-def places(path: Path, header: Sequence[str], wanted: Sequence[str]) -> list[int]:
-    """Return where the columns wanted are in the header of a file; refuse names that it lacks, or has twice."""
-    from jaxci.checks import nearest
-
-    for name in wanted:
-        if name not in header:
-            raise KeyError(f"{path} has no column {name!r}; {nearest(name, header)}")
-        if header.count(name) > 1:
-            raise KeyError(f"{path} has {header.count(name)} columns with the name {name!r}")
-    return [header.index(name) for name in wanted]
 
 
 def _read_parquet(path: Path, wanted: list[str]) -> dict[str, np.ndarray]:
@@ -122,10 +127,32 @@ def _read_parquet(path: Path, wanted: list[str]) -> dict[str, np.ndarray]:
     return columns
 
 
-def _read_csv(path: Path, wanted: list[str]) -> dict[str, np.ndarray]:
+def _read_json(path: Path, wanted: list[str]) -> dict[str, np.ndarray]:
+    with opened(path) as (file, _):
+        rows = list(json_rows(path, file))
+    if not rows:
+        raise ValueError(f"{path} has no rows")
+    places(path, list(dict.fromkeys(name for row in rows for name in row)), wanted)
+    return {name: json_column([row.get(name) for row in rows]) for name in wanted}
+
+
+def json_column(values: list[Any]) -> np.ndarray:
+    """Return values of JSON as numbers (none as NaN) or booleans where all are such, otherwise as objects."""
+    kinds = {type(value) for value in values}
+    if kinds <= {int, float, type(None)} and kinds != {type(None)}:
+        return np.array([math.nan if value is None else value for value in values])
+    return np.array(values, bool if kinds == {bool} else object)
+
+
+def _csv_rows(file: IO[bytes], sep: str) -> Iterator[list[str]]:
+    text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+    yield from csv.reader(text, skipinitialspace=True, delimiter=sep)
+
+
+def _read_csv(path: Path, wanted: list[str], sep: str) -> dict[str, np.ndarray]:
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = csv.reader(file, skipinitialspace=True)
+        with opened(path) as (file, _):
+            rows = _csv_rows(file, sep)
             header = next(rows, [])
             at = places(path, header, wanted)
             try:
@@ -133,7 +160,8 @@ def _read_csv(path: Path, wanted: list[str]) -> dict[str, np.ndarray]:
             except ImportError:
                 columns = [_typed(text) for text in zip(*_cells(rows, len(header), at), strict=True)]
             else:
-                frame = _frame(pd, path)
+                with opened(path) as (again, _):
+                    frame = _frame(pd, again, sep)
                 columns = [frame.iloc[:, place].to_numpy() for place in at]
     except (ValueError, csv.Error) as error:  # of decoding and of pandas' parser, too
         raise ValueError(f"{path} cannot be read as CSV: {error}") from error
@@ -142,12 +170,13 @@ def _read_csv(path: Path, wanted: list[str]) -> dict[str, np.ndarray]:
     return dict(zip(wanted, columns, strict=True))
 
 
-def _frame(pd: Any, path: Path) -> Any:
+def _frame(pd: Any, file: IO[bytes], sep: str) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header
         try:
             return pd.read_csv(
-                path,
+                file,
+                sep=sep,
                 index_col=False,
                 encoding="utf-8-sig",
                 skipinitialspace=True,
@@ -196,7 +225,7 @@ def as_numbers(path: Path, name: str, values: np.ndarray, *, complete: bool = Fa
     """Return a column as float64; text is an error that names its place, and so is a gap if ``complete``."""
 
     def refuse(row: int, what: str) -> NoReturn:
-        place = f"row {row}" if path.suffix in (".parquet", ".pq") else f"line {row + 2}"
+        place = f"row {row}" if ending(path) in (*PARQUET, *JSON_LINES) else f"line {row + 2}"
         raise ValueError(f"{path}, {place}: column {name!r} must hold numbers; got {what}")
 
     if values.dtype.kind not in "biuf":

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -12,6 +14,7 @@ import numpy as np
 
 from jaxci.checks import check_choice, check_keys, nearest, shown
 from jaxci.coverage.entries import naming_lines, read_statistic, read_toml
+from jaxci.coverage.instance_files import read_instances
 from jaxci.coverage.store import Store
 from jaxci.coverage.study import Study
 from jaxci.distributions import AdaptiveKDE, Distribution, Empirical, LogitKDE
@@ -36,6 +39,21 @@ def bundled_names() -> list[str]:
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
 
 
+def bundled_summaries() -> dict[str, str]:
+    """Return what each study that comes with the package is about: the first sentence of its file."""
+    found = {}
+    for name in bundled_names():
+        lines = itertools.takewhile(lambda line: line.startswith("#"), _path(name).read_text("utf-8").splitlines())
+        text = " ".join(line.lstrip("# ").strip() for line in lines)
+        found[name] = re.split(r"(?<=[a-z0-9)])\. (?=[A-Z])", text)[0].rstrip(".")
+    return found
+
+
+def study_path(source: str | Path) -> Path:
+    """Return the file of a study: that named, or that of a study which comes with the package."""
+    return Path(source) if Path(source).suffix == ".toml" or Path(source).exists() else _path(str(source))
+
+
 def _path(name: str) -> Path:
     if name not in bundled_names():
         raise ValueError(f"unknown study {name!r}: {nearest(name, bundled_names())}")
@@ -56,6 +74,7 @@ def load_study(
     source : str or path
         A file, or the name of a study of :func:`bundled_names`.
     data : dict, optional
+        By default that in ``data.file``, a file beside the study file which ``jaxci study new`` writes.
         For "segmentation" and "classification", the user's instances by name: per-case values (n,),
         or a pair of logits (n, K) and class codes (n,). A distribution is fitted to each.
     bounds : (low, high), or dict of str to such a pair, optional
@@ -89,9 +108,11 @@ def load_study(
     >>> study.cell_names()
     ('model a, n=10',)
     """
-    path = Path(source) if Path(source).suffix == ".toml" or Path(source).exists() else _path(str(source))
+    path = study_path(source)
     content = read_toml(path)
     with naming_lines(path):
+        if data is None and isinstance(content.get("data"), Mapping) and "file" in content["data"]:
+            data = read_instances(path.parent / content["data"]["file"])
         return _made(source, content, data, {"bounds": bounds, "discrete": discrete}, changes)
 
 
@@ -117,14 +138,17 @@ def _made(
         check_keys("a study of learners", content, (), ("name", "generalization"))
         return GeneralizationStudy.from_dict(content, **changes)
     described = content.pop("data", {})
-    check_keys("data", described, (), ("kind", "bounds", "discrete"))
+    check_keys("data", described, (), ("kind", "file", "bounds", "discrete"))
     kind = described.get("kind")
     content = _changed(content, changes)
     if kind is None:
         _refuse_data(f"{source} names its own distributions", data, told)
         return Study.from_dict(content)
     if not data:
-        raise ValueError(f"the study {content.get('name', source)!r} needs data: {kind} of instances by name")
+        raise ValueError(
+            f"the study {content.get('name', source)!r} needs data: {kind} of instances by name, or a file "
+            "that 'jaxci study new' writes"
+        )
     check_choice("data.kind", kind, DATA_KINDS)
     if kind == "logits":
         _refuse_told("bounds and kinds are those of values, and the study reads logits", told)

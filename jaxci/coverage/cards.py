@@ -77,7 +77,7 @@ class Card(Printable):
         laws = len(np.unique(self.columns["distribution"]))
         return f"Coverage of 95% intervals for {self.metric} in simulations of {laws} laws"
 
-    def layout(self) -> tuple[list[str], list[list[str]]]:
+    def layout(self) -> tuple[list[str], list[list[Any]]]:
         """Return header and cells of the printed table."""
         header = ["n", "method", "median", "worst", "below", "above", "width", "worst for"]
         names = ("n", "method", "median", "worst", "below", "above", "relative_width", "worst_distribution")

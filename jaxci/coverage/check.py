@@ -108,7 +108,7 @@ class CoverageCheck(Printable):
                 return judgement
         raise KeyError(f"no method {method!r} here; there are {[j.label for j in self.judgements]}")
 
-    def layout(self) -> tuple[list[str], list[list[str]]]:
+    def layout(self) -> tuple[list[str], list[list[Any]]]:
         """Return header and cells of the printed table."""
         header = ["method", "coverage", "std. error", "below", "above", "mean width"]
         rows = [
@@ -118,11 +118,11 @@ class CoverageCheck(Printable):
         if self.nearby:
             header.insert(2, "nearby")
             for row in rows:
-                row.insert(2, number(self.nearby[row[0]]))
+                row.insert(2, self.nearby[row[0]])
         if self.calibrated_levels:
             header.append("calibrated level")
             for row in rows:
-                row.append(number(self.calibrated_levels[row[0]]))
+                row.append(self.calibrated_levels[row[0]])
         return header, rows
 
     def headline(self) -> str:

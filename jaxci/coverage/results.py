@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxci.checks import shown
 from jaxci.coverage import analysis, comparisons, instances
-from jaxci.printing import MOST_ROWS, Printable, left_out, number
+from jaxci.printing import MOST_ROWS, Printable, left_out
 
 
 def as_columns(rows: Sequence[dict[str, Any]]) -> dict[str, np.ndarray]:
@@ -47,7 +47,7 @@ class ColumnTable(Printable):
         """Return the line above the table: none."""
         return ""
 
-    def layout(self) -> tuple[list[str], list[list[str]]]:
+    def layout(self) -> tuple[list[str], list[list[Any]]]:
         """Return header and cells of the printed table; NaN, a number that does not exist, is an empty cell."""
         return list(self.columns), [list(map(cell, record.values())) for record in self.records()[:MOST_ROWS]]
 
@@ -56,11 +56,9 @@ class ColumnTable(Printable):
         return left_out(len(self))
 
 
-def cell(value: Any) -> str:
-    """Format a cell of a study's table; a number that does not exist is empty."""
-    if isinstance(value, float):
-        return "" if math.isnan(value) else number(value)
-    return str(value)
+def cell(value: Any) -> Any:
+    """Return a cell of a study's table; a number that does not exist is empty."""
+    return "" if isinstance(value, float) and math.isnan(value) else value
 
 
 def _stacked(name: str, tables: Sequence[dict[str, np.ndarray]]) -> np.ndarray:
@@ -187,7 +185,7 @@ class StudyResults(Printable):
         wanted = ("distribution", "n", "statistic", "method", "level", "coverage", "coverage_error", "mean_width")
         return ColumnTable({name: self.columns[name] for name in wanted if name in self.columns})
 
-    def layout(self) -> tuple[list[str], list[list[str]]]:
+    def layout(self) -> tuple[list[str], list[list[Any]]]:
         """Return header and cells of the printed table."""
         return self._brief.layout()
 

@@ -355,8 +355,10 @@ class Study(Runnable):
 
     @classmethod
     def load(cls, path: str | Path) -> Study:
-        """Read a study from a TOML file."""
+        """Read a study from a TOML file; one with its data beside it is read by :func:`~jaxci.coverage.load_study`."""
         content = read_toml(path)
+        if "data" in content:
+            raise ValueError(f"{path} has its data in a file of their own: read it by jaxci.coverage.load_study")
         with naming_lines(path):
             return cls.from_dict(content)
 

@@ -81,7 +81,7 @@ class SeedRuns(Printable):
         again = "" if n == len(self) else f" ({len(self)} runs; the table reads the first of each seed)"
         return f"{n} seed{'s' * (n > 1)} varying {self.varies}{again}, {self.seconds.sum():,.1f} seconds of training"
 
-    def layout(self) -> tuple[list[str], list[list[str]]]:
+    def layout(self) -> tuple[list[str], list[list[Any]]]:
         """Return header and cells of the printed table, one row a metric."""
         rows = []
         for name in self.values:
@@ -89,7 +89,7 @@ class SeedRuns(Printable):
             with np.errstate(invalid="ignore"):
                 spread = np.std(x, ddof=1) if len(x) > 1 else math.nan
                 cells = [np.mean(x), spread, np.min(x), np.median(x), np.max(x)]
-            rows.append([name, *(number(float(cell)) for cell in cells)])
+            rows.append([name, *map(float, cells)])
         return ["metric", "mean", "std. dev.", "smallest", "median", "largest"], rows
 
     def notes(self) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jaxci.checks import nearest
-from jaxci.printing import MOST_ROWS, Printable, left_out, number, plain
+from jaxci.printing import MOST_ROWS, Printable, left_out, plain
 
 OVERLAPS = ("dice", "iou", "boundary_iou", "nsd")
 """Scores between 0 and 1, larger ones better."""
@@ -123,12 +123,12 @@ class CaseTable(Printable):
         cases, labels = len(self.cases), len(self.labels)
         return f"{cases} case{'s'[: cases != 1]}, {labels} label{'s'[: labels != 1]}; surfaces of {made}"
 
-    def layout(self) -> tuple[list[str], list[list[str]]]:
+    def layout(self) -> tuple[list[str], list[list[Any]]]:
         """Return header and cells of the printed table."""
         names = [*SHOWN, *(name for name in self.columns if name not in COLUMNS)]
         if not any(self.columns["empty"]):
             names.remove("empty")
-        rows = [[_cell(self.columns[name][row]) for name in names] for row in range(min(len(self), MOST_ROWS))]
+        rows = [[self.columns[name][row] for name in names] for row in range(min(len(self), MOST_ROWS))]
         return names, rows
 
     def notes(self) -> list[str]:
@@ -139,10 +139,6 @@ class CaseTable(Printable):
         """Return one flat row a case and label."""
         values = {name: plain(column) for name, column in self.columns.items()}
         return [{name: values[name][row] for name in values} for row in range(len(self))]
-
-
-def _cell(value: Any) -> str:
-    return number(float(value)) if isinstance(value, float | np.floating) else str(value)
 
 
 def joined(tables: Iterable[CaseTable]) -> CaseTable:

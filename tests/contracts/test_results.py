@@ -108,7 +108,7 @@ class Balanced(html.parser.HTMLParser):
 def test_a_result_is_text_html_a_dictionary_and_a_frame(name, folder):
     result = RESULTS[name](folder)
     assert isinstance(result, Printable)
-    header, rows = result.layout()
+    header, rows = result.texts()
     text = str(result).splitlines()
     assert all(len(row) == len(header) for row in rows)
     assert all(isinstance(value, str) for row in rows for value in row)

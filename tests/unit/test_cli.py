@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import functools
+import gzip
+import importlib.metadata
 import io
 import json
+import re
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 
@@ -20,6 +25,7 @@ pytest.importorskip("rich")
 import jaxci
 from jaxci import cli
 from jaxci.cli import main, tables
+from jaxci.cli.app import COMMANDS
 from jaxci.cli.progress import progress
 from jaxci.data import load_demo
 
@@ -263,6 +269,57 @@ class TestReading:
         with pytest.raises((ValueError, KeyError), match=r"x\.csv|rows"):
             reader(path, ["a", "b"])
 
+    @pytest.mark.parametrize(
+        ("name", "sep", "text"),
+        [
+            ("x.csv", ";", "a;b;c\n1;0,5;x\n2;;y\n"),
+            ("x.csv", "tab", "a\tb\tc\n1\t0,5\tx\n2\t\ty\n"),
+            ("x.tsv", None, "a\tb\tc\n1\t0,5\tx\n2\t\ty\n"),
+            ("x.csv.gz", "|", "a|b|c\n1|0,5|x\n2||y\n"),
+            ("x.jsonl", None, '{"a": 1, "b": "0,5", "c": "x"}\n\n{"a": 2, "b": null, "c": "y"}\n'),
+            ("x.ndjson.gz", None, '{"a": 1, "b": "0,5", "c": "x"}\n{"a": 2, "c": "y"}\n'),
+        ],
+    )
+    def test_separators_json_lines_and_packed_files(self, reader, tmp_path, name, sep, text):
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+        found = reader(path, ["c", "a", "b"], sep)
+        np.testing.assert_array_equal(found["a"], [1, 2])
+        assert list(found["c"]) == ["x", "y"]
+        assert found["b"][0] == "0,5"
+        assert not isinstance(found["b"][1], str)
+        assert tables.column_names(path, sep) == ["a", "b", "c"]
+
+    @pytest.mark.parametrize(("sign", "told"), [(";", "--sep ';'"), ("\t", "--sep tab"), ("|", "--sep '|'")])
+    def test_a_file_that_is_read_as_one_column(self, reader, tmp_path, sign, told):
+        path = tmp_path / "x.csv"
+        path.write_text(f"a{sign}b\n1{sign}2\n")
+        with pytest.raises(KeyError, match="read as one column") as caught:
+            reader(path, ["a"])
+        assert told in str(caught.value.args[0])
+
+    def test_not_packed(self, reader, tmp_path):
+        path = tmp_path / "x.csv.gz"
+        path.write_text("a,b\n1,2\n")
+        with pytest.raises(ValueError, match=r"x\.csv\.gz cannot be (unpacked|read)"):
+            reader(path, ["a"])
+
+    def test_a_separator_is_one_character(self, reader, tmp_path):
+        path = tmp_path / "x.csv"
+        path.write_text("a,b\n1,2\n")
+        with pytest.raises(ValueError, match="--sep must be one character, or tab; got ', '"):
+            reader(path, ["a"], ", ")
+
+    def test_json_that_is_no_table(self, tmp_path):
+        path = tmp_path / "x.jsonl"
+        for text, told in (("[1]\n", "row 0 must be an object"), ("{\n", "cannot be read as JSON"), ("\n", "no rows")):
+            path.write_text(text)
+            with pytest.raises(ValueError, match=told):
+                tables.read_columns(path, ["a"])
+        path.write_text('{"a": 1}\n')
+        with pytest.raises(KeyError, match="no column 'b'"):
+            tables.read_columns(path, ["b"])
+
     def test_not_text(self, reader, tmp_path):
         path = tmp_path / "x.csv"
         path.write_bytes(b"a,b\n\xff\xfe,2\n")
@@ -325,7 +382,10 @@ class TestReading:
 def test_lists(capsys):
     code, out, _ = run(capsys, "metrics")
     assert code == 0
-    assert out.split() == jaxci.list_metrics()
+    assert [line.split()[0] for line in out.splitlines() if re.match(r" ?\w", line)][1:] == jaxci.list_metrics()
+    assert "--score" in out
+    assert "Share of correct predictions" in out
+    assert "``" not in out
     code, out, _ = run(capsys, "methods")
     assert code == 0
     assert "clopper_pearson" in out
@@ -339,6 +399,53 @@ def test_lists(capsys):
     assert "tango" in out
     assert "wilson" not in out
     assert "--difference" in refusal(capsys, "methods", "accuracy", "--difference", "--n", "50")
+
+
+def test_help_lists_commands_in_groups_in_the_order_of_need(capsys):
+    code, out, _ = run(capsys, "--help")
+    assert code == 0
+    words = re.findall(r"^│ (\w+)  ", out, re.MULTILINE)
+    given = [command for group in COMMANDS.values() for command in group]
+    assert words == [one.info.name if hasattr(one, "info") else one.__name__ for one in given]
+
+
+def test_version_needs_no_extra(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "typer", None)
+    assert run(capsys, "--version") == (0, f"jaxci {jaxci.__version__}\n", "")
+
+
+class TestDoctor:
+    def test_sound(self, capsys, tmp_path, monkeypatch):
+        monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", str(tmp_path))
+        (tmp_path / "program").write_bytes(bytes(2**20))
+        code, out, err = run(capsys, "doctor")
+        assert (code, err) == (0, "")
+        assert f"{tmp_path}: 1 files, 1.0 MiB" in " ".join(out.split())
+        assert "self-test" in out
+        assert "passed in" in out
+        assert importlib.metadata.version("jax") in out
+
+    def test_wrong_numbers(self, capsys, monkeypatch):
+        right = jaxci.interval
+
+        def wrong(*arguments, **options):
+            found = right(*arguments, **options)
+            ends = [end + (found.n_resamples > 0) * 0.1 for end in found.confidence_interval]
+            return dataclasses.replace(found, confidence_interval=jaxci.ConfidenceInterval(*ends))
+
+        monkeypatch.setattr(jaxci, "interval", wrong)
+        code, out, _ = run(capsys, "doctor")
+        assert code == 1
+        assert "failed in" in out
+
+    def test_no_device(self, capsys, monkeypatch):
+        def broken():
+            raise RuntimeError("no backend")
+
+        monkeypatch.setattr(jax, "devices", broken)
+        code, out, _ = run(capsys, "doctor")
+        assert code == 1
+        assert "failed: no backend" in out
 
 
 @pytest.mark.slow

@@ -1,0 +1,103 @@
+"""What a file of rows is by its name, how it is opened, and where its columns are."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+PARQUET, JSON_LINES, TEXT = (".parquet", ".pq"), (".jsonl", ".ndjson"), (".csv", ".tsv")
+GZIP = ".gz"
+SEPARATORS = {";": "';'", "\t": "tab", "|": "'|'"}
+"""What may stand between the values of a text file where it is no comma, and how ``--sep`` names it."""
+
+
+def ending(path: Path) -> str:
+    """Return how the name of a file ends, but for ``.gz``."""
+    return Path(path.stem).suffix if path.suffix == GZIP else path.suffix
+
+
+class Opened(NamedTuple):
+    """Bytes of a file, unpacked if it is packed, and the share of it that is read."""
+
+    file: Any
+    share: Callable[[], float]
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[Opened]:
+    """Open a file, and unpack it where its name ends in ``.gz``.
+
+    Raises
+    ------
+    ValueError
+        If it is not packed as its name says.
+    """
+    size = max(1, path.stat().st_size)
+    with path.open("rb") as raw:
+
+        def share() -> float:
+            return raw.tell() / size
+
+        if path.suffix != GZIP:
+            yield Opened(raw, share)
+            return
+        try:
+            with gzip.GzipFile(fileobj=raw) as file:
+                yield Opened(file, share)
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise ValueError(f"{path} cannot be unpacked as gzip: {error}") from error
+
+
+def separator(path: Path, given: str | None) -> str:
+    r"""Return what stands between the values of a text file: ``--sep``, where "tab" and ``\t`` are a tab.
+
+    By default a tab where the name ends in ``.tsv``, else a comma.
+    """
+    if given is None:
+        return "\t" if ending(path) == ".tsv" else ","
+    found = "\t" if given in ("tab", "\\t") else given
+    if len(found) != 1:
+        raise ValueError(f"--sep must be one character, or tab; got {given!r}")
+    return found
+
+
+def places(path: Path, header: Sequence[str], wanted: Sequence[str]) -> list[int]:
+    """Return where the columns wanted are in the header of a file; refuse names that it lacks, or has twice."""
+    from jaxci.checks import nearest
+
+    for name in wanted:
+        if name not in header:
+            between = next((sign for sign in SEPARATORS if len(header) == 1 and sign in header[0]), None)
+            if between is not None:
+                raise KeyError(f"{path} is read as one column, {header[0]!r}: pass --sep {SEPARATORS[between]}")
+            raise KeyError(f"{path} has no column {name!r}; {nearest(name, header)}")
+        if header.count(name) > 1:
+            raise KeyError(f"{path} has {header.count(name)} columns with the name {name!r}")
+    return [header.index(name) for name in wanted]
+
+
+def json_rows(path: Path, lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a file of JSON lines; empty lines are none.
+
+    Raises
+    ------
+    ValueError
+        If a line is no object of JSON: it names file and row (from 0).
+    """
+    number = 0
+    for line in lines:
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise ValueError(f"{path}, row {number} cannot be read as JSON: {error}") from error
+        if not isinstance(row, dict):
+            raise ValueError(f"{path}, row {number} must be an object of JSON; got {line[:80]!r}")
+        yield row
+        number += 1

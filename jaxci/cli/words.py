@@ -1,0 +1,83 @@
+"""What the library says of its arguments, in the words of the command line: its options."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+ALIASES = {
+    "confidence_level": "level",
+    "n_resamples": "resamples",
+    "n_replications": "replications",
+    "n_groups": "groups",
+    "n_folds": "cv",
+    "sample_sizes": "sizes",
+    "sample_weight": "weights",
+    "y_true": "target",
+    "y_pred": "pred",
+    "y_score": "score",
+    "prediction_a": "pred_a",
+    "prediction_b": "pred_b",
+    "rng": "seed",
+}
+"""Arguments of the library that options of other names give; they stand for nothing else, wherever they stand."""
+FIRST = {"predictions": "models", "x": "column", "method": "methods"}
+"""Such arguments where a sentence begins with them."""
+NO_OPTION = ("labels",)
+"""Words at the beginning of a sentence that mean what they say."""
+
+
+class Flags:
+    """Options of the command that runs, by the names of its parameters."""
+
+    known: dict[str, str]
+
+    def __init__(self) -> None:
+        self.known = {}
+
+    def of(self, command: Any, arguments: Sequence[str]) -> None:
+        """Take the options of the command that ``arguments`` name, of a group its member."""
+        self.known = {}
+        for word in arguments:
+            command = getattr(command, "commands", {}).get(word, command)
+        for parameter in command.params:
+            if parameter.param_type_name == "option":
+                self.known[parameter.name] = max(parameter.opts, key=len)
+
+    def find(self, name: str) -> str | None:
+        """Return the option that gives an argument of the library; None where the command has none."""
+        return self.known.get(ALIASES.get(name, name))
+
+
+FLAGS = Flags()
+
+
+def in_flags(message: str, flags: Flags = FLAGS) -> str:
+    """Return a message of the library in which options stand for arguments."""
+    if not flags.known:
+        return message
+
+    def flag(match: re.Match[str]) -> str:
+        return flags.find(match[1]) or match[1]
+
+    def first(match: re.Match[str]) -> str:
+        name = match[1]
+        found = None if name in NO_OPTION else flags.find(name) or flags.known.get(FIRST.get(name, ""))
+        return found or name
+
+    def given(match: re.Match[str]) -> str:
+        option = "--method" if match[1] == "method" else flags.find(match[1])
+        if option is None:
+            return match[0]
+        value = re.sub(r"[\[\]' ]", "", match[2])
+        return option if value == "True" else f"{option} {value}"
+
+    text = re.sub(r"^(\w+), which is (\w+): \2", r"\1", message)
+    text = re.sub(r"(?<![\w'-])(\w+)=(\[[^\]]*\]|'[^']*'|[\w.]+)", given, text)
+    text = re.sub(r"^(\w+)(?= must| goes with|, | and \w+ must)", first, text)
+    text = re.sub(r"(?<=^--)([\w-]+) and (\w+)(?= must)", lambda m: f"{m[1]} and {flags.find(m[2]) or m[2]}", text)
+    text = re.sub(r"(?<=pass )(\w+)\b|(?<= with )(\w+)(?=[:;,] )", lambda m: flags.find(m[0]) or m[0], text)
+    text = re.sub(r"(?<=option )'(\w+)'", lambda m: flags.find(m[1]) or m[0], text)
+    text = re.sub(rf"(?<![\w'./-])({'|'.join(ALIASES)})(?![\w'./-])", flag, text)
+    return text.replace("must be an array; got None", "must be given")

@@ -1,0 +1,42 @@
+"""Text tables: one number format a column, words to the left and numbers to the right."""
+
+import math
+
+import pytest
+
+from jaxci.printing import aligned, in_columns, is_text, number, one_format
+
+
+@pytest.mark.parametrize(
+    ("values", "texts"),
+    [
+        ([0.89, 0.0], ["0.8900", "0.0000"]),
+        ([0.89, 0.00045, math.nan, -math.inf, ""], ["0.89000", "0.00045", "nan", "-inf", ""]),
+        ([41233.2, 0.8], ["41233.2000", "0.8000"]),
+        ([1e-9, 0.5], ["1.000e-09", "5.000e-01"]),
+        ([2.5e7, 0.5], ["2.500e+07", "5.000e-01"]),
+        ([math.nan, math.inf], ["nan", "inf"]),
+        (["wilson", 3, 0.5], ["wilson", "3", "0.5000"]),
+    ],
+)
+def test_a_column_has_one_number_format(values, texts):
+    assert one_format(values) == texts
+
+
+def test_a_number_that_stands_alone():
+    assert [number(x) for x in (None, 0.05, 2e-5, 1e-12)] == ["", "0.0500", "0.000020", "1.000e-12"]
+
+
+def test_words_are_left_and_numbers_right():
+    rows = in_columns([["a", 0.5, "wilson", "< 0.001"], ["abc", 12.5, "t", "0.250"]])
+    assert aligned(["metric", "estimate", "method", "adjusted p"], rows).splitlines() == [
+        "metric  estimate  method  adjusted p",
+        "------  --------  ------  ----------",
+        "a         0.5000  wilson     < 0.001",
+        "abc      12.5000  t            0.250",
+    ]
+
+
+def test_what_counts_as_a_number():
+    assert not is_text(["0.1", "nan", "", "< 0.0002", "-inf", "95.3%", "12,000", "9.1e-05"])
+    assert all(is_text([cell]) for cell in ("1 to 2", "wilson", "n", "95.3% (worst 94.9%)"))
