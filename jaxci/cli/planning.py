@@ -28,7 +28,10 @@ def _pilot(file: Path, columns: dict[str, str | None]) -> dict[str, Any]:
     return found | ({"y_score": as_scores(read, scores)} if scores else {})
 
 
-OTHERWISE = "Pass --table; or --prevalence, --sensitivity and --specificity; --auc and --prevalence; --mean and --sd; or --pilot"
+OTHERWISE = (
+    "Pass --table; --prevalence, --sensitivity and --specificity; --auc and --prevalence; --mean and --sd; or "
+    "--pilot with a file"
+)
 """What tells a plan what is expected, other than one value."""
 
 
