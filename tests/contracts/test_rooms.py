@@ -16,7 +16,7 @@ FLOORS = (
     {"intervals", "generalization"},
     {"inference"},
     {"coverage"},
-    {"api", "runs"},
+    {"api", "runs", "curves"},
     {"plots", "report", "cli", "data"},
     {"__main__"},
 )
