@@ -140,6 +140,31 @@ class Printable(abc.ABC):
         """Return a pandas frame, one row a record."""
         return frame(self.records())
 
+    def plot(self, ax: Any = None, **options: Any) -> Any:
+        """Draw the result; see :func:`jaxci.plots.draw`.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+        **options
+            Of the picture: see :mod:`jaxci.plots.results`.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        TypeError
+            If there is no picture of such results.
+        ImportError
+            Without matplotlib (the ``plot`` extra).
+        """
+        from jaxci.plots.results import draw
+
+        return draw(self, ax=ax, **options)
+
     def __str__(self) -> str:
         header, rows = self.layout()
         table = [aligned(header, rows)] if header else []

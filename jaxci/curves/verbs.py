@@ -251,8 +251,8 @@ def calibration(
     Notes
     -----
     Weights and bands are those of :func:`roc`, with half a row of either class in every bin: the share of a bin of
-    independent rows then has Jeffreys' law. Bins are taken as given. The recalibration reads the rows of the data alone
-    (Van Calster et al., 2016).
+    independent rows then has Jeffreys' law. Bins are taken as given. In the recalibration (Van Calster et al., 2016) a
+    positive with the least and a negative with the largest of the predictions weigh an eighth of a row each.
     """
     data = _read(
         y_true,
@@ -390,7 +390,7 @@ def compare(
 
     Notes
     -----
-    Weights and bands are those of :func:`roc`; here four rows that were not seen share in the weight, a quarter each,
+    Weights and bands are those of :func:`roc`; here four rows that were not seen share in the weight, an eighth each,
     on which one model is right and the other as wrong as it can be: curves that agree in all resamples need not agree.
 
     Examples

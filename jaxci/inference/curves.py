@@ -123,5 +123,5 @@ def _prepared(curve: Curve, joined: Sample, n: int, units: np.ndarray, weights: 
     order = np.argsort(joined.y_score, kind="stable")
     extra = padded(len(order)) - len(order)
     units = np.pad(units[order], (0, extra), mode="edge").astype(np.int32)
-    seen = np.pad(order < n, (0, extra))
-    return curve.prepare(joined.take(order).padded(), seen), Rows(units, np.pad(weights[order], (0, extra)))
+    numbers = np.pad(np.maximum(order - n, -1), (0, extra), constant_values=-1)
+    return curve.prepare(joined.take(order).padded(), numbers), Rows(units, np.pad(weights[order], (0, extra)))

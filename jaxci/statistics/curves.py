@@ -69,10 +69,10 @@ class Curve(abc.ABC):
     grid: Any
 
     @abc.abstractmethod
-    def prepare(self, sample: Sample, seen: np.ndarray) -> Any:
+    def prepare(self, sample: Sample, numbers: np.ndarray) -> Any:
         """Turn rows in the order of their scores (host) into what :meth:`values` reads.
 
-        ``seen`` (N,) says which are of the data; the others are of :meth:`unseen`.
+        ``numbers`` (N,) are those of the rows of :meth:`unseen`; rows of the data have -1.
         """
 
     @abc.abstractmethod
@@ -86,7 +86,8 @@ class Curve(abc.ABC):
     def unseen(self, sample: Sample) -> Unseen:
         """Return the worst that a row of either class could be: a positive below all others, a negative above them.
 
-        Where two models are compared there is one of each for either model, on which the other is right.
+        Where two models are compared there is one of each for either model, of half the mass, on which the other is
+        right.
         """
         y_true = np.array([1, 0], np.int32)
         worst, best = np.array([-np.inf, np.inf]), np.array([np.inf, -np.inf])
@@ -96,7 +97,7 @@ class Curve(abc.ABC):
             Sample(y_true=np.tile(y_true, 2), y_score=np.concatenate(pair), n_classes=2)
             for pair in ((worst, best), (best, worst))
         )
-        return Unseen(dataclasses.replace(first, other=second), (self.mass,) * 4)
+        return Unseen(dataclasses.replace(first, other=second), (self.mass / 2,) * 4)
 
 
 @record
@@ -178,7 +179,7 @@ class Roc(Curve):
     sensitivities: Any
     max_fpr: Any
 
-    def prepare(self, sample: Sample, seen: np.ndarray) -> Thresholds:
+    def prepare(self, sample: Sample, numbers: np.ndarray) -> Thresholds:
         """Rank the rows."""
         return Thresholds.of(sample)
 
@@ -237,7 +238,7 @@ class PrecisionRecall(Curve):
     grid: Any
     recalls: Any
 
-    def prepare(self, sample: Sample, seen: np.ndarray) -> Thresholds:
+    def prepare(self, sample: Sample, numbers: np.ndarray) -> Thresholds:
         """Rank the rows."""
         return Thresholds.of(sample)
 
@@ -283,7 +284,7 @@ class NetBenefit(Curve):
     grid: Any
     thresholds: Any
 
-    def prepare(self, sample: Sample, seen: np.ndarray) -> tuple[Ranking, Any]:
+    def prepare(self, sample: Sample, numbers: np.ndarray) -> tuple[Ranking, Any]:
         """Rank the rows, and find the first that is treated at each probability."""
         at = np.concatenate([self.grid, self.thresholds])
         first = np.searchsorted(sample.y_score, at).astype(np.int32)
@@ -311,12 +312,13 @@ class NetBenefit(Curve):
 
 @record
 class Bins:
-    """Rows of a calibration curve: their bins (N,), classes (N,), log odds (N,) and whether they were seen (N,)."""
+    """Rows of a calibration curve: their bins (N,), classes (N,) and log odds (N,), and where they count (N,)."""
 
     codes: Any
     positive: Any
     odds: Any
-    seen: Any
+    in_bins: Any
+    in_fit: Any
 
 
 @record
@@ -340,29 +342,38 @@ class Calibration(Curve):
 
     axes = ("predicted probability", "observed share")
     mass = 0.5
+    worst: ClassVar[float] = 0.125
 
     grid: Any
     edges: Any
 
     def unseen(self, sample: Sample) -> Unseen:
-        """Return a row of either class in every bin: of independent rows its share then has Jeffreys' law."""
-        n_bins = len(self.grid)
-        y_true = np.repeat(np.array([0, 1], np.int32), n_bins)
-        return Unseen(Sample(y_true=y_true, y_score=np.tile(self.grid, 2), n_classes=2), (self.mass,) * (2 * n_bins))
+        """Return a row of either class in every bin, and the worst of either class for the recalibration.
 
-    def prepare(self, sample: Sample, seen: np.ndarray) -> Bins:
+        The share of a bin of independent rows then has Jeffreys' law, and no resample has classes that log odds
+        separate.
+        """
+        n_bins, scores = len(self.grid), sample.y_score
+        y_true = np.append(np.repeat(np.array([0, 1], np.int32), n_bins), np.array([1, 0], np.int32))
+        y_score = np.concatenate([np.tile(self.grid, 2), [scores.min(), scores.max()]])
+        masses = (self.mass,) * (2 * n_bins) + (self.worst,) * 2
+        return Unseen(Sample(y_true=y_true, y_score=y_score, n_classes=2), masses)
+
+    def prepare(self, sample: Sample, numbers: np.ndarray) -> Bins:
         """Put rows into bins."""
         scores = sample.y_score
         inside = np.clip(scores, sample.score_eps, 1 - sample.score_eps)
         codes = np.searchsorted(self.edges, scores, side="right").astype(np.int32)
-        return Bins(codes, sample.y_true == 1, np.log(inside / (1 - inside)), seen)
+        last = 2 * len(self.grid)
+        odds = np.log(inside / (1 - inside))
+        return Bins(codes, sample.y_true == 1, odds, numbers < last, (numbers < 0) | (numbers >= last))
 
     def values(self, prepared: Bins, weights: jax.Array) -> jax.Array:
         """Return observed shares by bin, then slope and intercept."""
         n_bins = len(self.grid)
-        rows = jax.ops.segment_sum(weights, prepared.codes, n_bins)
-        hits = jax.ops.segment_sum(jnp.where(prepared.positive, weights, 0.0), prepared.codes, n_bins)
-        own = jnp.where(prepared.seen, weights, 0.0)
+        binned, own = (jnp.where(counts, weights, 0.0) for counts in (prepared.in_bins, prepared.in_fit))
+        rows = jax.ops.segment_sum(binned, prepared.codes, n_bins)
+        hits = jax.ops.segment_sum(jnp.where(prepared.positive, binned, 0.0), prepared.codes, n_bins)
         slope, intercept = recalibration(jnp.asarray(prepared.odds), jnp.asarray(prepared.positive), own)
         return jnp.concatenate([ratio(hits, rows), jnp.stack([slope, intercept])])
 
