@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -532,6 +533,10 @@ def _single(kind: str, data: Data, options: Mapping[str, Any]) -> CurveResult:
 
 def _compared(kind: str, data: Data, options: Mapping[str, Any]) -> CurveComparison:
     """Return the difference of the curves of two models."""
+    known = set(inspect.signature(KINDS[kind].build).parameters) - {"_"}
+    for name in options:
+        if name not in known:
+            raise TypeError(f"a {KINDS[kind].title} has no option {name!r}; it has {', '.join(sorted(known))}")
     curve = KINDS[kind].build(data.sample, **options)
     estimates, replicates = curve_replicates(curve, data.sample, data.layout, data.settings, data.source)
     both = [

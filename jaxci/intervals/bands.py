@@ -52,8 +52,9 @@ def depths(curves: np.ndarray, ordered: np.ndarray) -> np.ndarray:
     drawn = ordered.shape[1]
     found = np.full(curves.shape[1], drawn)
     for values, row in zip(curves, ordered, strict=True):
-        up, down = np.searchsorted(row, values, "right"), drawn - np.searchsorted(row, values, "left")
-        found = np.minimum(found, np.minimum(up, down))
+        order = np.argsort(values)  # a search of ascending values stays in the cache
+        up, down = (np.searchsorted(row, values[order], side) for side in ("right", "left"))
+        found[order] = np.minimum(found[order], np.minimum(up, drawn - down))
     return found
 
 
