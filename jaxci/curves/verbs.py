@@ -30,6 +30,7 @@ FEW = 10
 """Rows of a class below which curves get a remark."""
 
 
+TOO_FEW = "{:,} resamples are too few for the simultaneous band, which is the envelope of all of them"
 DESIGN = ("groups", "strata", "sample_weight", "weight_type")
 
 
@@ -321,7 +322,8 @@ def decision(
     Notes
     -----
     With t the threshold the net benefit is ``TP / n - FP / n * t / (1 - t)``, in true positives a row (Vickers and
-    Elkin, 2006). Weights, bands and assumptions are those of :func:`roc`.
+    Elkin, 2006). Weights, bands and assumptions are those of :func:`roc`, with a positive above all others and a
+    negative below them besides, a quarter of a row each: beyond the largest prediction nothing else tells of a benefit.
     """
     data = _read(
         y_true,
@@ -587,13 +589,15 @@ def _parts(
         low, high = (float(x[0]) for x in pointwise(row[None], np.array([value]), level, ends))
         points.append(_point(quantity, float(value), ConfidenceInterval(low, high), row, data))
     x, y = curve.axes
+    together, enough = simultaneous(*on_grid)
+    few = () if enough else (TOO_FEW.format(data.settings.n_resamples),)
     return {
         "name": ("difference of " if difference else "") + KINDS[kind].title + ("s" if difference else ""),
         "axes": (x, f"difference in {y}" if difference else y),
         "x": np.asarray(curve.grid),
         "estimate": estimates[:size],
         "pointwise": pointwise(*on_grid),
-        "simultaneous": simultaneous(*on_grid),
+        "simultaneous": together,
         "points": tuple(points),
         "confidence_level": level,
         "n": units,
@@ -601,7 +605,7 @@ def _parts(
         "reference": reference,
         "n_rows": data.layout.n if clustered else 0,
         "rng": data.source.record,
-        "warnings": data.remarks,
+        "warnings": (*data.remarks, *few),
         "bootstrap_distribution": replicates[:size],
     }
 

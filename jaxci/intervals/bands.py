@@ -24,11 +24,13 @@ def pointwise(replicates: np.ndarray, estimates: np.ndarray, level: float, bound
     return _opened(low, high, estimates, bounds)
 
 
-def simultaneous(replicates: np.ndarray, estimates: np.ndarray, level: float, bounds: Any) -> Band:
-    """Return the band (G,) that holds all points of a curve together at ``level``.
+def simultaneous(replicates: np.ndarray, estimates: np.ndarray, level: float, bounds: Any) -> tuple[Band, bool]:
+    """Return the band (G,) that holds all points of a curve together at ``level``, and whether replicates are enough.
 
-    Between the k-th smallest and the k-th largest replicate of every point, k the largest for which a share ``level``
-    of replicate curves lies wholly inside: as far out, in probability, at every point, whatever the scale.
+    Between the k-th smallest and the k-th largest replicate (G, B) of every point: as far out, in probability, at every
+    point, whatever the scale. k is the largest for which one more replicate curve would leave the band with a chance of
+    at most ``1 - level``, ``(1 + #{depth <= k}) / (1 + B)``; where there is none, replicates are too few, and the band
+    is the envelope of all.
 
     References
     ----------
@@ -37,11 +39,13 @@ def simultaneous(replicates: np.ndarray, estimates: np.ndarray, level: float, bo
     replicates = replicates[:, np.isfinite(replicates).all(axis=0)]
     drawn = replicates.shape[1]
     if drawn == 0:
-        return Band(np.full(len(replicates), np.nan), np.full(len(replicates), np.nan))
+        return Band(np.full(len(replicates), np.nan), np.full(len(replicates), np.nan)), False
     ordered = np.sort(replicates, axis=1)
     depth = np.sort(depths(replicates, ordered))
-    k = max(1, int(depth[int(np.floor((1 - level) * drawn))]))
-    return _opened(ordered[:, k - 1], ordered[:, drawn - k], estimates, bounds)
+    outside = int(np.floor((1 - level) * (1 + drawn) + 1e-9)) - 1  # curves that may be as far out as k
+    k = int(depth[outside]) - 1 if 0 <= outside < drawn else 0
+    deep = max(1, k)
+    return _opened(ordered[:, deep - 1], ordered[:, drawn - deep], estimates, bounds), k >= 1
 
 
 def depths(curves: np.ndarray, ordered: np.ndarray) -> np.ndarray:
@@ -64,8 +68,8 @@ def excluded(replicates: np.ndarray, curve: np.ndarray) -> float:
     The p-value of the hypothesis that it is the true one.
     """
     ordered = np.sort(replicates, axis=1)
-    at = depths(curve[:, None], ordered)[0]
-    return float((1 + np.count_nonzero(depths(replicates, ordered) <= at)) / (1 + replicates.shape[1]))
+    at = depths(curve[:, None], ordered)[0] + 1
+    return min(1.0, float((1 + np.count_nonzero(depths(replicates, ordered) <= at)) / (1 + replicates.shape[1])))
 
 
 def _opened(low: np.ndarray, high: np.ndarray, estimates: np.ndarray, bounds: Any) -> Band:

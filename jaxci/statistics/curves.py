@@ -61,11 +61,14 @@ class Curve(abc.ABC):
         The range of values; an estimate at an end of it leaves the band open to that end.
     mass : float
         Weight of a row that was not seen, in rows.
+    both_ways : bool
+        Whether rows that were not seen may be the best as well as the worst.
     """
 
     axes: ClassVar[tuple[str, str]]
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     mass: ClassVar[float] = 0.25
+    both_ways: ClassVar[bool] = False
     grid: Any
 
     @abc.abstractmethod
@@ -86,17 +89,18 @@ class Curve(abc.ABC):
     def unseen(self, sample: Sample) -> Unseen:
         """Return the worst that a row of either class could be: a positive below all others, a negative above them.
 
-        Where two models are compared there is one of each for either model, of half the mass, on which the other is
-        right.
+        The best too, where a curve gains by them (``both_ways``). Where two models are compared there is one of each
+        for either model, of half the mass, on which the other is right.
         """
-        y_true = np.array([1, 0], np.int32)
-        worst, best = np.array([-np.inf, np.inf]), np.array([np.inf, -np.inf])
-        if sample.other is None:
+        y_true, worst, best = np.array([1, 0], np.int32), np.array([-np.inf, np.inf]), np.array([np.inf, -np.inf])
+        if sample.other is None and not self.both_ways:
             return Unseen(Sample(y_true=y_true, y_score=worst, n_classes=2), (self.mass,) * 2)
         first, second = (
             Sample(y_true=np.tile(y_true, 2), y_score=np.concatenate(pair), n_classes=2)
             for pair in ((worst, best), (best, worst))
         )
+        if sample.other is None:
+            return Unseen(first, (self.mass,) * 4)
         return Unseen(dataclasses.replace(first, other=second), (self.mass / 2,) * 4)
 
 
@@ -280,6 +284,7 @@ class NetBenefit(Curve):
 
     axes = ("threshold probability", "net benefit")
     bounds = (-np.inf, np.inf)
+    both_ways = True
 
     grid: Any
     thresholds: Any

@@ -10,7 +10,7 @@ from jaxci import curves
 
 LEAST = 0.93
 """Coverage that 95% bands must not fall short of."""
-REPLICATIONS = 150
+REPLICATIONS = 100
 
 
 def drawn(rng, n, auc, prevalence):
@@ -51,7 +51,7 @@ def test_simultaneous_bands_hold_the_whole_curve(kind, n, auc, prevalence, false
         given = special.expit(odds) if kind == "decision" else scores
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = getattr(curves, kind)(y, given, n_resamples=499, rng=int(rng.integers(2**31)))
+            found = getattr(curves, kind)(y, given, n_resamples=1999, rng=int(rng.integers(2**31)))
         true = truth(kind, found.x, auc, prevalence)
         held += np.all((found.simultaneous.low <= true) & (true <= found.simultaneous.high))
         alone += np.all((found.pointwise.low <= true) & (true <= found.pointwise.high))
@@ -69,5 +69,5 @@ def test_equal_curves_are_rarely_told_apart(false_alarm):
         y = (rng.random(200) < 0.3).astype(int)
         common = rng.normal(size=200)
         a, b = (0.8 * common + 0.6 * rng.normal(size=200) + shift * y for _ in range(2))
-        told += curves.compare("roc", y, a, b, n_resamples=499, rng=int(rng.integers(2**31))).pvalue <= 0.05
+        told += curves.compare("roc", y, a, b, n_resamples=1999, rng=int(rng.integers(2**31))).pvalue <= 0.05
     assert stats.binomtest(told, replications, 1 - LEAST, alternative="greater").pvalue > false_alarm

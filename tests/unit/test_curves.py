@@ -16,7 +16,7 @@ Y = np.arange(N) % 2
 SCORE = np.round(RNG.normal(size=N) + 1.5 * Y, 1)  # with ties
 PROB = 1 / (1 + np.exp(-(1.2 * SCORE - 1)))
 OTHER = SCORE + np.round(RNG.normal(size=N), 1)
-KW = {"n_resamples": 199, "rng": 0}
+KW = {"n_resamples": 999, "rng": 0}
 
 
 @functools.cache
@@ -174,12 +174,16 @@ def test_a_difference_of_two_curves():
 def test_bands_by_hand():
     replicates = np.array([[1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 3.0, 2.0, 4.0, 5.0]])
     assert depths(replicates, np.sort(replicates, axis=1)).tolist() == [1, 2, 2, 2, 1]
-    low, high = simultaneous(replicates, np.array([3.0, 3.0]), 0.6, (-np.inf, np.inf))
-    assert (low.tolist(), high.tolist()) == ([2.0, 2.0], [4.0, 4.0])
-    low, high = simultaneous(replicates, np.array([3.0, 5.0]), 0.6, (0.0, 5.0))
-    assert high.tolist() == [4.0, 5.0]
-    assert excluded(replicates, np.array([0.0, 3.0])) == pytest.approx(1 / 6)
-    assert excluded(replicates, np.array([3.0, 1.5])) == pytest.approx(3 / 6)
+    nine = np.arange(1.0, 10.0)[None]
+    (low, high), enough = simultaneous(nine, np.array([3.0]), 0.5, (-np.inf, np.inf))  # (1 + 2 * 2) / 10 leave it
+    assert (low.tolist(), high.tolist(), enough) == ([2.0], [8.0], True)
+    (_, high), _ = simultaneous(nine, np.array([9.0]), 0.5, (0.0, 9.0))
+    assert high.tolist() == [9.0]
+    (low, high), enough = simultaneous(replicates, np.array([3.0, 3.0]), 0.6, (-np.inf, np.inf))
+    assert (low.tolist(), high.tolist(), enough) == ([1.0, 1.0], [5.0, 5.0], False)
+    assert excluded(nine, np.array([0.0])) == pytest.approx(3 / 10)
+    assert excluded(nine, np.array([1.5])) == pytest.approx(5 / 10)
+    assert excluded(nine, np.array([5.0])) == 1.0
     low, high = pointwise(np.arange(1000.0)[None], np.array([2000.0]), 0.9, (-np.inf, np.inf))
     assert (low[0], high[0]) == pytest.approx((50, 2000), abs=1.5)
 
@@ -187,7 +191,7 @@ def test_bands_by_hand():
 def test_replicates_of_independent_points_are_as_many_tails():
     draws = stats.norm.ppf((np.arange(20_000) + 0.5) / 20_000)
     replicates = np.stack([np.random.default_rng(i).permutation(draws) for i in range(10)])
-    _, high = simultaneous(replicates, np.zeros(10), 0.95, (-np.inf, np.inf))
+    (_, high), _ = simultaneous(replicates, np.zeros(10), 0.95, (-np.inf, np.inf))
     level = 0.95 ** (1 / 10)
     assert high == pytest.approx(np.full(10, stats.norm.ppf((1 + level) / 2)), abs=0.06)
 
