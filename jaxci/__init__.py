@@ -59,6 +59,7 @@ __all__ = [
     "compare",
     "compare_inducers",
     "coverage",
+    "curves",
     "distributions",
     "evaluate",
     "evaluate_cases",
@@ -138,7 +139,7 @@ def __getattr__(name: str) -> Any:
             found = getattr(importlib.import_module(f"jaxci.{home}"), name)
             globals()[name] = found
             return found
-    if name in ("coverage", "distributions", "inducers", "plots", "segmentation", "statistics"):
+    if name in ("coverage", "curves", "distributions", "inducers", "plots", "segmentation", "statistics"):
         return importlib.import_module(f"jaxci.{name}")
     raise AttributeError(f"module 'jaxci' has no attribute {name!r}")
 

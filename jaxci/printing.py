@@ -52,15 +52,15 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def one_format(values: Sequence[Any]) -> list[str]:
+def one_format(values: Sequence[Any], least: int = DECIMALS) -> list[str]:
     """Format the numbers of a column alike, and everything else as it prints.
 
-    Fixed point with four decimals, or as many more (:data:`MOST_DECIMALS` at most) as give the smallest number two
+    Fixed point with ``least`` decimals, or as many more (:data:`MOST_DECIMALS` at most) as give the smallest number two
     digits; powers of ten where that does not do, or a number is :data:`LARGEST` or more.
     """
     sizes = [abs(x) for x in values if _is_float(x) and math.isfinite(x) and x != 0]
-    decimals = max([DECIMALS, *(1 - math.floor(math.log10(size)) for size in sizes)])
-    style = f".{decimals}f" if decimals <= MOST_DECIMALS and max(sizes, default=0.0) < LARGEST else f".{DECIMALS - 1}e"
+    decimals = max([least, *(1 - math.floor(math.log10(size)) for size in sizes)])
+    style = f".{decimals}f" if decimals <= MOST_DECIMALS and max(sizes, default=0.0) < LARGEST else f".{least - 1}e"
     return [format(float(x), style) if _is_float(x) else str(x) for x in values]
 
 
@@ -68,9 +68,9 @@ def _is_float(value: Any) -> bool:
     return isinstance(value, float | np.floating)
 
 
-def number(value: float | None) -> str:
+def number(value: float | None, decimals: int = DECIMALS) -> str:
     """Format one number that stands alone; see :func:`one_format`."""
-    return "" if value is None else one_format([float(value)])[0]
+    return "" if value is None else one_format([float(value)], decimals)[0]
 
 
 NUMERIC = re.compile(r"\s*(?:< )?[-+]?(?:\d[\d.,]*(?:e[-+]?\d+)?|inf|nan)?%?\s*")
@@ -168,6 +168,31 @@ class Printable(abc.ABC):
     def to_frame(self) -> Any:
         """Return a pandas frame, one row a record."""
         return frame(self.records())
+
+    def plot(self, ax: Any = None, **options: Any) -> Any:
+        """Draw the result; see :func:`jaxci.plots.draw`.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure by default.
+        **options
+            Of the picture: see :mod:`jaxci.plots.results`.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        TypeError
+            If there is no picture of such results.
+        ImportError
+            Without matplotlib (the ``plot`` extra).
+        """
+        from jaxci.plots.results import draw
+
+        return draw(self, ax=ax, **options)
 
     def __str__(self) -> str:
         header, rows = self.texts()

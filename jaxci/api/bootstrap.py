@@ -52,6 +52,8 @@ class BootstrapResult(Printable):
         Repeats the call when passed as ``rng``.
     method, confidence_level, alternative
         As they were asked for.
+    estimate : float or array
+        The statistic on the data.
     """
 
     confidence_interval: ConfidenceInterval
@@ -61,6 +63,7 @@ class BootstrapResult(Printable):
     method: str = "BCa"
     confidence_level: float = 0.95
     alternative: str = "two-sided"
+    estimate: Any = None
 
     unlisted = frozenset({"bootstrap_distribution"})
 
@@ -71,10 +74,12 @@ class BootstrapResult(Printable):
 
     def records(self) -> list[dict[str, Any]]:
         """Return one flat row a value of the statistic; ``index`` is empty for a single number."""
-        low, high, error = (np.asarray(x) for x in (*self.confidence_interval, self.standard_error))
+        ends = (self.estimate, *self.confidence_interval, self.standard_error)
+        estimate, low, high, error = (np.asarray(x) for x in ends)
         return [
             {
                 "index": ", ".join(map(str, at)),
+                "estimate": float(estimate[at]),
                 "low": float(low[at]),
                 "high": float(high[at]),
                 "standard_error": float(error[at]),
@@ -84,8 +89,8 @@ class BootstrapResult(Printable):
 
     def layout(self) -> tuple[list[str], list[list[Any]]]:
         """Return header and cells of the printed table."""
-        rows = [[r["index"], *(r[k] for k in ("low", "high", "standard_error"))] for r in self.records()]
-        return ["index", "low", "high", "std. error"], rows[:MOST_ROWS]
+        rows = [[r["index"], *(r[k] for k in ("estimate", "low", "high", "standard_error"))] for r in self.records()]
+        return ["index", "estimate", "low", "high", "std. error"], rows[:MOST_ROWS]
 
     def notes(self) -> list[str]:
         """Return the lines below the table: how many rows it leaves out."""
@@ -359,5 +364,5 @@ def bootstrap(
         high = np.full_like(high, np.inf)
     error = deviation(replicates, ddof=1) if replicates.shape[-1] > 1 else np.full(theta.shape, np.nan)
     return BootstrapResult(
-        ConfidenceInterval(low[()], high[()]), replicates, error[()], source.record, kind, level, alternative
+        ConfidenceInterval(low[()], high[()]), replicates, error[()], source.record, kind, level, alternative, theta[()]
     )

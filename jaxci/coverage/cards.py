@@ -94,12 +94,6 @@ class Card(Printable):
         """Return what the dictionary holds: the metric, and a row a sample size and method."""
         return {"metric": self.metric, "rows": self.records()}
 
-    def plot(self) -> Any:
-        """Return a figure of coverage against n; see :func:`jaxci.plots.coverage_against_n`."""
-        from jaxci.plots.coverage import coverage_against_n
-
-        return coverage_against_n(Card(self.metric, {**self.columns, "mean_width": self.columns["relative_width"]}))
-
 
 def card(metric: str) -> Card:
     """Return the card of a metric: the coverage of every interval method in the simulations of the package.

@@ -1,15 +1,18 @@
-"""Pictures of coverage studies, as matplotlib figures; needs the ``plot`` extra."""
+"""Pictures of results and of coverage studies, by matplotlib; needs the ``plot`` extra."""
 
 from jaxci.plots.coverage import coverage_against_n, coverage_boxes, pace_by_statistic, saw_tooth, width_against_n
 from jaxci.plots.generalization import cost_against_n, coverage_against_width, target_coverage
 from jaxci.plots.quantiles import estimator_panels, interval_bars, quantile_panels
+from jaxci.plots.results import draw, forest
 
 __all__ = [
     "cost_against_n",
     "coverage_against_n",
     "coverage_against_width",
     "coverage_boxes",
+    "draw",
     "estimator_panels",
+    "forest",
     "interval_bars",
     "pace_by_statistic",
     "quantile_panels",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ def matplotlib_modules() -> Any:
     try:
         import matplotlib
         import matplotlib.figure
+        import matplotlib.pyplot
         import matplotlib.ticker
     except ImportError as error:
         raise ImportError("plots need matplotlib: install jaxci[plot]") from error
@@ -74,12 +76,39 @@ def axes_grid(count: int, *, height: float, sharey: bool, across: int = 3, width
     for axes in grid[count:]:
         axes.remove()
     for axes in grid[:count]:
-        axes.grid(color=PALE, linewidth=0.6)
-        axes.set_axisbelow(True)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.tick_params(labelsize=9, color=INK, labelcolor=INK)
+        dressed(axes)
         axes.xaxis.set_tick_params(labelbottom=True)
     return figure, grid[:count]
+
+
+def dressed(axes: Any) -> Any:
+    """Give axes the look of all pictures: a pale grid behind, no frame above and on the right."""
+    axes.grid(color=PALE, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(labelsize=9, color=INK, labelcolor=INK)
+    return axes
+
+
+def own_axes(ax: Any, size: tuple[float, float]) -> Any:
+    """Return the axes ``ax`` to draw on, or those of a new figure of ``size`` inches, which a notebook shows."""
+    if ax is None:
+        ax = matplotlib_modules().pyplot.subplots(figsize=size, layout="constrained")[1]
+    elif not hasattr(ax, "errorbar"):
+        raise TypeError(f"ax must be axes of matplotlib, or None for a new figure; got {shown(ax)}")
+    return dressed(ax)
+
+
+def legend_beside(axes: Any) -> None:
+    """Draw the legend to the right of the axes, where it covers nothing."""
+    axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
+
+
+def entitled(axes: Any, title: str, x: str, y: str = "") -> None:
+    """Write title and axis labels."""
+    axes.set_title("\n".join(textwrap.wrap(title, 60)), loc="left", fontsize=10, color=INK)
+    axes.set_xlabel(x, fontsize=10, color=INK)
+    axes.set_ylabel(y, fontsize=10, color=INK)
 
 
 def size_axis(axes: Any, sizes: Sequence[int]) -> None:

@@ -76,6 +76,10 @@ RESULTS = {
     "fits": lambda _: jaxci.fit_resamples(
         Constant(), FEATURES, TARGET, plans=[splits.kfold(30, 5, 0)], progress=False, rng=0
     ),
+    "curve": lambda _: jaxci.curves.roc(Y, Y + RNG.normal(size=60), n_resamples=199, rng=0),
+    "difference of curves": lambda _: jaxci.curves.compare(
+        "roc", Y, Y + RNG.normal(size=60), Y + RNG.normal(size=60), n_resamples=199, rng=0
+    ),
     "seeds": lambda _: jaxci.run_seeds(lambda seed: seed / 10, 3),
     "study": study_results,
     "card": lambda _: card("f1"),
@@ -122,7 +126,7 @@ def test_a_result_is_text_html_a_dictionary_and_a_frame(name, folder):
     assert described
     assert set(described) == set(result.contents())
     records = json.loads(json.dumps(result.records()))
-    assert len(records) == len(rows) or name in ("study", "runs", "seeds")
+    assert len(records) == len(rows) or name in ("study", "runs", "seeds", "curve", "difference of curves")
     assert not any(isinstance(value, dict | list) for record in records for value in record.values())
     frame = result.to_frame()
     assert len(frame) == len(records)

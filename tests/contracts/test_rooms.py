@@ -16,14 +16,14 @@ FLOORS = (
     {"intervals", "generalization"},
     {"inference"},
     {"coverage"},
-    {"api", "runs"},
+    {"api", "runs", "curves"},
     {"plots", "report", "cli", "data"},
     {"__main__"},
 )
 """Rooms from the ground up; rooms of one floor may know each other, unless their files form a circle."""
 
-DOORS = {("jaxci.coverage.results", "jaxci.report.study"), ("jaxci.coverage.cards", "jaxci.plots.coverage")}
-"""Methods of results that open a room above, which loads on first use: ``results.report(path)``, ``card.plot()``."""
+DOORS = {("jaxci.coverage.results", "jaxci.report.study"), ("jaxci.printing", "jaxci.plots.results")}
+"""Methods of results that open a room above, which loads on first use: ``results.report(path)``, ``result.plot()``."""
 
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 

@@ -341,9 +341,13 @@ def test_a_card_tells_median_and_worst_of_every_method():
 
 
 def test_a_card_is_drawn():
-    figure = card("roc_auc").plot()
-    figure.draw_without_rendering()
-    assert figure.axes[0].lines
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    axes = card("roc_auc").plot()
+    axes.figure.draw_without_rendering()
+    found = {(row["method"], row["n"]): row["worst"] for row in card("roc_auc").records()}
+    assert [text.get_text() for text in axes.texts].count(f"{100 * found['newcombe', 50]:.1f}") >= 1
+    assert "newcombe" in [label.get_text() for label in axes.get_yticklabels()]
+    pyplot.close(axes.figure)
 
 
 def test_unknown_cards_are_refused():

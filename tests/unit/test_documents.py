@@ -30,6 +30,7 @@ DOCUMENTS = {
     "README.md": 11,
     "docs/cards.md": 1,
     "docs/clusters.md": 3,
+    "docs/curves.md": 4,
     "docs/extending.md": 10,
     "docs/generalization.md": 2,
     "docs/leaderboards.md": 2,

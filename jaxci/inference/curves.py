@@ -1,0 +1,127 @@
+"""Curves of one or more models on the same rows, under one bank of weights of the proper Bayesian bootstrap."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxci.inference.posterior import sizes
+from jaxci.inference.program import Program, Rows
+from jaxci.inference.randomness import Randomness
+from jaxci.inference.replicate import replicate
+from jaxci.inference.settings import Settings
+from jaxci.records import record
+from jaxci.resampling.kernels import in_batches
+from jaxci.resampling.posterior import PosteriorWeights
+from jaxci.statistics.curves import Curve
+from jaxci.statistics.layout import Layout
+from jaxci.statistics.sample import Sample
+from jaxci.statistics.sums import padded
+
+PURPOSE_CURVES = 9
+AT_A_TIME = 2**21
+"""Weights of rows that are turned into curves at a time."""
+
+
+@record
+class CurveProgram:
+    """A curve of each of m models over the units that were seen and, after them, those that were not.
+
+    Attributes
+    ----------
+    curve : Curve
+    program : Program
+        What models have prepared, and how their rows weigh; it has no statistics of its own.
+    whole : (U + P,) array
+        The weights of the data: of units that were not seen 0.
+    """
+
+    curve: Curve
+    program: Program
+    whole: Any
+
+    def of_rows(self, rows: jax.Array, *, errors: bool) -> tuple[jax.Array, jax.Array | None, jax.Array]:
+        """Return the curves (m S, B) under ``rows`` (B, U + P); no errors, and no class is ever absent."""
+        both = list(zip(self.program.sources, self.program.rows, strict=True))
+
+        def one(weights: jax.Array) -> jax.Array:
+            return jnp.concatenate([self.curve.values(data, of(weights)) for data, of in both])
+
+        within = self._stratified(rows.astype(float))
+        values = in_batches(one, within, max(1, AT_A_TIME // rows.shape[1])).T
+        return values, None, jnp.zeros(values.shape, bool)
+
+    def _stratified(self, rows: jax.Array) -> jax.Array:
+        """Return rows of weights in which every stratum weighs as many units as it has."""
+        if self.program.strata is None:
+            return rows
+        units = len(self.program.multiplicity)
+        of_stratum = jax.nn.one_hot(self.program.strata, self.program.n_strata, dtype=rows.dtype)
+        of_stratum = of_stratum * jnp.asarray(self.program.multiplicity)[:, None]
+        known = rows[:, :units]
+        scale = jnp.sum(of_stratum, axis=0) / jnp.matmul(known, of_stratum, precision=jax.lax.Precision.HIGHEST)
+        spread = jnp.matmul(scale, of_stratum.T, precision=jax.lax.Precision.HIGHEST)
+        return jnp.concatenate([known * spread, rows[:, units:]], axis=1)
+
+
+def curve_replicates(
+    curve: Curve, sample: Sample, layout: Layout, settings: Settings, rng: Randomness
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the curves (m, S) of the models of ``sample`` and their replicates (m, S, B), on the same weights.
+
+    A unit weighs Gamma(1), and rows that were not seen (:meth:`Curve.unseen`) Gamma(mass): in clusters as many rows as
+    these have of their class. Strata keep their weight.
+    """
+    unseen = curve.unseen(sample)
+    _, class_sizes = sizes(sample, layout)
+    held = np.asarray(class_sizes)[unseen.rows.y_true]
+    capacity = padded(layout.n_units)
+    multiplicity = np.zeros(capacity)
+    multiplicity[: layout.n_units] = 1.0
+    units = np.arange(layout.n) if layout.units is None else layout.units
+    units = np.concatenate([units, capacity + np.arange(unseen.rows.n)])
+    weights = np.concatenate([np.ones(layout.n) if layout.row_weights is None else layout.row_weights, held])
+    strata = None
+    if layout.strata is not None:
+        strata = np.zeros(capacity, np.int32)
+        strata[: layout.n_units] = layout.strata
+    models = []
+    seen: Any = sample
+    added: Any = unseen.rows
+    while seen is not None:
+        joined = dataclasses.replace(seen, other=None, y_pred=None).joined(dataclasses.replace(added, other=None))
+        models.append(_prepared(curve, joined, layout.n, units, weights))
+        seen, added = seen.other, added.other
+    with jax.enable_x64(True):
+        program = Program(
+            statistics=(),
+            sources=tuple(data for data, _ in models),
+            rows=tuple(rows for _, rows in models),
+            multiplicity=multiplicity,
+            strata=strata,
+            n_strata=0 if strata is None else layout.n_strata,
+        )
+        found = replicate(
+            CurveProgram(curve, program, np.concatenate([multiplicity, np.zeros(unseen.rows.n)])),
+            PosteriorWeights.of(multiplicity, [unseen.masses], tabulated=False),
+            rng.key,
+            settings.n_resamples,
+            purpose=PURPOSE_CURVES,
+            memory_limit=settings.memory_limit,
+            progress=settings.progress,
+        )
+    shape = (len(models), len(found.estimates) // len(models))
+    return found.estimates.reshape(shape), found.values.reshape(*shape, -1)
+
+
+def _prepared(curve: Curve, joined: Sample, n: int, units: np.ndarray, weights: np.ndarray) -> tuple[Any, Rows]:
+    """Return what a curve reads of rows, the first ``n`` seen, in the order of their scores, and how they weigh."""
+    order = np.argsort(joined.y_score, kind="stable")
+    extra = padded(len(order)) - len(order)
+    units = np.pad(units[order], (0, extra), mode="edge").astype(np.int32)
+    numbers = np.pad(np.maximum(order - n, -1), (0, extra), constant_values=-1)
+    return curve.prepare(joined.take(order).padded(), numbers), Rows(units, np.pad(weights[order], (0, extra)))

@@ -1,0 +1,230 @@
+"""Curves with bands: their values, what is read off them, the design of the data, and what is refused."""
+
+import functools
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import jaxci
+from jaxci import curves
+from jaxci.intervals.bands import depths, excluded, pointwise, simultaneous
+
+N = 60
+RNG = np.random.default_rng(5)
+Y = np.arange(N) % 2
+SCORE = np.round(RNG.normal(size=N) + 1.5 * Y, 1)  # with ties
+PROB = 1 / (1 + np.exp(-(1.2 * SCORE - 1)))
+OTHER = SCORE + np.round(RNG.normal(size=N), 1)
+KW = {"n_resamples": 999, "rng": 0}
+
+
+@functools.cache
+def roc():
+    return curves.roc(Y, SCORE, max_fpr=(0.1, 0.5), **KW)
+
+
+@functools.cache
+def precision_recall():
+    return curves.precision_recall(Y, SCORE, recalls=(0.5, 0.9), **KW)
+
+
+@functools.cache
+def calibration():
+    return curves.calibration(Y, PROB, n_bins=5, **KW)
+
+
+@functools.cache
+def decision():
+    return curves.decision(Y, PROB, thresholds=(0.2, 0.5), **KW)
+
+
+@functools.cache
+def difference():
+    return curves.compare("roc", Y, SCORE, OTHER, **KW)
+
+
+def test_a_roc_curve_runs_on_straight_lines_between_thresholds():
+    metrics = pytest.importorskip("sklearn.metrics")
+    fpr, tpr, _ = metrics.roc_curve(Y, SCORE, drop_intermediate=False)
+    found = roc()
+    expected = np.interp(1 - found.x - 1e-12, fpr, tpr)
+    upright = np.isclose(1 - found.x[:, None], fpr).any(axis=1)  # the largest of a specificity is taken there
+    assert found.estimate[~upright] == pytest.approx(expected[~upright], abs=1e-9)
+    at = [tpr[np.isclose(fpr, 1 - x)].max() for x in found.x[upright]]
+    assert found.estimate[upright] == pytest.approx(at, abs=1e-9)
+    assert found["area under the curve"].estimate == pytest.approx(metrics.roc_auc_score(Y, SCORE), abs=1e-12)
+    partial = jaxci.interval("roc_auc", Y, SCORE, max_fpr=0.1, method="percentile", **KW).estimate
+    assert found["partial area, specificity from 0.9"].estimate == pytest.approx(partial, abs=1e-12)
+
+
+def test_thresholds_reach_what_they_are_for():
+    found = roc()
+    negatives, positives = SCORE[Y == 0], SCORE[Y == 1]
+    at = found["threshold at specificity 0.9"].estimate
+    assert np.mean(negatives < at) >= 0.9 > np.mean(negatives < np.max(SCORE[at > SCORE]))
+    at = found["threshold at sensitivity 0.9"].estimate
+    assert np.mean(positives >= at) >= 0.9 > np.mean(positives > at)
+
+
+def test_precision_by_recall():
+    metrics = pytest.importorskip("sklearn.metrics")
+    precision, recall, _ = metrics.precision_recall_curve(Y, SCORE)
+    found = curves.precision_recall(Y, SCORE, grid=np.unique(recall[(recall > 0) & (recall < 1)]), **KW)
+    for x, estimate in zip(found.x, found.estimate, strict=True):
+        assert estimate == pytest.approx(precision[np.isclose(recall, x)].max(), abs=1e-9)
+    expected = metrics.average_precision_score(Y, SCORE)
+    assert precision_recall()["average precision"].estimate == pytest.approx(expected, abs=1e-12)
+    assert set(found.reference) == {0.5}
+
+
+def test_calibration_by_bins_and_by_logistic_regression():
+    sm = pytest.importorskip("statsmodels.api")
+    found = calibration()
+    edges = np.unique(np.quantile(PROB, np.arange(1, 5) / 5, method="inverted_cdf"))
+    codes = np.searchsorted(edges, PROB, side="right")
+    assert found.estimate == pytest.approx(np.bincount(codes, Y) / np.bincount(codes), abs=1e-12)
+    assert found.x == pytest.approx(np.bincount(codes, PROB) / np.bincount(codes), abs=1e-12)
+    odds = np.log(PROB / (1 - PROB))
+    slope = sm.GLM(Y, sm.add_constant(odds), family=sm.families.Binomial()).fit(tol=1e-12).params[1]
+    level = sm.GLM(Y, np.ones(N), offset=odds, family=sm.families.Binomial()).fit(tol=1e-12).params[0]
+    assert found["slope"].estimate == pytest.approx(slope, abs=1e-7)
+    assert found["intercept"].estimate == pytest.approx(level, abs=1e-7)
+
+
+def test_net_benefit():
+    found = decision()
+    for x, estimate in zip(found.x, found.estimate, strict=True):
+        treated = ~(x > PROB)
+        expected = np.mean(treated & (Y == 1)) - np.mean(treated & (Y == 0)) * x / (1 - x)
+        assert estimate == pytest.approx(expected, abs=1e-12)
+    at = found["net benefit at 0.5"].estimate
+    assert found["net benefit less treating all at 0.5"].estimate == pytest.approx(at - 0.0, abs=1e-12)
+    assert found.reference[49] == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("made", [roc, precision_recall, calibration, decision, difference])
+def test_bands_hold_the_curve_and_each_other(made):
+    found = made()
+    tight, wide = found.pointwise, found.simultaneous
+    assert np.all((wide.low <= tight.low) & (tight.low <= found.estimate))
+    assert np.all((found.estimate <= tight.high) & (tight.high <= wide.high))
+    assert np.any(wide.high - wide.low > tight.high - tight.low)
+    inside = (found.bootstrap_distribution >= wide.low[:, None]) & (found.bootstrap_distribution <= wide.high[:, None])
+    assert inside.all(axis=0).mean() >= 0.95
+    for point in found:
+        low, high = point.confidence_interval
+        assert low <= point.estimate <= high
+
+
+def test_a_perfect_model_has_a_band():
+    found = curves.roc(Y, Y + 0.1 * RNG.random(N), **KW)
+    assert np.all(found.estimate == 1.0)
+    assert np.all(found.pointwise.high == 1.0)
+    assert np.all(found.simultaneous.low < 0.95)
+
+
+def test_a_cluster_of_copies_is_one_row():
+    rows = np.repeat(np.arange(N), 3)
+    found = curves.roc(Y[rows], SCORE[rows], max_fpr=(0.1, 0.5), groups=rows, **KW)
+    assert found.estimate == pytest.approx(roc().estimate, abs=1e-9)
+    assert found.simultaneous.low == pytest.approx(roc().simultaneous.low, abs=1e-9)
+    assert "180 rows in 60 clusters" in str(found)
+
+
+def test_frequencies_are_repeats_and_weights_of_one_are_none():
+    counts = 1 + np.arange(N) % 3
+    rows = np.repeat(np.arange(N), counts)
+    by_counts = curves.roc(Y, SCORE, sample_weight=counts, weight_type="frequency", **KW)
+    repeated = curves.roc(Y[rows], SCORE[rows], **KW)
+    assert by_counts.simultaneous.low == pytest.approx(repeated.simultaneous.low, abs=1e-12)
+    weighted = curves.roc(Y, SCORE, sample_weight=counts, **KW)
+    assert weighted.estimate == pytest.approx(repeated.estimate, abs=1e-9)
+    ones = curves.roc(Y, SCORE, max_fpr=(0.1, 0.5), sample_weight=np.ones(N), **KW)
+    assert ones.pointwise.low == pytest.approx(roc().pointwise.low, abs=1e-12)
+
+
+def test_strata_keep_their_share():
+    free, held = (
+        curves.decision(Y, PROB, thresholds=(0.2, 0.5), strata=strata, **KW).bootstrap_distribution[0]
+        for strata in (None, Y)
+    )
+    assert held.std() < 0.2 * free.std()
+
+
+def test_neither_chunks_nor_the_order_of_rows_change_the_estimate():
+    chunked = curves.roc(Y, SCORE, max_fpr=(0.1, 0.5), memory_limit=2**20, **KW)
+    assert np.array_equal(chunked.bootstrap_distribution, roc().bootstrap_distribution)
+    turned = curves.roc(Y[::-1], SCORE[::-1], max_fpr=(0.1, 0.5), **KW)
+    assert turned.estimate == pytest.approx(roc().estimate, abs=1e-12)
+
+
+def test_a_difference_of_two_curves():
+    found = difference()
+    assert found.estimate == pytest.approx(found.a.estimate - found.b.estimate, abs=1e-12)
+    assert found.a.estimate == pytest.approx(roc().estimate, abs=1e-12)
+    apart = np.any((found.simultaneous.low > 0) | (found.simultaneous.high < 0))
+    assert apart == (found.pvalue <= 0.05)
+    same = curves.compare("roc", Y, SCORE, SCORE, **KW)
+    assert np.all(same.estimate == 0)
+    assert np.all(same.simultaneous.high > 0)
+    assert same.pvalue > 0.5
+
+
+def test_bands_by_hand():
+    replicates = np.array([[1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 3.0, 2.0, 4.0, 5.0]])
+    assert depths(replicates, np.sort(replicates, axis=1)).tolist() == [1, 2, 2, 2, 1]
+    nine = np.arange(1.0, 10.0)[None]
+    (low, high), enough = simultaneous(nine, np.array([3.0]), 0.5, (-np.inf, np.inf))  # (1 + 2 * 2) / 10 leave it
+    assert (low.tolist(), high.tolist(), enough) == ([2.0], [8.0], True)
+    (_, high), _ = simultaneous(nine, np.array([9.0]), 0.5, (0.0, 9.0))
+    assert high.tolist() == [9.0]
+    (low, high), enough = simultaneous(replicates, np.array([3.0, 3.0]), 0.6, (-np.inf, np.inf))
+    assert (low.tolist(), high.tolist(), enough) == ([1.0, 1.0], [5.0, 5.0], False)
+    assert excluded(nine, np.array([0.0])) == pytest.approx(3 / 10)
+    assert excluded(nine, np.array([1.5])) == pytest.approx(5 / 10)
+    assert excluded(nine, np.array([5.0])) == 1.0
+    low, high = pointwise(np.arange(1000.0)[None], np.array([2000.0]), 0.9, (-np.inf, np.inf))
+    assert (low[0], high[0]) == pytest.approx((50, 2000), abs=1.5)
+
+
+def test_replicates_of_independent_points_are_as_many_tails():
+    draws = stats.norm.ppf((np.arange(20_000) + 0.5) / 20_000)
+    replicates = np.stack([np.random.default_rng(i).permutation(draws) for i in range(10)])
+    (_, high), _ = simultaneous(replicates, np.zeros(10), 0.95, (-np.inf, np.inf))
+    level = 0.95 ** (1 / 10)
+    assert high == pytest.approx(np.full(10, stats.norm.ppf((1 + level) / 2)), abs=0.06)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: curves.roc(np.ones(9), np.arange(9.0)), "both classes; got 0 negative and 9 positive"),
+        (lambda: curves.roc(np.arange(9) % 3, np.ones((9, 3))), "y_true must hold two classes; got 3"),
+        (lambda: curves.roc(Y, SCORE, specificities=1.0), "specificities must hold numbers between 0 and 1; got 1.0"),
+        (lambda: curves.roc(Y, SCORE, grid=[0.5, 0.2]), "grid must hold at least two numbers, ascending"),
+        (lambda: curves.calibration(Y, SCORE), "y_prob must hold probabilities"),
+        (lambda: curves.calibration(Y, PROB, n_bins=1), "n_bins must be at least 2; got 1"),
+        (lambda: curves.decision(Y, SCORE), "y_prob must hold probabilities"),
+        (lambda: curves.compare("calibration", Y, PROB, PROB), "kind must not be 'calibration'"),
+        (lambda: curves.compare("rock", Y, PROB, PROB), "kind must be one of .* did you mean 'roc'"),
+        (lambda: curves.roc(Y, SCORE[:-1]), "y_score"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_bad_arguments(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_unknown_names():
+    with pytest.raises(KeyError, match="no 'accuracy' is read off this curve; it has"):
+        roc()["accuracy"]
+    with pytest.raises(TypeError, match="has no option 'recalls'"):
+        curves.compare("roc", Y, SCORE, OTHER, recalls=0.5)
+
+
+def test_few_cases_of_a_class_are_remarked_on():
+    with pytest.warns(jaxci.JaxciWarning, match="a class has only 5 cases"):
+        found = curves.roc(np.arange(N) < 5, SCORE, **KW)
+    assert "a class has only 5 cases" in str(found)

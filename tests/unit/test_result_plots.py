@@ -1,0 +1,198 @@
+"""Every result that has a picture is drawn: on axes of its own or given ones, with what it tells in it."""
+
+import functools
+import io
+import warnings
+
+import numpy as np
+import pytest
+
+import jaxci
+from jaxci import curves, plots
+from jaxci.coverage import Study, card
+from jaxci.distributions import Parametric
+from jaxci.plots.forest import Bar, draw_bars
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+pyplot = pytest.importorskip("matplotlib.pyplot")
+
+N = 60
+RNG = np.random.default_rng(1)
+Y = np.arange(N) % 2
+A = np.where(RNG.random(N) < 0.85, Y, 1 - Y)
+B = np.where(RNG.random(N) < 0.75, Y, 1 - Y)
+PROB = np.clip(0.7 * A + 0.3 * RNG.random(N), 0.02, 0.98)
+X = RNG.beta(8, 2, 40)
+KW = {"n_resamples": 99, "rng": 0}
+
+
+def a_study(folder):
+    study = Study({"beta": Parametric("beta", {"a": 8, "b": 2})}, ["mean"], ["t", "percentile"], [5], [0.9], 8, 19, 2)
+    return study.run(folder)
+
+
+MADE = {
+    "evaluation": lambda _: jaxci.evaluate(Y, A, metrics=["accuracy", "f1"], **KW),
+    "groups": lambda _: jaxci.evaluate(Y, A, metrics=["accuracy"], by={"site": np.arange(N) % 3}, **KW),
+    "leaderboard": lambda _: jaxci.leaderboard("accuracy", Y, {"a": A, "b": B}, n_resamples=999, rng=0),
+    "mean ranks": lambda _: jaxci.mean_ranks(
+        {name: jaxci.leaderboard(name, Y, {"a": A, "b": B}, n_resamples=999, rng=0) for name in ("accuracy", "f1")}
+    ),
+    "drawn interval": lambda _: jaxci.interval("mean", X, method="percentile", **KW),
+    "interval": lambda _: jaxci.interval("mean", X, method="t"),
+    "comparison": lambda _: jaxci.compare("accuracy", Y, A, B, margin=0.05),
+    "drawn comparison": lambda _: jaxci.compare("mean", None, X, X[::-1], method="percentile", **KW),
+    "bootstrap": lambda _: jaxci.bootstrap((X,), np.mean, method="percentile", **KW),
+    "bootstrap of several": lambda _: jaxci.bootstrap(
+        (RNG.normal(size=(3, 12)),), np.mean, axis=1, method="percentile", **KW
+    ),
+    "jackknife": lambda _: jaxci.jackknife(X, "std"),
+    "proportion": lambda _: jaxci.proportion_interval(22, 23),
+    "proportions": lambda _: jaxci.proportion_interval([[0, 5], [7, 10]], 10, alternative="less"),
+    "quantiles": lambda _: jaxci.quantile_interval(X, [0.25, 0.5]),
+    "runs": lambda _: jaxci.summarize_runs(X[:12]),
+    "seeds": lambda _: jaxci.run_seeds(lambda seed: seed % 7 / 10, 12),
+    "check": lambda _: jaxci.check_coverage("accuracy", Y, A, methods=["wald", "wilson"], rng=0),
+    "cases": lambda _: jaxci.evaluate_cases({"dice": X}, rng=0),
+    "card": lambda _: card("f1"),
+    "study": a_study,
+    "roc": lambda _: curves.roc(Y, PROB, **KW),
+    "precision recall": lambda _: curves.precision_recall(Y, PROB, **KW),
+    "calibration": lambda _: curves.calibration(Y, PROB, n_bins=5, **KW),
+    "decision": lambda _: curves.decision(Y, PROB, **KW),
+    "difference of curves": lambda _: curves.compare("roc", Y, PROB, PROB[::-1], **KW),
+}
+"""Results with a picture."""
+
+SLOW = ("groups", "mean ranks", "leaderboard", "study", "check", "precision recall", "calibration", "cases")
+
+
+@functools.cache
+def made(name, folder=None):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return MADE[name](folder)
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    pyplot.close("all")
+
+
+def texts(axes):
+    """What stands in a picture, beside it too."""
+    found = []
+    for one in axes.figure.axes:
+        found += [one.get_title(loc="left"), one.get_xlabel(), one.get_ylabel(), *(t.get_text() for t in one.texts)]
+        found += [label.get_text() for label in (*one.get_yticklabels(), *one.get_xticklabels())]
+        legend = one.get_legend()
+        found += [] if legend is None else [t.get_text() for t in legend.get_texts()]
+    return " | ".join(found)
+
+
+@pytest.mark.parametrize("name", [pytest.param(one, marks=pytest.mark.slow) if one in SLOW else one for one in MADE])
+def test_a_result_is_drawn_on_axes_of_its_own_and_on_given_ones(name, tmp_path):
+    result = made(name, tmp_path if name == "study" else None)
+    axes = result.plot()
+    assert isinstance(axes, matplotlib.axes.Axes)
+    assert axes.get_title(loc="left")
+    image = io.BytesIO()
+    axes.figure.savefig(image, dpi=60)
+    assert image.getbuffer().nbytes > 2000
+    width, height = axes.figure.get_size_inches() * axes.figure.dpi
+    least, most = sorted(axes.get_ylim())
+    for label in [one for one in axes.get_yticklabels() if least <= one.get_position()[1] <= most]:
+        box = label.get_window_extent()
+        assert box.x0 >= -1
+        assert box.x1 <= width
+        assert box.y1 <= height + 1
+    mine = pyplot.subplots()[1]
+    assert result.plot(ax=mine) is mine
+
+
+def test_a_forest_tells_every_interval():
+    table = made("evaluation")
+    said = texts(table.plot())
+    for row in table:
+        low, high = row.confidence_interval
+        assert row.statistic in said
+        assert f"{row.estimate:.3f} [{low:.3f}, {high:.3f}]" in said
+    assert "f1" not in texts(table.plot(metrics=["accuracy"]))
+
+
+def test_methods_for_one_metric():
+    found = [jaxci.interval("mean", X, method=method) for method in ("t", "percentile")]
+    said = texts(plots.forest(found))
+    assert "percentile" in said
+    assert " | t | " in said
+    assert "new" in texts(plots.forest({"old": found[0], "new": found[1]}))
+    with pytest.raises(ValueError, match="labels must be one for each of the 2 results; got 1"):
+        plots.forest(found, labels=["a"])
+    with pytest.raises(TypeError, match="results must be intervals"):
+        plots.forest([1.0])
+
+
+@pytest.mark.slow
+def test_a_leaderboard_tells_ranks_and_ties():
+    board = made("leaderboard")
+    axes = board.plot()
+    said = texts(axes)
+    assert all(one.name in said for one in board)
+    assert "ranks" in said
+    faces = [line.get_markerfacecolor() for line in axes.lines if line.get_marker() == "o"]
+    assert [face != "white" for face in faces] == [one.tied_with_best for one in board]
+
+
+@pytest.mark.slow
+def test_groups_of_another_metric():
+    table = jaxci.evaluate(Y, A, metrics=["accuracy", "f1"], by={"site": np.arange(N) % 3}, **KW)
+    assert texts(table.plot(metric="f1")).count("site = ") == 3
+    with pytest.raises(ValueError, match="metric must be one of accuracy, f1; got 'f2'"):
+        table.plot(metric="f2")
+
+
+def test_a_distribution_has_estimate_and_interval():
+    result = made("bootstrap")
+    low, high = result.confidence_interval
+    assert f"estimate {X.mean():.3f} [{low:.3f}, {high:.3f}]" in texts(result.plot())
+
+
+def test_few_distinct_replicates_are_bars_of_their_own():
+    result = jaxci.bootstrap((np.array([0.0, 1.0, 1.0]),), np.mean, method="percentile", **KW)
+    axes = result.plot()
+    heights = [bar.get_height() for bar in axes.patches]
+    assert len(heights) == 4
+    assert sum(heights) == pytest.approx(1)
+
+
+def test_runs_in_order_with_the_interval_of_a_quantile():
+    axes = made("seeds").plot(q=0.25, confidence_level=0.9)
+    assert "25% quantile, 90% interval" in texts(axes)
+    assert axes.lines[0].get_ydata() == pytest.approx(made("seeds")["value"])
+
+
+def test_curves_of_two_models_on_one_picture():
+    found = made("difference of curves")
+    axes = found.a.plot(label="a")
+    assert found.b.plot(ax=axes, label="b", colour=plots.style.PALETTE[1]) is axes
+    assert " | a | " in texts(axes)
+    x, y = next(line.get_data() for line in axes.lines if line.get_label() == "a")
+    assert x == pytest.approx(1 - found.a.x)
+    assert y == pytest.approx(found.a.estimate)
+
+
+def test_what_is_infinite_or_does_not_exist():
+    bars = [Bar("open", 1.0, -np.inf, 2.0), Bar("none", 1.5, np.nan, np.nan)]
+    axes = draw_bars(bars, ax=None, title="t", x="x")
+    axes.figure.draw_without_rendering()
+    assert "no interval" in texts(axes)
+    assert [line.get_marker() for line in axes.lines].count("<") == 1
+
+
+def test_bad_arguments():
+    with pytest.raises(TypeError, match="ax must be axes of matplotlib, or None"):
+        made("interval").plot(ax=3)
+    with pytest.raises(TypeError, match="there is no picture of a QuantilePlan"):
+        jaxci.plan_quantile(0.5, width=0.2).plot()
