@@ -44,4 +44,6 @@ html_theme_options = {
     "use_issues_button": True,
     "use_download_button": False,
     "show_toc_level": 2,
+    "navbar_persistent": [],
+    "collapse_navigation": True,
 }

@@ -1,4 +1,4 @@
-"""Draw the pictures of the documentation that are kept in ``docs/_static``; run by hand: ``python docs/pictures.py``."""
+"""Draw the pictures of the documentation kept in ``docs/_static``; run by hand: ``python docs/pictures.py``."""
 
 from __future__ import annotations
 
