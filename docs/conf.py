@@ -45,5 +45,5 @@ html_theme_options = {
     "use_download_button": False,
     "show_toc_level": 2,
     "navbar_persistent": [],
-    "collapse_navigation": True,
+    "max_navbar_depth": 1,  # the 240 pages of the API are listed on its own
 }
