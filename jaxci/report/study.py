@@ -203,22 +203,25 @@ def _over_distributions(columns: Columns) -> str:
     headings = named(by)
     if "covered_by_group" in columns:
         mean = averages(columns)
-        means = {
-            key: f"{100 * value:.1f} ± {100 * error:.1f}" if np.isfinite(value) else NO_INTERVAL
-            for *key_parts, value, error in zip(
-                *(mean[name].tolist() for name in (*by, "coverage", "coverage_error")), strict=True
-            )
-            for key in (tuple(key_parts),)
-        }
+        found_by = zip(*(mean[name].tolist() for name in by), strict=True)
+        values = zip(mean["coverage"].tolist(), mean["coverage_error"].tolist(), strict=True)
+        means = {key: _with_error(*pair) for key, pair in zip(found_by, values, strict=True)}
         table["mean"] = np.array([means[key] for key in keys])
-        headings["mean"] = "mean coverage (%) ± error"
+        headings["mean"] = "mean coverage (%)"
     for value, factor, heading in (("coverage", 100.0, "coverage (%)"), ("mean_width", 1.0, "mean width")):
         middle, q1, q3 = (factor * found[f"{value}_{part}"] for part in ("median", "q1", "q3"))
-        digits = ".1f" if value == "coverage" else ".3g"
+        digits = ".1f" if value == "coverage" else "#.3g"
         table[value] = np.array([_three(*one, digits) for one in zip(middle, q1, q3, strict=True)])
         headings[value] = f"{heading}, median (quartiles)"
+    simulated = "mean" in table and bool(np.any(mean["coverage_error"] > 0))
     told = "The error of a mean heeds that distributions share resamples: it comes from the variance between groups."
-    return (said(told) if "mean" in table else "") + listing(table, headings)
+    return (said(told) if simulated else "") + listing(table, headings)
+
+
+def _with_error(coverage: float, error: float) -> str:
+    if np.isnan(coverage):
+        return NO_INTERVAL
+    return f"{100 * coverage:.1f}" + (f" ± {100 * error:.1f}" if error > 0 else "")
 
 
 def _three(median: float, q1: float, q3: float, digits: str) -> str:

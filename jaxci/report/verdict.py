@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from jaxci.coverage.analysis import KIND, Columns, groups, levels_of, take
 from jaxci.inference.choice import ALIKE, shortfall
 from jaxci.intervals.cards import Standing, standing
@@ -72,13 +70,21 @@ def _use(at: Mapping[int, Standings], level: float) -> str:
         end = runs[i + 1][1] if i + 1 < len(runs) else None
         where = _range(start, end, sizes)
         if method is None:
-            nearest = min(at[start].values(), key=lambda s: np.nan_to_num(shortfall(s, level), nan=np.inf))
-            near = "" if np.isnan(nearest.typical) else f" (nearest: {nearest.method}, {_percent(nearest.typical)})"
-            parts.append(f"no method holds {where}{near}")
+            parts.append(f"no method holds {where.replace('every', 'any')}{_nearest(at[start], level)}")
         else:
-            parts.append(f"use {method} {where}")
+            parts.append(f"{'' if parts and runs[i - 1][0] else 'use '}{method} {where}")
     said = "; ".join(parts)
     return f"{said[:1].upper()}{said[1:]}."
+
+
+def _nearest(found: Standings, level: float) -> str:
+    """Say which method comes nearest, and how near."""
+    known = [one for one in found.values() if one.designs]
+    if not known:
+        return ""
+    one = min(known, key=lambda s: shortfall(s, level))
+    low = "" if level - one.typical >= NOTABLE else f", {_percent(one.worst)} in the worst tenth"
+    return f" (nearest: {one.method}, {_percent(one.typical)}{low})"
 
 
 def _range(start: int, end: int | None, sizes: Sequence[int]) -> str:
@@ -126,8 +132,11 @@ def _none(at: Mapping[int, Standings]) -> list[str]:
         for method, one in found.items():
             if one.designs == 0:
                 gone.setdefault(method, []).append(n)
-    told = [f"{method} (n = {', '.join(f'{n:,}' for n in sizes)})" for method, sizes in gone.items()]
-    return [f"No interval: {', '.join(told)}."] if told else []
+    alike: dict[tuple[int, ...], list[str]] = {}
+    for method, sizes in gone.items():
+        alike.setdefault(tuple(sizes), []).append(method)
+    told = [f"{', '.join(methods)} at n = {', '.join(f'{n:,}' for n in ns)}" for ns, methods in alike.items()]
+    return [f"No interval: {'; '.join(told)}."] if told else []
 
 
 def _percent(share: float) -> str:
