@@ -109,7 +109,8 @@ const cut = [...inner.querySelectorAll('.scroll, figure')].filter(x => x.scrollW
 const blank = [...inner.images].filter(x => !x.naturalWidth);
 const tops = [...inner.querySelectorAll('.pictures')][0].children;
 const abreast = tops[0].offsetTop === tops[1].offsetTop;
-const found = {over: root.scrollWidth - root.clientWidth, cut: cut.length, blank: blank.length, images: inner.images.length, abreast};
+const over = root.scrollWidth - root.clientWidth;
+const found = {over, cut: cut.length, blank: blank.length, images: inner.images.length, abreast};
 document.getElementById('found').textContent = JSON.stringify(found);
 """
 
