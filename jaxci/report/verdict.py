@@ -107,7 +107,8 @@ def _misses(at: Mapping[int, Standings], level: float) -> list[str]:
     if not most:
         return []
     told = [f"{method} misses {100 * miss:.0f} points at n = {n:,}" for method, (miss, n) in most[:TOLD]]
-    more = [f"so do {len(most) - TOLD} others by less"] if len(most) > TOLD else []
+    others = len(most) - TOLD
+    more = [f"{others} other{'s miss' if others > 1 else ' misses'} by less"] if others > 0 else []
     return ["; ".join([*told, *more]) + "."]
 
 
@@ -140,4 +141,4 @@ def _none(at: Mapping[int, Standings]) -> list[str]:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.0f}%"
+    return f"{100 * share:.1f}%"

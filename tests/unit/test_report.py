@@ -56,6 +56,15 @@ def test_the_verdict_names_the_narrowest_that_holds_and_what_misses():
     }
 
 
+def test_three_that_miss_are_named_and_others_counted():
+    found = table(
+        {name: (0.95 - miss, 0.95, 0.95) for name, miss in zip("abcde", (0, 0.02, 0.03, 0.04, 0.05), strict=True)}
+    )
+    assert verdicts(found, 0.95)["mean"].endswith(
+        "e misses 5 points at n = 10; d misses 4 points at n = 10; c misses 3 points at n = 10; 1 other misses by less."
+    )
+
+
 def test_a_method_is_kept_while_it_is_about_as_narrow():
     found = table({"t": (0.95, 0.95, 0.95), "z": (0.90, 0.95, 0.95)}, width={"z": 0.98})
     assert verdicts(found, 0.95)["mean"].startswith("Use t at every n from 10 to 100.")
@@ -65,7 +74,7 @@ def test_where_none_holds_the_nearest_is_named_and_what_does_not_exist():
     nothing = np.nan
     found = table({"t": (0.90, 0.92, 0.95), "exact": (nothing, nothing, 0.95)}, width={"exact": 2.0})
     assert verdicts(found, 0.95)["mean"] == (
-        "No method holds below n = 100 (nearest: t, 90%); use t from n = 100 on. "
+        "No method holds below n = 100 (nearest: t, 90.0%); use t from n = 100 on. "
         "t misses 5 points at n = 10. No interval: exact at n = 10, 50."
     )
 
@@ -74,8 +83,8 @@ def test_the_worst_tenth_is_told_where_the_median_holds():
     good, bad = table({"t": (0.95,) * 3}), table({"t": (0.80,) * 3}, distributions=("c",))
     found = {name: np.concatenate([good[name], good[name], bad[name]]) for name in good}
     assert verdicts(found, 0.95)["mean"] == (
-        "No method holds at any n from 10 to 100 (nearest: t, 95%, 86% in the worst tenth). "
-        "In the worst tenth of the distributions t covers only 86% at n = 10."
+        "No method holds at any n from 10 to 100 (nearest: t, 95.0%, 86.0% in the worst tenth). "
+        "In the worst tenth of the distributions t covers only 86.0% at n = 10."
     )
 
 
