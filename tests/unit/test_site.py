@@ -67,7 +67,7 @@ def test_the_table_of_methods_quotes_the_cards():
     for row in rows_of((DOCS / "choose.md").read_text(), "method"):
         if not row[-1]:
             continue
-        median, worst, metric, n = re.fullmatch(r"(\.\d+), (\.\d+) \(`(.+)`, n = (\d+)\)", row[-1]).groups()
+        median, worst, metric, n = re.fullmatch(r"(\.\d+), (\.\d+) \((.+), n = (\d+)\)", row[-1]).groups()
         name = row[0].strip("`")
         found = [one for one in card(metric).at(int(n)).records() if one["method"] == name]
         assert len(found) == 1, name
