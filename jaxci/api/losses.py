@@ -141,7 +141,7 @@ def from_cross_validate(
     y : (n,) array_like, optional
         Targets or labels, which tell whether the splits keep the shares of classes.
     score : str, optional
-        Which scores: "test_score", or "test_" and the name of one of several metrics.
+        Which scores: ``"test_score"``, or ``"test_"`` and the name of one of several metrics.
     method : str
         A method that reads one number a split.
     confidence_level : float

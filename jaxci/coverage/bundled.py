@@ -51,7 +51,7 @@ def bundled_summaries() -> dict[str, str]:
 
 def study_path(source: str | Path) -> Path:
     """Return the file of a study: that named, or that of a study which comes with the package."""
-    return Path(source) if Path(source).suffix == ".toml" or Path(source).exists() else _path(str(source))
+    return Path(source) if Path(source).suffix == ".toml" or Path(source).is_file() else _path(str(source))
 
 
 def _path(name: str) -> Path:

@@ -163,13 +163,13 @@ def _features_of_rows(statistic: Statistic, sample: Sample) -> Features:
 
 
 def _held(standing: Standing) -> bool:
-    return _shortfall(standing) <= 0
+    return shortfall(standing) <= 0
 
 
-def _shortfall(standing: Standing) -> float:
+def shortfall(standing: Standing, level: float = CARD_LEVEL) -> float:
     """Return by how many percent a method misses what is asked of it, as printed; at most 0 where it holds."""
-    typical = _percent(CARD_LEVEL - TYPICAL_LOSS) - _percent(standing.typical)
-    return max(typical, _percent(CARD_LEVEL - WORST_LOSS) - _percent(standing.worst))
+    typical = _percent(level - TYPICAL_LOSS) - _percent(standing.typical)
+    return max(typical, _percent(level - WORST_LOSS) - _percent(standing.worst))
 
 
 def _percent(share: float) -> float:
@@ -244,7 +244,7 @@ def _best(found: Sequence[Standing], alike: float) -> Standing:
     """Return the first method that held and is as good as the narrowest, or the one that came nearest to it."""
     held = [one for one in found if _held(one)]
     if not held:
-        return min(found, key=_shortfall)
+        return min(found, key=shortfall)
     narrowest = min(one.width for one in held)
     return next(one for one in held if one.width <= alike * narrowest)
 

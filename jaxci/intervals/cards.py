@@ -181,10 +181,11 @@ class Designs(NamedTuple):
         if order[0] > FARTHEST:
             return []
         like = distance <= max(RADIUS, order[min(NEAREST, len(order)) - 1])
-        return [_standing(*row) for row in zip(self.methods, self.coverage[:, like], self.width[:, like], strict=True)]
+        return [standing(*row) for row in zip(self.methods, self.coverage[:, like], self.width[:, like], strict=True)]
 
 
-def _standing(method: str, coverage: np.ndarray, width: np.ndarray) -> Standing:
+def standing(method: str, coverage: np.ndarray, width: np.ndarray) -> Standing:
+    """Sum up coverages and mean widths (designs,) of a method; NaN where it has no interval."""
     known = np.isfinite(coverage)
     if not known.any():
         return Standing(method, math.nan, math.nan, math.nan, 0)

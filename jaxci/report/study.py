@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import datetime
+import dataclasses
 import html
-import io
 import os
 import pathlib
 import re
@@ -33,8 +31,10 @@ from jaxci.coverage.analysis import (
 from jaxci.coverage.instances import extrapolated_widths, instances_of, ks_distances, shape_and_pace, shapes
 from jaxci.coverage.runner import Runnable
 from jaxci.coverage.tally import NO_INTERVAL
-from jaxci.printing import html_table, number
-from jaxci.statistics.summary import QuantileStatistic
+from jaxci.report.figures import boxes, curves, learners, paces, saw_teeth
+from jaxci.report.figures import quantiles as quantile_pictures
+from jaxci.report.page import document, folded, listing, named, pictures, said, text
+from jaxci.report.verdict import verdicts
 
 COVERAGES = (0.925, 0.94)
 WIDTHS = (0.1, 0.05, 0.01)
@@ -43,18 +43,8 @@ BEYOND = (2, 10)
 """Multiples of the largest simulated size at which widths are extrapolated."""
 FEW = 6
 """Studies of at most this many distributions list each of them."""
-MOST_ROWS = 400
-"""Rows of a table beyond this are left out, and counted below it."""
-
-STYLE = """
-body{font:15px/1.5 system-ui,sans-serif;color:#222;max-width:72rem;margin:2rem auto;padding:0 1rem}
-h1{font-size:1.6rem;margin-bottom:.2rem}h2{font-size:1.2rem;margin-top:2.2rem;border-bottom:1px solid #ddd}
-p{max-width:46rem}.note{color:#555}.scroll{overflow-x:auto;max-height:36rem;overflow-y:auto}
-table{border-collapse:collapse;font-size:13px;font-variant-numeric:tabular-nums}
-th{text-align:left;position:sticky;top:0;background:#f4f4f4}
-th,td{padding:.2rem .7rem;border-bottom:1px solid #e5e5e5;white-space:nowrap}
-figure{margin:1rem 0}img{max-width:100%;height:auto}figcaption{color:#555;font-size:13px}
-"""
+TOLD = ("name", "distributions", "statistics", "methods", "levels", "sample_sizes")
+"""Fields of a study that its rows tell."""
 
 
 def report(results: StudyTable, path: str | os.PathLike[str]) -> pathlib.Path:
@@ -90,114 +80,164 @@ def report(results: StudyTable, path: str | os.PathLike[str]) -> pathlib.Path:
     study = getattr(results, "study", None)
     design = study.to_dict() if study is not None else {}
     title = str(design.get("name") or "Coverage study")
-    pictures = _pictures(results)
+    once = _once(results)
     sections = [
-        ("Design", _design(columns, design)),
-        ("Coverage and width against n", "".join(pictures[:2])),
-        ("Coverage by instance", "".join(pictures[2:3]) + _each_distribution(columns)),
-        ("Mean coverage over distributions", _averages(columns)),
-        ("Quartiles over distributions", _quartiles(columns)),
+        ("Verdict", _verdict(columns)),
+        ("Coverage and width", pictures(*curves(results)) + _over_distributions(columns)),
+        ("Coverage by distribution", pictures(boxes(results)) + _each_distribution(once.columns)),
         ("Sample size needed", _sizes(columns, results.tags)),
         ("Widths beyond the sizes simulated", _extrapolated(columns)),
         ("Instances", _instances(results, study)),
-        ("Convergence pace", "".join(pictures[3:4]) + _pace(columns, results.tags)),
-        ("Coverage against the true value", "".join(pictures[4:])),
-        ("Quantiles", "".join(_quantile_pictures(results))),
-        ("Generalization error", "".join(_learners(results))),
-        ("Failure cases", _failures(columns)),
-        ("Flagged cells", _flagged(columns)),
+        ("Convergence pace", pictures(paces(results)) + _pace(columns, results.tags)),
+        ("Coverage against the true value", pictures(*saw_teeth(once))),
+        ("Quantiles", pictures(*quantile_pictures(results))),
+        ("Generalization error", _learners(results)),
+        ("Failure cases", _failures(once.columns)),
+        ("Flagged cells", _flagged(once.columns)),
         (
             "Not judged, or without meaning",
-            "".join(map(_said, study.left_out())) if isinstance(study, Runnable) else "",
+            "".join(map(said, study.left_out())) if isinstance(study, Runnable) else "",
         ),
+        ("Design", _design(columns, design)),
     ]
-    body = "".join(f"<section><h2>{html.escape(name)}</h2>{text}</section>" for name, text in sections if text)
-    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
-    head = f'<meta charset="utf-8"><title>{html.escape(title)}</title><style>{STYLE}</style>'
-    page = (
-        f'<!doctype html><html lang="en"><head>{head}</head><body><h1>{html.escape(title)}</h1>'
-        f'<p class="note">Written by jaxci, {now}.</p>{body}</body></html>\n'
-    )
     out = pathlib.Path(path)
-    out.write_text(page, encoding="utf-8")
+    out.write_text(document(title, sections), encoding="utf-8")
     return out
 
 
-def _text(value: Any) -> str:
-    """Format one cell of a table, or one field of the design."""
-    if isinstance(value, bool | np.bool_):
-        return "yes" if value else "no"
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key} = {_text(v)}" for key, v in value.items())
-    if isinstance(value, list | tuple):
-        return ", ".join(map(_text, value))
-    if isinstance(value, float | np.floating):
-        return "" if np.isnan(value) else number(float(value))
-    return str(value)
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    """Some rows of a study."""
+
+    columns: Columns
+    tags: tuple[str, ...]
 
 
-def _listing(table: Columns, headings: Mapping[str, str]) -> str:
-    """Render columns of a table under their ``headings``, in a box that scrolls."""
-    values = [table[name].tolist() for name in headings]
-    rows = [
-        [f"{cell:g}" if name == "level" else _text(cell) for name, cell in zip(headings, row, strict=True)]
-        for row in zip(*values, strict=True)
-    ]
-    left_out = len(rows) - MOST_ROWS
-    note = f'<p class="note">{left_out} more rows are left out.</p>' if left_out > 0 else ""
-    return f'<div class="scroll">{html_table(list(headings.values()), rows[:MOST_ROWS])}</div>{note}'
+PROPORTION = re.compile(r"(?:^|(?<=\())p=(\d*\.?\d+)")
+"""A proportion in the name of a distribution."""
 
 
-def _said(text: str) -> str:
-    return f'<p class="note">{html.escape(text)}</p>'
+def _once(results: StudyTable) -> Rows:
+    """Return the rows without those of 1 - p, where they are covered exactly as those of p, which then names both."""
+    columns = results.columns
+    known = {}
+    for name in levels_of(columns["distribution"]):
+        found = PROPORTION.search(name)
+        if found is not None:
+            known[PROPORTION.sub("p=", name), round(float(found[1]), 9)] = name
+    rows = {name: take(columns, columns["distribution"] == name) for name in known.values()}
+    both, gone = {}, set()
+    for (rest, p), name in known.items():
+        other = known.get((rest, round(1 - p, 9)))
+        if p < 0.5 and other is not None and _alike(rows[name], rows[other]):
+            both[name] = PROPORTION.sub(f"p={p:g} or {1 - p:g}", name)
+            gone.add(other)
+    kept = take(columns, ~np.isin(columns["distribution"], list(gone)))
+    kept["distribution"] = np.array([both.get(name, name) for name in kept["distribution"].tolist()])
+    return Rows(kept, tuple(results.tags))
+
+
+def _alike(one: Columns, two: Columns) -> bool:
+    names = ("statistic", "method", "level", "n")
+    if any(one[name].tolist() != two[name].tolist() for name in names):
+        return False
+    return bool(np.allclose(one["coverage"], two["coverage"], rtol=0, atol=1e-9, equal_nan=True))
+
+
+def _level(columns: Columns) -> float:
+    """Return the level that verdicts and pictures are of: .95, or else the highest."""
+    levels = levels_of(columns["level"])
+    return 0.95 if 0.95 in levels else max(levels)
+
+
+def _verdict(columns: Columns) -> str:
+    level = _level(columns)
+    lines = "".join(
+        f"<li><b>{html.escape(name)}</b>: {html.escape(what)}</li>" for name, what in verdicts(columns, level).items()
+    )
+    laws = len(levels_of(columns["distribution"]))
+    over = f"over {laws} distributions" if laws > 1 else "of one distribution"
+    told = (
+        f"Of {100 * level:g}% intervals, {over}. A method holds where the median of its coverages is at most one point "
+        "below the level, and the worst tenth at most three; of those that hold, the narrowest is named."
+    )
+    return f'<ul class="verdict">{lines}</ul>{said(told)}'
 
 
 def _metric(tags: Sequence[str]) -> tuple[str, ...]:
     return ("metric",) if "metric" in tags else ()
 
 
-def _named(names: Sequence[str]) -> dict[str, str]:
-    return {name: name.replace("_", " ") for name in names}
-
-
 def _design(columns: Columns, design: Mapping[str, Any]) -> str:
-    """List the fields of the study, and what the rows themselves say."""
+    """List what the rows are of, and the other fields of the study."""
+    laws = levels_of(columns["distribution"])
     found = {
-        "distributions": len(levels_of(columns["distribution"])),
+        "distributions": f"{len(laws)}: {', '.join(map(str, laws))}",
         "statistics": levels_of(columns["statistic"]),
         "methods": levels_of(columns["method"]),
         "levels": [f"{level:g}" for level in levels_of(columns["level"])],
         "sample sizes": sorted(levels_of(columns["n"])),
         "rows judged": len(columns["n"]),
     }
-    rows = [[name, _text(value)] for name, value in found.items()]
-    rows += [[f"study: {name}", _cut(_text(value))] for name, value in design.items() if name != "name"]
-    return f'<div class="scroll">{html_table(["", ""], rows)}</div>'
+    found |= {name: value for name, value in design.items() if name not in TOLD and value not in ({}, [], None, "")}
+    cells = "".join(
+        f'<tr><td>{html.escape(name)}</td><td class="long">{html.escape(_cut(text(value)))}</td></tr>'
+        for name, value in found.items()
+    )
+    summary = (
+        f"{len(laws)} distributions, {len(levels_of(columns['method']))} methods, {len(columns['n']):,} rows judged"
+    )
+    return folded(summary, f'<div class="scroll"><table><tbody>{cells}</tbody></table></div>')
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= 500 else f"{text[:500]} …"
+def _cut(what: str) -> str:
+    return what if len(what) <= 500 else f"{what[:500]} …"
 
 
-def _quartiles(columns: Columns) -> str:
+def _over_distributions(columns: Columns) -> str:
+    """List mean coverage, and medians and quartiles of coverage and width over distributions."""
     by = summarized_by(columns)
-    names = [f"{value}_{part}" for value in ("coverage", "mean_width") for part in ("q1", "median", "q3")]
-    return _listing(quartiles(columns), _named([*by, "instances", *names]))
+    found = quartiles(columns)
+    keys = list(zip(*(found[name].tolist() for name in by), strict=True))
+    table: Columns = {name: found[name] for name in by}
+    headings = named(by)
+    if "covered_by_group" in columns:
+        mean = averages(columns)
+        found_by = zip(*(mean[name].tolist() for name in by), strict=True)
+        values = zip(mean["coverage"].tolist(), mean["coverage_error"].tolist(), strict=True)
+        means = {key: _with_error(*pair) for key, pair in zip(found_by, values, strict=True)}
+        table["mean"] = np.array([means[key] for key in keys])
+        headings["mean"] = "mean coverage (%)"
+    for value, factor, heading in (("coverage", 100.0, "coverage (%)"), ("mean_width", 1.0, "mean width")):
+        middle, q1, q3 = (factor * found[f"{value}_{part}"] for part in ("median", "q1", "q3"))
+        digits = ".1f" if value == "coverage" else "#.3g"
+        table[value] = np.array([_three(*one, digits) for one in zip(middle, q1, q3, strict=True)])
+        headings[value] = f"{heading}, median (quartiles)"
+    simulated = "mean" in table and bool(np.any(mean["coverage_error"] > 0))
+    told = "The error of a mean heeds that distributions share resamples: it comes from the variance between groups."
+    return (said(told) if simulated else "") + listing(table, headings)
 
 
-def _averages(columns: Columns) -> str:
-    if "covered_by_group" not in columns:
-        return ""
-    by = summarized_by(columns)
-    told = _said("The error heeds that distributions share resamples: it comes from the variance between groups.")
-    return told + _listing(averages(columns), _named([*by, "instances", "coverage", "coverage_error"]))
+def _with_error(coverage: float, error: float) -> str:
+    if np.isnan(coverage):
+        return NO_INTERVAL
+    return f"{100 * coverage:.1f}" + (f" ± {100 * error:.1f}" if error > 0 else "")
+
+
+def _three(median: float, q1: float, q3: float, digits: str) -> str:
+    return f"{median:{digits}} ({q1:{digits}} to {q3:{digits}})" if np.isfinite(median) else NO_INTERVAL
 
 
 def _each_distribution(columns: Columns) -> str:
     if len(levels_of(columns["distribution"])) > FEW:
         return ""
     names = (*SERIES, "n", "coverage", "coverage_error", "how", "below", "above", "invalid", "mean_width")
-    return _listing(columns, _named([name for name in names if name in columns]))
+    shown = columns | {"coverage": _or_no_interval(columns["coverage"])}
+    return listing(shown, named([name for name in names if name in columns]))
+
+
+def _or_no_interval(values: np.ndarray) -> np.ndarray:
+    return np.array([NO_INTERVAL if np.isnan(value) else text(value) for value in values.tolist()])
 
 
 def _pace(columns: Columns, tags: Sequence[str]) -> str:
@@ -208,8 +248,8 @@ def _pace(columns: Columns, tags: Sequence[str]) -> str:
     three = np.array([three_quartiles(paces["pace"][rows]) for rows in found.values()])
     out |= {"pace_q1": three[:, 0], "pace_median": three[:, 1], "pace_q3": three[:, 2]}
     out["largest_relative_error"] = np.array([_largest(paces["relative_error"][rows]) for rows in found.values()])
-    told = _said("Coverage = level + pace / n, fitted by least squares to each instance; quartiles over instances.")
-    return told + _listing(out, _named(tuple(out)))
+    told = said("Coverage = level + pace / n, fitted by least squares to each instance; quartiles over instances.")
+    return told + listing(out, named(tuple(out)))
 
 
 def _largest(values: np.ndarray) -> float:
@@ -231,12 +271,12 @@ def _sizes(columns: Columns, tags: Sequence[str]) -> str:
             shown |= {name: found[name] for name in by}
             shown[heading] = np.array(_size_cells(found))
     if not shown:
-        return _said("No target is reached within the sizes simulated.")
-    told = _said(
+        return said("No target is reached within the sizes simulated.")
+    told = said(
         "Of the median over instances, interpolated between simulated sizes. ≤: the smallest size is already enough; "
         "*: a larger simulated size misses the target again; –: not reached."
     )
-    return told + _listing(shown, _named(tuple(shown)))
+    return told + listing(shown, named(tuple(shown)))
 
 
 def _extrapolated(columns: Columns) -> str:
@@ -253,11 +293,11 @@ def _extrapolated(columns: Columns) -> str:
     out: Columns = {name: np.array([key[j] for key in parts]) for j, name in enumerate(by)}
     out["median_of_mean_width"] = np.array([np.median(found["mean_width"][rows]) for rows in parts.values()])
     out["largest_error_within"] = np.array([_largest(np.abs(found["error_within"][rows])) for rows in parts.values()])
-    told = _said(
+    told = said(
         "Width falls as 1 / sqrt(n) beyond the largest size; the error is what this rule has from at most half the "
         "largest size to it."
     )
-    return told + _listing(out, _named(tuple(out)))
+    return told + listing(out, named(tuple(out)))
 
 
 def _instances(results: StudyTable, study: Any) -> str:
@@ -270,16 +310,16 @@ def _instances(results: StudyTable, study: Any) -> str:
     table = shaped | {"ks_distance": np.array(distance)}
     related = shape_and_pace(results.columns, results.tags, study)
     parts = [
-        _said(
+        said(
             "Skewness and kurtosis of the data of each instance (0 and 3 for a normal law of values), and the "
             "Kolmogorov-Smirnov distance of the data from the law that was fitted."
         ),
-        _listing(table, _named(tuple(table))),
+        listing(table, named(tuple(table))),
     ]
     if len(related["statistic"]):
         parts += [
-            _said("Rank correlation of the convergence pace with skewness and kurtosis over instances."),
-            _listing(related, _named(tuple(related))),
+            said("Rank correlation of the convergence pace with skewness and kurtosis over instances."),
+            listing(related, named(tuple(related))),
         ]
     return "".join(parts)
 
@@ -296,10 +336,10 @@ def _size_cells(found: Columns) -> list[str]:
 
 def _failures(columns: Columns) -> str:
     found = failures(columns)
-    told = _said("Instances whose coverage lies below Q1 - 1.5 IQR of all instances in the same setting.")
+    told = said("Instances whose coverage lies below Q1 - 1.5 IQR of all instances in the same setting.")
     if len(found["fence"]) == 0:
-        return told + _said("There are none.")
-    return told + _listing(found, _named([*SERIES, "n", "coverage", "fence"]))
+        return told + said("There are none.")
+    return told + listing(found, named([*SERIES, "n", "coverage", "fence"]))
 
 
 def _flagged(columns: Columns) -> str:
@@ -313,80 +353,15 @@ def _flagged(columns: Columns) -> str:
     ]
     remark = np.array(["; ".join(filter(None, both)) for both in zip(flags, missing, strict=True)])
     if not np.any(remark != ""):
-        return _said("None.")
-    return _listing(take(columns | {"remark": remark}, remark != ""), _named([*SERIES, "n", "remark"]))
+        return said("None.")
+    return listing(take(columns | {"remark": remark}, remark != ""), named([*SERIES, "n", "remark"]))
 
 
-def _pictures(results: StudyTable) -> list[str]:
-    """Draw the pictures: coverage, width, boxes, pace and, for many true values, the saw tooth."""
-    from jaxci import plots
-
-    pictures = [
-        _picture(plots.coverage_against_n(results), "Coverage against sample size"),
-        _picture(plots.width_against_n(results), "Mean width against sample size"),
-        _picture(plots.coverage_boxes(results), "Coverage of every instance, with quartiles"),
-        _picture(plots.pace_by_statistic(results), "Convergence pace of every instance, with quartiles"),
-    ]
-    for statistic in _swept(results.columns):
-        figure = plots.saw_tooth(results, statistic=statistic)
-        pictures.append(_picture(figure, f"Coverage of {statistic} against its true value"))
-    return pictures
-
-
-def _swept(columns: Columns) -> list[str]:
-    """Return the statistics with many true values over distributions named by a proportion ``p=``."""
-    if "truth" not in columns:
-        return []
-    named = np.array([re.search(r"(^|\()p=", name) is not None for name in columns["distribution"].tolist()])
-    statistics = levels_of(columns["statistic"][named])
-    return [s for s in statistics if len(levels_of(columns["truth"][named & (columns["statistic"] == s)])) > FEW]
-
-
-def _picture(figure: Any, caption: str) -> str:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=144, metadata={"Software": None})
-    data = base64.b64encode(buffer.getvalue()).decode("ascii")
-    width = round(figure.get_figwidth() * 96)
-    text = html.escape(caption, quote=True)
-    image = f'<img src="data:image/png;base64,{data}" alt="{text}" width="{width}">'
-    return f"<figure>{image}<figcaption>{text}</figcaption></figure>"
-
-
-def _quantile_pictures(results: StudyTable) -> list[str]:
-    """Draw coverage and width of quantile intervals where the study has several quantiles."""
-    from jaxci.plots import quantiles as plots_quantiles
-
-    statistics = getattr(getattr(results, "study", None), "named_statistics", {})
-    if sum(isinstance(statistic, QuantileStatistic) for statistic in statistics.values()) < 2:
-        return []
-    methods = tuple(m for m in plots_quantiles.PAPER if m in results.columns["method"].tolist())
-    if not methods:
-        return []
-    pictures = []
-    for n in sorted(set(results.columns["n"].tolist())):
-        for value, what in (("coverage", "Coverage"), ("mean_width", "Width over the interdecile range")):
-            figure = plots_quantiles.quantile_panels(results, value=value, n=n, methods=methods)  # type: ignore[arg-type]
-            pictures.append(_picture(figure, f"{what} of quantile intervals, n = {n}"))
-    return pictures
-
-
-def _learners(results: StudyTable) -> list[str]:
+def _learners(results: StudyTable) -> str:
     """List and draw coverage of each target, width and cost where the study is of learners."""
-    from jaxci.plots import generalization as plots_generalization
-
     if "coverage_expected" not in results.columns:
-        return []
-    sizes = sorted(set(results.columns["n"].tolist()))
-    targets = [
-        _picture(plots_generalization.target_coverage(results, n=n), f"Coverage of each target, n = {n}") for n in sizes
-    ]
+        return ""
     shown = ("coverage", "coverage_expected", "coverage_proxy", "median_width", "width_over_sd", "fits", "seconds")
-    return [
-        _said(
-            "Coverage of the risk, the expected risk and the proxy; width over sd: median width over that of estimates."
-        ),
-        _listing(results.columns, _named([*SERIES, "n", *shown, "target"])),
-        *targets,
-        _picture(plots_generalization.coverage_against_width(results), "Coverage of the risk against relative width"),
-        _picture(plots_generalization.cost_against_n(results), "Fits and time of one interval"),
-    ]
+    told = "Coverage of the risk, the expected risk and the proxy; width over sd: median width over that of estimates."
+    table = listing(results.columns, named([*SERIES, "n", *shown, "target"]))
+    return said(told) + table + pictures(*learners(results))

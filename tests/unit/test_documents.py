@@ -26,19 +26,25 @@ pytest.importorskip("matplotlib")
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
+REPOSITORY = "https://(?:raw.githubusercontent|github).com/jaxci/jaxci"
 DOCUMENTS = {
-    "README.md": 11,
+    "README.md": 3,
     "docs/cards.md": 1,
+    "docs/choose.md": 1,
     "docs/clusters.md": 3,
     "docs/curves.md": 4,
+    "docs/coverage_studies.md": 1,
     "docs/extending.md": 10,
-    "docs/generalization.md": 2,
-    "docs/leaderboards.md": 2,
+    "docs/generalization.md": 3,
+    "docs/get_started.md": 6,
+    "docs/leaderboards.md": 3,
     "docs/planning.md": 6,
     "docs/masks.md": 3,
     "docs/studies.md": 1,
     "docs/streaming.md": 1,
     "docs/time.md": 1,
+    "docs/training_runs.md": 1,
+    "docs/weights.md": 3,
 }
 """Documents with Python blocks, and how many each has."""
 
@@ -114,13 +120,18 @@ def test_every_document_is_executed_and_links_lead_somewhere():
     }
     assert with_python == set(DOCUMENTS)
     for path in documents:
+        of_the_repository = re.findall(rf"{REPOSITORY}/(?:(?:blob|tree)/)?main/([^)#]+)", path.read_text())
+        assert [link for link in of_the_repository if not (ROOT / link).exists()] == [], path.name
         links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text())
         assert [link for link in links if not (path.parent / link).exists()] == [], path.name
 
 
 def commands() -> list[str]:
-    text = "".join(block.code for block in blocks(README) if block.language == "sh")
-    inline = re.findall(r"`(jaxci [a-z][^`]*)`", README.read_text().replace("\n", " "))
+    pages = [README, *(ROOT / "docs" / f"{name}.md" for name in ("command_line", "coverage_studies", "training_runs"))]
+    text = "".join(block.code for page in pages for block in blocks(page) if block.language == "sh")
+    inline = [
+        found for page in pages for found in re.findall(r"`(jaxci [a-z][^`]*)`", page.read_text().replace("\n", " "))
+    ]
     return [line for line in (*text.splitlines(), *inline) if line.startswith("jaxci ")]
 
 
@@ -132,8 +143,8 @@ def test_commands_are_parsed(tmp_path, monkeypatch):
 
     monkeypatch.chdir(tmp_path)
     found = commands()
-    assert len(found) >= 8
-    for name in re.findall(r"[\w.]+\.(?:csv|toml)", "\n".join(found)):
+    assert len(found) >= 24
+    for name in re.findall(r"[\w.]+\.(?:csv|toml|jsonl)", "\n".join(found)):
         Path(name).touch()
     for line in found:
         words = shlex.split(line, comments=True)[1:]

@@ -213,7 +213,7 @@ def test_report_is_one_page_that_needs_nothing_else(tmp_path):
     assert page.open == []
     assert len(page.images) == 5
     assert all(image.startswith("data:image/png;base64,") for image in page.images)
-    for expected in ("A <study>", name, "study: n_replications", "10000", "Failure cases", "coverage 0.925"):
+    for expected in ("A <study>", name, "n_replications", "10000", "Failure cases", "coverage 0.925"):
         assert expected in page.text
     assert "a <flag>; 25% of the intervals do not exist" in page.text
 

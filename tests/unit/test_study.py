@@ -345,6 +345,12 @@ def test_bundled_studies_load():
         load_study("summaries", {"a": [1.0]})
 
 
+def test_a_folder_named_like_a_bundled_study_does_not_hide_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "proportions").mkdir()
+    assert load_study("proportions").name == "proportions"
+
+
 @pytest.mark.parametrize("bounds", [(0.0, 5.0), (0.0, math.inf)])
 def test_bounds_of_a_users_values(tmp_path, bounds):
     """Given to the function or by the file they hold for distributions and for the mean, also in the file written."""

@@ -1,0 +1,146 @@
+"""The report: what it says in sentences, what it tells once, and how it looks in a browser."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import subprocess
+import types
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from jaxci.coverage import Study, load_study
+from jaxci.report.study import report
+from jaxci.report.verdict import verdicts
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+SIZES = (10, 50, 100)
+
+
+def table(coverage, *, width=None, distributions=("a", "b"), statistic="mean"):
+    """Rows of methods with these coverages at 10, 50 and 100, the same for every distribution."""
+    rows = [
+        (d, method, n, c, (width or {}).get(method, 1.0) / np.sqrt(n))
+        for d in distributions
+        for method, values in coverage.items()
+        for n, c in zip(SIZES, values, strict=True)
+    ]
+    distribution, method, n, covered, wide = map(np.array, zip(*rows, strict=True))
+    size = len(rows)
+    return {
+        "distribution": distribution,
+        "statistic": np.full(size, statistic),
+        "method": method,
+        "level": np.full(size, 0.95),
+        "n": n,
+        "coverage": covered,
+        "coverage_error": np.zeros(size),
+        "invalid": np.isnan(covered).astype(float),
+        "mean_width": np.where(np.isnan(covered), np.nan, wide),
+    }
+
+
+def test_the_verdict_names_the_narrowest_that_holds_and_what_misses():
+    found = table(
+        {"t": (0.95, 0.95, 0.95), "percentile": (0.90, 0.95, 0.95), "bca": (0.91, 0.94, 0.95)},
+        width={"percentile": 0.9, "bca": 0.93},
+    )
+    assert verdicts(found, 0.95) == {
+        "mean": "Use t below n = 50; percentile from n = 50 on. "
+        "percentile misses 5 points at n = 10; bca misses 4 points at n = 10."
+    }
+
+
+def test_three_that_miss_are_named_and_others_counted():
+    found = table(
+        {name: (0.95 - miss, 0.95, 0.95) for name, miss in zip("abcde", (0, 0.02, 0.03, 0.04, 0.05), strict=True)}
+    )
+    assert verdicts(found, 0.95)["mean"].endswith(
+        "e misses 5 points at n = 10; d misses 4 points at n = 10; c misses 3 points at n = 10; 1 other misses by less."
+    )
+
+
+def test_a_method_is_kept_while_it_is_about_as_narrow():
+    found = table({"t": (0.95, 0.95, 0.95), "z": (0.90, 0.95, 0.95)}, width={"z": 0.98})
+    assert verdicts(found, 0.95)["mean"].startswith("Use t at every n from 10 to 100.")
+
+
+def test_where_none_holds_the_nearest_is_named_and_what_does_not_exist():
+    nothing = np.nan
+    found = table({"t": (0.90, 0.92, 0.95), "exact": (nothing, nothing, 0.95)}, width={"exact": 2.0})
+    assert verdicts(found, 0.95)["mean"] == (
+        "No method holds below n = 100 (nearest: t, 90.0%); use t from n = 100 on. "
+        "t misses 5 points at n = 10. No interval: exact at n = 10, 50."
+    )
+
+
+def test_the_worst_tenth_is_told_where_the_median_holds():
+    good, bad = table({"t": (0.95,) * 3}), table({"t": (0.80,) * 3}, distributions=("c",))
+    found = {name: np.concatenate([good[name], good[name], bad[name]]) for name in good}
+    assert verdicts(found, 0.95)["mean"] == (
+        "No method holds at any n from 10 to 100 (nearest: t, 95.0%, 86.0% in the worst tenth). "
+        "In the worst tenth of the distributions t covers only 86.0% at n = 10."
+    )
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """The report of some of the bundled study's proportions."""
+    folder = tmp_path_factory.mktemp("report")
+    laws = load_study("proportions").distributions
+    few = {f"p={p:.2f}": laws[f"p={p:.2f}"] for p in (0.01, 0.05, 0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 0.99)}
+    study = Study(few, ["accuracy"], ["wald", "wilson", "clopper_pearson"], [10, 25])
+    return report(study.run(folder / "cells"), folder / "report.html")
+
+
+@pytest.mark.slow
+def test_the_verdict_comes_first_the_design_is_folded_and_1_less_p_is_told_once(page):
+    text = page.read_text(encoding="utf-8")
+    headings = re.findall("<h2>(.*?)</h2>", text)
+    assert (headings[0], headings[-1]) == ("Verdict", "Design")
+    assert "<details><summary>9 distributions, 3 methods, 54 rows judged</summary>" in text
+    assert text.count("clopper_pearson, ") + text.count(", clopper_pearson") == 1
+    assert "p=0.01 or 0.99" in text
+    assert "<td>p=0.99</td>" not in text
+    shown = re.sub(r"base64,[^\"]*", "", text)
+    assert not re.search(r"\bnan\b", shown)
+    assert shown.index('<ul class="verdict">') < shown.index("<figure")
+
+
+MEASURE = """
+const inner = frame.contentDocument, root = inner.documentElement;
+const cut = [...inner.querySelectorAll('.scroll, figure')].filter(x => x.scrollWidth > x.clientWidth + 1);
+const blank = [...inner.images].filter(x => !x.naturalWidth);
+const tops = [...inner.querySelectorAll('.pictures')][0].children;
+const abreast = tops[0].offsetTop === tops[1].offsetTop;
+const over = root.scrollWidth - root.clientWidth;
+const found = {over, cut: cut.length, blank: blank.length, images: inner.images.length, abreast};
+document.getElementById('found').textContent = JSON.stringify(found);
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason="there is no headless browser (chromium)")
+@pytest.mark.parametrize(("width", "abreast"), [(1200, True), (400, False)])
+def test_the_report_fits_a_browser(page, tmp_path, width, abreast):
+    inner = html.escape(page.read_text(encoding="utf-8"), quote=True)
+    (tmp_path / "frame.html").write_text(
+        f'<!doctype html><meta charset="utf-8"><pre id="found"></pre><iframe id="frame" width="{width}" height="900" '
+        f'frameborder="0" srcdoc="{inner}"></iframe><script>frame.onload = () => {{{MEASURE}}};</script>',
+        encoding="utf-8",
+    )
+    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
+    command += ["--window-size=1400,1000", "--virtual-time-budget=10000", "--enable-logging=stderr", "--dump-dom"]
+    done = subprocess.run(
+        [*command, (tmp_path / "frame.html").as_uri()], capture_output=True, text=True, timeout=300, check=True
+    )
+    assert ":CONSOLE" not in done.stderr
+    found = types.SimpleNamespace(**json.loads(re.search(r'<pre id="found">(.*?)</pre>', done.stdout)[1]))
+    assert found.images >= 4
+    assert (found.blank, found.over, found.abreast) == (0, 0, abreast)
+    assert found.cut == 0 or width < 700
