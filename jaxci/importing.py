@@ -57,11 +57,15 @@ def imported(path: str) -> Any:
     ------
     ValueError
         If the module cannot be imported or has no such name.
+    ImportError
+        If it is one of scikit-learn, which is not installed.
     """
     home, _, name = path.partition(":")
     try:
         module = importlib.import_module(home)
     except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == "sklearn":
+            raise ImportError(f"{path!r} needs scikit-learn: install jaxci[sklearn]") from error
         raise ValueError(f"{path!r} cannot be imported: {type(error).__name__}: {error}") from error
     found = _found(module, name)
     if found is None:

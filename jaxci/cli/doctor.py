@@ -12,7 +12,9 @@ from pathlib import Path
 
 import typer
 
-NEEDED = ("jaxci", "jax", "jaxlib", "numpy", "scipy")
+from jaxci import __version__
+
+NEEDED = ("jax", "jaxlib", "numpy", "scipy")
 OF_DEVELOPERS = ("test", "dev")
 FAILED = "failed"
 CLOSE = 0.1
@@ -41,13 +43,18 @@ def _version(package: str) -> str | None:
 
 def _versions() -> Iterator[list[str]]:
     yield ["python", f"{platform.python_version()}, {platform.system()} {platform.machine()}, {os.cpu_count()} cores"]
-    yield ["packages", ", ".join(f"{name} {_version(name) or 'not installed'}" for name in NEEDED)]
+    found = {"jaxci": __version__} | {name: _version(name) or "not installed" for name in NEEDED}
+    yield ["packages", ", ".join(f"{name} {version}" for name, version in found.items())]
 
 
 def _extras() -> Iterator[list[str]]:
     """Yield the extras of the package, and what each still needs."""
+    try:
+        lines = importlib.metadata.requires("jaxci") or []
+    except importlib.metadata.PackageNotFoundError:  # read from its source
+        return
     found: dict[str, list[str]] = {}
-    for line in importlib.metadata.requires("jaxci") or []:
+    for line in lines:
         package, of = re.match(r"[\w.-]+", line), re.search(r"extra == ['\"]([\w-]+)['\"]", line)
         if package is not None and of is not None and of[1] not in OF_DEVELOPERS and "[" not in line:
             found.setdefault(of[1], []).append(package[0])
