@@ -10,10 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.resampling.kernels import Form, by_platform
+from jaxci.resampling.kernels import Form, by_platform, in_batches
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = np.uint32(0x1BD11BDA)
+TOGETHER = 2**14
+"""Words made together on a CPU: in a loop of their own, so that what reads them does not make them again, one by one."""
 
 
 def random_words(keys: jax.Array, size: int, form: Form | None = None) -> jax.Array:
@@ -36,7 +38,7 @@ def random_words(keys: jax.Array, size: int, form: Form | None = None) -> jax.Ar
         return jax.vmap(lambda key: jax.random.bits(key, (size,), jnp.uint32))(keys)
 
     def written_out(keys: jax.Array) -> jax.Array:
-        return jax.vmap(lambda key: _threefry(key, size))(jax.random.key_data(keys))
+        return in_batches(lambda key: _threefry(key, size), jax.random.key_data(keys), max(1, TOGETHER // size))
 
     if not (jax.config.jax_threefry_partitionable and str(jax.random.key_impl(keys)) == "threefry2x32"):
         return of_jax(keys)
