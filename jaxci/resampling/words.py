@@ -40,7 +40,8 @@ def random_words(keys: jax.Array, size: int, form: Form | None = None) -> jax.Ar
     def written_out(keys: jax.Array) -> jax.Array:
         return in_batches(lambda key: _threefry(key, size), jax.random.key_data(keys), max(1, TOGETHER // size))
 
-    if not (jax.config.jax_threefry_partitionable and str(jax.random.key_impl(keys)) == "threefry2x32"):
+    partitionable = jax.config.jax_threefry_partitionable  # type: ignore[attr-defined]
+    if not (partitionable and str(jax.random.key_impl(keys)) == "threefry2x32"):
         return of_jax(keys)
     return by_platform(keys, cpu=written_out, accelerator=of_jax, form=form)
 

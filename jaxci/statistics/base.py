@@ -230,7 +230,7 @@ class MomentStatistic(LinearStatistic):
 
     def shared(self, bank: Bank) -> Bank:
         """Return the bank without the forms that sums of features do not read."""
-        unread = {"columns": None} if bank.by_rows else {"rows": None}
+        unread: dict[str, Any] = {"columns": None} if bank.by_rows else {"rows": None}
         return dataclasses.replace(bank, cumulative=None, **unread)
 
 
