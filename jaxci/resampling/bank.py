@@ -72,7 +72,8 @@ class Bootstrap(Scheme):
         index = scaled_words(words, jnp.asarray(self.n))
         if self.draws <= 16:  # small sizes are not padded
             return count_rows(index, self.capacity)
-        return count_rows(index, self.capacity, jnp.arange(self.draws, dtype=jnp.int32) < self.size)
+        counted = jnp.arange(self.draws, dtype=jnp.int32) < self.size
+        return count_rows(index, self.capacity, counted, even=self.draws <= self.capacity)
 
 
 @record
