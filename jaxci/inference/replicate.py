@@ -23,6 +23,9 @@ from jaxci.statistics.sums import Bank
 CACHE_BUDGET = 32 * 2**20
 """Default bytes the chunks in work may use on a CPU: more falls out of the cache and runs slower."""
 
+SUM_BUDGET = 96 * 2**20
+"""The same where sums along the bank are all that is computed: drawing is then what takes time, best of many at once."""
+
 WALK_BUDGET = 512 * 2**20
 """Default bytes of the chunks in work on a CPU where rankings are walked along."""
 
@@ -119,6 +122,12 @@ def _walks(program: Program) -> bool:
     return _light(program) and any(isinstance(statistic, RankedStatistic) for statistic in program.statistics)
 
 
+def _budget(program: Program) -> int:
+    if not _light(program):
+        return default_budget()
+    return WALK_BUDGET if _walks(program) else SUM_BUDGET
+
+
 def most_together(program: Program, budget: int, *, errors: bool = False) -> int:
     """Return how many replicates a chunk of ``budget`` bytes holds, at least one, where steps are to be quick."""
     most = max(1, budget // bytes_per_replicate(program, errors=errors))
@@ -164,7 +173,7 @@ def replicate(
     takes more. Chunk size never changes a draw; ``purpose``, folded into the key, does.
     """
     workers = chunk_workers()
-    budget = memory_limit or (WALK_BUDGET if _walks(program.program) else default_budget())
+    budget = memory_limit or _budget(program.program)
     size = chunk_size(program.program, scheme.block, n_resamples, budget, errors=errors, workers=workers)
     program, scheme = jax.device_put((program, scheme), next(iter(key.devices())))  # threads know no default device
     wide = jnp.result_type(float) == jnp.float64
@@ -219,7 +228,7 @@ def deleted_values(program: Program, deleted: np.ndarray) -> np.ndarray:
 
     A jackknife is a bank of weights like any other. Cost O(m n) at most, in chunks of the default budget.
     """
-    size = min(len(deleted), most_together(program, WALK_BUDGET if _walks(program) else default_budget()))
+    size = min(len(deleted), most_together(program, _budget(program)))
     program = jax.device_put(program)
     parts = []
     for start in range(0, len(deleted), size):
