@@ -20,9 +20,10 @@ from jaxci.inference.slopes import first_order
 from jaxci.intervals.base import Evidence, Method, tails
 from jaxci.intervals.bootstrap import Basic, BCa, Percentile
 from jaxci.printing import MOST_ROWS, ConfidenceInterval, JaxciWarning, Printable, left_out, stated_level
-from jaxci.resampling.bank import replicate_keys, scaled_words
+from jaxci.resampling.bank import replicate_keys
 from jaxci.resampling.kernels import in_batches
 from jaxci.resampling.laws import Drawn
+from jaxci.resampling.words import random_words, scaled_words
 from jaxci.special import deviation
 from jaxci.statistics.summary import Mean
 from jaxci.statistics.sums import padded
@@ -139,8 +140,7 @@ def _indices(key: jax.Array, start: jax.Array, sizes: Sequence[int], paired: boo
     out = []
     for i, n in enumerate(sizes[:1] if paired else sizes):
         keys = replicate_keys(jax.random.fold_in(key, i), ids)
-        words = jax.vmap(lambda k, n=n: jax.random.bits(k, (padded(n),), jnp.uint32))(keys)
-        out.append(scaled_words(words, jnp.uint32(n))[:, :n])
+        out.append(scaled_words(random_words(keys, padded(n)), jnp.uint32(n))[:, :n])
     return out * len(sizes) if paired else out
 
 

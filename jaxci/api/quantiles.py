@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from scipy import stats
+import scipy
 
 from jaxci.api.quantile_points import probabilities_of, type_6
 from jaxci.api.quantile_results import QuantileInterval
@@ -225,8 +225,9 @@ def _normality(values: np.ndarray, methods: list[str], key: jax.Array) -> dict[s
     if "noncentral_t" not in methods or values.ndim > 1 or values.size < 3 or np.ptp(values) == 0:
         return {}
     seed = int(jax.random.bits(key))
-    test = stats.goodness_of_fit(stats.norm, values, statistic="ks", n_mc_samples=999, rng=np.random.default_rng(seed))
-    return {"shapiro_pvalue": float(stats.shapiro(values).pvalue), "lilliefors_pvalue": float(test.pvalue)}
+    rng, law = np.random.default_rng(seed), scipy.stats.norm
+    test = scipy.stats.goodness_of_fit(law, values, statistic="ks", n_mc_samples=999, rng=rng)
+    return {"shapiro_pvalue": float(scipy.stats.shapiro(values).pvalue), "lilliefors_pvalue": float(test.pvalue)}
 
 
 def _one(

@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from scipy import stats
+import scipy
 
 from jaxci.api.planning_results import Plan
 from jaxci.api.readers.expected import Expected
@@ -211,7 +211,7 @@ def _by_enumeration(asked: WidthAsked, expected: Expected, share: ShareLaw, meth
 
     def widths(n: int) -> tuple[float, float]:
         low, high = proportion_bounds(method, n, asked.level)
-        mass = stats.binom.pmf(np.arange(n + 1), n, share.success)
+        mass = scipy.stats.binom.pmf(np.arange(n + 1), n, share.success)
         return float(mass @ (high - low)), float(mass @ (high - low <= asked.width * (1 + ROUNDING)))
 
     def meets(n: int) -> bool:

@@ -129,9 +129,7 @@ def evaluate(
     with working("evaluating") as advance:
         import jaxci
         from jaxci.cli.batches import data_files, read_batches, too_large, whole
-        from jaxci.cli.streaming import Columns, streamed
         from jaxci.cli.tables import as_scores, read_columns, write_csv, write_json
-        from jaxci.inference.settings import N_RESAMPLES
 
         paths = data_files(files)
         extra = [name for name in (pred, groups, strata, weights, *split(by)) if name is not None]
@@ -141,6 +139,9 @@ def evaluate(
                     "--strata, --by, --check, --weight-type and --resampling need --whole: files are read in batches "
                     "here"
                 )
+            from jaxci.cli.streaming import Columns, streamed
+            from jaxci.inference.settings import N_RESAMPLES
+
             table = streamed(
                 paths,
                 Columns(target, pred, tuple(scores), groups, weights),

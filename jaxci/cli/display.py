@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from jaxci.api.planning_results import Plan
-from jaxci.api.quantile_results import QuantileInterval
 from jaxci.cli.words import in_flags
-from jaxci.coverage.check import CoverageCheck
 from jaxci.printing import EvaluationTable, IntervalResult, Printable, in_columns, is_text
+
+if TYPE_CHECKING:
+    from jaxci.api.planning_results import Plan
+    from jaxci.api.quantile_results import QuantileInterval
+    from jaxci.coverage.check import CoverageCheck
 
 NARROWEST = 110
 """Width of the page where the output is no terminal."""

@@ -19,6 +19,9 @@ from jaxci.cli.files import GZIP, JSON_LINES, PARQUET, ending, json_rows, opened
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 """What a missing value looks like in a CSV file."""
 
+SMALL = 2**20
+"""Bytes up to which a CSV file is read without pandas: importing that takes longer."""
+
 TRUTH = {"true": True, "false": False}
 
 
@@ -155,19 +158,26 @@ def _read_csv(path: Path, wanted: list[str], sep: str) -> dict[str, np.ndarray]:
             rows = _csv_rows(file, sep)
             header = next(rows, [])
             at = places(path, header, wanted)
-            try:
-                import pandas as pd
-            except ImportError:
+            pandas = _pandas() if path.stat().st_size > SMALL else None
+            if pandas is None:
                 columns = [_typed(text) for text in zip(*_cells(rows, len(header), at), strict=True)]
             else:
                 with opened(path) as (again, _):
-                    frame = _frame(pd, again, sep)
+                    frame = _frame(pandas, again, sep)
                 columns = [frame.iloc[:, place].to_numpy() for place in at]
     except (ValueError, csv.Error) as error:  # of decoding and of pandas' parser, too
         raise ValueError(f"{path} cannot be read as CSV: {error}") from error
     if not columns or not len(columns[0]):
         raise ValueError(f"{path} has no rows below its header")
     return dict(zip(wanted, columns, strict=True))
+
+
+def _pandas() -> Any:
+    try:
+        import pandas
+    except ImportError:
+        return None
+    return pandas
 
 
 def _frame(pd: Any, file: IO[bytes], sep: str) -> Any:

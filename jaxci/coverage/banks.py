@@ -11,8 +11,9 @@ from jaxci.inference.iterated import Nested
 from jaxci.inference.sharding import Spread
 from jaxci.intervals.base import Nesting
 from jaxci.resampling.bank import Scheme, replicate_keys
-from jaxci.resampling.posterior import GammaTables, exponentials
+from jaxci.resampling.posterior import GammaTables
 from jaxci.resampling.schemes import make_scheme
+from jaxci.resampling.words import exponentials
 from jaxci.statistics.layout import Layout
 
 BLOCK = 2**17

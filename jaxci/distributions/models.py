@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import stats
+import scipy
 
 from jaxci.checks import check_number, shown
 from jaxci.distributions.base import Distribution
@@ -114,10 +114,10 @@ class GaussianClasses(Distribution):
 
     def _average_precision(self) -> float:
         """Integrate the precision over the scores of the positives: that of ``auc`` as the distance of two normals."""
-        apart = math.sqrt(2) * stats.norm.ppf(self.auc)
+        apart = math.sqrt(2) * scipy.stats.norm.ppf(self.auc)
         z = np.linspace(apart - 10, apart + 10, 200_001)
-        found, others = self.shares[1] * stats.norm.sf(z - apart), self.shares[0] * stats.norm.sf(z)
-        return float(np.trapezoid(stats.norm.pdf(z - apart) * found / (found + others), z))
+        found, others = self.shares[1] * scipy.stats.norm.sf(z - apart), self.shares[0] * scipy.stats.norm.sf(z)
+        return float(np.trapezoid(scipy.stats.norm.pdf(z - apart) * found / (found + others), z))
 
 
 @record

@@ -19,8 +19,9 @@ import numpy as np
 from jaxci.records import record, static
 from jaxci.resampling.bank import CellBootstrap
 from jaxci.resampling.kernels import in_batches
+from jaxci.resampling.ranked import SpreadBank
 from jaxci.special import root_sum_of_squares
-from jaxci.statistics.base import ExtremeStatistic, LinearStatistic, Statistic, TableStatistic, cores
+from jaxci.statistics.base import ExtremeStatistic, LinearStatistic, RankedStatistic, Statistic, TableStatistic, cores
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.sample import PseudoUnits, Sample
 from jaxci.statistics.sums import Bank, Cells, CellsOfUnits, padded
@@ -198,8 +199,15 @@ def read(statistics: Sequence[Statistic], rows: Sequence[Rows], bank: Bank) -> t
     """Return what each statistic reads of a bank of units whatever the data, its ``rows`` weighing as they do."""
     orders, places = distinct(rows)
     banks = [bank if one.are_units else Bank.of(one(bank.rows)) for one in orders]
-    both = zip(statistics, places, strict=True)
-    return tuple(s.shared(bank if isinstance(s, LinearStatistic) else banks[place]) for s, place in both)
+
+    def of(statistic: Statistic, place: int) -> Any:
+        if isinstance(statistic, LinearStatistic) or orders[place].are_units:
+            return statistic.shared(bank)
+        if isinstance(statistic, RankedStatistic):
+            return SpreadBank(bank.columns, orders[place].units, orders[place].weights)
+        return statistic.shared(banks[place])
+
+    return tuple(of(statistic, place) for statistic, place in zip(statistics, places, strict=True))
 
 
 def distinct(things: Sequence[Any]) -> tuple[list[Any], list[int]]:

@@ -17,10 +17,23 @@ from jaxci.inference.program import Program
 from jaxci.resampling.bank import Scheme
 from jaxci.resampling.threads import each
 from jaxci.special import namespace
+from jaxci.statistics.base import LinearStatistic, RankedStatistic
 from jaxci.statistics.sums import Bank
 
 CACHE_BUDGET = 32 * 2**20
 """Default bytes the chunks in work may use on a CPU: more falls out of the cache and runs slower."""
+
+SUM_BUDGET = 96 * 2**20
+"""The same where sums along the bank are all that is computed: drawing then takes the time, best of many at once."""
+
+WALK_BUDGET = 512 * 2**20
+"""Default bytes of the chunks in work on a CPU where rankings are walked along."""
+
+WALKED, WIDEST, NARROW = 256, 1024, 3
+"""Replicates of a chunk whose walks are quick: from the first to the second number, or at most the third.
+
+XLA joins the steps of a walk into one loop over very short vectors; of longer ones each costs as much as hundreds do.
+"""
 
 LEAST_SHARE = 2000
 """Replicates that are worth a worker of their own."""
@@ -87,6 +100,8 @@ def default_budget() -> int:
 def bytes_per_replicate(program: Program, *, errors: bool = False) -> int:
     """Estimate the bytes that one replicate of a chunk needs at its peak."""
     units = len(program.multiplicity)
+    if _light(program) and not errors:
+        return 32 * units
     leaves = [x for source in program.sources for x in jax.tree.leaves(source)]
     rows = max((np.shape(x)[0] for x in leaves if np.ndim(x) > 0), default=0)
     classes = max((np.shape(x)[-1] for x in leaves if np.ndim(x) > 1), default=1)
@@ -96,13 +111,38 @@ def bytes_per_replicate(program: Program, *, errors: bool = False) -> int:
     return 8 * per
 
 
+def _light(program: Program) -> bool:
+    """Whether the bank is all that is made of rows: a CPU sums along it."""
+    of_sums = all(isinstance(statistic, LinearStatistic | RankedStatistic) for statistic in program.statistics)
+    return jax.default_backend() == "cpu" and of_sums
+
+
+def _walks(program: Program) -> bool:
+    """Whether resamples are walked along rankings, beside sums at most."""
+    return _light(program) and any(isinstance(statistic, RankedStatistic) for statistic in program.statistics)
+
+
+def _budget(program: Program) -> int:
+    if not _light(program):
+        return default_budget()
+    return WALK_BUDGET if _walks(program) else SUM_BUDGET
+
+
+def most_together(program: Program, budget: int, *, errors: bool = False) -> int:
+    """Return how many replicates a chunk of ``budget`` bytes holds, at least one, where steps are to be quick."""
+    most = max(1, budget // bytes_per_replicate(program, errors=errors))
+    if _walks(program) and not errors:
+        return min(most, NARROW if most < WALKED else WIDEST)
+    return most
+
+
 def chunk_size(program: Program, block: int, n_resamples: int, budget: int, *, errors: bool, workers: int = 1) -> int:
     """Return the number of replicates a chunk holds: a multiple of the scheme's ``block``.
 
     ``workers`` chunks run at a time and share the ``budget``; each gets as many chunks, where
     there are replicates enough for all.
     """
-    most = max(1, budget // workers // bytes_per_replicate(program, errors=errors) // block)
+    most = max(1, most_together(program, budget // workers, errors=errors) // block)
     total = -(-n_resamples // block)
     chunks = -(-total // most)
     shares = max(1, min(workers, n_resamples // LEAST_SHARE))
@@ -133,7 +173,7 @@ def replicate(
     takes more. Chunk size never changes a draw; ``purpose``, folded into the key, does.
     """
     workers = chunk_workers()
-    budget = memory_limit or default_budget()
+    budget = memory_limit or _budget(program.program)
     size = chunk_size(program.program, scheme.block, n_resamples, budget, errors=errors, workers=workers)
     program, scheme = jax.device_put((program, scheme), next(iter(key.devices())))  # threads know no default device
     wide = jnp.result_type(float) == jnp.float64
@@ -188,7 +228,7 @@ def deleted_values(program: Program, deleted: np.ndarray) -> np.ndarray:
 
     A jackknife is a bank of weights like any other. Cost O(m n) at most, in chunks of the default budget.
     """
-    size = max(1, min(len(deleted), default_budget() // bytes_per_replicate(program)))
+    size = min(len(deleted), most_together(program, _budget(program)))
     program = jax.device_put(program)
     parts = []
     for start in range(0, len(deleted), size):

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special, stats
+import scipy
+from scipy import special
 
 from jaxci.intervals.base import Tails
 from jaxci.intervals.proportion import ProportionMethod
@@ -64,7 +65,9 @@ def t_width(deviation: float, n: float, degrees: float, tails: Tails) -> float:
 
     ``2 t s / sqrt(n)``, t of ``degrees`` of freedom; the root mean square of widths is that where s is the true one.
     """
-    return float((stats.t.isf(tails.lower, degrees) + stats.t.isf(tails.upper, degrees)) * deviation / math.sqrt(n))
+    return float(
+        (scipy.stats.t.isf(tails.lower, degrees) + scipy.stats.t.isf(tails.upper, degrees)) * deviation / math.sqrt(n)
+    )
 
 
 def t_width_assurance(expected: float, width: float, degrees: float) -> float:
@@ -73,7 +76,7 @@ def t_width_assurance(expected: float, width: float, degrees: float) -> float:
     ``P(chi2 <= v (width / expected)^2)`` with v degrees of freedom (Kupper & Hafner 1989, The American Statistician 43,
     101-105).
     """
-    return float(stats.chi2.cdf(degrees * (width / expected) ** 2, degrees)) if expected > 0 else 1.0
+    return float(scipy.stats.chi2.cdf(degrees * (width / expected) ** 2, degrees)) if expected > 0 else 1.0
 
 
 class ShareLaw(NamedTuple):
@@ -119,7 +122,7 @@ class ShareLaw(NamedTuple):
         """
         trials, mass = _binomial(n, self.trial)
         if len(trials) > NODES:
-            trials = stats.binom.ppf((np.arange(NODES) + 0.5) / NODES, n, self.trial)
+            trials = scipy.stats.binom.ppf((np.arange(NODES) + 0.5) / NODES, n, self.trial)
             mass = np.full(NODES, 1 / NODES)
         trials, mass = trials[trials > 0], mass[trials > 0]
         if not trials.size:
@@ -131,14 +134,14 @@ class ShareLaw(NamedTuple):
         counts, of_trials = counts[possible], of_trials[possible]
         met = self._widths(method, counts, of_trials, tails) <= width * (1 + ROUNDING)
         of_all = np.broadcast_to(mass[:, None], possible.shape)[possible]
-        return float(np.sum(of_all * stats.binom.pmf(counts, of_trials, self.success) * met))
+        return float(np.sum(of_all * scipy.stats.binom.pmf(counts, of_trials, self.success) * met))
 
 
 def _binomial(n: int, p: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the counts of a binomial law that matter, and their probabilities."""
     reach = SPREAD * math.sqrt(n * p * (1 - p)) + 2
     counts = np.arange(max(0, math.floor(n * p - reach)), min(n, math.ceil(n * p + reach)) + 1.0)
-    return counts, stats.binom.pmf(counts, n, p)
+    return counts, scipy.stats.binom.pmf(counts, n, p)
 
 
 def normal_power(difference: float, deviation: float, null_deviation: float, n: float, alpha: float) -> float:
@@ -175,7 +178,7 @@ def normal_size(difference: float, deviation: float, null_deviation: float, powe
 
 def t_power(difference: float, deviation: float, n: float, degrees: float, alpha: float) -> float:
     """Return the power of the two-sided one-sample t-test of normal differences, from the noncentral t law."""
-    critical, shift = stats.t.isf(alpha / 2, degrees), abs(difference) * math.sqrt(n) / deviation
+    critical, shift = scipy.stats.t.isf(alpha / 2, degrees), abs(difference) * math.sqrt(n) / deviation
     found = special.nctdtr(degrees, shift, critical)
     power = 1 - found + special.nctdtr(degrees, shift, -critical)
     return float(power) if math.isfinite(power) else normal_power(difference, deviation, deviation, n, alpha)
@@ -206,12 +209,12 @@ def mcnemar_power(only_a: float, only_b: float, n: int, alpha: float, *, exact: 
         return 0.0
     m, mass = _binomial(n, min(differing, 1.0))
     if exact:  # the largest count whose doubled tail is at most alpha
-        below = stats.binom.ppf(alpha / 2, m, 0.5)
-        below = np.where(stats.binom.cdf(below, m, 0.5) * 2 <= alpha * (1 + ROUNDING), below, below - 1)
+        below = scipy.stats.binom.ppf(alpha / 2, m, 0.5)
+        below = np.where(scipy.stats.binom.cdf(below, m, 0.5) * 2 <= alpha * (1 + ROUNDING), below, below - 1)
     else:
         below = np.ceil((m - -special.ndtri(alpha / 2) * np.sqrt(m)) / 2) - 1
     share = only_a / differing
-    rejected = stats.binom.cdf(below, m, share) + stats.binom.cdf(below, m, 1 - share)
+    rejected = scipy.stats.binom.cdf(below, m, share) + scipy.stats.binom.cdf(below, m, 1 - share)
     return float(mass @ np.where(below >= 0, rejected, 0.0))
 
 
@@ -239,6 +242,6 @@ def binormal_auc_variances(area_a: float, area_b: float, correlation: float) -> 
 
     def both(one: float, other: float, r: float) -> float:
         points = special.ndtri([one, other])
-        return float(stats.multivariate_normal.cdf(points, cov=[[1, r], [r, 1]])) - one * other
+        return float(scipy.stats.multivariate_normal.cdf(points, cov=[[1, r], [r, 1]])) - one * other
 
     return both(area_a, area_a, 0.5), both(area_b, area_b, 0.5), both(area_a, area_b, correlation / 2)

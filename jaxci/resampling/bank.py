@@ -17,26 +17,13 @@ import numpy as np
 from jaxci.records import record, static
 from jaxci.resampling.kernels import count_rows
 from jaxci.resampling.multinomial import multinomial
+from jaxci.resampling.words import random_words, scaled_words
 from jaxci.statistics.sums import padded
 
 
 def replicate_keys(key: jax.Array, ids: jax.Array) -> jax.Array:
     """Fold the global replicate numbers ``ids`` (B,) into ``key``."""
     return jax.vmap(lambda i: jax.random.fold_in(key, i))(ids)
-
-
-def scaled_words(words: jax.Array, n: jax.Array) -> jax.Array:
-    """Map 32-bit words to ``0..n-1``: the high half of the product ``words * n``.
-
-    Integer arithmetic only, so the result does not depend on the 64-bit switch. An index's
-    probability differs from 1/n by less than 2**-32.
-    """
-    n = n.astype(jnp.uint32)
-    low, high = words & 0xFFFF, words >> 16
-    n_low, n_high = n & 0xFFFF, n >> 16
-    ll, lh, hl, hh = low * n_low, low * n_high, high * n_low, high * n_high
-    middle = (ll >> 16) + (lh & 0xFFFF) + (hl & 0xFFFF)
-    return (hh + (lh >> 16) + (hl >> 16) + (middle >> 16)).astype(jnp.int32)
 
 
 class Scheme(abc.ABC):
@@ -81,11 +68,12 @@ class Bootstrap(Scheme):
     def counts(self, key: jax.Array, ids: jax.Array) -> jax.Array:
         """Return rows of counts (B, U)."""
         keys = replicate_keys(key, ids)
-        words = jax.vmap(lambda k: jax.random.bits(k, (self.draws,), jnp.uint32))(keys)
+        words = random_words(keys, self.draws)
         index = scaled_words(words, jnp.asarray(self.n))
         if self.draws <= 16:  # small sizes are not padded
             return count_rows(index, self.capacity)
-        return count_rows(index, self.capacity, jnp.arange(self.draws, dtype=jnp.int32) < self.size)
+        counted = jnp.arange(self.draws, dtype=jnp.int32) < self.size
+        return count_rows(index, self.capacity, counted, even=self.draws <= self.capacity)
 
 
 @record
@@ -122,7 +110,7 @@ class StratifiedBootstrap(Scheme):
         """Return rows of counts (B, U)."""
         units = self.n_units
         keys = replicate_keys(key, ids)
-        words = jax.vmap(lambda k: jax.random.bits(k, (units,), jnp.uint32))(keys)
+        words = random_words(keys, units)
         place = self.start + scaled_words(words, jnp.asarray(self.size))
         drawn = jnp.arange(units, dtype=jnp.int32) < self.n
         return count_rows(jnp.asarray(self.members)[place], units, drawn)

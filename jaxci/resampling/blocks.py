@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxci.records import record, static
-from jaxci.resampling.bank import Scheme, replicate_keys, replicate_keys_of, scaled_words
+from jaxci.resampling.bank import Scheme, replicate_keys, replicate_keys_of
 from jaxci.resampling.kernels import count_rows
+from jaxci.resampling.words import random_words, scaled_words
 from jaxci.statistics.sums import padded
 
 _STARTS, _ENDS = 0, 1
@@ -53,7 +54,7 @@ class Blocks(Scheme):
         """Return the numbers of the rows that resamples hold, (B, U), of which the first n count."""
         keys = replicate_keys(key, ids)
         words, ends = (
-            jax.vmap(lambda k: jax.random.bits(k, (self.capacity,), jnp.uint32))(replicate_keys_of(keys, purpose))
+            random_words(replicate_keys_of(keys, purpose), self.capacity)
             for purpose in (jnp.int32(_STARTS), jnp.int32(_ENDS))
         )
         return jax.vmap(self.drawn)(words, ends)

@@ -46,6 +46,8 @@ FIRST = 64
 """Units whose kinds are counted first: they may be too many already."""
 TOLERANCE = 1e-4
 """Error, in standard deviations, to which a quantile is searched for in a distribution function."""
+WITHIN = 3.0
+"""Deviations from the ratio up to which errors are looked for."""
 MOST_STEPS = 60
 """Steps of the search; smooth laws need three or four."""
 NEGLIGIBLE = 1e-9
@@ -252,6 +254,39 @@ class RatioLaw(MomentLaw):
         return xp.clip(found, 0.0, 1.0)
 
     @functools.cached_property
+    def error_bound(self) -> Any:
+        """Bound (...) on the error of quantiles, in standard deviations to the first order.
+
+        An error of the law of ``N - t D`` moves t by itself over D. The largest of errors from :data:`WITHIN`
+        deviations below the ratio to as many above it, over a denominator as many below its mean (in probability),
+        beside the :data:`TOLERANCE` of the search; for a probability as far off as theirs may be.
+        """
+        xp = namespace(self.apart, self.parts)
+        varies = self._spread > 0
+
+        def laws(terms: Any) -> tuple[Any, Any, Any]:
+            """Return the error bounds, deviations and low quantiles (...) of the means of ``terms`` (..., n)."""
+            rows, p = terms.reshape(-1, terms.shape[-1]), special.ndtr(-WITHIN)
+            if xp is np:
+                found = np.array(
+                    [(law.error_bound, law.spread, law.quantile(p)) for law in map(mean_distribution, rows)]
+                )
+            else:
+                law = mean_distributions(rows)
+                found = xp.stack([law.error_bound, law.spread, law.quantile(p + 0.0 * law.spread)], axis=-1)
+            errors, deviations, low = xp.moveaxis(found.reshape(*varies.shape, 3), -1, 0)
+            return errors, deviations, low
+
+        low = laws(self.parts)[2]
+        found = 0.0 * self._spread
+        for side in (-WITHIN, 0.0, WITHIN):
+            errors, deviations, _ = laws(self.apart - (side * self._spread)[..., None] * self.parts)
+            found = xp.maximum(found, errors * deviations)
+        scale = xp.where(varies, self._spread, 1.0) * xp.where(low > 0, low, 1.0)
+        bound = xp.where(low > 0, TOLERANCE + found / scale, xp.inf)
+        return xp.where(varies, bound, 0.0)[()]
+
+    @functools.cached_property
     def _at_centre(self) -> Any:
         return self._reached(0.0 * self._spread)
 
@@ -331,7 +366,7 @@ def ratio_distribution(
     -------
     Atoms or RatioLaw
         Atoms, without error but rounding, where there are at most 100,000 different resamples: up to 10 units, or a few
-        kinds of units. Else a :class:`RatioLaw`, below 1.1e-3 deviations off.
+        kinds of units. Else a :class:`RatioLaw`, about 1e-3 deviations off at most: ``error_bound`` says how many.
 
     Raises
     ------

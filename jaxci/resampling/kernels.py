@@ -65,14 +65,15 @@ def count_rows(
     counted: jax.Array | None = None,
     *,
     transposed: bool = False,
+    even: bool = False,
     dtype: Any = float,
     form: Form | None = None,
 ) -> jax.Array:
     """Count the draws of every resample.
 
-    A CPU adds each draw to its place, in the narrowest integers that hold m; an accelerator, on which such
-    additions wait for each other, compares all draws with all of up to 4,096 units: one reduction, of
-    which the comparison is a part and not an array.
+    A CPU adds each draw to its place, in the narrowest integers that hold m, or 8 bits for ``even`` draws; an
+    accelerator, on which such additions wait for each other, compares all draws with all of up to 4,096 units: one
+    reduction, of which the comparison is a part and not an array.
 
     Parameters
     ----------
@@ -84,6 +85,9 @@ def count_rows(
         Which draws count; all by default.
     transposed : bool
         Whether to return counts by unit; a CPU takes less time so than to transpose.
+    even : bool
+        Whether draws are independent, and all of about as many units as there are draws, or more, equally likely: then
+        a count of 256 has a chance below 1e-490.
     dtype : dtype
         Type of the counts, wide enough for m.
     form : {"cpu", "accelerator"}, optional
@@ -102,7 +106,7 @@ def count_rows(
     rows, m = index.shape
     if rows * size >= 2**31:
         raise ValueError(f"index times size must stay below 2**31 counts; got {rows} rows of {size}")
-    narrow = next(t for t in (jnp.uint8, jnp.uint16, jnp.uint32) if m <= jnp.iinfo(t).max)
+    narrow = next(t for t in (jnp.uint8, jnp.uint16, jnp.uint32) if even or m <= jnp.iinfo(t).max)
     counted = jnp.broadcast_to(True if counted is None else counted, index.shape)
     step, stride = (1, rows) if transposed else (size, 1)
 

@@ -13,6 +13,7 @@ from scipy import special
 
 from jaxci.records import record, static
 from jaxci.resampling.bank import Scheme, replicate_keys
+from jaxci.resampling.words import exponentials
 from jaxci.statistics.sums import padded
 
 NODES = 2048
@@ -120,8 +121,3 @@ class PosteriorWeights(Scheme):
         if self.units is not None:
             seen = self.units.variates(seen)
         return jnp.concatenate([jnp.where(jnp.asarray(self.present) > 0, seen, 0.0), others], axis=1).astype(float)
-
-
-def exponentials(keys: jax.Array, size: int) -> jax.Array:
-    """Return exponential variates (B, size) in single precision, a row a key."""
-    return jax.vmap(lambda k: jax.random.exponential(k, (size,), jnp.float32))(keys)

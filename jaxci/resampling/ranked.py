@@ -5,6 +5,8 @@ down, with vectors of B sums; each step reads one row of the transposed bank, wh
 bank in its own order serves every ranking of every data set. *Compared*, for accelerators and a few thousand
 observations: a product of the bank with the table of who scores higher than whom.
 
+A bank by observation, ``bank_t`` (n, B), is an array or a :class:`SpreadBank`: rows of a unit weigh what it does.
+
 Letters: n observations, B resamples, m entries of a ranking, K classes. Types of sums are those of
 :mod:`jaxci.resampling.kernels`.
 """
@@ -17,7 +19,48 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxci.records import record
 from jaxci.resampling import kernels
+
+
+@record
+class SpreadBank:
+    """A transposed bank of rows (n, B) whose weights are those of their units, which a walk reads row by row.
+
+    Attributes
+    ----------
+    columns : (U, B) array
+        Weights of units.
+    units : (n,) int32 or None
+        Unit of every row, None where they come in the order of the rows.
+    weights : (n,) array or None
+        What each row weighs in its unit, None where all weigh 1.
+    """
+
+    columns: Any
+    units: Any
+    weights: Any
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and of resamples."""
+        of_rows = next(x for x in (self.units, self.weights, self.columns) if x is not None)
+        return of_rows.shape[0], self.columns.shape[1]
+
+    @property
+    def dtype(self) -> Any:
+        """Type of the weights of rows."""
+        return self.columns.dtype if self.weights is None else jnp.result_type(self.columns, jnp.asarray(self.weights))
+
+    def __getitem__(self, row: Any) -> jax.Array:
+        """Return the weights (B,) of one row, or those (k, B) of several."""
+        found = self.columns[row if self.units is None else jnp.asarray(self.units)[row]]
+        return found if self.weights is None else found * jnp.asarray(self.weights)[row][..., None]
+
+
+def spread(bank_t: Any) -> jax.Array:
+    """Return a transposed bank as an array (n, B)."""
+    return bank_t[jnp.arange(bank_t.shape[0])] if isinstance(bank_t, SpreadBank) else bank_t
 
 
 class Descent(NamedTuple):
@@ -118,6 +161,7 @@ def compared_wins(bank_t: jax.Array, descent: Descent) -> PairSums:
 
 def _won(bank_t: jax.Array, descent: Descent) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Weight of pairs, of the members and every row (n, B), that the members win; both sides' weights (B,)."""
+    bank_t = spread(bank_t)
     dtype = kernels.sum_dtype(bank_t, bank_t.shape[0] ** 2 / 2)
     counts = bank_t.dtype in (jnp.bfloat16, jnp.int8, jnp.uint8)
     bank = bank_t.astype(jnp.bfloat16 if counts else dtype)

@@ -20,6 +20,7 @@ import numpy as np
 
 from jaxci.records import record, static
 from jaxci.resampling.kernels import in_batches, in_blocks
+from jaxci.resampling.ranked import spread
 from jaxci.special import namespace
 from jaxci.statistics.sample import PseudoUnits, Sample
 from jaxci.statistics.sums import Bank, Cells
@@ -177,7 +178,7 @@ class RankedStatistic(Statistic):
 
     def each_joined(self, function: Callable[..., jax.Array], bank_t: jax.Array, *unseen: jax.Array) -> jax.Array:
         """Return ``function(weights, *unseen)`` for every column of ``bank_t`` and of what joins it (..., B)."""
-        weights = bank_t.T
+        weights = spread(bank_t).T
         rows = (weights, *(jnp.moveaxis(weight, -1, 0) for weight in unseen))
         return in_batches(lambda row: function(*row), rows, max(1, WEIGHTS_AT_A_TIME // weights.shape[1]))
 
@@ -229,7 +230,8 @@ class MomentStatistic(LinearStatistic):
 
     def shared(self, bank: Bank) -> Bank:
         """Return the bank without the forms that sums of features do not read."""
-        return dataclasses.replace(bank, rows=None, cumulative=None)
+        unread: dict[str, Any] = {"columns": None} if bank.by_rows else {"rows": None}
+        return dataclasses.replace(bank, cumulative=None, **unread)
 
 
 class Shares(NamedTuple):

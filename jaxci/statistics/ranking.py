@@ -114,7 +114,7 @@ def class_weights(ranking: Ranking, bank_t: jax.Array) -> jax.Array:
     descent = ranking.descent()
     member = jnp.zeros_like(descent.member).at[descent.rows].set(descent.member)
     of_class = jnp.stack([~member, member]).astype(kernels.sum_dtype(bank_t))
-    return jnp.matmul(of_class, bank_t.astype(of_class.dtype), precision=jax.lax.Precision.HIGHEST)
+    return jnp.matmul(of_class, ranked.spread(bank_t).astype(of_class.dtype), precision=jax.lax.Precision.HIGHEST)
 
 
 def area_of_pairs(pairs: ranked.PairSums) -> jax.Array:

@@ -10,7 +10,6 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from scipy import stats
 
 from jaxci.records import record, static
 from jaxci.special import namespace
@@ -114,7 +113,8 @@ class Sample:
         negative = self.n - positive
         if positive == 0 or negative == 0:
             return math.nan
-        won = stats.rankdata(scores)[y == 1].sum() - positive * (positive + 1) / 2
+        below, found = np.sort(scores[y != 1]), scores[y == 1]
+        won = sum(float(np.searchsorted(below, found, side).sum()) for side in ("left", "right")) / 2
         return float(self.n * (1 - won / (positive * negative)))
 
     @functools.cached_property

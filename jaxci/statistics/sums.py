@@ -45,6 +45,8 @@ class Bank:
         Whether all weights are whole numbers.
     exchangeable : bool
         Whether weights that are none are so: then those of any rows may stand for those of others.
+    by_rows : bool
+        Whether the weights of a resample lie next to each other in memory, so that products had better read ``rows``.
     """
 
     rows: Any
@@ -53,11 +55,12 @@ class Bank:
     totals: Any
     counts: bool = static(default=False)
     exchangeable: bool = static(default=False)
+    by_rows: bool = static(default=False)
 
     @classmethod
     def of(cls, rows: jax.Array, *, counts: bool = False) -> Bank:
         """Derive all forms of ``rows``; what is not read costs nothing under ``jit``."""
-        return cls(rows, rows.T, cumulative_counts(rows.T), jnp.sum(rows, axis=1), counts)
+        return cls(rows, rows.T, cumulative_counts(rows.T), jnp.sum(rows, axis=1), counts, by_rows=True)
 
     @classmethod
     def of_columns(cls, columns: jax.Array, *, counts: bool = False, exchangeable: bool = False) -> Bank:
@@ -67,7 +70,9 @@ class Bank:
 
     def sums(self, features: Any) -> jax.Array:
         """Return the weighted sums (k, B) of ``features`` (n, k) over every resample."""
-        features = jnp.asarray(features, self.columns.dtype)
+        features = jnp.asarray(features, self.totals.dtype)
+        if self.by_rows:
+            return jnp.matmul(self.rows, features, precision=jax.lax.Precision.HIGHEST).T
         return jnp.matmul(features.T, self.columns, precision=jax.lax.Precision.HIGHEST)
 
 
@@ -91,7 +96,7 @@ class Features:
 
     def bank_sums(self, bank: Bank) -> jax.Array:
         """Total weights and weighted sums (1 + k, B) of every resample: one product."""
-        totals = bank.totals if self.mass is None else jnp.asarray(self.mass, bank.columns.dtype) @ bank.columns
+        totals = bank.totals if self.mass is None else bank.sums(self.mass[:, None])[0]
         return jnp.concatenate([totals[None], bank.sums(self.design)])
 
     def by_unit(self, layout: Layout, capacity: int) -> Features:

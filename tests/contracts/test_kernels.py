@@ -67,6 +67,13 @@ def test_draws_are_counted_into_rows(form: kernels.Form, m: int, size: int) -> N
         np.testing.assert_array_equal(columns, expected.T)
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_even_draws_of_many_units_are_counted_into_rows(form: kernels.Form) -> None:
+    index = np.random.default_rng(3).integers(0, 600, (B, 600)).astype(np.int32)
+    expected = np.stack([np.bincount(row, minlength=600) for row in index])
+    np.testing.assert_array_equal(kernels.count_rows(jnp.asarray(index), 600, even=True, form=form), expected)
+
+
 def test_counts_beyond_32_bits_are_refused() -> None:
     with pytest.raises(ValueError, match=r"2\*\*31 counts; got 4 rows of 536870912"):
         kernels.count_rows(jnp.zeros((4, 1), jnp.int32), 2**29)
@@ -219,6 +226,25 @@ def test_pairs_of_real_weights_on_both_forms() -> None:
         for wins in (ranked.scanned_wins, ranked.compared_wins):
             got = jax.jit(wins)(jnp.asarray(bank.T), descent).wins
             np.testing.assert_allclose(got, np.sum((bank @ pairs_won(labels, scores)) * bank, axis=1), rtol=1e-13)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_walks_read_the_weights_of_units(weighted: bool) -> None:
+    """Rows of clusters are not written out, and give what they would."""
+    rng = np.random.default_rng(11)
+    descent, labels, _ = drawn_ranking(0)
+    units, bank = rng.integers(0, 8, N).astype(np.int32), rng.gamma(1, size=(8, B))
+    weights = rng.gamma(2, size=N) if weighted else None
+    with jax.enable_x64(True):
+        spread = ranked.SpreadBank(jnp.asarray(bank), units, weights)
+        rows = jnp.asarray(bank[units] * (1.0 if weights is None else weights[:, None]))
+        assert (spread.shape, spread.dtype) == (rows.shape, rows.dtype)
+        np.testing.assert_array_equal(ranked.spread(spread), rows)
+        for walk in (ranked.scanned_wins, ranked.compared_wins, ranked.scanned_precision):
+            for got, expected in zip(walk(spread, descent), walk(rows, descent), strict=True):
+                np.testing.assert_allclose(got, expected, rtol=1e-13)
+        got = ranked.scanned_class_wins(spread, descent, labels, 3)
+        np.testing.assert_allclose(got[0], ranked.scanned_class_wins(rows, descent, labels, 3)[0], rtol=1e-13)
 
 
 def test_pairs_of_many_rows_stay_exact() -> None:

@@ -14,7 +14,6 @@ from jaxci.resampling.bank import (
     CellBootstrap,
     StratifiedBootstrap,
     replicate_keys,
-    scaled_words,
 )
 from jaxci.statistics.sums import padded
 
@@ -23,12 +22,6 @@ COUNT = 200
 
 SIZES = (2, 16, 17, 100)
 STRATA = np.array([2, 0, 1, 0, 2, 2, 0, 3, 2, 0, 0, 1, 2, 2, 0, 1, 2, 0, 2, 1, 2, 2, 0])
-WORDS = np.concatenate(
-    [
-        np.array([0, 1, 2, 0xFFFF, 0x10000, 0x10001, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE, 0xFFFFFFFF]),
-        np.random.default_rng(1).integers(0, 2**32, 2000),
-    ]
-).astype(np.uint32)
 
 _counts = jax.jit(lambda scheme, key, ids: scheme.counts(key, ids))
 
@@ -168,21 +161,6 @@ def test_rows_do_not_depend_on_the_padded_capacity(name):
     else:
         np.testing.assert_array_equal(stretched[:, : rows.shape[1]], rows)
     assert np.all(stretched[:, rows.shape[1] :] == 0)
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 7, 250, 65_535, 65_536, 65_537, 10_000_000, 2**31 - 1])
-@pytest.mark.parametrize("x64", [True, False])
-def test_scaled_words_are_the_high_half_of_the_product(n, x64):
-    with jax.enable_x64(x64):
-        got = np.asarray(scaled_words(jnp.asarray(WORDS), jnp.asarray(n, jnp.int32)))
-    assert got.dtype == np.int32
-    assert got.tolist() == [(int(word) * n) >> 32 for word in WORDS]
-
-
-def test_scaled_words_take_one_size_a_word():
-    sizes = np.resize(np.array([1, 5, 65_537, 2**31 - 1], np.int32), len(WORDS))
-    got = np.asarray(scaled_words(jnp.asarray(WORDS), jnp.asarray(sizes)))
-    assert got.tolist() == [(int(word) * int(n)) >> 32 for word, n in zip(WORDS, sizes, strict=True)]
 
 
 def test_replicate_keys_are_folded_from_the_global_number():

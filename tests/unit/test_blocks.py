@@ -11,8 +11,8 @@ from sklearn import metrics
 
 import jaxci
 from jaxci.inference.randomness import randomness
-from jaxci.resampling.bank import scaled_words
 from jaxci.resampling.blocks import CircularBlocks, MovingBlocks, StationaryBlocks, optimal_block_lengths
+from jaxci.resampling.words import scaled_words
 from jaxci.statistics.registry import statistic_by_name
 
 N, LENGTH, COUNT = 23, 4, 20_000

@@ -245,6 +245,7 @@ class TestReading:
             monkeypatch.setitem(sys.modules, "pandas", None)
         else:
             pytest.importorskip("pandas")
+            monkeypatch.setattr(tables, "SMALL", 0)
         return tables.read_columns
 
     def test_types(self, reader, tmp_path):

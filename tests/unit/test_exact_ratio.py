@@ -227,7 +227,7 @@ def test_root_finding_keeps_its_promise(name, undefined, monkeypatch):
     values = ratios_of_all_resamples(*RATIOS[name], undefined)
     law = ratio_distribution(*RATIOS[name], undefined=undefined)
     assert isinstance(law, RatioLaw)
-    slack = 1.1e-3 * law.deviation
+    slack = law.error_bound * law.deviation
     for p in LEVELS:
         ends = (values[min(max(math.ceil((p + side) * values.size) - 1, 0), values.size - 1)] for side in (-2e-6, 2e-6))
         low, high = ends
@@ -239,6 +239,23 @@ def test_root_finding_keeps_its_promise(name, undefined, monkeypatch):
     assert law.share_below(at) == pytest.approx((below + through) / 2, abs=2e-6)
 
 
+@pytest.mark.parametrize("kind", ["heavy tails", "ties"])
+def test_the_error_of_a_ratio_is_bounded(kind):
+    rng = np.random.default_rng(4)
+    b = np.abs(rng.standard_cauchy(300)) if kind == "heavy tails" else rng.integers(1, 7, 300)
+    a = b * (np.abs(rng.standard_cauchy(300)) if kind == "heavy tails" else rng.integers(0, 9, 300))
+    law = ratio_distribution(a, b)
+    assert exact_ratio.TOLERANCE < law.error_bound < (5e-3 if kind == "heavy tails" else 1.2e-3)
+    fine = ratio_distribution(np.append(a, 0.0), np.append(b, 1e-9))  # another grid, almost the same law
+    assert fine.quantile(0.9) == pytest.approx(law.quantile(0.9), abs=6 * law.error_bound * law.deviation)
+
+
+def test_a_ratio_that_cannot_vary_has_no_error():
+    b = np.arange(1.0, 40.0)
+    law = RatioLaw(0.0 * b, b, np.asarray(0.5), np.asarray(np.nan))
+    assert law.error_bound == 0.0
+
+
 @pytest.mark.slow
 def test_traced_ratios_are_those_of_one_data_set():
     rng = np.random.default_rng(1)
@@ -247,10 +264,17 @@ def test_traced_ratios_are_those_of_one_data_set():
     centre = a.sum(axis=1) / b.sum(axis=1)
     with jax.enable_x64(True):
         arrays = (a - centre[:, None] * b, b, centre, np.full(3, np.nan))
-        read = jax.jit(lambda *law: [RatioLaw(*law).quantile(0.025), RatioLaw(*law).share_below(law[2])])
-        low, below = map(np.asarray, read(*map(jax.numpy.asarray, arrays)))
+        read = jax.jit(
+            lambda *law: [
+                RatioLaw(*law).quantile(0.025),
+                RatioLaw(*law).share_below(law[2]),
+                RatioLaw(*law).error_bound,
+            ]
+        )
+        low, below, bound = map(np.asarray, read(*map(jax.numpy.asarray, arrays)))
     for i in range(3):
         law = ratio_distribution(a[i], b[i])
+        assert 0 < bound[i] < 4e-3
         assert low[i] == pytest.approx(law.quantile(0.025), abs=4e-3 * law.deviation)
         assert below[i] == pytest.approx(law.share_below(law.centre), abs=1e-5)
 
