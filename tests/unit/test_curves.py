@@ -8,7 +8,7 @@ from scipy import stats
 
 import jaxci
 from jaxci import curves
-from jaxci.intervals.bands import depths, excluded, pointwise, simultaneous
+from jaxci.intervals.bands import Band, depths, excluded, expanded, pointwise, simultaneous
 
 N = 60
 RNG = np.random.default_rng(5)
@@ -185,12 +185,15 @@ def test_bands_by_hand():
     replicates = np.array([[1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 3.0, 2.0, 4.0, 5.0]])
     assert depths(replicates, np.sort(replicates, axis=1)).tolist() == [1, 2, 2, 2, 1]
     nine = np.arange(1.0, 10.0)[None]
-    (low, high), enough = simultaneous(nine, np.array([3.0]), 0.5, (-np.inf, np.inf))  # (1 + 2 * 2) / 10 leave it
-    assert (low.tolist(), high.tolist(), enough) == ([2.0], [8.0], True)
+    (low, high), tail = simultaneous(nine, np.array([3.0]), 0.5, (-np.inf, np.inf))  # (1 + 2 * 2) / 10 leave it
+    assert (low.tolist(), high.tolist(), tail) == ([2.0], [8.0], 2 / 10)
     (_, high), _ = simultaneous(nine, np.array([9.0]), 0.5, (0.0, 9.0))
     assert high.tolist() == [9.0]
-    (low, high), enough = simultaneous(replicates, np.array([3.0, 3.0]), 0.6, (-np.inf, np.inf))
-    assert (low.tolist(), high.tolist(), enough) == ([1.0, 1.0], [5.0, 5.0], False)
+    (low, high), tail = simultaneous(replicates, np.array([3.0, 3.0]), 0.6, (-np.inf, np.inf))
+    assert (low.tolist(), high.tolist(), tail) == ([1.0, 1.0], [5.0, 5.0], 0)
+    assert expanded(Band(low, high), np.array([2.0, 2.0]), 5, 0.025).high == pytest.approx(
+        2 + 3 * np.sqrt(6 / 4) * stats.t.ppf(0.975, 4) / stats.norm.ppf(0.975)
+    )
     assert excluded(nine, np.array([0.0])) == pytest.approx(3 / 10)
     assert excluded(nine, np.array([1.5])) == pytest.approx(5 / 10)
     assert excluded(nine, np.array([5.0])) == 1.0
