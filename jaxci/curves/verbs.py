@@ -102,7 +102,8 @@ def roc(
     positive that scores below all others and a negative that scores above them share in it with a quarter of a row
     each [1]_, so that a curve that reaches the corner has a band. The simultaneous band lies between the k-th smallest
     and the k-th largest replicate of every point, k the same for all [2]_. Rows, or clusters, are assumed independent;
-    asymptotic.
+    asymptotic. In simulations of 100 to 300 rows and areas of .9 to .98 (``docs/curves.md``) 95% bands held the whole
+    curve in 97 to 100% of data sets, of net benefits in 94 to 96%.
 
     References
     ----------

@@ -30,8 +30,8 @@ def simultaneous(replicates: np.ndarray, estimates: np.ndarray, level: float, bo
 
     Between the k-th smallest and the k-th largest replicate (G, B) of every point: as far out, in probability, at every
     point, whatever the scale. k is the largest for which one more replicate curve would leave the band with a chance of
-    at most ``1 - level``, ``(1 + #{depth <= k}) / (1 + B)``, and the tail is k of B + 1. Where there is none, replicates
-    are too few, the band is the envelope of all, and the tail is 0.
+    at most ``1 - level``, ``(1 + #{depth <= k}) / (1 + B)``, and the tail is k of B + 1. Where there is none, there are
+    too few replicates, the band is the envelope of all, and the tail is 0.
 
     References
     ----------
