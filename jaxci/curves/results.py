@@ -146,7 +146,8 @@ class CurveComparison(CurveResult):
     a, b : CurveResult
         The curves of both models.
     pvalue : float
-        Of no difference anywhere on the grid: the least error probability at which the simultaneous band leaves 0.
+        Of no difference anywhere on the grid: the least error probability at which the simultaneous band leaves 0 (of
+        net benefits the band before it is expanded).
     """
 
     a: CurveResult | None = None

@@ -18,7 +18,7 @@ from jaxci.inference.curves import curve_replicates
 from jaxci.inference.randomness import Randomness, randomness
 from jaxci.inference.remarks import announce, layout_remarks
 from jaxci.inference.settings import Settings
-from jaxci.intervals.bands import excluded, pointwise, simultaneous
+from jaxci.intervals.bands import Band, excluded, expanded, pointwise, simultaneous
 from jaxci.printing import ConfidenceInterval, IntervalResult
 from jaxci.statistics.curves import Calibration, Curve, NetBenefit, PrecisionRecall, Quantity, Roc
 from jaxci.statistics.layout import Layout
@@ -102,7 +102,8 @@ def roc(
     positive that scores below all others and a negative that scores above them share in it with a quarter of a row
     each [1]_, so that a curve that reaches the corner has a band. The simultaneous band lies between the k-th smallest
     and the k-th largest replicate of every point, k the same for all [2]_. Rows, or clusters, are assumed independent;
-    asymptotic.
+    asymptotic. In simulations of 100 to 300 rows and areas of .9 to .98 (``docs/curves.md``) 95% bands held the whole
+    curve in 97 to 100% of data sets, of net benefits in 94 to 96%.
 
     References
     ----------
@@ -324,6 +325,7 @@ def decision(
     With t the threshold the net benefit is ``TP / n - FP / n * t / (1 - t)``, in true positives a row (Vickers and
     Elkin, 2006). Weights, bands and assumptions are those of :func:`roc`, with a positive above all others and a
     negative below them besides, a quarter of a row each: beyond the largest prediction nothing else tells of a benefit.
+    A net benefit is a mean, and its bands are expanded about the estimate to the width of Student's.
     """
     data = _read(
         y_true,
@@ -583,21 +585,26 @@ def _parts(
     on_grid = replicates[:size], estimates[:size], level, bounds
     units = data.layout.n_units
     clustered = data.layout.units is not None
+
+    def widened(band: Band, about: np.ndarray, tail: float = (1 - level) / 2) -> Band:
+        return expanded(band, about, units, tail) if curve.is_mean else band
+
     points = []
     for quantity, value, row in zip(curve.quantities(), estimates[size:], replicates[size:], strict=True):
         ends = open_ends if difference else (quantity.low, quantity.high)
-        low, high = (float(x[0]) for x in pointwise(row[None], np.array([value]), level, ends))
+        one = np.array([value])
+        low, high = (float(x[0]) for x in widened(pointwise(row[None], one, level, ends), one))
         points.append(_point(quantity, float(value), ConfidenceInterval(low, high), row, data))
     x, y = curve.axes
-    together, enough = simultaneous(*on_grid)
-    few = () if enough else (TOO_FEW.format(data.settings.n_resamples),)
+    together, tail = simultaneous(*on_grid)
+    few = () if tail else (TOO_FEW.format(data.settings.n_resamples),)
     return {
         "name": ("difference of " if difference else "") + KINDS[kind].title + ("s" if difference else ""),
         "axes": (x, f"difference in {y}" if difference else y),
         "x": np.asarray(curve.grid),
         "estimate": estimates[:size],
-        "pointwise": pointwise(*on_grid),
-        "simultaneous": together,
+        "pointwise": widened(pointwise(*on_grid), estimates[:size]),
+        "simultaneous": widened(together, estimates[:size], tail or 1 / data.settings.n_resamples),
         "points": tuple(points),
         "confidence_level": level,
         "n": units,

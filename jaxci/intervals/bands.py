@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import special
 
 
 class Band(NamedTuple):
@@ -24,13 +25,13 @@ def pointwise(replicates: np.ndarray, estimates: np.ndarray, level: float, bound
     return _opened(low, high, estimates, bounds)
 
 
-def simultaneous(replicates: np.ndarray, estimates: np.ndarray, level: float, bounds: Any) -> tuple[Band, bool]:
-    """Return the band (G,) that holds all points of a curve together at ``level``, and whether replicates are enough.
+def simultaneous(replicates: np.ndarray, estimates: np.ndarray, level: float, bounds: Any) -> tuple[Band, float]:
+    """Return the band (G,) that holds all points of a curve together at ``level``, and the tail of each point.
 
     Between the k-th smallest and the k-th largest replicate (G, B) of every point: as far out, in probability, at every
     point, whatever the scale. k is the largest for which one more replicate curve would leave the band with a chance of
-    at most ``1 - level``, ``(1 + #{depth <= k}) / (1 + B)``; where there is none, replicates are too few, and the band
-    is the envelope of all.
+    at most ``1 - level``, ``(1 + #{depth <= k}) / (1 + B)``, and the tail is k of B + 1. Where there is none, there are
+    too few replicates, the band is the envelope of all, and the tail is 0.
 
     References
     ----------
@@ -39,13 +40,27 @@ def simultaneous(replicates: np.ndarray, estimates: np.ndarray, level: float, bo
     replicates = replicates[:, np.isfinite(replicates).all(axis=0)]
     drawn = replicates.shape[1]
     if drawn == 0:
-        return Band(np.full(len(replicates), np.nan), np.full(len(replicates), np.nan)), False
+        return Band(np.full(len(replicates), np.nan), np.full(len(replicates), np.nan)), 0.0
     ordered = np.sort(replicates, axis=1)
     depth = np.sort(depths(replicates, ordered))
     outside = int(np.floor((1 - level) * (1 + drawn) + 1e-9)) - 1  # curves that may be as far out as k
     k = int(depth[outside]) - 1 if 0 <= outside < drawn else 0
     deep = max(1, k)
-    return _opened(ordered[:, deep - 1], ordered[:, drawn - deep], estimates, bounds), k >= 1
+    return _opened(ordered[:, deep - 1], ordered[:, drawn - deep], estimates, bounds), max(0, k) / (1 + drawn)
+
+
+def expanded(band: Band, estimates: np.ndarray, units: int, tail: float) -> Band:
+    """Return a band (G,) of means that is as wide as Student's intervals, about the estimates.
+
+    Of U units Dirichlet weights give a mean the variance ``s^2 / (U + 1)``, s^2 with the divisor U, where Student has
+    ``s^2 / (U - 1)``, and normal quantiles at the tail where that has those of U - 1 degrees of freedom.
+
+    References
+    ----------
+    Hesterberg (2015), What teachers should know about the bootstrap, The American Statistician 69, 371-386, section 6.
+    """
+    factor = np.sqrt((units + 1) / (units - 1)) * special.stdtrit(units - 1, 1 - tail) / special.ndtri(1 - tail)
+    return Band(*(estimates + factor * (end - estimates) for end in band))
 
 
 def depths(curves: np.ndarray, ordered: np.ndarray) -> np.ndarray:

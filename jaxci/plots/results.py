@@ -19,6 +19,7 @@ from jaxci.api.leaderboard_results import Leaderboard, MeanRanks
 from jaxci.api.proportion import ProportionInterval
 from jaxci.api.quantile_results import QuantileInterval, RunSummary
 from jaxci.api.quantiles import quantile_interval
+from jaxci.api.run_scores import PerformanceProfiles
 from jaxci.api.subgroup_results import SubgroupTable
 from jaxci.checks import check_choice
 from jaxci.coverage.cards import Card
@@ -28,9 +29,10 @@ from jaxci.curves.results import CurveComparison, CurveResult
 from jaxci.plots.curves import draw_curve, draw_difference
 from jaxci.plots.forest import Bar, draw_bars
 from jaxci.plots.heat import draw_heat
-from jaxci.plots.style import INK, PALETTE, entitled, legend_beside, own_axes, selected_rows
+from jaxci.plots.style import DASHES, INK, PALETTE, entitled, legend_beside, own_axes, selected_rows
 from jaxci.printing import ComparisonResult, EvaluationTable, IntervalResult, JackknifeResult, number, stated_level
 from jaxci.runs.results import SeedRuns
+from jaxci.segmentation.table import METRICS, CaseTable
 
 BINS = 40
 
@@ -275,6 +277,39 @@ def _(
     entitled(axes, title, "run", name)
     axes.locator_params(axis="x", integer=True)
     legend_beside(axes)
+    return axes
+
+
+@draw.register
+def _(found: PerformanceProfiles, *, ax: Any = None) -> Any:
+    """Draw the shares of every model above thresholds, with their simultaneous bands."""
+    axes = own_axes(ax, (7.2, 3.6))
+    for place, (name, one) in enumerate(found.profiles.items()):
+        look = {"color": PALETTE[place % len(PALETTE)], "linestyle": DASHES[place % len(DASHES)]}
+        ends = (found.thresholds, one.simultaneous_low, one.simultaneous_high)
+        axes.fill_between(*ends, color=look["color"], alpha=0.16, linewidth=0)
+        axes.plot(found.thresholds, one.share, linewidth=1.8, label=name, **look)
+    axes.set_ylim(-0.02, 1.02)
+    entitled(axes, found.headline(), "threshold", "share of scores above")
+    legend_beside(axes)
+    return axes
+
+
+@draw.register
+def _(cases: CaseTable, *, ax: Any = None, metric: str = "dice") -> Any:
+    """Draw one measure of every case by label: a dot a case, a line at the median."""
+    check_choice("metric", metric, METRICS)
+    labels, values = cases.column("label"), np.asarray(cases.column(metric), float)
+    axes = own_axes(ax, (5.6, 1.2 + 0.5 * len(cases.labels)))
+    for place, label in enumerate(cases.labels):
+        mine = values[(labels == label) & np.isfinite(values)]
+        jitter = ((np.arange(len(mine)) * 0.618) % 1 - 0.5) * 0.5
+        axes.plot(mine, place + jitter, "o", color=PALETTE[0], markersize=4, alpha=0.7)
+        if len(mine):
+            axes.vlines(np.median(mine), place - 0.35, place + 0.35, color=INK, linewidth=2)
+    axes.set_yticks(range(len(cases.labels)), [f"label {label}" for label in cases.labels])
+    axes.set_ylim(len(cases.labels) - 0.4, -0.6)
+    entitled(axes, f"{metric} of {len(cases.cases)} cases; line: median", metric)
     return axes
 
 

@@ -63,12 +63,15 @@ class Curve(abc.ABC):
         Weight of a row that was not seen, in rows.
     both_ways : bool
         Whether rows that were not seen may be the best as well as the worst.
+    is_mean : bool
+        Whether every value is a mean over rows.
     """
 
     axes: ClassVar[tuple[str, str]]
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     mass: ClassVar[float] = 0.25
     both_ways: ClassVar[bool] = False
+    is_mean: ClassVar[bool] = False
     grid: Any
 
     @abc.abstractmethod
@@ -285,6 +288,7 @@ class NetBenefit(Curve):
     axes = ("threshold probability", "net benefit")
     bounds = (-np.inf, np.inf)
     both_ways = True
+    is_mean = True
 
     grid: Any
     thresholds: Any

@@ -8,7 +8,7 @@ from scipy import stats
 
 import jaxci
 from jaxci import curves
-from jaxci.intervals.bands import depths, excluded, pointwise, simultaneous
+from jaxci.intervals.bands import Band, depths, excluded, expanded, pointwise, simultaneous
 
 N = 60
 RNG = np.random.default_rng(5)
@@ -67,6 +67,7 @@ def test_thresholds_reach_what_they_are_for():
     assert np.mean(positives >= at) >= 0.9 > np.mean(positives > at)
 
 
+@pytest.mark.slow
 def test_precision_by_recall():
     metrics = pytest.importorskip("sklearn.metrics")
     precision, recall, _ = metrics.precision_recall_curve(Y, SCORE)
@@ -78,6 +79,7 @@ def test_precision_by_recall():
     assert set(found.reference) == {0.5}
 
 
+@pytest.mark.slow
 def test_calibration_by_bins_and_by_logistic_regression():
     sm = pytest.importorskip("statsmodels.api")
     found = calibration()
@@ -103,7 +105,10 @@ def test_net_benefit():
     assert found.reference[49] == pytest.approx(0.0, abs=1e-12)
 
 
-@pytest.mark.parametrize("made", [roc, precision_recall, calibration, decision, difference])
+@pytest.mark.parametrize(
+    "made",
+    [roc, decision, *(pytest.param(x, marks=pytest.mark.slow) for x in (precision_recall, calibration, difference))],
+)
 def test_bands_hold_the_curve_and_each_other(made):
     found = made()
     tight, wide = found.pointwise, found.simultaneous
@@ -117,6 +122,7 @@ def test_bands_hold_the_curve_and_each_other(made):
         assert low <= point.estimate <= high
 
 
+@pytest.mark.slow
 def test_a_perfect_model_has_a_band():
     found = curves.roc(Y, Y + 0.1 * RNG.random(N), **KW)
     assert np.all(found.estimate == 1.0)
@@ -124,6 +130,7 @@ def test_a_perfect_model_has_a_band():
     assert np.all(found.simultaneous.low < 0.95)
 
 
+@pytest.mark.slow
 def test_a_cluster_of_copies_is_one_row():
     rows = np.repeat(np.arange(N), 3)
     found = curves.roc(Y[rows], SCORE[rows], max_fpr=(0.1, 0.5), groups=rows, **KW)
@@ -132,6 +139,7 @@ def test_a_cluster_of_copies_is_one_row():
     assert "180 rows in 60 clusters" in str(found)
 
 
+@pytest.mark.slow
 def test_frequencies_are_repeats_and_weights_of_one_are_none():
     counts = 1 + np.arange(N) % 3
     rows = np.repeat(np.arange(N), counts)
@@ -152,6 +160,7 @@ def test_strata_keep_their_share():
     assert held.std() < 0.2 * free.std()
 
 
+@pytest.mark.slow
 def test_neither_chunks_nor_the_order_of_rows_change_the_estimate():
     chunked = curves.roc(Y, SCORE, max_fpr=(0.1, 0.5), memory_limit=2**20, **KW)
     assert np.array_equal(chunked.bootstrap_distribution, roc().bootstrap_distribution)
@@ -159,6 +168,7 @@ def test_neither_chunks_nor_the_order_of_rows_change_the_estimate():
     assert turned.estimate == pytest.approx(roc().estimate, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_a_difference_of_two_curves():
     found = difference()
     assert found.estimate == pytest.approx(found.a.estimate - found.b.estimate, abs=1e-12)
@@ -175,12 +185,15 @@ def test_bands_by_hand():
     replicates = np.array([[1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 3.0, 2.0, 4.0, 5.0]])
     assert depths(replicates, np.sort(replicates, axis=1)).tolist() == [1, 2, 2, 2, 1]
     nine = np.arange(1.0, 10.0)[None]
-    (low, high), enough = simultaneous(nine, np.array([3.0]), 0.5, (-np.inf, np.inf))  # (1 + 2 * 2) / 10 leave it
-    assert (low.tolist(), high.tolist(), enough) == ([2.0], [8.0], True)
+    (low, high), tail = simultaneous(nine, np.array([3.0]), 0.5, (-np.inf, np.inf))  # (1 + 2 * 2) / 10 leave it
+    assert (low.tolist(), high.tolist(), tail) == ([2.0], [8.0], 2 / 10)
     (_, high), _ = simultaneous(nine, np.array([9.0]), 0.5, (0.0, 9.0))
     assert high.tolist() == [9.0]
-    (low, high), enough = simultaneous(replicates, np.array([3.0, 3.0]), 0.6, (-np.inf, np.inf))
-    assert (low.tolist(), high.tolist(), enough) == ([1.0, 1.0], [5.0, 5.0], False)
+    (low, high), tail = simultaneous(replicates, np.array([3.0, 3.0]), 0.6, (-np.inf, np.inf))
+    assert (low.tolist(), high.tolist(), tail) == ([1.0, 1.0], [5.0, 5.0], 0)
+    assert expanded(Band(low, high), np.array([2.0, 2.0]), 5, 0.025).high == pytest.approx(
+        2 + 3 * np.sqrt(6 / 4) * stats.t.ppf(0.975, 4) / stats.norm.ppf(0.975)
+    )
     assert excluded(nine, np.array([0.0])) == pytest.approx(3 / 10)
     assert excluded(nine, np.array([1.5])) == pytest.approx(5 / 10)
     assert excluded(nine, np.array([5.0])) == 1.0

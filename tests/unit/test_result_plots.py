@@ -24,6 +24,7 @@ A = np.where(RNG.random(N) < 0.85, Y, 1 - Y)
 B = np.where(RNG.random(N) < 0.75, Y, 1 - Y)
 PROB = np.clip(0.7 * A + 0.3 * RNG.random(N), 0.02, 0.98)
 X = RNG.beta(8, 2, 40)
+MASK = np.arange(36).reshape(6, 6) % 5 == 0
 KW = {"n_resamples": 99, "rng": 0}
 
 
@@ -55,6 +56,8 @@ MADE = {
     "seeds": lambda _: jaxci.run_seeds(lambda seed: seed % 7 / 10, 12),
     "check": lambda _: jaxci.check_coverage("accuracy", Y, A, methods=["wald", "wilson"], rng=0),
     "cases": lambda _: jaxci.evaluate_cases({"dice": X}, rng=0),
+    "masks": lambda _: jaxci.segmentation.cases([MASK, MASK], [MASK, ~MASK], spacing=(1.0, 1.0), tolerance=1.0),
+    "profiles": lambda _: jaxci.performance_profiles({"a": RNG.normal(size=(5, 4))}, n_resamples=99, rng=0),
     "card": lambda _: card("f1"),
     "study": a_study,
     "roc": lambda _: curves.roc(Y, PROB, **KW),
@@ -65,7 +68,19 @@ MADE = {
 }
 """Results with a picture."""
 
-SLOW = ("groups", "mean ranks", "leaderboard", "study", "check", "precision recall", "calibration", "cases")
+SLOW = (
+    "roc",
+    "difference of curves",
+    "masks",
+    "groups",
+    "mean ranks",
+    "leaderboard",
+    "study",
+    "check",
+    "precision recall",
+    "calibration",
+    "cases",
+)
 
 
 @functools.cache
@@ -173,6 +188,7 @@ def test_runs_in_order_with_the_interval_of_a_quantile():
     assert axes.lines[0].get_ydata() == pytest.approx(made("seeds")["value"])
 
 
+@pytest.mark.slow
 def test_curves_of_two_models_on_one_picture():
     found = made("difference of curves")
     axes = found.a.plot(label="a")
