@@ -33,7 +33,7 @@ def truth(kind, x, auc, prevalence):
 
 
 @pytest.mark.statistical
-@pytest.mark.false_alarm(1e-6)
+@pytest.mark.false_alarm(1e-7)
 @pytest.mark.parametrize(
     ("kind", "n", "auc", "prevalence"),
     [
@@ -61,7 +61,7 @@ def test_simultaneous_bands_hold_the_whole_curve(kind, n, auc, prevalence, false
 
 
 @pytest.mark.statistical
-@pytest.mark.false_alarm(1e-6)
+@pytest.mark.false_alarm(1e-7)
 def test_equal_curves_are_rarely_told_apart(false_alarm):
     rng, told, replications = np.random.default_rng(1), 0, 100
     shift = stats.norm.ppf(0.95) * np.sqrt(2)

@@ -99,7 +99,7 @@ def test_rows_that_an_accumulator_refuses_name_the_file(tmp_path, capsys):
     path = tmp_path / "rows.csv"
     frame(50).to_csv(path, index=False)
     arguments = ["--target", "y", "--pred", "guess", "--labels", "1,2", "--stream"]
-    assert f"{path}, rows 0 to 49: y_true must only hold values in labels" in refusal(capsys, path, *arguments)
+    assert f"{path}, rows 0 to 49: --target must only hold values in labels" in refusal(capsys, path, *arguments)
 
 
 @pytest.mark.parametrize("option", [["--strata", "site"], ["--check"], ["--weight-type", "frequency"]])

@@ -184,7 +184,7 @@ def test_a_study_of_logits(capsys, cases, tmp_path):
         (["check", "CASES", "--metric", "mean", "--pred", "dice", "--n", "1"], "n must be at least 2"),
         (["check", "CASES", "--metric", "mean", "--pred", "dice", "--bounds", "0,.5"], "bounds must hold all values"),
         (["check", "CASES", "--metric", "mean", "--pred", "dice", "--bounds", "0"], "bounds must be two numbers"),
-        (["check", "CASES", "--metric", "median", "--pred", "dice", "--bounds", "0,1"], "has no option 'bounds'"),
+        (["check", "CASES", "--metric", "median", "--pred", "dice", "--bounds", "0,1"], "has no option --bounds"),
         ([*MEANS, "--bounds", "0,.5"], "bounds must hold all values; got (0.0, 0.5)"),
         (
             [*MEANS, "--bounds", "0,x"],

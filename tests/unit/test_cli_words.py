@@ -85,7 +85,7 @@ def test_options_stand_for_arguments(said, shown):
         ("generalization FILE --target y --model ridge --features h --cv 1", "--cv must be an integer of at least 2"),
         ("study new x.toml --design proportions --replications 0", "--replications must be at least 2; got 0"),
         ("plan mean --mean 0.5 --width 0.1", "--mean needs --sd"),
-        ("plan f1 --expected 0.8 --width 0.1", "Pass --table; or --prevalence, --sensitivity and --specificity"),
+        ("plan f1 --expected 0.8 --width 0.1", "Pass --table; --prevalence, --sensitivity and --specificity"),
     ],
 )
 def test_errors_of_commands(capsys, tmp_path, monkeypatch, arguments, told):

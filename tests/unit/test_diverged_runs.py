@@ -169,7 +169,7 @@ def test_the_command_reads_the_file_that_run_seeds_writes(file, capsys, tmp_path
     assert "all (n = 40)" in out
     assert "2 of 40 runs diverged or failed" in out
     assert main(["quantile", str(file), "--column", "accuracy"]) == 2
-    assert "x must be finite; 2 of 40 values" in capsys.readouterr().err
+    assert "--column must be finite; 2 of 40 values" in capsys.readouterr().err
     assert main(["quantile", str(file), "--column", "acuracy"]) == 2
     assert "has no column 'acuracy'; did you mean 'accuracy'?" in capsys.readouterr().err
     plot = tmp_path / "runs.png"
