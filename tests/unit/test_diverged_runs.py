@@ -177,7 +177,7 @@ def test_the_command_reads_the_file_that_run_seeds_writes(file, capsys, tmp_path
     assert plot.stat().st_size > 3_000
     (tmp_path / "other.jsonl").write_text("a,b\n1,2\n")
     assert main(["quantile", str(tmp_path / "other.jsonl"), "--column", "a"]) == 2
-    assert "file must hold runs recorded by run_seeds" in capsys.readouterr().err
+    assert "other.jsonl, row 0 cannot be read as JSON" in capsys.readouterr().err
 
 
 @pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
