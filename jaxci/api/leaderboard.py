@@ -12,10 +12,10 @@ import numpy as np
 from jaxci.api.contests import Contest, Contestants, Incomplete
 from jaxci.api.leaderboard_results import Leaderboard, Pair, ranked
 from jaxci.api.readers.layout import arranged
-from jaxci.api.readers.models import read_models
+from jaxci.api.readers.models import by_name, read_models
 from jaxci.api.readers.samples import check_n
 from jaxci.api.run_boards import RunContest, of_runs
-from jaxci.checks import check_choice, check_distinct, shown
+from jaxci.checks import check_choice, shown
 from jaxci.inference.randomness import randomness
 from jaxci.inference.remarks import announce, layout_remarks
 from jaxci.inference.settings import Settings
@@ -72,8 +72,10 @@ def leaderboard(
         Labels or targets. For a summary of per-case values, such as "mean", the values themselves, in place of
         ``predictions``: a dict or frame of (n,) values by model, or an array (models, n). Of training runs the scores:
         a dict of (runs, tasks) by model, or an array (models, runs, tasks); models have runs of their own.
-    predictions : dict or frame of array_like
-        Predicted labels or values of every model by its name, or scores for metrics of scores: (n,) or (n, K).
+    predictions : dict or frame of array_like, or list of files
+        Predicted labels or values of every model by its name, or scores for metrics of scores: (n,) or (n, K). A file
+        (CSV, JSON lines or Parquet) is one model, of the file's name; it holds one column, or the scores of the
+        classes, and nothing else.
     groups, strata, n_resamples, sample_weight, weight_type, labels, pos_label, rng, memory_limit
         As in :func:`jaxci.evaluate`. Every resample takes the same rows for all models.
     confidence_level : float
@@ -151,7 +153,7 @@ def leaderboard(
     if less_is_better is not None and not isinstance(less_is_better, bool):
         raise TypeError(f"less_is_better must be True, False or None; got {shown(less_is_better)}")
     if predictions is None and of_runs(metric, y_true):
-        given = _by_name("y_true", y_true, ndim=3)
+        given = by_name("y_true", y_true, ndim=3)
         _check_reference(reference, given)
         rows = {"groups": groups, "strata": strata, "sample_weight": sample_weight, "pos_label": pos_label}
         if said := [name for name, x in {**rows, "labels": labels}.items() if x is not None]:
@@ -167,7 +169,7 @@ def leaderboard(
     what = "predictions"
     if predictions is None:
         y_true, predictions, what = None, y_true, "y_true"
-    given = _by_name(what, predictions)
+    given = by_name(what, predictions)
     _check_reference(reference, given)
     called = {f"{what}[{one!r}]": x for one, x in given.items()}
     pairwise = check_choice("missing", missing, MISSING) == "pairwise"
@@ -199,25 +201,6 @@ def _told(board: Leaderboard, remarks: Sequence[str]) -> Leaderboard:
 def _check_reference(reference: str, given: Mapping[str, Any]) -> None:
     if reference != "best":
         check_choice("reference", reference, ("best", *given))
-
-
-def _by_name(what: str, predictions: Any, ndim: int = 2) -> dict[str, Any]:
-    """Return the predictions of every model by its name."""
-    if isinstance(predictions, Mapping):
-        found = {str(name): x for name, x in predictions.items()}
-        names = [str(name) for name in predictions]
-    elif hasattr(predictions, "columns") and hasattr(predictions, "__getitem__"):  # a frame of any library
-        names = [str(name) for name in predictions.columns]
-        found = {str(name): np.asarray(predictions[name]) for name in predictions.columns}
-    elif isinstance(predictions, np.ndarray) and predictions.ndim == ndim and what == "y_true":
-        names = [f"model {number + 1}" for number in range(len(predictions))]
-        found = dict(zip(names, predictions, strict=True))
-    else:
-        raise TypeError(f"{what} must be a dict or a frame of models by name; got {shown(predictions)}")
-    check_distinct(what, names)
-    if len(names) < 2:
-        raise ValueError(f"{what} must hold at least two models; got {len(names)}")
-    return found
 
 
 def _with_all(samples: Sequence[Sample]) -> Sample:

@@ -128,8 +128,9 @@ def evaluate(
         raise ValueError("evaluate needs --pred, --score, or both")
     with working("evaluating") as advance:
         import jaxci
+        from jaxci.api.readers.tables import as_scores, read_columns
         from jaxci.cli.batches import data_files, read_batches, too_large, whole
-        from jaxci.cli.tables import as_scores, read_columns, write_csv, write_json
+        from jaxci.cli.tables import write_csv, write_json
 
         paths = data_files(files)
         extra = [name for name in (pred, groups, strata, weights, *split(by)) if name is not None]
@@ -226,7 +227,8 @@ def compare(
         raise ValueError("compare needs either --pred-a and --pred-b, or --score-a and --score-b")
     with working("comparing") as advance:
         import jaxci
-        from jaxci.cli.tables import as_scores, read_columns, write_json
+        from jaxci.api.readers.tables import as_scores, read_columns
+        from jaxci.cli.tables import write_json
 
         extra = [name for name in (target, pred_a, pred_b, groups, strata, weights) if name is not None]
         columns = read_columns(file, [*extra, *scores_a, *scores_b], sep)
@@ -290,7 +292,8 @@ def check(
     scores = split(score)
     with working("simulating") as advance:
         import jaxci
-        from jaxci.cli.tables import as_scores, read_columns, write_csv, write_json
+        from jaxci.api.readers.tables import as_scores, read_columns
+        from jaxci.cli.tables import write_csv, write_json
 
         named = [name for name in (target, pred, groups, strata) if name is not None]
         columns = read_columns(file, named + scores, sep)

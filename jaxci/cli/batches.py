@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxci.cli.files import GZIP, JSON_LINES, PARQUET, TEXT, ending, json_rows, opened, places, separator
-from jaxci.cli.tables import MISSING, json_column
+from jaxci.api.readers.files import GZIP, JSON_LINES, PARQUET, TEXT, ending, json_rows, opened, places, separator
+from jaxci.api.readers.tables import MISSING, json_column
 
 BATCH_ROWS, BATCH_BYTES = 2**17, 2**24
 """Rows of a batch at most, and of a text file bytes, about."""
@@ -93,7 +93,7 @@ def read_batches(
     progress : callable, optional
         Called with (bytes read, bytes in all).
     sep : str, optional
-        What stands between the values of CSV files: see :func:`jaxci.cli.files.separator`.
+        What stands between the values of CSV files: see :func:`jaxci.api.readers.files.separator`.
 
     Raises
     ------

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -31,7 +32,10 @@ def leaderboard(
     file: File,
     metric: Annotated[str, typer.Option(metavar="NAME,...", help="See 'jaxci metrics'; of several also mean ranks.")],
     models: Annotated[
-        str, typer.Option(metavar="COL,...", help="Columns of the models: predictions, scores or values by case.")
+        str,
+        typer.Option(
+            metavar="COL,...", help="Columns of the models: predictions, scores or values by case; or a file of each."
+        ),
     ],
     target: Annotated[
         str | None,
@@ -65,12 +69,14 @@ def leaderboard(
     names = split(models)
     with working("comparing") as advance:
         import jaxci
-        from jaxci.cli.tables import read_columns, write_csv, write_json
+        from jaxci.api.readers.tables import read_columns
+        from jaxci.cli.tables import write_csv, write_json
 
         extra = [name for name in (target, groups, strata, weights) if name is not None]
-        columns = read_columns(file, [*extra, *names], sep)
+        of_files = bool(names) and all(Path(name).is_file() for name in names)
+        columns = read_columns(file, [*extra, *([] if of_files else names)], sep)
         truth = None if target is None else columns[target]
-        by_model = {name: columns[name] for name in names}
+        by_model: Any = names if of_files else {name: columns[name] for name in names}
         boards = {
             name: jaxci.leaderboard(
                 name,

@@ -61,7 +61,8 @@ def generalization(
         import numpy as np
 
         import jaxci
-        from jaxci.cli.tables import as_label, as_scores, column_names, read_columns
+        from jaxci.api.readers.tables import as_scores, column_names, read_columns
+        from jaxci.cli.tables import as_label
         from jaxci.inducers.registry import as_inducer
 
         others = versus or []
@@ -135,7 +136,8 @@ def losses(
 
         import jaxci
         from jaxci.api.readers.labels import label_values
-        from jaxci.cli.tables import as_numbers, read_columns
+        from jaxci.api.readers.tables import read_columns
+        from jaxci.cli.tables import as_numbers
 
         if repeat is not None and row is None:
             raise ValueError("--repeat needs --row: which lines are of one row of the data")

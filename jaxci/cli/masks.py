@@ -38,7 +38,8 @@ def masks(
     """Overlaps and surface distances of segmentation masks, with intervals; --csv and --json keep every case."""
     with working("measuring") as advance:
         import jaxci
-        from jaxci.cli.tables import read_columns, write_csv, write_json
+        from jaxci.api.readers.tables import read_columns
+        from jaxci.cli.tables import write_csv, write_json
         from jaxci.segmentation.files import images_in
 
         for folder in (predictions, references):

@@ -13,7 +13,7 @@ from jaxci.cli.options import Bounds, DrawnResamples, Groups, Json, Level, Metho
 
 def _pilot(file: Path, columns: dict[str, str | None]) -> dict[str, Any]:
     """Return pilot data as :func:`jaxci.plan` takes them, of one model or two; ``columns`` are by option."""
-    from jaxci.cli.tables import as_scores, read_columns
+    from jaxci.api.readers.tables import as_scores, read_columns
 
     scores, models = split(columns["score"]), split(columns["models"])
     if sum(columns[option] is not None for option in ("pred", "score", "values", "models")) != 1:

@@ -40,7 +40,8 @@ def quantile(
     limits = None if bounds is None else numbers("--bounds", bounds)
     with working("reading"):
         import jaxci
-        from jaxci.cli.tables import holds_runs, read_columns, read_runs_file, write_csv, write_json
+        from jaxci.api.readers.tables import read_columns
+        from jaxci.cli.tables import holds_runs, read_runs_file, write_csv, write_json
         from jaxci.coverage.bundled import instances
 
         wanted = [column, *([by] if by else [])]

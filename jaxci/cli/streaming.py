@@ -12,8 +12,8 @@ from jaxci.api.accumulator import Accumulator
 from jaxci.api.readers.labels import is_classification
 from jaxci.api.readers.metrics import default_metrics
 from jaxci.api.readers.samples import Labelled
+from jaxci.api.readers.tables import as_scores
 from jaxci.cli.batches import read_batches
-from jaxci.cli.tables import as_scores
 from jaxci.printing import EvaluationTable
 from jaxci.statistics.sample import Sample
 

@@ -41,7 +41,8 @@ def _data(
     """Read the instances of a file: per-case values, or labels with logits."""
     import numpy as np
 
-    from jaxci.cli.tables import as_label, as_numbers, read_columns
+    from jaxci.api.readers.tables import read_columns
+    from jaxci.cli.tables import as_label, as_numbers
     from jaxci.coverage.bundled import instances
 
     if bool(values) == bool(target and scores):

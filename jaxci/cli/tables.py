@@ -2,58 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
-import io
 import json
 import math
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
-from jaxci.cli.files import GZIP, JSON_LINES, PARQUET, ending, json_rows, opened, places, separator
-
-MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
-"""What a missing value looks like in a CSV file."""
-
-SMALL = 2**20
-"""Bytes up to which a CSV file is read without pandas: importing that takes longer."""
-
-TRUTH = {"true": True, "false": False}
-
-
-def read_columns(path: Path, names: Iterable[str], sep: str | None = None) -> dict[str, np.ndarray]:
-    """Read columns of a Parquet (``.parquet``, ``.pq``), JSON-lines (``.jsonl``, ``.ndjson``) or CSV (any other) file.
-
-    Parameters
-    ----------
-    path : Path
-        The file; a CSV file has one header line. Text may be packed (``.gz``).
-    names : iterable of str
-        The columns wanted.
-    sep : str, optional
-        What stands between the values of a CSV file: see :func:`jaxci.cli.files.separator`.
-
-    Returns
-    -------
-    dict of str to (n,) array
-        Numbers and booleans where all values that are present are such, otherwise strings as
-        objects. Missing values are NaN or None.
-
-    Raises
-    ------
-    ValueError
-        If the file cannot be read as what its name says.
-    KeyError
-        If a column is not there, naming the nearest one, or if its name occurs twice.
-    """
-    wanted = list(dict.fromkeys(names))
-    if ending(path) in PARQUET:
-        return _read_parquet(path, wanted)
-    return _read_json(path, wanted) if ending(path) in JSON_LINES else _read_csv(path, wanted, separator(path, sep))
+from jaxci.api.readers.files import GZIP, JSON_LINES, PARQUET, ending
+from jaxci.api.readers.tables import TRUTH, is_number
 
 
 def holds_runs(path: Path) -> bool:
@@ -88,149 +47,6 @@ def read_runs_file(path: Path, names: Iterable[str]) -> dict[str, np.ndarray]:
     return {name: columns[name][first] for name in names}
 
 
-def column_names(path: Path, sep: str | None = None) -> list[str]:
-    """Return the names of the columns of a file, in their order; those of JSON lines are in the first."""
-    if ending(path) in PARQUET:
-        try:
-            import pyarrow as pa
-            import pyarrow.parquet as pq
-        except ImportError as error:
-            raise ImportError("reading Parquet needs pyarrow: install jaxci[data]") from error
-        try:
-            return list(pq.read_schema(path).names)
-        except pa.ArrowException as error:
-            raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
-    try:
-        with opened(path) as (file, _):
-            if ending(path) in JSON_LINES:
-                return list(next(json_rows(path, file), {}))
-            return next(_csv_rows(file, separator(path, sep)), [])
-    except (ValueError, csv.Error) as error:
-        raise ValueError(f"{path} cannot be read as CSV: {error}") from error
-
-
-def _read_parquet(path: Path, wanted: list[str]) -> dict[str, np.ndarray]:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise ImportError("reading Parquet needs pyarrow: install jaxci[data]") from error
-    with path.open("rb") as file:
-        try:
-            places(path, pq.read_schema(file).names, wanted)
-            table = pq.read_table(file, columns=wanted)
-        except pa.ArrowException as error:
-            raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
-    columns = {}
-    for name in wanted:
-        column = table.column(name).combine_chunks()
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        columns[name] = column.to_numpy(zero_copy_only=False)
-    return columns
-
-
-def _read_json(path: Path, wanted: list[str]) -> dict[str, np.ndarray]:
-    with opened(path) as (file, _):
-        rows = list(json_rows(path, file))
-    if not rows:
-        raise ValueError(f"{path} has no rows")
-    places(path, list(dict.fromkeys(name for row in rows for name in row)), wanted)
-    return {name: json_column([row.get(name) for row in rows]) for name in wanted}
-
-
-def json_column(values: list[Any]) -> np.ndarray:
-    """Return values of JSON as numbers (none as NaN) or booleans where all are such, otherwise as objects."""
-    kinds = {type(value) for value in values}
-    if kinds <= {int, float, type(None)} and kinds != {type(None)}:
-        return np.array([math.nan if value is None else value for value in values])
-    return np.array(values, bool if kinds == {bool} else object)
-
-
-def _csv_rows(file: IO[bytes], sep: str) -> Iterator[list[str]]:
-    text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
-    yield from csv.reader(text, skipinitialspace=True, delimiter=sep)
-
-
-def _read_csv(path: Path, wanted: list[str], sep: str) -> dict[str, np.ndarray]:
-    try:
-        with opened(path) as (file, _):
-            rows = _csv_rows(file, sep)
-            header = next(rows, [])
-            at = places(path, header, wanted)
-            pandas = _pandas() if path.stat().st_size > SMALL else None
-            if pandas is None:
-                columns = [_typed(text) for text in zip(*_cells(rows, len(header), at), strict=True)]
-            else:
-                with opened(path) as (again, _):
-                    frame = _frame(pandas, again, sep)
-                columns = [frame.iloc[:, place].to_numpy() for place in at]
-    except (ValueError, csv.Error) as error:  # of decoding and of pandas' parser, too
-        raise ValueError(f"{path} cannot be read as CSV: {error}") from error
-    if not columns or not len(columns[0]):
-        raise ValueError(f"{path} has no rows below its header")
-    return dict(zip(wanted, columns, strict=True))
-
-
-def _pandas() -> Any:
-    try:
-        import pandas
-    except ImportError:
-        return None
-    return pandas
-
-
-def _frame(pd: Any, file: IO[bytes], sep: str) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header
-        try:
-            return pd.read_csv(
-                file,
-                sep=sep,
-                index_col=False,
-                encoding="utf-8-sig",
-                skipinitialspace=True,
-                keep_default_na=False,
-                na_values=list(MISSING),
-                low_memory=False,
-            )
-        except pd.errors.ParserWarning as warning:
-            raise ValueError(str(warning)) from warning
-
-
-def _cells(rows: Iterator[list[str]], width: int, places: Sequence[int]) -> Iterator[list[str]]:
-    for number, row in enumerate(rows):
-        if len(row) > width:
-            raise ValueError(f"row {number} has {len(row)} values, the header has {width}")
-        if row:
-            yield [row[place] if place < len(row) else "" for place in places]
-
-
-def _typed(texts: Sequence[str]) -> np.ndarray:
-    """Turn the texts of one column into integers, floats, booleans or strings."""
-    present = [text for text in texts if text not in MISSING]
-    whole = len(present) == len(texts)
-    for kind in (int, float):
-        with contextlib.suppress(ValueError):
-            numbers = iter([kind(text) for text in present])
-            return np.array([math.nan if text in MISSING else next(numbers) for text in texts])
-    if all(text.lower() in TRUTH for text in present):
-        truths = [None if text in MISSING else TRUTH[text.lower()] for text in texts]
-        return np.array(truths, bool if whole else object)
-    return np.array([None if text in MISSING else text for text in texts], object)
-
-
-def as_scores(columns: dict[str, np.ndarray], names: Sequence[str]) -> np.ndarray:
-    """Return score columns as (n,), or (n, K) where there are several."""
-    for name in names:
-        if columns[name].dtype.kind not in "biuf":
-            for row, value in enumerate(columns[name]):
-                if isinstance(value, str | bytes) and not _is_number(value):
-                    raise ValueError(f"column {name!r} must hold numbers; got {value!r} in row {row}")
-    scores = np.column_stack([columns[name].astype(np.float64) for name in names])
-    return scores[:, 0] if len(names) == 1 else scores
-
-
 def as_numbers(path: Path, name: str, values: np.ndarray, *, complete: bool = False) -> np.ndarray:
     """Return a column as float64; text is an error that names its place, and so is a gap if ``complete``."""
 
@@ -240,21 +56,13 @@ def as_numbers(path: Path, name: str, values: np.ndarray, *, complete: bool = Fa
 
     if values.dtype.kind not in "biuf":
         for row, value in enumerate(values):
-            if isinstance(value, str | bytes) and not _is_number(value):
+            if isinstance(value, str | bytes) and not is_number(value):
                 refuse(row, repr(value))
     numbers = values.astype(np.float64)
     if complete and not np.isfinite(numbers).all():
         row = int(np.argmin(np.isfinite(numbers)))
         refuse(row, "none" if np.isnan(numbers[row]) else f"{numbers[row]:g}")
     return numbers
-
-
-def _is_number(text: str | bytes) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def as_label(text: str, target: np.ndarray) -> Any:

@@ -24,9 +24,11 @@ pytest.importorskip("rich")
 
 import jaxci
 from jaxci import cli
-from jaxci.cli import main, tables
+from jaxci.api.readers import tables
+from jaxci.cli import main
 from jaxci.cli.app import COMMANDS
 from jaxci.cli.progress import progress
+from jaxci.cli.tables import as_label
 from jaxci.data import load_demo
 
 QUICK = ["--resamples", "400", "--seed", "1"]
@@ -375,7 +377,7 @@ class TestReading:
         ],
     )
     def test_label_has_the_type_of_the_target(self, text, target, label):
-        found = tables.as_label(text, target)
+        found = as_label(text, target)
         assert found == label
         assert type(found) is type(label)
 

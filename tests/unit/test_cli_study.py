@@ -11,8 +11,8 @@ pytest.importorskip("typer")
 pytest.importorskip("matplotlib")
 
 import jaxci
+from jaxci.api.readers.tables import read_columns
 from jaxci.cli import main
-from jaxci.cli.tables import read_columns
 from jaxci.coverage import Study
 from jaxci.coverage.bundled import bundled_names, bundled_summaries, load_study, study_path
 

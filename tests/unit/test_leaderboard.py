@@ -261,6 +261,29 @@ class TestModelsThatLackCases:
         assert stats.binom.sf(wrong - 1, sets, 0.05) > false_alarm
 
 
+def test_a_file_is_a_model(tmp_path, capsys, board):
+    pytest.importorskip("typer")
+    from jaxci.cli import main
+
+    paths = [tmp_path / f"{name}.csv" for name in GUESSES]
+    for path, guess in zip(paths, GUESSES.values(), strict=True):
+        path.write_text("\n".join(["guess", *map(str, guess)]) + "\n")
+    (tmp_path / "truth.csv").write_text("\n".join(["y", *map(str, Y)]) + "\n")
+    found = jaxci.leaderboard("accuracy", Y, [str(path) for path in paths], n_resamples=999, rng=0)
+    assert found.to_dict() == board.to_dict()
+    command = ["leaderboard", str(tmp_path / "truth.csv"), "--target", "y", "--metric", "accuracy", "--seed", "0"]
+    command += ["--resamples", "999", "--models", ",".join(map(str, paths)), "--json", str(tmp_path / "board.json")]
+    assert main(command) == 0
+    capsys.readouterr()
+    assert json.loads((tmp_path / "board.json").read_text())["entries"] == board.to_dict()["entries"]
+    scores = RNG.normal(size=(300, 2))
+    for name in ("one", "two"):
+        lines = [",".join(map(str, row)) for row in scores]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["p0,p1", *lines]) + "\n")
+    both = jaxci.leaderboard("roc_auc", Y, [tmp_path / "one.csv", tmp_path / "two.csv"], n_resamples=999, rng=0)
+    assert both["one"].estimate == jaxci.interval("roc_auc", Y, scores).estimate
+
+
 def test_the_command(tmp_path, capsys, board):
     pytest.importorskip("typer")
     from jaxci.cli import main

@@ -3,14 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxci.api.readers.arrays import as_floats, check_lengths
 from jaxci.api.readers.samples import Labelled, columns_sample, regression_sample
+from jaxci.api.readers.tables import as_scores, column_names, read_columns
+from jaxci.checks import check_distinct, shown
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.sample import Sample
+
+
+def by_name(what: str, predictions: Any, ndim: int = 2) -> dict[str, Any]:
+    """Return the predictions of every model by its name: of a dict, a frame, a list of files or, of values, an array.
+
+    A file is one model, of the file's name without its ending; it holds one column of predictions or values, or the
+    scores of every class. ``ndim`` is that of an array of all models, which is taken for "y_true" alone.
+    """
+    names: list[str]
+    if isinstance(predictions, Mapping):
+        names, columns = [str(name) for name in predictions], list(predictions.values())
+    elif hasattr(predictions, "columns") and hasattr(predictions, "__getitem__"):  # a frame of any library
+        names = [str(name) for name in predictions.columns]
+        columns = [np.asarray(predictions[name]) for name in predictions.columns]
+    elif isinstance(predictions, np.ndarray) and predictions.ndim == ndim and what == "y_true":
+        names, columns = [f"model {number + 1}" for number in range(len(predictions))], list(predictions)
+    elif isinstance(predictions, Sequence) and predictions and all(isinstance(x, str | PathLike) for x in predictions):
+        paths = [Path(x) for x in predictions]
+        names, columns = [path.name.split(".")[0] for path in paths], [_of_file(path) for path in paths]
+    else:
+        raise TypeError(f"{what} must be a dict or a frame of models by name, or files; got {shown(predictions)}")
+    check_distinct(what, names)
+    if len(names) < 2:
+        raise ValueError(f"{what} must hold at least two models; got {len(names)}")
+    return dict(zip(names, columns, strict=True))
+
+
+def _of_file(path: Path) -> np.ndarray:
+    names = column_names(path)
+    columns = read_columns(path, names)
+    return columns[names[0]] if len(names) == 1 else as_scores(columns, names)
 
 
 class Models(NamedTuple):
