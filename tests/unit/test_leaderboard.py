@@ -83,6 +83,17 @@ def test_values_by_case_and_which_end_is_good():
     assert turned["model 3"].rank_low == 3
 
 
+@pytest.mark.parametrize(("less", "ranks"), [(True, {"A1": 1, "A2": 2}), (False, {"A1": 2, "A2": 1})])
+@pytest.mark.parametrize("statistic", ["mean", "median"])
+def test_ranks_of_aggregates_are_those_of_challenger(statistic, less, ranks):
+    """Cases of the tests of the R package challengeR (aggregate, then rank); its worked examples draw by R's seed."""
+    board = jaxci.leaderboard(statistic, {"A1": [0.6, 0.4], "A2": [0.8, 1.0]}, less_is_better=less, n_resamples=99)
+    assert {entry.name: entry.rank for entry in board} == ranks
+    assert {entry.name: entry.estimate for entry in board} == pytest.approx({"A1": 0.5, "A2": 0.9}, rel=1e-12)
+    tied = jaxci.leaderboard(statistic, {"A1": [0.6, 0.6], "A2": [0.6, 0.6]}, less_is_better=less, n_resamples=99)
+    assert [entry.rank for entry in tied] == [1, 1]
+
+
 def test_two_models_are_a_comparison():
     two = {"a": VALUES["a"], "c": VALUES["c"]}
     found = jaxci.leaderboard("mean", two, n_resamples=999, rng=0)
