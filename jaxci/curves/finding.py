@@ -1,0 +1,134 @@
+"""Curves of one model, or of two, with bands and what is read off them."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from jaxci.curves.reading import KINDS, Data
+from jaxci.curves.results import CurveComparison, CurveResult
+from jaxci.inference.curves import curve_replicates
+from jaxci.inference.remarks import announce
+from jaxci.intervals.bands import Band, excluded, expanded, pointwise, simultaneous
+from jaxci.printing import ConfidenceInterval, IntervalResult
+from jaxci.statistics.curves import Calibration, Curve, PrecisionRecall, Quantity, Roc
+
+METHOD = "proper Bayesian bootstrap"
+TOO_FEW = "{:,} resamples are too few for the simultaneous band, which is the envelope of all of them"
+
+
+def single(kind: str, data: Data, options: Mapping[str, Any]) -> CurveResult:
+    """Return the curve of one model."""
+    curve = KINDS[kind].build(data.sample, **options)
+    (estimates,), (replicates,) = curve_replicates(curve, data.sample, data.layout, data.settings, data.source)
+    found = CurveResult(**_parts(kind, curve, data, estimates, replicates, _reference(curve, data)))
+    announce(found.warnings)
+    return found
+
+
+def compared(kind: str, data: Data, options: Mapping[str, Any]) -> CurveComparison:
+    """Return the difference of the curves of two models."""
+    known = set(inspect.signature(KINDS[kind].build).parameters) - {"_"}
+    for name in options:
+        if name not in known:
+            raise TypeError(f"a {KINDS[kind].title} has no option {name!r}; it has {', '.join(sorted(known))}")
+    curve = KINDS[kind].build(data.sample, **options)
+    estimates, replicates = curve_replicates(curve, data.sample, data.layout, data.settings, data.source)
+    both = [
+        CurveResult(**_parts(kind, curve, data, *one, _reference(curve, data)))
+        for one in zip(estimates, replicates, strict=True)
+    ]
+    with np.errstate(invalid="ignore"):
+        apart, of_resamples = estimates[0] - estimates[1], replicates[0] - replicates[1]
+    parts = _parts(kind, curve, data, apart, of_resamples, None, difference=True)
+    pvalue = excluded(of_resamples[: len(curve.grid)], np.zeros(len(curve.grid)))
+    found = CurveComparison(**parts, a=both[0], b=both[1], pvalue=pvalue)
+    announce(found.warnings)
+    return found
+
+
+def _reference(curve: Curve, data: Data) -> np.ndarray | None:
+    """Return what a curve is held against."""
+    if isinstance(curve, Calibration):
+        return np.asarray(curve.grid)
+    if isinstance(curve, Roc):
+        return 1 - np.asarray(curve.grid)
+    share = float(np.average(data.sample.y_true, weights=data.layout.row_weights))
+    if isinstance(curve, PrecisionRecall):
+        return np.full(len(curve.grid), share)
+    return share - (1 - share) * curve.grid / (1 - curve.grid)
+
+
+def _parts(
+    kind: str,
+    curve: Curve,
+    data: Data,
+    estimates: np.ndarray,
+    replicates: np.ndarray,
+    reference: np.ndarray | None,
+    *,
+    difference: bool = False,
+) -> dict[str, Any]:
+    """Return what a result holds, from the values (S,) of a curve and their replicates (S, B)."""
+    size, level = len(curve.grid), data.settings.confidence_level
+    open_ends = (-np.inf, np.inf)
+    bounds = open_ends if difference else curve.bounds
+    on_grid = replicates[:size], estimates[:size], level, bounds
+    units = data.layout.n_units
+    clustered = data.layout.units is not None
+
+    def widened(band: Band, about: np.ndarray, tail: float = (1 - level) / 2) -> Band:
+        return expanded(band, about, units, tail) if curve.is_mean else band
+
+    points = []
+    for quantity, value, row in zip(curve.quantities(), estimates[size:], replicates[size:], strict=True):
+        ends = open_ends if difference else (quantity.low, quantity.high)
+        one = np.array([value])
+        low, high = (float(x[0]) for x in widened(pointwise(row[None], one, level, ends), one))
+        points.append(_point(quantity, float(value), ConfidenceInterval(low, high), row, data))
+    x, y = curve.axes
+    together, tail = simultaneous(*on_grid)
+    few = () if tail else (TOO_FEW.format(data.settings.n_resamples),)
+    return {
+        "name": ("difference of " if difference else "") + KINDS[kind].title + ("s" if difference else ""),
+        "axes": (x, f"difference in {y}" if difference else y),
+        "x": np.asarray(curve.grid),
+        "estimate": estimates[:size],
+        "pointwise": widened(pointwise(*on_grid), estimates[:size]),
+        "simultaneous": widened(together, estimates[:size], tail or 1 / data.settings.n_resamples),
+        "points": tuple(points),
+        "confidence_level": level,
+        "n": units,
+        "n_resamples": data.settings.n_resamples,
+        "reference": reference,
+        "n_rows": data.layout.n if clustered else 0,
+        "rng": data.source.record,
+        "warnings": (*data.remarks, *few),
+        "bootstrap_distribution": replicates[:size],
+    }
+
+
+def _point(
+    quantity: Quantity, value: float, interval: ConfidenceInterval, row: np.ndarray, data: Data
+) -> IntervalResult:
+    """Return the interval of what is read off a curve."""
+    finite = row[np.isfinite(row)]
+    return IntervalResult(
+        quantity.name,
+        value,
+        interval,
+        float(finite.std(ddof=1)) if len(finite) > 1 else math.nan,
+        METHOD,
+        "read off the replicates of the curve",
+        data.settings.confidence_level,
+        "two-sided",
+        data.layout.n_units,
+        n_rows=data.layout.n if data.layout.units is not None else 0,
+        n_resamples=data.settings.n_resamples,
+        bootstrap_distribution=row,
+        rng=data.source.record,
+    )

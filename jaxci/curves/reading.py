@@ -1,0 +1,131 @@
+"""From users' arrays and options to rows and a curve."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxci.api.readers.layout import arranged
+from jaxci.api.readers.samples import Labelled, check_n, not_probabilities
+from jaxci.checks import check_count, shown
+from jaxci.inference.randomness import Randomness, randomness
+from jaxci.inference.remarks import layout_remarks
+from jaxci.inference.settings import Settings
+from jaxci.statistics.curves import Calibration, Curve, NetBenefit, PrecisionRecall, Roc
+from jaxci.statistics.layout import Layout
+from jaxci.statistics.sample import Sample
+
+HUNDREDTHS = np.arange(1, 100) / 100
+FEW = 10
+"""Rows of a class below which curves get a remark."""
+DESIGN = ("groups", "strata", "sample_weight", "weight_type")
+
+
+class Data(NamedTuple):
+    """What curves are drawn of: rows and their layout, how to resample, and what is to be said of the data."""
+
+    sample: Sample
+    layout: Layout
+    settings: Settings
+    source: Randomness
+    remarks: tuple[str, ...]
+
+
+def _shares(name: str, given: Any, low: float, high: float) -> np.ndarray:
+    """Return shares strictly between two ends; ``high`` itself is one of them where it is 1 of an area."""
+    found = np.atleast_1d(np.asarray(given, float)) if np.size(given) else np.empty(0)
+    if found.ndim != 1 or not np.all((found > low) & (found < high)):
+        raise ValueError(f"{name} must hold numbers between {low:g} and {high:g}; got {shown(given)}")
+    return found
+
+
+def _grid(given: Any) -> np.ndarray:
+    if given is None:
+        return HUNDREDTHS
+    found = _shares("grid", given, 0, 1)
+    if len(found) < 2 or np.any(np.diff(found) <= 0):
+        raise ValueError(f"grid must hold at least two numbers, ascending; got {shown(given)}")
+    return found
+
+
+def _roc(
+    _: Sample, *, grid: Any = None, specificities: Any = (0.9,), sensitivities: Any = (0.9,), max_fpr: Any = ()
+) -> Curve:
+    points = [
+        _shares(name, given, 0, 1)
+        for name, given in (("specificities", specificities), ("sensitivities", sensitivities), ("max_fpr", max_fpr))
+    ]
+    return Roc(_grid(grid), *points)
+
+
+def _precision_recall(_: Sample, *, grid: Any = None, recalls: Any = (0.9,)) -> Curve:
+    return PrecisionRecall(_grid(grid), _shares("recalls", recalls, 0, 1))
+
+
+def _decision(_: Sample, *, grid: Any = None, thresholds: Any = ()) -> Curve:
+    return NetBenefit(_grid(grid), _shares("thresholds", thresholds, 0, 1))
+
+
+def _calibration(sample: Sample, *, n_bins: int = 10) -> Curve:
+    """Return bins of about as many rows each."""
+    scores = sample.y_score
+    inner = np.arange(1, check_count("n_bins", n_bins, 2)) / n_bins
+    edges = np.unique(np.quantile(scores, inner, method="inverted_cdf"))
+    edges = edges[edges > scores.min()]
+    codes = np.searchsorted(edges, scores, side="right")
+    return Calibration(np.bincount(codes, scores) / np.bincount(codes), edges)
+
+
+class Kind(NamedTuple):
+    """A kind of curve: what a table calls it, how it is built from its options, and whether it needs probabilities."""
+
+    title: str
+    build: Callable[..., Curve]
+    probabilities: bool
+
+
+KINDS: Mapping[str, Kind] = {
+    "roc": Kind("ROC curve", _roc, False),
+    "precision_recall": Kind("precision-recall curve", _precision_recall, False),
+    "calibration": Kind("calibration curve", _calibration, True),
+    "decision": Kind("decision curve", _decision, True),
+}
+
+
+def read_curve_data(
+    y_true: Any,
+    scores: Mapping[str, Any],
+    *,
+    pos_label: Any,
+    confidence_level: float,
+    n_resamples: int | None,
+    rng: Any,
+    memory_limit: int | None,
+    progress: Callable[[int, int], None] | None,
+    probabilities: bool = False,
+    **design: Any,
+) -> Data:
+    """Return the rows of one model, or of two, one behind the other."""
+    settings = Settings.of(confidence_level, "two-sided", n_resamples, memory_limit=memory_limit, progress=progress)
+    labelled = Labelled.of({"y_true": y_true}, scores, labels=None, pos_label=pos_label)
+    if labelled.n_classes > 2:
+        raise ValueError(f"y_true must hold two classes; got {labelled.n_classes} ({shown(labelled.classes)})")
+    for name, x in labelled.given.items():
+        if probabilities and (fault := not_probabilities(name, x)):
+            raise ValueError(fault)
+    models = [labelled.sample("", name) for name in scores]
+    sample = models[0] if len(models) == 1 else dataclasses.replace(models[0], other=models[1])
+    check_n(sample)
+    sample, layout = arranged(sample, *(design[name] for name in DESIGN))
+    settings.check_layout(layout)
+    sizes = sample.class_sizes
+    if sizes.min() == 0:
+        raise ValueError(f"y_true must hold rows of both classes; got {sizes[0]} negative and {sizes[1]} positive")
+    remarks = [text for concern, text in labelled.remarks if concern in ("any", "binary", "y_score")]
+    remarks += layout_remarks(layout)
+    if sizes.min() < FEW:
+        remarks.append(f"a class has only {sizes.min()} cases: bands that depend on it are rough")
+    return Data(sample, layout, settings, randomness(rng), tuple(remarks))
