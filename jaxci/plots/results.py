@@ -53,6 +53,12 @@ def _bar(result: IntervalResult, label: str | None = None, **more: Any) -> Bar:
     return Bar(label or result.statistic, result.estimate, *result.confidence_interval, **more)
 
 
+def _stated(first: IntervalResult) -> str:
+    """Return the title of intervals like the first."""
+    level = stated_level(first.confidence_level, first.alternative, "confidence intervals")
+    return f"{level}, n = {first.n_rows or first.n:,}{f' in {first.n:,} clusters' if first.n_rows else ''}"
+
+
 def forest(results: Any, *, labels: Sequence[str] | None = None, ax: Any = None, line: float | None = None) -> Any:
     """Draw several intervals one below the other: methods for one metric, models, data sets.
 
@@ -85,16 +91,16 @@ def forest(results: Any, *, labels: Sequence[str] | None = None, ax: Any = None,
     if len(labels) != len(found):
         raise ValueError(f"labels must be one for each of the {len(found)} results; got {len(labels)}")
     bars = [_bar(one, str(label)) for one, label in zip(found, labels, strict=True)]
-    first = found[0]
-    title = f"{stated_level(first.confidence_level, first.alternative, 'confidence intervals')}, n = {first.n}"
-    return draw_bars(bars, ax=ax, title=title, x=", ".join(statistics) if len(statistics) < 3 else "", line=line)
+    x = ", ".join(statistics) if len(statistics) < 3 else ""
+    return draw_bars(bars, ax=ax, title=_stated(found[0]), x=x, line=line)
 
 
 @draw.register
 def _(table: EvaluationTable, *, ax: Any = None, metrics: Sequence[str] | None = None) -> Any:
     """Draw the metrics of a model, or some of them."""
     rows = [*table.rows] if metrics is None else [table[name] for name in metrics]
-    return forest(rows, labels=[row.statistic for row in rows], ax=ax)
+    bars = [_bar(row, beside=str(row.method)) for row in rows]
+    return draw_bars(bars, ax=ax, title=_stated(rows[0]), x="", beside="method")
 
 
 @draw.register
