@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jaxci.cli import main
-from jaxci.coverage import Study
+from jaxci.coverage import load_study
 
 pytest.importorskip("typer")
 pytest.importorskip("matplotlib")
@@ -24,7 +24,7 @@ def test_real_logits_from_file_to_report(refdata, name, tmp_path, capsys):
     small = ["--sizes", "50", "--replications", "40", "--resamples", "99", "--groups", "4"]
     for command in ([*new, *small], ["study", "run", file, "--out", out], ["study", "report", file, "--out", out]):
         assert main([str(part) for part in command]) == 0, capsys.readouterr().err
-    frame = Study.load(file).results(out).to_frame()
+    frame = load_study(file).results(out).to_frame()
     assert set(frame["statistic"]) >= {"accuracy", "balanced_accuracy", "f1_micro", "f1_macro", "matthews_corrcoef"}
     assert ("roc_auc" in set(frame["statistic"])) == (LOGITS[name] == 2)
     np.testing.assert_allclose(frame[["coverage", "below", "above", "invalid"]].sum(axis=1), 1)
