@@ -62,6 +62,6 @@ def draw_difference(found: CurveComparison, *, ax: Any) -> Any:
     axes.plot(x, found.estimate, color=PALETTE[0], linewidth=1.8, label="a - b")
     axes.axhline(0, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
     across = f"1 - {found.axes[0]}" if turned else found.axes[0]
-    entitled(axes, f"{found.name}, n = {found.n}, p = {found.pvalue:.3g}", across, f"{found.axes[1]}, a - b")
+    entitled(axes, f"{found.name}, n = {found.n}, {found.p_said}", across, f"{found.axes[1]}, a - b")
     legend_beside(axes)
     return axes

@@ -190,7 +190,7 @@ def _(result: IntervalResult, *, ax: Any = None) -> Any:
 def _(result: ComparisonResult, *, ax: Any = None) -> Any:
     """Draw a paired difference: its distribution, where drawn, estimate and interval, no difference, the margin."""
     title = f"{result.statistic}: a {number(result.estimate_a, 3)}, b {number(result.estimate_b, 3)}; "
-    title += f"p = {number(result.pvalue, 3)}; {result.conclusion}"
+    title += f"{result.p_said}; {result.conclusion}"
     label = f"{result.statistic}, a - b ({100 * result.confidence_level:g}% {result.method} interval)"
     if result.bootstrap_distribution is None:
         axes = draw_bars([_bar(result, "a - b")], ax=ax, title=title, x=label, line=0.0)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from jaxci.coverage.analysis import Columns, levels_of
-from jaxci.printing import html_table, number
+from jaxci.printing import html_table, number, p_cell
 
 MOST_ROWS = 400
 """Rows of a table beyond this are left out, and counted below it."""
@@ -83,7 +83,9 @@ def listing(table: Columns, headings: Mapping[str, str]) -> str:
 
 
 def _cell(name: str, value: Any) -> str:
-    return f"{value:g}" if name == "level" else text(value)
+    if name == "level":
+        return f"{value:g}"
+    return p_cell(value) if "pvalue" in name else text(value)
 
 
 def said(what: str) -> str:
