@@ -16,7 +16,6 @@ import numpy as np
 
 from jaxci.checks import check_choice, shown
 from jaxci.coverage.analysis import (
-    Columns,
     StudyTable,
     convergence_pace,
     groups,

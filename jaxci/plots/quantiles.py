@@ -126,6 +126,8 @@ def estimator_panels(table: Any, *, value: str = "relative_bias", n: int | None 
     styles = styles_of(table, "estimator")
     panels = groups(columns, ("distribution",))
     figure, grid = axes_grid(len(panels), height=2.4, sharey=True)
+    grid[0].set_yscale("symlog", linthresh=STRAIGHT)
+    grid[0].yaxis.set_major_formatter(lambda y, _: f"{y:g}")
     for axes, ((name,), where) in zip(grid, panels.items(), strict=True):
         part = take(columns, where)
         for (estimator,), rows in groups(part, ("estimator",)).items():
@@ -134,8 +136,6 @@ def estimator_panels(table: Any, *, value: str = "relative_bias", n: int | None 
             axes.plot(x, y, color=colour, marker=marker, linestyle=dash, markersize=4, linewidth=1.3)
         axes.axhline(0, color=INK, linewidth=0.8, zorder=1)
         axes.set_title(name, loc="left", fontsize=10, color=INK)
-    grid[0].set_yscale("symlog", linthresh=STRAIGHT)
-    grid[0].yaxis.set_major_formatter(lambda y, _: f"{y:g}")
     figure.supxlabel(f"Probability of the quantile, n = {n}", fontsize=10, color=INK)
     figure.supylabel(f"{value.replace('_', ' ').replace('rmse', 'RMSE').capitalize()} (%)", fontsize=10, color=INK)
     legend_above(figure, levels_of(columns["estimator"]), styles, lines=True)

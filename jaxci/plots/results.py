@@ -15,24 +15,28 @@ import numpy as np
 
 from jaxci.api.bootstrap import BootstrapResult
 from jaxci.api.case_results import CaseSummaries
+from jaxci.api.generalization_results import ResampledFits
 from jaxci.api.leaderboard_results import Leaderboard, MeanRanks
+from jaxci.api.planning_results import Plan
 from jaxci.api.proportion import ProportionInterval
-from jaxci.api.quantile_results import QuantileInterval, RunSummary
+from jaxci.api.quantile_results import QuantileInterval, QuantilePlan, RunSummary
 from jaxci.api.quantiles import quantile_interval
 from jaxci.api.run_scores import PerformanceProfiles
 from jaxci.api.subgroup_results import SubgroupTable
 from jaxci.checks import check_choice
 from jaxci.coverage.cards import Card
 from jaxci.coverage.check import CoverageCheck
-from jaxci.coverage.results import StudyResults
+from jaxci.coverage.results import ColumnTable, StudyResults
 from jaxci.curves.results import CurveComparison, CurveResult
 from jaxci.plots.curves import draw_curve, draw_difference
 from jaxci.plots.forest import Bar, draw_bars
 from jaxci.plots.heat import draw_heat
+from jaxci.plots.plans import draw_plan
+from jaxci.plots.strips import draw_cases, draw_column, draw_fits
 from jaxci.plots.style import DASHES, INK, PALETTE, entitled, legend_beside, own_axes, selected_rows
 from jaxci.printing import ComparisonResult, EvaluationTable, IntervalResult, JackknifeResult, number, stated_level
 from jaxci.runs.results import SeedRuns
-from jaxci.segmentation.table import METRICS, CaseTable
+from jaxci.segmentation.table import CaseTable
 
 BINS = 40
 
@@ -304,19 +308,32 @@ def _(found: PerformanceProfiles, *, ax: Any = None) -> Any:
 @draw.register
 def _(cases: CaseTable, *, ax: Any = None, metric: str = "dice") -> Any:
     """Draw one measure of every case by label: a dot a case, a line at the median."""
-    check_choice("metric", metric, METRICS)
-    labels, values = cases.column("label"), np.asarray(cases.column(metric), float)
-    axes = own_axes(ax, (5.6, 1.2 + 0.5 * len(cases.labels)))
-    for place, label in enumerate(cases.labels):
-        mine = values[(labels == label) & np.isfinite(values)]
-        jitter = ((np.arange(len(mine)) * 0.618) % 1 - 0.5) * 0.5
-        axes.plot(mine, place + jitter, "o", color=PALETTE[0], markersize=4, alpha=0.7)
-        if len(mine):
-            axes.vlines(np.median(mine), place - 0.35, place + 0.35, color=INK, linewidth=2)
-    axes.set_yticks(range(len(cases.labels)), [f"label {label}" for label in cases.labels])
-    axes.set_ylim(len(cases.labels) - 0.4, -0.6)
-    entitled(axes, f"{metric} of {len(cases.cases)} cases; line: median", metric)
-    return axes
+    return draw_cases(cases, ax=ax, metric=metric)
+
+
+@draw.register
+def _(fits: ResampledFits, *, ax: Any = None) -> Any:
+    """Draw the loss of every split by plan: a dot a split, a line at the mean."""
+    return draw_fits(fits, ax=ax)
+
+
+@draw.register
+def _(plan: Plan, *, ax: Any = None) -> Any:
+    """Draw width, assurance or power at the numbers of cases that were tried, and the planned one."""
+    title = f"{plan.headline()} ({plan.statistic}, {plan.method})"
+    return draw_plan(plan, ax=ax, title=title, x="cases")
+
+
+@draw.register
+def _(plan: QuantilePlan, *, ax: Any = None) -> Any:
+    """Draw the width at the numbers of values that were tried, and the planned one."""
+    return draw_plan(plan, ax=ax, title=plan.headline(), x="values")
+
+
+@draw.register
+def _(table: ColumnTable, *, ax: Any = None, value: str | None = None, by: Sequence[str] | None = None) -> Any:
+    """Draw one column of numbers (``value``) by what tells rows apart (columns ``by``): a dot a row of the table."""
+    return draw_column(table, ax=ax, value=value, by=by)
 
 
 @draw.register
