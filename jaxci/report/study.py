@@ -34,7 +34,7 @@ from jaxci.coverage.tally import NO_INTERVAL
 from jaxci.report.figures import boxes, curves, learners, paces, saw_teeth
 from jaxci.report.figures import quantiles as quantile_pictures
 from jaxci.report.page import document, folded, listing, named, pictures, said, text
-from jaxci.report.verdict import verdicts
+from jaxci.report.verdict import SURE, verdicts
 
 COVERAGES = (0.925, 0.94)
 WIDTHS = (0.1, 0.05, 0.01)
@@ -161,6 +161,11 @@ def _verdict(columns: Columns) -> str:
         f"Of {100 * level:g}% intervals, {over}. A method holds where the median of its coverages is at most one point "
         "below the level, and the worst tenth at most three; of those that hold, the narrowest is named."
     )
+    if np.any(columns.get("coverage_error", np.zeros(1)) > 0):
+        told += (
+            " A simulated coverage has a Monte-Carlo error, after ±: it is told to hold, or to miss, where it does so "
+            f"within bounds that are right for all cells of a statistic together with {100 * SURE:g}% probability."
+        )
     return f'<ul class="verdict">{lines}</ul>{said(told)}'
 
 

@@ -11,12 +11,14 @@ import types
 
 import numpy as np
 import pytest
+from scipy import stats
 
 pytest.importorskip("matplotlib")
 
 from jaxci.coverage import Study, load_study
+from jaxci.coverage.tally import group_error
 from jaxci.report.study import report
-from jaxci.report.verdict import verdicts
+from jaxci.report.verdict import error_bounds, verdicts
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 SIZES = (10, 50, 100)
@@ -86,6 +88,72 @@ def test_the_worst_tenth_is_told_where_the_median_holds():
         "No method holds at any n from 10 to 100 (nearest: t, 95.0%, 86.0% in the worst tenth). "
         "In the worst tenth of the distributions t covers only 86.0% at n = 10."
     )
+
+
+def simulated(coverage, replications, *, n_groups=10, **options):
+    """The same rows, as if that many data sets in groups had been simulated, with hardly any error between groups."""
+    found = table(coverage, **options)
+    size = replications // n_groups
+    texts, errors = [], []
+    for share in found["coverage"].tolist():
+        each, more = divmod(round(share * replications), n_groups)
+        counts = np.array([each + (g < more) for g in range(n_groups)])
+        texts.append(" ".join(f"{count}/{size}" for count in counts))
+        errors.append(group_error(counts, np.full(n_groups, size)))
+    return found | {"covered_by_group": np.array(texts), "coverage_error": np.array(errors)}
+
+
+FIRST = {"t": (0.95, 0.95, 0.95), "percentile": (0.90, 0.95, 0.95), "bca": (0.91, 0.94, 0.95)}
+
+
+def test_many_replications_tell_what_a_computation_tells():
+    width = {"percentile": 0.9, "bca": 0.93}
+    found = verdicts(simulated(FIRST, 4_000_000, width=width), 0.95)["mean"]
+    assert "percentile misses 5.0 ± 0.1 points at n = 10" in found
+    assert found.replace(".0 ± 0.1", "") == verdicts(table(FIRST, width=width), 0.95)["mean"]
+
+
+def test_few_replications_tell_nothing():
+    found = verdicts(simulated(FIRST, 200), 0.95)["mean"]
+    assert found.startswith("Whether a method holds cannot be told at any n from 10 to 100 with 200 replications")
+    assert "misses" not in found
+    assert re.search(r"\(nearest: t, 95\.0 ± \d\.\d%", found)
+
+
+def test_what_misses_far_is_told_with_few_replications():
+    found = verdicts(simulated({"t": (0.95,) * 3, "z": (0.5,) * 3}, 200), 0.95)["mean"]
+    assert re.search(r"z misses 45\.0 ± 1\d\.\d points at n = 10\.", found)
+
+
+def test_ten_of_ten_do_not_hold():
+    found = verdicts(simulated({"t": (1.0,) * 3}, 10), 0.95)["mean"]
+    assert found.startswith("Whether a method holds cannot be told")
+
+
+def test_bounds_hold_for_all_cells_together():
+    few = simulated({"t": (0.9,) * 3}, 1_000, distributions=("a",))
+    share = 902 / 1_004  # the binomial error is the larger one here
+    expected = stats.t.isf(0.025 / 3, 9) * np.sqrt(share * (1 - share) / 1_004)
+    assert error_bounds(few) == pytest.approx([expected] * 3)
+    computed = table({"t": (0.9,) * 3})
+    assert not error_bounds(computed).any()
+
+
+@pytest.mark.statistical
+@pytest.mark.false_alarm(1e-8)
+def test_few_verdicts_are_wrong():
+    """Methods exactly at the edge neither hold nor miss by much: at most one study in 20 may say either of any cell."""
+    rng = np.random.default_rng(20260101)
+    wrong, studies, groups, size = 0, 400, 20, 50
+    for _ in range(studies):
+        found = table({"t": (0.94,) * 3, "z": (0.94,) * 3}, distributions=("a", "b", "c"))
+        counts = rng.binomial(size, 0.94, (len(found["n"]), groups))
+        found["coverage"] = counts.sum(axis=1) / (groups * size)
+        found["coverage_error"] = np.array([group_error(one, np.full(groups, size)) for one in counts])
+        found["covered_by_group"] = np.array([" ".join(f"{c}/{size}" for c in one) for one in counts.tolist()])
+        bounds = error_bounds(found)
+        wrong += bool(np.any(np.abs(found["coverage"] - 0.94) > bounds))
+    assert stats.binom.sf(wrong - 1, studies, 0.05) > 1e-8
 
 
 @pytest.fixture(scope="module")
