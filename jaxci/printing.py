@@ -199,6 +199,10 @@ class Printable(abc.ABC):
         table = [aligned(header, rows)] if header else []
         return "\n".join(filter(None, [self.headline(), *table, *self.notes()]))
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Show the printed table in IPython, and beside the HTML of a notebook, where fields would be."""
+        printer.text(str(self))
+
     def _repr_html_(self) -> str:
         header, rows = self.texts()
         table = html_table(header, rows) if header else ""

@@ -199,6 +199,8 @@ def _(result: ComparisonResult, *, ax: Any = None) -> Any:
         axes.axvline(0, color=INK, linewidth=1, linestyle=(0, (4, 3)))
         entitled(axes, title, label, f"share of {result.n_resamples:,} resamples")
     if result.margin is not None:
+        least, most = axes.get_xlim()
+        axes.set_xlim(min(least, -1.2 * result.margin), max(most, 1.2 * result.margin))
         for at in (-result.margin, result.margin):
             axes.axvline(at, color=PALETTE[1], linewidth=1, linestyle=(0, (1.5, 1.2)))
             place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}

@@ -168,6 +168,15 @@ def test_groups_of_another_metric():
         table.plot(metric="f2")
 
 
+def test_both_margins_lie_within_the_picture():
+    narrow = jaxci.compare("accuracy", Y, A, B, margin=0.4)
+    assert min(narrow.confidence_interval) > -0.4
+    for result in (narrow, jaxci.compare("accuracy", Y, A, B, margin=0.4, method="percentile", n_resamples=99, rng=0)):
+        low, high = result.plot().get_xlim()
+        assert low < -0.4
+        assert high > 0.4
+
+
 def test_a_distribution_has_estimate_and_interval():
     result = made("bootstrap")
     low, high = result.confidence_interval

@@ -228,6 +228,16 @@ def test_html_is_escaped():
         assert str(result.method) in found
 
 
+def test_ipython_shows_the_printed_table():
+    class Printer:
+        def text(self, given):
+            self.shown = given
+
+    table, printer = evaluate(Y, A, metrics=["accuracy"]), Printer()
+    table._repr_pretty_(printer, cycle=False)
+    assert printer.shown == str(table)
+
+
 def test_rows_of_a_table():
     table = evaluate(Y, A, metrics=["accuracy", "f1"])
     assert len(table) == 2
