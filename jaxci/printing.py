@@ -199,15 +199,15 @@ class Printable(abc.ABC):
         table = [aligned(header, rows)] if header else []
         return "\n".join(filter(None, [self.headline(), *table, *self.notes()]))
 
-    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Show the printed table in IPython, and beside the HTML of a notebook, where fields would be."""
-        printer.text(str(self))
-
     def _repr_html_(self) -> str:
         header, rows = self.texts()
         table = html_table(header, rows) if header else ""
         above, *below = (f"<div>{html.escape(text)}</div>" if text else "" for text in (self.headline(), *self.notes()))
         return above + table + "".join(below)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """Show the printed table in IPython, and beside the HTML of a notebook, in place of all fields."""
+        return {"text/plain": str(self), "text/html": self._repr_html_()}
 
 
 SIMULATED = (

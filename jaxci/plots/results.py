@@ -261,12 +261,18 @@ def _distribution(ax: Any, values: np.ndarray, estimate: float, interval: Sequen
 
 @draw.register
 def _(
-    runs: SeedRuns, *, ax: Any = None, metric: str | None = None, q: float = 0.5, confidence_level: float = 0.95
+    runs: SeedRuns,
+    *,
+    ax: Any = None,
+    metric: str | None = None,
+    q: float = 0.5,
+    confidence_level: float = 0.95,
+    goal: str | None = None,
 ) -> Any:
-    """Draw a metric of every run in their order, and the interval of a quantile of all runs."""
+    """Draw a metric of every run in their order, and the interval of a quantile; ``goal`` where runs failed."""
     name = next(iter(runs.values)) if metric is None else check_choice("metric", metric, list(runs.values))
     values = runs[name]
-    (row,) = quantile_interval(values, q, confidence_level=confidence_level).records()
+    (row,) = quantile_interval(values, q, confidence_level=confidence_level, goal=goal).records()
     axes = own_axes(ax, (7.4, 3.2))
     at = np.arange(1, len(values) + 1)
     known = np.isfinite(values)

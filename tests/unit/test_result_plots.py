@@ -197,6 +197,17 @@ def test_runs_in_order_with_the_interval_of_a_quantile():
     assert axes.lines[0].get_ydata() == pytest.approx(made("seeds")["value"])
 
 
+def test_failed_runs_are_marked_and_count_as_the_worst():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", jaxci.JaxciWarning)
+        runs = jaxci.run_seeds(lambda seed: np.nan if seed in (3, 7) else float(seed), 30)
+    with pytest.raises(ValueError, match="say goal='higher'"):
+        runs.plot(q=0.2)
+    said = texts(runs.plot(goal="higher")).replace("\n", " ")
+    assert "x: no result (2)" in said
+    assert said.count(" | x | x") == 1
+
+
 @pytest.mark.slow
 def test_curves_of_two_models_on_one_picture():
     found = made("difference of curves")

@@ -229,13 +229,11 @@ def test_html_is_escaped():
 
 
 def test_ipython_shows_the_printed_table():
-    class Printer:
-        def text(self, given):
-            self.shown = given
-
-    table, printer = evaluate(Y, A, metrics=["accuracy"]), Printer()
-    table._repr_pretty_(printer, cycle=False)
-    assert printer.shown == str(table)
+    formatters = pytest.importorskip("IPython.core.formatters")
+    for result in (evaluate(Y, A, metrics=["accuracy"]), interval("f1", Y, A)):
+        shown, _ = formatters.DisplayFormatter().format(result)
+        assert shown["text/plain"] == str(result)
+        assert "<table>" in shown["text/html"]
 
 
 def test_rows_of_a_table():
