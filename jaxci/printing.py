@@ -224,6 +224,10 @@ class Printable(abc.ABC):
         above, *below = (f"<div>{html.escape(text)}</div>" if text else "" for text in (self.headline(), *self.notes()))
         return above + table + "".join(below)
 
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """Show the printed table in IPython, and beside the HTML of a notebook, in place of all fields."""
+        return {"text/plain": str(self), "text/html": self._repr_html_()}
+
 
 SIMULATED = (
     "the narrowest (within 5%, in clusters 50%) whose 95% intervals held in simulations of such data, "

@@ -203,6 +203,8 @@ def _(result: ComparisonResult, *, ax: Any = None) -> Any:
         axes.axvline(0, color=INK, linewidth=1, linestyle=(0, (4, 3)))
         entitled(axes, title, label, f"share of {result.n_resamples:,} resamples")
     if result.margin is not None:
+        least, most = axes.get_xlim()
+        axes.set_xlim(min(least, -1.2 * result.margin), max(most, 1.2 * result.margin))
         for at in (-result.margin, result.margin):
             axes.axvline(at, color=PALETTE[1], linewidth=1, linestyle=(0, (1.5, 1.2)))
             place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
@@ -263,12 +265,18 @@ def _distribution(ax: Any, values: np.ndarray, estimate: float, interval: Sequen
 
 @draw.register
 def _(
-    runs: SeedRuns, *, ax: Any = None, metric: str | None = None, q: float = 0.5, confidence_level: float = 0.95
+    runs: SeedRuns,
+    *,
+    ax: Any = None,
+    metric: str | None = None,
+    q: float = 0.5,
+    confidence_level: float = 0.95,
+    goal: str | None = None,
 ) -> Any:
-    """Draw a metric of every run in their order, and the interval of a quantile of all runs."""
+    """Draw a metric of every run in their order, and the interval of a quantile; ``goal`` where runs failed."""
     name = next(iter(runs.values)) if metric is None else check_choice("metric", metric, list(runs.values))
     values = runs[name]
-    (row,) = quantile_interval(values, q, confidence_level=confidence_level).records()
+    (row,) = quantile_interval(values, q, confidence_level=confidence_level, goal=goal).records()
     axes = own_axes(ax, (7.4, 3.2))
     at = np.arange(1, len(values) + 1)
     known = np.isfinite(values)

@@ -193,6 +193,15 @@ def test_groups_of_another_metric():
         table.plot(metric="f2")
 
 
+def test_both_margins_lie_within_the_picture():
+    narrow = jaxci.compare("accuracy", Y, A, B, margin=0.4)
+    assert min(narrow.confidence_interval) > -0.4
+    for result in (narrow, jaxci.compare("accuracy", Y, A, B, margin=0.4, method="percentile", n_resamples=99, rng=0)):
+        low, high = result.plot().get_xlim()
+        assert low < -0.4
+        assert high > 0.4
+
+
 def test_a_distribution_has_estimate_and_interval():
     result = made("bootstrap")
     low, high = result.confidence_interval
@@ -211,6 +220,17 @@ def test_runs_in_order_with_the_interval_of_a_quantile():
     axes = made("seeds").plot(q=0.25, confidence_level=0.9)
     assert "25% quantile, 90% interval" in texts(axes)
     assert axes.lines[0].get_ydata() == pytest.approx(made("seeds")["value"])
+
+
+def test_failed_runs_are_marked_and_count_as_the_worst():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", jaxci.JaxciWarning)
+        runs = jaxci.run_seeds(lambda seed: np.nan if seed in (3, 7) else float(seed), 30)
+    with pytest.raises(ValueError, match="say goal='higher'"):
+        runs.plot(q=0.2)
+    said = texts(runs.plot(goal="higher")).replace("\n", " ")
+    assert "x: no result (2)" in said
+    assert said.count(" | x | x") == 1
 
 
 @pytest.mark.slow
