@@ -138,6 +138,8 @@ def enumerated(statistic: str, method: Method, target: Truth, n: int, level: flo
         mean / spread if spread > 0 else math.nan,
         label,
         how="enumerated, B = infinity" if isinstance(method, BootstrapMethod) else "enumerated",
+        mean_shift=float(mass @ (low / 2 + high / 2)) - p,
+        shift_error=0.0,
     )
 
 
