@@ -192,8 +192,7 @@ class StudyResults(Printable):
 
     def notes(self) -> list[str]:
         """Return the lines below the table: how many rows it leaves out, and what is of infinitely many resamples."""
-        how = self.columns.get("how", np.empty(0))
-        methods = dict.fromkeys(self.columns["method"][how == "enumerated, B = infinity"].tolist()) if len(how) else ()
+        methods = analysis.of_infinitely_many(self.columns)
         return [*self._brief.notes(), *([f"enumerated for B = infinity: {', '.join(methods)}"] if methods else [])]
 
     def save(self, path: str | Path) -> None:

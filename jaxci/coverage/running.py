@@ -159,7 +159,7 @@ def judge(cell: Cell, truths: dict[str, Truth], tally: Tally, seconds: float) ->
             for label, method in served.items():
                 if enumerable(method):
                     for level in cell.levels:
-                        found[label, level] = enumerated(name, method, target, cell.n, level, label)
+                        found[label, level] = enumerated(name, method, target, cell.n, level, label, cell.n_resamples)
             seen = [behaviour_of_proportion(name, target, cell.n, list(found.values()))]
         judgements += [found[m, level] for m in served for level in cell.levels]
         extra = _remarks(cell.distribution, statistic) if served else ()

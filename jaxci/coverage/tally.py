@@ -15,6 +15,8 @@ from jaxci.special import deviation, namespace, root_sum_of_squares
 
 NO_INTERVAL = "no interval"
 """Status of a row none of whose intervals exists: it has no coverage."""
+INFINITE = "enumerated, B = infinity"
+"""How coverage was found that is of infinitely many resamples."""
 
 
 def labelled(methods: Iterable[Method]) -> dict[str, Method]:
@@ -54,8 +56,8 @@ class Judgement:
         Mean of the middles of the finite intervals less the truth, and its Monte-Carlo standard error, from the
         variance between groups (NaN with one). Positive: intervals lie too high.
     how : str
-        "simulated"; "enumerated", without simulation; or "enumerated, B = infinity", where that is of infinitely many
-        resamples and not of as many as the simulated methods have.
+        "simulated"; "enumerated", without simulation; or "enumerated, B = infinity", where the simulated methods have
+        too few resamples for an enumeration with as many.
     """
 
     statistic: str

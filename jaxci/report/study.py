@@ -21,6 +21,7 @@ from jaxci.coverage.analysis import (
     failures,
     groups,
     levels_of,
+    of_infinitely_many,
     quartiles,
     require,
     required_n,
@@ -91,7 +92,7 @@ def report(results: StudyTable, path: str | os.PathLike[str]) -> pathlib.Path:
     once = _once(results)
     sections = [
         ("Verdict", _verdict(columns)),
-        ("Coverage and width", pictures(*curves(results)) + _over_distributions(columns)),
+        ("Coverage and width", pictures(*curves(results)) + _infinite(columns) + _over_distributions(columns)),
         ("Coverage by distribution", pictures(boxes(results)) + _each_distribution(once.columns)),
         ("Sample size needed", _sizes(columns, results.tags)),
         ("Widths beyond the sizes simulated", _extrapolated(columns)),
@@ -226,6 +227,15 @@ def _over_distributions(columns: Columns) -> str:
     simulated = "mean" in table and bool(np.any(mean["coverage_error"] > 0))
     told = "The error of a mean heeds that distributions share resamples: it comes from the variance between groups."
     return (said(told) if simulated else "") + listing(table, headings)
+
+
+def _infinite(columns: Columns) -> str:
+    """Say which methods are enumerated for more resamples than the study has."""
+    methods = of_infinitely_many(columns)
+    told = (
+        f"The coverage of {', '.join(methods)} for a share is that of infinitely many resamples: the study has too few."
+    )
+    return said(told) if methods else ""
 
 
 def _with_error(coverage: float, error: float) -> str:

@@ -92,10 +92,10 @@ def test_shifts_of_a_share_are_sums_over_counts():
     mass = stats.binom.pmf(k, n, p)
     z = stats.norm.isf(0.025)
     middle = (k + z**2 / 2) / (n + z**2)
-    found = enumeration.enumerated("accuracy", Wilson(), Truth(p, 0.0, ""), n, 0.95, "wilson")
+    found = enumeration.enumerated("accuracy", Wilson(), Truth(p, 0.0, ""), n, 0.95, "wilson", n_resamples=9)
     assert found.mean_shift == pytest.approx(mass @ middle - p)
     assert found.shift_error == 0
-    basic = enumeration.enumerated("accuracy", Basic(), Truth(p, 0.0, ""), n, 0.95, "basic")
+    basic = enumeration.enumerated("accuracy", Basic(), Truth(p, 0.0, ""), n, 0.95, "basic", n_resamples=9)
     ends = [np.clip(2 * k / n - stats.binom.ppf(q, n, k / n) / n, 0, 1) for q in (0.975, 0.025)]
     assert basic.mean_shift == pytest.approx(mass @ np.mean(ends, axis=0) - p)
 
