@@ -263,6 +263,11 @@ class IntervalResult(Printable):
         Rows in the clusters, 0 where rows are the units.
     n_resamples : int
         Resamples drawn; 0 for closed forms.
+    error_bound : float
+        How far from those of infinitely many resamples the ends may lie that are read from an exact bootstrap law, in
+        units of the statistic: less than a thousandth of the standard error for means and ratios of sums, 0 where the
+        law is a finite sum. Errors of probabilities, below 1e-6, come to it. NaN where resamples were drawn, or the
+        method reads none.
     bootstrap_distribution : (B,) array or None
         The replicates the interval was read from, NaN where undefined.
     rng : int, JAX key or None
@@ -306,6 +311,7 @@ class IntervalResult(Printable):
     simulated_worst: float = math.nan
     design_effect: float = math.nan
     design_effect_of: str = ""
+    error_bound: float = math.nan
 
     heading: ClassVar[tuple[str, ...]] = COLUMNS
     subject: ClassVar[str] = "confidence intervals"

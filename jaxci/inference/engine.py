@@ -452,8 +452,15 @@ def finish(
         warnings=tuple(dict.fromkeys([*remarks, *answer.remarks])),
         design_effect=effect.value,
         design_effect_of=effect.of,
+        error_bound=_error_bound(entry, answer.evidence),
     )
     return result, answer.evidence
+
+
+def _error_bound(entry: Entry, evidence: Evidence | None) -> float:
+    """Return the error of ends that are read from an exact law; NaN where there is none."""
+    law = None if evidence is None else evidence.distribution if entry.exact else evidence.law
+    return math.nan if law is None else float(np.squeeze(law.error))
 
 
 def _bank_remarks(entry: Entry, settings: Settings) -> list[str]:

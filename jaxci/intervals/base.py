@@ -11,7 +11,8 @@ import numpy as np
 from jaxci.checks import ALTERNATIVES
 from jaxci.intervals.pvalues import UNDEFINED, PValue, one_or_two_sided, sign_test, smallest_tail, varies
 from jaxci.records import Named, record, static
-from jaxci.resampling.laws import BootstrapDistribution, Drawn, GridLaw
+from jaxci.resampling.grid_law import GridLaw
+from jaxci.resampling.laws import BootstrapDistribution, Drawn
 from jaxci.special import namespace, ndtri
 from jaxci.statistics.base import ExtremeStatistic, Statistic
 from jaxci.statistics.summary import is_mean

@@ -8,19 +8,22 @@ FFT, division by the kernel's transform) gives ``phi(t_j) = sum_i exp(-i t_j d_i
 distribution function of the sum on G points of a window of width W that holds all but
 ``2e-9`` of the mass.
 
-Two cases are told apart by looking at every frequency up to the grid's own:
+Values on a lattice, and few kinds of values, have a law of atoms alone, which
+:mod:`jaxci.resampling.mean_atoms` finds without a grid. Elsewhere two cases are told apart by
+looking at every frequency up to the grid's own:
 
 - *smooth*: ``|phi| ** n`` has died out. The law is band-limited and nothing is filtered.
-- *atomic*: it has not, as with lattice data (0/1, integers, rounded values), where ``|phi|``
-  comes back to one, or with few observations. The law is then convolved with a Kaiser-Bessel
-  density that vanishes beyond ``RADIUS`` grid steps, which moves no mass farther than that.
+- *atomic*: it has not, as with a lattice finer than the grid, where ``|phi|`` comes back to
+  one, or with few observations. The law is then convolved with a Kaiser-Bessel density that
+  vanishes beyond ``RADIUS`` grid steps, which moves no mass farther than that. Atoms that are
+  known are taken out, smoothed as they are, and put back where they lie.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -28,8 +31,9 @@ import numpy as np
 from jax import lax
 from numpy.typing import ArrayLike
 
+from jaxci.resampling.grid_law import SAME, GridLaw
 from jaxci.resampling.kernels import in_batches
-from jaxci.resampling.laws import GridLaw
+from jaxci.resampling.mean_atoms import AtomsOfMean, atoms_of_mean, lattice_atoms, spacing
 from jaxci.special import namespace
 
 GRID = 1 << 17
@@ -46,6 +50,15 @@ TAIL = 1e-9
 """Mass allowed outside the window on each side."""
 PROBABILITY_ERROR = 1e-6
 """Bound on the error in probability (window, filter and arithmetic together)."""
+LATTICE = 1 << 10
+"""Atoms of a lattice that are kept where many data sets are computed at once."""
+LEAST_ATOM = 1e-5
+"""Mass of an atom beside which a grid is that is taken out of it."""
+ROUNDING = 1e-12
+"""Bound, in standard errors, on the error of the place of an atom."""
+
+NO_ATOMS = AtomsOfMean(np.zeros(1), np.zeros(1), False, 0.0)
+"""What is known of the atoms of a law that has none, or is smooth."""
 
 _WIDTH = 14  # grid cells under the spreading kernel: relative error about 1e-13
 _STEEPNESS = 2.3 * _WIDTH
@@ -71,7 +84,9 @@ def mean_distribution(values: ArrayLike, counts: ArrayLike | None = None) -> Gri
     GridLaw
         Error below 1e-3 standard errors for any data, heavy tails and ties included: the
         window is at most 22 standard errors wide and the grid has 131,072 points, or 32,768
-        where these suffice for a smooth law. A single or constant value gives a point mass.
+        where these suffice for a smooth law. No error but rounding for values on a lattice
+        whose points in the window are not more than those of the grid, and where there are at
+        most 100,000 different resamples. A single or constant value gives a point mass.
 
     Raises
     ------
@@ -95,74 +110,183 @@ def mean_distribution(values: ArrayLike, counts: ArrayLike | None = None) -> Gri
     >>> round(float(law.share_below(0.9)), 4)  # 1 - (3/4)**4
     0.6836
     """
+    x, mass, n = _checked(values, counts)
+    low, high = float(x.min()), float(x.max())
+    if low == high:
+        return GridLaw(low, 0.0, 0.0, 0.0, low, high, 0.0, 0, np.zeros(4), np.full(1, low), np.ones(1))
+    at = _Scaled.of(x, mass, n)
+    held = atoms_of_mean(at.x, mass, n, at.below, at.above, GRID, TAIL)
+    law = functools.partial(GridLaw, centre=at.mean, spread=at.deviation * at.unit, low=low, high=high)
+    if held is not None and held.whole:
+        step = at.window / COARSE
+        return law(
+            error_bound=ROUNDING,
+            probability_error=float(held.error),
+            step=step * at.unit,
+            origin=math.ceil(at.below / step) + 8,
+            rest=np.zeros(COARSE),
+            atoms=held.atoms * at.scale,
+            masses=held.masses,
+        )
+    with jax.enable_x64(True):
+        for points in (COARSE, GRID):
+            step = at.window / points  # of the sum, in units of scale
+            error_bound = 2.0 * step / at.deviation  # of a smooth law
+            if points < GRID and error_bound > GOAL:
+                continue
+            phi, modulus, smooth = at.spectrum(points)
+            if smooth:
+                break
+        periodic = np.asarray(_invert(phi, modulus, float(n), points=points, smooth=smooth))
+    origin = math.ceil(at.below / step) + 8
+    cumulative = np.concatenate((periodic[-origin:], periodic[:-origin]))
+    cumulative += np.arange(cumulative.size) / cumulative.size - cumulative[0]
+    if smooth or held is None:
+        held = NO_ATOMS
+    return law(
+        error_bound=error_bound if smooth else (RADIUS + 1.0) * step / at.deviation,
+        probability_error=PROBABILITY_ERROR,
+        step=step * at.unit,
+        origin=origin,
+        rest=_without(cumulative, at.of_sum(held.atoms) / step + origin, held.masses),
+        atoms=held.atoms * at.scale,
+        masses=held.masses,
+    )
+
+
+class Share(NamedTuple):
+    """Probabilities that means are below a value, ties half, and errors of that value in deviations (...)."""
+
+    below: Any
+    error: Any
+
+
+def share_below_zero(values: np.ndarray, counts: np.ndarray | None, points: int, held: AtomsOfMean | None) -> Share:
+    """Return the probability that the mean of a resample of ``values`` (m,) is negative, ties half.
+
+    Each occurs ``counts`` (m,) times, or once. ``held`` are atoms of the mean that are known, in any order.
+
+    It is summed over the frequencies of a grid of ``points`` at 0 itself, so that the error is that of no cell: 1 step
+    of a smooth law, :data:`RADIUS` steps of another; rounding where all atoms are known.
+    """
+    x, mass, n = _checked(values, counts)
+    if x.min() == x.max():
+        return Share(0.5 - 0.5 * float(np.sign(x[0])), 0.0)
+    at = _Scaled.of(x, mass, n)
+    held = NO_ATOMS if held is None else held._replace(atoms=held.atoms / at.scale)
+    tie = SAME * float(np.abs(at.x).max())
+    if held.whole:
+        return Share(_below(held, tie), ROUNDING)
+    with jax.enable_x64(True):
+        phi, modulus, smooth = at.spectrum(points)
+        ends = (float(at.of_sum(0.0)), -at.below - 8 * at.window / points)
+        modulus = _kept(modulus, points, smooth)
+        found = float(_read_at(phi, modulus, float(n), ends, at.window, last=BAND if smooth else points // 2))
+    held = NO_ATOMS if smooth else held
+    step = at.window / points
+    through = np.interp(-at.of_sum(held.atoms) / step + ends[0] / step, *_smoothed_step())
+    found += _below(held, tie) - float(held.masses @ through)
+    return Share(min(max(found, 0.0), 1.0), (1.0 if smooth else RADIUS) * step / at.deviation)
+
+
+def _below(held: AtomsOfMean, tie: float) -> float:
+    """Return the mass of atoms below 0, ties half."""
+    return float(held.masses @ ((held.atoms < -tie) + 0.5 * (np.abs(held.atoms) <= tie)))
+
+
+def _checked(values: ArrayLike, counts: ArrayLike | None) -> tuple[np.ndarray, np.ndarray | None, int]:
+    """Return the values, how many times each occurs, and how many there are."""
     x = np.asarray(values, dtype=np.float64)
     if x.ndim != 1 or x.size == 0:
         raise ValueError(f"values must be one-dimensional and not empty; got shape {x.shape}")
     mass = None if counts is None else np.asarray(counts, np.float64)
-    n = x.size if mass is None else int(mass.sum())
-    low, high = float(x.min()), float(x.max())
-    if not (math.isfinite(low) and math.isfinite(high)):
+    if not (math.isfinite(x.min()) and math.isfinite(x.max())):
         raise ValueError("values must be finite; got a NaN or an infinity")
-    if low == high:
-        return GridLaw(low, 0.0, 0.0, 0.0, low, high, 0.0, 0, np.full(4, 0.5))
-    # A power of two scales without rounding. Centre twice, as the first mean is only as
-    # precise as the values: where they differ in the last digit it is one of them.
-    atom, atom_mass = _atom(x)
-    scale = 2.0 ** min(math.frexp(max(high / 2 - low / 2, 1e-300))[1], 1000)
-    d = x / scale
-    centre = float(np.average(d, weights=mass))
-    d -= centre
-    residue = float(np.average(d, weights=mass))
-    d -= residue
-    variance = float(np.dot(d, d if mass is None else mass * d)) / n
-    below = _half_width(n, variance, -float(d.min()))
-    above = _half_width(n, variance, float(d.max()))
-    window = (below + above) * (1.0 + 32.0 / COARSE)
-    deviation = math.sqrt(n * variance)
-    with jax.enable_x64(True):
-        for points in (COARSE, GRID):
-            step = window / points  # of the sum, in units of scale
-            error_bound = 2.0 * step / deviation  # of a smooth law
-            if points < GRID and error_bound > GOAL:
-                continue
-            phi, modulus, rest = _spectrum(_spread(d, mass, window, points), float(n), points=points)
-            smooth = float(rest) < 0.01 * PROBABILITY_ERROR
-            if smooth:
-                break
-        periodic = np.asarray(_invert(phi, modulus, float(n), points=points, smooth=smooth))
-    origin = math.ceil(below / step) + 8
-    cumulative = np.concatenate((periodic[-origin:], periodic[:-origin]))
-    cumulative += np.arange(cumulative.size) / cumulative.size - cumulative[0]
-    np.clip(cumulative, 0.0, 1.0, out=cumulative)
-    np.maximum.accumulate(cumulative, out=cumulative)
-    return GridLaw(
-        centre=(centre + residue) * scale,
-        spread=math.sqrt(variance / n) * scale,
-        error_bound=error_bound if smooth else (RADIUS + 1.0) * step / deviation,
-        probability_error=PROBABILITY_ERROR,
-        low=low,
-        high=high,
-        step=step * scale / n,
-        origin=origin,
-        cumulative=cumulative,
-        atom=atom,
-        atom_mass=atom_mass,
-        radius=(RADIUS + 1.0) * step * scale / n,
-    )
+    return x, mass, x.size if mass is None else int(mass.sum())
 
 
-def _atom(x: Any) -> tuple[Any, Any]:
-    """Return a value of ``x`` (n,) that all draws may share, and the probability of that: of the most frequent one.
+class _Scaled(NamedTuple):
+    """Values x over a power of two, their deviations d (n,), and the window of the sum of n of these.
 
-    From 32 values on it has no mass to speak of unless it is the median.
+    ``deviation`` is that of the sum; ``centre + residue`` is the mean of x.
     """
-    xp, n = namespace(x), x.shape[0]
-    if n < 32:
-        counts = xp.sum(x[:, None] == x, axis=1)
-        first = xp.argmax(counts)
-        return x[first], xp.exp(n * xp.log(counts[first] / n))
-    ordered = np.partition(x, n // 2) if xp is np else jnp.sort(x)
-    return ordered[n // 2], xp.exp(n * xp.log(xp.sum(x == ordered[n // 2]) / n))
+
+    x: np.ndarray
+    mass: np.ndarray | None
+    n: int
+    d: np.ndarray
+    scale: float
+    centre: float
+    residue: float
+    deviation: float
+    below: float
+    above: float
+
+    @classmethod
+    def of(cls, x: np.ndarray, mass: np.ndarray | None, n: int) -> _Scaled:
+        """Scale without rounding; centre twice, as the mean of values that differ in the last digit is one of them."""
+        scale = 2.0 ** min(math.frexp(max(float(x.max()) / 2 - float(x.min()) / 2, 1e-300))[1], 1000)
+        x = x / scale
+        centre = float(np.average(x, weights=mass))
+        d = x - centre
+        residue = float(np.average(d, weights=mass))
+        d -= residue
+        variance = float(np.dot(d, d if mass is None else mass * d)) / n
+        below, above = (float(_half_width(n, variance, end)) for end in (-float(d.min()), float(d.max())))
+        return cls(x, mass, n, d, scale, centre, residue, math.sqrt(n * variance), below, above)
+
+    @property
+    def window(self) -> float:
+        """Width of the window of the sum."""
+        return (self.below + self.above) * (1.0 + 32.0 / COARSE)
+
+    @property
+    def mean(self) -> float:
+        """Mean of the values."""
+        return (self.centre + self.residue) * self.scale
+
+    @property
+    def unit(self) -> float:
+        """Change of the mean of the values with the sum of deviations."""
+        return self.scale / self.n
+
+    def of_sum(self, mean: Any) -> Any:
+        """Return the sum of deviations where the mean of x is ``mean``."""
+        return self.n * (mean - self.centre) - self.n * self.residue
+
+    def spectrum(self, points: int) -> tuple[jax.Array, jax.Array, bool]:
+        """Return what :func:`_spectrum` does, and whether the law is smooth."""
+        grid = _spread(self.d, self.mass, self.window, points)
+        phi, modulus, rest = _spectrum(grid, float(self.n), points=points)
+        return phi, modulus, float(rest) < 0.01 * PROBABILITY_ERROR
+
+
+def _without(cumulative: Any, places: Any, masses: Any) -> Any:
+    """Return a smoothed distribution function (G,) on a grid less atoms (A,) at ``places`` in grid steps.
+
+    Each is taken out smoothed as the law is.
+    """
+    xp = namespace(cumulative)
+    nodes, share = _smoothed_step()
+    size, reach = cumulative.shape[-1], math.ceil(RADIUS)
+    places = xp.clip(places, -reach, size + reach)
+    first = xp.floor(places).astype(np.int32)[:, None] + np.arange(-reach, reach + 2)
+    through = masses[:, None] * xp.interp(first - places[:, None], nodes, share)
+    rises = xp.concatenate([through[:, :1], xp.diff(through, axis=1)], axis=1)
+    first = xp.clip(first, 0, size - 1)
+    taken = np.bincount(first.ravel(), rises.ravel(), size) if xp is np else xp.zeros(size).at[first].add(rises)
+    left = xp.maximum(1.0 - xp.sum(masses), 0.0)
+    found = xp.clip(cumulative - xp.cumsum(taken), 0.0, left)
+    return np.maximum.accumulate(found) if xp is np else lax.cummax(found)
+
+
+@functools.lru_cache(maxsize=1)
+def _smoothed_step() -> tuple[np.ndarray, np.ndarray]:
+    """Return nodes over ``[-RADIUS, RADIUS]`` and the mass through each of the density whose transform smooths."""
+    nodes = np.linspace(-RADIUS, RADIUS, 4001)
+    density = np.i0(np.pi * RADIUS * np.sqrt(1.0 - (nodes / RADIUS) ** 2))
+    through = np.concatenate([[0.0], np.cumsum(density[1:] + density[:-1])])
+    return nodes, through / through[-1]
 
 
 def _half_width(n: float, variance: Any, largest: Any) -> Any:
@@ -175,7 +299,7 @@ def _half_width(n: float, variance: Any, largest: Any) -> Any:
     return xp.minimum(u * n * variance / largest, n * largest)
 
 
-@functools.lru_cache(maxsize=2)
+@functools.lru_cache(maxsize=4)
 def _deconvolution(points: int) -> np.ndarray:
     """Return ``(-1)^j / psi(j)``, psi the transform of the spreading kernel centred mid-grid."""
     node, weight = np.polynomial.legendre.leggauss(56)
@@ -189,7 +313,7 @@ def _deconvolution(points: int) -> np.ndarray:
     return (1.0 - 2.0 * (j % 2)) / transform
 
 
-@functools.lru_cache(maxsize=2)
+@functools.lru_cache(maxsize=4)
 def _smoothing(points: int) -> np.ndarray:
     """Return the transform of the Kaiser-Bessel density on ``[-RADIUS, RADIUS]`` steps of a grid of ``points``.
 
@@ -240,12 +364,29 @@ def _spectrum(grid: jax.Array, n: jax.Array, *, points: int) -> tuple[jax.Array,
     return z, modulus, jnp.sum(modulus[BAND:])
 
 
+def _kept(modulus: jax.Array, points: int, smooth: Any) -> jax.Array:
+    """Return ``modulus`` at the frequencies of a smooth law, 0 beyond, or that of the filtered law."""
+    band = jnp.arange(1, points // 2 + 1) <= BAND
+    return modulus * jnp.where(smooth, band, jnp.asarray(_smoothing(points)[1:]))
+
+
+@functools.partial(jax.jit, static_argnames="last")
+def _read_at(z: jax.Array, modulus: jax.Array, n: Any, ends: tuple[Any, Any], window: Any, *, last: int) -> jax.Array:
+    """Return the distribution function of the sum at the first of two ``ends``, 0 at the second.
+
+    Summed over the first ``last`` frequencies.
+    """
+    z, modulus = z[:last], modulus[:last]
+    angle, turn = n * jnp.arctan2(z.imag, z.real), 2 * np.pi / window * jnp.arange(1, last + 1)
+    at, edge = (jnp.sum(modulus * jnp.sin(angle + turn * end)) for end in ends)
+    return at - edge + (ends[0] - ends[1]) / window
+
+
 @functools.partial(jax.jit, static_argnames=("points", "smooth"))
 def _invert(z: jax.Array, modulus: jax.Array, n: jax.Array, *, points: int, smooth: bool) -> jax.Array:
     """Return the distribution function of the sum less a ramp, from its mean onwards, cyclically."""
     last = BAND if smooth else points // 2
-    kept = jnp.ones(last) if smooth else jnp.asarray(_smoothing(points)[1:])
-    return _inverse(z[:last], modulus[:last] * kept, n, points)
+    return _inverse(z[:last], _kept(modulus, points, smooth)[:last], n, points)
 
 
 def _inverse(z: jax.Array, modulus: jax.Array, n: jax.Array | float, points: int) -> jax.Array:
@@ -267,41 +408,107 @@ def mean_distributions(values: jax.Array, points: int = COARSE) -> GridLaw:
     return jax.tree.map(lambda x: x.reshape(values.shape[:-1] + x.shape[1:]), found)
 
 
-def _law(x: jax.Array, *, points: int) -> GridLaw:
-    n = x.shape[0]
-    low, high = jnp.min(x), jnp.max(x)
-    varies = low < high
-    exponent = jnp.frexp(jnp.maximum(high / 2 - low / 2, 1e-300))[1]
-    scale = jnp.ldexp(1.0, jnp.minimum(exponent, 1000))
-    atom, atom_mass = _atom(x)
-    d = x / scale
-    centre = jnp.mean(d)
-    d = d - centre
-    residue = jnp.mean(d)
-    d = jnp.where(varies, d - residue, jnp.where(jnp.arange(n) % 2 == 0, 1.0, -1.0))
-    variance = jnp.mean(d * d)
-    below, above = _half_width(n, variance, -jnp.min(d)), _half_width(n, variance, jnp.max(d))
-    window = (below + above) * (1.0 + 32.0 / COARSE)
-    step = window / points
-    z, modulus, rest = _spectrum(_add(jnp.zeros(2 * points), d, n, 2 * points / window), n, points=points)
+def shares_below_zero(values: jax.Array, points: int = COARSE) -> Share:
+    """Return what :func:`share_below_zero` does for each row of ``values`` (..., n): traceable, in double precision.
+
+    Atoms are not looked for: one at 0 itself is halved nevertheless.
+    """
+    n = values.shape[-1]
+    found = in_batches(functools.partial(_share, points=points), values.reshape(-1, n), 8)
+    return Share(*(x.reshape(values.shape[:-1]) for x in found))
+
+
+def _share(x: jax.Array, *, points: int) -> Share:
+    at = _Traced.of(x)
+    window, n = at.window, x.shape[0]
+    z, modulus, rest = _spectrum(_add(jnp.zeros(2 * points), at.d, n, 2 * points / window), n, points=points)
     smooth = rest < 0.01 * PROBABILITY_ERROR
-    band = jnp.arange(1, points // 2 + 1) <= BAND
-    periodic = _inverse(z, modulus * jnp.where(smooth, band, jnp.asarray(_smoothing(points)[1:])), n, points)
-    origin = jnp.ceil(below / step).astype(jnp.int32) + 8
+    ends = (-n * at.centre - n * at.residue, -at.below - 8 * window / points)
+    read = _read_at(z, _kept(modulus, points, smooth), n, ends, window, last=points // 2)
+    found = jnp.clip(read, 0.0, 1.0)
+    error = jnp.where(smooth, 1.0, RADIUS) * window / points / at.deviation
+    found = jnp.where(at.varies, found, 0.5 - 0.5 * jnp.sign(x[0]))
+    return Share(found, jnp.where(at.varies, error, 0.0))
+
+
+class _Traced(NamedTuple):
+    """What :class:`_Scaled` has, traced; constant values have the deviations 1 and -1."""
+
+    x: Any
+    d: Any
+    varies: Any
+    scale: Any
+    centre: Any
+    residue: Any
+    deviation: Any
+    below: Any
+    above: Any
+
+    @classmethod
+    def of(cls, x: jax.Array) -> _Traced:
+        """Scale and centre."""
+        low, high = jnp.min(x), jnp.max(x)
+        varies = low < high
+        exponent = jnp.frexp(jnp.maximum(high / 2 - low / 2, 1e-300))[1]
+        scale = jnp.ldexp(1.0, jnp.minimum(exponent, 1000))
+        x, n = x / scale, x.shape[0]
+        centre = jnp.mean(x)
+        d = x - centre
+        residue = jnp.mean(d)
+        d = jnp.where(varies, d - residue, jnp.where(jnp.arange(n) % 2 == 0, 1.0, -1.0))
+        variance = jnp.mean(d * d)
+        below, above = _half_width(n, variance, -jnp.min(d)), _half_width(n, variance, jnp.max(d))
+        return cls(x, d, varies, scale, centre, residue, jnp.sqrt(n * variance), below, above)
+
+    @property
+    def window(self) -> Any:
+        """Width of the window of the sum."""
+        return (self.below + self.above) * (1.0 + 32.0 / COARSE)
+
+
+def _law(x: jax.Array, *, points: int) -> GridLaw:
+    n, at = x.shape[0], _Traced.of(x)
+    varies, scale, step = at.varies, at.scale, at.window / points
+    z, modulus, rest = _spectrum(_add(jnp.zeros(2 * points), at.d, n, 2 * points / at.window), n, points=points)
+    smooth = rest < 0.01 * PROBABILITY_ERROR
+    periodic = _inverse(z, _kept(modulus, points, smooth), n, points)
+    origin = jnp.ceil(at.below / step).astype(jnp.int32) + 8
     cumulative = jnp.roll(periodic, origin)
-    cumulative = lax.cummax(jnp.clip(cumulative + jnp.arange(points) / points - cumulative[0], 0.0, 1.0))
-    steps = jnp.where(smooth, 2.0, RADIUS + 1.0)
+    cumulative = cumulative + jnp.arange(points) / points - cumulative[0]
+    # Constant values are a lattice of one point.
+    noise = 8 * np.finfo(float).eps * jnp.max(jnp.abs(at.x))
+    length = spacing(at.x - at.x[0], (at.below + at.above) / (LATTICE - 8), noise)
+    listed = (length > 0) | ~varies
+    length = jnp.where(length > 0, length, 1.0)
+    all_of = lattice_atoms(at.x, None, n, length, at.below, at.above, LATTICE, TAIL)
+    single, mass = _atom(at.x)
+    mass = jnp.where(smooth | (mass < LEAST_ATOM), 0.0, mass)
+    place = (n * (single - at.centre) - n * at.residue) / step + origin
+    error = jnp.where(smooth, 2.0, RADIUS + 1.0) * step / at.deviation
     return GridLaw(
-        centre=jnp.where(varies, (centre + residue) * scale, low),
-        spread=jnp.where(varies, jnp.sqrt(variance / n) * scale, 0.0),
-        error_bound=jnp.where(varies, steps * step / jnp.sqrt(n * variance), 0.0),
-        probability_error=jnp.where(varies, PROBABILITY_ERROR, 0.0),
-        low=low,
-        high=high,
+        centre=jnp.where(varies, (at.centre + at.residue) * scale, x[0]),
+        spread=jnp.where(varies, at.deviation / n * scale, 0.0),
+        error_bound=jnp.where(varies, jnp.where(listed, ROUNDING, error), 0.0),
+        probability_error=jnp.where(varies, jnp.where(listed, all_of.error, PROBABILITY_ERROR), 0.0),
+        low=jnp.min(x),
+        high=jnp.max(x),
         step=jnp.where(varies, step * scale / n, 0.0),
         origin=origin,
-        cumulative=cumulative,
-        atom=atom,
-        atom_mass=jnp.where(varies, atom_mass, 0.0),
-        radius=(RADIUS + 1.0) * step * scale / n,
+        rest=jnp.where(listed, 0.0, _without(cumulative, place[None], mass[None])),
+        atoms=jnp.where(listed, all_of.atoms, single) * scale,
+        masses=jnp.where(listed, all_of.masses, jnp.where(jnp.arange(LATTICE) == 0, mass, 0.0)),
     )
+
+
+def _atom(x: jax.Array) -> tuple[Any, Any]:
+    """Return a value of ``x`` (n,) that all draws may share, and the probability of that: of the most frequent one.
+
+    From 32 values on it has no mass to speak of unless it is the median.
+    """
+    n = x.shape[0]
+    if n < 32:
+        counts = jnp.sum(x[:, None] == x, axis=1)
+        first = jnp.argmax(counts)
+        return x[first], jnp.exp(n * jnp.log(counts[first] / n))
+    middle = jnp.sort(x)[n // 2]
+    return middle, jnp.exp(n * jnp.log(jnp.sum(x == middle) / n))

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
 import math
 from typing import Any
 
@@ -30,9 +29,27 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from jaxci.records import record, static
-from jaxci.resampling.exact_mean import mean_distribution, mean_distributions
+from jaxci.resampling.exact_mean import (
+    COARSE,
+    GRID,
+    Share,
+    mean_distribution,
+    mean_distributions,
+    share_below_zero,
+    shares_below_zero,
+)
 from jaxci.resampling.exact_order import discrete
+from jaxci.resampling.grid_law import SAME
 from jaxci.resampling.laws import ROUNDING, Atoms, MomentLaw, picked
+from jaxci.resampling.mean_atoms import (
+    FIRST,
+    MOST_KINDS,
+    MOST_RESAMPLES,
+    AtomsOfMean,
+    Resamples,
+    likely_resamples,
+    number_of_resamples,
+)
 from jaxci.resampling.share_laws import binomial_through
 from jaxci.special import log_binomial, loop, namespace, ndtri
 
@@ -40,14 +57,16 @@ TIE = 1e-8
 """A share times its trials this close to a whole number is one: shares of up to 10^7 rows differ by more."""
 REACH = 8.0
 """Half width, in standard deviations, of the numbers of counted rows that are summed over; and 16 rows more."""
-MOST_RESAMPLES = 100_000
-"""Up to so many different resamples all are listed."""
-FIRST = 64
-"""Units whose kinds are counted first: they may be too many already."""
 TOLERANCE = 1e-4
 """Error, in standard deviations, to which a quantile is searched for in a distribution function."""
 WITHIN = 3.0
 """Deviations from the ratio up to which errors are looked for."""
+GOAL = 9.9e-4
+"""Error bound, in deviations, that the grid of one data set is made fine enough for."""
+GRIDS = (COARSE, GRID, 2 * GRID, 4 * GRID, 8 * GRID, 16 * GRID)
+"""Grids of one data set, the first of which that keeps to :data:`GOAL` is taken."""
+MOST_WALKS = 8
+"""Steps from atom to atom."""
 MOST_STEPS = 60
 """Steps of the search; smooth laws need three or four."""
 NEGLIGIBLE = 1e-9
@@ -200,9 +219,8 @@ class CountRatioLaw(MomentLaw):
 class RatioLaw(MomentLaw):
     """Laws of ``centre + N / D``, N and D sums over n units that are resampled.
 
-    Distribution functions have the error of :func:`~jaxci.resampling.exact_mean.mean_distribution`, below 1e-3
-    deviations, or traced that of :func:`~jaxci.resampling.exact_mean.mean_distributions`, below 3.4e-3; quantiles have
-    1e-4 more.
+    :attr:`error_bound` is below 1e-3 deviations for one data set, as its grid is made fine enough; traced, where the
+    grid is one for all, below 3e-3 for smooth laws and 6e-3 for others but where the denominator may be near 0.
 
     Attributes
     ----------
@@ -236,22 +254,86 @@ class RatioLaw(MomentLaw):
         xp = namespace(self.apart, self.parts)
         return xp.mean(self.parts == 0, axis=-1) ** self.parts.shape[-1]
 
+    @functools.cached_property
+    def _kinds(self) -> tuple[Any, Any, Any]:
+        """What units add to both sums (..., m), and how many there are of each (m,); None: one."""
+        if namespace(self.apart, self.parts) is np and self._spread.size == 1:
+            rows = np.stack([self.apart, self.parts]).reshape(2, -1)
+            if np.unique(rows[:, :FIRST], axis=1).shape[1] < FIRST // 2:
+                kinds, counts = np.unique(rows[0] + 1j * rows[1], return_counts=True)
+                shape = *self._spread.shape, -1
+                return kinds.real.reshape(shape), kinds.imag.reshape(shape), counts
+        return self.apart, self.parts, None
+
+    def _shares_below_zero(self, apart: Any, points: int) -> Share:
+        """Return the shares (...) of resamples below ``centre + apart`` or 0/0, ties half; errors are those of sums."""
+        xp, (above, below, counts) = namespace(self.apart, apart), self._kinds
+        terms = above - xp.asarray(apart)[..., None] * below
+        if xp is not np:
+            found = shares_below_zero(terms)
+            deviations = xp.sqrt(xp.sum((terms - xp.mean(terms, axis=-1, keepdims=True)) ** 2, axis=-1))
+            return found._replace(error=found.error * deviations / terms.shape[-1])
+        rows, n = terms.reshape(-1, terms.shape[-1]), self.apart.shape[-1]
+        apart = np.broadcast_to(apart, terms.shape[:-1]).ravel()
+        shares = [share_below_zero(row, counts, points, self._sums_at(at)) for row, at in zip(rows, apart, strict=True)]
+        mean = np.average(rows, axis=-1, weights=counts)[:, None]
+        deviations = np.sqrt(n * np.average((rows - mean) ** 2, axis=-1, weights=counts)) / n
+        found = Share(*(np.reshape(x, terms.shape[:-1]) for x in zip(*shares, strict=True)))
+        return found._replace(error=found.error * deviations.reshape(terms.shape[:-1]))
+
     def _reached(self, apart: Any) -> Any:
         """Return the share (...) of resamples below ``centre + apart``, ties half, 0/0 among them."""
-        xp = namespace(self.apart, apart)
-        terms = self.apart - xp.asarray(apart)[..., None] * self.parts
-        zero = xp.zeros(terms.shape[:-1])
-        if xp is np:
-            rows = terms.reshape(-1, terms.shape[-1])
-            found = np.array([mean_distribution(row).share_below(0.0) for row in rows]).reshape(zero.shape)
-        else:
-            found = mean_distributions(terms).share_below(zero)
+        return self._with_undefined(self._shares_below_zero(apart, self._points).below, apart)
+
+    def _with_undefined(self, found: Any, apart: Any) -> Any:
+        """Return shares (...) below ``centre + apart`` where 0/0 counts as what it does, not half below."""
+        xp = namespace(found, self.apart)
         empty, undefined = self._empty, xp.asarray(self.undefined)
         at = self.centre + apart
         below = xp.where(undefined < at, 1.0, xp.where(undefined == at, 0.5, 0.0)) * empty
         known = xp.where(xp.isnan(undefined), 1.0 - empty, 1.0)
         found = (found - 0.5 * empty + xp.where(xp.isnan(undefined), 0.0, below)) / xp.where(known > 0, known, xp.nan)
         return xp.clip(found, 0.0, 1.0)
+
+    def _bound(self, at_centre: Any, points: int) -> Any:
+        """Return :attr:`error_bound` (...) on a grid of ``points``, from the error at the centre."""
+        xp, found = namespace(self.apart, self.parts), at_centre
+        for side in (-WITHIN, WITHIN):
+            found = xp.maximum(found, self._shares_below_zero(side * self._spread, points).error)
+        varies, low = self._spread > 0, self._low
+        scale = xp.where(varies, self._spread, 1.0) * xp.where(low > 0, low, 1.0)
+        return xp.where(varies, xp.where(low > 0, TOLERANCE + found / scale, xp.inf), 0.0)
+
+    @functools.cached_property
+    def _low(self) -> Any:
+        """Mean (...) of a denominator that lies as low as a ratio :data:`WITHIN` deviations off its own."""
+        xp, p = namespace(self.parts), special.ndtr(-WITHIN)
+        rows = self.parts.reshape(-1, self.parts.shape[-1])
+        if xp is np:
+            return np.array([mean_distribution(row).quantile(p) for row in rows]).reshape(self.parts.shape[:-1])
+        return mean_distributions(rows).quantile(p + xp.zeros(rows.shape[0])).reshape(self.parts.shape[:-1])
+
+    @functools.cached_property
+    def _on_host(self) -> tuple[int, Any, Share]:
+        """The first grid of :data:`GRIDS` that keeps to :data:`GOAL`, the error bound, and the share at the centre."""
+        for points in GRIDS:
+            share = self._shares_below_zero(0.0 * self._spread, points)
+            bound = self._bound(share.error, points)
+            if not np.any((bound > GOAL) & (bound < np.inf)):
+                break
+        return points, bound, share
+
+    @functools.cached_property
+    def _centre_share(self) -> Share:
+        """The share at the centre."""
+        if namespace(self.apart, self.parts) is np:
+            return self._on_host[2]
+        return self._shares_below_zero(0.0 * self._spread, COARSE)
+
+    @property
+    def _points(self) -> int:
+        """Points of the grid."""
+        return self._on_host[0] if namespace(self.apart, self.parts) is np else COARSE
 
     @functools.cached_property
     def error_bound(self) -> Any:
@@ -261,34 +343,18 @@ class RatioLaw(MomentLaw):
         deviations below the ratio to as many above it, over a denominator as many below its mean (in probability),
         beside the :data:`TOLERANCE` of the search; for a probability as far off as theirs may be.
         """
-        xp = namespace(self.apart, self.parts)
-        varies = self._spread > 0
+        if namespace(self.apart, self.parts) is np:
+            return self._on_host[1][()]
+        return self._bound(self._centre_share.error, COARSE)
 
-        def laws(terms: Any) -> tuple[Any, Any, Any]:
-            """Return the error bounds, deviations and low quantiles (...) of the means of ``terms`` (..., n)."""
-            rows, p = terms.reshape(-1, terms.shape[-1]), special.ndtr(-WITHIN)
-            if xp is np:
-                found = np.array(
-                    [(law.error_bound, law.spread, law.quantile(p)) for law in map(mean_distribution, rows)]
-                )
-            else:
-                law = mean_distributions(rows)
-                found = xp.stack([law.error_bound, law.spread, law.quantile(p + 0.0 * law.spread)], axis=-1)
-            errors, deviations, low = xp.moveaxis(found.reshape(*varies.shape, 3), -1, 0)
-            return errors, deviations, low
-
-        low = laws(self.parts)[2]
-        found = 0.0 * self._spread
-        for side in (-WITHIN, 0.0, WITHIN):
-            errors, deviations, _ = laws(self.apart - (side * self._spread)[..., None] * self.parts)
-            found = xp.maximum(found, errors * deviations)
-        scale = xp.where(varies, self._spread, 1.0) * xp.where(low > 0, low, 1.0)
-        bound = xp.where(low > 0, TOLERANCE + found / scale, xp.inf)
-        return xp.where(varies, bound, 0.0)[()]
+    @property
+    def error(self) -> Any:
+        """Bound (...) on the error of quantiles."""
+        return self.error_bound * self._spread
 
     @functools.cached_property
     def _at_centre(self) -> Any:
-        return self._reached(0.0 * self._spread)
+        return self._with_undefined(self._centre_share.below, 0.0 * self._spread)
 
     def share_below(self, value: Any, core: Any = None) -> Any:
         """Return the probability below ``value``, ties half."""
@@ -326,16 +392,74 @@ class RatioLaw(MomentLaw):
             slope = xp.where(slope * spread > 0.01, slope, 1.0 / spread)
             found = at - error / slope
             halved = (low + high) / 2
+            near = TOLERANCE * spread
+            beyond = (
+                at + xp.where(error < 0, 0.5, -0.5) * near
+            )  # the root may be a step: it must lie between two points
+            found = xp.where(xp.abs(found - at) < 0.5 * near, beyond, found)
             inside = (found > low) & (found < high) & (count % 4 != 3)
             found = xp.where(inside, found, halved)
-            near = TOLERANCE * spread
-            done = (xp.abs(found - at) < near) | (high - low < near)
+            done = (high - low < near) | (xp.abs(found - at) < near)
             following = xp.where(going, found, at)
             return xp.where(going, at, before), error, following, low, high, going & ~done, count + 1
 
         final = loop(xp, lambda state: xp.any(state[5]) & (state[6] < MOST_STEPS), step, start)
-        found = xp.where(self._spread > 0, self.centre + final[2], self.centre)
+        found = xp.where(self._spread > 0, self._at_atom(final[2], p) + self.centre, self.centre)
         return xp.where(xp.isnan(p), xp.nan, found)[()]
+
+    def _at_atom(self, apart: Any, p: Any) -> Any:
+        """Return p-quantiles ``apart`` (...) from the centre; where an atom that is known is one, the atom (host).
+
+        From any point the list of atoms leads to the one that should hold p, but for what is not on it.
+        """
+        if namespace(self.apart, p) is not np or self._atoms is None:
+            return apart
+        atoms, masses = self._atoms
+        through, found = np.cumsum(masses), np.array(apart)
+        for index in np.ndindex(found.shape):
+            at, wanted = float(found[index]), float(np.asarray(p)[index])
+            for _ in range(MOST_WALKS):
+                here = float(np.ravel(self._reached(np.full(self._spread.shape, at)))[0])
+                near = int(np.argmin(np.abs(atoms - at)))
+                same = abs(atoms[near] - at) <= SAME * abs(atoms).max()
+                if same and abs(wanted - here) <= masses[near] / 2 + ROUNDING:
+                    found[index] = atoms[near]
+                    break
+                first = int(np.searchsorted(atoms, at))
+                listed = through[near] - masses[near] / 2 if same else (through[first - 1] if first else 0.0)
+                following = int(np.searchsorted(through, listed + wanted - here - ROUNDING))
+                if following >= atoms.size or (same and following == near):
+                    break
+                at = float(atoms[following])
+        return found
+
+    @functools.cached_property
+    def _likely(self) -> Resamples | None:
+        """Sums of the resamples of one data set with few kinds of units (host)."""
+        above, below, counts = self._kinds
+        if counts is None or counts.size > MOST_KINDS:
+            return None
+        return likely_resamples(np.stack([above, below]).reshape(2, -1), counts, self.apart.shape[-1])
+
+    def _sums_at(self, apart: float) -> AtomsOfMean | None:
+        """Return the atoms that are known of the mean of ``N - (centre + apart) D``."""
+        if self._likely is None:
+            return None
+        (above, below), masses, whole = self._likely
+        return AtomsOfMean((above - apart * below) / self.apart.shape[-1], masses, whole, 0.0)
+
+    @functools.cached_property
+    def _atoms(self) -> tuple[Any, Any] | None:
+        """Atoms of the ratio less its centre and their probabilities, of one data set with few kinds of units."""
+        found = self._likely
+        if found is None or not np.any(found.sums[1] > 0):
+            return None
+        above, below = found.sums
+        values = np.where(below > 0, above / np.where(below > 0, below, 1.0), np.ravel(self.undefined - self.centre)[0])
+        mass = np.where(np.isnan(values), 0.0, found.masses)
+        law = discrete(values, mass)
+        known = 1.0 - float(np.ravel(self._empty)[0]) if np.isnan(self.undefined).any() else 1.0
+        return law.support, law.probabilities * (mass.sum() / known)
 
     def _score(self, p: Any) -> Any:
         xp = namespace(self.apart, p)
@@ -383,17 +507,11 @@ def ratio_distribution(
     a, b = _checked(numerators, denominators)
     centre = float(a.sum() / b.sum())
     few = len(set(zip(a[:FIRST].tolist(), b[:FIRST].tolist(), strict=True)))
-    if _resamples(a.size, few) <= MOST_RESAMPLES:
+    if number_of_resamples(a.size, few) <= MOST_RESAMPLES:
         kinds, counts = np.unique(np.stack([a, b]), axis=1, return_counts=True)
-        if _resamples(a.size, counts.size) <= MOST_RESAMPLES:
+        if number_of_resamples(a.size, counts.size) <= MOST_RESAMPLES:
             return _listed(kinds, counts, undefined, offset)
     return RatioLaw(a - centre * b, b, np.asarray(offset + centre), np.asarray(undefined))
-
-
-def _resamples(n: int, k: int) -> float:
-    """Return how many different resamples n units of k kinds have, to a few digits."""
-    ways = special.gammaln(n + k) - special.gammaln(k) - special.gammaln(n + 1)
-    return math.exp(min(ways, 700.0)) * (1 - 1e-9)
 
 
 def _checked(numerators: ArrayLike, denominators: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
@@ -414,17 +532,11 @@ def _checked(numerators: ArrayLike, denominators: ArrayLike) -> tuple[np.ndarray
 
 def _listed(kinds: np.ndarray, counts: np.ndarray, undefined: float, offset: float) -> Atoms:
     """List all resamples of k ``kinds`` (2, k) of units: their ratios and probabilities."""
-    a, b = kinds
-    n, k = int(counts.sum()), counts.size
-    chosen = itertools.chain.from_iterable(itertools.combinations(range(n + k - 1), k - 1))
-    bars = np.fromiter(chosen, np.int64).reshape(math.comb(n + k - 1, n), k - 1)
-    edges = np.pad(bars, ((0, 0), (1, 1)), constant_values=((0, 0), (-1, n + k - 1)))
-    drawn = np.diff(edges, axis=1) - 1
-    ways = special.gammaln(n + 1) - special.gammaln(drawn + 1).sum(axis=1)
-    mass = np.exp(ways + drawn @ np.log(counts / n))
-    below = drawn @ b
-    found = np.where(below > 0, (drawn @ a) / np.where(below > 0, below, 1.0) + offset, undefined)
-    law = discrete(found, np.where(np.isnan(found), 0.0, mass))
+    found = likely_resamples(kinds, counts, int(counts.sum()))
+    assert found is not None
+    (above, below), mass = found.sums, found.masses
+    values = np.where(below > 0, above / np.where(below > 0, below, 1.0) + offset, undefined)
+    law = discrete(values, np.where(np.isnan(values), 0.0, mass))
     return dataclasses.replace(law, tolerance=4 * law.tolerance)  # what is compared with atoms are other sums
 
 

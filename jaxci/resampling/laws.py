@@ -16,8 +16,6 @@ import numpy as np
 from jaxci.records import record, static
 from jaxci.special import loop, namespace, root_sum_of_squares
 
-LEAST_ATOM = 1e-5
-"""Mass of an atom of a law on a grid that is kept apart."""
 ROUNDING = 1e-12
 """Slack in cumulative probabilities: p within it of a step counts as reached."""
 
@@ -45,6 +43,11 @@ class BootstrapDistribution(abc.ABC):
     @abc.abstractmethod
     def deviation(self) -> Any:
         """Standard deviations (...)."""
+
+    @property
+    def error(self) -> Any:
+        """Bounds (...) on the errors of quantiles, in units of the statistic: 0 of a finite sum."""
+        return 0.0 * self.deviation
 
 
 class MomentLaw(BootstrapDistribution):
@@ -126,6 +129,11 @@ class Drawn(MomentLaw):
         if self.offset is not None:
             cores = cores + xp.asarray(self.offset)[..., None]
         return xp.sqrt(xp.maximum(cores, 0)) if self.root else cores
+
+    @property
+    def error(self) -> Any:
+        """No bound (...): the errors are those of chance."""
+        return np.nan * self.deviation
 
     @property
     def replicates(self) -> Any:
@@ -288,116 +296,6 @@ class Atoms(Steps):
 
 
 @record
-class GridLaw(BootstrapDistribution):
-    r"""Bootstrap distributions of a mean on grids (see :mod:`jaxci.resampling.exact_mean`).
-
-    What is promised: for every p there is a ``p'`` with ``|p' - p| <= probability_error`` such that ``quantile(p)``
-    is within ``error_bound * deviation`` of a :math:`p'`-quantile of the exact law, and likewise for
-    :meth:`share_below` with the roles exchanged. At an atom the exact quantile function is a step, so a p within
-    ``probability_error`` of a step may return either of its sides or a value between.
-
-    Attributes
-    ----------
-    centre, spread : (...) arrays
-        Exact moments of the law: the sample mean and ``sqrt(sum (x_i - mean)^2) / n``.
-    error_bound : (...) array
-        Bound on the quantile error in standard deviations: ``RADIUS + 1`` grid steps for an atomic law; 3 steps for a
-        smooth one (the cell of 2 steps that is interpolated, and 1 for structure finer than the grid, which no finite
-        set of frequencies can exclude; where there is none the error is below 1e-6).
-    probability_error : (...) array
-        Bound on the error in probability.
-    low, high : (...) arrays
-        Smallest and largest value of the mean of a resample.
-    step : (...) array
-        Distance of the grid points, in units of the mean; 0 for a point mass.
-    origin : (...) array
-        Index of the grid point that lies at the mean.
-    cumulative : (..., G) array
-        Distribution function at the grid points, non-decreasing, half of an atom's mass counted at the atom.
-    atom, atom_mass : (...) arrays
-        A value that all draws may share and the probability of that: an atom that stays where it is, to the last digit.
-    radius : (...) array
-        Distance from the atom over which the grid spreads its mass.
-    """
-
-    centre: Any
-    spread: Any
-    error_bound: Any
-    probability_error: Any
-    low: Any
-    high: Any
-    step: Any
-    origin: Any
-    cumulative: Any
-    atom: Any = 0.0
-    atom_mass: Any = 0.0
-    radius: Any = 0.0
-
-    @property
-    def mean(self) -> Any:
-        """Means."""
-        return self.centre
-
-    @property
-    def deviation(self) -> Any:
-        """Standard deviations."""
-        return self.spread
-
-    def share_below(self, value: Any, core: Any = None) -> Any:
-        """Return ``P(mean* < value) + P(mean* = value) / 2``, the mid-distribution function.
-
-        Interpolated by a cubic, kept between the values at the ends of the cell; exact to ``probability_error`` at the
-        mean, which is a grid point, and within 0.5% of an atom's mass at an atom elsewhere.
-        """
-        xp = namespace(self.cumulative, value)
-        apart = xp.asarray(value) - self.atom
-        near = self._keeps_atom & (xp.abs(apart) <= self.radius)
-        side = xp.sign(xp.where(xp.abs(apart) <= 1e-6 * self.radius, 0.0, apart))
-        beside = self._interpolated(self.atom) + 0.5 * self.atom_mass * side
-        return xp.where(near, beside, self._interpolated(value))[()]
-
-    @property
-    def _keeps_atom(self) -> Any:
-        """Whether (...) the atom has more mass than probabilities have errors."""
-        return self.atom_mass > LEAST_ATOM
-
-    def _interpolated(self, value: Any) -> Any:
-        xp = namespace(self.cumulative, value)
-        apart, last = xp.asarray(value) - self.centre, self.cumulative.shape[-1] - 1
-        flat = xp.asarray(self.step) == 0
-        position = xp.clip(apart / xp.where(flat, 1.0, self.step) + self.origin, 0.0, last)
-        known = ~xp.isnan(position)
-        position = xp.where(known, position, 0.0)
-        cell = xp.clip(xp.floor(position).astype(np.int32), 1, last - 2)
-        t = position - cell
-        before, left, right, after = (picked(self.cumulative, cell + k) for k in (-1, 0, 1, 2))
-        found = (
-            left * (1 + t) * (1 - t) * (2 - t) / 2
-            + right * t * (1 + t) * (2 - t) / 2
-            - before * t * (1 - t) * (2 - t) / 6
-            - after * t * (1 + t) * (1 - t) / 6
-        )
-        found = xp.minimum(xp.maximum(found, left), right)
-        found = xp.where(position <= 0.0, 0.0, xp.where(position >= last, 1.0, found))
-        found = xp.where(flat, (apart > 0) + 0.5 * (apart == 0), found)
-        return xp.where(known, found, xp.nan)[()]
-
-    def quantile(self, p: Any) -> Any:
-        """Return the p-quantile, linear between grid points."""
-        xp = namespace(self.cumulative, p)
-        p, last = xp.asarray(p), self.cumulative.shape[-1] - 1
-        right = xp.clip(rank(self.cumulative, p, last + 1, through=False), 1, last)
-        below, above = picked(self.cumulative, right - 1), picked(self.cumulative, right)
-        part = xp.clip((p - below) / xp.where(above > below, above - below, 1.0), 0.0, 1.0)
-        x = self.centre + (right - 1 + part - self.origin) * self.step
-        middle = self._interpolated(self.atom)
-        held = self._keeps_atom & (p > middle - self.atom_mass / 2) & (p <= middle + self.atom_mass / 2)
-        x = xp.where(held, self.atom, x)
-        x = xp.where(p <= 0.0, self.low, xp.where(p >= 1.0, self.high, x))
-        return xp.where(xp.isnan(p), xp.nan, xp.clip(x, self.low, self.high))[()]
-
-
-@record
 class Root(BootstrapDistribution):
     """Laws of the square root of what has ``law``; moments to the first order."""
 
@@ -415,6 +313,12 @@ class Root(BootstrapDistribution):
         xp = namespace(self.law.mean)
         centre = self.mean
         return xp.where(centre > 0, self.law.deviation / xp.where(centre > 0, 2 * centre, 1.0), self.law.deviation)
+
+    @property
+    def error(self) -> Any:
+        """Bounds (...) on the errors of quantiles, to the first order."""
+        xp, centre = namespace(self.law.mean), self.mean
+        return xp.where(centre > 0, self.law.error / xp.where(centre > 0, 2 * centre, 1.0), self.law.error)
 
     def quantile(self, p: Any) -> Any:
         """Return roots of quantiles."""

@@ -250,11 +250,20 @@ def test_only_numpy_leaves_and_sizes_do_not_recompile():
     assert jax.config.jax_enable_x64 == enabled
 
 
+def probability_of_zero(others):
+    """Probability that 200 draws from these and 197 zeros sum to 0."""
+    tenths, few = np.rint(10 * np.array(others)).astype(int), np.arange(41)
+    a, b, c = np.meshgrid(few, few, few, indexing="ij")
+    found = a * tenths[0] + b * tenths[1] + c * tenths[2] == 0
+    drawn = np.stack([a[found], b[found], c[found], 200 - a[found] - b[found] - c[found]], axis=1)
+    return stats.multinomial.pmf(drawn, 200, [0.005, 0.005, 0.005, 0.985]).sum()
+
+
 @pytest.mark.false_alarm(1e-11)
 @pytest.mark.parametrize("others", [[0.7, -1.3, 2.9], [0.7] * 3])
 def test_a_difference_that_is_mostly_zero_keeps_its_atom(others):
     x = np.r_[np.zeros(197), others]
-    law, mass = mean_distribution(x), (197 / 200) ** 200
+    law, mass = mean_distribution(x), probability_of_zero(others)
     assert mass > 0.04
     below = float(law.share_below(0.0)) - mass / 2
     for p in (below + 0.01 * mass, below + 0.5 * mass, below + 0.99 * mass):
@@ -273,3 +282,63 @@ def test_equal_differences_give_an_end_at_zero():
     a = np.r_[np.zeros(197), 0.7, 1.3, 2.9]
     found = jaxci.compare("mean", None, a, np.zeros(200), method="percentile")
     assert found.confidence_interval.low == 0.0
+
+
+@pytest.mark.parametrize("name", [name for name in SMALL if name != "one"])
+def test_means_of_few_values_are_atoms(name):
+    support, mass = atoms(resamples(SMALL[name]).mean(axis=1))
+    law, through = mean_distribution(SMALL[name]), np.cumsum(mass)
+    place = 1e-12 * law.deviation + 4e-16 * np.abs(support).max()
+    np.testing.assert_allclose(law.share_below(support), through - mass / 2, rtol=0, atol=1e-12)
+    for side in (-0.49, 0.0, 0.49):
+        np.testing.assert_allclose(law.quantile(through - mass / 2 + side * mass), support, rtol=0, atol=place)
+    between = (support[1:] + support[:-1]) / 2
+    np.testing.assert_allclose(law.share_below(between), through[:-1], rtol=0, atol=1e-12)
+    assert law.error_bound <= 1e-12
+
+
+@pytest.mark.parametrize(
+    ("kinds", "counts"),
+    [
+        ([0.0, np.sqrt(2), np.pi, np.e], [50, 60, 70, 20]),
+        ([0.0, np.sqrt(3), np.e, np.pi, -np.sqrt(5)], [300, 1, 1, 2, 1]),
+    ],
+)
+def test_the_heavy_atoms_of_few_kinds_stay_where_they_are(kinds, counts):
+    kinds, counts = np.array(kinds), np.array(counts)
+    law, n = mean_distribution(np.repeat(kinds, counts)), counts.sum()
+    rng = np.random.default_rng(3)
+    drawn = rng.multinomial(n, counts / n, size=50)
+    masses = stats.multinomial.pmf(drawn, n, counts / n)
+    for value, mass in zip(drawn @ kinds / n, masses, strict=True):
+        if mass < 2e-5:
+            continue
+        step = 1e-11 * law.deviation
+        assert law.share_below(value + step) - law.share_below(value - step) == pytest.approx(mass, rel=1e-6)
+        middle = law.share_below(value)
+        assert law.quantile([middle - 0.4 * mass, middle, middle + 0.4 * mass]) == pytest.approx(value, abs=step)
+    assert np.sum(masses >= 2e-5) > 10
+
+
+@pytest.mark.parametrize("n", [7, 60, 250])
+def test_traced_means_on_a_lattice_are_those_of_the_host(n):
+    rng = np.random.default_rng(n)
+    rows = np.stack(
+        [rng.integers(0, 2, n), rng.integers(1, 6, n) / 4 + 3, 0.1 * rng.integers(-3, 4, n), np.full(n, 2.5)]
+    )
+    with jax.enable_x64(True):
+        stack = jax.tree.map(np.asarray, jax.jit(exact_mean.mean_distributions)(jax.numpy.asarray(rows)))
+    for r, row in enumerate(rows):
+        one, host = jax.tree.map(lambda leaf, r=r: leaf[r], stack), mean_distribution(row)
+        assert one.error_bound <= 1e-12
+        np.testing.assert_allclose(one.quantile(LEVELS), host.quantile(LEVELS), rtol=1e-14, atol=1e-15)
+        for value in host.quantile([0.1, 0.5, 0.8]):
+            for apart in (-1e-9, 0.0, 1e-9):
+                assert one.share_below(value + apart) == pytest.approx(host.share_below(value + apart), abs=1e-8)
+
+
+def test_rows_on_a_lattice_may_be_counted():
+    values, counts = np.array([0.5, 2.0, 3.5, 11.0]), np.array([3, 4, 9, 2])
+    law, rows = mean_distribution(values, counts), mean_distribution(np.repeat(values, counts))
+    np.testing.assert_allclose(law.quantile(LEVELS), rows.quantile(LEVELS), rtol=1e-14)
+    np.testing.assert_allclose(law.share_below(rows.atoms), rows.share_below(rows.atoms), atol=1e-12)

@@ -6,6 +6,7 @@ import math
 import jax
 import numpy as np
 import pytest
+from scipy import stats
 
 import jaxci
 from jaxci.intervals.exact import Exact
@@ -245,9 +246,61 @@ def test_the_error_of_a_ratio_is_bounded(kind):
     b = np.abs(rng.standard_cauchy(300)) if kind == "heavy tails" else rng.integers(1, 7, 300)
     a = b * (np.abs(rng.standard_cauchy(300)) if kind == "heavy tails" else rng.integers(0, 9, 300))
     law = ratio_distribution(a, b)
-    assert exact_ratio.TOLERANCE < law.error_bound < (5e-3 if kind == "heavy tails" else 1.2e-3)
+    assert exact_ratio.TOLERANCE < law.error_bound < 1e-3
     fine = ratio_distribution(np.append(a, 0.0), np.append(b, 1e-9))  # another grid, almost the same law
     assert fine.quantile(0.9) == pytest.approx(law.quantile(0.9), abs=6 * law.error_bound * law.deviation)
+
+
+@pytest.mark.parametrize("n", [300, 10_000, pytest.param(10**6, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["cauchy", "pareto", "ties", "labels"])
+def test_the_error_bound_of_any_ratio_is_below_a_thousandth(kind, seed, n):
+    rng = np.random.default_rng(seed)
+    b = {
+        "cauchy": lambda: np.abs(rng.standard_cauchy(n)),
+        "pareto": lambda: rng.pareto(1.1, n),
+        "ties": lambda: rng.integers(0, 3, n),
+        "labels": lambda: rng.choice([0.0, 0.2, 0.8, 1.0], n),
+    }[kind]()
+    law = ratio_distribution(b * (rng.normal(size=n) if kind in ("cauchy", "pareto") else rng.integers(0, 2, n)), b)
+    assert 0 < law.error_bound < 1e-3
+    assert law.error == law.error_bound * law._spread
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("undefined", [0.0, np.nan])
+def test_atoms_of_ratios_are_where_they_are(undefined):
+    rng = np.random.default_rng(6)
+    kinds, counts = np.array([[0.0, 1.0, np.sqrt(2), 0.0], [0.0, 1.3, 2.0, np.e]]), np.array([170, 5, 15, 10])
+    law = ratio_distribution(*np.repeat(kinds, counts, axis=1), undefined=undefined)
+    assert isinstance(law, RatioLaw)
+    drawn = np.unique(rng.multinomial(200, counts / 200, size=3), axis=0)
+    masses = stats.multinomial.pmf(drawn, 200, counts / 200)
+    for (above, below), mass in zip(drawn @ kinds.T, masses, strict=True):
+        if below > 0 and mass > 2e-5:
+            value = above / below
+            middle = law.share_below(value)
+            for p in (middle - 0.4 * mass, middle, middle + 0.4 * mass):
+                assert law.quantile(p) == pytest.approx(value, abs=1e-12)
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_results_tell_the_error_of_an_exact_law(method):
+    rng = np.random.default_rng(3)
+    values, weights = rng.normal(size=300), rng.exponential(size=300)
+    mean = jaxci.interval("mean", values, method=method)
+    weighted = jaxci.interval("mean", values, method=method, sample_weight=weights)
+    for found in (mean, weighted):
+        assert 0 < found.error_bound < 1e-3 * found.standard_error
+        assert found.to_dict()["error_bound"] == found.error_bound
+    assert jaxci.interval("f1", *labels(60), method=method).error_bound == 0.0
+    assert jaxci.interval("mean", rng.integers(0, 5, 80), method=method).error_bound < 1e-12
+    drawn = jaxci.interval("mean", values, method=method, n_resamples=999, rng=0)
+    assert math.isnan(drawn.error_bound)
+    assert math.isnan(jaxci.interval("mean", values, method="t").error_bound)
+    root = jaxci.interval("root_mean_squared_error", values, 0.0 * values, method=method)
+    squared = jaxci.interval("mean_squared_error", values, 0.0 * values, method=method)
+    assert root.error_bound == pytest.approx(squared.error_bound / (2 * root.estimate))
 
 
 def test_a_ratio_that_cannot_vary_has_no_error():

@@ -1,0 +1,157 @@
+"""Bootstrap distributions of means as arrays: a distribution function on a grid, and atoms beside it."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from jaxci.records import record
+from jaxci.resampling.laws import ROUNDING, BootstrapDistribution, picked, rank
+from jaxci.special import namespace
+
+SAME = 64 * float(np.finfo(float).eps)
+"""A value this close to an atom, relative to the largest, is the atom."""
+
+
+@record
+class GridLaw(BootstrapDistribution):
+    r"""Bootstrap distributions of a mean: atoms, and the rest on grids (see :mod:`jaxci.resampling.exact_mean`).
+
+    What is promised: for every p there is a ``p'`` with ``|p' - p| <= probability_error`` such that ``quantile(p)``
+    is within ``error_bound * deviation`` of a :math:`p'`-quantile of the exact law, and likewise for
+    :meth:`share_below` with the roles exchanged. At an atom the exact quantile function is a step, so a p within
+    ``probability_error`` of a step may return either of its sides or a value between. An atom that is kept is one
+    value: nothing of its mass lies beside it.
+
+    Attributes
+    ----------
+    centre, spread : (...) arrays
+        Exact moments of the law: the sample mean and ``sqrt(sum (x_i - mean)^2) / n``.
+    error_bound : (...) array
+        Bound on the quantile error in standard deviations: ``RADIUS + 1`` grid steps where atoms are left in the rest;
+        2 steps for a smooth law (the cell that is interpolated, and 1 for structure finer than the grid, which no
+        finite set of frequencies can exclude; where there is none the error is below 1e-6); rounding where atoms are
+        all there is.
+    probability_error : (...) array
+        Bound on the error in probability.
+    low, high : (...) arrays
+        Smallest and largest value of the mean of a resample.
+    step : (...) array
+        Distance of the grid points, in units of the mean.
+    origin : (...) array
+        Index of the grid point that lies at the mean.
+    rest : (..., G) array
+        Distribution function, at the grid points, of what is no atom: from 0 to the mass of that, non-decreasing.
+    atoms, masses : (..., A) arrays
+        Atoms, ascending, and their probabilities; places that are not needed have no mass.
+    """
+
+    centre: Any
+    spread: Any
+    error_bound: Any
+    probability_error: Any
+    low: Any
+    high: Any
+    step: Any
+    origin: Any
+    rest: Any
+    atoms: Any
+    masses: Any
+
+    @property
+    def mean(self) -> Any:
+        """Means."""
+        return self.centre
+
+    @property
+    def deviation(self) -> Any:
+        """Standard deviations."""
+        return self.spread
+
+    @property
+    def error(self) -> Any:
+        """Bounds (...) on the errors of quantiles."""
+        return self.error_bound * self.spread
+
+    @functools.cached_property
+    def _edges(self) -> Any:
+        """Mass (..., A + 1) of the atoms before each, and of all."""
+        xp = namespace(self.masses)
+        return xp.concatenate([xp.zeros_like(self.masses[..., :1]), xp.cumsum(self.masses, axis=-1)], axis=-1)
+
+    @functools.cached_property
+    def _through(self) -> Any:
+        """Distribution function (..., A) at the atoms."""
+        return self._rest_at(self.atoms) + self._edges[..., 1:]
+
+    @property
+    def cumulative(self) -> Any:
+        """Distribution function (..., G) at the grid points, half of an atom's mass counted at the atom."""
+        xp = namespace(self.rest)
+        points = xp.asarray(self.centre)[..., None]
+        points = (
+            points
+            + (np.arange(self.rest.shape[-1]) - xp.asarray(self.origin)[..., None]) * xp.asarray(self.step)[..., None]
+        )
+        return self.rest + self._of_atoms(points)
+
+    def _of_atoms(self, values: Any) -> Any:
+        """Return the mass of the atoms below ``values`` (..., m), ties half."""
+        xp = namespace(self.atoms, values)
+        near = SAME * xp.maximum(xp.abs(xp.asarray(self.low)), xp.abs(xp.asarray(self.high)))[..., None]
+        atoms, edges, size = self.atoms[..., None, :], self._edges[..., None, :], self.atoms.shape[-1]
+        below = picked(edges, rank(atoms, values - near, size, through=False))
+        return (below + picked(edges, rank(atoms, values + near, size, through=True))) / 2
+
+    def _rest_at(self, values: Any) -> Any:
+        """Return the rest's distribution function at ``values`` (..., m): a cubic, kept within the ends of its cell."""
+        xp = namespace(self.rest, values)
+        centre, step, origin = (xp.asarray(x)[..., None] for x in (self.centre, self.step, self.origin))
+        last = self.rest.shape[-1] - 1
+        position = xp.clip((values - centre) / xp.where(step > 0, step, 1.0) + origin, 0.0, last)
+        position = xp.where(xp.isnan(position), 0.0, position)
+        cell = xp.clip(xp.floor(position).astype(np.int32), 1, last - 2)
+        t = position - cell
+        rest = self.rest[..., None, :]
+        before, left, right, after = (picked(rest, cell + k) for k in (-1, 0, 1, 2))
+        found = (
+            left * (1 + t) * (1 - t) * (2 - t) / 2
+            + right * t * (1 + t) * (2 - t) / 2
+            - before * t * (1 - t) * (2 - t) / 6
+            - after * t * (1 + t) * (1 - t) / 6
+        )
+        found = xp.minimum(xp.maximum(found, left), right)
+        whole = self.rest[..., -1:]
+        return xp.where(position <= 0.0, 0.0, xp.where(position >= last, whole, found))
+
+    def share_below(self, value: Any, core: Any = None) -> Any:
+        """Return ``P(mean* < value) + P(mean* = value) / 2``, the mid-distribution function.
+
+        Exact to ``probability_error`` at the mean, which is a grid point, and at atoms.
+        """
+        xp = namespace(self.rest, value)
+        value = xp.asarray(value)
+        known = xp.where(xp.isnan(value), 0.0, value)[..., None]
+        found = xp.clip((self._rest_at(known) + self._of_atoms(known))[..., 0], 0.0, 1.0)
+        return xp.where(xp.isnan(value), xp.nan, found)[()]
+
+    def quantile(self, p: Any) -> Any:
+        """Return the p-quantile: an atom, or linear between grid points."""
+        xp = namespace(self.rest, p)
+        p, size, last = xp.asarray(p), self.atoms.shape[-1], self.rest.shape[-1] - 1
+        first = rank(self._through, p - ROUNDING, size, through=False)  # atoms of which all lies below
+        at = xp.minimum(first, size - 1)
+        held = (first < size) & (p > picked(self._through - self.masses, at)) & (picked(self.masses, at) > 0)
+        left = p - picked(self._edges, first)
+        right = xp.clip(rank(self.rest, left, last + 1, through=False), 1, last)
+        below, above = picked(self.rest, right - 1), picked(self.rest, right)
+        part = xp.clip((left - below) / xp.where(above > below, above - below, 1.0), 0.0, 1.0)
+        x = self.centre + (right - 1 + part - self.origin) * self.step
+        before = picked(self.atoms, xp.maximum(first - 1, 0))
+        x = xp.where(first > 0, xp.maximum(x, before), x)
+        x = xp.where(first < size, xp.minimum(x, picked(self.atoms, at)), x)
+        x = xp.where(held, picked(self.atoms, at), x)
+        x = xp.where(p <= 0.0, self.low, xp.where(p >= 1.0, self.high, x))
+        return xp.where(xp.isnan(p), xp.nan, xp.clip(x, self.low, self.high))[()]
