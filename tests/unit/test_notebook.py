@@ -99,7 +99,7 @@ def test_what_is_kept_tells_nothing_of_the_machine(notebook):
         assert re.findall(r"(?<![\w.:/<])/(?:tmp|home|root|usr|var|opt|work|content|Users)\b\S*", text) == []
         assert re.findall(r" at 0x[0-9a-f]+|<Axes", text) == []
     assert set(notebook.metadata) <= {"colab", "kernelspec", "language_info", "short"}
-    assert dict(notebook.metadata.language_info) == {"name": "python"}
+    assert dict(notebook.metadata.language_info) == {"name": "python", "pygments_lexer": "ipython3"}
     assert {key for cell in notebook.cells for key in cell.metadata} <= {"tags"}
 
 
