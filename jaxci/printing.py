@@ -118,10 +118,15 @@ def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([line(header), line(["-" * width for width in widths]), *map(line, rows)])
 
 
-def html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Render a small HTML table."""
-    head = "".join(f"<th>{html.escape(str(cell))}</th>" for cell in header)
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
+def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, long: int | None = None) -> str:
+    """Render a small HTML table; cells of more than ``long`` characters are of the class "long"."""
+
+    def cell(text: str) -> str:
+        kind = "" if long is None or len(text) <= long else ' class="long"'
+        return f"<td{kind}>{html.escape(text)}</td>"
+
+    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in header)
+    body = "".join(f"<tr>{''.join(cell(str(text)) for text in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 

@@ -9,17 +9,23 @@ import numpy as np
 
 from jaxci.coverage.analysis import Columns, StudyTable, groups, levels_of, quartiles, take, three_quartiles
 from jaxci.plots.style import (
+    ACROSS,
+    BESIDE,
     FAINT,
     INK,
+    MOST_PANELS,
+    NAMED,
     REACH,
     TOGETHER,
     axes_grid,
     facets,
     legend_above,
     matplotlib_modules,
+    named_height,
     named_panel,
     panel_keys,
     selected_rows,
+    side_labels,
     size_axis,
     styles_of,
 )
@@ -36,8 +42,9 @@ def coverage_against_n(
 
     Lines are medians over instances (distributions), bands their quartiles; with one instance,
     bars are two Monte-Carlo standard errors either way. Of more than four methods every one has a panel of its own, the
-    others pale behind it. All panels share their axes. Coverage more than 20 points below the level is out of the
-    frame, and a triangle says so.
+    others pale behind it; where these would be more than 24 panels, methods are named beside their medians instead.
+    All panels share their axes. Coverage more than 20 points below the level is out of the frame, and a triangle says
+    so.
 
     Parameters
     ----------
@@ -70,6 +77,8 @@ def coverage_against_n(
     label = f"Coverage of {100 * level:g}% intervals (%)"
     if _framed(drawn, 100 * (level - REACH)):
         label += f"\n(triangles: below {100 * (level - REACH):g}%)"
+    for panel in drawn:
+        panel.name()
     figure.supylabel(label, fontsize=10, color=INK)
     return figure
 
@@ -102,6 +111,8 @@ def width_against_n(
     figure, drawn = _panels(results, table, "mean_width")
     for panel in drawn:
         _decimal_log_y(panel.axes)
+    for panel in drawn:
+        panel.name()
     figure.supylabel(label, fontsize=10, color=INK)
     return figure
 
@@ -122,13 +133,30 @@ class Curve(NamedTuple):
     high: np.ndarray
     errors: np.ndarray | None
 
+    def alone(self) -> Curve:
+        """Return the curve without quartiles and errors."""
+        return self._replace(low=self.middle, high=self.middle, errors=None)
+
 
 class Panel(NamedTuple):
-    """A panel: its axes, the curves drawn in colour by method, and how each looks."""
+    """A panel: its axes, the curves drawn in colour by method, how each looks, and inches for names beside it."""
 
     axes: Any
     curves: dict[str, Curve]
     styles: dict[Any, tuple[str, str, Any]]
+    named: float = 0.0
+
+    def name(self) -> None:
+        """Name the curves beside the panel, at their last points; where these lie out of the frame, at its edge."""
+        if not self.named:
+            return
+        ends = {}
+        least, _ = self.axes.get_ylim()
+        for method, one in self.curves.items():
+            known = np.flatnonzero(np.isfinite(one.middle))
+            if known.size:
+                ends[method] = float(one.n[known[-1]]), max(float(one.middle[known[-1]]), least)
+        side_labels(self.axes, ends, self.named)
 
 
 def _panels(results: StudyTable, table: Columns, value: str) -> tuple[Any, list[Panel]]:
@@ -137,18 +165,28 @@ def _panels(results: StudyTable, table: Columns, value: str) -> tuple[Any, list[
     laws = max(len(levels_of(table["distribution"][rows])) for rows in found.values())
     curves = {key: _curves_of(take(table, rows), value, laws == 1) for key, rows in found.items()}
     methods, styles = levels_of(table["method"]), styles_of(results, "method")
-    apart = max(map(len, curves.values())) > TOGETHER
-    notes = [f"median and quartiles over {laws} distributions"] if laws > 1 else []
+    most = max(map(len, curves.values()))
+    apart = most > TOGETHER and sum(map(len, curves.values())) <= MOST_PANELS
+    named = most > TOGETHER and not apart
+    notes = [f"median{'' if named else ' and quartiles'} over {laws} distributions"] if laws > 1 else []
     if apart:
         methods.sort(key=lambda method: sum(method not in own for own in curves.values()))
-        blocks = [[method in own for method in methods] for own in curves.values()]
-        figure, grid = facets(blocks, width=2.3, height=1.75, most=5)
+        aligned = len(methods) <= ACROSS
+        blocks = [[method in own for method in methods if aligned or method in own] for own in curves.values()]
+        figure, grid = facets(blocks, width=2.3, height=1.75, most=ACROSS)
         places = [(key, method) for key, own in curves.items() for method in methods if method in own]
         panels = [
             (Panel(axes, {method: curves[key][method]}, styles), key)
             for axes, (key, method) in zip(grid, places, strict=True)
         ]
         notes.append("pale: the other methods")
+    elif named:
+        height = named_height(most)
+        figure, grid = axes_grid(len(curves), height=height, sharey=True, across=2, width=NAMED)
+        panels = [
+            (Panel(axes, {m: one.alone() for m, one in own.items()}, styles, height - BESIDE), key)
+            for axes, (key, own) in zip(grid, curves.items(), strict=True)
+        ]
     else:
         figure, grid = axes_grid(len(curves), height=2.9, sharey=True)
         panels = [(Panel(axes, own, styles), key) for axes, (key, own) in zip(grid, curves.items(), strict=True)]
@@ -163,6 +201,8 @@ def _panels(results: StudyTable, table: Columns, value: str) -> tuple[Any, list[
         named_panel(panel.axes, (*key, *panel.curves) if apart else key, small=apart)
     if laws == 1 and value == "coverage":
         notes.append("bars: two Monte-Carlo standard errors either way")
+    for panel in [panel for panel, _ in panels if named]:
+        panel.axes.margins(x=0.08)
     noted = f" ({'; '.join(notes)})" if notes else ""
     figure.supxlabel(f"Sample size n{noted}", fontsize=10, color=INK)
     return figure, [panel for panel, _ in panels]

@@ -6,9 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.coverage.analysis import Columns, StudyTable, groups, levels_of, require, take
+from jaxci.coverage.analysis import StudyTable, groups, levels_of, require, take
 from jaxci.plots.coverage import LOWEST
-from jaxci.plots.style import INK, LINE, axes_grid, legend_above, selected_rows, side_labels, size_axis, styles_of
+from jaxci.plots.style import (
+    BESIDE,
+    INK,
+    NAMED,
+    axes_grid,
+    legend_above,
+    named_height,
+    selected_rows,
+    side_labels,
+    size_axis,
+    styles_of,
+)
 
 TARGETS = {
     "coverage": "risk of the fitted model",
@@ -16,8 +27,6 @@ TARGETS = {
     "coverage_proxy": "proxy of the method",
 }
 """Columns of coverage, and what they are of."""
-NAMED, BESIDE = 4.8, 0.8
-"""Inches of the width of a panel with names beside it, and of its height that its axes do not take."""
 
 
 def target_coverage(results: StudyTable, *, n: int | None = None) -> Any:
@@ -99,7 +108,7 @@ def coverage_against_width(results: StudyTable) -> Any:
     table, level = selected_rows(results, None, None, None)
     styles = styles_of(results, "method")
     panels = groups(table, ("n",))
-    height = _labelled_height(table)
+    height = named_height(len(levels_of(table["method"])))
     figure, grid = axes_grid(len(panels), height=height, sharey=True, across=2, width=NAMED)
     found: list[dict[str, tuple[float, float]]] = []
     for axes, ((n,), where) in zip(grid, panels.items(), strict=True):
@@ -122,11 +131,6 @@ def coverage_against_width(results: StudyTable) -> Any:
     return figure
 
 
-def _labelled_height(table: Columns) -> float:
-    """Return the inches of a panel in which every method is named on a line of its own."""
-    return max(3.0, LINE * len(levels_of(table["method"])) + BESIDE)
-
-
 def cost_against_n(results: StudyTable) -> Any:
     """Fits and seconds of one interval against the sample size, averaged over problems and learners.
 
@@ -146,7 +150,7 @@ def cost_against_n(results: StudyTable) -> Any:
     require(results.columns, ("fits", "seconds"))
     table, _ = selected_rows(results, None, None, None)
     styles = styles_of(results, "method")
-    height = _labelled_height(table)
+    height = named_height(len(levels_of(table["method"])))
     figure, grid = axes_grid(2, height=height, sharey=False, width=NAMED)
     for axes, (column, what) in zip(grid, (("fits", "Fits"), ("seconds", "Seconds")), strict=True):
         ends = {}

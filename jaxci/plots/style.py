@@ -21,8 +21,10 @@ REACH = 0.2
 """Coverage farther below its level is out of the frame of curves."""
 LINE = 0.16
 """Inches between labels that stand below each other."""
-TOGETHER = 4
-"""Methods in one panel of curves, at most; more have a panel each."""
+TOGETHER, ACROSS, MOST_PANELS = 4, 5, 24
+"""Methods in one panel of curves, at most; more have a panel each, so many in a row and so many in all at most."""
+NAMED, BESIDE = 4.8, 0.8
+"""Inches of the width of a panel with names beside it, and of its height that its axes do not take."""
 
 
 def matplotlib_modules() -> Any:
@@ -92,18 +94,18 @@ def axes_grid(
 def facets(blocks: Sequence[Sequence[bool]], *, width: float, height: float, most: int) -> tuple[Any, list[Any]]:
     """Return a figure of small panels that share both axes, and the panels block by block.
 
-    A block begins a row, and takes several of one length where it has more than ``most`` places. It says which of its
-    places have a panel, so that panels of one kind stand below each other.
+    A block begins a row, and takes several of about one length where it has more than ``most`` places. It says which of
+    its places have a panel, so that panels of one kind stand below each other.
     """
     places = max(map(len, blocks))
-    down = -(-places // most)
-    across = -(-places // down)
-    size = (width * across + 0.8, height * down * len(blocks) + 0.7)
+    across = -(-places // -(-places // most))
+    down = [-(-len(block) // across) for block in blocks]
+    size = (width * across + 0.8, height * sum(down) + 0.7)
     figure = matplotlib_modules().figure.Figure(figsize=size, layout="constrained")
     figure.get_layout_engine().set(w_pad=0.05, h_pad=0.05)
-    grid = figure.subplots(down * len(blocks), across, squeeze=False, sharex=True, sharey=True)
+    grid = figure.subplots(sum(down), across, squeeze=False, sharex=True, sharey=True)
     found: list[Any] = []
-    for block, rows in zip(blocks, np.split(grid, len(blocks)), strict=True):
+    for block, rows in zip(blocks, np.split(grid, np.cumsum(down)[:-1]), strict=True):
         own = rows.ravel().tolist()
         there = [*block, *[False] * (len(own) - len(block))]
         found += [dressed(axes) for axes, drawn in zip(own, there, strict=True) if drawn]
@@ -202,12 +204,17 @@ def side_labels(axes: Any, ends: Mapping[str, tuple[float, float]], height: floa
     most = 1.0 + max(0.0, gap * (len(places) - 1) - 1.0) / 2
     for i in reversed(range(len(places))):
         places[i] = min(places[i], most - gap * (len(places) - 1 - i))
-    lead = {"arrowstyle": "-", "color": FAINT, "linewidth": 0.7, "shrinkA": 1, "shrinkB": 3}
+    lead = {"arrowstyle": "-", "color": FAINT, "linewidth": 0.7, "shrinkA": 1, "shrinkB": 3, "relpos": (0, 0.5)}
     for name, place in zip(order, places, strict=True):
         axes.annotate(
             name, ends[name], (1.04, place), textcoords="axes fraction", va="center", ha="left", fontsize=8, color=INK,
             arrowprops=lead, annotation_clip=False, zorder=1.5,
         )  # fmt: skip
+
+
+def named_height(names: int) -> float:
+    """Return the inches of a panel beside which so many names stand on lines of their own."""
+    return max(3.0, LINE * names + BESIDE)
 
 
 def panel_keys(results: StudyTable) -> tuple[str, ...]:

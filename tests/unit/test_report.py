@@ -180,6 +180,26 @@ def test_the_verdict_comes_first_the_design_is_folded_and_1_less_p_is_told_once(
     assert shown.index('<ul class="verdict">') < shown.index("<figure")
 
 
+@pytest.fixture(scope="module")
+def wide_page(tmp_path_factory):
+    """The report of eight statistics by eight methods, of which some have no interval: its pictures are wide."""
+    folder = tmp_path_factory.mktemp("wide")
+    study = load_study("quantile-paper", sample_sizes=[10, 25], n_replications=40, n_groups=2)
+    return report(study.run(folder / "cells"), folder / "report.html")
+
+
+@pytest.mark.slow
+def test_what_does_not_exist_is_said_and_few_replications_tell_little(wide_page):
+    text = re.sub(r"base64,[^\"]*", "", wide_page.read_text(encoding="utf-8"))
+    assert not re.search(r"\bnan\b", text)
+    assert "<td>no interval</td>" in text
+    verdict = html.unescape(re.search('<ul class="verdict">(.*?)</ul>', text)[1])
+    assert "cannot be told at any n from 10 to 25 with 40 replications" in verdict
+    assert "Use " not in verdict
+    assert "No interval: exact_randomized, order_statistic, interpolated, asymptotic at n = 10, 25." in verdict
+    assert text.index("after ±") < text.index("<figure")
+
+
 MEASURE = """
 const inner = frame.contentDocument, root = inner.documentElement;
 const cut = [...inner.querySelectorAll('.scroll, figure')].filter(x => x.scrollWidth > x.clientWidth + 1);
@@ -194,8 +214,12 @@ document.getElementById('found').textContent = JSON.stringify(found);
 
 @pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="there is no headless browser (chromium)")
-@pytest.mark.parametrize(("width", "abreast"), [(1200, True), (400, False)])
-def test_the_report_fits_a_browser(page, tmp_path, width, abreast):
+@pytest.mark.parametrize(
+    ("which", "width", "abreast"),
+    [("page", 1200, True), ("page", 400, False), ("wide_page", 1200, False), ("wide_page", 400, False)],
+)
+def test_the_report_fits_a_browser(request, tmp_path, which, width, abreast):
+    page = request.getfixturevalue(which)
     inner = html.escape(page.read_text(encoding="utf-8"), quote=True)
     (tmp_path / "frame.html").write_text(
         f'<!doctype html><meta charset="utf-8"><pre id="found"></pre><iframe id="frame" width="{width}" height="900" '

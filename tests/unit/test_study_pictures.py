@@ -107,6 +107,22 @@ def test_methods_of_one_kind_stand_below_each_other():
     assert all(any(found) for found in drawn[2:])
 
 
+def test_beyond_two_dozen_panels_methods_are_named_beside_their_curves():
+    methods = ["z", "t", "basic", "bca", "percentile", "studentized"]
+    statistics = ("mean", "median", "std", "iqr", "trimmed_mean")
+    found = table(methods, laws=("a", "b"), statistics=statistics, sizes=(10, 25))
+    gone = (found.columns["statistic"] == "iqr") & (found.columns["method"] == "bca")
+    found.columns["coverage"][gone] = np.nan
+    figure = plots.coverage_against_n(found)
+    check_texts(figure)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == list(statistics)
+    assert len({axes.get_ylim() for axes in figure.axes}) == 1
+    for axes in figure.axes:
+        named = {text.get_text() for text in axes.texts}
+        assert named == set(methods) - ({"bca"} if axes.get_title(loc="left") == "iqr" else set())
+    assert figure.get_supxlabel() == "Sample size n (median over 2 distributions)"
+
+
 def test_laws_of_any_scale_have_one_relative_width():
     """Widths of laws whose scales differ by a million: the same line, and no spread between them."""
     found = table(["t", "z", "bca"], scale={"a": 1e-3, "b": 1.0, "c": 1e3})
