@@ -100,7 +100,7 @@ def coverage_boxes(results: StudyTable, *, by: str = "method", n: int | None = N
         named_panel(axes, key)
     if np.any(table["coverage"] < LOWEST):
         grid[0].set_xlim(left=100 * LOWEST - 4)
-    figure.supxlabel(f"Coverage of {100 * level:g}% intervals (%), n = {n}", fontsize=10, color=INK)
+    figure.supxlabel(f"Coverage of {100 * level:g}% intervals (%), n = {n:,}", fontsize=10, color=INK)
     if inner != [None]:
         legend_above(figure, inner, styles, lines=False)
     return figure
@@ -192,7 +192,7 @@ def saw_tooth(
         panels = [(n, [method], f"{method}, n = {n:,}") for method in drawn for n in sizes]
     else:
         figure, grid = axes_grid(len(sizes), height=2.3, sharey=True, across=1, width=8.0)
-        panels = [(n, drawn, f"n = {n}") for n in sizes]
+        panels = [(n, drawn, f"n = {n:,}") for n in sizes]
     for axes, (n, mine, title) in zip(grid, panels, strict=True):
         for method in mine:
             part = take(table, (table["n"] == n) & (table["method"] == method))

@@ -78,7 +78,7 @@ def target_coverage(results: StudyTable, *, n: int | None = None) -> Any:
         axes.set_yticks(range(len(methods)), methods)
         axes.set_title(what, loc="left", fontsize=9, color=INK)
     grid[0].invert_yaxis()
-    figure.supxlabel(f"Coverage of {100 * level:g}% intervals (%), n = {n}", fontsize=10, color=INK)
+    figure.supxlabel(f"Coverage of {100 * level:g}% intervals (%), n = {n:,}", fontsize=10, color=INK)
     legend_above(figure, levels_of(table["inducer"]), styles, lines=False)
     return figure
 
@@ -123,7 +123,7 @@ def coverage_against_width(results: StudyTable) -> Any:
             axes.plot(*found[-1][method], color=colour, marker=marker, markersize=6, clip_on=False, zorder=3)
         axes.axhline(100 * level, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
         axes.axvline(4, color=INK, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
-        axes.set_title(f"n = {n}", loc="left", fontsize=10, color=INK)
+        axes.set_title(f"n = {n:,}", loc="left", fontsize=10, color=INK)
     for axes, ends in zip(grid, found, strict=True):
         side_labels(axes, ends, height - BESIDE)
     figure.supxlabel("Median width / standard deviation of the estimate (dotted: 4)", fontsize=10, color=INK)

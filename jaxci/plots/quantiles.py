@@ -88,7 +88,7 @@ def quantile_panels(
         for axes, place, colour in missing:
             axes.plot([place], [strip], color=colour, marker="x", markersize=4)
     noted = "; x: no interval" if missing else ""
-    figure.supxlabel(f"Probability of the quantile (%), n = {n}{noted}", fontsize=10, color=INK)
+    figure.supxlabel(f"Probability of the quantile (%), n = {n:,}{noted}", fontsize=10, color=INK)
     what = f"Coverage of {100 * level:g}% intervals (%)" if value == "coverage" else "Mean width / interdecile range"
     figure.supylabel(what, fontsize=10, color=INK)
     legend_above(figure, shown, styles, lines=True)
@@ -136,7 +136,7 @@ def estimator_panels(table: Any, *, value: str = "relative_bias", n: int | None 
             axes.plot(x, y, color=colour, marker=marker, linestyle=dash, markersize=4, linewidth=1.3)
         axes.axhline(0, color=INK, linewidth=0.8, zorder=1)
         axes.set_title(name, loc="left", fontsize=10, color=INK)
-    figure.supxlabel(f"Probability of the quantile, n = {n}", fontsize=10, color=INK)
+    figure.supxlabel(f"Probability of the quantile, n = {n:,}", fontsize=10, color=INK)
     figure.supylabel(f"{value.replace('_', ' ').replace('rmse', 'RMSE').capitalize()} (%)", fontsize=10, color=INK)
     legend_above(figure, levels_of(columns["estimator"]), styles, lines=True)
     return figure

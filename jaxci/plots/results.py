@@ -184,7 +184,7 @@ def _(result: IntervalResult, *, ax: Any = None) -> Any:
     """Draw the bootstrap distribution with estimate and interval; the interval alone where nothing was drawn."""
     if result.bootstrap_distribution is None:
         return forest([result], labels=[str(result.method)], ax=ax)
-    title = f"{stated_level(result.confidence_level, result.alternative, f'{result.method} interval')}, n = {result.n}"
+    title = f"{stated_level(result.confidence_level, result.alternative, f'{result.method} interval')}, n = {result.n:,}"
     axes = _distribution(ax, result.bootstrap_distribution, result.estimate, result.confidence_interval)
     entitled(axes, title, result.statistic, f"share of {result.n_resamples:,} resamples")
     return axes
@@ -353,7 +353,7 @@ def _(found: CoverageCheck, *, ax: Any = None) -> Any:
         best = found.recommended is not None and one.method == found.recommended
         ends = (100 * (one.coverage - error), min(100.0, 100 * (one.coverage + error)))
         bars.append(Bar(one.label, 100 * one.coverage, *ends, beside=number(one.mean_width, 3), hollow=not best))
-    title = f"Coverage on data like these ({found.statistic}, n = {found.n}); filled: recommended"
+    title = f"Coverage on data like these ({found.statistic}, n = {found.n:,}); filled: recommended"
     simulated = any(one.coverage_error > 0 for one in found.judgements)
     x = f"coverage (%){', two Monte-Carlo standard errors either way' if simulated else ''}"
     return draw_bars(bars, ax=ax, title=title, x=x, line=100 * found.confidence_level, beside="width", numbers=False)
