@@ -17,6 +17,7 @@ from jaxci.inference.randomness import Randomness
 from jaxci.inference.replicate import deleted_values
 from jaxci.inference.request import Entry, Trials, by_shared_table, programs
 from jaxci.inference.slopes import jackknife_acceleration, jackknife_error
+from jaxci.inference.table_laws import law_of_table
 from jaxci.intervals.auc import auc_evidence
 from jaxci.intervals.auc_difference import auc_difference_evidence
 from jaxci.intervals.base import Evidence
@@ -242,6 +243,8 @@ def _table(prepared: Any, layout: Layout) -> np.ndarray:
 
 def _law(entry: Entry, sample: Sample, layout: Layout) -> BootstrapDistribution:
     statistic = entry.statistic
+    if isinstance(statistic, TableStatistic) and (of_table := law_of_table(entry, layout)) is not None:
+        return of_table
     if not layout.plain:
         return _ratio_law(entry, sample, layout)
     if has_fixed_trials(statistic):
@@ -269,7 +272,11 @@ def _ratio_law(entry: Entry, sample: Sample, layout: Layout) -> BootstrapDistrib
     else:
         assert isinstance(statistic, TableStatistic)
         offset, undefined = 0.0, statistic.undefined
-        rows = np.stack(statistic.terms_in_cells(entry.prepared), axis=1)[entry.prepared.codes[: layout.n_rows]]
+        rows = np.stack(statistic.terms_in_cells(entry.prepared), axis=1)
+        if layout.plain:  # rows may be counted
+            counts = entry.prepared.weights_of(layout).astype(np.int64)
+            return ratio_distribution(*np.repeat(rows, counts, axis=0).T, undefined=undefined, offset=offset)
+        rows = rows[entry.prepared.codes[: layout.n_rows]]
     totals, sizes = layout.sum_rows(rows, layout.n_units)[: layout.n_units].T
     law = ratio_distribution(totals, sizes, undefined=undefined, offset=offset)
     return Root(law) if isinstance(statistic, MeanStatistic) and statistic.link == "sqrt" else law
