@@ -250,7 +250,7 @@ def _distribution(ax: Any, values: np.ndarray, estimate: float, interval: Sequen
             edgecolor="white", linewidth=0.4,
         )  # fmt: skip
     top = axes.get_ylim()[1]
-    axes.set_ylim(-0.1 * top, top)
+    axes.set_ylim(-0.1 * top, 1.16 * top)
     low, high = interval
     least, most = axes.get_xlim()
     axes.hlines(-0.05 * top, max(low, least), min(high, most), color=PALETTE[0], linewidth=4)
