@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from jaxci.cli import main as jaxci
-from jaxci.coverage import Study, StudyResults
+from jaxci.coverage import Study, StudyResults, load_study
 from jaxci.coverage.analysis import convergence_pace, quartiles, required_n
 from jaxci.intervals import registry
 
@@ -70,7 +70,7 @@ def design(part: str, folder: Path, refdata: Path) -> Study:
         kind = "segmentation" if part == "segmentation" else "classification"
         if jaxci(["study", "new", str(toml), "--design", kind, *map(str, given)]):
             raise SystemExit(1)
-    whole = Study.load(toml)
+    whole = load_study(toml)
     methods = [*whole.methods, registry.method_by_name("proper_bayesian")]
     return dataclasses.replace(
         whole,

@@ -73,6 +73,25 @@ def number(value: float | None, decimals: int = DECIMALS) -> str:
     return "" if value is None else one_format([float(value)], decimals)[0]
 
 
+def p_cell(value: float, least: float = 0.0) -> str:
+    """Format a p-value for a table; empty where there is none.
+
+    ``least`` is the smallest that the resamples, or draws, behind it could show: at or below it only that is said,
+    as "< 0.0002".
+    """
+    if math.isnan(value):
+        return ""
+    if value <= least * (1 + 1e-9):
+        return f"< {np.format_float_positional(float(f'{least:.2g}'), min_digits=DECIMALS)}"
+    return number(value)
+
+
+def p_said(value: float, least: float = 0.0) -> str:
+    """Return a p-value as a sentence has it, "p = 0.0312" or "p < 0.0002"; see :func:`p_cell`."""
+    shown = p_cell(value, least) or "nan"
+    return f"p {shown}" if shown.startswith("<") else f"p = {shown}"
+
+
 NUMERIC = re.compile(r"\s*(?:< )?[-+]?(?:\d[\d.,]*(?:e[-+]?\d+)?|inf|nan)?%?\s*")
 
 
@@ -99,10 +118,15 @@ def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([line(header), line(["-" * width for width in widths]), *map(line, rows)])
 
 
-def html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Render a small HTML table."""
-    head = "".join(f"<th>{html.escape(str(cell))}</th>" for cell in header)
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows)
+def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, long: int | None = None) -> str:
+    """Render a small HTML table; cells of more than ``long`` characters are of the class "long"."""
+
+    def cell(text: str) -> str:
+        kind = "" if long is None or len(text) <= long else ' class="long"'
+        return f"<td{kind}>{html.escape(text)}</td>"
+
+    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in header)
+    body = "".join(f"<tr>{''.join(cell(str(text)) for text in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
@@ -204,6 +228,10 @@ class Printable(abc.ABC):
         table = html_table(header, rows) if header else ""
         above, *below = (f"<div>{html.escape(text)}</div>" if text else "" for text in (self.headline(), *self.notes()))
         return above + table + "".join(below)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """Show the printed table in IPython, and beside the HTML of a notebook, in place of all fields."""
+        return {"text/plain": str(self), "text/html": self._repr_html_()}
 
 
 SIMULATED = (
@@ -423,15 +451,17 @@ class ComparisonResult(IntervalResult):
     heading = ("metric", "a - b", *COLUMNS[2:])
     subject = "confidence intervals of the difference a - b"
 
+    @property
+    def p_said(self) -> str:
+        """The p-value as a sentence has it; no share of replicates smaller than one of them can be seen."""
+        drawn = self.n_resamples > 0 and self.test.startswith("inversion")
+        tails = 2 if self.alternative == "two-sided" else 1
+        return p_said(self.pvalue, tails / (self.n_resamples + 1) if drawn else 0.0)
+
     def notes(self) -> list[str]:
         """Return the lines below the table: reasons and warnings."""
         both = f"a = {number(self.estimate_a)}, b = {number(self.estimate_b)}"
-        least = (2 if self.alternative == "two-sided" else 1) / (self.n_resamples + 1)
-        drawn = (
-            self.n_resamples and self.test.startswith("inversion") and self.pvalue <= least * (1 + 1e-9)
-        )  # no smaller share of replicates can be seen
-        p = f"p < {number(least)}" if drawn else f"p = {number(self.pvalue)}"
-        return [both, f"{p} ({self.test})", self.conclusion, *super().notes()]
+        return [both, f"{self.p_said} ({self.test})", self.conclusion, *super().notes()]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

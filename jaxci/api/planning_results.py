@@ -4,10 +4,28 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from jaxci.printing import Printable, number
 from jaxci.records import Named
+
+
+class Tried(NamedTuple):
+    """Sizes that a plan tried, and what they give.
+
+    Attributes
+    ----------
+    what : str
+        "width", "assurance" or "power".
+    wanted : float
+        Of it.
+    found : dict of int to float
+        By number of cases.
+    """
+
+    what: str
+    wanted: float
+    found: dict[int, float]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -52,6 +70,8 @@ class Plan(Printable):
     warnings : tuple of str
     rng : int, JAX key or None
         Repeats the call when passed as ``rng``; None where nothing was drawn.
+    tried : Tried or None
+        Other numbers of cases and what they give, as ``plot`` draws them.
     """
 
     statistic: str
@@ -77,6 +97,9 @@ class Plan(Printable):
     n_replications: int = 0
     warnings: tuple[str, ...] = ()
     rng: Any = None
+    tried: Tried | None = dataclasses.field(default=None, repr=False)
+
+    unlisted = frozenset({"tried"})
 
     def headline(self) -> str:
         """Return the line above the table."""

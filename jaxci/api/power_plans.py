@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from jaxci.api.planning_results import Plan
+from jaxci.api.planning_results import Plan, Tried
 from jaxci.api.readers.expected import known_keys
 from jaxci.api.readers.layout import arranged
 from jaxci.api.readers.models import read_models
@@ -178,7 +178,13 @@ def _planned(asked: PowerAsked, statistic: Statistic, known: Difference) -> Plan
         def power(units: int) -> float:
             return normal_power(d, s, s, units * size / effect, alpha)
 
-    units = smallest(lambda n: power(n) >= asked.power * (1 - ROUNDING), least, MOST // size, AHEAD)
+    tried = Tried("power", asked.power, {})
+
+    def meets(units: int) -> bool:
+        tried.found[units * size] = power(units)
+        return tried.found[units * size] >= asked.power * (1 - ROUNDING)
+
+    units = smallest(meets, least, MOST // size, AHEAD)
     if units is None:
         raise ValueError(f"power = {asked.power:g} needs more than {MOST:,} cases of {asked.name}")
     if clusters is not None:
@@ -202,6 +208,7 @@ def _planned(asked: PowerAsked, statistic: Statistic, known: Difference) -> Plan
         found_by=how,
         reason=why,
         warnings=known.remarks,
+        tried=tried,
     )
 
 

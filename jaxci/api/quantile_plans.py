@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxci.api.planning_results import Tried
 from jaxci.api.quantile_points import probabilities_of, type_6
 from jaxci.api.quantile_results import QuantileInterval, QuantilePlan
 from jaxci.api.quantiles import METHODS, method_named
@@ -175,10 +176,13 @@ def plan_quantile(q: float, *, width: float, confidence_level: float = 0.95, dis
         ends = levels if distribution is None else np.asarray(distribution.ppf(levels), float)
         return float(ends[1] - ends[0])
 
+    tried = Tried("width", width, {})
+
     def at(n: int) -> QuantilePlan:
         ranks = order_statistic_ranks(n, u, sides)
         assert ranks is not None
-        return QuantilePlan(u, n, between(ranks, n), ranks, level)
+        tried.found[n] = between(ranks, n)
+        return QuantilePlan(u, n, tried.found[n], ranks, level, tried)
 
     least = OrderStatistic().least_n(u, sides)
     assert least is not None

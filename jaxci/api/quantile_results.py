@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxci.api.planning_results import Tried
 from jaxci.printing import ConfidenceInterval, Printable
 
 
@@ -112,7 +113,7 @@ class QuantilePlan(Printable):
     """How many values an interval of a given width takes.
 
     ``expected_width`` is that of the exact interval at ``n``: in probability, or in units of the
-    values where a distribution was given; ``ranks`` are its order statistics.
+    values where a distribution was given; ``ranks`` are its order statistics. ``tried`` are other n with their widths.
     """
 
     q: float
@@ -120,6 +121,9 @@ class QuantilePlan(Printable):
     expected_width: float
     ranks: tuple[int, int]
     confidence_level: float
+    tried: Tried | None = dataclasses.field(default=None, repr=False)
+
+    unlisted = frozenset({"tried"})
 
     def headline(self) -> str:
         """Return the line above the table."""

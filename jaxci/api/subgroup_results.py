@@ -6,7 +6,7 @@ import dataclasses
 import math
 from typing import Any, NamedTuple
 
-from jaxci.printing import MOST_ROWS, EvaluationTable, IntervalResult, left_out, number
+from jaxci.printing import MOST_ROWS, EvaluationTable, IntervalResult, left_out, number, p_cell
 
 OF_RESULT = ("estimate", "low", "high", "method", "warnings")
 """What a flat row takes over from an interval."""
@@ -37,6 +37,8 @@ class Subgroup:
         Estimate and interval of the group alone.
     rest, whole : Contrast
         Its difference to all other rows, and to all rows.
+    least : float
+        The smallest adjusted p-value that the draws behind it can show.
     """
 
     by: str
@@ -45,6 +47,7 @@ class Subgroup:
     result: IntervalResult
     rest: Contrast
     whole: Contrast
+    least: float = 0.0
 
     @property
     def name(self) -> str:
@@ -62,11 +65,6 @@ class Gap(NamedTuple):
     estimate: float
     low: float
     high: float
-
-
-def _shown(pvalue: float) -> str:
-    """Return a p-value for a table."""
-    return "" if math.isnan(pvalue) else "< 0.001" if pvalue < 0.001 else f"{pvalue:.3f}"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -101,7 +99,7 @@ class SubgroupTable(EvaluationTable):
                     row.result.statistic,
                     *map(float, (row.result.estimate, low, high)),
                     *map(float, (row.rest.estimate, row.rest.low, row.rest.high)),
-                    _shown(row.rest.adjusted),
+                    p_cell(row.rest.adjusted, row.least),
                 ]
             )
         return header, cells

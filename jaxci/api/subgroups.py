@@ -131,8 +131,9 @@ def by_group(rows: Rows, overall: EvaluationTable, by: Any) -> SubgroupTable:
             else:
                 apart = _independent(estimates, level)
             entries, gap = _compared(estimates, apart, level)
+            least = 1 / (1 + apart.draws.apart.shape[1])
             for label, one, size, (to_rest, to_whole) in zip(labels, own, map(len, members), entries, strict=True):
-                found.append(Subgroup(name, str(label), size, one, to_rest, to_whole))
+                found.append(Subgroup(name, str(label), size, one, to_rest, to_whole, least))
             if gap is not None:
                 high, low, ends = gap
                 gaps.append(Gap(name, request.name, str(labels[high]), str(labels[low]), *ends))

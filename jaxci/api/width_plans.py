@@ -11,7 +11,7 @@ import jax
 import numpy as np
 import scipy
 
-from jaxci.api.planning_results import Plan
+from jaxci.api.planning_results import Plan, Tried
 from jaxci.api.readers.expected import Expected
 from jaxci.coverage.enumeration import enumerable, proportion_bounds
 from jaxci.coverage.running import cell_truths
@@ -72,6 +72,20 @@ class WidthAsked:
     clusters: Clusters | None
     n_replications: int
     n_resamples: int
+
+    def tried(self) -> Tried:
+        """Return where what was tried is written down."""
+        if self.assurance is None:
+            return Tried("width", self.width, {})
+        return Tried("assurance", self.assurance, {})
+
+    def meets(self, n: int, tried: Tried, width: Callable[[], float], assured: Callable[[], float]) -> bool:
+        """Whether n cases do, by their width, or by the share of samples that are narrow enough."""
+        if self.assurance is None:
+            tried.found[n] = width()
+            return tried.found[n] <= self.width * (1 + ROUNDING)
+        tried.found[n] = assured()
+        return tried.found[n] >= self.assurance
 
     @property
     def given(self) -> frozenset[str]:
@@ -135,10 +149,10 @@ def _by_student(asked: WidthAsked, expected: Expected, deviation: float) -> Plan
     def assured(units: int) -> float:
         return t_width_assurance(width(units), asked.width, units - 1)
 
+    tried = asked.tried()
+
     def meets(units: int) -> bool:
-        if asked.assurance is None:
-            return width(units) <= asked.width * (1 + ROUNDING)
-        return assured(units) >= asked.assurance
+        return asked.meets(units * clusters.size, tried, lambda: width(units), lambda: assured(units))
 
     units = smallest(meets, 2, MOST)
     if units is None:
@@ -158,6 +172,7 @@ def _by_student(asked: WidthAsked, expected: Expected, deviation: float) -> Plan
         reason=reason,
         width_error=0.0,
         assurance_error=0.0,
+        tried=tried,
     )
 
 
@@ -165,13 +180,13 @@ def _by_share(asked: WidthAsked, expected: Expected, share: ShareLaw, method: Pr
     """Plan by an interval for a proportion of independent rows."""
     sides = tails(asked.level)
 
-    def cases(one: Method) -> int:
+    def cases(one: Method, tried: Tried) -> int:
         assert isinstance(one, ProportionMethod)
 
         def meets(n: int) -> bool:
-            if asked.assurance is None:
-                return share.width(one, n, sides) <= asked.width * (1 + ROUNDING)
-            return share.assurance(one, n, sides, asked.width) >= asked.assurance
+            return asked.meets(
+                n, tried, lambda: share.width(one, n, sides), lambda: share.assurance(one, n, sides, asked.width)
+            )
 
         n = smallest(meets, 2, MOST, 0 if asked.assurance is None else AHEAD)
         if n is None:
@@ -181,7 +196,8 @@ def _by_share(asked: WidthAsked, expected: Expected, share: ShareLaw, method: Pr
     choice = Choice(method, "asked for") if method is not None else _auto(asked, expected, FIRST)
     for _ in range(SETTLING):
         chosen, reason = choice.method, choice.reason
-        n = cases(chosen)
+        tried = asked.tried()
+        n = cases(chosen, tried)
         choice = choice if method is not None else _auto(asked, expected, n)
         if choice.method == chosen:
             reason = choice.reason
@@ -199,6 +215,7 @@ def _by_share(asked: WidthAsked, expected: Expected, share: ShareLaw, method: Pr
         reason=reason,
         width_error=0.0,
         assurance_error=0.0,
+        tried=tried,
     )
 
 
@@ -208,6 +225,7 @@ def _auto(asked: WidthAsked, expected: Expected, n: int) -> Choice:
 
 def _by_enumeration(asked: WidthAsked, expected: Expected, share: ShareLaw, method: Method) -> Plan:
     """Plan by the mean width over all numbers of successes among n rows."""
+    tried = asked.tried()
 
     def widths(n: int) -> tuple[float, float]:
         low, high = proportion_bounds(method, n, asked.level)
@@ -216,7 +234,7 @@ def _by_enumeration(asked: WidthAsked, expected: Expected, share: ShareLaw, meth
 
     def meets(n: int) -> bool:
         mean, met = widths(n)
-        return mean <= asked.width * (1 + ROUNDING) if asked.assurance is None else met >= asked.assurance
+        return asked.meets(n, tried, lambda: mean, lambda: met)
 
     n = smallest(meets, 2, MOST, AHEAD)
     if n is None:
@@ -234,6 +252,7 @@ def _by_enumeration(asked: WidthAsked, expected: Expected, share: ShareLaw, meth
         reason="asked for",
         width_error=0.0,
         assurance_error=0.0,
+        tried=tried,
     )
 
 
@@ -268,6 +287,7 @@ def _by_study(
         raise asked.too_many()
     met, met_error = found.assurance(asked.width)
     held, held_error = found.coverage
+    of = (lambda one: one.mean) if asked.assurance is None else (lambda one: one.assurance(asked.width)[0])
     how = f"simulation of {asked.n_replications:,} data sets at each of {len(study.seen)} sizes"
     if found.simulated < found.units:
         how += f", extrapolated from n = {found.simulated * study.cluster_size:,} as 1/sqrt(n)"
@@ -289,6 +309,7 @@ def _by_study(
         assurance_error=met_error,
         coverage_error=held_error,
         n_replications=asked.n_replications,
+        tried=asked.tried()._replace(found={one.rows: of(one) for one in (*study.seen.values(), found)}),
         warnings=(*expected.remarks, *remarks),
         rng=source.record,
     )

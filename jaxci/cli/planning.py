@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,11 +27,16 @@ def _pilot(file: Path, columns: dict[str, str | None]) -> dict[str, Any]:
     return found | ({"y_score": as_scores(read, scores)} if scores else {})
 
 
-OTHERWISE = (
-    "Pass --table; --prevalence, --sensitivity and --specificity; --auc and --prevalence; --mean and --sd; or "
-    "--pilot with a file"
-)
-"""What tells a plan what is expected, other than one value."""
+FORMS = {
+    "values": "--mean and --sd, or --pilot with --values",
+    "labels": (
+        "--table; --prevalence, --sensitivity and --specificity; --auc and --prevalence; "
+        "or --pilot with --target and --pred"
+    ),
+    "scores": "--auc and --prevalence, or --pilot with --target and --score",
+    "targets": "--pilot with --target and --pred",
+}
+"""What tells a plan what is expected of metrics that read columns of each kind."""
 
 
 def _expected(value: float | None, table: str | None, parts: dict[str, float | None]) -> Any:
@@ -106,6 +110,7 @@ def plan(
     options = {} if bounds is None else {"bounds": numbers("--bounds", bounds)}
     with working("planning") as advance:
         import jaxci
+        from jaxci.api.readers.expected import TooLittleExpected
         from jaxci.cli.tables import write_json
 
         try:
@@ -126,8 +131,8 @@ def plan(
                 progress=advance,
                 **options,
             )
-        except ValueError as error:
-            raise ValueError(re.sub(r"(?:For \w+ it|It) may be .*", OTHERWISE, str(error))) from None
+        except TooLittleExpected as error:
+            raise ValueError(f"{error.amiss}. Pass {FORMS[error.kind]}") from None
     from jaxci.cli.display import page, show_plan
 
     show_plan(page(), found)

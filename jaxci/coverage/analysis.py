@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from jaxci.checks import check_number, shown
-from jaxci.coverage.tally import group_error
+from jaxci.coverage.tally import INFINITE, group_error
 
 Columns = dict[str, np.ndarray]
 
@@ -69,6 +69,11 @@ def take(columns: Mapping[str, np.ndarray], rows: np.ndarray) -> Columns:
 def levels_of(values: np.ndarray) -> list[Any]:
     """Return the distinct values of a column, in order of appearance."""
     return list(dict.fromkeys(values.tolist()))
+
+
+def of_infinitely_many(columns: Columns) -> list[str]:
+    """Return the methods with rows whose coverage is that of infinitely many resamples."""
+    return levels_of(columns["method"][columns["how"] == INFINITE]) if "how" in columns else []
 
 
 def table_by(by: Sequence[str], keys: Sequence[tuple[Any, ...]], **computed: Sequence[Any]) -> Columns:

@@ -15,7 +15,7 @@ from jaxci.coverage.cell import Cell
 from jaxci.coverage.enumeration import enumerable, nearby_coverage
 from jaxci.coverage.results import cell
 from jaxci.coverage.running import cell_truths, judge, simulate
-from jaxci.coverage.tally import Judgement, Tally
+from jaxci.coverage.tally import INFINITE, Judgement, Tally
 from jaxci.distributions import Distribution
 from jaxci.intervals.base import Method
 from jaxci.intervals.concentration import ConcentrationMethod
@@ -151,7 +151,7 @@ class CoverageCheck(Printable):
                 f"no difference from the level can be told in {self.n_replications} data sets for "
                 f"{', '.join(self.undecided)}"
             )
-        infinite = [j.label for j in self.judgements if j.how == "enumerated, B = infinity"]
+        infinite = [j.label for j in self.judgements if j.how == INFINITE]
         if infinite:
             lines.append(f"enumerated for infinitely many resamples: {', '.join(infinite)}")
         if self.calibrated is not None:
@@ -230,7 +230,7 @@ def check(
     def reached(judgement: Judgement) -> float:
         """Coverage that counts: of a share of all rows the mean near the fitted one, without its saw-tooth."""
         if fixed and isinstance(judgement.method, Method) and enumerable(judgement.method):
-            return nearby_coverage(judgement.method, truths[name].value, n, judgement.level)
+            return nearby_coverage(judgement.method, truths[name].value, n, judgement.level, n_resamples)
         return judgement.coverage
 
     looks = 1 + max(0, int(math.log2(max(1.0, max_replications / n_replications))))

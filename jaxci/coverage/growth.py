@@ -45,7 +45,7 @@ def fully_labelled(cell: Cell, tally: Tally) -> Tally:
     full = {(name, label): m.label for name in cell.statistics for label, m in cell.served(name).items()}
     found = Tally()
     found.estimates = tally.estimates
-    for table, own in ((tally.counts, found.counts), (tally.widths, found.widths)):
+    for table, own in ((tally.counts, found.counts), (tally.widths, found.widths), (tally.shifts, found.shifts)):
         own.update({(name, full[name, label], level): groups for (name, label, level), groups in table.items()})
     return found
 
@@ -62,6 +62,7 @@ def as_printed(cell: Cell, tally: Tally) -> Tally:
                 if full in tally.counts:
                     found.counts[name, label, level] = _first(tally.counts[full], groups)
                     found.widths[name, label, level] = _first(tally.widths[full], groups)
+                    found.shifts[name, label, level] = _first(tally.shifts[full], groups)
     return found
 
 
@@ -74,6 +75,7 @@ def keep(store: Store, name: str, of: Mapping[str, Any], cell: Cell, tally: Tall
     groups = range(len(cell.group_sizes()))
     series = list(tally.counts)
     counts = [[tally.counts[one][g] for g in groups] for one in series]
+    shifts = [[tally.shifts[one][g] for g in groups] for one in series]
     widths = [tally.widths[one][g] for one in series for g in groups]
     estimates = [tally.estimates[one][g] for one in tally.estimates for g in groups]
     told = {"name": name, "of": of, "series": series, "statistics": list(tally.estimates)}
@@ -82,6 +84,7 @@ def keep(store: Store, name: str, of: Mapping[str, Any], cell: Cell, tally: Tall
         held,
         told=np.array(json.dumps(told)),
         counts=np.array(counts, np.int64).reshape(len(series), len(groups), len(COUNTS)),
+        shifts=np.array(shifts, np.float64).reshape(len(series), len(groups), 2),
         widths=np.concatenate([*widths, np.empty(0)]),
         estimates=np.concatenate([*estimates, np.empty(0)]),
     )
@@ -91,7 +94,8 @@ def keep(store: Store, name: str, of: Mapping[str, Any], cell: Cell, tally: Tall
 def kept(store: Store, name: str, of: Mapping[str, Any], cell: Cell) -> Kept | None:
     """Return what :func:`keep` wrote of a cell before it grew.
 
-    None if nothing is kept, or its groups are not the first ones of the cell as it is now.
+    None if nothing is kept, its groups are not the first ones of the cell as it is now, or it was written before shifts
+    were counted.
 
     Raises
     ------
@@ -105,7 +109,7 @@ def kept(store: Store, name: str, of: Mapping[str, Any], cell: Cell) -> Kept | N
     store.check(path, name, of, told)
     was = told["of"]
     sizes = dataclasses.replace(cell, n_replications=was["n_replications"], n_groups=was["n_groups"]).group_sizes()
-    if sizes != cell.group_sizes()[: len(sizes)]:
+    if sizes != cell.group_sizes()[: len(sizes)] or "shifts" not in arrays:
         return None
     try:
         return Kept(_tally(told, arrays, sizes), len(sizes))
@@ -126,9 +130,10 @@ def _tally(told: Mapping[str, Any], arrays: Mapping[str, np.ndarray], sizes: lis
     found, counts = Tally(), arrays["counts"]
     lengths = (counts.sum(axis=2) - counts[:, :, MISSING]).ravel()
     widths = iter(_split(arrays["widths"], lengths))
-    for one, of_groups in zip(told["series"], counts, strict=True):
+    for one, of_groups, shifts in zip(told["series"], counts, arrays["shifts"], strict=True):
         statistic, label, level = one
         found.counts[statistic, label, level] = dict(enumerate(of_groups))
+        found.shifts[statistic, label, level] = dict(enumerate(shifts))
         found.widths[statistic, label, level] = {g: next(widths) for g in range(len(sizes))}
     estimates = iter(_split(arrays["estimates"], np.array(sizes * len(told["statistics"]), int)))
     for statistic in told["statistics"]:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import stats
 
 from jaxci.checks import check_number, shown
-from jaxci.coverage.analysis import SERIES, Columns, convergence_pace, groups, require, summarized_by
+from jaxci.coverage.analysis import SERIES, Columns, convergence_pace, groups, require, summarized_by, take
 from jaxci.distributions import AdaptiveKDE, Empirical, LogitKDE
 
 FAMILIES = {
@@ -205,18 +205,23 @@ def extrapolated_widths(columns: Columns, sizes: Sequence[int]) -> Columns:
     return _columns((*SERIES, "n", "mean_width", "from_n", "error_within"), rows)
 
 
-def with_shapes(columns: Columns, tags: Sequence[str], study: Any) -> Columns:
-    """Return paces of convergence (:func:`~jaxci.coverage.analysis.convergence_pace`) beside the shapes of instances.
+FEATURES = ("mean", "deviation", "skewness", "kurtosis")
+"""Features of instances; the first two are of values only."""
 
-    Instances without data, or whose data do not vary, are left out.
+
+def with_shapes(columns: Columns, tags: Sequence[str], study: Any, value: str = "pace") -> Columns:
+    """Return a column beside the shapes of instances.
+
+    The column is numeric, or "pace" (:func:`~jaxci.coverage.analysis.convergence_pace`). Instances without data, or
+    whose data do not vary, and rows without the value are left out.
     """
-    paces, found = convergence_pace(columns, tags), shapes(study)
+    given, found = convergence_pace(columns, tags) if value == "pace" else columns, shapes(study)
     places = {name: i for i, name in enumerate(found["distribution"].tolist())}
-    rows = [i for i, name in enumerate(paces["distribution"].tolist()) if name in places]
-    mine = np.array([places[paces["distribution"][i]] for i in rows], int)
-    table = {name: values[rows] for name, values in paces.items()}
-    table |= {name: found[name][mine] for name in ("mean", "deviation", "skewness", "kurtosis")}
-    kept = ~(np.isnan(table["pace"]) | np.isnan(table["skewness"])) if rows else np.zeros(0, bool)
+    rows = [i for i, name in enumerate(given["distribution"].tolist()) if name in places]
+    mine = np.array([places[given["distribution"][i]] for i in rows], int)
+    table = {name: values[rows] for name, values in given.items()}
+    table |= {name: found[name][mine] for name in FEATURES}
+    kept = ~(np.isnan(table[value]) | np.isnan(table["skewness"])) if rows else np.zeros(0, bool)
     return {name: values[kept] for name, values in table.items()}
 
 
@@ -245,31 +250,38 @@ def shape_and_pace(columns: Columns, tags: Sequence[str], study: Any) -> Columns
     return _columns((*by, *named), rows)
 
 
+GROUPED = ("task", "metric")
+"""Tags whose combinations are the groups of the reference."""
+
+
 def regression_on_shape(
     columns: Columns,
     tags: Sequence[str],
     study: Any,
     *,
     features: Sequence[str] = ("skewness",),
-    groups_by: Sequence[str],
+    groups_by: Sequence[str] | None = None,
+    value: str = "pace",
     confidence_level: float = 0.95,
 ) -> Columns:
-    """Regress the pace of convergence on features of instances, with a random intercept for groups of instances.
+    """Regress the pace of convergence, or coverage, on features of instances, with a random intercept for their groups.
 
-    ``pace = a + b' features + u_group + e``, by restricted maximum likelihood. Instances of one task, say, are alike;
+    ``value = a + b' features + u_group + e``, by restricted maximum likelihood. Instances of one task, say, are alike;
     without the random intercept they would count as independent. The marginal R2 is
     ``V_f / (V_f + V_u + V_e)``, V_f the variance of the fitted fixed part; the conditional one has V_u above, too.
 
     Parameters
     ----------
     columns : dict of str to (rows,) array
-        Of one statistic, method and level (:meth:`~jaxci.coverage.StudyResults.where`).
+        Of one statistic, method and level (:meth:`~jaxci.coverage.StudyResults.where`), and but for the pace of one n.
     tags : sequence of str
     study : Study, or the ``study`` of results
     features : sequence of str
         Of "mean", "deviation", "skewness", "kurtosis".
-    groups_by : sequence of str
-        Tags whose combinations are the groups, at least two.
+    groups_by : sequence of str, optional
+        Tags whose combinations are the groups, at least two; by default "task" and "metric", where they are tags.
+    value : str
+        "pace", or a numeric column ("coverage", say).
     confidence_level : float
         Of the intervals of coefficients, which are normal.
 
@@ -277,13 +289,13 @@ def regression_on_shape(
     -------
     dict of str to (features + 1,) array
         ``term``, ``coefficient``, ``standard_error``, ``low``, ``high``, ``pvalue``; in all rows the same
-        ``marginal_r2``, ``conditional_r2``, ``instances`` and ``groups``.
+        ``marginal_r2``, ``conditional_r2``, ``instances``, ``groups`` and ``converged``, whether the fit did.
 
     Raises
     ------
     ValueError
-        If rows are of several statistics, methods or levels, a name is unknown, or there are too few instances or
-        groups.
+        If rows are of several statistics, methods, levels or (but for the pace) sizes, a name is unknown, there are
+        too few instances or groups, or the model cannot be fitted.
     ImportError
         Without statsmodels (the ``mixed`` extra).
 
@@ -292,15 +304,21 @@ def regression_on_shape(
     Andre et al. (2026), section 4.4; Nakagawa & Schielzeth (2013), equations 26 and 30.
     """
     check_number("confidence_level", confidence_level, "lie in (0, 1)", lambda x: 0 < x < 1)
-    require(columns, SERIES)
-    for name in SERIES[1:]:
+    require(columns, (*SERIES, "n"))
+    if value != "pace":
+        require(columns, (value,), "value")
+    for name in SERIES[1:] if value == "pace" else (*SERIES[1:], "n"):
         if len(set(columns[name].tolist())) != 1:
             raise ValueError(f"columns must be of one {name}; got {shown(sorted(set(columns[name].tolist())))}")
     for name in features:
-        if name not in ("mean", "deviation", "skewness", "kurtosis"):
-            raise ValueError(f"features must be of mean, deviation, skewness, kurtosis; got {shown(name)}")
+        if name not in FEATURES:
+            raise ValueError(f"features must be of {', '.join(FEATURES)}; got {shown(name)}")
+    if groups_by is None:
+        groups_by = [name for name in GROUPED if name in tags]
+        if not groups_by:
+            raise ValueError(f"groups_by must name tags; none of {', '.join(GROUPED)} is one of {shown(list(tags))}")
     require({tag: columns[tag] for tag in tags}, groups_by, "groups_by")
-    table = with_shapes(columns, tags, study)
+    table = with_shapes(columns, tags, study, value)
     labels = np.array(["\t".join(parts) for parts in zip(*(table[tag].tolist() for tag in groups_by), strict=True)])
     distinct, size = len(set(labels.tolist())), len(labels)
     if distinct < 2 or size < distinct + len(features) + 2:
@@ -312,7 +330,10 @@ def regression_on_shape(
     design = np.column_stack([np.ones(size), *(table[name] for name in features)])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an intercept whose variance is 0 is no trouble
-        found = MixedLM(table["pace"], design, groups=labels).fit(reml=True)
+        try:
+            found = MixedLM(table[value], design, groups=labels).fit(reml=True)
+        except np.linalg.LinAlgError as error:
+            raise ValueError(f"the model of {value} on {', '.join(features)} cannot be fitted: {error}") from None
     fixed = float(np.var(design @ found.fe_params))
     between, within = float(np.asarray(found.cov_re)[0, 0]), float(found.scale)
     total = fixed + between + within
@@ -329,4 +350,33 @@ def regression_on_shape(
         "conditional_r2": np.full(width, (fixed + between) / total),
         "instances": np.full(width, size),
         "groups": np.full(width, distinct),
+        "converged": np.full(width, bool(found.converged)),
     }
+
+
+def regressions(columns: Columns, tags: Sequence[str], study: Any, level: float) -> Columns:
+    """Return the slope of the pace on skewness for every statistic and method, by :func:`regression_on_shape`.
+
+    Returns
+    -------
+    dict of str to (rows,) array
+        ``statistic``, ``method``, ``level``, ``slope``, ``low``, ``high``, ``pvalue``, ``marginal_r2``,
+        ``conditional_r2``, ``instances`` and ``groups``; without the pairs of which there are too few instances.
+
+    Raises
+    ------
+    ImportError
+        Without statsmodels (the ``mixed`` extra), where there is something to fit.
+    """
+    rows = []
+    for key, mine in groups(columns, SERIES[1:]).items():
+        if key[-1] != level:
+            continue
+        try:
+            found = regression_on_shape(take(columns, mine), tags, study)
+        except ValueError:
+            continue
+        told = ("coefficient", "low", "high", "pvalue", "marginal_r2", "conditional_r2", "instances", "groups")
+        rows.append((*key, *(found[name][1] for name in told)))
+    named = ("slope", "low", "high", "pvalue", "marginal_r2", "conditional_r2", "instances", "groups")
+    return _columns((*SERIES[1:], *named), rows)

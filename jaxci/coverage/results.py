@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 
 from jaxci.checks import shown
-from jaxci.coverage import analysis, comparisons, instances
+from jaxci.coverage import analysis, comparisons, instances, shifts
 from jaxci.printing import MOST_ROWS, Printable, left_out
 
 
 def as_columns(rows: Sequence[dict[str, Any]]) -> dict[str, np.ndarray]:
-    """Return rows as columns; a tag that a row lacks is empty."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    return {name: np.array([row.get(name, "") for row in rows]) for name in names}
+    """Return rows as columns; a tag that a row lacks is empty, a number NaN."""
+    kinds = {name: value for row in rows for name, value in row.items()}
+    missing = {name: math.nan if isinstance(value, float) else "" for name, value in kinds.items()}
+    return {name: np.array([row.get(name, missing[name]) for row in rows]) for name in kinds}
 
 
 class ColumnTable(Printable):
@@ -191,8 +192,7 @@ class StudyResults(Printable):
 
     def notes(self) -> list[str]:
         """Return the lines below the table: how many rows it leaves out, and what is of infinitely many resamples."""
-        how = self.columns.get("how", np.empty(0))
-        methods = dict.fromkeys(self.columns["method"][how == "enumerated, B = infinity"].tolist()) if len(how) else ()
+        methods = analysis.of_infinitely_many(self.columns)
         return [*self._brief.notes(), *([f"enumerated for B = infinity: {', '.join(methods)}"] if methods else [])]
 
     def save(self, path: str | Path) -> None:
@@ -241,6 +241,10 @@ class StudyResults(Printable):
         """Rows of unusually low coverage; see :func:`jaxci.coverage.analysis.failures`."""
         return ColumnTable(analysis.failures(self.columns, by=by))
 
+    def interval_shifts(self, *, against: str | None = "percentile", by: tuple[str, ...] | None = None) -> ColumnTable:
+        """Where intervals lie about the truth; see :func:`jaxci.coverage.shifts.interval_shifts`."""
+        return ColumnTable(shifts.interval_shifts(self.columns, against=against, by=by))
+
     def where(self, **wanted: Any) -> StudyResults:
         """Return the rows in which each column named has the value given, or one of those in a list.
 
@@ -276,10 +280,16 @@ class StudyResults(Printable):
         return ColumnTable(instances.shape_and_pace(self.columns, self.tags, self.study))
 
     def regression_on_shape(
-        self, *, groups_by: Sequence[str], features: Sequence[str] = ("skewness",), confidence_level: float = 0.95
+        self,
+        *,
+        groups_by: Sequence[str] | None = None,
+        features: Sequence[str] = ("skewness",),
+        value: str = "pace",
+        confidence_level: float = 0.95,
     ) -> ColumnTable:
         """Mixed model of the pace on features; see :func:`jaxci.coverage.instances.regression_on_shape`."""
         options: dict[str, Any] = {"features": features, "groups_by": groups_by, "confidence_level": confidence_level}
+        options["value"] = value
         return ColumnTable(instances.regression_on_shape(self.columns, self.tags, self.study, **options))
 
     def flagged(self) -> ColumnTable:

@@ -81,21 +81,25 @@ def simulate(
     most = max(LEAST * len(spread.devices), (memory_limit or BUDGET) // held)
     n_groups = len(cell.group_sizes() if groups is None else groups)
     done = 0
+    of_group: list[Any] = []
 
     def finished(part: Part, found: Any) -> None:
         nonlocal done
-        counts, estimates = _judged(found, simulation) if on_host else jax.device_get(found)
+        of_group.append(_judged(found, simulation) if on_host else jax.device_get(found))
+        if not part.last:
+            return
+        counts, estimates = jax.tree.map(lambda *parts: np.concatenate(parts), *of_group)
+        of_group.clear()
         for name, one in zip(simulation.series.names, counts, strict=True):
             tally.add(name, part.group, one)
-        never = np.full(part.size, np.nan)
+        never = np.full(cell.group_sizes()[part.group], np.nan)
         for name in simulation.series.absent:
             tally.add(name, part.group, outcomes(never, never, 0.0))
         for statistic, estimate in zip(simulation.names, estimates, strict=True):
-            tally.estimated(statistic, part.group, np.asarray(estimate))
-        if part.last:
-            done += 1
-            if progress is not None:
-                progress(done, n_groups)
+            tally.estimated(statistic, part.group, estimate)
+        done += 1
+        if progress is not None:
+            progress(done, n_groups)
 
     waiting: list[tuple[Part, Any]] = []
     with jax.enable_x64(True):
@@ -155,7 +159,7 @@ def judge(cell: Cell, truths: dict[str, Truth], tally: Tally, seconds: float) ->
             for label, method in served.items():
                 if enumerable(method):
                     for level in cell.levels:
-                        found[label, level] = enumerated(name, method, target, cell.n, level, label)
+                        found[label, level] = enumerated(name, method, target, cell.n, level, label, cell.n_resamples)
             seen = [behaviour_of_proportion(name, target, cell.n, list(found.values()))]
         judgements += [found[m, level] for m in served for level in cell.levels]
         extra = _remarks(cell.distribution, statistic) if served else ()

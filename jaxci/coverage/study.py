@@ -22,10 +22,8 @@ from jaxci.coverage.entries import (
     described,
     listed,
     named_statistics,
-    naming_lines,
     read_method,
     read_statistic,
-    read_toml,
     written,
 )
 from jaxci.coverage.growth import as_printed, fully_labelled, keep, kept, merged, what_is_new
@@ -352,15 +350,6 @@ class Study(Runnable):
         for _, statistic in self.statistics:
             encode(statistic, STATISTICS, key="class")
         super().save(path)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Study:
-        """Read a study from a TOML file; one with its data beside it is read by :func:`~jaxci.coverage.load_study`."""
-        content = read_toml(path)
-        if "data" in content:
-            raise ValueError(f"{path} has its data in a file of their own: read it by jaxci.coverage.load_study")
-        with naming_lines(path):
-            return cls.from_dict(content)
 
     def key(self, name: str) -> jax.Array:
         """JAX key of a cell, or of a distribution: from the seed and the name alone."""

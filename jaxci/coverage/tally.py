@@ -15,6 +15,8 @@ from jaxci.special import deviation, namespace, root_sum_of_squares
 
 NO_INTERVAL = "no interval"
 """Status of a row none of whose intervals exists: it has no coverage."""
+INFINITE = "enumerated, B = infinity"
+"""How coverage was found that is of infinitely many resamples."""
 
 
 def labelled(methods: Iterable[Method]) -> dict[str, Method]:
@@ -50,9 +52,12 @@ class Judgement:
     by_group : (2, G) array or None
         Data sets of every group whose interval holds the truth, and all of the group; None where the
         coverage is computed without simulation.
+    mean_shift, shift_error : float
+        Mean of the middles of the finite intervals less the truth, and its Monte-Carlo standard error, from the
+        variance between groups (NaN with one). Positive: intervals lie too high.
     how : str
-        "simulated"; "enumerated", without simulation; or "enumerated, B = infinity", where that is of infinitely many
-        resamples and not of as many as the simulated methods have.
+        "simulated"; "enumerated", without simulation; or "enumerated, B = infinity", where the simulated methods have
+        too few resamples for an enumeration with as many.
     """
 
     statistic: str
@@ -69,6 +74,8 @@ class Judgement:
     label: str
     by_group: np.ndarray | None = None
     how: str = "simulated"
+    mean_shift: float = math.nan
+    shift_error: float = math.nan
 
     @property
     def status(self) -> str:
@@ -135,10 +142,14 @@ MISSING = COUNTS.index("invalid")
 
 
 class Outcomes(NamedTuple):
-    """What became of an interval in every data set: ``outcome`` (R,), a place in :data:`COUNTS`, and ``width`` (R,)."""
+    """What became of an interval in every data set.
+
+    ``outcome`` (R,) is a place in :data:`COUNTS`, ``shift`` (R,) the middle less the truth.
+    """
 
     outcome: Any
     width: Any
+    shift: Any
 
 
 def outcomes(low: Any, high: Any, target: Any) -> Outcomes:
@@ -152,44 +163,45 @@ def outcomes(low: Any, high: Any, target: Any) -> Outcomes:
     width = high - low
     touch = 1e-5 * xp.where(xp.isfinite(width), width, 0.0) + 1e-12 * xp.abs(target)
     side = xp.where(high < target - touch, 1, xp.where(low > target + touch, 2, 0))
-    return Outcomes(xp.where(xp.isnan(low) | xp.isnan(high), MISSING, side).astype(np.int8), width)
+    outcome = xp.where(xp.isnan(low) | xp.isnan(high), MISSING, side).astype(np.int8)
+    with np.errstate(invalid="ignore"):  # the whole line has no middle
+        return Outcomes(outcome, width, low / 2 + high / 2 - target)
 
 
 class Tally:
     """Counts, widths and estimates of some groups of a cell: parts add up to the whole.
 
     ``counts`` (4,) per series and group are those of :data:`COUNTS`; ``widths`` are of the
-    intervals that exist; ``estimates`` per statistic and group.
+    intervals that exist; ``shifts`` (2,) are the number of finite intervals and the sum of their shifts; ``estimates``
+    are per statistic and group.
     """
 
     def __init__(self) -> None:
         self.counts: dict[Series, dict[int, np.ndarray]] = {}
         self.widths: dict[Series, dict[int, np.ndarray]] = {}
+        self.shifts: dict[Series, dict[int, np.ndarray]] = {}
         self.estimates: dict[str, dict[int, np.ndarray]] = {}
 
     def add(self, series: Series, group: int, found: Outcomes) -> None:
-        """Count the intervals of one group, or of the next part of it."""
-        outcome, width = np.asarray(found.outcome), np.asarray(found.width)
-        counts = np.bincount(outcome, minlength=len(COUNTS))
-        held = self.counts.setdefault(series, {})
-        held[group] = held[group] + counts if group in held else counts
-        _append(self.widths.setdefault(series, {}), group, width[outcome != MISSING])
+        """Count the intervals of one group, all of them: sums do not depend on how it was simulated."""
+        outcome, width, shift = map(np.asarray, found)
+        finite = shift[np.isfinite(shift)].astype(np.float64)
+        self.counts.setdefault(series, {})[group] = np.bincount(outcome, minlength=len(COUNTS))
+        self.widths.setdefault(series, {})[group] = width[outcome != MISSING]
+        self.shifts.setdefault(series, {})[group] = np.array([finite.size, finite.sum()])
 
     def estimated(self, statistic: str, group: int, estimates: np.ndarray) -> None:
-        """Keep the estimates (Rg,) of one group, or of the next part of it."""
-        _append(self.estimates.setdefault(statistic, {}), group, np.asarray(estimates, np.float64))
+        """Keep the estimates (Rg,) of one group."""
+        self.estimates.setdefault(statistic, {})[group] = np.asarray(estimates, np.float64)
 
     @classmethod
     def merged(cls, parts: Iterable[Tally]) -> Tally:
         """Return the tally of all groups of ``parts``."""
         whole = cls()
         for part in parts:
-            for series, groups in part.counts.items():
-                whole.counts.setdefault(series, {}).update(groups)
-            for series, groups in part.widths.items():
-                whole.widths.setdefault(series, {}).update(groups)
-            for name, groups in part.estimates.items():
-                whole.estimates.setdefault(name, {}).update(groups)
+            for table, own in zip(part._tables(), whole._tables(), strict=True):
+                for key, groups in table.items():
+                    own.setdefault(key, {}).update(groups)
         return whole
 
     def moved(self, by: int) -> Tally:
@@ -200,13 +212,13 @@ class Tally:
         return whole
 
     def _tables(self) -> tuple[dict[Any, dict[int, np.ndarray]], ...]:
-        return self.counts, self.widths, self.estimates
+        return self.counts, self.widths, self.shifts, self.estimates
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return arrays by name, as a file holds them."""
         return {
             f"{kind}\t{group}\t" + "\t".join(map(str, key if isinstance(key, tuple) else (key,))): array
-            for kind, table in (("counts", self.counts), ("widths", self.widths), ("estimates", self.estimates))
+            for kind, table in zip(("counts", "widths", "shifts", "estimates"), self._tables(), strict=True)
             for key, groups in table.items()
             for group, array in groups.items()
         }
@@ -220,7 +232,7 @@ class Tally:
             if kind == "estimates":
                 whole.estimates.setdefault(key[0], {})[int(group)] = array
             else:
-                table = whole.counts if kind == "counts" else whole.widths
+                table = {"counts": whole.counts, "widths": whole.widths, "shifts": whole.shifts}[kind]
                 table.setdefault((key[0], key[1], float(key[2])), {})[int(group)] = array
         return whole
 
@@ -249,6 +261,7 @@ class Tally:
         widths = np.concatenate([self.widths[series][g] for g in sorted(groups)])
         finite = widths[np.isfinite(widths)]
         mean = float(np.mean(finite, dtype=np.float64)) if finite.size else math.nan
+        shifts = np.stack([self.shifts[series][g] for g in sorted(groups)])
         shares = counts.sum(axis=0) / counts.sum()
         exists = shares[3] < 1
         covered, below, above = shares[:3] if exists else np.full(3, math.nan)
@@ -266,11 +279,9 @@ class Tally:
             mean / interdecile if interdecile > 0 else math.nan,
             label,
             np.stack([counts[:, 0], counts.sum(axis=1)]) if exists else None,
+            "simulated",
+            *mean_by_groups(*shifts.T),
         )
-
-
-def _append(table: dict[int, np.ndarray], group: int, values: np.ndarray) -> None:
-    table[group] = np.concatenate([table[group], values]) if group in table else values
 
 
 def group_error(covered: np.ndarray, sizes: np.ndarray) -> float:
@@ -284,6 +295,18 @@ def group_error(covered: np.ndarray, sizes: np.ndarray) -> float:
         return math.sqrt(p * (1 - p) / total)
     squares = np.sum((covered - sizes * p) ** 2) * len(sizes) / (len(sizes) - 1)
     return float(math.sqrt(squares) / total)
+
+
+def mean_by_groups(sizes: np.ndarray, sums: np.ndarray) -> tuple[float, float]:
+    """Return a mean, and its standard error from the variance between groups of ``sizes`` (G,) values with ``sums``."""
+    total = sizes.sum()
+    if total == 0:
+        return math.nan, math.nan
+    mean, n_groups = float(sums.sum() / total), len(sizes)
+    if n_groups < 2:
+        return mean, math.nan
+    apart = np.sum((sums - sizes * mean) ** 2) * n_groups / (n_groups - 1)
+    return mean, float(math.sqrt(apart) / total)
 
 
 def flags_of(target: Truth, undefined: float, judgements: Sequence[Judgement], defined: np.ndarray) -> tuple[str, ...]:

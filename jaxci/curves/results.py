@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jaxci.intervals.bands import Band
-from jaxci.printing import IntervalResult, Printable, number
+from jaxci.printing import IntervalResult, Printable, p_said
 
 ROWS = 9
 """Points of a curve that a printed table shows, about."""
@@ -154,10 +154,13 @@ class CurveComparison(CurveResult):
     b: CurveResult | None = None
     pvalue: float = math.nan
 
+    @property
+    def p_said(self) -> str:
+        """The p-value as a sentence has it."""
+        return p_said(self.pvalue, 1 / (self.n_resamples + 1))
+
     def notes(self) -> list[str]:
         """Return the lines below the table: the test, what the band says, and warnings."""
         apart = (self.simultaneous.low > 0) | (self.simultaneous.high < 0)
         where = f"the band leaves 0 at {int(apart.sum())} of {len(self.x)} points" if apart.any() else "it holds 0"
-        least = 1 / (self.n_resamples + 1)
-        shown = f"< {number(least)}" if self.pvalue <= least * (1 + 1e-9) else f"= {number(self.pvalue)}"
-        return [f"no difference anywhere: p {shown}; {where}", *super().notes()]
+        return [f"no difference anywhere: {self.p_said}; {where}", *super().notes()]

@@ -8,7 +8,18 @@ import numpy as np
 
 from jaxci.coverage.analysis import StudyTable, groups, levels_of, require, take
 from jaxci.plots.coverage import LOWEST
-from jaxci.plots.style import INK, axes_grid, legend_above, selected_rows, size_axis, styles_of
+from jaxci.plots.style import (
+    BESIDE,
+    INK,
+    NAMED,
+    axes_grid,
+    legend_above,
+    named_height,
+    selected_rows,
+    side_labels,
+    size_axis,
+    styles_of,
+)
 
 TARGETS = {
     "coverage": "risk of the fitted model",
@@ -67,13 +78,15 @@ def target_coverage(results: StudyTable, *, n: int | None = None) -> Any:
         axes.set_yticks(range(len(methods)), methods)
         axes.set_title(what, loc="left", fontsize=9, color=INK)
     grid[0].invert_yaxis()
-    figure.supxlabel(f"Coverage of {100 * level:g}% intervals (%), n = {n}", fontsize=10, color=INK)
+    figure.supxlabel(f"Coverage of {100 * level:g}% intervals (%), n = {n:,}", fontsize=10, color=INK)
     legend_above(figure, levels_of(table["inducer"]), styles, lines=False)
     return figure
 
 
 def coverage_against_width(results: StudyTable) -> Any:
     """Mean coverage of the risk against the median relative width, one point a method, one panel a sample size.
+
+    Methods are named beside the panel, with a line to each point.
 
     Relative widths are over the standard deviation of the estimate: about 4 is perfect at 95%, and more
     than 8 is useless.
@@ -95,23 +108,26 @@ def coverage_against_width(results: StudyTable) -> Any:
     table, level = selected_rows(results, None, None, None)
     styles = styles_of(results, "method")
     panels = groups(table, ("n",))
-    figure, grid = axes_grid(len(panels), height=2.8, sharey=True)
+    height = named_height(len(levels_of(table["method"])))
+    figure, grid = axes_grid(len(panels), height=height, sharey=True, across=2, width=NAMED)
+    found: list[dict[str, tuple[float, float]]] = []
     for axes, ((n,), where) in zip(grid, panels.items(), strict=True):
+        found.append({})
         for (method,), rows in groups(take(table, where), ("method",)).items():
             part = take(take(table, where), rows)
             if np.isnan(part["coverage"]).all():
                 continue
             colour, marker, _ = styles[method]
             width = float(np.nanmedian(part["width_over_sd"]))
-            place = width, 100 * float(np.nanmean(part["coverage"]))
-            axes.plot(*place, color=colour, marker=marker, markersize=6)
-            axes.annotate(method, place, (3, 3), textcoords="offset points", fontsize=6, color=INK)
+            found[-1][method] = width, 100 * float(np.nanmean(part["coverage"]))
+            axes.plot(*found[-1][method], color=colour, marker=marker, markersize=6, clip_on=False, zorder=3)
         axes.axhline(100 * level, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
         axes.axvline(4, color=INK, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
-        axes.set_title(f"n = {n}", loc="left", fontsize=9, color=INK)
-    figure.supxlabel("Median width / standard deviation of the estimate", fontsize=10, color=INK)
+        axes.set_title(f"n = {n:,}", loc="left", fontsize=10, color=INK)
+    for axes, ends in zip(grid, found, strict=True):
+        side_labels(axes, ends, height - BESIDE)
+    figure.supxlabel("Median width / standard deviation of the estimate (dotted: 4)", fontsize=10, color=INK)
     figure.supylabel("Mean coverage of the risk (%)", fontsize=10, color=INK)
-    legend_above(figure, levels_of(table["method"]), styles, lines=False)
     return figure
 
 
@@ -134,17 +150,20 @@ def cost_against_n(results: StudyTable) -> Any:
     require(results.columns, ("fits", "seconds"))
     table, _ = selected_rows(results, None, None, None)
     styles = styles_of(results, "method")
-    figure, grid = axes_grid(2, height=2.8, sharey=False)
+    height = named_height(len(levels_of(table["method"])))
+    figure, grid = axes_grid(2, height=height, sharey=False, width=NAMED)
     for axes, (column, what) in zip(grid, (("fits", "Fits"), ("seconds", "Seconds")), strict=True):
+        ends = {}
         for (method,), rows in groups(table, ("method",)).items():
             part = take(table, rows)
-            sizes = levels_of(part["n"])
+            sizes = sorted(levels_of(part["n"]))
             means = [float(np.mean(part[column][part["n"] == n])) for n in sizes]
             colour, marker, dash = styles[method]
             axes.plot(sizes, means, color=colour, marker=marker, linestyle=dash, markersize=4, linewidth=1.3)
-        size_axis(axes, levels_of(table["n"]))
+            ends[method] = sizes[-1], means[-1]
+        size_axis(axes, sorted(levels_of(table["n"])))
         axes.set_yscale("log")
-        axes.set_title(f"{what} of one interval", loc="left", fontsize=9, color=INK)
-    figure.supxlabel("n", fontsize=10, color=INK)
-    legend_above(figure, levels_of(table["method"]), styles, lines=True)
+        axes.set_title(f"{what} of one interval", loc="left", fontsize=10, color=INK)
+        side_labels(axes, ends, height - BESIDE)
+    figure.supxlabel("Sample size n", fontsize=10, color=INK)
     return figure

@@ -8,10 +8,12 @@ import numpy as np
 
 from jaxci.coverage.analysis import groups, levels_of, take
 from jaxci.coverage.results import StudyResults
-from jaxci.plots.style import INK, axes_grid, legend_above, selected_rows, styles_of
+from jaxci.plots.style import INK, PALE, PALETTE, axes_grid, legend_above, selected_rows, styles_of
 from jaxci.statistics.summary import QuantileStatistic
 
 PAPER = ("exact_randomized", "interpolated", "asymptotic", "semiparametric", "noncentral_t")
+STRAIGHT = 10.0
+"""Percent up to which an axis of bias is straight."""
 
 
 def quantile_panels(
@@ -22,9 +24,10 @@ def quantile_panels(
     level: float | None = None,
     methods: tuple[str, ...] = PAPER,
 ) -> Any:
-    """Coverage, or mean width, of quantile intervals against the probability of the quantile.
+    """Coverage, or mean width, of quantile intervals by the probability of the quantile.
 
-    One panel a distribution; a method is not drawn where it has no interval at this n.
+    One panel a distribution. Methods stand side by side at every quantile; a cross at the bottom says where one has no
+    interval at this n.
 
     Parameters
     ----------
@@ -53,30 +56,49 @@ def quantile_panels(
     n = min(sizes) if n is None else n
     if n not in sizes:
         raise ValueError(f"n must be a simulated sample size ({', '.join(map(str, sizes))}); got {n}")
-    table = take(table, np.flatnonzero((table["n"] == n) & (table["invalid"] < 1)))
-    styles = styles_of(results, "method")
+    table = take(table, np.flatnonzero(table["n"] == n))
+    styles, shown = styles_of(results, "method"), levels_of(table["method"])
+    order = sorted(set(probabilities.values()))
     panels = groups(table, ("distribution",))
     figure, grid = axes_grid(len(panels), height=2.4, sharey=True)
+    missing: list[tuple[Any, float, str]] = []
     for axes, ((name,), where) in zip(grid, panels.items(), strict=True):
         part = take(table, where)
-        q = np.array([probabilities[s] for s in part["statistic"].tolist()])
+        slot = np.array([order.index(probabilities[s]) for s in part["statistic"].tolist()], float)
         y = 100 * part["coverage"] if value == "coverage" else part["mean_width"] / _interdecile(results, name)
+        y = np.where(part["invalid"] < 1, y, np.nan)
         for (method,), rows in groups(part, ("method",)).items():
-            rows = rows[np.argsort(q[rows])]
+            rows = rows[np.argsort(slot[rows])]
+            x = slot[rows] + 0.7 * ((shown.index(method) + 0.5) / len(shown) - 0.5)
             colour, marker, dash = styles[method]
-            axes.plot(q[rows], y[rows], color=colour, marker=marker, linestyle=dash, markersize=4, linewidth=1.3)
+            axes.plot(x, y[rows], color=colour, marker=marker, linestyle=dash, markersize=4, linewidth=0.7)
+            missing += [(axes, place, colour) for place in x[np.isnan(y[rows])]]
         if value == "coverage":
             axes.axhline(100 * level, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
-        axes.set_title(name, loc="left", fontsize=9, color=INK)
-    figure.supxlabel(f"Probability of the quantile, n = {n}", fontsize=10, color=INK)
+        axes.set_xticks(range(len(order)), [f"{100 * q:g}" for q in order])
+        axes.set_xlim(-0.6, len(order) - 0.4)
+        axes.grid(False, axis="x")
+        for edge in np.arange(len(order) - 1) + 0.5:
+            axes.axvline(edge, color=PALE, linewidth=0.6, zorder=0.5)
+        axes.set_title(name, loc="left", fontsize=10, color=INK)
+    if missing:
+        least, most = grid[0].get_ylim()
+        strip = least - 0.07 * (most - least)
+        grid[0].set_ylim(strip - 0.05 * (most - least), most)
+        for axes, place, colour in missing:
+            axes.plot([place], [strip], color=colour, marker="x", markersize=4)
+    noted = "; x: no interval" if missing else ""
+    figure.supxlabel(f"Probability of the quantile (%), n = {n:,}{noted}", fontsize=10, color=INK)
     what = f"Coverage of {100 * level:g}% intervals (%)" if value == "coverage" else "Mean width / interdecile range"
     figure.supylabel(what, fontsize=10, color=INK)
-    legend_above(figure, levels_of(table["method"]), styles, lines=True)
+    legend_above(figure, shown, styles, lines=True)
     return figure
 
 
 def estimator_panels(table: Any, *, value: str = "relative_bias", n: int | None = None) -> Any:
     """Relative bias or RMSE of point estimators against the probability of the quantile.
+
+    One panel a distribution, on one axis, which is logarithmic beyond 10%.
 
     Parameters
     ----------
@@ -103,7 +125,9 @@ def estimator_panels(table: Any, *, value: str = "relative_bias", n: int | None 
     columns = take(table.columns, np.flatnonzero(table["n"] == n))
     styles = styles_of(table, "estimator")
     panels = groups(columns, ("distribution",))
-    figure, grid = axes_grid(len(panels), height=2.4, sharey=False)
+    figure, grid = axes_grid(len(panels), height=2.4, sharey=True)
+    grid[0].set_yscale("symlog", linthresh=STRAIGHT)
+    grid[0].yaxis.set_major_formatter(lambda y, _: f"{y:g}")
     for axes, ((name,), where) in zip(grid, panels.items(), strict=True):
         part = take(columns, where)
         for (estimator,), rows in groups(part, ("estimator",)).items():
@@ -111,8 +135,8 @@ def estimator_panels(table: Any, *, value: str = "relative_bias", n: int | None 
             x, y = part["q"][rows], 100 * part[value][rows]
             axes.plot(x, y, color=colour, marker=marker, linestyle=dash, markersize=4, linewidth=1.3)
         axes.axhline(0, color=INK, linewidth=0.8, zorder=1)
-        axes.set_title(name, loc="left", fontsize=9, color=INK)
-    figure.supxlabel(f"Probability of the quantile, n = {n}", fontsize=10, color=INK)
+        axes.set_title(name, loc="left", fontsize=10, color=INK)
+    figure.supxlabel(f"Probability of the quantile, n = {n:,}", fontsize=10, color=INK)
     figure.supylabel(f"{value.replace('_', ' ').replace('rmse', 'RMSE').capitalize()} (%)", fontsize=10, color=INK)
     legend_above(figure, levels_of(columns["estimator"]), styles, lines=True)
     return figure
@@ -132,25 +156,25 @@ def interval_bars(tables: dict[str, Any]) -> Any:
     matplotlib.figure.Figure
     """
     names = list(tables)
-    first = tables[names[0]].records()
-    figure, grid = axes_grid(len(first), height=0.9 + 0.35 * len(names), sharey=True)
+    records = [tables[name].records() for name in names]
+    figure, grid = axes_grid(len(records[0]), height=0.9 + 0.35 * len(names), sharey=True)
+    table = np.array([[[row["low"], row["estimate"], row["high"]] for row in rows] for rows in records])
+    finite = table[np.isfinite(table)]
+    least, most = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
+    margin = 0.1 * ((most - least) or 1.0)
     for j, axes in enumerate(grid):
-        rows = [tables[name].records()[j] for name in names]
-        shown = np.array([[row["low"], row["estimate"], row["high"]] for row in rows])
-        finite = shown[np.isfinite(shown)]
-        least, most = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
-        margin = 0.1 * ((most - least) or 1.0)
+        shown = table[:, j]
         for place, (low, estimate, high) in enumerate(np.clip(shown, least - margin, most + margin)):
-            axes.plot([low, high], [place, place], color="#0072b2", linewidth=3, solid_capstyle="butt")
+            axes.plot([low, high], [place, place], color=PALETTE[0], linewidth=3, solid_capstyle="butt")
             if np.isfinite(shown[place, 1]):
                 axes.plot([estimate], [place], color=INK, marker="o", markersize=5)
             for end, given, marker in ((low, shown[place, 0], "<"), (high, shown[place, 2], ">")):
                 if np.isinf(given):
-                    axes.plot([end], [place], color="#0072b2", marker=marker, markersize=7)
+                    axes.plot([end], [place], color=PALETTE[0], marker=marker, markersize=7)
         axes.set_yticks(range(len(names)), names)
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.locator_params(axis="x", nbins=4)
-        axes.set_title(f"{100 * first[j]['q']:g}% quantile", loc="left", fontsize=9, color=INK)
+        axes.set_title(f"{100 * records[0][j]['q']:g}% quantile", loc="left", fontsize=10, color=INK)
     return figure
 
 

@@ -15,24 +15,28 @@ import numpy as np
 
 from jaxci.api.bootstrap import BootstrapResult
 from jaxci.api.case_results import CaseSummaries
+from jaxci.api.generalization_results import ResampledFits
 from jaxci.api.leaderboard_results import Leaderboard, MeanRanks
+from jaxci.api.planning_results import Plan
 from jaxci.api.proportion import ProportionInterval
-from jaxci.api.quantile_results import QuantileInterval, RunSummary
+from jaxci.api.quantile_results import QuantileInterval, QuantilePlan, RunSummary
 from jaxci.api.quantiles import quantile_interval
 from jaxci.api.run_scores import PerformanceProfiles
 from jaxci.api.subgroup_results import SubgroupTable
 from jaxci.checks import check_choice
 from jaxci.coverage.cards import Card
 from jaxci.coverage.check import CoverageCheck
-from jaxci.coverage.results import StudyResults
+from jaxci.coverage.results import ColumnTable, StudyResults
 from jaxci.curves.results import CurveComparison, CurveResult
 from jaxci.plots.curves import draw_curve, draw_difference
 from jaxci.plots.forest import Bar, draw_bars
 from jaxci.plots.heat import draw_heat
+from jaxci.plots.plans import draw_plan
+from jaxci.plots.strips import draw_cases, draw_column, draw_fits
 from jaxci.plots.style import DASHES, INK, PALETTE, entitled, legend_beside, own_axes, selected_rows
 from jaxci.printing import ComparisonResult, EvaluationTable, IntervalResult, JackknifeResult, number, stated_level
 from jaxci.runs.results import SeedRuns
-from jaxci.segmentation.table import METRICS, CaseTable
+from jaxci.segmentation.table import CaseTable
 
 BINS = 40
 
@@ -180,9 +184,9 @@ def _(result: IntervalResult, *, ax: Any = None) -> Any:
     """Draw the bootstrap distribution with estimate and interval; the interval alone where nothing was drawn."""
     if result.bootstrap_distribution is None:
         return forest([result], labels=[str(result.method)], ax=ax)
-    title = f"{stated_level(result.confidence_level, result.alternative, f'{result.method} interval')}, n = {result.n}"
+    interval = stated_level(result.confidence_level, result.alternative, f"{result.method} interval")
     axes = _distribution(ax, result.bootstrap_distribution, result.estimate, result.confidence_interval)
-    entitled(axes, title, result.statistic, f"share of {result.n_resamples:,} resamples")
+    entitled(axes, f"{interval}, n = {result.n:,}", result.statistic, f"share of {result.n_resamples:,} resamples")
     return axes
 
 
@@ -190,7 +194,7 @@ def _(result: IntervalResult, *, ax: Any = None) -> Any:
 def _(result: ComparisonResult, *, ax: Any = None) -> Any:
     """Draw a paired difference: its distribution, where drawn, estimate and interval, no difference, the margin."""
     title = f"{result.statistic}: a {number(result.estimate_a, 3)}, b {number(result.estimate_b, 3)}; "
-    title += f"p = {number(result.pvalue, 3)}; {result.conclusion}"
+    title += f"{result.p_said}; {result.conclusion}"
     label = f"{result.statistic}, a - b ({100 * result.confidence_level:g}% {result.method} interval)"
     if result.bootstrap_distribution is None:
         axes = draw_bars([_bar(result, "a - b")], ax=ax, title=title, x=label, line=0.0)
@@ -199,6 +203,8 @@ def _(result: ComparisonResult, *, ax: Any = None) -> Any:
         axes.axvline(0, color=INK, linewidth=1, linestyle=(0, (4, 3)))
         entitled(axes, title, label, f"share of {result.n_resamples:,} resamples")
     if result.margin is not None:
+        least, most = axes.get_xlim()
+        axes.set_xlim(min(least, -1.2 * result.margin), max(most, 1.2 * result.margin))
         for at in (-result.margin, result.margin):
             axes.axvline(at, color=PALETTE[1], linewidth=1, linestyle=(0, (1.5, 1.2)))
             place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
@@ -244,7 +250,7 @@ def _distribution(ax: Any, values: np.ndarray, estimate: float, interval: Sequen
             edgecolor="white", linewidth=0.4,
         )  # fmt: skip
     top = axes.get_ylim()[1]
-    axes.set_ylim(-0.1 * top, top)
+    axes.set_ylim(-0.1 * top, 1.16 * top)
     low, high = interval
     least, most = axes.get_xlim()
     axes.hlines(-0.05 * top, max(low, least), min(high, most), color=PALETTE[0], linewidth=4)
@@ -259,12 +265,18 @@ def _distribution(ax: Any, values: np.ndarray, estimate: float, interval: Sequen
 
 @draw.register
 def _(
-    runs: SeedRuns, *, ax: Any = None, metric: str | None = None, q: float = 0.5, confidence_level: float = 0.95
+    runs: SeedRuns,
+    *,
+    ax: Any = None,
+    metric: str | None = None,
+    q: float = 0.5,
+    confidence_level: float = 0.95,
+    goal: str | None = None,
 ) -> Any:
-    """Draw a metric of every run in their order, and the interval of a quantile of all runs."""
+    """Draw a metric of every run in their order, and the interval of a quantile; ``goal`` where runs failed."""
     name = next(iter(runs.values)) if metric is None else check_choice("metric", metric, list(runs.values))
     values = runs[name]
-    (row,) = quantile_interval(values, q, confidence_level=confidence_level).records()
+    (row,) = quantile_interval(values, q, confidence_level=confidence_level, goal=goal).records()
     axes = own_axes(ax, (7.4, 3.2))
     at = np.arange(1, len(values) + 1)
     known = np.isfinite(values)
@@ -304,19 +316,32 @@ def _(found: PerformanceProfiles, *, ax: Any = None) -> Any:
 @draw.register
 def _(cases: CaseTable, *, ax: Any = None, metric: str = "dice") -> Any:
     """Draw one measure of every case by label: a dot a case, a line at the median."""
-    check_choice("metric", metric, METRICS)
-    labels, values = cases.column("label"), np.asarray(cases.column(metric), float)
-    axes = own_axes(ax, (5.6, 1.2 + 0.5 * len(cases.labels)))
-    for place, label in enumerate(cases.labels):
-        mine = values[(labels == label) & np.isfinite(values)]
-        jitter = ((np.arange(len(mine)) * 0.618) % 1 - 0.5) * 0.5
-        axes.plot(mine, place + jitter, "o", color=PALETTE[0], markersize=4, alpha=0.7)
-        if len(mine):
-            axes.vlines(np.median(mine), place - 0.35, place + 0.35, color=INK, linewidth=2)
-    axes.set_yticks(range(len(cases.labels)), [f"label {label}" for label in cases.labels])
-    axes.set_ylim(len(cases.labels) - 0.4, -0.6)
-    entitled(axes, f"{metric} of {len(cases.cases)} cases; line: median", metric)
-    return axes
+    return draw_cases(cases, ax=ax, metric=metric)
+
+
+@draw.register
+def _(fits: ResampledFits, *, ax: Any = None) -> Any:
+    """Draw the loss of every split by plan: a dot a split, a line at the mean."""
+    return draw_fits(fits, ax=ax)
+
+
+@draw.register
+def _(plan: Plan, *, ax: Any = None) -> Any:
+    """Draw width, assurance or power at the numbers of cases that were tried, and the planned one."""
+    title = f"{plan.headline()} ({plan.statistic}, {plan.method})"
+    return draw_plan(plan, ax=ax, title=title, x="cases")
+
+
+@draw.register
+def _(plan: QuantilePlan, *, ax: Any = None) -> Any:
+    """Draw the width at the numbers of values that were tried, and the planned one."""
+    return draw_plan(plan, ax=ax, title=plan.headline(), x="values")
+
+
+@draw.register
+def _(table: ColumnTable, *, ax: Any = None, value: str | None = None, by: Sequence[str] | None = None) -> Any:
+    """Draw one column of numbers (``value``) by what tells rows apart (columns ``by``): a dot a row of the table."""
+    return draw_column(table, ax=ax, value=value, by=by)
 
 
 @draw.register
@@ -328,7 +353,7 @@ def _(found: CoverageCheck, *, ax: Any = None) -> Any:
         best = found.recommended is not None and one.method == found.recommended
         ends = (100 * (one.coverage - error), min(100.0, 100 * (one.coverage + error)))
         bars.append(Bar(one.label, 100 * one.coverage, *ends, beside=number(one.mean_width, 3), hollow=not best))
-    title = f"Coverage on data like these ({found.statistic}, n = {found.n}); filled: recommended"
+    title = f"Coverage on data like these ({found.statistic}, n = {found.n:,}); filled: recommended"
     simulated = any(one.coverage_error > 0 for one in found.judgements)
     x = f"coverage (%){', two Monte-Carlo standard errors either way' if simulated else ''}"
     return draw_bars(bars, ax=ax, title=title, x=x, line=100 * found.confidence_level, beside="width", numbers=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,15 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5
 """Okabe and Ito's colours, which colour-blind readers can tell apart, without the yellow."""
 MARKERS = "osD^vPX*"
 DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)))
-INK, PALE = "#333333", "#D9D9D9"
+INK, FAINT, PALE = "#333333", "#B0B0B0", "#D9D9D9"
+REACH = 0.2
+"""Coverage farther below its level is out of the frame of curves."""
+LINE = 0.16
+"""Inches between labels that stand below each other."""
+TOGETHER, ACROSS, MOST_PANELS = 4, 5, 24
+"""Methods in one panel of curves, at most; more have a panel each, so many in a row and so many in all at most."""
+NAMED, BESIDE = 4.8, 0.8
+"""Inches of the width of a panel with names beside it, and of its height that its axes do not take."""
 
 
 def matplotlib_modules() -> Any:
@@ -65,20 +73,51 @@ def styles_of(results: StudyTable, column: str) -> dict[Any, tuple[str, str, Any
     }
 
 
-def axes_grid(count: int, *, height: float, sharey: bool, across: int = 3, width: float = 3.4) -> tuple[Any, list[Any]]:
-    """Return a figure with ``count`` panels, at most ``across`` a row."""
+def axes_grid(
+    count: int, *, height: float, sharey: bool, sharex: bool = True, across: int = 3, width: float = 3.4
+) -> tuple[Any, list[Any]]:
+    """Return a figure with ``count`` panels, at most ``across`` a row; what is compared shares its axes."""
     across = 2 if count == 4 and across > 2 else min(count, across)
     down = -(-count // across)
     size = (max(6.4, width * across + 1.0), height * down + 0.9)
     figure = matplotlib_modules().figure.Figure(figsize=size, layout="constrained")
     figure.get_layout_engine().set(w_pad=0.08, h_pad=0.08)
-    grid = figure.subplots(down, across, squeeze=False, sharey=sharey).ravel().tolist()
+    grid = figure.subplots(down, across, squeeze=False, sharex=sharex, sharey=sharey).ravel().tolist()
     for axes in grid[count:]:
         axes.remove()
     for axes in grid[:count]:
         dressed(axes)
         axes.xaxis.set_tick_params(labelbottom=True)
     return figure, grid[:count]
+
+
+def facets(blocks: Sequence[Sequence[bool]], *, width: float, height: float, most: int) -> tuple[Any, list[Any]]:
+    """Return a figure of small panels that share both axes, and the panels block by block.
+
+    A block begins a row, and takes several of about one length where it has more than ``most`` places. It says which of
+    its places have a panel, so that panels of one kind stand below each other.
+    """
+    places = max(map(len, blocks))
+    across = -(-places // -(-places // most))
+    down = [-(-len(block) // across) for block in blocks]
+    size = (width * across + 0.8, height * sum(down) + 0.7)
+    figure = matplotlib_modules().figure.Figure(figsize=size, layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.05, h_pad=0.05)
+    grid = figure.subplots(sum(down), across, squeeze=False, sharex=True, sharey=True)
+    found: list[Any] = []
+    for block, rows in zip(blocks, np.split(grid, np.cumsum(down)[:-1]), strict=True):
+        own = rows.ravel().tolist()
+        there = [*block, *[False] * (len(own) - len(block))]
+        found += [dressed(axes) for axes, drawn in zip(own, there, strict=True) if drawn]
+        for axes in [axes for axes, drawn in zip(own, there, strict=True) if not drawn]:
+            axes.remove()
+    stands = {axes: axes.get_subplotspec() for axes in found}
+    first = {at.rowspan.start: at.colspan.start for at in reversed(stands.values())}
+    taken = {(at.rowspan.start, at.colspan.start) for at in stands.values()}
+    for axes, at in stands.items():
+        below = (at.rowspan.stop, at.colspan.start) not in taken
+        axes.tick_params(labelsize=8, labelbottom=below, labelleft=first[at.rowspan.start] == at.colspan.start)
+    return figure, found
 
 
 def dressed(axes: Any) -> Any:
@@ -111,14 +150,14 @@ def entitled(axes: Any, title: str, x: str, y: str = "") -> None:
     axes.set_ylabel(y, fontsize=10, color=INK)
 
 
-def size_axis(axes: Any, sizes: Sequence[int]) -> None:
-    """Make n logarithmic, with ticks at simulated sizes that stand clear of each other."""
+def size_axis(axes: Any, sizes: Sequence[int], *, gap: float = 0.09) -> None:
+    """Make n logarithmic, with ticks at simulated sizes that are apart by the share ``gap`` of the axis."""
     ticker = matplotlib_modules().ticker
     axes.set_xscale("log")
     span = math.log(sizes[-1] / sizes[0]) or 1.0
     kept = [sizes[0]]
     for size in sizes[1:-1]:
-        if min(math.log(size / kept[-1]), math.log(sizes[-1] / size)) > 0.09 * span:
+        if min(math.log(size / kept[-1]), math.log(sizes[-1] / size)) > gap * span:
             kept.append(size)
     kept += sizes[-1:]
     axes.xaxis.set_major_locator(ticker.FixedLocator(kept))
@@ -142,3 +181,48 @@ def legend_above(figure: Any, names: Sequence[Any], styles: dict[Any, tuple[str,
     ]
     room = max(2, int(figure.get_figwidth() / (0.5 + 0.075 * max(len(str(name)) for name in names))))
     figure.legend(handles=handles, loc="outside upper left", ncols=min(room, len(handles)), frameon=False, fontsize=9)
+
+
+def side_labels(axes: Any, ends: Mapping[str, tuple[float, float]], height: float) -> None:
+    """Name points to the right of the axes, where no label meets another or a point; a line leads to each.
+
+    Parameters
+    ----------
+    axes : Axes
+        With its final limits.
+    ends : dict of str to (x, y)
+    height : float
+        Of the axes in inches, at least.
+    """
+    axes.get_xlim(), axes.get_ylim()  # settles limits that are not
+    to_share = axes.transScale + axes.transLimits
+    order = sorted(ends, key=lambda name: ends[name][1])
+    gap = LINE / height
+    places = [float(to_share.transform(ends[name])[1]) for name in order]
+    for i in range(1, len(places)):
+        places[i] = max(places[i], places[i - 1] + gap)
+    most = 1.0 + max(0.0, gap * (len(places) - 1) - 1.0) / 2
+    for i in reversed(range(len(places))):
+        places[i] = min(places[i], most - gap * (len(places) - 1 - i))
+    lead = {"arrowstyle": "-", "color": FAINT, "linewidth": 0.7, "shrinkA": 1, "shrinkB": 3, "relpos": (0, 0.5)}
+    for name, place in zip(order, places, strict=True):
+        axes.annotate(
+            name, ends[name], (1.04, place), textcoords="axes fraction", va="center", ha="left", fontsize=8, color=INK,
+            arrowprops=lead, annotation_clip=False, zorder=1.5,
+        )  # fmt: skip
+
+
+def named_height(names: int) -> float:
+    """Return the inches of a panel beside which so many names stand on lines of their own."""
+    return max(3.0, LINE * names + BESIDE)
+
+
+def panel_keys(results: StudyTable) -> tuple[str, ...]:
+    """Return the columns that panels are of."""
+    return ("metric", "statistic") if "metric" in results.tags else ("statistic",)
+
+
+def named_panel(axes: Any, key: Sequence[Any], *, small: bool = False) -> None:
+    """Write the name of a panel above it."""
+    lines = textwrap.wrap(", ".join(map(str, key)), 30 if small else 34)
+    axes.set_title("\n".join(lines), loc="left", fontsize=9 if small else 10, color=INK)

@@ -12,13 +12,15 @@ from typing import Any
 import numpy as np
 
 from jaxci.coverage.analysis import Columns, levels_of
-from jaxci.printing import html_table, number
+from jaxci.printing import html_table, number, p_cell
 
 MOST_ROWS = 400
 """Rows of a table beyond this are left out, and counted below it."""
+LONG = 60
+"""Cells of more characters are broken into lines."""
 WIDE = 8.0
 """Pictures of more inches take the whole width of the page, others half of it."""
-SETTINGS = ("metric", "statistic", "method", "level")
+SETTINGS = ("metric", "statistic", "method", "level", "how")
 """Columns that are told once, above the table, where they hold one value."""
 
 STYLE = """
@@ -28,7 +30,8 @@ p,li{max-width:52rem}.note{color:#555}ul.verdict{padding-left:1.2rem}ul.verdict 
 .scroll{overflow:auto;max-height:36rem}
 table{border-collapse:collapse;font-size:13px;font-variant-numeric:tabular-nums}
 th{text-align:left;vertical-align:bottom;position:sticky;top:0;background:#f4f4f4}
-th,td{padding:.2rem .7rem;border-bottom:1px solid #e5e5e5}td{white-space:nowrap}td.long{white-space:normal}
+th,td{padding:.2rem .7rem;border-bottom:1px solid #e5e5e5}
+td{white-space:nowrap}td.long{white-space:normal;min-width:20rem}
 .pictures{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:1rem;align-items:start}
 figure{margin:0;min-width:0}figure.wide{grid-column:1/-1;overflow-x:auto}
 img{max-width:100%;height:auto}figcaption{color:#555;font-size:13px}
@@ -78,12 +81,14 @@ def listing(table: Columns, headings: Mapping[str, str]) -> str:
     rows = [[_cell(name, cell) for name, cell in zip(kept, row, strict=True)] for row in zip(*values, strict=True)]
     left_out = len(rows) - MOST_ROWS
     note = said(f"{left_out} more rows are left out.") if left_out > 0 else ""
-    shown = html_table(list(kept.values()), rows[:MOST_ROWS])
+    shown = html_table(list(kept.values()), rows[:MOST_ROWS], long=LONG)
     return (said(f"All rows: {above}.") if above else "") + f'<div class="scroll">{shown}</div>{note}'
 
 
 def _cell(name: str, value: Any) -> str:
-    return f"{value:g}" if name == "level" else text(value)
+    if name == "level":
+        return f"{value:g}"
+    return p_cell(value) if "pvalue" in name else text(value)
 
 
 def said(what: str) -> str:

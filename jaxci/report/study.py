@@ -21,6 +21,7 @@ from jaxci.coverage.analysis import (
     failures,
     groups,
     levels_of,
+    of_infinitely_many,
     quartiles,
     require,
     required_n,
@@ -28,13 +29,21 @@ from jaxci.coverage.analysis import (
     take,
     three_quartiles,
 )
-from jaxci.coverage.instances import extrapolated_widths, instances_of, ks_distances, shape_and_pace, shapes
+from jaxci.coverage.instances import (
+    extrapolated_widths,
+    instances_of,
+    ks_distances,
+    regressions,
+    shape_and_pace,
+    shapes,
+)
 from jaxci.coverage.runner import Runnable
+from jaxci.coverage.shifts import interval_shifts
 from jaxci.coverage.tally import NO_INTERVAL
 from jaxci.report.figures import boxes, curves, learners, paces, saw_teeth
 from jaxci.report.figures import quantiles as quantile_pictures
 from jaxci.report.page import document, folded, listing, named, pictures, said, text
-from jaxci.report.verdict import verdicts
+from jaxci.report.verdict import SURE, verdicts
 
 COVERAGES = (0.925, 0.94)
 WIDTHS = (0.1, 0.05, 0.01)
@@ -83,11 +92,13 @@ def report(results: StudyTable, path: str | os.PathLike[str]) -> pathlib.Path:
     once = _once(results)
     sections = [
         ("Verdict", _verdict(columns)),
-        ("Coverage and width", pictures(*curves(results)) + _over_distributions(columns)),
+        ("Coverage and width", pictures(*curves(results)) + _infinite(columns) + _over_distributions(columns)),
         ("Coverage by distribution", pictures(boxes(results)) + _each_distribution(once.columns)),
         ("Sample size needed", _sizes(columns, results.tags)),
         ("Widths beyond the sizes simulated", _extrapolated(columns)),
+        ("Shift of intervals", _shifts(columns)),
         ("Instances", _instances(results, study)),
+        ("Pace and skewness, by a mixed model", _regressions(results, study)),
         ("Convergence pace", pictures(paces(results)) + _pace(columns, results.tags)),
         ("Coverage against the true value", pictures(*saw_teeth(once))),
         ("Quantiles", pictures(*quantile_pictures(results))),
@@ -161,6 +172,11 @@ def _verdict(columns: Columns) -> str:
         f"Of {100 * level:g}% intervals, {over}. A method holds where the median of its coverages is at most one point "
         "below the level, and the worst tenth at most three; of those that hold, the narrowest is named."
     )
+    if np.any(columns.get("coverage_error", np.zeros(1)) > 0):
+        told += (
+            " A simulated coverage has a Monte-Carlo error, after ±: it is told to hold, or to miss, where it does so "
+            f"within bounds that are right for all cells of a statistic together with {100 * SURE:g}% probability."
+        )
     return f'<ul class="verdict">{lines}</ul>{said(told)}'
 
 
@@ -216,6 +232,15 @@ def _over_distributions(columns: Columns) -> str:
     simulated = "mean" in table and bool(np.any(mean["coverage_error"] > 0))
     told = "The error of a mean heeds that distributions share resamples: it comes from the variance between groups."
     return (said(told) if simulated else "") + listing(table, headings)
+
+
+def _infinite(columns: Columns) -> str:
+    """Say which methods are enumerated for more resamples than the study has."""
+    methods = of_infinitely_many(columns)
+    told = (
+        f"The coverage of {', '.join(methods)} for a share is that of infinitely many resamples: the study has too few."
+    )
+    return said(told) if methods else ""
 
 
 def _with_error(coverage: float, error: float) -> str:
@@ -298,6 +323,40 @@ def _extrapolated(columns: Columns) -> str:
         "largest size to it."
     )
     return told + listing(out, named(tuple(out)))
+
+
+def _shifts(columns: Columns) -> str:
+    """List where intervals lie about the truth, and apart from those of the percentile bootstrap where it is judged."""
+    if "mean_shift" not in columns or not np.isfinite(columns["mean_shift"]).any():
+        return ""
+    against = "percentile" if "percentile" in levels_of(columns["method"]) else None
+    found = interval_shifts(columns, against=against)
+    shares = [name for name in ("below", "above", "coverage_apart") if name in found]
+    found |= {name: 100 * found[name] for name in shares}
+    headings = named(tuple(found)) | {name: f"{name.replace('_', ' ')} (points)" for name in shares}
+    told = (
+        "Mean middle of the intervals less the truth, in units of the statistic and in widths, over instances; how "
+        "often intervals lie wholly below and above the truth."
+    )
+    apart = "" if against is None else " Apart: less the same of the percentile bootstrap."
+    return said(told + apart) + listing(found, headings)
+
+
+def _regressions(results: StudyTable, study: Any) -> str:
+    """List slopes of the pace on skewness of mixed models, whose groups are tasks and metrics."""
+    if not instances_of(study):
+        return ""
+    try:
+        found = regressions(results.columns, results.tags, study, _level(results.columns))
+    except ImportError as error:
+        return said(f"Left out: {error}.")
+    if len(found["slope"]) == 0:
+        return ""
+    told = (
+        "Pace = intercept + slope x skewness + an intercept of the task and metric of the instance, which is random; "
+        "R2 (Nakagawa and Schielzeth 2013) of skewness alone, and with the random intercepts."
+    )
+    return said(told) + listing(found, named(tuple(found)))
 
 
 def _instances(results: StudyTable, study: Any) -> str:

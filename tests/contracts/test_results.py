@@ -136,6 +136,26 @@ def test_a_result_is_text_html_a_dictionary_and_a_frame(name, folder):
     assert list(frame.columns) == list(records[0])
 
 
+WITHOUT_PICTURE: dict[str, str] = {}
+"""Results that have none, each with its reason."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_result_has_a_picture(name, folder):
+    figures = pytest.importorskip("matplotlib.figure")
+    ax = figures.Figure().subplots()
+    result = RESULTS[name](folder)
+    if name in WITHOUT_PICTURE:
+        with pytest.raises(TypeError, match="there is no picture of"):
+            result.plot(ax=ax)
+    else:
+        assert result.plot(ax=ax) is ax
+        ax.figure.draw_without_rendering()
+        assert ax.get_title(loc="left")
+        assert ax.has_data()
+
+
 def subclasses(cls):
     for sub in cls.__subclasses__():
         yield sub

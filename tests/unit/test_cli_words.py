@@ -86,6 +86,9 @@ def test_options_stand_for_arguments(said, shown):
         ("study new x.toml --design proportions --replications 0", "--replications must be at least 2; got 0"),
         ("plan mean --mean 0.5 --width 0.1", "--mean needs --sd"),
         ("plan f1 --expected 0.8 --width 0.1", "Pass --table; --prevalence, --sensitivity and --specificity"),
+        ("plan roc_auc --expected 0.8 --width 0.1", "got 0.8. Pass --auc and --prevalence, or --pilot"),
+        ("plan mean --expected 0.8 --width 0.1", "got 0.8. Pass --mean and --sd, or --pilot"),
+        ("plan r2 --expected 0.8 --width 0.1", "got 0.8. Pass --pilot with --target and --pred"),
     ],
 )
 def test_errors_of_commands(capsys, tmp_path, monkeypatch, arguments, told):

@@ -192,9 +192,9 @@ def test_a_value_far_out_does_not_flatten_a_median():
 
 
 def test_an_enumerated_coverage_errs_as_its_truth_does():
-    known = enumeration.enumerated("accuracy", Wald(), Truth(0.3, 0.0, ""), 25, 0.95, "wald")
+    known = enumeration.enumerated("accuracy", Wald(), Truth(0.3, 0.0, ""), 25, 0.95, "wald", n_resamples=99)
     assert (known.coverage_error, known.how) == (0.0, "enumerated")
-    told = enumeration.enumerated("accuracy", Wald(), Truth(0.3, 0.01, ""), 25, 0.95, "wald")
+    told = enumeration.enumerated("accuracy", Wald(), Truth(0.3, 0.01, ""), 25, 0.95, "wald", n_resamples=99)
     draws = np.clip(stats.norm(0.3, 0.01).rvs(20_000, random_state=0), 0, 1)
     apart = proportion_coverage(draws, 25, "wald") - proportion_coverage(0.3, 25, "wald")
     assert told.coverage == known.coverage

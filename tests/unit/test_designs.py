@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import jaxci
-from jaxci.coverage import Study, running
+from jaxci.coverage import Study, load_study, running
 from jaxci.coverage import cell as cells
 from jaxci.coverage.banks import Banks
 from jaxci.coverage.cell import Cell, Simulation, draw
@@ -274,7 +274,7 @@ def test_a_study_of_clusters_is_run_from_its_file(tmp_path):
     law = Clustered(TABLE, 6, 0.3)
     study = Study({"six": law}, ["accuracy"], ["wilson_cluster"], [30], n_replications=40, n_resamples=19, n_groups=4)
     study.save(tmp_path / "study.toml")
-    rows = Study.load(tmp_path / "study.toml").run(tmp_path / "out").records()
+    rows = load_study(tmp_path / "study.toml").run(tmp_path / "out").records()
     assert [row["method"] for row in rows] == ["wilson_cluster"]
     assert rows[0]["coverage"] > 0.7
     with pytest.raises(ValueError, match="is for rows in clusters"):

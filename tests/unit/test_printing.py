@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from jaxci.printing import aligned, in_columns, is_text, number, one_format
+from jaxci.printing import aligned, in_columns, is_text, number, one_format, p_cell, p_said
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,23 @@ def test_a_column_has_one_number_format(values, texts):
 
 def test_a_number_that_stands_alone():
     assert [number(x) for x in (None, 0.05, 2e-5, 1e-12)] == ["", "0.0500", "0.000020", "1.000e-12"]
+
+
+@pytest.mark.parametrize(
+    ("value", "least", "cell", "said"),
+    [
+        (0.03125, 0.0, "0.0312", "p = 0.0312"),
+        (0.0002, 2 / 10_000, "< 0.0002", "p < 0.0002"),
+        (1 / 2_000, 1 / 2_000, "< 0.0005", "p < 0.0005"),
+        (1e-9, 1 / 100_001, "< 0.00001", "p < 0.00001"),
+        (0.002, 0.002, "< 0.0020", "p < 0.0020"),
+        (0.0003, 0.00025, "0.00030", "p = 0.00030"),
+        (9.142e-7, 0.0, "9.142e-07", "p = 9.142e-07"),
+        (math.nan, 0.001, "", "p = nan"),
+    ],
+)
+def test_a_p_value_is_said_down_to_what_resamples_can_show(value, least, cell, said):
+    assert (p_cell(value, least), p_said(value, least)) == (cell, said)
 
 
 def test_words_are_left_and_numbers_right():

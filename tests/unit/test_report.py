@@ -11,12 +11,14 @@ import types
 
 import numpy as np
 import pytest
+from scipy import stats
 
 pytest.importorskip("matplotlib")
 
 from jaxci.coverage import Study, load_study
+from jaxci.coverage.tally import group_error
 from jaxci.report.study import report
-from jaxci.report.verdict import verdicts
+from jaxci.report.verdict import error_bounds, verdicts
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 SIZES = (10, 50, 100)
@@ -88,6 +90,72 @@ def test_the_worst_tenth_is_told_where_the_median_holds():
     )
 
 
+def simulated(coverage, replications, *, n_groups=10, **options):
+    """The same rows, as if that many data sets in groups had been simulated, with hardly any error between groups."""
+    found = table(coverage, **options)
+    size = replications // n_groups
+    texts, errors = [], []
+    for share in found["coverage"].tolist():
+        each, more = divmod(round(share * replications), n_groups)
+        counts = np.array([each + (g < more) for g in range(n_groups)])
+        texts.append(" ".join(f"{count}/{size}" for count in counts))
+        errors.append(group_error(counts, np.full(n_groups, size)))
+    return found | {"covered_by_group": np.array(texts), "coverage_error": np.array(errors)}
+
+
+FIRST = {"t": (0.95, 0.95, 0.95), "percentile": (0.90, 0.95, 0.95), "bca": (0.91, 0.94, 0.95)}
+
+
+def test_many_replications_tell_what_a_computation_tells():
+    width = {"percentile": 0.9, "bca": 0.93}
+    found = verdicts(simulated(FIRST, 4_000_000, width=width), 0.95)["mean"]
+    assert "percentile misses 5.0 ± 0.1 points at n = 10" in found
+    assert found.replace(".0 ± 0.1", "") == verdicts(table(FIRST, width=width), 0.95)["mean"]
+
+
+def test_few_replications_tell_nothing():
+    found = verdicts(simulated(FIRST, 200), 0.95)["mean"]
+    assert found.startswith("Whether a method holds cannot be told at any n from 10 to 100 with 200 replications")
+    assert "misses" not in found
+    assert re.search(r"\(nearest: t, 95\.0 ± \d\.\d%", found)
+
+
+def test_what_misses_far_is_told_with_few_replications():
+    found = verdicts(simulated({"t": (0.95,) * 3, "z": (0.5,) * 3}, 200), 0.95)["mean"]
+    assert re.search(r"z misses 45\.0 ± 1\d\.\d points at n = 10\.", found)
+
+
+def test_ten_of_ten_do_not_hold():
+    found = verdicts(simulated({"t": (1.0,) * 3}, 10), 0.95)["mean"]
+    assert found.startswith("Whether a method holds cannot be told")
+
+
+def test_bounds_hold_for_all_cells_together():
+    few = simulated({"t": (0.9,) * 3}, 1_000, distributions=("a",))
+    share = 902 / 1_004  # the binomial error is the larger one here
+    expected = stats.t.isf(0.025 / 3, 9) * np.sqrt(share * (1 - share) / 1_004)
+    assert error_bounds(few) == pytest.approx([expected] * 3)
+    computed = table({"t": (0.9,) * 3})
+    assert not error_bounds(computed).any()
+
+
+@pytest.mark.statistical
+@pytest.mark.false_alarm(1e-8)
+def test_few_verdicts_are_wrong():
+    """Methods exactly at the edge neither hold nor miss by much: at most one study in 20 may say either of any cell."""
+    rng = np.random.default_rng(20260101)
+    wrong, studies, groups, size = 0, 400, 20, 50
+    for _ in range(studies):
+        found = table({"t": (0.94,) * 3, "z": (0.94,) * 3}, distributions=("a", "b", "c"))
+        counts = rng.binomial(size, 0.94, (len(found["n"]), groups))
+        found["coverage"] = counts.sum(axis=1) / (groups * size)
+        found["coverage_error"] = np.array([group_error(one, np.full(groups, size)) for one in counts])
+        found["covered_by_group"] = np.array([" ".join(f"{c}/{size}" for c in one) for one in counts.tolist()])
+        bounds = error_bounds(found)
+        wrong += bool(np.any(np.abs(found["coverage"] - 0.94) > bounds))
+    assert stats.binom.sf(wrong - 1, studies, 0.05) > 1e-8
+
+
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     """The report of some of the bundled study's proportions."""
@@ -112,6 +180,26 @@ def test_the_verdict_comes_first_the_design_is_folded_and_1_less_p_is_told_once(
     assert shown.index('<ul class="verdict">') < shown.index("<figure")
 
 
+@pytest.fixture(scope="module")
+def wide_page(tmp_path_factory):
+    """The report of eight statistics by eight methods, of which some have no interval: its pictures are wide."""
+    folder = tmp_path_factory.mktemp("wide")
+    study = load_study("quantile-paper", sample_sizes=[10, 25], n_replications=40, n_groups=2)
+    return report(study.run(folder / "cells"), folder / "report.html")
+
+
+@pytest.mark.slow
+def test_what_does_not_exist_is_said_and_few_replications_tell_little(wide_page):
+    text = re.sub(r"base64,[^\"]*", "", wide_page.read_text(encoding="utf-8"))
+    assert not re.search(r"\bnan\b", text)
+    assert "<td>no interval</td>" in text
+    verdict = html.unescape(re.search('<ul class="verdict">(.*?)</ul>', text)[1])
+    assert "cannot be told at any n from 10 to 25 with 40 replications" in verdict
+    assert "Use " not in verdict
+    assert "No interval: exact_randomized, order_statistic, interpolated, asymptotic at n = 10, 25." in verdict
+    assert text.index("after ±") < text.index("<figure")
+
+
 MEASURE = """
 const inner = frame.contentDocument, root = inner.documentElement;
 const cut = [...inner.querySelectorAll('.scroll, figure')].filter(x => x.scrollWidth > x.clientWidth + 1);
@@ -126,8 +214,12 @@ document.getElementById('found').textContent = JSON.stringify(found);
 
 @pytest.mark.slow
 @pytest.mark.skipif(BROWSER is None, reason="there is no headless browser (chromium)")
-@pytest.mark.parametrize(("width", "abreast"), [(1200, True), (400, False)])
-def test_the_report_fits_a_browser(page, tmp_path, width, abreast):
+@pytest.mark.parametrize(
+    ("which", "width", "abreast"),
+    [("page", 1200, True), ("page", 400, False), ("wide_page", 1200, False), ("wide_page", 400, False)],
+)
+def test_the_report_fits_a_browser(request, tmp_path, which, width, abreast):
+    page = request.getfixturevalue(which)
     inner = html.escape(page.read_text(encoding="utf-8"), quote=True)
     (tmp_path / "frame.html").write_text(
         f'<!doctype html><meta charset="utf-8"><pre id="found"></pre><iframe id="frame" width="{width}" height="900" '

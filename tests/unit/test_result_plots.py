@@ -6,12 +6,16 @@ import warnings
 
 import numpy as np
 import pytest
+from pictures import check_texts
 
 import jaxci
 from jaxci import curves, plots
 from jaxci.coverage import Study, card
+from jaxci.coverage.results import ColumnTable
 from jaxci.distributions import Parametric
+from jaxci.inducers import Constant
 from jaxci.plots.forest import Bar, draw_bars
+from jaxci.resampling import splits
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")
@@ -65,6 +69,23 @@ MADE = {
     "calibration": lambda _: curves.calibration(Y, PROB, n_bins=5, **KW),
     "decision": lambda _: curves.decision(Y, PROB, **KW),
     "difference of curves": lambda _: curves.compare("roc", Y, PROB, PROB[::-1], **KW),
+    "plan of quantiles": lambda _: jaxci.plan_quantile(0.5, width=0.2),
+    "plan of a width": lambda _: jaxci.plan("accuracy", expected=0.8, width=0.1),
+    "plan of an assurance": lambda _: jaxci.plan("accuracy", expected=0.8, width=0.1, assurance=0.9),
+    "plan of a power": lambda _: jaxci.plan("accuracy", expected={"a": 0.9, "b": 0.8, "discordant": 0.2}, power=0.8),
+    "simulated plan": lambda _: jaxci.plan(
+        "f1", expected=(0.3, 0.9, 0.9), width=0.2, method="percentile", n_replications=100, n_resamples=99, rng=0
+    ),
+    "fits": lambda _: jaxci.fit_resamples(
+        Constant(),
+        X[:30, None],
+        X[:30],
+        plans=[splits.kfold(30, 5, 0), splits.bootstrap(30, 3, 0)],
+        progress=False,
+        rng=0,
+    ),
+    "table": lambda folder: a_study(folder).table,
+    "table of paces": lambda folder: a_study(folder).convergence_pace(),
 }
 """Results with a picture."""
 
@@ -80,6 +101,10 @@ SLOW = (
     "precision recall",
     "calibration",
     "cases",
+    "simulated plan",
+    "fits",
+    "table",
+    "table of paces",
 )
 
 
@@ -109,7 +134,7 @@ def texts(axes):
 
 @pytest.mark.parametrize("name", [pytest.param(one, marks=pytest.mark.slow) if one in SLOW else one for one in MADE])
 def test_a_result_is_drawn_on_axes_of_its_own_and_on_given_ones(name, tmp_path):
-    result = made(name, tmp_path if name == "study" else None)
+    result = made(name, tmp_path if name in ("study", "table", "table of paces") else None)
     axes = result.plot()
     assert isinstance(axes, matplotlib.axes.Axes)
     assert axes.get_title(loc="left")
@@ -123,6 +148,7 @@ def test_a_result_is_drawn_on_axes_of_its_own_and_on_given_ones(name, tmp_path):
         assert box.x0 >= -1
         assert box.x1 <= width
         assert box.y1 <= height + 1
+    check_texts(axes.figure)
     mine = pyplot.subplots()[1]
     assert result.plot(ax=mine) is mine
 
@@ -168,6 +194,15 @@ def test_groups_of_another_metric():
         table.plot(metric="f2")
 
 
+def test_both_margins_lie_within_the_picture():
+    narrow = jaxci.compare("accuracy", Y, A, B, margin=0.4)
+    assert min(narrow.confidence_interval) > -0.4
+    for result in (narrow, jaxci.compare("accuracy", Y, A, B, margin=0.4, method="percentile", n_resamples=99, rng=0)):
+        low, high = result.plot().get_xlim()
+        assert low < -0.4
+        assert high > 0.4
+
+
 def test_a_distribution_has_estimate_and_interval():
     result = made("bootstrap")
     low, high = result.confidence_interval
@@ -186,6 +221,17 @@ def test_runs_in_order_with_the_interval_of_a_quantile():
     axes = made("seeds").plot(q=0.25, confidence_level=0.9)
     assert "25% quantile, 90% interval" in texts(axes)
     assert axes.lines[0].get_ydata() == pytest.approx(made("seeds")["value"])
+
+
+def test_failed_runs_are_marked_and_count_as_the_worst():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", jaxci.JaxciWarning)
+        runs = jaxci.run_seeds(lambda seed: np.nan if seed in (3, 7) else float(seed), 30)
+    with pytest.raises(ValueError, match="say goal='higher'"):
+        runs.plot(q=0.2)
+    said = texts(runs.plot(goal="higher")).replace("\n", " ")
+    assert "x: no result (2)" in said
+    assert said.count(" | x | x") == 1
 
 
 @pytest.mark.slow
@@ -210,5 +256,76 @@ def test_what_is_infinite_or_does_not_exist():
 def test_bad_arguments():
     with pytest.raises(TypeError, match="ax must be axes of matplotlib, or None"):
         made("interval").plot(ax=3)
-    with pytest.raises(TypeError, match="there is no picture of a QuantilePlan"):
-        jaxci.plan_quantile(0.5, width=0.2).plot()
+    with pytest.raises(TypeError, match="there is no picture of a object"):
+        plots.draw(object())
+
+
+@pytest.mark.parametrize(
+    ("name", "what", "wanted"),
+    [
+        ("plan of quantiles", "width", 0.2),
+        ("plan of a width", "width", 0.1),
+        ("plan of an assurance", "assurance", 0.9),
+        ("plan of a power", "power", 0.8),
+    ],
+)
+def test_a_plan_shows_what_other_numbers_of_cases_give(name, what, wanted):
+    plan = made(name)
+    axes = plan.plot()
+    check_texts(axes.figure)
+    assert axes.get_ylabel() == what
+    x, y = axes.lines[0].get_data()
+    found = dict(zip(x.tolist(), y.tolist(), strict=True))
+    enough = [n for n in found if (found[n] <= wanted * (1 + 1e-9) if what == "width" else found[n] >= wanted)]
+    assert plan.n in enough
+    assert plan.n - 1 not in enough
+    assert len(found) > 5
+    names = {"power": "reached_power", "assurance": "assurance", "width": "expected_width"}
+    assert found[plan.n] == getattr(plan, names[what])
+    assert any(np.allclose(line.get_ydata(), wanted) for line in axes.lines)
+    assert f"{plan.n:,}" in texts(axes)
+    assert "tried" not in plan.to_dict()
+
+
+@pytest.mark.slow
+def test_a_simulated_plan_shows_the_sizes_simulated():
+    plan = made("simulated plan")
+    x, _ = plan.plot().lines[0].get_data()
+    assert plan.n in x
+    assert f"{plan.n_replications} data sets at each of {len(plan.tried.found)} sizes" in plan.found_by
+
+
+@pytest.mark.slow
+def test_fits_show_the_loss_of_every_split():
+    fits = made("fits")
+    axes = fits.plot()
+    check_texts(axes.figure)
+    dots = [line.get_xdata() for line in axes.lines]
+    assert [len(one) for one in dots] == [5, 3]
+    for one, row in zip(dots, fits.records(), strict=True):
+        assert np.mean(one) == pytest.approx(row["mean"])
+
+
+def test_a_column_of_a_table_by_what_tells_rows_apart():
+    columns = {
+        "distribution": np.repeat(["a", "b"], 4),
+        "method": np.array(["t", "z"] * 4),
+        "n": np.tile([5, 5, 10, 10], 2),
+        "level": np.full(8, 0.95),
+        "coverage": np.linspace(0.8, 0.95, 8),
+        "mean_width": np.linspace(1, 2, 8),
+    }
+    table = ColumnTable(columns)
+    axes = table.plot()
+    check_texts(axes.figure)
+    assert [label.get_text() for label in axes.get_yticklabels()][:2] == ["t, a, n = 5", "z, a, n = 5"]
+    assert [float(line.get_xdata()[0]) for line in axes.lines] == pytest.approx(columns["coverage"].tolist())
+    axes = table.plot(value="mean_width", by=["method"])
+    assert [len(line.get_xdata()) for line in axes.lines] == [4, 4]
+    assert axes.get_xlabel() == "mean width"
+    with pytest.raises(ValueError, match="value must be one of n, level, coverage, mean_width; got 'width'"):
+        table.plot(value="width")
+    with pytest.raises(ValueError, match="by must be one of distribution"):
+        table.plot(by=["law"])
+    with pytest.raises(ValueError, match="a picture needs rows and a column of numbers"):
+        ColumnTable({"a": np.array(["b"])}).plot()

@@ -1,5 +1,8 @@
 """Shapes of instances, distances from fitted laws, extrapolated widths and the regression of the pace."""
 
+import dataclasses
+import sys
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -7,6 +10,7 @@ from scipy import stats
 from jaxci.coverage import Study, StudyResults
 from jaxci.coverage.instances import extrapolated_widths, ks_distances, regression_on_shape, shape_and_pace, shapes
 from jaxci.distributions import AdaptiveKDE, Empirical, LogitKDE, Parametric
+from jaxci.printing import number
 
 SIZES = {"n_replications": 4, "n_resamples": 9, "n_groups": 2}
 
@@ -135,6 +139,62 @@ def test_a_mixed_model_finds_the_slope_within_its_error():
     assert nothing["marginal_r2"][1] < 0.1
 
 
+def with_metric(results):
+    """The same rows, their tasks read as those of one metric."""
+    same = {"metric": np.full(len(results.columns["n"]), "dice")}
+    tags = {name: {"metric": "dice", **tags} for name, tags in results.study.tags.items()}
+    study = dataclasses.replace(results.study, tags=tags)
+    return StudyResults(results.columns | same, study, results.n_cells, results.n_done)
+
+
+def test_a_mixed_model_is_that_of_statsmodels_own_formula():
+    pandas = pytest.importorskip("pandas")
+    formula = pytest.importorskip("statsmodels.formula.api")
+    results = with_metric(instances_with_pace())
+    found = results.regression_on_shape()  # groups: task and metric
+    skewness, pace = results.shapes()["skewness"], results.convergence_pace()
+    frame = pandas.DataFrame({"pace": pace["pace"], "skewness": skewness, "task": pace["task"]})
+    known = formula.mixedlm("pace ~ skewness", frame, groups=frame["task"]).fit(reml=True)
+    np.testing.assert_allclose(found["coefficient"], known.fe_params.to_numpy(), rtol=1e-5)
+    np.testing.assert_allclose(found["standard_error"], known.bse_fe.to_numpy(), rtol=1e-4)
+    assert found["converged"].all()
+
+
+def test_a_mixed_model_of_the_coverage_at_one_n():
+    pytest.importorskip("statsmodels")
+    results = with_metric(instances_with_pace())
+    at_ten = results.where(n=10).regression_on_shape(value="coverage")
+    pace = results.regression_on_shape()
+    np.testing.assert_allclose(at_ten["coefficient"][1], pace["coefficient"][1] / 10, rtol=1e-3)
+    np.testing.assert_allclose(at_ten["coefficient"][0] - 0.95, pace["coefficient"][0] / 10, atol=1e-4)
+    with pytest.raises(ValueError, match=r"columns must be of one n; got \[10, 50\]"):
+        results.regression_on_shape(value="coverage")
+    with pytest.raises(ValueError, match=r"value must name columns of the table .*; got 'width'"):
+        results.regression_on_shape(value="width")
+
+
+def test_the_report_has_the_mixed_model_or_says_what_it_lacks(monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("statsmodels")
+    results = with_metric(instances_with_pace())
+    heading = "<h2>Pace and skewness, by a mixed model</h2>"
+    results.report(tmp_path / "with.html")
+    page = (tmp_path / "with.html").read_text("utf-8")
+    own = page[page.index(heading) :].split("</section>")[0]
+    slope = results.regression_on_shape()["coefficient"][1]
+    assert f"<td>{number(float(slope))}</td>" in own
+    monkeypatch.setitem(sys.modules, "statsmodels.regression.mixed_linear_model", None)
+    with pytest.raises(ImportError, match=r"a mixed model needs statsmodels: pip install 'jaxci\[mixed\]'"):
+        results.regression_on_shape()
+    results.report(tmp_path / "without.html")
+    page = (tmp_path / "without.html").read_text("utf-8")
+    assert "Left out: a mixed model needs statsmodels" in page[page.index(heading) :].split("</section>")[0]
+    untagged = instances_with_pace()
+    study = dataclasses.replace(untagged.study, tags={})
+    StudyResults(untagged.columns, study, 96, 96).report(tmp_path / "none.html")
+    assert heading not in (tmp_path / "none.html").read_text("utf-8")
+
+
 def test_a_mixed_model_refuses_what_it_cannot_tell():
     results = instances_with_pace()
     with pytest.raises(ValueError, match="features must be of mean, deviation, skewness, kurtosis; got 'size'"):
@@ -147,6 +207,8 @@ def test_a_mixed_model_refuses_what_it_cannot_tell():
     both["method"] = np.array(["t"] * 96 + ["z"] * 96)
     with pytest.raises(ValueError, match=r"columns must be of one method; got \['t', 'z'\]"):
         regression_on_shape(both, results.tags, results.study, groups_by=["task"])
+    with pytest.raises(ValueError, match=r"groups_by must name tags; none of task, metric is one of \['model'\]"):
+        regression_on_shape(results.columns, ["model"], results.study)
 
 
 def test_the_report_has_instances_and_widths_beyond(tmp_path):

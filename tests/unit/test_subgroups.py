@@ -81,6 +81,15 @@ def test_differences_are_those_of_the_groups_and_hold_together(table):
         assert row.rest.pvalue <= row.rest.adjusted <= min(1.0, 3 * row.rest.pvalue + 0.01)
 
 
+def test_a_p_value_that_no_draw_reaches_is_below_the_least_that_draws_show():
+    poor = np.where(SITE == "b", 1 - GUESS, GUESS)
+    found = jaxci.evaluate(Y, poor, metrics=["accuracy"], by=SITE, rng=0)
+    assert {row.least for row in found.subgroups} == {1 / 100_001}
+    shown = {row.group: cells[-1] for row, cells in zip(found.subgroups, found.layout()[1][1:], strict=True)}
+    assert shown["b"] == "< 0.00001"
+    assert all(shown[row.group] == "< 0.00001" or row.rest.adjusted > row.least for row in found.subgroups)
+
+
 def test_the_largest_gap_is_between_the_ends(table):
     (gap,) = table.gaps
     estimates = {row.group: row.result.estimate for row in table.subgroups}

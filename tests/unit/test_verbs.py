@@ -228,6 +228,14 @@ def test_html_is_escaped():
         assert str(result.method) in found
 
 
+def test_ipython_shows_the_printed_table():
+    formatters = pytest.importorskip("IPython.core.formatters")
+    for result in (evaluate(Y, A, metrics=["accuracy"]), interval("f1", Y, A)):
+        shown, _ = formatters.DisplayFormatter().format(result)
+        assert shown["text/plain"] == str(result)
+        assert "<table>" in shown["text/html"]
+
+
 def test_rows_of_a_table():
     table = evaluate(Y, A, metrics=["accuracy", "f1"])
     assert len(table) == 2

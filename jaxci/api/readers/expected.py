@@ -37,6 +37,23 @@ FORMS = {
 """What ``expected`` may be for metrics that read columns of each kind."""
 
 
+class TooLittleExpected(ValueError):
+    """``expected`` does not tell what a metric needs.
+
+    Attributes
+    ----------
+    amiss : str
+        What is wrong with it.
+    kind : str
+        Of the columns that the metric reads: a key of :data:`FORMS`. A door with words of its own says by it what would
+        do.
+    """
+
+    def __init__(self, amiss: str, statistic: Statistic):
+        self.amiss, self.kind = amiss, _kind(statistic)
+        super().__init__(f"{amiss}. It may be {FORMS[self.kind]}")
+
+
 @dataclasses.dataclass(frozen=True)
 class Expected:
     """What is expected of the data of one model.
@@ -105,7 +122,7 @@ def read_expected(
     try:
         check_readable(found.law, found.statistic)
     except ValueError as error:
-        raise ValueError(f"expected must tell of what {name} reads; {error}. {_forms(statistic)}") from None
+        raise TooLittleExpected(f"expected must tell of what {name} reads; {error}", statistic) from None
     return found
 
 
@@ -117,16 +134,12 @@ def _kind(statistic: Statistic) -> str:
     return "scores" if "y_score" in statistic.inputs else "labels"
 
 
-def _forms(statistic: Statistic) -> str:
-    return f"It may be {FORMS[_kind(statistic)]}"
-
-
 def _of_value(statistic: Statistic, name: str, value: float) -> Expected:
     """Read the value of a share of all rows."""
     if not has_fixed_trials(statistic.settled(2)):
-        raise ValueError(
-            f"expected must tell more than its value for {name}, whose width depends on more; got {shown(value)}. "
-            f"{_forms(statistic)}"
+        raise TooLittleExpected(
+            f"expected must tell more than its value for {name}, whose width depends on more; got {shown(value)}",
+            statistic,
         )
     check_number("expected", value, f"lie in [0, 1] for {name}", lambda x: 0 <= x <= 1)
     right = 1 - value if statistic.loss else value
@@ -144,7 +157,7 @@ def _of_array(statistic: Statistic, name: str, expected: Any) -> Expected:
         law = _table(array)
         prevalence = float(law.table[1].sum()) if law.n_classes == 2 else None
         return Expected(statistic, law, f"a table of {law.n_classes} x {law.n_classes}", prevalence)
-    raise ValueError(f"expected must be of a known form for {name}; got {shown(expected)}. {_forms(statistic)}")
+    raise TooLittleExpected(f"expected must be of a known form for {name}; got {shown(expected)}", statistic)
 
 
 def _table(array: np.ndarray) -> Cells:
@@ -168,7 +181,7 @@ def _of_mapping(statistic: Statistic, name: str, given: dict[str, Any], labels: 
         return _of_rates(statistic, name, given)
     known = ("table", "values", "y_true", "auc", "sd", *RATES)
     word = next(iter(map(str, given)), "")
-    raise ValueError(f"expected has no key {word!r}{hint(word, known)}. For {name} it may be {FORMS[_kind(statistic)]}")
+    raise TooLittleExpected(f"expected has no key {word!r}{hint(word, known)}", statistic)
 
 
 def known_keys(given: Mapping[str, Any], known: Sequence[str]) -> None:
@@ -189,7 +202,7 @@ def _of_rates(statistic: Statistic, name: str, given: Mapping[str, Any]) -> Expe
     known_keys(given, RATES)
     prevalence = _share_of(given, "prevalence")
     if statistic.task == "values":
-        raise ValueError(f"expected must tell of the values for {name}; got {shown(dict(given))}. {_forms(statistic)}")
+        raise TooLittleExpected(f"expected must tell of the values for {name}; got {shown(dict(given))}", statistic)
     settled, missing = statistic.settled(2), [key for key in RATES[1:] if key not in given]
     rates = {key: _share_of(given, key) for key in RATES[1:] if key in given}
     if missing:
