@@ -33,9 +33,10 @@ from jaxci.inference.settings import Settings
 from jaxci.inference.slopes import FirstOrder, first_order, of_mean
 from jaxci.inference.slopes import estimates as program_estimates
 from jaxci.inference.slopes import slopes as program_slopes
-from jaxci.inference.table_laws import has_law
+from jaxci.inference.table_laws import law_of_table
 from jaxci.intervals.base import Bounds, Evidence, Nesting
 from jaxci.intervals.bootstrap import BootstrapMethod, Percentile, smallest_bank
+from jaxci.intervals.capabilities import has_exact_law
 from jaxci.intervals.pvalues import UNDEFINED, PValue
 from jaxci.intervals.quantile import OrderStatistic
 from jaxci.intervals.registry import applicable_methods, method_by_name
@@ -242,7 +243,8 @@ def _settle_source(entry: Entry, layout: Layout, settings: Settings) -> None:
     method = entry.method
     assert method is not None
     reads_law = settings.exact and settings.plain and isinstance(method, BootstrapMethod) and method.reads_law
-    entry.exact = reads_law and has_law(entry, layout)
+    entry.law = law_of_table(entry, layout) if reads_law else None
+    entry.exact = entry.law is not None or (reads_law and has_exact_law(entry.statistic, layout.given))
 
 
 def check_bank(entry: Entry, settings: Settings) -> None:

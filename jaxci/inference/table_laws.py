@@ -11,7 +11,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.inference.request import Entry
-from jaxci.intervals.capabilities import averages_proportions, has_exact_law, is_ratio, is_share_difference
+from jaxci.intervals.capabilities import (
+    averages_proportions,
+    averages_share_differences,
+    has_exact_law,
+    is_ratio,
+    is_share_difference,
+)
+from jaxci.resampling.class_means import mean_of_class_means
 from jaxci.resampling.exact_mean import mean_distribution
 from jaxci.resampling.exact_order import discrete
 from jaxci.resampling.exact_ratio import ratio_distribution
@@ -27,27 +34,36 @@ REPORTED = 1e-4
 """Share of resamples without a value from which on it is reported."""
 
 
-def has_law(entry: Entry, layout: Layout) -> bool:
-    """Whether the bootstrap distribution of the statistic of these data can be computed."""
-    statistic = entry.statistic
-    if has_exact_law(statistic, layout.given):
-        return True
-    if not isinstance(statistic, TableStatistic) or not layout.given <= {"groups", "sample_weight"}:
-        return False
-    if is_share_difference(statistic):
-        return _share_difference(entry, layout) is not None
-    return layout.plain and (_two_shares(entry, layout) is not None or _is_listed(entry, layout))
+def table_of(prepared: Any, layout: Layout) -> np.ndarray:
+    """Return the weights of the cells of a table."""
+    counts = prepared.weights_of(layout)
+    table = np.zeros(prepared.shape).reshape(-1)
+    inside = prepared.cells < table.size
+    table[prepared.cells[inside]] = counts[inside]
+    return table.reshape(prepared.shape)
+
+
+@jax.jit
+def shares_of(statistic: Any, table: jax.Array) -> Any:
+    """Return the proportions that a statistic averages."""
+    return statistic.shares(table)
 
 
 def law_of_table(entry: Entry, layout: Layout) -> BootstrapDistribution | None:
-    """Return the law of a difference of shares, a mean of two shares or a small table; None where none is here."""
-    if is_share_difference(entry.statistic):
-        return _share_difference(entry, layout)
-    if not layout.plain or has_exact_law(entry.statistic):
+    """Return the law of a difference of shares, a mean of shares or a small table; None where there is none.
+
+    Of a difference of shares also where rows have clusters or weights.
+    """
+    statistic = entry.statistic
+    if not isinstance(statistic, TableStatistic) or has_exact_law(statistic):
+        return None
+    if is_share_difference(statistic):
+        return _share_difference(entry, layout) if layout.given <= {"groups", "sample_weight"} else None
+    if not layout.plain:
         return None
     if _is_listed(entry, layout):
         return _listed(entry, layout)
-    return _two_shares(entry, layout)
+    return _mean_of_shares(entry, layout)
 
 
 def _share_difference(entry: Entry, layout: Layout) -> BootstrapDistribution | None:
@@ -68,19 +84,28 @@ def _share_difference(entry: Entry, layout: Layout) -> BootstrapDistribution | N
     return ratio_distribution(totals, sizes, undefined=0.0 * absent)
 
 
-def _two_shares(entry: Entry, layout: Layout) -> TwoSharesLaw | None:
-    """Law of the mean of the shares of two classes that no row is in both of."""
+def _mean_of_shares(entry: Entry, layout: Layout) -> BootstrapDistribution | None:
+    """Law of the mean of the shares of classes that no row is in two of, or of the difference of two models' means."""
     statistic: Any = entry.statistic
-    if not averages_proportions(statistic) or statistic.absent_share is None or entry.prepared.shape[0] != 2:
-        return None
     counts = entry.prepared.weights_of(layout)
-    table = np.zeros(5)  # the last is for padding
-    np.add.at(table, np.minimum(entry.prepared.cells, 4), counts)
-    found = jax.tree.map(np.asarray, statistic.shares(jnp.asarray(table[:4].reshape(2, 2))))
     n = round(float(counts.sum()))
-    if number_of_terms(found.successes, found.trials, n) > MOST_TERMS:
+    if averages_share_differences(statistic):
+        both, only_a, only_b, neither, weights = statistic.outcomes(entry.prepared, counts)
+        sizes = both + only_a + only_b + neither
+        there = sizes > 0
+        return mean_of_class_means(only_a[there], only_b[there], sizes[there], weights[there], n)
+    if not averages_proportions(statistic):
         return None
-    return TwoSharesLaw.of(found.successes, found.trials, n, absent=np.asarray(statistic.absent_share))
+    shares = jax.tree.map(np.asarray, shares_of(statistic, table_of(entry.prepared, layout)))
+    there = shares.trials > 0
+    offset = float(shares.weights[~there] @ shares.scores[~there])
+    hits = shares.successes[there]
+    found = mean_of_class_means(hits, 0 * hits, shares.trials[there], shares.weights[there], n, offset)
+    if found is not None or statistic.absent_share is None or len(there) != 2:
+        return found
+    if number_of_terms(shares.successes, shares.trials, n) > MOST_TERMS:
+        return None
+    return TwoSharesLaw.of(shares.successes, shares.trials, n, absent=np.asarray(statistic.absent_share))
 
 
 def _is_listed(entry: Entry, layout: Layout) -> bool:
