@@ -33,6 +33,7 @@ from jaxci.inference.settings import Settings
 from jaxci.inference.slopes import FirstOrder, first_order, of_mean
 from jaxci.inference.slopes import estimates as program_estimates
 from jaxci.inference.slopes import slopes as program_slopes
+from jaxci.inference.table_laws import law_of_table
 from jaxci.intervals.base import Bounds, Evidence, Nesting
 from jaxci.intervals.bootstrap import BootstrapMethod, Percentile, smallest_bank
 from jaxci.intervals.capabilities import has_exact_law
@@ -241,8 +242,9 @@ def _settle_source(entry: Entry, layout: Layout, settings: Settings) -> None:
     """Decide whether a bootstrap method reads the exact law instead of replicates."""
     method = entry.method
     assert method is not None
-    computed = settings.plain and has_exact_law(entry.statistic, layout.given)
-    entry.exact = settings.exact and computed and isinstance(method, BootstrapMethod) and method.reads_law
+    reads_law = settings.exact and settings.plain and isinstance(method, BootstrapMethod) and method.reads_law
+    entry.law = law_of_table(entry, layout) if reads_law else None
+    entry.exact = entry.law is not None or (reads_law and has_exact_law(entry.statistic, layout.given))
 
 
 def check_bank(entry: Entry, settings: Settings) -> None:

@@ -17,6 +17,7 @@ from jaxci.inference.randomness import Randomness
 from jaxci.inference.replicate import deleted_values
 from jaxci.inference.request import Entry, Trials, by_shared_table, programs
 from jaxci.inference.slopes import jackknife_acceleration, jackknife_error
+from jaxci.inference.table_laws import shares_of, table_of
 from jaxci.intervals.auc import auc_evidence
 from jaxci.intervals.auc_difference import auc_difference_evidence
 from jaxci.intervals.base import Evidence
@@ -147,7 +148,7 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
     if isinstance(entry.method, SignFlip):
         parts["flips"] = flipped(parts["clusters"], entry.method.n_flips, float(parts["uniform"][0]))
     if isinstance(statistic, TableStatistic) and "shares" in needs:
-        found = _shares(statistic, _table(entry.prepared, layout))
+        found = shares_of(statistic, table_of(entry.prepared, layout))
         parts["shares"] = jax.tree.map(lambda x: np.asarray(x, float)[None], found)
     if "law" in needs or entry.exact:
         law = jax.tree.map(lambda x: np.asarray(x)[None], _law(entry, sample, layout))
@@ -203,11 +204,6 @@ def _successes(statistics: Sequence[Any], table: jax.Array) -> jax.Array:
 
 
 @jax.jit
-def _shares(statistic: Any, table: jax.Array) -> Any:
-    return statistic.shares(table)
-
-
-@jax.jit
 def _counted(statistic: Any, table: jax.Array) -> Any:
     return statistic.count_ratio(table)
 
@@ -219,7 +215,7 @@ def count_trials(entries: Sequence[Entry], layout: Layout) -> None:
     """
     proportions = [entry for entry in entries if is_proportion(entry.statistic)]
     for group in by_shared_table(proportions):
-        table = _table(group[0].prepared, layout)
+        table = table_of(group[0].prepared, layout)
         found = np.asarray(_successes(tuple(entry.statistic for entry in group), table))
         for entry, (successes, nobs) in zip(group, found.tolist(), strict=True):
             entry.trials = Trials(successes, nobs)
@@ -232,16 +228,10 @@ def count_trials(entries: Sequence[Entry], layout: Layout) -> None:
                     entry.estimate = float(entry.statistic.of_share(successes / nobs)[0])
 
 
-def _table(prepared: Any, layout: Layout) -> np.ndarray:
-    counts = prepared.weights_of(layout)
-    table = np.zeros(prepared.shape).reshape(-1)
-    inside = prepared.cells < table.size
-    table[prepared.cells[inside]] = counts[inside]
-    return table.reshape(prepared.shape)
-
-
 def _law(entry: Entry, sample: Sample, layout: Layout) -> BootstrapDistribution:
     statistic = entry.statistic
+    if entry.law is not None:
+        return entry.law
     if not layout.plain:
         return _ratio_law(entry, sample, layout)
     if has_fixed_trials(statistic):
@@ -250,7 +240,7 @@ def _law(entry: Entry, sample: Sample, layout: Layout) -> BootstrapDistribution:
     if isinstance(statistic, TableStatistic):
         if not statistic.is_count_ratio:
             return _ratio_law(entry, sample, layout)
-        hits, misses, odds, undefined = jax.tree.map(np.asarray, _counted(statistic, _table(entry.prepared, layout)))
+        hits, misses, odds, undefined = jax.tree.map(np.asarray, _counted(statistic, table_of(entry.prepared, layout)))
         return CountRatioLaw.of(hits, misses, layout.n, odds=odds, undefined=undefined)
     if isinstance(statistic, MeanStatistic):
         law = mean_distribution(row_values_of(statistic, sample), sample.counts)
@@ -269,7 +259,11 @@ def _ratio_law(entry: Entry, sample: Sample, layout: Layout) -> BootstrapDistrib
     else:
         assert isinstance(statistic, TableStatistic)
         offset, undefined = 0.0, statistic.undefined
-        rows = np.stack(statistic.terms_in_cells(entry.prepared), axis=1)[entry.prepared.codes[: layout.n_rows]]
+        rows = np.stack(statistic.terms_in_cells(entry.prepared), axis=1)
+        if layout.plain:  # rows may be counted
+            counts = entry.prepared.weights_of(layout).astype(np.int64)
+            return ratio_distribution(*np.repeat(rows, counts, axis=0).T, undefined=undefined, offset=offset)
+        rows = rows[entry.prepared.codes[: layout.n_rows]]
     totals, sizes = layout.sum_rows(rows, layout.n_units)[: layout.n_units].T
     law = ratio_distribution(totals, sizes, undefined=undefined, offset=offset)
     return Root(law) if isinstance(statistic, MeanStatistic) and statistic.link == "sqrt" else law

@@ -14,6 +14,7 @@ from jaxci.inference.program import Program, RowReader, Rows
 from jaxci.intervals.base import Method
 from jaxci.intervals.cards import Standing
 from jaxci.resampling.bank import CellBootstrap
+from jaxci.resampling.laws import BootstrapDistribution
 from jaxci.statistics.base import Statistic, TableStatistic
 from jaxci.statistics.custom import HostFunction
 from jaxci.statistics.layout import Layout
@@ -43,7 +44,8 @@ class Entry:
     """Working state of one request: ``prepared`` data, and how their ``rows`` weigh.
 
     ``scale`` is the size of the numbers whose difference the statistic is, 0 where it is none; ``exact`` says that the
-    method reads the law of the replicates instead of replicates.
+    method reads the law of the replicates instead of replicates, and ``law`` is it where it depends on the data whether
+    there is one.
     """
 
     request: Request
@@ -61,6 +63,7 @@ class Entry:
     errors: np.ndarray | None = None
     levels: np.ndarray | None = None
     exact: bool = False
+    law: BootstrapDistribution | None = None
     absent: int = 0
     remarks: list[str] = dataclasses.field(default_factory=list)
 

@@ -11,7 +11,6 @@ import numpy as np
 from jaxci.checks import ALTERNATIVES
 from jaxci.intervals.pvalues import UNDEFINED, PValue, one_or_two_sided, sign_test, smallest_tail, varies
 from jaxci.records import Named, record, static
-from jaxci.resampling.grid_law import GridLaw
 from jaxci.resampling.laws import BootstrapDistribution, Drawn
 from jaxci.special import namespace, ndtri
 from jaxci.statistics.base import ExtremeStatistic, Statistic
@@ -200,8 +199,10 @@ def _least_tail(evidence: Evidence) -> float:
     drawn, law = evidence.distribution, evidence.law
     if isinstance(drawn, Drawn):
         return 1 / (min(float(one.count[0]) for one in (drawn, evidence.levels) if one is not None) + 1)
-    if isinstance(law := law or drawn, GridLaw):
-        return max(float(np.squeeze(law.probability_error)), LEAST_TAIL)
+    law = law or drawn
+    error = getattr(law, "probability_error", None)
+    if error is not None:
+        return max(float(np.squeeze(error)), LEAST_TAIL)
     return LEAST_TAIL if np.all(evidence.standard_error != 0) else math.nan
 
 

@@ -114,6 +114,5 @@ def has_exact_law(statistic: Statistic, given: frozenset[str] = frozenset()) -> 
     Of rows with clusters or weights (``given``) it can be where the statistic is a ratio of sums over them.
     """
     if given:
-        ratio = isinstance(statistic, MeanStatistic) or is_ratio(statistic)
-        return ratio and not isinstance(statistic, Paired) and given <= {"groups", "sample_weight"}
+        return (isinstance(statistic, MeanStatistic) or is_ratio(statistic)) and given <= {"groups", "sample_weight"}
     return isinstance(statistic, MeanStatistic | QuantileStatistic) or is_ratio(statistic)

@@ -160,7 +160,10 @@ class Panel(NamedTuple):
 
 
 def _panels(results: StudyTable, table: Columns, value: str) -> tuple[Any, list[Panel]]:
-    """Draw the curves of all panels; of more than :data:`TOGETHER` methods every one has a panel of its own."""
+    """Draw the curves of all panels.
+
+    More than :data:`TOGETHER` methods have a panel each, or, where these are too many, are to be named beside theirs.
+    """
     found = groups(table, panel_keys(results))
     laws = max(len(levels_of(table["distribution"][rows])) for rows in found.values())
     curves = {key: _curves_of(take(table, rows), value, laws == 1) for key, rows in found.items()}
@@ -196,10 +199,9 @@ def _panels(results: StudyTable, table: Columns, value: str) -> tuple[Any, list[
             if method not in panel.curves:
                 panel.axes.plot(other.n, other.middle, color=FAINT, linewidth=1.0, zorder=1.5)
         _draw(panel)
-        sizes = sorted({int(n) for one in curves[key].values() for n in one.n})
-        size_axis(panel.axes, sizes, gap=0.16 if apart else 0.09)
+        size_axis(panel.axes, sorted(levels_of(table["n"])), gap=0.16 if apart else 0.09)
         named_panel(panel.axes, (*key, *panel.curves) if apart else key, small=apart)
-    if laws == 1 and value == "coverage":
+    if laws == 1 and value == "coverage" and not named:
         notes.append("bars: two Monte-Carlo standard errors either way")
     for panel in [panel for panel, _ in panels if named]:
         panel.axes.margins(x=0.08)

@@ -23,7 +23,7 @@ def draw_heat(found: Mapping[tuple[str, int], float], level: float, *, ax: Any, 
     lacking = {m: [max(0.0, level - found[m, n]) for n in sizes if (m, n) in found] for m, _ in found}
     methods = sorted(lacking, key=lambda m: float(np.nan_to_num(np.mean(lacking[m]), nan=math.inf)))
     table = np.array([[found.get((m, n), math.nan) for n in sizes] for m in methods])
-    axes = own_axes(ax, (2.6 + 0.62 * len(sizes), 1.3 + 0.27 * len(methods)))
+    axes = own_axes(ax, (max(6.2, 2.6 + 0.62 * len(sizes)), 1.3 + 0.27 * len(methods)))
     colours = matplotlib_modules().colors.LinearSegmentedColormap.from_list("lack", ["#F7F7F7", PALETTE[1]])
     axes.imshow(np.clip(level - table, 0, SHORT), cmap=colours, vmin=0, vmax=SHORT, aspect="auto")
     for (i, j), value in np.ndenumerate(table):

@@ -156,14 +156,14 @@ def interval_bars(tables: dict[str, Any]) -> Any:
     matplotlib.figure.Figure
     """
     names = list(tables)
-    first = tables[names[0]].records()
-    figure, grid = axes_grid(len(first), height=0.9 + 0.35 * len(names), sharey=True)
+    records = [tables[name].records() for name in names]
+    figure, grid = axes_grid(len(records[0]), height=0.9 + 0.35 * len(names), sharey=True)
+    table = np.array([[[row["low"], row["estimate"], row["high"]] for row in rows] for rows in records])
+    finite = table[np.isfinite(table)]
+    least, most = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
+    margin = 0.1 * ((most - least) or 1.0)
     for j, axes in enumerate(grid):
-        rows = [tables[name].records()[j] for name in names]
-        shown = np.array([[row["low"], row["estimate"], row["high"]] for row in rows])
-        finite = shown[np.isfinite(shown)]
-        least, most = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
-        margin = 0.1 * ((most - least) or 1.0)
+        shown = table[:, j]
         for place, (low, estimate, high) in enumerate(np.clip(shown, least - margin, most + margin)):
             axes.plot([low, high], [place, place], color=PALETTE[0], linewidth=3, solid_capstyle="butt")
             if np.isfinite(shown[place, 1]):
@@ -174,7 +174,7 @@ def interval_bars(tables: dict[str, Any]) -> Any:
         axes.set_yticks(range(len(names)), names)
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.locator_params(axis="x", nbins=4)
-        axes.set_title(f"{100 * first[j]['q']:g}% quantile", loc="left", fontsize=9, color=INK)
+        axes.set_title(f"{100 * records[0][j]['q']:g}% quantile", loc="left", fontsize=10, color=INK)
     return figure
 
 

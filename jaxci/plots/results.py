@@ -184,9 +184,9 @@ def _(result: IntervalResult, *, ax: Any = None) -> Any:
     """Draw the bootstrap distribution with estimate and interval; the interval alone where nothing was drawn."""
     if result.bootstrap_distribution is None:
         return forest([result], labels=[str(result.method)], ax=ax)
-    title = f"{stated_level(result.confidence_level, result.alternative, f'{result.method} interval')}, n = {result.n:,}"
+    interval = stated_level(result.confidence_level, result.alternative, f"{result.method} interval")
     axes = _distribution(ax, result.bootstrap_distribution, result.estimate, result.confidence_interval)
-    entitled(axes, title, result.statistic, f"share of {result.n_resamples:,} resamples")
+    entitled(axes, f"{interval}, n = {result.n:,}", result.statistic, f"share of {result.n_resamples:,} resamples")
     return axes
 
 
@@ -250,7 +250,7 @@ def _distribution(ax: Any, values: np.ndarray, estimate: float, interval: Sequen
             edgecolor="white", linewidth=0.4,
         )  # fmt: skip
     top = axes.get_ylim()[1]
-    axes.set_ylim(-0.1 * top, top)
+    axes.set_ylim(-0.1 * top, 1.16 * top)
     low, high = interval
     least, most = axes.get_xlim()
     axes.hlines(-0.05 * top, max(low, least), min(high, most), color=PALETTE[0], linewidth=4)

@@ -232,7 +232,7 @@ class _Scaled(NamedTuple):
         residue = float(np.average(d, weights=mass))
         d -= residue
         variance = float(np.dot(d, d if mass is None else mass * d)) / n
-        below, above = (float(_half_width(n, variance, end)) for end in (-float(d.min()), float(d.max())))
+        below, above = (float(half_width(n, variance, end)) for end in (-float(d.min()), float(d.max())))
         return cls(x, mass, n, d, scale, centre, residue, math.sqrt(n * variance), below, above)
 
     @property
@@ -289,7 +289,7 @@ def _smoothed_step() -> tuple[np.ndarray, np.ndarray]:
     return nodes, through / through[-1]
 
 
-def _half_width(n: float, variance: Any, largest: Any) -> Any:
+def half_width(n: float, variance: Any, largest: Any) -> Any:
     """Return x with ``P(S >= x) <= TAIL`` by Bennett's inequality, never beyond ``n * largest``."""
     xp = namespace(variance)
     rate = -math.log(TAIL) * largest * largest / (n * variance)
@@ -457,7 +457,7 @@ class _Traced(NamedTuple):
         residue = jnp.mean(d)
         d = jnp.where(varies, d - residue, jnp.where(jnp.arange(n) % 2 == 0, 1.0, -1.0))
         variance = jnp.mean(d * d)
-        below, above = _half_width(n, variance, -jnp.min(d)), _half_width(n, variance, jnp.max(d))
+        below, above = half_width(n, variance, -jnp.min(d)), half_width(n, variance, jnp.max(d))
         return cls(x, d, varies, scale, centre, residue, jnp.sqrt(n * variance), below, above)
 
     @property

@@ -32,6 +32,7 @@ from jaxci.records import record, static
 from jaxci.resampling.exact_mean import (
     COARSE,
     GRID,
+    PROBABILITY_ERROR,
     Share,
     mean_distribution,
     mean_distributions,
@@ -348,6 +349,11 @@ class RatioLaw(MomentLaw):
         return self._bound(self._centre_share.error, COARSE)
 
     @property
+    def probability_error(self) -> float:
+        """Bound on the error in probability."""
+        return PROBABILITY_ERROR
+
+    @property
     def error(self) -> Any:
         """Bound (...) on the error of quantiles."""
         return self.error_bound * self._spread
@@ -392,20 +398,40 @@ class RatioLaw(MomentLaw):
             slope = xp.where(slope * spread > 0.01, slope, 1.0 / spread)
             found = at - error / slope
             halved = (low + high) / 2
-            near = TOLERANCE * spread
-            beyond = (
-                at + xp.where(error < 0, 0.5, -0.5) * near
-            )  # the root may be a step: it must lie between two points
-            found = xp.where(xp.abs(found - at) < 0.5 * near, beyond, found)
             inside = (found > low) & (found < high) & (count % 4 != 3)
             found = xp.where(inside, found, halved)
+            near = TOLERANCE * spread
             done = (high - low < near) | (xp.abs(found - at) < near)
             following = xp.where(going, found, at)
             return xp.where(going, at, before), error, following, low, high, going & ~done, count + 1
 
         final = loop(xp, lambda state: xp.any(state[5]) & (state[6] < MOST_STEPS), step, start)
-        found = xp.where(self._spread > 0, self._at_atom(final[2], p) + self.centre, self.centre)
+        found = self._at_atom(final[2], p)
+        shared, mass, middle = self._shared
+        found = xp.where(xp.abs(p - middle) <= mass / 2, shared, found)
+        found = xp.where(self._spread > 0, found + self.centre, self.centre)
+        found = xp.where(xp.abs(found) <= SAME * xp.abs(self.centre), 0.0, found)
         return xp.where(xp.isnan(p), xp.nan, found)[()]
+
+    @functools.cached_property
+    def _shared(self) -> tuple[Any, Any, Any]:
+        """A ratio, less the centre, that all units drawn may share, the probability of that, and the share below it.
+
+        As 0 of a difference between models that seldom differ, whatever the units weigh.
+        """
+        xp = namespace(self.apart, self.parts)
+        counted = self.parts > 0
+        own = xp.where(counted, self.apart, 0.0) / xp.where(counted, self.parts, 1.0)
+        ordered = xp.sort(xp.where(counted, own, xp.inf), axis=-1)
+        shared = picked(ordered, xp.maximum(xp.sum(counted, axis=-1) - 1, 0) // 2)
+        tie = SAME * xp.maximum(xp.abs(shared), xp.abs(self.centre))[..., None]
+        alike = ~counted | (xp.abs(own - shared[..., None]) <= tie)
+        known = xp.where(xp.isnan(xp.asarray(self.undefined)), 1.0 - self._empty, 1.0)
+        mass = xp.mean(alike, axis=-1) ** self.parts.shape[-1] - self._empty
+        mass = xp.where(mass > PROBABILITY_ERROR, mass / xp.where(known > 0, known, 1.0), -1.0)
+        if xp is np and not np.any(mass > 0):
+            return shared, mass, shared
+        return shared, mass, self._reached(shared)
 
     def _at_atom(self, apart: Any, p: Any) -> Any:
         """Return p-quantiles ``apart`` (...) from the centre; where an atom that is known is one, the atom (host).

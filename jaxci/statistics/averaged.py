@@ -143,6 +143,16 @@ class AveragedStatistic(ConfusionStatistic):
         """Whether it is the mean over classes of proportions of rows that no two classes share."""
         return self.apart and self.average == "macro"
 
+    @property
+    def absent_share(self) -> float | None:
+        """What the share of a class counts that has no trials; None where that depends on its rows, too."""
+        of_true = self.trials_by_truth and self.scores_hits
+        if self.absent_class == "skip":
+            return np.nan if of_true else None
+        if self.absent_class == "zero" and self.scores_hits:
+            return 0.0 if of_true or self.zero_division == 0 else None
+        return self.zero_division
+
     def shares(self, table: jax.Array) -> Shares | None:
         """Return the proportion of every class."""
         if not self.averages_proportions:

@@ -310,6 +310,11 @@ class TableStatistic(LinearStatistic):
         """Whether the statistic is a mean of independent proportions: :meth:`shares` counts them."""
         return False
 
+    @property
+    def absent_share(self) -> float | None:
+        """What a share counts that has no trials, NaN for nothing; None where more than its trials decides."""
+        return None
+
     def successes(self, table: jax.Array) -> tuple[jax.Array, jax.Array] | None:
         """Return (successes, trials) of a proportion of independent rows; None if there is none.
 

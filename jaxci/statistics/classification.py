@@ -119,6 +119,11 @@ class BalancedAccuracy(ConfusionStatistic):
         """Whether it is the mean recall itself."""
         return not self.adjusted
 
+    @property
+    def absent_share(self) -> float:
+        """What the recall of an absent class counts."""
+        return 0.0 if self.absent_class == "zero" else np.nan
+
     def shares(self, table: jax.Array) -> Shares | None:
         """Return the recall of every class, whose rows are independent of those of the others."""
         counts = OneVsRest.of(table)

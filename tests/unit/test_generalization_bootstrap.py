@@ -69,7 +69,7 @@ def test_the_internal_error_is_a_jackknife_over_resamples():
     np.testing.assert_allclose(found.standard_error, math.sqrt(max(0, error**2 - internal)), rtol=1e-9)
 
 
-@pytest.mark.false_alarm(7e-4)
+@pytest.mark.false_alarm(6e-4)
 def test_the_internal_error_is_removed_on_average():
     """With the losses of fixed models the error of many resamples is the same; few give more, less the internal one."""
     rng = np.random.default_rng(5)
@@ -82,7 +82,7 @@ def test_the_internal_error_is_removed_on_average():
         return bag.squared_error()[1], bag.internal()
 
     whole, _ = squared(20_000, 0)
-    few = np.array([squared(80, seed) for seed in range(1, 60)])
+    few = np.array([squared(80, seed) for seed in range(1, 80)])
     assert few[:, 0].mean() > 1.15 * whole
     corrected = few[:, 0] - few[:, 1]
     assert abs(corrected.mean() - whole) < 4 * corrected.std(ddof=1) / math.sqrt(len(few))

@@ -148,6 +148,7 @@ def test_a_result_is_drawn_on_axes_of_its_own_and_on_given_ones(name, tmp_path):
         assert box.x0 >= -1
         assert box.x1 <= width
         assert box.y1 <= height + 1
+    check_texts(axes.figure)
     mine = pyplot.subplots()[1]
     assert result.plot(ax=mine) is mine
 

@@ -121,6 +121,18 @@ def test_beyond_two_dozen_panels_methods_are_named_beside_their_curves():
         named = {text.get_text() for text in axes.texts}
         assert named == set(methods) - ({"bca"} if axes.get_title(loc="left") == "iqr" else set())
     assert figure.get_supxlabel() == "Sample size n (median over 2 distributions)"
+    alone = plots.coverage_against_n(table(methods, laws=("a",), statistics=statistics, sizes=(10, 25)))
+    assert alone.get_supxlabel() == "Sample size n"
+
+
+def test_panels_of_other_sizes_have_the_ticks_of_all():
+    found = table(["t", "z"], statistics=("mean", "median"))
+    keep = (found.columns["statistic"] == "mean") | (found.columns["n"] > 10)
+    found.columns = {name: column[keep] for name, column in found.columns.items()}
+    figure = plots.coverage_against_n(found)
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        assert [label.get_text() for label in axes.get_xticklabels()] == ["10", "25", "100"]
 
 
 def test_laws_of_any_scale_have_one_relative_width():

@@ -1,0 +1,148 @@
+"""Exact bootstrap laws of statistics of a table that depend on the data: whether there is one, and what it is."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxci.inference.request import Entry
+from jaxci.intervals.capabilities import (
+    averages_proportions,
+    averages_share_differences,
+    has_exact_law,
+    is_ratio,
+    is_share_difference,
+)
+from jaxci.resampling.class_means import mean_of_class_means
+from jaxci.resampling.exact_mean import mean_distribution
+from jaxci.resampling.exact_order import discrete
+from jaxci.resampling.exact_ratio import ratio_distribution
+from jaxci.resampling.laws import BootstrapDistribution
+from jaxci.resampling.mean_atoms import MOST_RESAMPLES, likely_resamples, number_of_resamples
+from jaxci.resampling.two_shares import MOST_TERMS, TwoSharesLaw, number_of_terms
+from jaxci.special import unit
+from jaxci.statistics.base import Statistic, TableStatistic
+from jaxci.statistics.layout import Layout
+from jaxci.statistics.paired import Paired
+
+REPORTED = 1e-4
+"""Share of resamples without a value from which on it is reported."""
+
+
+def table_of(prepared: Any, layout: Layout) -> np.ndarray:
+    """Return the weights of the cells of a table."""
+    counts = prepared.weights_of(layout)
+    table = np.zeros(prepared.shape).reshape(-1)
+    inside = prepared.cells < table.size
+    table[prepared.cells[inside]] = counts[inside]
+    return table.reshape(prepared.shape)
+
+
+@jax.jit
+def shares_of(statistic: Any, table: jax.Array) -> Any:
+    """Return the proportions that a statistic averages."""
+    return statistic.shares(table)
+
+
+def law_of_table(entry: Entry, layout: Layout) -> BootstrapDistribution | None:
+    """Return the law of a difference of shares, a mean of shares or a small table; None where there is none.
+
+    Of a difference of shares also where rows have clusters or weights.
+    """
+    statistic = entry.statistic
+    if not isinstance(statistic, TableStatistic) or has_exact_law(statistic):
+        return None
+    if is_share_difference(statistic):
+        return _share_difference(entry, layout) if layout.given <= {"groups", "sample_weight"} else None
+    if not layout.plain:
+        return None
+    if _is_listed(entry, layout):
+        return _listed(entry, layout)
+    return _mean_of_shares(entry, layout)
+
+
+def _share_difference(entry: Entry, layout: Layout) -> BootstrapDistribution | None:
+    """Law of the difference of two models' shares of the same rows: as they have one denominator, it is a ratio."""
+    statistic: Any = entry.statistic
+    absent = 1.0 if statistic.statistic.has_fixed_trials else statistic.statistic.absent_share
+    apart, counted = statistic.counted_in_cells(entry.prepared)
+    cells, rows = entry.prepared.joint, np.stack([apart, counted], axis=1)
+    if absent is None or not np.any(counted * cells.weights_of(layout)):
+        return None
+    if layout.plain:
+        counts = cells.weights_of(layout)
+        if statistic.statistic.has_fixed_trials:
+            return mean_distribution(apart[counts > 0], counts[counts > 0])
+        totals, sizes = np.repeat(rows, counts.astype(np.int64), axis=0).T
+    else:
+        totals, sizes = layout.sum_rows(rows[cells.codes[: layout.n_rows]], layout.n_units)[: layout.n_units].T
+    return ratio_distribution(totals, sizes, undefined=0.0 * absent)
+
+
+def _mean_of_shares(entry: Entry, layout: Layout) -> BootstrapDistribution | None:
+    """Law of the mean of the shares of classes that no row is in two of, or of the difference of two models' means."""
+    statistic: Any = entry.statistic
+    counts = entry.prepared.weights_of(layout)
+    n = round(float(counts.sum()))
+    if averages_share_differences(statistic):
+        both, only_a, only_b, neither, weights = statistic.outcomes(entry.prepared, counts)
+        sizes = both + only_a + only_b + neither
+        there = sizes > 0
+        return mean_of_class_means(only_a[there], only_b[there], sizes[there], weights[there], n)
+    if not averages_proportions(statistic):
+        return None
+    shares = jax.tree.map(np.asarray, shares_of(statistic, table_of(entry.prepared, layout)))
+    there = shares.trials > 0
+    offset = float(shares.weights[~there] @ shares.scores[~there])
+    hits = shares.successes[there]
+    found = mean_of_class_means(hits, 0 * hits, shares.trials[there], shares.weights[there], n, offset)
+    if found is not None or statistic.absent_share is None or len(there) != 2:
+        return found
+    if number_of_terms(shares.successes, shares.trials, n) > MOST_TERMS:
+        return None
+    return TwoSharesLaw.of(shares.successes, shares.trials, n, absent=np.asarray(statistic.absent_share))
+
+
+def _is_listed(entry: Entry, layout: Layout) -> bool:
+    """Whether it is a mean of shares, or a difference of these or of ratios, of rows that have few resamples."""
+    statistic = entry.statistic
+    one: Statistic = statistic.statistic if isinstance(statistic, Paired) else statistic
+    if not (averages_proportions(one) or (isinstance(statistic, Paired) and is_ratio(one))):
+        return False
+    counts = entry.prepared.weights_of(layout)
+    return number_of_resamples(round(float(counts.sum())), int(np.count_nonzero(counts))) <= MOST_RESAMPLES
+
+
+@jax.jit
+def _values(statistic: Any, known: Any, tables: jax.Array) -> jax.Array:
+    return statistic.core(known, tables)
+
+
+def _listed(entry: Entry, layout: Layout) -> BootstrapDistribution | None:
+    """List all resamples of a table, and what the statistic is of each."""
+    counts = entry.prepared.weights_of(layout)
+    cells = np.flatnonzero(counts)
+    found = likely_resamples(np.eye(cells.size), counts[cells], round(float(counts.sum())))
+    assert found is not None
+    drawn, size = found.masses.size, 1 << (found.masses.size - 1).bit_length()
+    tables = np.zeros((entry.prepared.size, size))  # a power of two: programs are compiled for few sizes
+    tables[cells, :drawn] = found.sums
+    tables[cells, drawn:] = found.sums[:, :1]
+    values = np.asarray(_values(entry.statistic, entry.prepared.without_rows(), jnp.asarray(tables)))[:drawn]
+    known = ~np.isnan(values)
+    if not known.any():
+        return None
+    missing = float(found.masses[~known].sum())
+    if missing >= REPORTED:
+        entry.remarks.append(
+            f"the statistic is undefined in {100 * missing:.3g}% of resamples; the interval is read from the others"
+        )
+    values = np.where(np.abs(values) <= 1e-15, 0.0, values)  # of two models that do equally well
+    law = discrete(values[known], found.masses[known])
+    scale = float(unit(np.abs(law.support).max()))
+    return dataclasses.replace(law, tolerance=max(4 * float(law.tolerance), math.ulp(16 * scale)))
