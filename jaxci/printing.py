@@ -349,7 +349,8 @@ class IntervalResult(Printable):
 
     def notes(self) -> list[str]:
         """Return the lines below the table: reasons and warnings."""
-        return [f"{self.statistic}: {self.method}: {self.reason}", *(f"warning: {w}" for w in self.warnings)]
+        why = f": {self.reason}" if self.reason else ""
+        return [f"{self.statistic}: {self.method}{why}", *(f"warning: {w}" for w in self.warnings)]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -15,10 +15,10 @@ from scipy import stats
 
 pytest.importorskip("matplotlib")
 
-from jaxci.coverage import Study, load_study
+from jaxci.coverage import Study, estimate, load_study
 from jaxci.coverage.tally import group_error
+from jaxci.coverage.verdict import error_bounds, verdicts
 from jaxci.report.study import report
-from jaxci.report.verdict import error_bounds, verdicts
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 SIZES = (10, 50, 100)
@@ -137,6 +137,19 @@ def test_bounds_hold_for_all_cells_together():
     assert error_bounds(few) == pytest.approx([expected] * 3)
     computed = table({"t": (0.9,) * 3})
     assert not error_bounds(computed).any()
+
+
+def test_results_and_designs_have_verdicts_and_an_estimate(tmp_path):
+    laws = {"p=0.20": load_study("proportions").distributions["p=0.20"]}
+    study = Study(laws, ["accuracy"], ["wald", "wilson"], [10, 25], [0.9, 0.95], n_replications=100)
+    assert estimate(study, tmp_path).n_cells == 2
+    results = study.run(tmp_path)
+    assert estimate(study, tmp_path).n_cells == 0
+    assert results.verdicts() == verdicts(results.columns, 0.95)
+    assert results.verdicts(level=0.9) == verdicts(results.columns, 0.9)
+    assert list(results.verdicts()) == ["accuracy"]
+    with pytest.raises(ValueError, match=r"level must be a simulated level \(0.9, 0.95\); got 0.8"):
+        results.verdicts(level=0.8)
 
 
 @pytest.mark.statistical

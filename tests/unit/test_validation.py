@@ -1097,6 +1097,8 @@ def test_a_method_of_a_wrong_type(bad):
         ("f1_macro", (Y, PRED), "exact", "exact"),
         ("accuracy", (Y, PRED), "delong", "ROC curve"),
         ("mean", (SCORE,), "hoeffding", "range"),
+        ("accuracy", (Y, PRED), "hoeffding", "clopper_pearson' holds at every n"),
+        ("accuracy", (Y, PRED), "betting", "a share of rows has methods of its own"),
         ("mean", (SCORE,), "order_statistic", "median and quantiles"),
     ],
 )
