@@ -234,10 +234,7 @@ class Printable(abc.ABC):
         return {"text/plain": str(self), "text/html": self._repr_html_()}
 
 
-SIMULATED = (
-    "the narrowest (within 5%, in clusters 50%) whose 95% intervals held in simulations of such data, "
-    "or the nearest to that"
-)
+SIMULATED = "about the narrowest whose 95% intervals held in simulations of such data, or the nearest to that"
 COLUMNS = ("metric", "estimate", "low", "high", "std. error", "method")
 
 

@@ -97,7 +97,7 @@ def report(results: StudyTable, path: str | os.PathLike[str]) -> pathlib.Path:
         ("Coverage by distribution", pictures(boxes(once)) + _each_distribution(once.columns)),
         ("Sample size needed", _sizes(columns, results.tags)),
         ("Widths beyond the sizes simulated", _extrapolated(columns)),
-        ("Shift of intervals", _shifts(columns)),
+        ("Shift of intervals", _shifts(once.columns)),
         ("Instances", _instances(results, study)),
         ("Pace and skewness, by a mixed model", _regressions(results, study)),
         ("Convergence pace", pictures(paces(results)) + _pace(columns, results.tags)),
