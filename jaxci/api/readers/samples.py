@@ -58,8 +58,8 @@ def _positive_column(name: str, scores: np.ndarray, n_classes: int, positive: in
         return scores
     if scores.ndim == 1:
         raise ValueError(
-            f"{name} must have shape (n, K) for K = {n_classes} classes ({rarest}; one column tells two classes apart); "
-            f"got {scores.shape}"
+            f"{name} must have shape (n, K) for K = {n_classes} classes ({rarest}; one column tells two apart); got "
+            f"{scores.shape}"
         )
     if scores.shape[1] != n_classes:
         raise ValueError(
