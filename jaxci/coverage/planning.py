@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from jaxci.checks import shown
 from jaxci.coverage.claims import Claims
 from jaxci.coverage.processes import Processes, Work
 from jaxci.coverage.runner import Runnable, store_of
@@ -85,7 +86,28 @@ def estimate(study: Runnable, folder: str | Path, *, budget: float = 20.0) -> Es
 
     Of every kind of cell (:meth:`Runnable.cost`) the one of the largest and that of the smallest n are computed with
     two groups, aside from the folder, until ``budget`` seconds are spent; the first of them always is.
+
+    Parameters
+    ----------
+    study : Study or GeneralizationStudy
+    folder : path
+        Of its results; it is read, and need not be there.
+    budget : float
+        Seconds for timing.
+
+    Returns
+    -------
+    Estimate
+
+    Raises
+    ------
+    TypeError
+        If ``study`` is none.
+    ValueError
+        If ``folder`` holds another study.
     """
+    if not isinstance(study, Runnable):
+        raise TypeError(f"study must be a study, which jaxci.coverage.load_study reads by name; got {shown(study)}")
     begin()
     store = store_of(study, folder)
     left = [name for name in study.cell_names() if not store.has(name, study.identity(name))]
