@@ -143,7 +143,7 @@ def test_results_and_designs_have_verdicts_and_an_estimate(tmp_path):
     laws = {"p=0.20": load_study("proportions").distributions["p=0.20"]}
     study = Study(laws, ["accuracy"], ["wald", "wilson"], [10, 25], [0.9, 0.95], n_replications=100)
     assert estimate(study, tmp_path).n_cells == 2
-    with pytest.raises(TypeError, match="study must be a study, which jaxci.coverage.load_study reads by name; got 'p"):
+    with pytest.raises(TypeError, match=r"study must be a study, which .* reads by name; got 'p"):
         estimate("proportions", tmp_path)
     results = study.run(tmp_path)
     assert estimate(study, tmp_path).n_cells == 0
