@@ -97,7 +97,7 @@ def report(results: StudyTable, path: str | os.PathLike[str]) -> pathlib.Path:
         ("Coverage by distribution", pictures(boxes(once)) + _each_distribution(once.columns)),
         ("Sample size needed", _sizes(columns, results.tags)),
         ("Widths beyond the sizes simulated", _extrapolated(columns)),
-        ("Shift of intervals", _shifts(once.columns)),
+        ("Shift of intervals", _shifts(once.columns, len(columns["n"]))),
         ("Instances", _instances(results, study)),
         ("Pace and skewness, by a mixed model", _regressions(results, study)),
         ("Convergence pace", pictures(paces(results)) + _pace(columns, results.tags)),
@@ -320,7 +320,7 @@ def _extrapolated(columns: Columns) -> str:
     return told + listing(out, named(tuple(out)))
 
 
-def _shifts(columns: Columns) -> str:
+def _shifts(columns: Columns, whole: int) -> str:
     """List where intervals lie about the truth, and apart from those of the percentile bootstrap where it is judged."""
     if "mean_shift" not in columns or not np.isfinite(columns["mean_shift"]).any():
         return ""
@@ -334,7 +334,8 @@ def _shifts(columns: Columns) -> str:
         "often intervals lie wholly below and above the truth."
     )
     apart = "" if against is None else " Apart: less the same of the percentile bootstrap."
-    return said(told + apart) + listing(found, headings)
+    once = " Of p and 1 - p the smaller one: their shifts are opposite." if len(columns["n"]) < whole else ""
+    return said(told + apart + once) + listing(found, headings)
 
 
 def _regressions(results: StudyTable, study: Any) -> str:

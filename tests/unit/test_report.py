@@ -188,6 +188,10 @@ def test_the_verdict_comes_first_the_design_is_folded_and_1_less_p_is_told_once(
     assert (headings[0], headings[-1]) == ("Verdict", "Design")
     assert "<details><summary>9 distributions, 3 methods, 54 rows judged</summary>" in text
     assert text.count("clopper_pearson, ") + text.count(", clopper_pearson") == 1
+    shifts = text[text.index("<h2>Shift of intervals") :].split("</table>")[0]
+    assert "Of p and 1 - p the smaller one" in shifts
+    assert "<td>5</td>" in shifts  # instances: the 9 are 5 of which p is at most one half
+    assert not re.search(r"\de-\d", shifts)
     assert "p=0.01 or 0.99" in text
     assert "<td>p=0.99</td>" not in text
     shown = re.sub(r"base64,[^\"]*", "", text)
