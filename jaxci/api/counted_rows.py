@@ -188,8 +188,8 @@ class CountedRows:
             )
         if self.classes is not None and len(self.classes) < 2:
             raise ValueError(
-                f"{needs} rows of {len(self.classes)} classes must be kept (labels names classes that are still to "
-                f"come); got {max_rows}"
+                f"{needs} rows of {len(self.classes)} classes must be kept (pass labels to name classes that are "
+                f"still to come); got {max_rows}"
             )
         if "y_score" in kept and kept["y_score"].dtype.kind == "f":
             self.score_type = kept["y_score"].dtype
