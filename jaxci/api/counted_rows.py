@@ -207,11 +207,12 @@ class CountedRows:
             self.poisson = self._resamples()
             ranks = self.poisson.ranks
             if ranks.most_sums > TOO_MANY_SUMS:
-                names = [name for name, _ in self._by("ranks")]
+                what = ", ".join(name for name, _ in self._by("ranks"))
+                classes = 0 if self.classes is None else len(self.classes)
                 raise ValueError(
-                    f"{needs} {', '.join(names)} of {len(self.classes or ())} classes in {self.asked.n_resamples} "
-                    f"resamples need {ranks.most_sums:,} sums, or all rows; got {max_rows} (fewer n_resamples need "
-                    "fewer sums, and areas of every class against the rest, 'roc_auc_ovr', fewer than those of pairs)"
+                    f"{needs} {what} of {classes} classes in {self.asked.n_resamples} resamples need "
+                    f"{ranks.most_sums:,} sums, or all rows; got {max_rows} (fewer n_resamples need fewer sums, and "
+                    "areas of every class against the rest, 'roc_auc_ovr', fewer than those of pairs of classes)"
                 )
         self.started = True
         self.add(kept, source)
@@ -219,10 +220,10 @@ class CountedRows:
     def _resamples(self) -> PoissonReplicates:
         """Return sums of resamples of no rows, for the metrics that need some."""
         ranks = [one for _, one in self._by("ranks") if isinstance(one, ScoreRanking)]
-        width = sum(one.n_features for _, one in self._by("moments") if isinstance(one, Calibration))
-        width += len(self._by("values")) + 2 * bool(self._by("pairs")) if self.weighted else 0
+        n_features = sum(one.n_features for _, one in self._by("moments") if isinstance(one, Calibration))
+        width = len(self._by("values")) + 2 * bool(self._by("pairs")) if self.weighted else 0
         n_resamples, n_classes = self.asked.n_resamples, 0 if self.classes is None else len(self.classes)
-        return PoissonReplicates(n_resamples, width, RankReplicates(ranks, n_classes, n_resamples))
+        return PoissonReplicates(n_resamples, width, n_features, RankReplicates(ranks, n_classes, n_resamples))
 
     def start_like(self, other: CountedRows) -> None:
         """Count rows to come in the ways in which others were counted."""
@@ -239,11 +240,12 @@ class CountedRows:
         pair = np.column_stack([sample.y_true, sample.y_pred]) if self._by("pairs") else np.zeros((sample.n, 0))
         if self.poisson is not None:
             moments = [one.prepare(sample).design for _, one in self._by("moments") if isinstance(one, Calibration)]
-            values = np.column_stack([*(means.values() if self.weighted else ()), *moments, pair])
+            values = np.column_stack([*(means.values() if self.weighted else ()), pair])
+            features = np.column_stack([*moments, np.zeros((sample.n, 0))])
             names = columns["ids"] if groups is None else groups
             key = jax.random.fold_in(source.key, PURPOSE_POISSON)
             weights = columns["sample_weight"] if self.weighted else np.ones(sample.n)
-            self.poisson.add(key, names, weights, values, labels if self.weighted else None, groups, sample)
+            self.poisson.add(key, names, weights, values, labels if self.weighted else None, groups, features, sample)
         if self.weighted:
             return
         if labels is not None:
@@ -364,7 +366,7 @@ class CountedRows:
             for column, (name, one) in enumerate(self._settled("values")):
                 found.append(Replicated(Request(name, one, method), poisson.of_mean(column, one.link == "sqrt")))
             found += [Replicated(Request(name, one, method), poisson.of_pair(one)) for name, one in self._by("pairs")]  # type: ignore[arg-type]
-        column = len(found)
+        column = 0
         for name, one in self._settled("moments"):
             columns = slice(column, column + one.n_features)
             found.append(Replicated(Request(name, one, method), poisson.of_moments(one, columns)))

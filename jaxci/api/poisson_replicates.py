@@ -44,6 +44,8 @@ class PoissonReplicates:
         Of the columns.
     squares : (R, 2, 2) float64
         Centred, weighted sums of squares and products of the last two columns.
+    sums : (R, p) float64
+        Of features.
     labels, cells : dict
         Code of every label, and of every pair of codes of a true and a predicted label.
     table : (C, R) float64
@@ -51,13 +53,14 @@ class PoissonReplicates:
     ranks : RankReplicates
     """
 
-    def __init__(self, n_resamples: int, width: int, ranks: RankReplicates | None = None) -> None:
+    def __init__(self, n_resamples: int, width: int, n_features: int = 0, ranks: RankReplicates | None = None) -> None:
         self.n, self.squares_of_weights, self.heaviest = 0, 0.0, 0.0
         self.clusters: dict[Any, int] = {}
         self.sizes = np.zeros(0)
         self.weights = np.zeros(1 + n_resamples)
         self.means = np.zeros((1 + n_resamples, width))
         self.squares = np.zeros((1 + n_resamples, 2, 2))
+        self.sums = np.zeros((1 + n_resamples, n_features))
         self.labels: dict[Any, int] = {}
         self.cells: dict[tuple[int, int], int] = {}
         self.table = np.zeros((0, 1 + n_resamples))
@@ -71,11 +74,12 @@ class PoissonReplicates:
         values: np.ndarray,
         labels: tuple[np.ndarray, np.ndarray] | None,
         groups: np.ndarray | None,
+        features: np.ndarray | None = None,
         sample: Sample | None = None,
     ) -> None:
         """Draw rows (n,) of ``names``, whose ``weights`` are not negative, ``values`` (n, d) and pairs of labels.
 
-        ``sample`` has the scores that are ranked.
+        ``features`` (n, p) are summed as they are; ``sample`` has the scores that are ranked.
         """
         for array, known, called in (
             (groups, self.clusters, "groups"),
@@ -100,11 +104,13 @@ class PoissonReplicates:
         centre = np.average(values, axis=0, weights=weights) if values.shape[1] else np.zeros(0)
         apart = values - centre
         products = [apart[:, -2] ** 2, apart[:, -2] * apart[:, -1], apart[:, -1] ** 2] if values.shape[1] > 1 else []
-        features = weights[:, None] * np.column_stack([np.ones(len(names)), apart, *products])
+        rest = np.zeros((len(names), 0)) if features is None else features[rows]
+        summed = weights[:, None] * np.column_stack([np.ones(len(names)), rest, apart, *products])
         ranked = [] if sample is None else self.ranks.ranked(sample, rows)
-        sums, table = self._drawn(key, name_words(names), features, codes, ranked)
+        sums, table = self._drawn(key, name_words(names), summed, codes, ranked)
         self.table[: len(table)] += table
-        self._join(*_moments(sums, centre))
+        self.sums += sums[:, 1 : 1 + rest.shape[1]]
+        self._join(*_moments(np.delete(sums, slice(1, 1 + rest.shape[1]), axis=1), centre))
 
     def _coded(self, true: np.ndarray, predicted: np.ndarray) -> np.ndarray:
         """Return the cell (n,) of every pair of labels, of which there may be new ones."""
@@ -179,6 +185,7 @@ class PoissonReplicates:
         self.sizes = np.pad(self.sizes, (0, len(self.clusters) - len(self.sizes)))
         self.sizes[of] += other.sizes
         self.ranks.merge(other.ranks)
+        self.sums += other.sums
         codes = [self.labels.setdefault(label, len(self.labels)) for label in other.labels]
         if other.cells:
             place = self._cells([[codes[true], codes[predicted]] for true, predicted in other.cells])
@@ -202,9 +209,8 @@ class PoissonReplicates:
 
     def of_moments(self, statistic: MomentStatistic, columns: slice) -> np.ndarray:
         """Return a statistic (R,) whose features are ``columns``, of weights that add up to the number of rows."""
+        sums = np.column_stack([self.weights, self.sums[:, columns]]).T * (self.n / self.weights[0])
         with jax.enable_x64(True):
-            weights = self.weights * (self.n / self.weights[0])
-            sums = np.concatenate([weights[None], (weights[:, None] * self.means[:, columns]).T])
             found = np.asarray(statistic.from_sums(Features(None), jnp.asarray(sums)))
         return np.where(self.weights > 0, found, np.nan)
 
@@ -242,7 +248,9 @@ class PoissonReplicates:
 
     def state(self) -> dict[str, Any]:
         """Return the sums as numbers, lists and arrays."""
-        arrays = {name: getattr(self, name).copy() for name in ("sizes", "weights", "means", "squares", "table")}
+        arrays = {
+            name: getattr(self, name).copy() for name in ("sizes", "weights", "means", "squares", "sums", "table")
+        }
         numbers = {name: getattr(self, name) for name in ("n", "squares_of_weights", "heaviest")}
         cells = np.array([*self.cells], np.int64).reshape(-1, 2)
         names = {"clusters": [*self.clusters], "labels": [*self.labels], "cells": cells}
@@ -252,9 +260,9 @@ class PoissonReplicates:
     def of(cls, state: Mapping[str, Any], ranks: RankReplicates) -> PoissonReplicates:
         """Return the sums that :meth:`state` describes, those of ``ranks``, which are empty, among them."""
         means = np.array(state["means"])
-        found = cls(len(means) - 1, means.shape[1], ranks)
+        found = cls(len(means) - 1, means.shape[1], ranks=ranks)
         ranks.load(state["ranks"])
-        for name in ("sizes", "weights", "means", "squares", "table"):
+        for name in ("sizes", "weights", "means", "squares", "sums", "table"):
             setattr(found, name, np.array(state[name]))
         found.n, found.heaviest = int(state["n"]), float(state["heaviest"])
         found.squares_of_weights = float(state["squares_of_weights"])
