@@ -108,7 +108,7 @@ class RankTable:
         level = 0
         while len(first := starts(level)) > self.most_cells:
             level += 1
-        if level == 0 and len(first) == len(self.codes):
+        if level == 0 and np.array_equal(both[first], self.codes) and np.array_equal(ends[first], self.keys):
             return
         before, sums = (self.codes, self.keys >> np.uint64(level)), self.sums
         self.level += level

@@ -105,7 +105,7 @@ def test_resamples_are_those_of_all_rows_under_weights_keyed_by_their_names(n_cl
 @pytest.mark.slow
 @pytest.mark.parametrize("given_", ["ids", "clusters", "weights"])
 @pytest.mark.parametrize("fine", [True, False])
-@settings(max_examples=4, deadline=None, derandomize=True)
+@settings(max_examples=10, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_batches_their_order_and_merging_change_nothing(given_, fine, data):
     rows, metrics = scored(3, given_), ["roc_auc_ovo", "average_precision_micro", *CALIBRATION]
