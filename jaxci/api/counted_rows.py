@@ -208,9 +208,9 @@ class CountedRows:
             ranks = self.poisson.ranks
             if ranks.most_sums > TOO_MANY_SUMS:
                 what = ", ".join(name for name, _ in self._by("ranks"))
-                classes = 0 if self.classes is None else len(self.classes)
+                many = 0 if self.classes is None else len(self.classes)
                 raise ValueError(
-                    f"{needs} {what} of {classes} classes in {self.asked.n_resamples} resamples need "
+                    f"{needs} {what} of {many} classes in {self.asked.n_resamples} resamples need "
                     f"{ranks.most_sums:,} sums, or all rows; got {max_rows} (fewer n_resamples need fewer sums, and "
                     "areas of every class against the rest, 'roc_auc_ovr', fewer than those of pairs of classes)"
                 )
