@@ -172,7 +172,7 @@ def test_a_small_text_file_is_read_without_pandas_and_pyarrow(tmp_path):
     code = """
 import sys
 from jaxci.cli import main
-assert main(["evaluate", sys.argv[1], *sys.argv[2:], "--metrics", "accuracy,roc_auc"]) == 0
+assert main(["evaluate", sys.argv[1], *sys.argv[2:], "--metrics", "accuracy"]) == 0
 print(sorted({"pandas", "pyarrow"} & set(sys.modules)))
 """
     found = subprocess.run([sys.executable, "-c", code, path, *ARGUMENTS], capture_output=True, text=True)
