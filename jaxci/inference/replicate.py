@@ -26,8 +26,11 @@ CACHE_BUDGET = 32 * 2**20
 SUM_BUDGET = 96 * 2**20
 """The same where sums along the bank are all that is computed: drawing then takes the time, best of many at once."""
 
-WALK_BUDGET = 512 * 2**20
-"""Default bytes of the chunks in work on a CPU where rankings are walked along."""
+WALK_BUDGET = 192 * 2**20
+"""Default bytes of the chunks in work on a CPU where rankings are walked along.
+
+Wide chunks are quicker up to some ten thousand units; of more they fall out of the cache, and narrow ones are.
+"""
 
 WALKED, WIDEST, NARROW = 256, 1024, 3
 """Replicates of a chunk whose walks are quick: from the first to the second number, or at most the third.

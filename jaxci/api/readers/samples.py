@@ -9,7 +9,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.api.readers.arrays import as_array, as_floats, check_lengths, missing_values
+from jaxci.api.readers.arrays import as_array, as_floats, check_lengths, in_numpy, missing_values
 from jaxci.api.readers.labels import encode_labels
 from jaxci.checks import shown
 from jaxci.statistics.base import Statistic
@@ -90,7 +90,7 @@ def _disagreement(codes: np.ndarray, scores: np.ndarray, columns: np.ndarray) ->
 
 def _epsilon(scores: Any) -> float:
     """Return the machine epsilon of scores as they came; of what holds no real numbers, that of float64."""
-    dtype = np.dtype(float) if scores is None else np.asarray(scores).dtype
+    dtype = np.dtype(float) if scores is None else in_numpy(scores).dtype
     return float(jnp.finfo(dtype).eps) if jnp.issubdtype(dtype, jnp.floating) else float(np.finfo(float).eps)
 
 
