@@ -38,6 +38,9 @@ WALKED, WIDEST, NARROW = 256, 1024, 3
 XLA joins the steps of a walk into one loop over very short vectors; of longer ones each costs as much as hundreds do.
 """
 
+COUNTED = 2**21
+"""Counts of 8 bits of a chunk, or those of four replicates, that draws are added to without leaving the cache."""
+
 LEAST_SHARE = 2000
 """Replicates that are worth a worker of their own."""
 
@@ -136,7 +139,7 @@ def most_together(program: Program, budget: int, *, errors: bool = False, narrow
     most = max(1, budget // bytes_per_replicate(program, errors=errors, narrow=narrow))
     if _walks(program) and not errors:
         return min(most, NARROW if most < WALKED else WIDEST)
-    return most
+    return min(most, max(4, COUNTED // len(program.multiplicity))) if narrow and _light(program) else most
 
 
 def chunk_size(
