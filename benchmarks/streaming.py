@@ -1,6 +1,6 @@
 """Time and memory of a Parquet file of scores that is evaluated in one pass, beside those of reading it alone.
 
-    python benchmarks/streaming.py --rows 20000000
+    python benchmarks/streaming.py --rows 20000000 --json FILE
 
 Each task runs in a process of its own, so that its peak memory (VmHWM of /proc) is its own.
 """
@@ -8,7 +8,11 @@ Each task runs in a process of its own, so that its peak memory (VmHWM of /proc)
 from __future__ import annotations
 
 import argparse
+import datetime
+import importlib.metadata
 import json
+import os
+import platform
 import subprocess
 import sys
 import tempfile
@@ -56,7 +60,7 @@ TASKS = {"read": read, "evaluate": evaluate}
 
 
 def measured(task: str, path: Path) -> dict[str, float]:
-    """Run a task in a process of its own; return its seconds and its peak memory in MiB."""
+    """Run a task in a process of its own; return its seconds, also of CPU, and its peak memory in MiB."""
     found = subprocess.run([sys.executable, __file__, "--task", task, "--file", str(path)], capture_output=True)
     if found.returncode:
         raise RuntimeError(found.stderr.decode())
@@ -70,20 +74,31 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--task", choices=TASKS)
     parser.add_argument("--file", type=Path)
+    parser.add_argument("--json", type=Path, help="file for the numbers")
     options = parser.parse_args()
     if options.task is not None:
-        start = time.perf_counter()
+        start, worked = time.perf_counter(), time.process_time()
         TASKS[options.task](options.file)
-        seconds = time.perf_counter() - start
+        taken = {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - worked}
         status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-        print(json.dumps({"seconds": seconds, "peak_mib": int(status["VmHWM"].split()[0]) / 1024}))
+        print(json.dumps({**taken, "peak_mib": int(status["VmHWM"].split()[0]) / 1024}))
         return
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "scores.parquet"
         write(path, options.rows)
         print(f"{options.rows:,} rows, {path.stat().st_size / 2**20:.0f} MiB")
+        found = {"rows": options.rows, "file_mib": path.stat().st_size / 2**20, "metrics": METRICS.split(",")}
         for task in TASKS:
-            print(task, measured(task, path))
+            found[task] = {"load_before": os.getloadavg()[0], **measured(task, path)}
+            print(task, found[task])
+    if options.json:
+        about = {
+            "processor": platform.processor() or platform.machine(),
+            "cores": os.cpu_count(),
+            "versions": {name: importlib.metadata.version(name) for name in ("jax", "numpy", "pyarrow")},
+            "date": datetime.date.today().isoformat(),
+        }
+        options.json.write_text(json.dumps({**about, **found}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -234,10 +234,7 @@ class Printable(abc.ABC):
         return {"text/plain": str(self), "text/html": self._repr_html_()}
 
 
-SIMULATED = (
-    "the narrowest (within 5%, in clusters 50%) whose 95% intervals held in simulations of such data, "
-    "or the nearest to that"
-)
+SIMULATED = "about the narrowest whose 95% intervals held in simulations of such data, or the nearest to that"
 COLUMNS = ("metric", "estimate", "low", "high", "std. error", "method")
 
 
@@ -349,7 +346,8 @@ class IntervalResult(Printable):
 
     def notes(self) -> list[str]:
         """Return the lines below the table: reasons and warnings."""
-        return [f"{self.statistic}: {self.method}: {self.reason}", *(f"warning: {w}" for w in self.warnings)]
+        why = f": {self.reason}" if self.reason else ""
+        return [f"{self.statistic}: {self.method}{why}", *(f"warning: {w}" for w in self.warnings)]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

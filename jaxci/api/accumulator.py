@@ -64,8 +64,9 @@ class Accumulator:
     at most 65,536 cells, or one for every cluster: the estimate, and of clusters the result, is that of all rows. The
     median of errors is read from the same cells, with a bound. With ``sample_weight`` these means and functions, and
     metrics of a confusion table, are then resampled as rows pass: the Poisson bootstrap,
-    whose weights follow from ``rng`` and the ``ids`` of rows, or their clusters. Ranks of several classes, clusters or
-    weighted rows, and the other metrics, then end with an error. Observations, or clusters, are assumed independent.
+    whose weights follow from ``rng`` and the ``ids`` of rows, or their clusters. So are ranks of several classes,
+    clusters or weighted rows, from weights by score and class in bins, with a bound, and calibration errors of such.
+    The other metrics then end with an error. Observations, or clusters, are assumed independent.
 
     Examples
     --------
@@ -143,7 +144,8 @@ class Accumulator:
             them in every batch.
         ids : (n,) array_like, optional
             A name of every row: rows that are kept are put in their order, so that it does not matter in which they
-            come; of weighted rows that are too many to keep the random weights follow from it.
+            come; of rows that are too many to keep, and weighted or of several classes, the random weights follow from
+            it.
 
         Returns
         -------

@@ -13,6 +13,7 @@ import numpy as np
 
 from jaxci.api.evaluate import read_data, table_of
 from jaxci.api.poisson_replicates import PoissonReplicates
+from jaxci.api.rank_replicates import TOO_MANY_SUMS, RankReplicates
 from jaxci.api.readers.batches import of_binary_scores, of_table
 from jaxci.api.readers.labels import encode_labels, label_values
 from jaxci.api.readers.layout import arranged
@@ -33,6 +34,7 @@ from jaxci.statistics.base import Statistic
 from jaxci.statistics.known_values import MeanOfKnown, QuantileOfKnown
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.probability import Calibration
+from jaxci.statistics.ranking import ScoreRanking
 from jaxci.statistics.regression import MeanAbsoluteError, QuadraticStatistic
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic, QuantileStatistic
@@ -109,13 +111,15 @@ class CountedRows:
         Row values of metrics that are means.
     pairs : ValueBins
         Targets and predictions.
+    weighted : bool
+        Whether rows differ in weight.
     poisson : PoissonReplicates or None
-        Of rows of different weight, all that is kept.
+        Of rows that differ in weight, all that is kept; of others, what ranks need but for those of two classes.
     """
 
     def __init__(self, asked: Asked) -> None:
         self.asked = asked
-        self.started = False
+        self.started = self.weighted = False
         self.classes: np.ndarray | None = None
         self.score_type = np.dtype(float)
         self.table, self.bins = LabelTable(), ScoreBins()
@@ -126,13 +130,14 @@ class CountedRows:
     @property
     def kept(self) -> str:
         """What is kept."""
-        if self.poisson is not None:
-            found = [f"sums of {len(self.poisson.weights) - 1} Poisson resamples"]
-            return ", ".join(found + ([f"{len(self.poisson.clusters)} clusters"] if self.asked.groups else []))
         cells = sum(len(one.counts) for one in (*self.values.values(), self.pairs))
-        counted = {"counts of labels": len(self.table.counts), "bins of scores": len(self.bins.keys)}
+        ranked = 0 if self.poisson is None else self.poisson.ranks.n_bins
+        counted = {"counts of labels": len(self.table.counts), "bins of scores": len(self.bins.keys) + ranked}
         counted["cells of values"] = cells
         found = [f"{many} {what}" for what, many in counted.items() if many]
+        if self.poisson is not None:
+            found.append(f"sums of {len(self.poisson.weights) - 1} Poisson resamples")
+            found += [f"{len(self.poisson.clusters)} clusters"] if self.asked.groups else []
         return ", ".join(found) or "0 counts of labels"
 
     @property
@@ -143,7 +148,7 @@ class CountedRows:
 
     def _road(self, statistic: Statistic) -> str:
         """Return what is kept for a metric that is none of a confusion table; empty where all rows are needed."""
-        weighted, groups = self.poisson is not None, self.asked.groups
+        weighted, groups = self.weighted, self.asked.groups
         binary = self.classes is not None and len(self.classes) == 2
         if binary and not groups and not weighted and of_binary_scores(statistic):
             return "bins"
@@ -151,7 +156,8 @@ class CountedRows:
             return "pairs"
         if isinstance(statistic, QuantileStatistic) and not groups and not weighted:
             return "quantiles"
-        return "values" if isinstance(statistic, MeanStatistic) else ""
+        roads = {MeanStatistic: "values", ScoreRanking: "ranks", Calibration: "moments"}
+        return next((road for kind, road in roads.items() if isinstance(statistic, kind)), "")
 
     def _by(self, road: str) -> list[tuple[str, Statistic]]:
         """Return the metrics for which one thing is kept."""
@@ -166,41 +172,64 @@ class CountedRows:
             If a metric needs all rows.
         """
         needs = f"max_rows must be at least {len(kept['y_true'])}, for"
-        if "sample_weight" in kept:
-            if not {"groups", "ids"} & kept.keys():
-                raise ValueError(
-                    f"{needs} rows with sample_weight must be kept unless ids (or groups) name them, so that weights "
-                    f"that follow from the names resample them as they pass; got {max_rows}, and ids=None"
-                )
-            width = len([one for _, one in self.asked.others if isinstance(one, MeanStatistic)])
-            pairs = any(isinstance(one, QuadraticStatistic) for _, one in self.asked.others)
-            self.poisson = PoissonReplicates(self.asked.n_resamples, width + 2 * pairs)
+        self.weighted = "sample_weight" in kept
         if not self.asked.regression:
             read: dict[str, Any] = {name: kept[name] for name in ("y_true", "y_pred") if name in kept}
             _, classes, _ = encode_labels(read, self.labels, 1)
             self.classes = np.sort(classes) if self.asked.labels is None else self.asked.labels
+        resampled = [name for road in ("ranks", "moments") for name, _ in self._by(road)]
+        nameless = not {"groups", "ids"} & kept.keys()
+        if self.weighted and nameless:
+            raise ValueError(
+                f"{needs} rows with sample_weight must be kept unless ids (or groups) name them, so that weights "
+                f"that follow from the names resample them as they pass; got {max_rows}, and ids=None"
+            )
         needy = [name for name, _ in self._by("")]
         if needy:
             why = [name for name in ("groups", "sample_weight") if name in kept]
             raise ValueError(
                 f"{needs} {', '.join(needy)} need all rows{' with ' * bool(why)}{' and '.join(why)}; got {max_rows} "
-                "(metrics of labels, means of row values and functions of sums do not)"
+                "(metrics of labels, ranks of classes, means of row values and functions of sums do not)"
+            )
+        if resampled and nameless:
+            raise ValueError(
+                f"{needs} {', '.join(resampled)} need all rows; got {max_rows}, and ids=None (where ids name the rows, "
+                "weights that follow from the names resample them as they pass)"
             )
         if self.classes is not None and len(self.classes) < 2:
             raise ValueError(
-                f"{needs} rows of {len(self.classes)} classes must be kept (labels names classes that are still to "
-                f"come); got {max_rows}"
+                f"{needs} rows of {len(self.classes)} classes must be kept (pass labels to name classes that are "
+                f"still to come); got {max_rows}"
             )
         if "y_score" in kept and kept["y_score"].dtype.kind == "f":
             self.score_type = kept["y_score"].dtype
+        if self.weighted or resampled:
+            self.poisson = self._resamples()
+            ranks = self.poisson.ranks
+            if ranks.most_sums > TOO_MANY_SUMS:
+                what = ", ".join(name for name, _ in self._by("ranks"))
+                many = 0 if self.classes is None else len(self.classes)
+                raise ValueError(
+                    f"{needs} {what} of {many} classes in {self.asked.n_resamples} resamples need "
+                    f"{ranks.most_sums:,} sums, or all rows; got {max_rows} (fewer n_resamples need fewer sums, and "
+                    "areas of every class against the rest, 'roc_auc_ovr', fewer than those of pairs of classes)"
+                )
         self.started = True
         self.add(kept, source)
+
+    def _resamples(self) -> PoissonReplicates:
+        """Return sums of resamples of no rows, for the metrics that need some."""
+        ranks = [one for _, one in self._by("ranks") if isinstance(one, ScoreRanking)]
+        n_features = sum(one.n_features for _, one in self._by("moments") if isinstance(one, Calibration))
+        width = len(self._by("values")) + 2 * bool(self._by("pairs")) if self.weighted else 0
+        n_resamples, n_classes = self.asked.n_resamples, 0 if self.classes is None else len(self.classes)
+        return PoissonReplicates(n_resamples, width, n_features, RankReplicates(ranks, n_classes, n_resamples))
 
     def start_like(self, other: CountedRows) -> None:
         """Count rows to come in the ways in which others were counted."""
         self.started, self.classes, self.score_type = True, other.classes, other.score_type
-        if other.poisson is not None:
-            self.poisson = PoissonReplicates(self.asked.n_resamples, other.poisson.means.shape[1])
+        self.weighted = other.weighted
+        self.poisson = None if other.poisson is None else self._resamples()
 
     def add(self, columns: Mapping[str, np.ndarray], source: Randomness) -> None:
         """Count a batch of rows."""
@@ -210,10 +239,14 @@ class CountedRows:
         ordered = {name: _row_values(name, one, sample) for name, one in self._settled("quantiles")}
         pair = np.column_stack([sample.y_true, sample.y_pred]) if self._by("pairs") else np.zeros((sample.n, 0))
         if self.poisson is not None:
-            values = np.column_stack([*means.values(), pair]) if means else pair
+            moments = [one.prepare(sample).design for _, one in self._by("moments") if isinstance(one, Calibration)]
+            values = np.column_stack([*(means.values() if self.weighted else ()), pair])
+            features = np.column_stack([*moments, np.zeros((sample.n, 0))])
             names = columns["ids"] if groups is None else groups
             key = jax.random.fold_in(source.key, PURPOSE_POISSON)
-            self.poisson.add(key, names, columns["sample_weight"], values, labels, groups)
+            weights = columns["sample_weight"] if self.weighted else np.ones(sample.n)
+            self.poisson.add(key, names, weights, values, labels if self.weighted else None, groups, features, sample)
+        if self.weighted:
             return
         if labels is not None:
             self.table.add(*labels, groups)
@@ -269,8 +302,8 @@ class CountedRows:
 
     def result(self, method: Any, settings: Settings, source: Randomness) -> list[EvaluationTable]:
         """Return tables of all metrics together."""
-        if self.poisson is not None:
-            return [self._of_poisson(self.poisson, method, settings, source)]
+        if self.weighted:
+            return [self._of_poisson(method, settings, source)]
         parts = []
         if self.table.counts:
             metrics = [name if one is None else one for name, one in self.asked.named if of_table(name, one)]
@@ -295,6 +328,8 @@ class CountedRows:
             found = _counted(requests, sample, rows, settings, source)
             influences = [_influence(one, sample, rows.counts) for _, one in self._by("pairs")]
             parts.append(_with_error(found, self.pairs, influences))
+        if self.poisson is not None:
+            parts.append(self._of_poisson(method, settings, source))
         return self._with_design_effect(parts) if self.asked.groups else parts
 
     def _with_design_effect(self, parts: list[EvaluationTable]) -> list[EvaluationTable]:
@@ -318,20 +353,28 @@ class CountedRows:
             for part in parts
         ]
 
-    def _of_poisson(
-        self, poisson: PoissonReplicates, method: Any, settings: Settings, source: Randomness
-    ) -> EvaluationTable:
-        """Return all metrics of rows that were resampled as they passed."""
+    def _of_poisson(self, method: Any, settings: Settings, source: Randomness) -> EvaluationTable:
+        """Return the metrics of rows that were resampled as they passed: all of rows that differ in weight."""
+        poisson = self.poisson
+        assert poisson is not None
         n_units = len(poisson.clusters) if self.asked.groups else poisson.n
         if poisson.n < 2 or n_units < 2:
             what = "clusters" if self.asked.groups else "observations of a weight above 0"
             raise ValueError(f"at least 2 {what} are needed for an interval; got {min(poisson.n, n_units)}")
-        means = [name for name, _ in self._by("values")]
-        found = [
-            Replicated(Request(name, one, method), poisson.of_mean(means.index(name), one.link == "sqrt"))
-            for name, one in self._settled("values")
-        ]
-        found += [Replicated(Request(name, one, method), poisson.of_pair(one)) for name, one in self._by("pairs")]  # type: ignore[arg-type]
+        found: list[Replicated] = []
+        if self.weighted:
+            for column, (name, one) in enumerate(self._settled("values")):
+                found.append(Replicated(Request(name, one, method), poisson.of_mean(column, one.link == "sqrt")))
+            found += [Replicated(Request(name, one, method), poisson.of_pair(one)) for name, one in self._by("pairs")]  # type: ignore[arg-type]
+        column = 0
+        for name, one in self._settled("moments"):
+            columns = slice(column, column + one.n_features)
+            found.append(Replicated(Request(name, one, method), poisson.of_moments(one, columns)))
+            column += one.n_features
+        for name, one in self._settled("ranks"):
+            ranks = poisson.ranks.value(one, poisson.heaviest_unit)
+            told = (ranks.remark,) if ranks.remark else ()
+            found.append(Replicated(Request(name, one, method), ranks.values, ranks.absent, told))
         if poisson.cells:
             labelled = self._labelled(poisson.label_sample, None)
             sample = labelled.sample("y_pred", "y_score")
@@ -340,8 +383,8 @@ class CountedRows:
                 Replicated(Request(name, one, method), *poisson.of_table(one, sample))  # type: ignore[arg-type]
                 for name, one in chosen_metrics(tables, sample, labelled)
             ]
-        what = "clusters" if self.asked.groups else "rows"
-        reason = f"the Poisson bootstrap of weighted {what}, by weights that follow from their names"
+        what = "weighted " * self.weighted + ("clusters" if self.asked.groups else "rows")
+        reason = f"the Poisson bootstrap of {what}, by weights that follow from their names"
         rows = intervals_from(found, n_units, settings, source, reason)
         if self.asked.groups:
             rows = [dataclasses.replace(row, n_rows=poisson.n) for row in rows]
@@ -392,6 +435,7 @@ class CountedRows:
         """Return what is kept as lists, numbers and arrays."""
         return {
             "started": self.started,
+            "weighted": self.weighted,
             "classes": None if self.classes is None else self.classes.tolist(),
             "score_type": self.score_type.name,
             "table": self.table.state(),
@@ -405,13 +449,14 @@ class CountedRows:
     def of(cls, asked: Asked, state: Mapping[str, Any]) -> CountedRows:
         """Return what :meth:`state` describes."""
         found = cls(asked)
-        found.started = bool(state["started"])
+        found.started, found.weighted = bool(state["started"]), bool(state["weighted"])
         found.classes = None if state["classes"] is None else label_values("classes", state["classes"])
         found.score_type = np.dtype(state["score_type"])
         found.table, found.bins = LabelTable.of(state["table"]), ScoreBins.of(state["bins"])
         found.values = {name: ValueBins.of(one) for name, one in state["values"].items()}
         found.pairs = ValueBins.of(state["pairs"])
-        found.poisson = None if state["poisson"] is None else PoissonReplicates.of(state["poisson"])
+        if state["poisson"] is not None:
+            found.poisson = PoissonReplicates.of(state["poisson"], found._resamples().ranks)
         return found
 
 

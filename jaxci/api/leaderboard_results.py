@@ -114,7 +114,15 @@ class Leaderboard(Printable):
             self.adjust, f"p-values adjusted by {self.adjust.capitalize()}"
         )
         told = f"{len(apart)} of {len(self.pairs)} pairs are told apart ({self.method}, {how})"
-        return [told, *filter(None, [self.reason]), *(f"warning: {text}" for text in self.warnings)]
+        return [told, *filter(None, [self.reason, self._apart()]), *(f"warning: {text}" for text in self.warnings)]
+
+    def _apart(self) -> str:
+        """Say why competitors may have rank 1 and yet not be tied with the best; empty where none has."""
+        if self.reference != "best":
+            return ""
+        names = [entry.name for entry in self.entries if entry.rank_low == 1 and not entry.tied_with_best]
+        told = "ranks hold for all at once; tied with best asks only who can be the best, and may leave out more"
+        return f"{told}: {', '.join(names)}" if names else ""
 
     def records(self) -> list[dict[str, Any]]:
         """Return one flat row a competitor."""

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.api.tallies import alike
+from jaxci.api.rank_replicates import RankedRows, RankReplicates, RankTable
+from jaxci.api.tallies import alike, coded
 from jaxci.api.value_bins import spread
 from jaxci.resampling.poisson import name_words, poisson_sums
-from jaxci.statistics.base import TableStatistic
+from jaxci.statistics.base import MomentStatistic, TableStatistic
 from jaxci.statistics.regression import QuadraticStatistic
 from jaxci.statistics.sample import Sample
+from jaxci.statistics.sums import Features
 
 DRAWS_AT_A_TIME = 2**22
 """Counts drawn together, nearly."""
@@ -24,7 +26,7 @@ LEAST_ROWS, LEAST_CELLS = 256, 16
 
 
 class PoissonReplicates:
-    """Weighted moments of columns, and weights by labels, of the data and of B resamples, R = 1 + B in all.
+    """Weighted moments of columns, weights by labels, and by scores, of the data and of B resamples, R = 1 + B in all.
 
     What a row counts in a resample follows from the key, its name, and the number of the resample alone, so that sums
     do not depend on batches, their order and merging, but for rounding.
@@ -35,26 +37,34 @@ class PoissonReplicates:
         Rows of a weight above 0; ``squares_of_weights`` and ``heaviest`` are the sum of squares and the largest.
     clusters : dict
         Those that occurred; empty where rows are independent.
+    sizes : (U,) float64
+        Weight of every cluster.
     weights : (R,) float64
     means : (R, d) float64
         Of the columns.
     squares : (R, 2, 2) float64
         Centred, weighted sums of squares and products of the last two columns.
+    sums : (R, p) float64
+        Of features.
     labels, cells : dict
         Code of every label, and of every pair of codes of a true and a predicted label.
     table : (C, R) float64
         Weight of every such pair.
+    ranks : RankReplicates
     """
 
-    def __init__(self, n_resamples: int, width: int) -> None:
+    def __init__(self, n_resamples: int, width: int, n_features: int = 0, ranks: RankReplicates | None = None) -> None:
         self.n, self.squares_of_weights, self.heaviest = 0, 0.0, 0.0
         self.clusters: dict[Any, int] = {}
+        self.sizes = np.zeros(0)
         self.weights = np.zeros(1 + n_resamples)
         self.means = np.zeros((1 + n_resamples, width))
         self.squares = np.zeros((1 + n_resamples, 2, 2))
+        self.sums = np.zeros((1 + n_resamples, n_features))
         self.labels: dict[Any, int] = {}
         self.cells: dict[tuple[int, int], int] = {}
         self.table = np.zeros((0, 1 + n_resamples))
+        self.ranks = RankReplicates([], 0, n_resamples) if ranks is None else ranks
 
     def add(
         self,
@@ -64,8 +74,13 @@ class PoissonReplicates:
         values: np.ndarray,
         labels: tuple[np.ndarray, np.ndarray] | None,
         groups: np.ndarray | None,
+        features: np.ndarray | None = None,
+        sample: Sample | None = None,
     ) -> None:
-        """Draw rows (n,) of ``names``, whose ``weights`` are not negative, ``values`` (n, d) and pairs of labels."""
+        """Draw rows (n,) of ``names``, whose ``weights`` are not negative, ``values`` (n, d) and pairs of labels.
+
+        ``features`` (n, p) are summed as they are; ``sample`` has the scores that are ranked.
+        """
         for array, known, called in (
             (groups, self.clusters, "groups"),
             *((x, self.labels, "labels") for x in labels or ()),
@@ -78,8 +93,9 @@ class PoissonReplicates:
         names, weights, values = names[rows], weights[rows], values[rows]
         codes = np.zeros(len(names), np.int32)
         if groups is not None:
-            for cluster in np.unique(groups[rows]).tolist():
-                self.clusters.setdefault(cluster, len(self.clusters))
+            of = coded(groups[rows], self.clusters)
+            found = np.bincount(of, weights, len(self.clusters))
+            self.sizes = np.pad(self.sizes, (0, len(found) - len(self.sizes))) + found
         if labels is not None:
             codes = self._coded(labels[0][rows], labels[1][rows])
         self.n += len(names)
@@ -88,10 +104,13 @@ class PoissonReplicates:
         centre = np.average(values, axis=0, weights=weights) if values.shape[1] else np.zeros(0)
         apart = values - centre
         products = [apart[:, -2] ** 2, apart[:, -2] * apart[:, -1], apart[:, -1] ** 2] if values.shape[1] > 1 else []
-        features = weights[:, None] * np.column_stack([np.ones(len(names)), apart, *products])
-        sums, table = self._drawn(key, name_words(names), features, codes)
+        rest = np.zeros((len(names), 0)) if features is None else features[rows]
+        summed = weights[:, None] * np.column_stack([np.ones(len(names)), rest, apart, *products])
+        ranked = [] if sample is None else self.ranks.ranked(sample, rows)
+        sums, table = self._drawn(key, name_words(names), summed, codes, ranked)
         self.table[: len(table)] += table
-        self._join(*_moments(sums, centre))
+        self.sums += sums[:, 1 : 1 + rest.shape[1]]
+        self._join(*_moments(np.delete(sums, slice(1, 1 + rest.shape[1]), axis=1), centre))
 
     def _coded(self, true: np.ndarray, predicted: np.ndarray) -> np.ndarray:
         """Return the cell (n,) of every pair of labels, of which there may be new ones."""
@@ -109,17 +128,26 @@ class PoissonReplicates:
         return np.array(found, np.int32)
 
     def _drawn(
-        self, key: jax.Array, words: np.ndarray, features: np.ndarray, codes: np.ndarray
+        self,
+        key: jax.Array,
+        words: np.ndarray,
+        features: np.ndarray,
+        codes: np.ndarray,
+        ranked: Sequence[tuple[RankTable, RankedRows]],
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return sums of features (R, k) and weights by cell (C, R), rows by rows; those that fill up weigh nothing."""
+        """Return sums of features (R, k) and weights by cell (C, R), rows by rows; those that fill up weigh nothing.
+
+        Weights by score go into the rankings.
+        """
         n_resamples = len(self.weights) - 1
         size = min(_room(len(words), LEAST_ROWS), _room(DRAWS_AT_A_TIME // n_resamples, 1))
         sums, table = np.zeros((1 + n_resamples, features.shape[1])), np.zeros_like(self.table)
+        placed = [(one, own, one.place(own, features[:, 0])) for one, own in ranked]
         with jax.enable_x64(True):
             for start in range(0, len(words), size):
                 parts = [x[start : start + size] for x in (words, features, codes)]
                 filled = [np.pad(x, ((0, size - len(x)), *((0, 0),) * (x.ndim - 1))) for x in parts]
-                found, cells = poisson_sums(
+                found, cells, counts = poisson_sums(
                     key,
                     filled[0],
                     filled[1],
@@ -130,6 +158,9 @@ class PoissonReplicates:
                 )
                 sums += np.asarray(found)
                 table += np.asarray(cells)[: len(table)]
+                for one, own, place in placed:
+                    there = slice(*np.searchsorted(own.rows, [start, start + size]))
+                    one.add(place[there], own.rows[there] - start, filled[1][:, 0], np.asarray(counts))
         return sums, table
 
     def _join(self, weights: np.ndarray, means: np.ndarray, squares: np.ndarray) -> None:
@@ -150,8 +181,11 @@ class PoissonReplicates:
         ):
             if others:
                 alike(called, np.array([*others]), mine)
-        for cluster in other.clusters:
-            self.clusters.setdefault(cluster, len(self.clusters))
+        of = [self.clusters.setdefault(cluster, len(self.clusters)) for cluster in other.clusters]
+        self.sizes = np.pad(self.sizes, (0, len(self.clusters) - len(self.sizes)))
+        self.sizes[of] += other.sizes
+        self.ranks.merge(other.ranks)
+        self.sums += other.sums
         codes = [self.labels.setdefault(label, len(self.labels)) for label in other.labels]
         if other.cells:
             place = self._cells([[codes[true], codes[predicted]] for true, predicted in other.cells])
@@ -167,6 +201,18 @@ class PoissonReplicates:
         labels = np.array([*self.labels])
         true, predicted = np.array([*self.cells]).T
         return {"y_true": labels[true], "y_pred": labels[predicted]}
+
+    @property
+    def heaviest_unit(self) -> float:
+        """Largest weight of a row, or of a cluster."""
+        return float(self.sizes.max()) if self.clusters else self.heaviest
+
+    def of_moments(self, statistic: MomentStatistic, columns: slice) -> np.ndarray:
+        """Return a statistic (R,) whose features are ``columns``, of weights that add up to the number of rows."""
+        sums = np.column_stack([self.weights, self.sums[:, columns]]).T * (self.n / self.weights[0])
+        with jax.enable_x64(True):
+            found = np.asarray(statistic.from_sums(Features(None), jnp.asarray(sums)))
+        return np.where(self.weights > 0, found, np.nan)
 
     def of_mean(self, column: int, root: bool) -> np.ndarray:
         """Return the mean (R,) of a column, or its root; NaN where nothing was drawn."""
@@ -202,17 +248,21 @@ class PoissonReplicates:
 
     def state(self) -> dict[str, Any]:
         """Return the sums as numbers, lists and arrays."""
-        arrays = {name: getattr(self, name).copy() for name in ("weights", "means", "squares", "table")}
+        arrays = {
+            name: getattr(self, name).copy() for name in ("sizes", "weights", "means", "squares", "sums", "table")
+        }
         numbers = {name: getattr(self, name) for name in ("n", "squares_of_weights", "heaviest")}
         cells = np.array([*self.cells], np.int64).reshape(-1, 2)
-        return {**numbers, **arrays, "clusters": [*self.clusters], "labels": [*self.labels], "cells": cells}
+        names = {"clusters": [*self.clusters], "labels": [*self.labels], "cells": cells}
+        return {**numbers, **arrays, **names, "ranks": self.ranks.state()}
 
     @classmethod
-    def of(cls, state: Mapping[str, Any]) -> PoissonReplicates:
-        """Return the sums that :meth:`state` describes."""
+    def of(cls, state: Mapping[str, Any], ranks: RankReplicates) -> PoissonReplicates:
+        """Return the sums that :meth:`state` describes, those of ``ranks``, which are empty, among them."""
         means = np.array(state["means"])
-        found = cls(len(means) - 1, means.shape[1])
-        for name in ("weights", "means", "squares", "table"):
+        found = cls(len(means) - 1, means.shape[1], ranks=ranks)
+        ranks.load(state["ranks"])
+        for name in ("sizes", "weights", "means", "squares", "sums", "table"):
             setattr(found, name, np.array(state[name]))
         found.n, found.heaviest = int(state["n"]), float(state["heaviest"])
         found.squares_of_weights = float(state["squares_of_weights"])

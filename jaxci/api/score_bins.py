@@ -30,31 +30,33 @@ def score_keys(scores: np.ndarray) -> np.ndarray:
 
 
 class ScoreBins:
-    """Counts of rows by bin of score and class, of two classes.
+    """Counts of rows, or their weights, by bin of score and class, by default of two classes.
 
     A bin is what scores have in common whose keys agree but for their last ``level`` bits, and the level is the lowest
-    that needs no more than :data:`MOST_BINS` of them. So counts, and bins, depend on the rows alone: not on batches,
-    their order and merging.
+    that needs no more than ``most`` of them, by default :data:`MOST_BINS`. So counts, and bins, depend on the rows
+    alone: not on batches, their order and merging.
 
     Attributes
     ----------
     keys : (m,) uint64
         Of the bins that hold rows, ascending.
-    counts : (m, 2) int64
-        Rows of both classes.
+    counts : (m, C) int64, or float64 of weights
+        Rows of every class.
     sums, lowest, highest : (m,) float64
         Sum, least and largest of the scores.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, n_classes: int = 2, most: int | None = None, *, weighted: bool = False) -> None:
+        self.most = MOST_BINS if most is None else most
         self.level = 0
         self.keys = np.zeros(0, np.uint64)
-        self.counts = np.zeros((0, 2), np.int64)
+        self.counts = np.zeros((0, n_classes), float if weighted else np.int64)
         self.sums, self.lowest, self.highest = (np.zeros(0) for _ in range(3))
 
-    def add(self, codes: np.ndarray, scores: np.ndarray) -> None:
-        """Count rows (n,) of classes 0 and 1."""
-        counts = np.stack([codes == 0, codes == 1], axis=1).astype(np.int64)
+    def add(self, codes: np.ndarray, scores: np.ndarray, weights: np.ndarray | None = None) -> None:
+        """Count rows (n,) of classes 0, 1, ..., or add their ``weights``."""
+        counts = (codes[:, None] == np.arange(self.counts.shape[1])).astype(self.counts.dtype)
+        counts = counts if weights is None else weights[:, None] * counts
         self._join(score_keys(scores) >> np.uint64(self.level), counts, scores, scores, scores)
 
     def merge(self, other: ScoreBins) -> None:
@@ -62,7 +64,7 @@ class ScoreBins:
         level = max(self.level, other.level)
         mine = (self.keys >> np.uint64(level - self.level), self.counts, self.sums, self.lowest, self.highest)
         self.level, self.keys = level, np.zeros(0, np.uint64)
-        self.counts, (self.sums, self.lowest, self.highest) = np.zeros((0, 2), np.int64), (np.zeros(0),) * 3
+        self.counts, (self.sums, self.lowest, self.highest) = self.counts[:0], (np.zeros(0),) * 3
         self._join(*mine)
         keys = other.keys >> np.uint64(level - other.level)
         self._join(keys, other.counts, other.sums, other.lowest, other.highest)
@@ -76,10 +78,10 @@ class ScoreBins:
         keys = keys[order]
         parts = [(self.counts, counts), (self.sums, sums), (self.lowest, lowest), (self.highest, highest)]
         columns = [np.concatenate(pair)[order] for pair in parts]
-        level, first = 0, _firsts(keys)
-        while len(first) > MOST_BINS:
+        level, first = 0, firsts(keys)
+        while len(first) > self.most:
             level += 1
-            first = first[_firsts(keys[first] >> np.uint64(level))]
+            first = first[firsts(keys[first] >> np.uint64(level))]
         self.level += level
         self.keys = keys[first] >> np.uint64(level)
         how = (np.add, np.add, np.minimum, np.maximum)
@@ -119,14 +121,14 @@ class ScoreBins:
         return {"level": self.level, **arrays}
 
     @classmethod
-    def of(cls, state: Mapping[str, Any]) -> ScoreBins:
-        """Return the bins that :meth:`state` describes."""
-        bins = cls()
+    def of(cls, state: Mapping[str, Any], most: int | None = None) -> ScoreBins:
+        """Return the bins that :meth:`state` describes, at ``most`` so many."""
+        bins = cls(most=most)
         for name, value in state.items():
             setattr(bins, name, int(value) if name == "level" else np.array(value))
         return bins
 
 
-def _firsts(ordered: np.ndarray) -> np.ndarray:
+def firsts(ordered: np.ndarray) -> np.ndarray:
     """Return where each distinct value of ``ordered`` (n,) comes first."""
     return np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)])

@@ -68,8 +68,7 @@ def streamed(
                 chosen = metrics or _default_metrics(arrays, options)
                 grouped = columns.groups is not None
                 accumulator = Accumulator(chosen, n_resamples=n_resamples, groups=grouped, rng=rng, **options)
-            named = {} if columns.weights is None else {"ids": np.arange(n, n + len(arrays["y_true"]))}
-            accumulator.update(**arrays, **named)
+            accumulator.update(**arrays, ids=np.arange(n, n + len(arrays["y_true"])))
             n += len(arrays["y_true"])
         except (TypeError, ValueError) as error:
             last = batch.start + len(arrays["y_true"]) - 1

@@ -198,7 +198,7 @@ def new(
 
 
 def _estimate(found: Any, folder: Path) -> Any:
-    from jaxci.coverage.planning import estimate
+    from jaxci.coverage import estimate
 
     with progress("timing a few cells"):
         return estimate(found, folder)

@@ -6,6 +6,7 @@ from jaxci.coverage.cell import Cell
 from jaxci.coverage.check import CoverageCheck, check
 from jaxci.coverage.enumeration import proportion_coverage
 from jaxci.coverage.learner_study import GeneralizationStudy
+from jaxci.coverage.planning import Estimate, estimate
 from jaxci.coverage.results import StudyResults
 from jaxci.coverage.running import run_cell
 from jaxci.coverage.study import Study
@@ -17,6 +18,7 @@ __all__ = [
     "Cell",
     "CellResult",
     "CoverageCheck",
+    "Estimate",
     "GeneralizationStudy",
     "Judgement",
     "Study",
@@ -24,6 +26,7 @@ __all__ = [
     "bundled_names",
     "card",
     "check",
+    "estimate",
     "load_study",
     "proportion_coverage",
     "run_cell",

@@ -71,6 +71,24 @@ def levels_of(values: np.ndarray) -> list[Any]:
     return list(dict.fromkeys(values.tolist()))
 
 
+def level_of(columns: Columns, level: float | None = None) -> float:
+    """Return the simulated level asked for: by default .95, or else the highest.
+
+    Raises
+    ------
+    ValueError
+        If it was not simulated, or there are no rows.
+    """
+    simulated = levels_of(columns["level"]) if columns else []
+    if not simulated:
+        raise ValueError("results must hold at least one row; got none")
+    if level is None:
+        return 0.95 if 0.95 in simulated else max(simulated)
+    if level not in simulated:
+        raise ValueError(f"level must be a simulated level ({', '.join(map(str, simulated))}); got {shown(level)}")
+    return float(level)
+
+
 def of_infinitely_many(columns: Columns) -> list[str]:
     """Return the methods with rows whose coverage is that of infinitely many resamples."""
     return levels_of(columns["method"][columns["how"] == INFINITE]) if "how" in columns else []

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from jaxci.checks import shown
 from jaxci.coverage.claims import Claims
 from jaxci.coverage.processes import Processes, Work
 from jaxci.coverage.runner import Runnable, store_of
@@ -32,11 +33,14 @@ class Timing:
         The resamples of a group, which cells of one n may share.
     group : float
         All else of a group.
+    cell : float
+        What a cell takes whatever the number of its groups: coverages that are enumerated, and writing.
     """
 
     start: float
     bank: float
     group: float
+    cell: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +86,28 @@ def estimate(study: Runnable, folder: str | Path, *, budget: float = 20.0) -> Es
 
     Of every kind of cell (:meth:`Runnable.cost`) the one of the largest and that of the smallest n are computed with
     two groups, aside from the folder, until ``budget`` seconds are spent; the first of them always is.
+
+    Parameters
+    ----------
+    study : Study or GeneralizationStudy
+    folder : path
+        Of its results; it is read, and need not be there.
+    budget : float
+        Seconds for timing.
+
+    Returns
+    -------
+    Estimate
+
+    Raises
+    ------
+    TypeError
+        If ``study`` is none.
+    ValueError
+        If ``folder`` holds another study.
     """
+    if not isinstance(study, Runnable):
+        raise TypeError(f"study must be a study, which jaxci.coverage.load_study reads by name; got {shown(study)}")
     begin()
     store = store_of(study, folder)
     left = [name for name in study.cell_names() if not store.has(name, study.identity(name))]
@@ -122,11 +147,12 @@ def _timing(study: Runnable, name: str) -> Timing:
                 ends.append(time.perf_counter())
 
             short.judged(name, work, advance)
-            spent.append([*np.diff(ends), time.perf_counter() - ends[0]])
-    (*cold, whole), (*_, again) = spent
-    group = again / TIMED
+            spent.append([*np.diff(ends).tolist(), time.perf_counter() - ends[0]])
+    (*cold, whole), (*warm, again) = spent
+    group = min(warm[-1], again / TIMED) if len(warm) == TIMED else 0.0
     bank = max(0.0, cold[-1] - group) if len(cold) == TIMED else 0.0
-    return Timing(max(0.0, whole - TIMED * (group + bank)), bank, group)
+    cell = again - TIMED * group
+    return Timing(max(0.0, whole - cell - TIMED * (group + bank)), bank, group, cell)
 
 
 def _seconds(study: Runnable, cells: Sequence[tuple[str, int]], timed: dict[tuple[str, int], Timing]) -> float:
@@ -138,7 +164,7 @@ def _seconds(study: Runnable, cells: Sequence[tuple[str, int]], timed: dict[tupl
     else:
         banks = sum({n: one.bank for (_, n), one in found.items()}.values())
     groups = sum(found[cell].group for cell in cells)
-    return starts + study.n_blocks * (banks + groups)
+    return starts + sum(found[cell].cell for cell in cells) + study.n_blocks * (banks + groups)
 
 
 def _nearest(cell: tuple[str, int], timed: dict[tuple[str, int], Timing]) -> Timing:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from jaxci.checks import shown
-from jaxci.coverage import analysis, comparisons, instances, shifts
-from jaxci.printing import MOST_ROWS, Printable, left_out
+from jaxci.coverage import analysis, comparisons, instances, shifts, verdict
+from jaxci.printing import MOST_ROWS, Printable, left_out, p_cell
 
 
 def as_columns(rows: Sequence[dict[str, Any]]) -> dict[str, np.ndarray]:
@@ -23,10 +23,14 @@ def as_columns(rows: Sequence[dict[str, Any]]) -> dict[str, np.ndarray]:
 
 
 class ColumnTable(Printable):
-    """A table by columns: prints, becomes a pandas frame, and gives its columns by name."""
+    """A table by columns: prints, becomes a pandas frame, and gives its columns by name.
 
-    def __init__(self, columns: dict[str, np.ndarray]):
+    ``least`` has the smallest numbers that draws can show, by column: at or below them the table prints "<".
+    """
+
+    def __init__(self, columns: dict[str, np.ndarray], least: Mapping[str, np.ndarray] | None = None):
         self.columns = columns
+        self.least = dict(least or {})
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()), ()))
@@ -50,7 +54,10 @@ class ColumnTable(Printable):
 
     def layout(self) -> tuple[list[str], list[list[Any]]]:
         """Return header and cells of the printed table; NaN, a number that does not exist, is an empty cell."""
-        return list(self.columns), [list(map(cell, record.values())) for record in self.records()[:MOST_ROWS]]
+        shown = {name: list(map(cell, column[:MOST_ROWS].tolist())) for name, column in self.columns.items()}
+        for name, least in self.least.items():
+            shown[name] = [x if x > floor else p_cell(x, floor) for x, floor in zip(shown[name], least, strict=False)]
+        return list(shown), [list(row) for row in zip(*shown.values(), strict=True)]
 
     def notes(self) -> list[str]:
         """Return the lines below the table: how many rows it leaves out."""
@@ -227,7 +234,7 @@ class StudyResults(Printable):
         """Permutation tests between pairs of the levels of ``by``; see :func:`jaxci.coverage.comparisons.compare`."""
         options: dict[str, Any] = {"pairs": pairs, "family": family, "n_permutations": n_permutations, "seed": seed}
         own = comparisons.compare(self.columns, self.tags, by=by, value=value, paired=paired, within=within, **options)
-        return ColumnTable(own)
+        return ColumnTable(own, comparisons.least_pvalues(own))
 
     def averages(self, *, by: tuple[str, ...] | None = None) -> ColumnTable:
         """Mean coverage over distributions, with its error; see :func:`jaxci.coverage.analysis.averages`."""
@@ -291,6 +298,27 @@ class StudyResults(Printable):
         options: dict[str, Any] = {"features": features, "groups_by": groups_by, "confidence_level": confidence_level}
         options["value"] = value
         return ColumnTable(instances.regression_on_shape(self.columns, self.tags, self.study, **options))
+
+    def verdicts(self, *, level: float | None = None) -> dict[str, str]:
+        """Say in sentences which method to use from which n on, and which misses by how much, as the report does.
+
+        Parameters
+        ----------
+        level : float, optional
+            A simulated level; by default .95, or else the highest.
+
+        Returns
+        -------
+        dict of str to str
+            By statistic, with the metric where there is one. What is told, and how sure it is:
+            :func:`jaxci.coverage.verdict.verdicts`.
+
+        Raises
+        ------
+        ValueError
+            If the level was not simulated, or no row is there.
+        """
+        return verdict.verdicts(self.columns, analysis.level_of(self.columns, level))
 
     def flagged(self) -> ColumnTable:
         """Rows with something that a reader must know."""

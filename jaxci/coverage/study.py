@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import time
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -34,6 +34,8 @@ from jaxci.coverage.store import DamagedFile, digest
 from jaxci.coverage.tally import Tally
 from jaxci.distributions import Distribution, Truth, as_distribution, distribution_from_dict, distribution_to_dict
 from jaxci.distributions.base import check_readable
+from jaxci.distributions.parametric import Parametric
+from jaxci.intervals.base import Method
 from jaxci.records import encode
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.class_ranking import RocAucMulticlass
@@ -78,7 +80,8 @@ class Study(Runnable):
     bounds : dict of str to (low, high), optional
         For distributions of values the range that their values are known to have. The mean of these values has these
         bounds, unless the statistic has bounds of its own: methods that need a range then serve it, and intervals
-        are clipped to it.
+        are clipped to it. The support of a law is not taken for such a range, since who has a sample may not know it;
+        :meth:`left_out` names what would be judged.
     more_sizes : sequence of dict, optional
         Further lists of ``sample_sizes`` that have numbers of their own (``n_replications``, ``n_resamples``), as
         large samples may: ``{"sample_sizes": [1000, 5000], "n_replications": 3500, "n_resamples": 3499}``.
@@ -296,7 +299,8 @@ class Study(Runnable):
                 if refusing:
                     where = "" if len(refusing) == len(why) else f" under {', '.join(refusing)}"
                     reason = next(iter(refusing.values()))
-                    found.append(f"{method.label} is not judged for {name}{where} ({reason})")
+                    hint = self._range_hint(method, statistic, [(law, given[law]) for law in refusing])
+                    found.append(f"{method.label} is not judged for {name}{where} ({reason}){hint}")
         for name, statistic in self.statistics:
             for called, law in laws:
                 try:
@@ -308,6 +312,18 @@ class Study(Runnable):
                         found.append(f"{name} is not judged under {called} (of two classes it is {twin})")
         single = [called for called, law in laws if law.kind == "values" and law.analytic(Std()) == 0]
         return [*found, *(f"{called} draws one value only: every interval holds it" for called in single)]
+
+    def _range_hint(self, method: Method, statistic: Statistic, laws: Iterable[tuple[str, frozenset[str]]]) -> str:
+        """Say how the range of a law's values is told, where a method that was refused needs it."""
+        if not isinstance(statistic, Mean):
+            return ""
+        for name, given in laws:
+            law = self.distributions[name]
+            known = isinstance(law, Parametric) and np.isfinite(law.bounds).all()
+            if known and method.refusal_of_rows(Mean(bounds=law.bounds), given) is None:
+                low, high = law.bounds
+                return f"; bounds={{{name!r}: ({low:g}, {high:g})}} tells the range of the values"
+        return ""
 
     def notes(self) -> dict[str, dict[str, Any]]:
         """Return what determines the true values under each distribution."""

@@ -290,7 +290,7 @@ def _by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tai
     if isinstance(statistic, RootMeanSquaredCalibrationError):
         return Choice(SquaredGaps(), "a debiased calibration error: the normal interval of its square")
     if isinstance(statistic, CalibrationError):
-        return _of_calibration() if layout.counts is None else _delta(statistic, n)
+        return of_calibration() if layout.counts is None else _delta(statistic, n)
     if Bonett().refusal(statistic) is None and n >= LEAST:
         return Choice(Bonett(), "a standard deviation or variance: Bonett's interval, by the kurtosis of the values")
     if OrderStatistic().refusal(statistic) is None:
@@ -316,7 +316,8 @@ def _proper(what: str, layout: Layout) -> Choice:
     return Choice(ProperBayesian(), f"{what}: random weights of the {units}, and of a few that were not seen")
 
 
-def _of_calibration() -> Choice:
+def of_calibration() -> Choice:
+    """Choose for a calibration error of which no design tells."""
     why = "a calibration error, which resamples exaggerate: the basic bootstrap allows for that in part"
     return Choice(Basic(), why, remark="no method is known to hold its level for a calibration error of such data")
 
@@ -411,7 +412,7 @@ def _choose_dependent(statistic: Statistic, layout: Layout, n_resamples: int) ->
     kind = " ".join(parts) or "weighted"
     weighted = f"rows weighted by importance, {layout.effective_size:.3g} of {layout.n} in effect"
     if isinstance(statistic, Calibration):
-        return _of_calibration()
+        return of_calibration()
     if statistic.smooth and layout.n_units * float(n_resamples) > MOST_DRAWS:
         return _delta(statistic, layout.n_units)
     if _ranks_many(statistic, layout, n_resamples):

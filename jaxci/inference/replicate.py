@@ -26,14 +26,20 @@ CACHE_BUDGET = 32 * 2**20
 SUM_BUDGET = 96 * 2**20
 """The same where sums along the bank are all that is computed: drawing then takes the time, best of many at once."""
 
-WALK_BUDGET = 512 * 2**20
-"""Default bytes of the chunks in work on a CPU where rankings are walked along."""
+WALK_BUDGET = 192 * 2**20
+"""Default bytes of the chunks in work on a CPU where rankings are walked along.
+
+Wide chunks are quicker up to some ten thousand units; of more they fall out of the cache, and narrow ones are.
+"""
 
 WALKED, WIDEST, NARROW = 256, 1024, 3
 """Replicates of a chunk whose walks are quick: from the first to the second number, or at most the third.
 
 XLA joins the steps of a walk into one loop over very short vectors; of longer ones each costs as much as hundreds do.
 """
+
+COUNTED = 2**21
+"""Counts of 8 bits of a chunk, or those of four replicates, that draws are added to without leaving the cache."""
 
 LEAST_SHARE = 2000
 """Replicates that are worth a worker of their own."""
@@ -78,8 +84,8 @@ def _rows(
 
     The data themselves, ``whole`` (U,), ride along as a last row, so that estimates need no program of their own.
     """
-    drawn = scheme.counts(jax.random.fold_in(key, purpose), start + jnp.arange(size, dtype=jnp.int32))
-    return jnp.concatenate([drawn, jnp.asarray(whole)[None, :]])
+    drawn = scheme.bank_rows(jax.random.fold_in(key, purpose), start + jnp.arange(size, dtype=jnp.int32))
+    return jnp.concatenate([drawn, jnp.asarray(whole, drawn.dtype)[None, :]])
 
 
 @functools.partial(jax.jit, static_argnames="errors")
@@ -97,11 +103,11 @@ def default_budget() -> int:
     return max(CACHE_BUDGET, free // 4)
 
 
-def bytes_per_replicate(program: Program, *, errors: bool = False) -> int:
-    """Estimate the bytes that one replicate of a chunk needs at its peak."""
+def bytes_per_replicate(program: Program, *, errors: bool = False, narrow: bool = False) -> int:
+    """Estimate the bytes that one replicate of a chunk needs at its peak; ``narrow``, where its counts have 8 bits."""
     units = len(program.multiplicity)
     if _light(program) and not errors:
-        return 32 * units
+        return (4 if narrow and not _walks(program) else 32) * units
     leaves = [x for source in program.sources for x in jax.tree.leaves(source)]
     rows = max((np.shape(x)[0] for x in leaves if np.ndim(x) > 0), default=0)
     classes = max((np.shape(x)[-1] for x in leaves if np.ndim(x) > 1), default=1)
@@ -128,21 +134,24 @@ def _budget(program: Program) -> int:
     return WALK_BUDGET if _walks(program) else SUM_BUDGET
 
 
-def most_together(program: Program, budget: int, *, errors: bool = False) -> int:
+def most_together(program: Program, budget: int, *, errors: bool = False, narrow: bool = False) -> int:
     """Return how many replicates a chunk of ``budget`` bytes holds, at least one, where steps are to be quick."""
-    most = max(1, budget // bytes_per_replicate(program, errors=errors))
+    most = max(1, budget // bytes_per_replicate(program, errors=errors, narrow=narrow))
     if _walks(program) and not errors:
         return min(most, NARROW if most < WALKED else WIDEST)
-    return most
+    return min(most, max(4, COUNTED // len(program.multiplicity))) if narrow and _light(program) else most
 
 
-def chunk_size(program: Program, block: int, n_resamples: int, budget: int, *, errors: bool, workers: int = 1) -> int:
-    """Return the number of replicates a chunk holds: a multiple of the scheme's ``block``.
+def chunk_size(
+    program: Program, scheme: Scheme, n_resamples: int, budget: int, *, errors: bool, workers: int = 1
+) -> int:
+    """Return the number of replicates a chunk holds: a multiple of the scheme's block.
 
     ``workers`` chunks run at a time and share the ``budget``; each gets as many chunks, where
     there are replicates enough for all.
     """
-    most = max(1, most_together(program, budget // workers, errors=errors) // block)
+    block = scheme.block
+    most = max(1, most_together(program, budget // workers, errors=errors, narrow=scheme.narrow) // block)
     total = -(-n_resamples // block)
     chunks = -(-total // most)
     shares = max(1, min(workers, n_resamples // LEAST_SHARE))
@@ -174,7 +183,7 @@ def replicate(
     """
     workers = chunk_workers()
     budget = memory_limit or _budget(program.program)
-    size = chunk_size(program.program, scheme.block, n_resamples, budget, errors=errors, workers=workers)
+    size = chunk_size(program.program, scheme, n_resamples, budget, errors=errors, workers=workers)
     program, scheme = jax.device_put((program, scheme), next(iter(key.devices())))  # threads know no default device
     wide = jnp.result_type(float) == jnp.float64
 

@@ -8,25 +8,29 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
+from jaxci.inference.choice import of_calibration
 from jaxci.inference.design import DesignEffect
 from jaxci.inference.engine import check_bank, finish
 from jaxci.inference.program import Rows
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.request import Entry, Request
 from jaxci.inference.settings import Settings
+from jaxci.intervals.base import Method
 from jaxci.intervals.bootstrap import Percentile
 from jaxci.intervals.registry import method_by_name
 from jaxci.printing import IntervalResult
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.probability import Calibration
 from jaxci.statistics.sample import Sample
 
 
 class Replicated(NamedTuple):
-    """A statistic asked for, its value and B replicates (1 + B,), and in how many of these a class is absent."""
+    """A statistic asked for, its value and B replicates (1 + B,), remarks, and in how many a class is absent."""
 
     request: Request
     values: np.ndarray
     absent: int = 0
+    remarks: tuple[str, ...] = ()
 
 
 def intervals_from(
@@ -34,16 +38,27 @@ def intervals_from(
 ) -> list[IntervalResult]:
     """Compute the intervals of statistics of n independent units; ``reason`` says how replicates were drawn."""
     found = []
-    for request, values, absent in replicated:
-        method = Percentile() if request.method == "auto" else method_by_name(request.method, request.options)
+    for request, values, absent, remarks in replicated:
+        method, why, remark = _method(request)
         if method.needs != {"replicates"} or method.nesting is not None:
             raise ValueError(
                 f"method {method.name!r} reads more of {request.name!r} than replicates, which are all that is kept; "
                 "use 'percentile', 'basic', 'normal' or 'bc', or method='auto'"
             )
-        entry = Entry(request, None, Rows(), float(values[0]), method=method, reason=reason)
+        entry = Entry(request, None, Rows(), float(values[0]), method=method, reason=reason + why)
+        entry.remarks += [*remark, *remarks]
         entry.replicates, entry.absent = values[1:], absent
         check_bank(entry, settings)
         with jax.enable_x64(True):
             found.append(finish(entry, Sample(), Layout(n), settings, rng, DesignEffect())[0])
     return found
+
+
+def _method(request: Request) -> tuple[Method, str, list[str]]:
+    """Return the method that is asked for, or percentiles but of what resamples exaggerate; why, and remarks."""
+    if request.method != "auto":
+        return method_by_name(request.method, request.options), "", []
+    if not isinstance(request.statistic, Calibration):
+        return Percentile(), "", []
+    choice = of_calibration()
+    return choice.method, f"; {choice.reason}", [choice.remark or ""]

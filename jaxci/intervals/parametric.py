@@ -14,6 +14,7 @@ from jaxci.checks import check_choice, check_number
 from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails, normal_steps, open_sides
 from jaxci.intervals.capabilities import (
     averages_proportions,
+    has_fixed_trials,
     is_binary_auc,
     is_mean,
     is_proportion,
@@ -36,6 +37,11 @@ def mean_refusal(name: str, statistic: Statistic) -> str | None:
     """Return the sentence with which a method for means refuses other statistics."""
     if is_mean(statistic):
         return None
+    if has_fixed_trials(statistic):
+        return (
+            f"{name!r} is for means of numbers; a share of rows has methods of its own ('clopper_pearson' holds at "
+            "every n, 'wald' is the normal interval)"
+        )
     return (
         f"{name!r} needs the plain mean of one value per row, and this is another function "
         "(method='delta' serves smooth functions of means)"

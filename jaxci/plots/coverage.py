@@ -208,7 +208,7 @@ def saw_tooth(
     label = f"Coverage of {100 * level:g}% intervals (%)"
     if lowest < floor:
         grid[0].set_ylim(floor, 101)
-        label += f"; not drawn below {floor:g}%"
+        label += f"\n(not drawn below {floor:g}%)"
     figure.supylabel(label, fontsize=10, color=INK)
     if not apart:
         legend_above(figure, drawn, styles, lines=True)

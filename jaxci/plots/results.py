@@ -57,13 +57,28 @@ def _bar(result: IntervalResult, label: str | None = None, **more: Any) -> Bar:
     return Bar(label or result.statistic, result.estimate, *result.confidence_interval, **more)
 
 
-def _stated(first: IntervalResult) -> str:
-    """Return the title of intervals like the first."""
-    level = stated_level(first.confidence_level, first.alternative, "confidence intervals")
-    return f"{level}, n = {first.n_rows or first.n:,}{f' in {first.n:,} clusters' if first.n_rows else ''}"
+def _stated(results: Sequence[IntervalResult]) -> str:
+    """Return the title of intervals: their level where it is one, and their n, or the least and the largest."""
+    levels = {stated_level(one.confidence_level, one.alternative, "confidence intervals") for one in results}
+    level = levels.pop() if len(levels) == 1 else "confidence intervals of several levels"
+    clusters = _range([one.n for one in results if one.n_rows])
+    in_clusters = clusters and all(one.n_rows for one in results)
+    n = _range([one.n_rows or one.n for one in results])
+    return f"{level}, n = {n}{f' in {clusters} clusters' if in_clusters else ''}"
 
 
-def forest(results: Any, *, labels: Sequence[str] | None = None, ax: Any = None, line: float | None = None) -> Any:
+def _range(sizes: Sequence[int]) -> str:
+    return " to ".join(f"{n:,}" for n in sorted({min(sizes), max(sizes)})) if sizes else ""
+
+
+def forest(
+    results: Any,
+    *,
+    labels: Sequence[str] | None = None,
+    ax: Any = None,
+    line: float | None = None,
+    title: str | None = None,
+) -> Any:
     """Draw several intervals one below the other: methods for one metric, models, data sets.
 
     Parameters
@@ -74,6 +89,8 @@ def forest(results: Any, *, labels: Sequence[str] | None = None, ax: Any = None,
     ax : Axes, optional
     line : float, optional
         Where a vertical line stands.
+    title : str, optional
+        By default level and n of the results.
 
     Returns
     -------
@@ -96,7 +113,7 @@ def forest(results: Any, *, labels: Sequence[str] | None = None, ax: Any = None,
         raise ValueError(f"labels must be one for each of the {len(found)} results; got {len(labels)}")
     bars = [_bar(one, str(label)) for one, label in zip(found, labels, strict=True)]
     x = ", ".join(statistics) if len(statistics) < 3 else ""
-    return draw_bars(bars, ax=ax, title=_stated(found[0]), x=x, line=line)
+    return draw_bars(bars, ax=ax, title=_stated(found) if title is None else title, x=x, line=line)
 
 
 @draw.register
@@ -104,7 +121,7 @@ def _(table: EvaluationTable, *, ax: Any = None, metrics: Sequence[str] | None =
     """Draw the metrics of a model, or some of them."""
     rows = [*table.rows] if metrics is None else [table[name] for name in metrics]
     bars = [_bar(row, beside=str(row.method)) for row in rows]
-    return draw_bars(bars, ax=ax, title=_stated(rows[0]), x="", beside="method")
+    return draw_bars(bars, ax=ax, title=_stated(rows), x="", beside="method")
 
 
 @draw.register

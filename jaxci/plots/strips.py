@@ -31,6 +31,10 @@ MEASURES = (
 """Columns that tell the most, the first of which that a table has is drawn."""
 FIRST = ("metric", "statistic", "method", "estimator")
 """Columns that rows of a picture are of before others."""
+SETTINGS = ("level", "n")
+"""Columns of numbers that tell rows apart."""
+UNTOLD = ("covered_by_group", "flags", "how")
+"""Columns of words that say how a row came about, not what it is of."""
 
 
 def draw_strips(
@@ -112,10 +116,10 @@ def draw_column(table: ColumnTable, *, ax: Any, value: str | None, by: Sequence[
 
 def _telling(table: ColumnTable, value: str) -> list[str]:
     """Return the columns that tell rows apart, as many of the first as leave no more strips than a picture holds."""
-    words = [name for name, column in table.columns.items() if column.dtype.kind in "USO"]
+    words = [name for name, column in table.columns.items() if column.dtype.kind in "USO" and name not in UNTOLD]
     words.sort(key=lambda name: name not in FIRST)
     found: list[str] = []
-    for name in [*words, *(["n"] if "n" in table.columns and value != "n" else [])]:
+    for name in [*words, *(name for name in SETTINGS if name in table.columns and value != name)]:
         tried = [*found, name]
         combined = set(zip(*(table[one].tolist() for one in tried), strict=True))
         if len(levels_of(table[name])) > 1 and len(combined) <= MOST_STRIPS:

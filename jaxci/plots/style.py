@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jaxci.checks import check_choice, shown
-from jaxci.coverage.analysis import Columns, StudyTable, levels_of, take
+from jaxci.coverage.analysis import Columns, StudyTable, level_of, levels_of, take
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5B5B5B", "#8B6D00")
 """Okabe and Ito's colours, which colour-blind readers can tell apart, without the yellow."""
@@ -44,13 +44,7 @@ def selected_rows(
 ) -> tuple[Columns, float]:
     """Return the rows asked for, in the order asked for, and the level."""
     table = results.columns
-    simulated = levels_of(table["level"])
-    if not simulated:
-        raise ValueError("results must hold at least one row; got none")
-    if level is None:
-        level = 0.95 if 0.95 in simulated else max(simulated)
-    if level not in simulated:
-        raise ValueError(f"level must be a simulated level ({', '.join(map(str, simulated))}); got {shown(level)}")
+    level = level_of(table, level)
     keep = table["level"] == level
     order = [np.zeros(len(keep))]
     for argument, column, wanted in (("methods", "method", methods), ("statistics", "statistic", statistics)):
@@ -62,7 +56,7 @@ def selected_rows(
             place = {name: i for i, name in enumerate(wanted)}
             order.append(np.array([place.get(name, 0) for name in table[column].tolist()]))
     rows = np.lexsort(order)
-    return take(table, rows[keep[rows]]), float(level)
+    return take(table, rows[keep[rows]]), level
 
 
 def styles_of(results: StudyTable, column: str) -> dict[Any, tuple[str, str, Any]]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from jaxci.coverage.analysis import Columns, levels_of
-from jaxci.printing import html_table, number, p_cell
+from jaxci.printing import html_table, number, one_format, p_cell
 
 MOST_ROWS = 400
 """Rows of a table beyond this are left out, and counted below it."""
@@ -77,12 +77,18 @@ def listing(table: Columns, headings: Mapping[str, str]) -> str:
     same = [name for name in headings if name in SETTINGS and len(levels_of(table[name])) == 1]
     kept = {name: heading for name, heading in headings.items() if name not in same}
     above = ", ".join(f"{headings[name]} {_cell(name, table[name].tolist()[0])}" for name in same)
-    values = [table[name].tolist() for name in kept]
-    rows = [[_cell(name, cell) for name, cell in zip(kept, row, strict=True)] for row in zip(*values, strict=True)]
-    left_out = len(rows) - MOST_ROWS
+    rows = list(zip(*(_column(name, table[name].tolist()[:MOST_ROWS]) for name in kept), strict=True))
+    left_out = len(next(iter(table.values()))) - MOST_ROWS
     note = said(f"{left_out} more rows are left out.") if left_out > 0 else ""
-    shown = html_table(list(kept.values()), rows[:MOST_ROWS], long=LONG)
+    shown = html_table(list(kept.values()), rows, long=LONG)
     return (said(f"All rows: {above}.") if above else "") + f'<div class="scroll">{shown}</div>{note}'
+
+
+def _column(name: str, values: Sequence[Any]) -> list[str]:
+    """Return the cells of a column, its numbers in one format."""
+    if name == "level" or "pvalue" in name or not all(isinstance(value, float) for value in values):
+        return [_cell(name, value) for value in values]
+    return ["" if np.isnan(value) else cell for value, cell in zip(values, one_format(values), strict=True)]
 
 
 def _cell(name: str, value: Any) -> str:

@@ -20,6 +20,7 @@ from jaxci.coverage.analysis import (
     convergence_pace,
     failures,
     groups,
+    level_of,
     levels_of,
     of_infinitely_many,
     quartiles,
@@ -40,10 +41,10 @@ from jaxci.coverage.instances import (
 from jaxci.coverage.runner import Runnable
 from jaxci.coverage.shifts import interval_shifts
 from jaxci.coverage.tally import NO_INTERVAL
+from jaxci.coverage.verdict import SURE, verdicts
 from jaxci.report.figures import boxes, curves, learners, paces, saw_teeth
 from jaxci.report.figures import quantiles as quantile_pictures
 from jaxci.report.page import document, folded, listing, named, pictures, said, text
-from jaxci.report.verdict import SURE, verdicts
 
 COVERAGES = (0.925, 0.94)
 WIDTHS = (0.1, 0.05, 0.01)
@@ -93,10 +94,10 @@ def report(results: StudyTable, path: str | os.PathLike[str]) -> pathlib.Path:
     sections = [
         ("Verdict", _verdict(columns)),
         ("Coverage and width", pictures(*curves(results)) + _infinite(columns) + _over_distributions(columns)),
-        ("Coverage by distribution", pictures(boxes(results)) + _each_distribution(once.columns)),
+        ("Coverage by distribution", pictures(boxes(once)) + _each_distribution(once.columns)),
         ("Sample size needed", _sizes(columns, results.tags)),
         ("Widths beyond the sizes simulated", _extrapolated(columns)),
-        ("Shift of intervals", _shifts(columns)),
+        ("Shift of intervals", _shifts(once.columns, len(columns["n"]))),
         ("Instances", _instances(results, study)),
         ("Pace and skewness, by a mixed model", _regressions(results, study)),
         ("Convergence pace", pictures(paces(results)) + _pace(columns, results.tags)),
@@ -155,14 +156,8 @@ def _alike(one: Columns, two: Columns) -> bool:
     return bool(np.allclose(one["coverage"], two["coverage"], rtol=0, atol=1e-9, equal_nan=True))
 
 
-def _level(columns: Columns) -> float:
-    """Return the level that verdicts and pictures are of: .95, or else the highest."""
-    levels = levels_of(columns["level"])
-    return 0.95 if 0.95 in levels else max(levels)
-
-
 def _verdict(columns: Columns) -> str:
-    level = _level(columns)
+    level = level_of(columns)
     lines = "".join(
         f"<li><b>{html.escape(name)}</b>: {html.escape(what)}</li>" for name, what in verdicts(columns, level).items()
     )
@@ -325,7 +320,7 @@ def _extrapolated(columns: Columns) -> str:
     return told + listing(out, named(tuple(out)))
 
 
-def _shifts(columns: Columns) -> str:
+def _shifts(columns: Columns, whole: int) -> str:
     """List where intervals lie about the truth, and apart from those of the percentile bootstrap where it is judged."""
     if "mean_shift" not in columns or not np.isfinite(columns["mean_shift"]).any():
         return ""
@@ -339,7 +334,8 @@ def _shifts(columns: Columns) -> str:
         "often intervals lie wholly below and above the truth."
     )
     apart = "" if against is None else " Apart: less the same of the percentile bootstrap."
-    return said(told + apart) + listing(found, headings)
+    once = " Of p and 1 - p the smaller one: their shifts are opposite." if len(columns["n"]) < whole else ""
+    return said(told + apart + once) + listing(found, headings)
 
 
 def _regressions(results: StudyTable, study: Any) -> str:
@@ -347,7 +343,7 @@ def _regressions(results: StudyTable, study: Any) -> str:
     if not instances_of(study):
         return ""
     try:
-        found = regressions(results.columns, results.tags, study, _level(results.columns))
+        found = regressions(results.columns, results.tags, study, level_of(results.columns))
     except ImportError as error:
         return said(f"Left out: {error}.")
     if len(found["slope"]) == 0:

@@ -17,6 +17,7 @@ import numpy as np
 from jaxci.records import record, static
 from jaxci.resampling.kernels import count_rows
 from jaxci.resampling.multinomial import multinomial
+from jaxci.resampling.multinomial_rows import LEAST, multinomial_rows, poisson_bounds
 from jaxci.resampling.words import random_words, scaled_words
 from jaxci.statistics.sums import padded
 
@@ -44,13 +45,26 @@ class Scheme(abc.ABC):
     def counts(self, key: jax.Array, ids: jax.Array) -> jax.Array:
         """Return rows (B, U) for the replicates numbered ``ids`` (B,)."""
 
+    @property
+    def narrow(self) -> bool:
+        """Whether :meth:`bank_rows` have 8 bits a count."""
+        return False
+
+    def bank_rows(self, key: jax.Array, ids: jax.Array) -> jax.Array:
+        """Return what :meth:`counts` does, as a bank takes it."""
+        return self.counts(key, ids)
+
 
 @record
 class Bootstrap(Scheme):
-    """``size`` draws with replacement from ``n`` units (``size = n``, or m-out-of-n)."""
+    """``size`` draws with replacement from ``n`` units (``size = n``, or m-out-of-n).
+
+    With ``bounds``, those of Poisson counts, n of many units are drawn as :func:`multinomial_rows` says.
+    """
 
     n: Any
     size: Any
+    bounds: Any
     capacity: int = static()
     draws: int = static()
 
@@ -58,7 +72,8 @@ class Bootstrap(Scheme):
     def of(cls, n: int, size: int | None = None) -> Bootstrap:
         """Build for ``n`` units and ``size`` draws (default n)."""
         size = n if size is None else size
-        return cls(np.int32(n), np.int32(size), padded(n), padded(size))
+        bounds = poisson_bounds(n) if n == size and n > LEAST else None
+        return cls(np.int32(n), np.int32(size), bounds, padded(n), padded(size))
 
     @property
     def n_units(self) -> int:
@@ -67,7 +82,18 @@ class Bootstrap(Scheme):
 
     def counts(self, key: jax.Array, ids: jax.Array) -> jax.Array:
         """Return rows of counts (B, U)."""
+        return self.bank_rows(key, ids).astype(float)
+
+    @property
+    def narrow(self) -> bool:
+        """Whether there are many units."""
+        return self.bounds is not None
+
+    def bank_rows(self, key: jax.Array, ids: jax.Array) -> jax.Array:
+        """Return what :meth:`counts` does, as a bank takes it."""
         keys = replicate_keys(key, ids)
+        if self.bounds is not None:
+            return multinomial_rows(keys, jnp.asarray(self.bounds), jnp.asarray(self.n), self.capacity)
         words = random_words(keys, self.draws)
         index = scaled_words(words, jnp.asarray(self.n))
         if self.draws <= 16:  # small sizes are not padded

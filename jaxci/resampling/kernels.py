@@ -59,6 +59,12 @@ def sum_dtype(bank: jax.Array, largest: float = 0) -> Any:
     return jnp.dtype(jnp.float64)
 
 
+def check_places(rows: int, size: int) -> None:
+    """Refuse ``rows`` of ``size`` counts whose places 31 bits do not number."""
+    if rows * size >= 2**31:
+        raise ValueError(f"index times size must stay below 2**31 counts; got {rows} rows of {size}")
+
+
 def count_rows(
     index: jax.Array,
     size: int,
@@ -104,8 +110,7 @@ def count_rows(
         If ``B * size`` is 2**31 or more.
     """
     rows, m = index.shape
-    if rows * size >= 2**31:
-        raise ValueError(f"index times size must stay below 2**31 counts; got {rows} rows of {size}")
+    check_places(rows, size)
     narrow = next(t for t in (jnp.uint8, jnp.uint16, jnp.uint32) if even or m <= jnp.iinfo(t).max)
     counted = jnp.broadcast_to(True if counted is None else counted, index.shape)
     step, stride = (1, rows) if transposed else (size, 1)

@@ -80,12 +80,14 @@ def poisson_sums(
     *,
     n_resamples: int,
     n_cells: int,
-) -> tuple[jax.Array, jax.Array]:
-    """Return sums of features (1 + B, k), and of weights by cell (n_cells, 1 + B): first of the data, then of B draws.
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Return sums of features (1 + B, k), of weights by cell (n_cells, 1 + B), and the counts (n, 1 + B) summed with.
+
+    First come those of the data, where every row counts once, then those of B draws.
 
     ``features`` (n, k) and ``weights`` (n,) are float64, ``codes`` (n,) the cells of rows.
     """
     drawn = poisson_counts(key, words, n_resamples).astype(features.dtype)
     counts = jnp.concatenate([jnp.ones((len(words), 1), features.dtype), drawn], axis=1)
     sums = jnp.matmul(counts.T, features, precision=jax.lax.Precision.HIGHEST)
-    return sums, jax.ops.segment_sum(weights[:, None] * counts, codes, n_cells)
+    return sums, jax.ops.segment_sum(weights[:, None] * counts, codes, n_cells), counts

@@ -6,6 +6,8 @@ long as the same rounds written out, of which XLA makes one loop.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -33,12 +35,20 @@ def random_words(keys: jax.Array, size: int, form: Form | None = None) -> jax.Ar
     ----------
     Salmon, Moraes, Dror & Shaw (2011), Parallel random numbers: as easy as 1, 2, 3 (Threefry-2x32, 20 rounds).
     """
+    return of_words(lambda words: words, keys, size, form)
+
+
+def of_words(
+    function: Callable[[jax.Array], jax.Array], keys: jax.Array, size: int, form: Form | None = None
+) -> jax.Array:
+    """Return ``function`` of the words (size,) of every key, those of :func:`random_words`, as they are made."""
 
     def of_jax(keys: jax.Array) -> jax.Array:
-        return jax.vmap(lambda key: jax.random.bits(key, (size,), jnp.uint32))(keys)
+        return jax.vmap(lambda key: function(jax.random.bits(key, (size,), jnp.uint32)))(keys)
 
     def written_out(keys: jax.Array) -> jax.Array:
-        return in_batches(lambda key: _threefry(key, size), jax.random.key_data(keys), max(1, TOGETHER // size))
+        data = jax.random.key_data(keys)
+        return in_batches(lambda key: function(_threefry(key, size)), data, max(1, TOGETHER // size))
 
     partitionable = jax.config.jax_threefry_partitionable  # type: ignore[attr-defined]
     if not (partitionable and str(jax.random.key_impl(keys)) == "threefry2x32"):

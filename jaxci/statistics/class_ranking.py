@@ -79,14 +79,14 @@ class ClassRankings:
     @classmethod
     def by_class(cls, sample: Sample) -> ClassRankings:
         """Rank rows by every column of scores; those of class 0 are ``-s`` if only s is given."""
-        codes, counts, scores = _class_scores(sample, 0.0)
+        codes, counts, scores = class_scores(sample, 0.0)
         ordering = Ordering.of_columns(scores, sample.n)
         return cls(codes, counts, Ranking(codes[ordering.order], ordering))
 
     @classmethod
     def pooled(cls, sample: Sample) -> ClassRankings:
         """Rank all pairs of a row and a class; scores of class 0 are ``1 - s`` if only s is given."""
-        codes, counts, scores = _class_scores(sample, 1.0)
+        codes, counts, scores = class_scores(sample, 1.0)
         ordering, entries = Ordering.of_entries(scores, sample.n)
         member = codes[:, None] == namespace(scores).arange(scores.shape[1])
         return cls(codes, counts, Ranking(member.ravel()[entries].astype(np.int32), ordering))
@@ -106,7 +106,7 @@ class ClassRankings:
         return jax.lax.map(lambda pair: function(*pair), (columns, classes))
 
 
-def _class_scores(sample: Sample, whole: float) -> tuple[Any, Any, Any]:
+def class_scores(sample: Sample, whole: float) -> tuple[Any, Any, Any]:
     """Return codes (n,), counts (K,) and scores (n, K), class 0 of two scoring ``whole - s``."""
     assert sample.y_true is not None
     assert sample.y_score is not None
@@ -143,6 +143,32 @@ class MulticlassRanking(ScoreRanking):
     @abc.abstractmethod
     def micro(self) -> bool:
         """Whether all classes are pooled."""
+
+    ranked_by = "classes"
+
+    @abc.abstractmethod
+    def of_column(self, ranking: Ranking, weights: jax.Array, k: jax.Array, n_classes: int) -> jax.Array:
+        """Return what the statistic reads of rows (n,) of ``weights`` that are ranked by the score of class ``k``."""
+
+    @abc.abstractmethod
+    def from_columns(self, found: jax.Array, sizes: jax.Array) -> jax.Array:
+        """Average what :meth:`of_column` returned (K, ...) over classes of weights ``sizes`` (K,)."""
+
+    @abc.abstractmethod
+    def of_entries(self, ranking: Ranking, weights: jax.Array) -> jax.Array:
+        """Return the micro average of pairs of a row and a class (m,), with label 1 where the class is the row's."""
+
+    def of_columns(self, rankings: Ranking, weights: jax.Array) -> jax.Array:
+        """Return the statistic of a ranking for every class, or of one of entries."""
+        if self.micro:
+            return self.of_entries(jax.tree.map(lambda x: x[0], rankings), weights[0])
+        n_classes = weights.shape[0]
+
+        def one(column: tuple[Ranking, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+            ranking, own, k = column
+            return self.of_column(ranking, own, k, n_classes), jnp.sum(ranking.split(own, k)[0])
+
+        return self.from_columns(*jax.lax.map(one, (rankings, weights, jnp.arange(n_classes))))
 
     def prepare(self, sample: Sample) -> ClassRankings:
         """Sort by the score of every class, or by all scores at once."""
@@ -206,23 +232,37 @@ class RocAucMulticlass(MulticlassRanking):
         """Whether all classes are pooled."""
         return self.scheme == "micro"
 
+    @property
+    def ranked_by(self) -> str:  # type: ignore[override]
+        """By what rows are ranked."""
+        return {"ovr": "classes", "ovo": "pairs", "micro": "entries"}[self.scheme]
+
     def value(self, prepared: ClassRankings, weights: jax.Array) -> jax.Array:
         """Return the area under ``weights`` (n,)."""
         if self.micro:
-            return area(prepared.ranking, weights)
+            return self.of_entries(prepared.ranking, weights)
         sizes = 1.0 * prepared.class_weights(weights)
+        found = prepared.over_classes(lambda ranking, k: self.of_column(ranking, weights, k, len(sizes)))
+        return self.from_columns(found, sizes)
+
+    def of_entries(self, ranking: Ranking, weights: jax.Array) -> jax.Array:
+        """Return the area of pairs of a row and a class."""
+        return area(ranking, weights)
+
+    def of_column(self, ranking: Ranking, weights: jax.Array, k: jax.Array, n_classes: int) -> jax.Array:
+        """Return the area of class ``k``, or the weight of pairs, of it and each class (K,), in which it wins."""
+        if self.scheme == "ovr":
+            return area(ranking, weights, k)
+        member, others = ranking.split(weights, k)
+        outranked = others * (jnp.sum(member) - ranking.ordering.below(member))
+        return jax.ops.segment_sum(outranked, ranking.labels, n_classes)
+
+    def from_columns(self, found: jax.Array, sizes: jax.Array) -> jax.Array:
+        """Average areas (K,), or wins (K, K) of rows over columns, over classes of weights ``sizes`` (K,)."""
         if self.scheme == "ovo":
-
-            def wins(ranking: Ranking, k: jax.Array) -> jax.Array:
-                """Weight of pairs, of class k and of each class (K,), in which class k scores higher."""
-                member, others = ranking.split(weights, k)
-                outranked = others * (jnp.sum(member) - ranking.ordering.below(member))
-                return jax.ops.segment_sum(outranked, ranking.labels, len(sizes))
-
-            return self._one_versus_one(prepared.over_classes(wins), sizes)
-        areas = prepared.over_classes(lambda ranking, k: area(ranking, weights, k))
+            return self._one_versus_one(found, sizes)
         others = jnp.sum(jnp.where(np.eye(len(sizes), dtype=bool), 0, sizes), axis=1)
-        return self._one_versus_rest(areas, sizes, others)
+        return self._one_versus_rest(found, sizes, others)
 
     def replicates(self, prepared: ClassRankings, bank_t: jax.Array) -> jax.Array:
         """Return the area in every resample (B,), from ``bank_t`` (n, B)."""
@@ -311,6 +351,19 @@ class AveragePrecisionMulticlass(MulticlassRanking, OpposedStatistic):
         """Whether all classes are pooled."""
         return self.average == "micro"
 
+    @property
+    def ranked_by(self) -> str:  # type: ignore[override]
+        """By what rows are ranked."""
+        return "entries" if self.micro else "classes"
+
+    def of_entries(self, ranking: Ranking, weights: jax.Array) -> jax.Array:
+        """Return the average precision of pairs of a row and a class."""
+        return average_precision(ranking, weights)
+
+    def of_column(self, ranking: Ranking, weights: jax.Array, k: jax.Array, n_classes: int) -> jax.Array:
+        """Return the average precision of class ``k`` against all others."""
+        return average_precision(ranking, weights, k)
+
     def opposed_rows(self, sample: Sample) -> tuple[Sample, np.ndarray]:
         """Return for every class that has rows a member and another row which the models rank first and last.
 
@@ -355,7 +408,7 @@ class AveragePrecisionMulticlass(MulticlassRanking, OpposedStatistic):
         def of_class(ranking: Ranking, k: jax.Array) -> jax.Array:
             return average_precision(ranking, weights, k, total - unseen[k], unseen[k])
 
-        return self._over_classes(prepared.over_classes(of_class), 1.0 * prepared.class_weights(weights) + unseen)
+        return self.from_columns(prepared.over_classes(of_class), 1.0 * prepared.class_weights(weights) + unseen)
 
     def replicates(self, prepared: ClassRankings, bank_t: jax.Array) -> jax.Array:
         """Return the average precision in every resample (B,), from ``bank_t`` (n, B)."""
@@ -384,15 +437,15 @@ class AveragePrecisionMulticlass(MulticlassRanking, OpposedStatistic):
                 return ranked.scanned_precision(bank_t, ranking.descent(k), total - unseen[k], unseen[k])
 
             sums, sizes = prepared.over_classes(of_class)
-            return jax.vmap(self._over_classes, 1)(ratio(sums, sizes), sizes)
+            return jax.vmap(self.from_columns, 1)(ratio(sums, sizes), sizes)
 
         return scanned
 
-    def _over_classes(self, scores: jax.Array, sizes: jax.Array) -> jax.Array:
+    def from_columns(self, found: jax.Array, sizes: jax.Array) -> jax.Array:
         """Average the precisions (K,) of classes of weights ``sizes``."""
         shares = sizes if self.average == "weighted" else jnp.ones_like(sizes)
         rule = "zero" if self.absent_class == "sklearn" else self.absent_class
-        return _average(scores, shares, sizes > 0, rule)
+        return _average(found, shares, sizes > 0, rule)
 
 
 METRICS: dict[str, Statistic] = {

@@ -111,6 +111,11 @@ class Calibration(MomentStatistic):
 
     n_bins: int
 
+    @property
+    def n_features(self) -> int:
+        """Number of features of a row."""
+        return self.n_bins
+
     def binned(self, sample: Sample) -> tuple[Any, Any]:
         """Return which bin of confidence every row falls into (n, n_bins), and its hit less confidence (n,)."""
         codes, p = _probabilities(sample)
@@ -217,6 +222,11 @@ class RootMeanSquaredCalibrationError(Calibration):
     of_law = False
 
     n_bins: int = static(default=15)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of a row."""
+        return 3 * self.n_bins
 
     def prepare(self, sample: Sample) -> Features:
         """Return, in the columns of the row's bin, 1, hit less confidence, and the square of this."""

@@ -204,6 +204,28 @@ class ScoreRanking(RankedStatistic, ExtremeStatistic):
         """Whether the statistic is the whole area under the ROC curve: a mean over pairs of rows."""
         return False
 
+    @property
+    @abc.abstractmethod
+    def ranked_by(self) -> str:
+        """By what rows are ranked.
+
+        "score" is that of class 1; "classes" are the scores of every class, of it and of all others; "pairs" the same
+        where it matters which class another row is of; "entries" are all pairs of a row and a class together.
+        """
+
+    @abc.abstractmethod
+    def of_columns(self, rankings: Ranking, weights: jax.Array) -> jax.Array:
+        """Return the statistic of rankings whose rows need not be the same.
+
+        Parameters
+        ----------
+        rankings : Ranking
+            With fields (K, m), one ranking for every class, or (1, m) by a score or by entries. Labels are class
+            codes, of "classes" any other but the class in question; rows come in ascending order.
+        weights : (K, m) or (1, m) array
+            Of the rows of every ranking; 0 for those that only fill up.
+        """
+
     @abc.abstractmethod
     def replicates(self, prepared: Any, bank_t: jax.Array) -> jax.Array:
         """Return :meth:`value` under every column of a transposed bank.
@@ -249,6 +271,11 @@ class BinaryRanking(ScoreRanking):
     """A statistic of the scores of class 1 in a problem of two classes."""
 
     task = "binary"
+    ranked_by = "score"
+
+    def of_columns(self, rankings: Ranking, weights: jax.Array) -> jax.Array:
+        """Return the statistic of the one ranking."""
+        return self.value(jax.tree.map(lambda x: x[0], rankings), weights[0])
 
     def prepare(self, sample: Sample) -> Ranking:
         """Sort by score."""

@@ -28,6 +28,22 @@ def padded(n: int) -> int:
     return -(-n // step) * step
 
 
+PART = 4096
+"""Units whose counts of 8 bits become floating-point numbers at a time."""
+
+
+def _sums_of_parts(counts: jax.Array, features: jax.Array) -> jax.Array:
+    """Return the product (B, k) of counts (B, n) of 8 bits and features (n, k), part by part."""
+
+    def add(sums: jax.Array, number: jax.Array) -> tuple[jax.Array, None]:
+        rows = jax.lax.dynamic_slice_in_dim(counts, number * PART, PART, axis=1).astype(features.dtype)
+        columns = jax.lax.dynamic_slice_in_dim(features, number * PART, PART)
+        return sums + jnp.matmul(rows, columns, precision=jax.lax.Precision.HIGHEST), None
+
+    start = jnp.zeros((len(counts), features.shape[1]), features.dtype)
+    return jax.lax.scan(add, start, jnp.arange(len(features) // PART))[0]
+
+
 @record
 class Bank:
     """Weights of B resamples of n rows, in the forms that statistics read.
@@ -47,6 +63,8 @@ class Bank:
         Whether weights that are none are so: then those of any rows may stand for those of others.
     by_rows : bool
         Whether the weights of a resample lie next to each other in memory, so that products had better read ``rows``.
+    narrow : (B, n) array or None
+        The rows where they were handed over as counts of 8 bits: sums read these, and so an eighth of the memory.
     """
 
     rows: Any
@@ -56,11 +74,18 @@ class Bank:
     counts: bool = static(default=False)
     exchangeable: bool = static(default=False)
     by_rows: bool = static(default=False)
+    narrow: Any = None
 
     @classmethod
     def of(cls, rows: jax.Array, *, counts: bool = False) -> Bank:
         """Derive all forms of ``rows``; what is not read costs nothing under ``jit``."""
-        return cls(rows, rows.T, cumulative_counts(rows.T), jnp.sum(rows, axis=1), counts, by_rows=True)
+        narrow = rows if rows.dtype == jnp.uint8 else None
+        if narrow is not None:
+            rows = rows.astype(float)
+        columns = rows.T
+        return cls(
+            rows, columns, cumulative_counts(columns), jnp.sum(rows, axis=1), counts, by_rows=True, narrow=narrow
+        )
 
     @classmethod
     def of_columns(cls, columns: jax.Array, *, counts: bool = False, exchangeable: bool = False) -> Bank:
@@ -71,6 +96,8 @@ class Bank:
     def sums(self, features: Any) -> jax.Array:
         """Return the weighted sums (k, B) of ``features`` (n, k) over every resample."""
         features = jnp.asarray(features, self.totals.dtype)
+        if self.narrow is not None and len(features) > PART and len(features) % PART == 0:
+            return _sums_of_parts(self.narrow, features).T
         if self.by_rows:
             return jnp.matmul(self.rows, features, precision=jax.lax.Precision.HIGHEST).T
         return jnp.matmul(features.T, self.columns, precision=jax.lax.Precision.HIGHEST)

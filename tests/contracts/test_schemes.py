@@ -20,6 +20,7 @@ TABLES = np.array([[40.0, 0.0, 60.0], [40.0, 0.0, 60.0], [0.0, 30.0, 900.0]])
 SCHEMES = {
     **{name: (make_scheme(Layout(N), name, block_length=4), N) for name in RESAMPLING},
     "bootstrap of few": (make_scheme(Layout(12)), 12),
+    "bootstrap of many": (make_scheme(Layout(4200)), 4200),
     "m out of n": (make_scheme(Layout(N), resample_size=SIZE), SIZE),
     "stratified": (make_scheme(Layout(N, strata=STRATA)), N),
     "cells": (CellBootstrap(TABLE), TABLE.sum()),

@@ -23,6 +23,8 @@ from scipy import stats
 import jaxci
 
 theirs = pytest.importorskip("scipy.stats.tests.test_resampling", reason="SciPy was installed without its tests")
+if not hasattr(theirs, "TestBootstrap"):
+    pytest.skip("this SciPy's tests of bootstrap are no class yet", allow_module_level=True)
 
 pytestmark = pytest.mark.slow
 

@@ -176,6 +176,72 @@ def test_labels_of_any_type_and_arrays_of_jax():
     check_same(on_device.finalize("percentile"), whole())
 
 
+class Tensor:
+    """What PyTorch's tensors do when NumPy asks for their numbers, of a device and with a gradient or not."""
+
+    def __init__(self, array, device="cpu", requires_grad=False, dtype=None):
+        self.array, self.device, self.requires_grad = np.asarray(array), device, requires_grad
+        self.dtype = f"torch.{self.array.dtype.name}" if dtype is None else dtype
+        self.shape = self.array.shape
+
+    def __len__(self):
+        return len(self.array)
+
+    def __array__(self, dtype=None, copy=None):
+        if self.device != "cpu":
+            raise TypeError(f"can't convert {self.device} device type tensor to numpy")
+        if self.requires_grad:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad")
+        if self.dtype == "torch.bfloat16":
+            raise TypeError("Got unsupported ScalarType BFloat16")
+        return self.array if dtype is None else self.array.astype(dtype)
+
+    def __dlpack__(self, **options):
+        if self.requires_grad:
+            raise BufferError("Can't export tensors that require gradient")
+        return self.array.__dlpack__(**options)
+
+    def detach(self):
+        return Tensor(self.array, self.device, False, self.dtype)
+
+    def cpu(self):
+        return Tensor(self.array, "cpu", self.requires_grad, self.dtype)
+
+    def float(self):
+        return Tensor(self.array.astype(np.float32), self.device, self.requires_grad)
+
+    def numpy(self):
+        return self.__array__()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"requires_grad": True}, {"device": "cuda:0"}, {"device": "cuda:0", "requires_grad": True}],
+    ids=["plain", "gradient", "device", "both"],
+)
+def test_arrays_of_torch(options):
+    rows, metrics = scored(), ["roc_auc", "log_loss", "accuracy"]
+    given = {
+        "y_true": Tensor(rows["y_true"], options.get("device", "cpu")),
+        "y_score": Tensor(rows["y_score"], **options),
+    }
+    expected = jaxci.evaluate(**rows, metrics=metrics, n_resamples=199, rng=SEED)
+    weights = Tensor(np.ones(N), **options)
+    groups, ids = (Tensor(np.arange(N), options.get("device", "cpu")) for _ in range(2))
+    check_same(accumulator(metrics=metrics).update(**given).finalize(), expected)
+    check_same(jaxci.evaluate(**given, metrics=metrics, n_resamples=199, rng=SEED), expected)
+    weighted = accumulator(N, metrics=metrics).update(**given, groups=groups, ids=ids, sample_weight=weights)
+    np.testing.assert_allclose(weighted.finalize("percentile")["roc_auc"].estimate, expected["roc_auc"].estimate)
+
+
+def test_scores_of_16_bits():
+    rows = scored()
+    coarse = np.asarray(jnp.asarray(rows["y_score"], jnp.bfloat16).astype(jnp.float32))
+    expected = jaxci.evaluate(rows["y_true"], y_score=coarse, metrics=["log_loss"], n_resamples=199, rng=SEED)
+    for scores in (jnp.asarray(coarse, jnp.bfloat16), Tensor(coarse, requires_grad=True, dtype="torch.bfloat16")):
+        check_same(accumulator(metrics=["log_loss"]).update(rows["y_true"], y_score=scores).finalize(), expected)
+
+
 def test_labels_that_are_given_need_not_occur():
     rows = labelled()
     options = {"labels": [2, 1, 0, 7]}

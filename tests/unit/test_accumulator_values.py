@@ -203,7 +203,7 @@ def test_points_of_pairs_that_lie_on_a_line():
     ("metrics", "rows", "message"),
     [
         (["spearmanr"], regression(), "max_rows must be at least 120, for spearmanr need all rows; got 20"),
-        (["roc_auc_ovr"], classes(9), "roc_auc_ovr need all rows with groups; got 20"),
+        (["median_absolute_error"], regression(9), "median_absolute_error need all rows with groups; got 20"),
         (["mean_squared_error"], {"y_true": np.full(N, 1e200), "y_pred": np.zeros(N)}, "must be finite in every row"),
         (["log_loss"], {"y_true": np.zeros(N, int), "y_score": np.full(N, 0.5)}, "rows of 1 classes must be kept"),
     ],

@@ -38,6 +38,7 @@ def schemes():
     return {
         "bootstrap": Bootstrap.of(37),
         "bootstrap of 12": Bootstrap.of(12),
+        "bootstrap of many": Bootstrap.of(4500),
         "m out of n": Bootstrap.of(37, 21),
         "stratified": StratifiedBootstrap.of(STRATA),
         "bayesian": BayesianBootstrap.of(23),
@@ -152,7 +153,9 @@ def _stretched(scheme, extra):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["bootstrap", "bootstrap of 12", "m out of n", "stratified", "bayesian", "cells"])
+@pytest.mark.parametrize(
+    "name", ["bootstrap", "bootstrap of 12", "bootstrap of many", "m out of n", "stratified", "bayesian", "cells"]
+)
 def test_rows_do_not_depend_on_the_padded_capacity(name):
     scheme = SCHEMES[name]
     rows, stretched = draw(scheme, range(COUNT)), draw(_stretched(scheme, 30), range(COUNT))

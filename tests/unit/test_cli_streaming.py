@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import numpy as np
 import pytest
 
+from jaxci.api.accumulator import Accumulator
 from jaxci.cli import main
 from jaxci.cli.batches import available_memory, data_files, too_large
 
@@ -162,3 +164,36 @@ def test_a_file_larger_than_the_memory_that_is_left_is_evaluated(tmp_path):
     result = json.loads(out.read_text())
     assert result["n"] == batch * ((room + 2**24) // len(text) + 1)
     assert result["rows"][0]["estimate"] == pytest.approx(float(np.mean(rows[:, 0] == rows[:, 1])))
+
+
+def test_a_small_text_file_is_read_without_pandas_and_pyarrow(tmp_path):
+    path = tmp_path / "rows.csv"
+    frame(60).to_csv(path, index=False)
+    code = """
+import sys
+from jaxci.cli import main
+assert main(["evaluate", sys.argv[1], *sys.argv[2:], "--metrics", "accuracy"]) == 0
+print(sorted({"pandas", "pyarrow"} & set(sys.modules)))
+"""
+    found = subprocess.run([sys.executable, "-c", code, path, *ARGUMENTS], capture_output=True, text=True)
+    assert found.stdout.splitlines()[-1:] == ["[]"], found.stderr
+
+
+@pytest.mark.slow
+def test_ranks_of_several_classes_in_clusters_are_streamed(tmp_path, monkeypatch):
+    monkeypatch.setattr("jaxci.cli.batches.BATCH_ROWS", 700)
+    monkeypatch.setattr("jaxci.api.accumulator.LARGEST", 1000)
+    monkeypatch.setattr("jaxci.cli.streaming.Accumulator", functools.partial(Accumulator, max_rows=1000))
+    rng = np.random.default_rng(4)
+    y = rng.integers(0, 3, 2000)
+    scores = rng.random((2000, 3)) + 0.4 * (y[:, None] == np.arange(3))
+    columns = {f"s{k}": scores[:, k] / scores.sum(axis=1) for k in range(3)}
+    pd.DataFrame({"y": y, **columns, "site": rng.integers(0, 60, 2000)}).to_parquet(tmp_path / "rows.parquet")
+    arguments = [tmp_path / "rows.parquet", "--target", "y", "--score", "s0,s1,s2", "--seed", "3", "--resamples", "399"]
+    arguments += ["--metrics", "accuracy,roc_auc_ovr,average_precision_macro,expected_calibration_error"]
+    for more in ([], ["--groups", "site"]):
+        whole = evaluated(tmp_path, *arguments, *more, "--method", "percentile", "--whole")
+        found = evaluated(tmp_path, *arguments, *more, "--method", "percentile", "--stream")
+        for one, two in zip(found["rows"], whole["rows"], strict=True):
+            np.testing.assert_allclose(one["estimate"], two["estimate"], rtol=1e-9)
+            assert abs(one["standard_error"] / two["standard_error"] - 1) < 0.2

@@ -334,9 +334,9 @@ def test_values_do_not_depend_on_the_memory_limit(name):
     block = scheme.block
     whole = replicate(program, scheme, key, count, memory_limit=2**30)
     assert whole.values.shape == (len(program.statistics), count)
-    assert chunk_size(program, block, count, 2**30, errors=False) >= count
+    assert chunk_size(program, scheme, count, 2**30, errors=False) >= count
     limit = bytes_per_replicate(program) * (-(-count // (4 * block)) * block)
-    size = chunk_size(program, block, count, limit, errors=False)
+    size = chunk_size(program, scheme, count, limit, errors=False)
     assert size % block == 0
     assert size < count
     parts = replicate(program, scheme, key, count, memory_limit=limit)
@@ -349,9 +349,9 @@ def test_values_do_not_depend_on_the_memory_limit(name):
 
 def test_one_replicate_a_chunk_still_works_below_any_memory_limit():
     program, scheme = PROGRAMS["rows"]()
-    assert chunk_size(program, scheme.block, 7, 1, errors=True) == 1
+    assert chunk_size(program, scheme, 7, 1, errors=True) == 1
     balanced, blocks = PROGRAMS["balanced"]()
-    assert chunk_size(balanced, blocks.block, 230, 1, errors=False) == 100
+    assert chunk_size(balanced, blocks, 230, 1, errors=False) == 100
     whole = replicate(program, scheme, jax.random.key(1), 7)
     single = replicate(program, scheme, jax.random.key(1), 7, memory_limit=1)
     np.testing.assert_allclose(single.values, whole.values, rtol=1e-13)
@@ -360,7 +360,7 @@ def test_one_replicate_a_chunk_still_works_below_any_memory_limit():
 @pytest.mark.parametrize(("count", "workers", "chunks"), [(9999, 2, 2), (9999, 4, 4), (9999, 8, 4), (100, 4, 1)])
 def test_workers_share_the_replicates_where_that_is_worth_it(count, workers, chunks):
     program, scheme = PROGRAMS["cells in strata"]()
-    size = chunk_size(program, scheme.block, count, 2**30, errors=False, workers=workers)
+    size = chunk_size(program, scheme, count, 2**30, errors=False, workers=workers)
     assert -(-count // size) == chunks
 
 

@@ -41,7 +41,8 @@ def test_the_five_summaries_by_model_of_patients():
     assert len(apart) == 2 * 2 * 5
     assert {row.result.n_rows for row in apart} == {0}  # a row a patient
     one = apart.result("hd", "median", model="b")
-    assert one.estimate == np.median(FRAME["hd"][1::2])
+    # A compiled program may fuse a product with a sum, which rounds once less.
+    assert one.estimate == pytest.approx(np.median(FRAME["hd"][1::2]), rel=1e-15)
     assert [row.by for row in apart.select(metric="hd", statistic="mean")] == [{"model": "a"}, {"model": "b"}]
     frame = apart.to_frame()
     assert frame.columns[:3].tolist() == ["model", "metric", "statistic"]

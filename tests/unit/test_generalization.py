@@ -26,6 +26,13 @@ def classification(n=80):
     return X, np.where(y > 0, "yes", "no")
 
 
+def test_an_interval_without_a_reason_ends_with_its_method():
+    X, y = classification(40)
+    fits = jaxci.fit_resamples(Constant(), X, y, plans=[splits.bootstrap(40, 9, 0)], rng=0)
+    for method in ("oob_t", "oob_percentile"):
+        assert str(fits.interval(method)).splitlines()[5].endswith(method)
+
+
 def test_a_method_that_several_plans_serve_says_which_it_reads():
     X, y = regression(40)
     plans = [splits.kfold(40, 4, 0), splits.subsampling(40, 0.8, 4, 0), splits.bootstrap(40, 4, 0)]

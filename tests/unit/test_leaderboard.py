@@ -1,5 +1,6 @@
 """Models on the same rows, ranked."""
 
+import dataclasses
 import json
 import math
 
@@ -108,6 +109,14 @@ def test_equal_models_are_tied():
     assert [entry.tied_with_best for entry in found] == [True, True]
     assert [entry.probability_best for entry in found] == [0.5, 0.5]
     assert [(entry.rank, entry.rank_low, entry.rank_high) for entry in found] == [(1, 1, 2), (1, 1, 2)]
+
+
+def test_a_model_that_may_be_first_and_is_not_tied_is_explained(board):
+    assert "ranks hold for all at once" not in str(board)
+    second = board.entries[1]._replace(rank_low=1, tied_with_best=False)
+    apart = dataclasses.replace(board, entries=(board.entries[0], second, *board.entries[2:]))
+    assert f"may leave out more: {second.name}" in str(apart)
+    assert "ranks hold for all at once" not in str(dataclasses.replace(apart, reference=second.name))
 
 
 def test_errors_are_ranked_from_the_least():

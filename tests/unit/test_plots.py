@@ -8,8 +8,10 @@ import matplotlib
 import matplotlib.figure
 import numpy as np
 import pytest
+from pictures import check_texts
 
 from jaxci import plots
+from jaxci.coverage.analysis import take
 from jaxci.plots.style import PALETTE
 from jaxci.report.study import report
 
@@ -134,6 +136,15 @@ def test_saw_tooth_runs_along_the_true_value():
     x = figure.axes[0].lines[0].get_xdata()
     assert x == pytest.approx(np.arange(1, 31) / 50)
     assert "mean" in figure.get_supxlabel()
+
+
+def test_texts_of_one_saw_tooth_do_not_meet():
+    many = made_up([f"d{i}" for i in range(30)], statistics=("mean",))
+    one = types.SimpleNamespace(columns=take(many.columns, many.columns["n"] == 30), tags=())
+    one.columns["coverage"][:] -= 0.3
+    figure = plots.saw_tooth(one)
+    assert "not drawn below" in figure.get_supylabel()
+    check_texts(figure)
 
 
 @pytest.mark.slow

@@ -15,10 +15,10 @@ from scipy import stats
 
 pytest.importorskip("matplotlib")
 
-from jaxci.coverage import Study, load_study
+from jaxci.coverage import Study, estimate, load_study
 from jaxci.coverage.tally import group_error
+from jaxci.coverage.verdict import error_bounds, verdicts
 from jaxci.report.study import report
-from jaxci.report.verdict import error_bounds, verdicts
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 SIZES = (10, 50, 100)
@@ -139,6 +139,21 @@ def test_bounds_hold_for_all_cells_together():
     assert not error_bounds(computed).any()
 
 
+def test_results_and_designs_have_verdicts_and_an_estimate(tmp_path):
+    laws = {"p=0.20": load_study("proportions").distributions["p=0.20"]}
+    study = Study(laws, ["accuracy"], ["wald", "wilson"], [10, 25], [0.9, 0.95], n_replications=100)
+    assert estimate(study, tmp_path).n_cells == 2
+    with pytest.raises(TypeError, match=r"study must be a study, which .* reads by name; got 'p"):
+        estimate("proportions", tmp_path)
+    results = study.run(tmp_path)
+    assert estimate(study, tmp_path).n_cells == 0
+    assert results.verdicts() == verdicts(results.columns, 0.95)
+    assert results.verdicts(level=0.9) == verdicts(results.columns, 0.9)
+    assert list(results.verdicts()) == ["accuracy"]
+    with pytest.raises(ValueError, match=r"level must be a simulated level \(0.9, 0.95\); got 0.8"):
+        results.verdicts(level=0.8)
+
+
 @pytest.mark.statistical
 @pytest.mark.false_alarm(1e-8)
 def test_few_verdicts_are_wrong():
@@ -173,6 +188,10 @@ def test_the_verdict_comes_first_the_design_is_folded_and_1_less_p_is_told_once(
     assert (headings[0], headings[-1]) == ("Verdict", "Design")
     assert "<details><summary>9 distributions, 3 methods, 54 rows judged</summary>" in text
     assert text.count("clopper_pearson, ") + text.count(", clopper_pearson") == 1
+    shifts = text[text.index("<h2>Shift of intervals") :].split("</table>")[0]
+    assert "Of p and 1 - p the smaller one" in shifts
+    assert "<td>5</td>" in shifts  # instances: the 9 are 5 of which p is at most one half
+    assert not re.search(r"\de-\d", shifts)
     assert "p=0.01 or 0.99" in text
     assert "<td>p=0.99</td>" not in text
     shown = re.sub(r"base64,[^\"]*", "", text)

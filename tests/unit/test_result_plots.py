@@ -169,6 +169,13 @@ def test_methods_for_one_metric():
     assert "percentile" in said
     assert " | t | " in said
     assert "new" in texts(plots.forest({"old": found[0], "new": found[1]}))
+    other = jaxci.interval("mean", X[:-5], method="t")
+    least, most = sorted((other.n, len(X)))
+    several = plots.forest([found[0], other], labels=["x", "y"]).get_title(loc="left")
+    assert several == f"95% confidence intervals, n = {least} to {most}"
+    apart = plots.forest([found[0], jaxci.interval("mean", X, method="t", confidence_level=0.9)])
+    assert apart.get_title(loc="left").startswith("confidence intervals of several levels")
+    assert plots.forest(found, title="Mine").get_title(loc="left") == "Mine"
     with pytest.raises(ValueError, match="labels must be one for each of the 2 results; got 1"):
         plots.forest(found, labels=["a"])
     with pytest.raises(TypeError, match="results must be intervals"):
@@ -323,6 +330,9 @@ def test_a_column_of_a_table_by_what_tells_rows_apart():
     axes = table.plot(value="mean_width", by=["method"])
     assert [len(line.get_xdata()) for line in axes.lines] == [4, 4]
     assert axes.get_xlabel() == "mean width"
+    counted = columns | {"covered_by_group": np.array([f"{i}/9" for i in range(8)]), "level": np.tile([0.9, 0.95], 4)}
+    said = [label.get_text() for label in ColumnTable(counted).plot().get_yticklabels()]
+    assert said[:2] == ["t, a, level = 0.9, n = 5", "z, a, level = 0.95, n = 5"]
     with pytest.raises(ValueError, match="value must be one of n, level, coverage, mean_width; got 'width'"):
         table.plot(value="width")
     with pytest.raises(ValueError, match="by must be one of distribution"):

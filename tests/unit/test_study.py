@@ -312,6 +312,17 @@ def test_bad_designs_are_refused(changes, message):
         small(**changes)
 
 
+def test_a_support_is_no_known_range_and_it_is_said_how_to_tell_one():
+    laws = {"ln": Parametric("lognorm", {"s": 1}), "beta": Parametric("beta", {"a": 8, "b": 2})}
+    asked = ["mean"], ["t", "hoeffding"], [5]
+    (said,) = Study(laws, *asked).left_out()
+    assert said.startswith("hoeffding is not judged for mean (")
+    assert said.endswith("; bounds={'beta': (0, 1)} tells the range of the values")
+    (said,) = Study(laws, *asked, bounds={"beta": (0, 1)}).left_out()
+    assert said.startswith("hoeffding is not judged for mean under ln (")
+    assert "bounds=" not in said
+
+
 def test_bad_files_are_refused(tmp_path):
     path = tmp_path / "study.toml"
     path.write_text("statistics = [")

@@ -309,7 +309,7 @@ def test_the_positive_class_is_named_where_it_was_guessed():
 @pytest.mark.parametrize("kind", [int, float])
 def test_labels_1_and_2_say_that_1_is_positive(kind):
     y, guess = (1 + Y).astype(kind), (1 + PRED).astype(kind)
-    remark = "the labels are 1 and 2: the positive class is 1 (set pos_label=2 to change it)"
+    remark = "the labels are 1 and 2: the positive class is 1 (pass pos_label=2 to change it)"
     table, said = heard(lambda: evaluate(y, guess, SCORE))
     assert said.count(remark) == 1
     assert table["recall"].estimate == np.mean(PRED[Y == 0] == 0)
@@ -1097,6 +1097,8 @@ def test_a_method_of_a_wrong_type(bad):
         ("f1_macro", (Y, PRED), "exact", "exact"),
         ("accuracy", (Y, PRED), "delong", "ROC curve"),
         ("mean", (SCORE,), "hoeffding", "range"),
+        ("accuracy", (Y, PRED), "hoeffding", "clopper_pearson' holds at every n"),
+        ("accuracy", (Y, PRED), "betting", "a share of rows has methods of its own"),
         ("mean", (SCORE,), "order_statistic", "median and quantiles"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Users' arrays (NumPy, pandas, JAX, lists) as NumPy arrays: types, shapes, lengths and missing values."""
+"""Users' arrays (NumPy, pandas, JAX, PyTorch, lists) as NumPy arrays: types, shapes, lengths and missing values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def as_array(name: str, data: Any) -> np.ndarray:
     if np.ma.is_masked(data):
         raise ValueError(f"{name} must hold no masked values; {_counted(np.ma.getmaskarray(data), 'masked')}")
     try:
-        array = np.asarray(data)
+        array = in_numpy(data)
     except ValueError:
         raise ValueError(f"{name} must be an array with rows of one length; got {shown(data)}") from None
     if array.ndim == 0:
@@ -25,6 +25,18 @@ def as_array(name: str, data: Any) -> np.ndarray:
     if len(array) == 0:
         raise ValueError(f"{name} must not be empty; it has 0 observations")
     return array
+
+
+def in_numpy(data: Any) -> np.ndarray:
+    """Return ``data`` as a NumPy array, of PyTorch also from other devices and without gradients.
+
+    Numbers of 16 bits that NumPy does not have become float32.
+    """
+    if hasattr(data, "detach") and hasattr(data, "cpu"):
+        data = data.detach().cpu()
+        data = data.float() if str(data.dtype) == "torch.bfloat16" else data
+    array = np.asarray(data)
+    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
 def _counted(bad: np.ndarray, what: str) -> str:

@@ -75,6 +75,8 @@ def places(path: Path, header: Sequence[str], wanted: Sequence[str]) -> list[int
             between = next((sign for sign in SEPARATORS if len(header) == 1 and sign in header[0]), None)
             if between is not None:
                 raise KeyError(f"{path} is read as one column, {header[0]!r}: pass --sep {SEPARATORS[between]}")
+            if "," in name and set(name.split(",")) <= set(header):
+                raise KeyError(f"{path} has no column {name!r}; one column is wanted: join these into one first")
             raise KeyError(f"{path} has no column {name!r}; {nearest(name, header)}")
         if header.count(name) > 1:
             raise KeyError(f"{path} has {header.count(name)} columns with the name {name!r}")

@@ -156,7 +156,7 @@ def _without_fractions(name: str, array: np.ndarray, truth: np.ndarray) -> None:
         raise ValueError(
             f"{name} must hold class labels; {int(strange.sum())} of {array.size} values are fractions that y_true "
             f"never holds, the first is {shown(array[first])} in row {first} (scores belong in y_score and in metrics "
-            "that read it; labels names classes that do not occur; of a regression name the metrics, such as "
+            "that read it; pass labels to name classes that do not occur; of a regression name the metrics, such as "
             "metrics=['mean_absolute_error'])"
         )
 

@@ -9,7 +9,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.api.readers.arrays import as_array, as_floats, check_lengths, missing_values
+from jaxci.api.readers.arrays import as_array, as_floats, check_lengths, in_numpy, missing_values
 from jaxci.api.readers.labels import encode_labels
 from jaxci.checks import shown
 from jaxci.statistics.base import Statistic
@@ -57,7 +57,10 @@ def _positive_column(name: str, scores: np.ndarray, n_classes: int, positive: in
     if scores.ndim == 1 and n_classes <= 2:
         return scores
     if scores.ndim == 1:
-        raise ValueError(f"{name} must have shape (n, K) for K = {n_classes} classes ({rarest}); got {scores.shape}")
+        raise ValueError(
+            f"{name} must have shape (n, K) for K = {n_classes} classes ({rarest}; one column tells two apart); got "
+            f"{scores.shape}"
+        )
     if scores.shape[1] != n_classes:
         raise ValueError(
             f"{name} must have one column per class, K = {n_classes} (pass labels to name classes that do not "
@@ -87,7 +90,7 @@ def _disagreement(codes: np.ndarray, scores: np.ndarray, columns: np.ndarray) ->
 
 def _epsilon(scores: Any) -> float:
     """Return the machine epsilon of scores as they came; of what holds no real numbers, that of float64."""
-    dtype = np.dtype(float) if scores is None else np.asarray(scores).dtype
+    dtype = np.dtype(float) if scores is None else in_numpy(scores).dtype
     return float(jnp.finfo(dtype).eps) if jnp.issubdtype(dtype, jnp.floating) else float(np.finfo(float).eps)
 
 
@@ -137,9 +140,9 @@ class Labelled:
             codes = {name: np.full(len(code), only, np.int32) for name, code in codes.items()}
             remarks.append(("any", f"only one class, {shown(classes[0])}, occurs in the data"))
         elif len(classes) == 2 and classes[1] != wanted:
-            remarks.append((of_positive, f"the positive class is {shown(classes[1])} (set pos_label to change it)"))
+            remarks.append((of_positive, f"the positive class is {shown(classes[1])} (pass pos_label to change it)"))
         elif pos_label is None and set(classes.tolist()) == {1, 2}:
-            text = "the labels are 1 and 2: the positive class is 1 (set pos_label=2 to change it)"
+            text = "the labels are 1 and 2: the positive class is 1 (pass pos_label=2 to change it)"
             remarks.append((of_positive, text))
         n_classes = max(len(classes), 2)
         rarest = _rarest(codes["y_true"], classes)
