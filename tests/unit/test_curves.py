@@ -241,3 +241,44 @@ def test_few_cases_of_a_class_are_remarked_on():
     with pytest.warns(jaxci.JaxciWarning, match="a class has only 5 cases"):
         found = curves.roc(np.arange(N) < 5, SCORE, **KW)
     assert "a class has only 5 cases" in str(found)
+
+
+# Answers of pROC 1.18.0 (R): `coords`, `auc(partial.auc = c(1, .9))`, `var` and `ci.auc`; and `ci.se`, `ci.sp` and
+# `ci.auc` of 20,000 stratified resamples, seed 1.
+PROC = {
+    "sensitivity at specificity 0.5": (0.9333333333, 0.850000, 0.983333),
+    "sensitivity at specificity 0.7": (0.8333333333, 0.716667, 0.933333),
+    "sensitivity at specificity 0.8": (0.75, 0.600000, 0.866667),
+    "sensitivity at specificity 0.9": (0.6, 0.433333, 0.750000),
+    "sensitivity at specificity 0.95": (0.45, 0.266667, 0.633333),
+    "specificity at sensitivity 0.9": (0.6071428571, 0.414286, 0.771429),
+    "specificity at sensitivity 0.8": (0.7571428571, 0.607143, 0.871429),
+    "area under the curve": (0.8558333333, 0.79619, 0.907024),
+    "partial area, specificity from 0.9": (0.04119048, 0.0270238, 0.057381),
+}
+
+
+@pytest.mark.slow
+def test_intervals_lie_near_those_of_proc():
+    """Estimates are the same; intervals, which allow for cases that were not seen, are about as wide, and not far apart."""
+    positive = np.round(stats.norm.ppf((np.arange(60) + 0.5) / 60) + 1.5, 3)
+    negative = np.round(stats.norm.ppf((np.arange(140) + 0.5) / 140), 3)
+    y, score = np.repeat([0, 1], [140, 60]), np.concatenate([negative, positive])
+    found = curves.roc(
+        y,
+        score,
+        specificities=[0.5, 0.7, 0.8, 0.9, 0.95],
+        sensitivities=[0.9, 0.8],
+        max_fpr=0.1,
+        strata=y,
+        n_resamples=9999,
+        rng=0,
+    )
+    for name, (estimate, low, high) in PROC.items():
+        assert found[name].estimate == pytest.approx(estimate, abs=5e-9), name
+        ends = found[name].confidence_interval
+        assert np.abs(np.subtract(ends, (low, high))).max() < 0.25 * (high - low), name
+        assert 0.86 < (ends.high - ends.low) / (high - low) < 1.25, name
+    area = jaxci.interval("roc_auc", y, score, method="delong")
+    assert area.standard_error**2 == pytest.approx(0.0008102682192, rel=1e-9)
+    np.testing.assert_allclose(area.confidence_interval, (0.8000426, 0.9116241), atol=5e-8)
