@@ -260,7 +260,7 @@ PROC = {
 
 @pytest.mark.slow
 def test_intervals_lie_near_those_of_proc():
-    """Estimates are the same; intervals, which allow for cases that were not seen, are about as wide, and not far apart."""
+    """Estimates are the same; intervals, which allow for unseen cases, are about as wide, and not far apart."""
     positive = np.round(stats.norm.ppf((np.arange(60) + 0.5) / 60) + 1.5, 3)
     negative = np.round(stats.norm.ppf((np.arange(140) + 0.5) / 140), 3)
     y, score = np.repeat([0, 1], [140, 60]), np.concatenate([negative, positive])
