@@ -13,6 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ROOT / "benchmarks" / "results" / "peers_cpu_2cores_2026-11-23.json"
+MEANS = ROOT / "benchmarks" / "results" / "peers_means_cpu_2cores_2026-11-24.json"
 PAGE = ROOT / "docs" / "speed.md"
 
 
@@ -71,3 +72,15 @@ def test_verdicts(peers, moved, draws, said):
     reference = cases.Reference({"mean": (-2.0, 2.0)}, {"mean": 1.0}, None, 0.0, "")
     assert cases.verdict({"mean": (-2.0, 2.0 + moved)}, reference, "percentile", draws)[2] == said
     assert cases.verdict({"mean": (np.nan, 2.0)}, reference, "percentile", draws)[2] == "wrong"
+
+
+def test_draws_of_means_are_as_quick_as_the_page_says():
+    cases = {case["name"]: case["rows"] for case in json.loads(MEANS.read_text())["cases"]}
+    quickest = {
+        name: min((row["seconds"], peer) for peer, row in rows.items() if peer != "jaxci (exact)" and "seconds" in row)[
+            1
+        ]
+        for name, rows in cases.items()
+    }
+    foostrap = dict.fromkeys(("mean-bca-1e3", "mean-1e5", "brier-1e5"), "foostrap")
+    assert quickest == foostrap | {"mean-1e6": "jaxci (drawn)"}
