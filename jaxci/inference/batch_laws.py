@@ -13,8 +13,9 @@ from jaxci.inference.program import Program
 from jaxci.inference.slopes import FirstOrder
 from jaxci.intervals.base import Evidence, Method, Nesting, Prior
 from jaxci.records import record, static
+from jaxci.resampling.count_ratio import CountRatioLaw
 from jaxci.resampling.exact_mean import mean_distributions
-from jaxci.resampling.exact_ratio import CountRatioLaw, RatioLaw
+from jaxci.resampling.exact_ratio import RatioLaw
 from jaxci.resampling.kernels import sorted_rows
 from jaxci.resampling.laws import BootstrapDistribution, Drawn, Root
 from jaxci.resampling.share_laws import BinomialLaw

@@ -31,9 +31,10 @@ from jaxci.intervals.capabilities import (
 from jaxci.intervals.clusters import ClusterRobust, ClusterSums, cluster_variance
 from jaxci.intervals.proportion_difference import PairedOutcomes
 from jaxci.intervals.sign_flip import SignFlip, flipped
+from jaxci.resampling.count_ratio import CountRatioLaw
 from jaxci.resampling.exact_mean import mean_distribution
 from jaxci.resampling.exact_order import quantile_distribution
-from jaxci.resampling.exact_ratio import CountRatioLaw, ratio_distribution
+from jaxci.resampling.exact_ratio import ratio_distribution
 from jaxci.resampling.laws import BootstrapDistribution, Drawn, Root
 from jaxci.resampling.share_laws import BetaLaw, BinomialLaw
 from jaxci.special import deviation

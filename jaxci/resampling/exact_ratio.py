@@ -1,20 +1,12 @@
 r"""The bootstrap distribution of ratios of two sums without resampling (B -> infinity).
 
-A resample of n rows has ``R = N / D``, N the sum of the rows' ``a_i`` and D that of their ``b_i >= 0``. Moments of R
-come from one integral each,
-
-.. math:: E[N / D; D > 0] = \int_0^\infty E[N e^{-\lambda D}] d\lambda, \qquad
-          E[N^2 / D^2; D > 0] = \int_0^\infty \lambda E[N^2 e^{-\lambda D}] d\lambda,
-
-whose integrands are known, as the rows of a resample are independent.
+A resample of n rows has ``R = N / D``, N the sum of the rows' ``a_i`` and D that of their ``b_i >= 0``. Its moments are
+those of :mod:`jaxci.resampling.ratio_moments`.
 
 Its distribution function is that of a mean: ``P(R <= t) = P(N - t D <= 0) - P(D = 0)`` where D > 0, and ``N - t D`` is
 a sum of independent ``a_i - t b_i``, whose law :mod:`jaxci.resampling.exact_mean` gives; a quantile is found by secants
 of its normal quantiles, which are nearly linear in t. Where few kinds of rows make few different resamples, all of them
 are listed.
-
-Where the rows are counted, as hits or as misses, the law is a finite sum: of the rows that count, m are drawn, and
-the hits among them are binomial.
 """
 
 from __future__ import annotations
@@ -28,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from jaxci.records import record, static
+from jaxci.records import record
 from jaxci.resampling.exact_mean import (
     COARSE,
     GRID,
@@ -51,13 +43,9 @@ from jaxci.resampling.mean_atoms import (
     likely_resamples,
     number_of_resamples,
 )
-from jaxci.resampling.share_laws import binomial_through
-from jaxci.special import log_binomial, loop, namespace, ndtri
+from jaxci.resampling.ratio_moments import ratio_moments, with_undefined
+from jaxci.special import loop, namespace, ndtri
 
-TIE = 1e-8
-"""A share times its trials this close to a whole number is one: shares of up to 10^7 rows differ by more."""
-REACH = 8.0
-"""Half width, in standard deviations, of the numbers of counted rows that are summed over; and 16 rows more."""
 TOLERANCE = 1e-4
 """Error, in standard deviations, to which a quantile is searched for in a distribution function."""
 WITHIN = 3.0
@@ -72,148 +60,6 @@ MOST_STEPS = 60
 """Steps of the search; smooth laws need three or four."""
 NEGLIGIBLE = 1e-9
 """Probability of a denominator that is not positive below which negative terms of it are borne."""
-LEAST = 1e-300
-"""Factors and sums below it are taken for it."""
-MANY, BLOCK = 1_000, 4_096
-"""Rows from which on the moments need few nodes, and kinds of rows that are summed over at a time."""
-
-
-@record
-class CountRatioLaw(MomentLaw):
-    r"""Laws of ``odds H / (odds H + M)``, of which H hits and M misses among n rows are resampled: no error at all.
-
-    With ``S = H / (H + M)``, ``q`` the share of rows that count and ``p`` that of hits among them,
-
-    .. math:: P(S \le s \mid D > 0) = \frac{\sum_{m \ge 1} \binom{n}{m} q^m (1 - q)^{n - m} P(B_{m, p} \le s m)}
-              {1 - (1 - q)^n}
-
-    and the ratio increases with S: odds of 1 give S itself (precision, recall, the Jaccard index), 2 give F1. The
-    atoms are all fractions of whole numbers up to n.
-
-    Attributes
-    ----------
-    hits, misses : (...) arrays
-        Rows that count, whole numbers.
-    odds : (...) array or float
-        Weight of a hit.
-    undefined : (...) array or float
-        What 0/0 counts as, 0 or 1; NaN leaves such resamples out.
-    n : int
-        Rows.
-    window : int
-        How many numbers of counted rows are summed over; together they hold all but 1e-14 of the mass.
-
-    Notes
-    -----
-    Cost O(window log n) a quantile; window is at most ``16 sqrt(n p (1 - p)) + 34``.
-    """
-
-    hits: Any
-    misses: Any
-    odds: Any
-    undefined: Any
-    n: int = static()
-    window: int = static()
-
-    @classmethod
-    def of(cls, hits: Any, misses: Any, n: int, *, odds: Any = 1.0, undefined: Any = 0.0) -> CountRatioLaw:
-        """Return the laws for ``hits`` and ``misses`` (...) among n rows."""
-        counted = hits + misses
-        share = 0.5 if namespace(counted) is not np else counted / n  # traced: as many as there may be
-        reach = math.ceil(REACH * float(np.max(np.sqrt(n * share * (1.0 - share))))) + 16
-        all_count = namespace(counted) is np and bool(np.all(counted == n))
-        return cls(hits, misses, odds, undefined, n, 1 if all_count else min(n, 2 * reach + 1))
-
-    @functools.cached_property
-    def _share(self) -> Any:
-        """The share of hits (...) among the rows that count."""
-        counted = self.hits + self.misses
-        return self.hits / namespace(counted).maximum(counted, 1)
-
-    @functools.cached_property
-    def _sizes(self) -> tuple[Any, Any, Any]:
-        """Numbers m (..., window) of rows that count, their probabilities, and that of none (...)."""
-        xp = namespace(self.hits, self.misses)
-        counted = xp.asarray(self.hits + self.misses, float)
-        first = xp.clip(xp.floor(counted - (self.window - 1) / 2), 1.0, self.n - self.window + 1.0)
-        m = first[..., None] + np.arange(self.window)
-        q = counted / self.n
-        masses, empty = xp.exp(log_binomial(m, self.n, q[..., None])), (1.0 - q) ** self.n
-        left_out = xp.isnan(xp.asarray(self.undefined))
-        total = xp.sum(masses, axis=-1) + xp.where(left_out, 0.0, empty)
-        total = xp.where(total > 0, total, xp.nan)
-        return m, masses / total[..., None], xp.where(left_out, 0.0, empty) / total
-
-    def _reached(self, s: Any, *, through: bool) -> Any:
-        """Return ``P(S <= s)``, or ``P(S < s)``, for s (...).
-
-        From m to m + 1 rows the distribution function of the hits changes by one binomial probability, and these by a
-        factor: two cumulative sums.
-        """
-        xp = namespace(self.hits, s)
-        m, masses, empty = self._sizes
-        p, before = self._share[..., None], m[..., :-1]
-        s = xp.where((s > 0) & (s < 0.5 / self.n), 0.5 / self.n, s)  # below the smallest share but 0
-        at = xp.asarray(s)[..., None] * m
-        k = xp.clip(xp.floor(at + TIE) if through else xp.ceil(at - TIE) - 1.0, -1.0, m)
-        rises = k[..., 1:] > k[..., :-1]
-        up = (before + 1.0) / xp.maximum(k[..., 1:], 1.0) * p
-        steps = xp.where(rises, up, (before + 1.0) / (before + 1.0 - k[..., :-1]) * (1.0 - p))
-        start = log_binomial(k[..., :1], m[..., :1], p)
-        steps = xp.cumsum(xp.log(xp.maximum(steps, LEAST)), axis=-1)
-        path = xp.concatenate([start, start + steps], axis=-1)
-        point = xp.exp(path)
-        change = xp.where(rises, point[..., 1:], 0.0) - p * point[..., :-1]
-        first = binomial_through(k[..., :1], m[..., :1], p)
-        found = xp.clip(xp.concatenate([first, first + xp.cumsum(change, axis=-1)], axis=-1), 0.0, 1.0)
-        at_undefined = (self.undefined <= s) if through else (self.undefined < s)
-        return xp.sum(masses * found, axis=-1) + empty * at_undefined
-
-    def quantile(self, p: Any) -> Any:
-        """Return the smallest value whose distribution function reaches ``p``."""
-        xp = namespace(self.hits, p)
-        p = xp.asarray(p) + 0.0 * self._share
-        target = xp.clip(xp.where(xp.isnan(p), 0.5, p) - ROUNDING, ROUNDING, 1.0)
-        m, _, _ = self._sizes
-        apart = 0.5 / float(self.n) ** 2  # two shares differ by more
-
-        def step(state: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
-            low, high, width = state
-            middle = (low + high) / 2
-            reached = self._reached(middle, through=True) >= target
-            return xp.where(reached, low, middle), xp.where(reached, middle, high), width / 2
-
-        start = xp.zeros_like(p), xp.ones_like(p), xp.ones(())
-        low, _, _ = loop(xp, lambda state: state[2] > apart, step, start)
-        hits = xp.minimum(xp.floor(low[..., None] * m + TIE) + 1.0, m)
-        first = xp.argmin(hits / m, axis=-1)
-        none = self._reached(xp.zeros_like(p), through=True) >= target
-        hits, m = xp.where(none, 0.0, picked(hits, first)), picked(m + 0.0 * hits, first)
-        found = self.odds * hits / (self.odds * hits + m - hits)
-        return xp.where(xp.isnan(p), xp.nan, found)[()]
-
-    def share_below(self, value: Any, core: Any = None) -> Any:
-        """Return the probability below ``value``, ties half."""
-        xp = namespace(self.hits, value)
-        value = xp.asarray(value)
-        inside = xp.clip(value, 0.0, 1.0)
-        share = inside / (self.odds - (self.odds - 1.0) * inside)
-        below, through = (self._reached(share, through=through) for through in (False, True))
-        found = xp.where(value < 0, 0.0, xp.where(value > 1, 1.0, (below + through) / 2))
-        return xp.where(xp.isnan(value), xp.nan, found)[()]
-
-    @functools.cached_property
-    def _moments(self) -> tuple[Any, Any]:
-        xp = namespace(self.hits, self.misses)
-        hits, misses = xp.asarray(1.0 * self.hits), xp.asarray(1.0 * self.misses)
-        weighed = self.odds * hits
-        centre = weighed / xp.where(weighed + misses > 0, weighed + misses, 1.0)
-        shares = xp.stack([hits, misses, self.n - hits - misses], axis=-1) / self.n
-        apart = xp.stack([self.odds * (1.0 - centre), -centre, 0.0 * centre], axis=-1)
-        parts = xp.stack([self.odds + 0.0 * hits, 1.0 + 0.0 * hits, 0.0 * hits], axis=-1)
-        first, second = ratio_moments(apart, parts, shares, self.n)
-        empty = (1.0 - (hits + misses) / self.n) ** self.n
-        return with_undefined(centre, first, second, empty, self.undefined)
 
 
 @record
@@ -564,61 +410,3 @@ def _listed(kinds: np.ndarray, counts: np.ndarray, undefined: float, offset: flo
     values = np.where(below > 0, above / np.where(below > 0, below, 1.0) + offset, undefined)
     law = discrete(values, np.where(np.isnan(values), 0.0, mass))
     return dataclasses.replace(law, tolerance=4 * law.tolerance)  # what is compared with atoms are other sums
-
-
-def with_undefined(centre: Any, first: Any, second: Any, empty: Any, undefined: Any) -> tuple[Any, Any]:
-    """Return mean and deviation (...) of ``centre + N / D``, of which 0/0 counts as ``undefined``, NaN as nothing.
-
-    ``first`` and ``second`` are the moments of N / D where D > 0, and ``empty`` the probability that D = 0.
-    """
-    xp = namespace(first, second)
-    left_out = xp.isnan(xp.asarray(undefined))
-    beyond = xp.where(left_out, 0.0, undefined - centre)
-    known = xp.where(left_out, 1.0 - empty, 1.0)
-    known = xp.where(known > 0, known, xp.nan)
-    first, second = (first + empty * beyond) / known, (second + empty * beyond**2) / known
-    return centre + first, xp.sqrt(xp.maximum(second - first**2, 0.0))
-
-
-def ratio_moments(apart: Any, parts: Any, shares: Any, n: int) -> tuple[Any, Any]:
-    """Return the first and second moment (...) of ``N / D`` where D > 0, for n rows drawn from k kinds.
-
-    Parameters
-    ----------
-    apart, parts : (..., k) arrays
-        What a row of each kind adds to N, 0 on average, and to D, not negative.
-    shares : (..., k) array
-        Probabilities of the kinds.
-    n : int
-        Rows of a resample.
-
-    Notes
-    -----
-    The integrals of the module by the double exponential rule: to about 1e-12 of the deviation, 1e-6 from 1,000 rows
-    on. Cost O(k).
-    """
-    xp = namespace(apart, parts, shares)
-    reach, step = (4.0, 0.05) if n < MANY else (2.2, 0.1)
-    line = np.arange(-round(reach / step), round(reach / step) + 1) * step
-    nodes = np.exp(np.pi / 2 * np.sinh(line))
-    weights = step * np.pi / 2 * np.cosh(line) * nodes
-    size = xp.sum(shares * parts, axis=-1)[..., None]
-    size = n * xp.where(size > 0, size, 1.0)
-    rate = nodes / size  # (..., nodes)
-    fallen = one = two = xp.zeros(rate.shape)
-    for start in range(0, apart.shape[-1], BLOCK):  # sums over the kinds
-        e, b, share = (x[..., start : start + BLOCK, None] for x in (apart, parts, shares))
-        near = line.size // 2  # up to there differences from the limit at 0 are taken, which do not cancel
-        exponent = -rate[..., None, :] * b
-        lost, left = xp.expm1(exponent[..., :near]), xp.exp(exponent[..., near:])
-        whole = xp.concatenate([lost + 1.0, left], axis=-1)
-        kept = xp.concatenate([lost, left], axis=-1)
-        fallen = fallen + xp.sum(share * kept, axis=-2)
-        one, two = one + xp.sum(share * e * kept, axis=-2), two + xp.sum(share * e * e * whole, axis=-2)
-    far = line >= line[near]
-    log_decay = xp.where(far, xp.log(xp.maximum(fallen, LEAST)), xp.log1p(xp.where(far, 0.0, fallen)))
-    decay = xp.exp((n - 1.0) * log_decay)
-    twice = (n - 1.0) * one * xp.exp(max(n - 2.0, 0.0) * log_decay)
-    first = n * xp.sum(weights * one * decay, axis=-1) / size[..., 0]
-    second = n * xp.sum(weights * rate * (two * decay + one * twice), axis=-1) / size[..., 0]
-    return first, second

@@ -11,7 +11,8 @@ from scipy import stats
 import jaxci
 from jaxci.intervals.exact import Exact
 from jaxci.resampling import exact_ratio
-from jaxci.resampling.exact_ratio import CountRatioLaw, RatioLaw, ratio_distribution
+from jaxci.resampling.count_ratio import CountRatioLaw
+from jaxci.resampling.exact_ratio import RatioLaw, ratio_distribution
 from jaxci.resampling.laws import Atoms, Drawn
 from jaxci.statistics.averaged import F1, FBeta, Jaccard, Precision, Recall, Specificity
 
