@@ -22,8 +22,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy import fft, sparse, special
 
-from jaxci.resampling.exact_mean import NO_ATOMS, TAIL, half_width
+from jaxci.resampling.exact_mean import NO_ATOMS
 from jaxci.resampling.grid_law import GridLaw
+from jaxci.resampling.mean_spectrum import TAIL, half_width
 from jaxci.special import log_binomial
 
 POINTS = 1 << 16

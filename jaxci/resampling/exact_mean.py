@@ -28,13 +28,26 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from numpy.typing import ArrayLike
 
 from jaxci.resampling.grid_law import SAME, GridLaw
 from jaxci.resampling.kernels import in_batches
 from jaxci.resampling.mean_atoms import AtomsOfMean, atoms_of_mean, lattice_atoms, spacing
-from jaxci.special import namespace
+from jaxci.resampling.mean_spectrum import (
+    BAND,
+    RADIUS,
+    TAIL,
+    add_values,
+    half_width,
+    inverse,
+    inverted,
+    kept,
+    read_at,
+    smoothed_step,
+    spectrum_of,
+    spread_values,
+    without_atoms,
+)
 
 GRID = 1 << 17
 """Points of the distribution function in the window (G)."""
@@ -42,12 +55,6 @@ COARSE = GRID // 4
 """Points tried first: enough for a smooth law in a window of ordinary width."""
 GOAL = 1e-3
 """Largest error bound, in standard errors, at which the coarse grid is accepted."""
-BAND = 1 << 11
-"""Frequencies kept when the law is smooth."""
-RADIUS = 4.0
-"""Half width in grid steps of the density that smooths an atomic law."""
-TAIL = 1e-9
-"""Mass allowed outside the window on each side."""
 PROBABILITY_ERROR = 1e-6
 """Bound on the error in probability (window, filter and arithmetic together)."""
 LATTICE = 1 << 10
@@ -59,10 +66,6 @@ ROUNDING = 1e-12
 
 NO_ATOMS = AtomsOfMean(np.zeros(1), np.zeros(1), False, 0.0)
 """What is known of the atoms of a law that has none, or is smooth."""
-
-_WIDTH = 14  # grid cells under the spreading kernel: relative error about 1e-13
-_STEEPNESS = 2.3 * _WIDTH
-_CHUNKS = (1 << 10, 1 << 13, 1 << 16)
 
 
 def mean_distribution(values: ArrayLike, counts: ArrayLike | None = None) -> GridLaw:
@@ -137,7 +140,7 @@ def mean_distribution(values: ArrayLike, counts: ArrayLike | None = None) -> Gri
             phi, modulus, smooth = at.spectrum(points)
             if smooth:
                 break
-        periodic = np.asarray(_invert(phi, modulus, float(n), points=points, smooth=smooth))
+        periodic = np.asarray(inverted(phi, modulus, float(n), points=points, smooth=smooth))
     origin = math.ceil(at.below / step) + 8
     cumulative = np.concatenate((periodic[-origin:], periodic[:-origin]))
     cumulative += np.arange(cumulative.size) / cumulative.size - cumulative[0]
@@ -148,7 +151,7 @@ def mean_distribution(values: ArrayLike, counts: ArrayLike | None = None) -> Gri
         probability_error=PROBABILITY_ERROR,
         step=step * at.unit,
         origin=origin,
-        rest=_without(cumulative, at.of_sum(held.atoms) / step + origin, held.masses),
+        rest=without_atoms(cumulative, at.of_sum(held.atoms) / step + origin, held.masses),
         atoms=held.atoms * at.scale,
         masses=held.masses,
     )
@@ -180,11 +183,11 @@ def share_below_zero(values: np.ndarray, counts: np.ndarray | None, points: int,
     with jax.enable_x64(True):
         phi, modulus, smooth = at.spectrum(points)
         ends = (float(at.of_sum(0.0)), -at.below - 8 * at.window / points)
-        modulus = _kept(modulus, points, smooth)
-        found = float(_read_at(phi, modulus, float(n), ends, at.window, last=BAND if smooth else points // 2))
+        modulus = kept(modulus, points, smooth)
+        found = float(read_at(phi, modulus, float(n), ends, at.window, last=BAND if smooth else points // 2))
     held = NO_ATOMS if smooth else held
     step = at.window / points
-    through = np.interp(-at.of_sum(held.atoms) / step + ends[0] / step, *_smoothed_step())
+    through = np.interp(-at.of_sum(held.atoms) / step + ends[0] / step, *smoothed_step())
     found += _below(held, tie) - float(held.masses @ through)
     return Share(min(max(found, 0.0), 1.0), (1.0 if smooth else RADIUS) * step / at.deviation)
 
@@ -255,145 +258,10 @@ class _Scaled(NamedTuple):
         return self.n * (mean - self.centre) - self.n * self.residue
 
     def spectrum(self, points: int) -> tuple[jax.Array, jax.Array, bool]:
-        """Return what :func:`_spectrum` does, and whether the law is smooth."""
-        grid = _spread(self.d, self.mass, self.window, points)
-        phi, modulus, rest = _spectrum(grid, float(self.n), points=points)
+        """Return what :func:`spectrum_of` does, and whether the law is smooth."""
+        grid = spread_values(self.d, self.mass, self.window, points)
+        phi, modulus, rest = spectrum_of(grid, float(self.n), points=points)
         return phi, modulus, float(rest) < 0.01 * PROBABILITY_ERROR
-
-
-def _without(cumulative: Any, places: Any, masses: Any) -> Any:
-    """Return a smoothed distribution function (G,) on a grid less atoms (A,) at ``places`` in grid steps.
-
-    Each is taken out smoothed as the law is.
-    """
-    xp = namespace(cumulative)
-    nodes, share = _smoothed_step()
-    size, reach = cumulative.shape[-1], math.ceil(RADIUS)
-    places = xp.clip(places, -reach, size + reach)
-    first = xp.floor(places).astype(np.int32)[:, None] + np.arange(-reach, reach + 2)
-    through = masses[:, None] * xp.interp(first - places[:, None], nodes, share)
-    rises = xp.concatenate([through[:, :1], xp.diff(through, axis=1)], axis=1)
-    first = xp.clip(first, 0, size - 1)
-    taken = np.bincount(first.ravel(), rises.ravel(), size) if xp is np else xp.zeros(size).at[first].add(rises)
-    left = xp.maximum(1.0 - xp.sum(masses), 0.0)
-    found = xp.clip(cumulative - xp.cumsum(taken), 0.0, left)
-    return np.maximum.accumulate(found) if xp is np else lax.cummax(found)
-
-
-@functools.lru_cache(maxsize=1)
-def _smoothed_step() -> tuple[np.ndarray, np.ndarray]:
-    """Return nodes over ``[-RADIUS, RADIUS]`` and the mass through each of the density whose transform smooths."""
-    nodes = np.linspace(-RADIUS, RADIUS, 4001)
-    density = np.i0(np.pi * RADIUS * np.sqrt(1.0 - (nodes / RADIUS) ** 2))
-    through = np.concatenate([[0.0], np.cumsum(density[1:] + density[:-1])])
-    return nodes, through / through[-1]
-
-
-def half_width(n: float, variance: Any, largest: Any) -> Any:
-    """Return x with ``P(S >= x) <= TAIL`` by Bennett's inequality, never beyond ``n * largest``."""
-    xp = namespace(variance)
-    rate = -math.log(TAIL) * largest * largest / (n * variance)
-    u = xp.sqrt(2.0 * rate) + rate / 3.0  # from below; h is convex, so Newton ends above the root
-    for _ in range(20):
-        u = u + (rate - ((1.0 + u) * xp.log1p(u) - u)) / xp.log1p(u)
-    return xp.minimum(u * n * variance / largest, n * largest)
-
-
-@functools.lru_cache(maxsize=4)
-def _deconvolution(points: int) -> np.ndarray:
-    """Return ``(-1)^j / psi(j)``, psi the transform of the spreading kernel centred mid-grid."""
-    node, weight = np.polynomial.legendre.leggauss(56)
-    half = _WIDTH / 2
-    kernel = weight * half * np.exp(_STEEPNESS * (np.sqrt(1.0 - node * node) - 1.0))
-    turn = np.pi * half / points
-    j = np.arange(points // 2 + 1)
-    transform = np.zeros(j.size)
-    for x, k in zip(node[28:], kernel[28:], strict=True):
-        transform += 2.0 * k * np.cos(turn * x * j)
-    return (1.0 - 2.0 * (j % 2)) / transform
-
-
-@functools.lru_cache(maxsize=4)
-def _smoothing(points: int) -> np.ndarray:
-    """Return the transform of the Kaiser-Bessel density on ``[-RADIUS, RADIUS]`` steps of a grid of ``points``.
-
-    Its main lobe ends at the last frequency of the grid; what is cut off changes the
-    distribution function by at most 7e-7 of an atom's mass.
-    """
-    beta = np.pi * RADIUS
-    root = beta * np.sqrt(1.0 - (np.arange(points // 2 + 1) / (points // 2)) ** 2)
-    ratio = np.divide(np.sinh(root), root, out=np.ones_like(root), where=root > 0)
-    return ratio * beta / np.sinh(beta)
-
-
-def _spread(d: np.ndarray, mass: np.ndarray | None, window: float, points: int) -> jax.Array:
-    """Spread the values on the oversampled grid, in chunks of few fixed shapes."""
-    size = next((c for c in _CHUNKS if c >= d.size), _CHUNKS[-1])
-    grid = jax.device_put(np.zeros(2 * points))
-    for start in range(0, d.size, size):
-        chunk, held = d[start : start + size], None if mass is None else mass[start : start + size]
-        if (missing := size - chunk.size) > 0:
-            chunk = np.concatenate((chunk, np.zeros(missing)))
-            held = None if held is None else np.concatenate((held, np.zeros(missing)))
-        grid = _add(grid, chunk, min(size, d.size - start), 2 * points / window, held)
-    return grid
-
-
-@functools.partial(jax.jit, donate_argnums=0)
-def _add(grid: jax.Array, d: jax.Array, count: jax.Array, cells: jax.Array, mass: Any = None) -> jax.Array:
-    """Add the first ``count`` values of a chunk, ``mass`` times; the others are padding and weigh nothing."""
-    position = d * cells + grid.shape[0] // 2
-    first = jnp.ceil(position - _WIDTH / 2).astype(jnp.int32)
-    x = (first[:, None] + jnp.arange(_WIDTH) - position[:, None]) * (2.0 / _WIDTH)
-    kernel = jnp.exp(_STEEPNESS * (jnp.sqrt(jnp.maximum(1.0 - x * x, 0.0)) - 1.0))
-    kernel = jnp.where(jnp.arange(d.shape[0])[:, None] < count, kernel, 0.0)
-    kernel = kernel if mass is None else kernel * mass[:, None]
-    rows = lax.ScatterDimensionNumbers(
-        update_window_dims=(1,), inserted_window_dims=(), scatter_dims_to_operand_dims=(0,)
-    )
-    return lax.scatter_add(grid, first[:, None], kernel, rows, mode="promise_in_bounds")
-
-
-@functools.partial(jax.jit, static_argnames="points")
-def _spectrum(grid: jax.Array, n: jax.Array, *, points: int) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Return phi and ``|phi^n| / (pi j)`` at j >= 1, and the sum of the latter above BAND."""
-    z = jnp.fft.rfft(grid)[: points // 2 + 1] * _deconvolution(points)
-    z = z[1:] / z[0].real
-    modulus = jnp.exp(0.5 * n * jnp.log(jnp.maximum(z.real**2 + z.imag**2, 1e-300)))
-    modulus = modulus / (np.pi * jnp.arange(1, points // 2 + 1))
-    return z, modulus, jnp.sum(modulus[BAND:])
-
-
-def _kept(modulus: jax.Array, points: int, smooth: Any) -> jax.Array:
-    """Return ``modulus`` at the frequencies of a smooth law, 0 beyond, or that of the filtered law."""
-    band = jnp.arange(1, points // 2 + 1) <= BAND
-    return modulus * jnp.where(smooth, band, jnp.asarray(_smoothing(points)[1:]))
-
-
-@functools.partial(jax.jit, static_argnames="last")
-def _read_at(z: jax.Array, modulus: jax.Array, n: Any, ends: tuple[Any, Any], window: Any, *, last: int) -> jax.Array:
-    """Return the distribution function of the sum at the first of two ``ends``, 0 at the second.
-
-    Summed over the first ``last`` frequencies.
-    """
-    z, modulus = z[:last], modulus[:last]
-    angle, turn = n * jnp.arctan2(z.imag, z.real), 2 * np.pi / window * jnp.arange(1, last + 1)
-    at, edge = (jnp.sum(modulus * jnp.sin(angle + turn * end)) for end in ends)
-    return at - edge + (ends[0] - ends[1]) / window
-
-
-@functools.partial(jax.jit, static_argnames=("points", "smooth"))
-def _invert(z: jax.Array, modulus: jax.Array, n: jax.Array, *, points: int, smooth: bool) -> jax.Array:
-    """Return the distribution function of the sum less a ramp, from its mean onwards, cyclically."""
-    last = BAND if smooth else points // 2
-    return _inverse(z[:last], _kept(modulus, points, smooth)[:last], n, points)
-
-
-def _inverse(z: jax.Array, modulus: jax.Array, n: jax.Array | float, points: int) -> jax.Array:
-    modulus = modulus * (0.5 * points)
-    angle = n * jnp.arctan2(z.imag, z.real)
-    integral = lax.complex(modulus * jnp.sin(angle), -modulus * jnp.cos(angle))  # phi^n / (2 pi i j)
-    return jnp.fft.irfft(jnp.concatenate((jnp.zeros(1, integral.dtype), integral)), points)
 
 
 def mean_distributions(values: jax.Array, points: int = COARSE) -> GridLaw:
@@ -421,10 +289,10 @@ def shares_below_zero(values: jax.Array, points: int = COARSE) -> Share:
 def _share(x: jax.Array, *, points: int) -> Share:
     at = _Traced.of(x)
     window, n = at.window, x.shape[0]
-    z, modulus, rest = _spectrum(_add(jnp.zeros(2 * points), at.d, n, 2 * points / window), n, points=points)
+    z, modulus, rest = spectrum_of(add_values(jnp.zeros(2 * points), at.d, n, 2 * points / window), n, points=points)
     smooth = rest < 0.01 * PROBABILITY_ERROR
     ends = (-n * at.centre - n * at.residue, -at.below - 8 * window / points)
-    read = _read_at(z, _kept(modulus, points, smooth), n, ends, window, last=points // 2)
+    read = read_at(z, kept(modulus, points, smooth), n, ends, window, last=points // 2)
     found = jnp.clip(read, 0.0, 1.0)
     error = jnp.where(smooth, 1.0, RADIUS) * window / points / at.deviation
     found = jnp.where(at.varies, found, 0.5 - 0.5 * jnp.sign(x[0]))
@@ -469,9 +337,9 @@ class _Traced(NamedTuple):
 def _law(x: jax.Array, *, points: int) -> GridLaw:
     n, at = x.shape[0], _Traced.of(x)
     varies, scale, step = at.varies, at.scale, at.window / points
-    z, modulus, rest = _spectrum(_add(jnp.zeros(2 * points), at.d, n, 2 * points / at.window), n, points=points)
+    z, modulus, rest = spectrum_of(add_values(jnp.zeros(2 * points), at.d, n, 2 * points / at.window), n, points=points)
     smooth = rest < 0.01 * PROBABILITY_ERROR
-    periodic = _inverse(z, _kept(modulus, points, smooth), n, points)
+    periodic = inverse(z, kept(modulus, points, smooth), n, points)
     origin = jnp.ceil(at.below / step).astype(jnp.int32) + 8
     cumulative = jnp.roll(periodic, origin)
     cumulative = cumulative + jnp.arange(points) / points - cumulative[0]
@@ -494,7 +362,7 @@ def _law(x: jax.Array, *, points: int) -> GridLaw:
         high=jnp.max(x),
         step=jnp.where(varies, step * scale / n, 0.0),
         origin=origin,
-        rest=jnp.where(listed, 0.0, _without(cumulative, place[None], mass[None])),
+        rest=jnp.where(listed, 0.0, without_atoms(cumulative, place[None], mass[None])),
         atoms=jnp.where(listed, all_of.atoms, single) * scale,
         masses=jnp.where(listed, all_of.masses, jnp.where(jnp.arange(LATTICE) == 0, mass, 0.0)),
     )

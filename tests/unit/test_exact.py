@@ -12,6 +12,7 @@ from jaxci.resampling import exact_mean, exact_order
 from jaxci.resampling.exact_mean import mean_distribution
 from jaxci.resampling.exact_order import median_distribution, order_statistic_distribution, quantile_distribution
 from jaxci.resampling.laws import Atoms, BootstrapDistribution
+from jaxci.resampling.mean_spectrum import add_values, inverted, spectrum_of
 
 LEVELS = np.concatenate(([1e-4, 0.001, 0.01, 0.025], np.linspace(0.05, 0.95, 37), [0.975, 0.99, 0.999, 0.9999]))
 SMALL = {
@@ -240,11 +241,11 @@ def test_only_numpy_leaves_and_sizes_do_not_recompile():
     enabled = jax.config.jax_enable_x64
     law = mean_distribution(rng.normal(size=900))
     mean_distribution(rng.integers(0, 2, size=900))
-    before = [f._cache_size() for f in (exact_mean._add, exact_mean._spectrum, exact_mean._invert)]
+    before = [f._cache_size() for f in (add_values, inverted, spectrum_of)]
     for n in (300, 901, 1000):
         mean_distribution(rng.normal(size=n))
         mean_distribution(rng.integers(0, 3, size=n))
-    assert before == [f._cache_size() for f in (exact_mean._add, exact_mean._spectrum, exact_mean._invert)]
+    assert before == [f._cache_size() for f in (add_values, inverted, spectrum_of)]
     assert type(law.cumulative) is np.ndarray
     assert type(law.mean) is float
     assert jax.config.jax_enable_x64 == enabled
