@@ -28,14 +28,8 @@ if TYPE_CHECKING:
     from jaxci.api.run_scores import performance_profiles, probability_of_improvement
     from jaxci.api.runs import runs_interval, summarize_runs, welch_interval
     from jaxci.compiled import keep_compiled
-    from jaxci.printing import (
-        ComparisonResult,
-        ConfidenceInterval,
-        EvaluationTable,
-        IntervalResult,
-        JackknifeResult,
-        JaxciWarning,
-    )
+    from jaxci.printing import ConfidenceInterval, JaxciWarning
+    from jaxci.results import ComparisonResult, EvaluationTable, IntervalResult, JackknifeResult
     from jaxci.runs.results import SeedRuns
     from jaxci.runs.seeds import read_runs, run_seeds
 
@@ -121,14 +115,8 @@ _HOMES = {
     "compiled": ("keep_compiled",),
     "runs.results": ("SeedRuns",),
     "runs.seeds": ("read_runs", "run_seeds"),
-    "printing": (
-        "ComparisonResult",
-        "ConfidenceInterval",
-        "EvaluationTable",
-        "IntervalResult",
-        "JackknifeResult",
-        "JaxciWarning",
-    ),
+    "printing": ("ConfidenceInterval", "JaxciWarning"),
+    "results": ("ComparisonResult", "EvaluationTable", "IntervalResult", "JackknifeResult"),
 }
 
 

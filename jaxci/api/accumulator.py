@@ -19,7 +19,7 @@ from jaxci.inference.randomness import Randomness, randomness
 from jaxci.inference.remarks import announce
 from jaxci.inference.settings import Settings
 from jaxci.intervals.base import Method
-from jaxci.printing import EvaluationTable
+from jaxci.results import EvaluationTable
 
 MAX_ROWS = 2**17
 """Rows that an accumulator keeps by default, where a metric cannot do without."""

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from jaxci.checks import nearest, shown
-from jaxci.printing import IntervalResult, Printable, plain, stated_level
+from jaxci.printing import Printable, plain, stated_level
+from jaxci.results import IntervalResult
 
 
 class CaseSummary(NamedTuple):

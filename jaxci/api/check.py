@@ -24,7 +24,7 @@ from jaxci.inference.randomness import Randomness, randomness
 from jaxci.inference.remarks import announce
 from jaxci.intervals.base import Method
 from jaxci.intervals.registry import method_by_name
-from jaxci.printing import IntervalResult
+from jaxci.results import IntervalResult
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.registry import configured, name_of, statistic_by_name

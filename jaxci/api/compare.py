@@ -20,7 +20,7 @@ from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
 from jaxci.intervals.base import Method
 from jaxci.intervals.registry import difference_by_name
-from jaxci.printing import ComparisonResult, IntervalResult
+from jaxci.results import ComparisonResult, IntervalResult
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.paired import paired_difference
 from jaxci.statistics.registry import configured, name_of, statistic_by_name

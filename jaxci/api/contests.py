@@ -18,7 +18,7 @@ from jaxci.inference.replicate import chunk_workers
 from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
 from jaxci.intervals.multiple import Differences, Pairs, PairsApart
-from jaxci.printing import IntervalResult
+from jaxci.results import IntervalResult
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import paired_difference

@@ -29,7 +29,7 @@ from jaxci.inference.remarks import layout_remarks, weight_remarks
 from jaxci.inference.replicated import Replicated, intervals_from
 from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
-from jaxci.printing import EvaluationTable
+from jaxci.results import EvaluationTable
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.known_values import MeanOfKnown, QuantileOfKnown
 from jaxci.statistics.layout import Layout

@@ -17,7 +17,7 @@ from jaxci.inference.remarks import announce, layout_remarks
 from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
 from jaxci.intervals.base import Method
-from jaxci.printing import EvaluationTable
+from jaxci.results import EvaluationTable
 from jaxci.statistics.base import TableStatistic
 from jaxci.statistics.registry import configured
 from jaxci.statistics.sample import Sample

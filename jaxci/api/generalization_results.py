@@ -15,8 +15,9 @@ from jaxci.generalization.base import IncompleteFits, LossInterval, Resampled
 from jaxci.generalization.registry import METHODS, usual_scale
 from jaxci.inference.engine import within_range
 from jaxci.intervals.base import Bounds
-from jaxci.printing import ComparisonResult, ConfidenceInterval, IntervalResult, Printable, number
+from jaxci.printing import ConfidenceInterval, Printable, number
 from jaxci.resampling.plan import Plan
+from jaxci.results import ComparisonResult, IntervalResult
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

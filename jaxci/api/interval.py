@@ -17,7 +17,7 @@ from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
 from jaxci.intervals.base import Method
 from jaxci.intervals.registry import applicable_methods
-from jaxci.printing import IntervalResult
+from jaxci.results import IntervalResult
 from jaxci.statistics.custom import from_callable
 from jaxci.statistics.paired import paired_difference
 from jaxci.statistics.registry import METRICS, configured, name_of, statistic_by_name

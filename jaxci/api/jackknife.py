@@ -14,8 +14,8 @@ from jaxci.inference.program import RowReader, of_units
 from jaxci.inference.remarks import announce
 from jaxci.inference.replicate import deleted_values, subsets
 from jaxci.inference.slopes import estimates
-from jaxci.printing import JackknifeResult
 from jaxci.resampling.threads import begin
+from jaxci.results import JackknifeResult
 from jaxci.special import deviation
 from jaxci.statistics.custom import as_scalar
 from jaxci.statistics.layout import Layout

@@ -29,7 +29,7 @@ from jaxci.intervals.multiple import (
     step_down,
     two_sided_z,
 )
-from jaxci.printing import IntervalResult
+from jaxci.results import IntervalResult
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.registry import configured, name_of, statistic_by_name
 from jaxci.statistics.run_scores import Aggregate

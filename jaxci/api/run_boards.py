@@ -20,7 +20,8 @@ from jaxci.inference.randomness import Randomness
 from jaxci.inference.run_scores import RunEvidence, run_evidence
 from jaxci.inference.settings import Settings
 from jaxci.intervals.multiple import Pairs
-from jaxci.printing import ConfidenceInterval, IntervalResult
+from jaxci.printing import ConfidenceInterval
+from jaxci.results import IntervalResult
 from jaxci.statistics.run_scores import AGGREGATES, Aggregate, TaskMedian
 
 OF_RUNS_ALONE = frozenset({"iqm", "optimality_gap"})

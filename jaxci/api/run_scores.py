@@ -18,7 +18,8 @@ from jaxci.inference.run_scores import improvement_evidence, profile_replicates
 from jaxci.intervals.base import tails
 from jaxci.intervals.clustered_proportion import wilson_cluster
 from jaxci.intervals.multiple import simultaneous_level
-from jaxci.printing import ConfidenceInterval, IntervalResult, Printable, number
+from jaxci.printing import ConfidenceInterval, Printable, number
+from jaxci.results import IntervalResult
 
 SHOWN = 5
 """Thresholds of a profile that are printed."""

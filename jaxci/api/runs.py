@@ -17,7 +17,8 @@ from jaxci.checks import check_confidence_level
 from jaxci.inference.remarks import announce
 from jaxci.intervals.base import tails
 from jaxci.intervals.parametric import T, t_interval, welch
-from jaxci.printing import ComparisonResult, ConfidenceInterval, IntervalResult
+from jaxci.printing import ConfidenceInterval
+from jaxci.results import ComparisonResult, IntervalResult
 from jaxci.special import deviation
 
 

@@ -6,7 +6,8 @@ import dataclasses
 import math
 from typing import Any, NamedTuple
 
-from jaxci.printing import MOST_ROWS, EvaluationTable, IntervalResult, left_out, number, p_cell
+from jaxci.printing import MOST_ROWS, left_out, number, p_cell
+from jaxci.results import EvaluationTable, IntervalResult
 
 OF_RESULT = ("estimate", "low", "high", "method", "warnings")
 """What a flat row takes over from an interval."""

@@ -24,7 +24,8 @@ from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
 from jaxci.intervals.differences import Difference, Ends, recovered, studentized
 from jaxci.intervals.multiple import Pairs, simultaneous_level, step_down
-from jaxci.printing import ConfidenceInterval, EvaluationTable, IntervalResult
+from jaxci.printing import ConfidenceInterval
+from jaxci.results import EvaluationTable, IntervalResult
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.sample import Sample
 

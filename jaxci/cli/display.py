@@ -11,7 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from jaxci.cli.words import in_flags
-from jaxci.printing import EvaluationTable, IntervalResult, Printable, in_columns, is_text
+from jaxci.printing import Printable, in_columns, is_text
+from jaxci.results import EvaluationTable, IntervalResult
 
 if TYPE_CHECKING:
     from jaxci.api.planning_results import Plan

@@ -14,7 +14,7 @@ from jaxci.api.readers.metrics import default_metrics
 from jaxci.api.readers.samples import Labelled
 from jaxci.api.readers.tables import as_scores
 from jaxci.cli.batches import read_batches
-from jaxci.printing import EvaluationTable
+from jaxci.results import EvaluationTable
 from jaxci.statistics.sample import Sample
 
 

@@ -21,8 +21,9 @@ from jaxci.intervals.base import Method
 from jaxci.intervals.concentration import ConcentrationMethod
 from jaxci.intervals.registry import METHODS
 from jaxci.intervals.semiparametric import SemiparametricTransformed
-from jaxci.printing import IntervalResult, Printable, number
+from jaxci.printing import Printable, number
 from jaxci.records import Named
+from jaxci.results import IntervalResult
 from jaxci.statistics.base import Statistic, has_fixed_trials
 
 QUICK = frozenset(

@@ -14,7 +14,8 @@ from jaxci.curves.results import CurveComparison, CurveResult
 from jaxci.inference.curves import curve_replicates
 from jaxci.inference.remarks import announce
 from jaxci.intervals.bands import Band, excluded, expanded, pointwise, simultaneous
-from jaxci.printing import ConfidenceInterval, IntervalResult
+from jaxci.printing import ConfidenceInterval
+from jaxci.results import IntervalResult
 from jaxci.statistics.curves import Calibration, Curve, PrecisionRecall, Quantity, Roc
 
 METHOD = "proper Bayesian bootstrap"

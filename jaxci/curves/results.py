@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from jaxci.intervals.bands import Band
-from jaxci.printing import IntervalResult, Printable, p_said
+from jaxci.printing import Printable, p_said
+from jaxci.results import IntervalResult
 
 ROWS = 9
 """Points of a curve that a printed table shows, about."""

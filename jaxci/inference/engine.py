@@ -40,9 +40,10 @@ from jaxci.intervals.capabilities import has_exact_law
 from jaxci.intervals.pvalues import UNDEFINED, PValue
 from jaxci.intervals.quantile import OrderStatistic
 from jaxci.intervals.registry import applicable_methods, method_by_name
-from jaxci.printing import ConfidenceInterval, IntervalResult
+from jaxci.printing import ConfidenceInterval
 from jaxci.resampling.bank import Scheme
 from jaxci.resampling.schemes import make_scheme
+from jaxci.results import IntervalResult
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.custom import HostFunction
 from jaxci.statistics.layout import Layout

@@ -18,7 +18,7 @@ from jaxci.inference.settings import Settings
 from jaxci.intervals.base import Method
 from jaxci.intervals.bootstrap import Percentile
 from jaxci.intervals.registry import method_by_name
-from jaxci.printing import IntervalResult
+from jaxci.results import IntervalResult
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.probability import Calibration
 from jaxci.statistics.sample import Sample

@@ -34,7 +34,8 @@ from jaxci.plots.heat import draw_heat
 from jaxci.plots.plans import draw_plan
 from jaxci.plots.strips import draw_cases, draw_column, draw_fits
 from jaxci.plots.style import DASHES, INK, PALETTE, entitled, legend_beside, own_axes, selected_rows
-from jaxci.printing import ComparisonResult, EvaluationTable, IntervalResult, JackknifeResult, number, stated_level
+from jaxci.printing import number, stated_level
+from jaxci.results import ComparisonResult, EvaluationTable, IntervalResult, JackknifeResult
 from jaxci.runs.results import SeedRuns
 from jaxci.segmentation.table import CaseTable
 

@@ -15,8 +15,9 @@ from jaxci.coverage import GeneralizationStudy, Study, card
 from jaxci.distributions import Parametric
 from jaxci.inducers import Constant, Linear
 from jaxci.intervals.bootstrap import BCa
-from jaxci.printing import IntervalResult, Printable, plain
+from jaxci.printing import Printable, plain
 from jaxci.resampling import splits
+from jaxci.results import IntervalResult
 
 RNG = np.random.default_rng(0)
 X = RNG.beta(8, 2, 40)

@@ -11,7 +11,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[2] / "jaxci"
 
 FLOORS = (
-    {"records", "checks", "printing", "special", "importing", "compiled"},
+    {"records", "checks", "printing", "results", "special", "importing", "compiled"},
     {"statistics", "resampling", "distributions", "inducers", "segmentation"},
     {"intervals", "generalization"},
     {"inference"},
