@@ -29,11 +29,7 @@ from jaxci.records import record, static
 from jaxci.resampling.exact_order import QuantileWeights, RankWeights, quantile_weights
 from jaxci.resampling.laws import BootstrapDistribution, Drawn
 from jaxci.resampling.share_laws import BetaLaw
-from jaxci.statistics.base import (
-    Statistic,
-    TableStatistic,
-    counted_in_table,
-)
+from jaxci.statistics.base import LinearStatistic, Statistic, TableStatistic, counted_in_table
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.probability import Gaps, RootMeanSquaredCalibrationError
 from jaxci.statistics.ranking import placement_variances
@@ -376,13 +372,15 @@ def _first_order(
 
 
 def _of_left_out(statistic: Statistic, values: Any, programs: Program, number: int, layout: Layout) -> FirstOrder:
-    """Errors and accelerations (R,) from leave-one-out values: a jackknife is a bank of weights like any other."""
+    """Errors and accelerations (R,) from leave-one-out values: of sums, or a bank of weights like any other."""
     if values is not None and isinstance(statistic, OrderStatistic):
         found = statistic.left_out(values)
         return FirstOrder(jackknife_error(*found), jackknife_acceleration(*found))
     n = layout.n_units
     bank = Bank.of(1.0 - jnp.eye(n), counts=layout.plain)
-    if reads_bank(statistic, layout):
+    if isinstance(statistic, LinearStatistic):
+        left_out = jax.vmap(lambda program: program.core_without(number, jnp.arange(n)[:, None]))(programs)
+    elif reads_bank(statistic, layout):
         left_out = _cores_by_order(programs, number, bank)
     else:
         shared = {number: read([statistic], [Rows(layout.units)], bank)[0]}

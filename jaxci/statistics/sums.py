@@ -126,6 +126,12 @@ class Features:
         totals = bank.totals if self.mass is None else bank.sums(self.mass[:, None])[0]
         return jnp.concatenate([totals[None], bank.sums(self.design)])
 
+    def sums_without(self, weights: jax.Array, units: jax.Array) -> jax.Array:
+        """Return :meth:`sums` of ``weights`` (n,) with each row of ``units`` (m, d) left out once: (1 + k, m)."""
+        mass = jnp.ones(units.shape) if self.mass is None else jnp.asarray(self.mass)[units]
+        left_out = jnp.sum(jnp.asarray(self.design)[units], axis=1).T
+        return self.sums(weights)[:, None] - jnp.concatenate([jnp.sum(mass, axis=1)[None], left_out])
+
     def by_unit(self, layout: Layout, capacity: int) -> Features:
         """Return the features of ``capacity`` units: sums over the rows of each, and its mass."""
         if layout.rows_are_units:
@@ -210,6 +216,10 @@ class Cells:
         of_cell = jnp.asarray(self.codes)[:, None] == jnp.arange(self.size)
         return cell_counts(bank.cumulative, jnp.sum(of_cell, axis=0))
 
+    def sums_without(self, weights: jax.Array, units: jax.Array) -> jax.Array:
+        """Return :meth:`sums` of ``weights`` (n,) with each row of ``units`` (m, d) left out once: (C, m)."""
+        return self.sums(weights)[:, None] - _how_often(jnp.asarray(self.codes)[units], self.size)
+
     def by_unit(self, layout: Layout, capacity: int) -> CellsOfUnits:
         """Return the cells of ``capacity`` units: the weight of each in every cell."""
         return CellsOfUnits(layout.count_codes(self.codes, self.size, capacity), self.without_rows())
@@ -224,6 +234,11 @@ class Cells:
         return spread.reshape(*self.shape, *more)
 
 
+def _how_often(codes: jax.Array, size: int) -> jax.Array:
+    """Return how often each of ``size`` codes occurs in every row of ``codes`` (m, d): (size, m)."""
+    return jnp.sum(codes[None] == jnp.arange(size)[:, None, None], axis=2)
+
+
 @record
 class CellsOfUnits:
     """Table data of units: ``members`` (U, C) is the weight of each in every cell, None where units are cells."""
@@ -234,6 +249,12 @@ class CellsOfUnits:
     def sums(self, weights: jax.Array) -> jax.Array:
         """Weight per cell (C,) for weights (U,) of units."""
         return weights if self.members is None else weights @ self.members
+
+    def sums_without(self, weights: jax.Array, units: jax.Array) -> jax.Array:
+        """Return :meth:`sums` of ``weights`` (U,) with each row of ``units`` (m, d) left out once: (C, m)."""
+        if self.members is None:
+            return weights[:, None] - _how_often(units, weights.shape[0])
+        return self.sums(weights)[:, None] - jnp.sum(jnp.asarray(self.members)[units], axis=1).T
 
     def bank_sums(self, bank: Bank) -> jax.Array:
         """Weight per cell (C, B) of every resample."""
