@@ -54,7 +54,7 @@ class Estimate:
     n_timed : int
         Cells that were timed, with few groups.
     seconds : float
-        Time of a run in one process; others, of cells that were not timed, are taken from the nearest n.
+        Time of a run in one process.
     memory : int or None
         The most bytes that this process held so far, with those of the banks that a run keeps; None where the system
         does not tell.
@@ -84,8 +84,9 @@ def duration(seconds: float) -> str:
 def estimate(study: Runnable, folder: str | Path, *, budget: float = 20.0) -> Estimate:
     """Return what the cells of ``study`` that ``folder`` does not hold yet will cost on this machine.
 
-    Of every kind of cell (:meth:`Runnable.cost`) the one of the largest and that of the smallest n are computed with
-    two groups, aside from the folder, until ``budget`` seconds are spent; the first of them always is.
+    Of every kind of cell (:meth:`Runnable.cost`) the one of the smallest and that of the largest n are computed with
+    two groups, aside from the folder, until ``budget`` seconds are spent; both of the first kind always are. Others are
+    taken to cost what lies between by n, and kinds of which one n was timed, or none, to grow with n as the first does.
 
     Parameters
     ----------
@@ -115,7 +116,7 @@ def estimate(study: Runnable, folder: str | Path, *, budget: float = 20.0) -> Es
     timed: dict[tuple[str, int], Timing] = {}
     started = time.perf_counter()
     for name in _chosen(cost):
-        if timed and time.perf_counter() - started > budget:
+        if len(timed) > 1 and time.perf_counter() - started > budget:
             break
         timed[cost[name]] = _timing(study, name)
     seconds = _seconds(study, list(cost.values()), timed)
@@ -123,14 +124,13 @@ def estimate(study: Runnable, folder: str | Path, *, budget: float = 20.0) -> Es
 
 
 def _chosen(cost: dict[str, tuple[str, int]]) -> list[str]:
-    """Return one cell of every kind at its largest n, then those at their smallest."""
-    chosen: dict[tuple[str, int], str] = {}
-    for most in (True, False):
-        for kind in dict.fromkeys(kind for kind, _ in cost.values()):
-            sizes = [n for other, n in cost.values() if other == kind]
-            wanted = (kind, max(sizes) if most else min(sizes))
-            chosen.setdefault(wanted, next(name for name, one in cost.items() if one == wanted))
-    return list(chosen.values())
+    """Return a cell of the first kind at its smallest n, one of every kind at its largest, then all that are left."""
+    sizes: dict[str, list[int]] = {}
+    for kind, n in cost.values():
+        sizes.setdefault(kind, []).append(n)
+    smallest, largest = ([(kind, pick(found)) for kind, found in sizes.items()] for pick in (min, max))
+    wanted = dict.fromkeys([*smallest[:1], *largest, *smallest])
+    return [next(name for name, one in cost.items() if one == cell) for cell in wanted]
 
 
 def _timing(study: Runnable, name: str) -> Timing:
@@ -157,7 +157,7 @@ def _timing(study: Runnable, name: str) -> Timing:
 
 def _seconds(study: Runnable, cells: Sequence[tuple[str, int]], timed: dict[tuple[str, int], Timing]) -> float:
     """Return the seconds of all ``cells``, kinds and sizes; programs are compiled once for each of both."""
-    found = {cell: _nearest(cell, timed) for cell in dict.fromkeys(cells)}
+    found = {cell: _interpolated(cell, timed) for cell in dict.fromkeys(cells)}
     starts = sum(one.start for one in found.values())
     if study.banks() is None:
         banks = sum(found[cell].bank for cell in cells)
@@ -167,14 +167,29 @@ def _seconds(study: Runnable, cells: Sequence[tuple[str, int]], timed: dict[tupl
     return starts + sum(found[cell].cell for cell in cells) + study.n_blocks * (banks + groups)
 
 
-def _nearest(cell: tuple[str, int], timed: dict[tuple[str, int], Timing]) -> Timing:
-    """Return the timing of a cell: between those of its kind by n, or of any kind if its own was not timed."""
+def _interpolated(cell: tuple[str, int], timed: dict[tuple[str, int], Timing]) -> Timing:
+    """Return the timing of a cell: between those of its kind by n, or as the first kind that was timed grows."""
     kind, n = cell
-    known = sorted(((size, one) for (other, size), one in timed.items() if other == kind), key=lambda pair: pair[0])
-    known = known or sorted(((size, one) for (_, size), one in timed.items()), key=lambda pair: pair[0])
-    sizes = [size for size, _ in known]
-    fields = (f.name for f in dataclasses.fields(Timing))
-    return Timing(*(float(np.interp(n, sizes, [getattr(one, f) for _, one in known])) for f in fields))
+    first = next(iter(timed))[0]
+    own = {size: one for (other, size), one in timed.items() if other == kind}
+    if len(own) > 1 or kind == first:
+        return _between(own, n)
+    curve = {size: one for (other, size), one in timed.items() if other == first}
+    at = _between(curve, n)
+    for size, one in own.items():
+        there = _between(curve, size)
+        return Timing(*(x * y / z if z > 0 else y for x, y, z in zip(*map(_fields, (at, one, there)), strict=True)))
+    return at
+
+
+def _between(known: dict[int, Timing], n: int) -> Timing:
+    sizes = sorted(known)
+    columns = zip(*(_fields(known[size]) for size in sizes), strict=True)
+    return Timing(*(float(np.interp(n, sizes, column)) for column in columns))
+
+
+def _fields(one: Timing) -> tuple[float, ...]:
+    return one.start, one.bank, one.group, one.cell
 
 
 def _memory(study: Runnable, sizes: Sequence[int]) -> int | None:

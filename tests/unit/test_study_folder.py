@@ -405,16 +405,30 @@ def test_an_estimate_adds_up_what_was_timed(folder, monkeypatch):
 
     monkeypatch.setattr(planning, "_timing", timing)
     found = planning.estimate(small(sample_sizes=[10, 20, 30]), folder)
-    assert named == ["beta, n=30", "beta, n=20"]  # n = 10 is done
+    assert named == ["beta, n=20", "beta, n=30"]  # n = 10 is done
     # two sizes compiled, their banks of two groups, and two groups of each of four cells
     assert found.seconds == pytest.approx(2 * 100 + 2 * (2 * 10 + 2 * (3 + 2)))
     assert (found.n_cells, found.n_timed) == (4, 2)
     apart = planning.estimate(small(sample_sizes=[10, 30], share_banks=False), folder.with_name("none"))
     assert apart.seconds == pytest.approx(2 * 100 + 2 * (4 * 10 + 2 * (3 + 1)))
-    once = planning.estimate(small(sample_sizes=[10, 30]), folder.with_name("none"), budget=0)
-    assert once.n_timed == 1
+    quick = planning.estimate(small(sample_sizes=[10, 20, 30]), folder.with_name("none"), budget=0)
+    assert quick.n_timed == 2
+    # 20 lies between both; three banks of two groups, and two groups of each of six cells
+    assert quick.seconds == pytest.approx(3 * 100 + 2 * (3 * 10 + 2 * (3 + 2 + 1)))
     assert planning.duration(5.04) == "5 s"
     assert planning.duration(7200) == "2 h"
+
+
+def test_kinds_that_were_not_timed_grow_with_n_as_the_first_does():
+    """What is timed at n = 5,000 alone does not make n = 10 as dear."""
+    one = planning.Timing
+    timed = {("a", 10): one(5.0, 1.0, 0.1), ("a", 5000): one(9.0, 3.0, 20.0), ("b", 5000): one(18.0, 3.0, 10.0)}
+    assert planning._interpolated(("a", 10), timed) == one(5.0, 1.0, 0.1)
+    half = planning._interpolated(("a", 2505), timed)
+    assert (half.start, half.bank, half.group) == pytest.approx((7.0, 2.0, 10.05))
+    assert planning._interpolated(("b", 10), timed) == one(10.0, 1.0, 0.05)
+    assert planning._interpolated(("b", 5000), timed) == timed["b", 5000]
+    assert planning._interpolated(("c", 10), timed) == timed["a", 10]
 
 
 def test_a_cell_without_groups_to_simulate_costs_the_same_whatever_their_number(tmp_path):
