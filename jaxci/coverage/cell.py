@@ -325,7 +325,7 @@ def counts_of(
 def _read(
     statistics: tuple[Statistic, ...], columns: jax.Array, *, which: tuple[int, ...], whole: bool, layout: Layout
 ) -> Reads:
-    bank = Bank.of_columns(columns.astype(jnp.float32), counts=layout.plain)
+    bank = Bank.of_columns(columns, counts=layout.plain)
     found = dict(zip(which, _of_which(statistics, bank, which, layout), strict=True))
     return Reads.of([found.get(i) for i in range(len(statistics))], bank if whole else None)
 

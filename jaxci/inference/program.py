@@ -223,7 +223,7 @@ def read(statistics: Sequence[Statistic], rows: Sequence[Rows], bank: Bank) -> t
         if isinstance(statistic, LinearStatistic) or orders[place].are_units:
             return statistic.shared(bank)
         if isinstance(statistic, RankedStatistic):
-            return SpreadBank(bank.columns, orders[place].units, orders[place].weights)
+            return SpreadBank(bank.by_observation, orders[place].units, orders[place].weights)
         return statistic.shared(banks[place])
 
     return tuple(of(statistic, place) for statistic, place in zip(statistics, places, strict=True))

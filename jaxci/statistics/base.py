@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record, static
-from jaxci.resampling.kernels import in_batches, in_blocks
+from jaxci.resampling.kernels import in_batches, in_blocks, sum_dtype
 from jaxci.resampling.ranked import spread
 from jaxci.special import namespace
 from jaxci.statistics.sample import PseudoUnits, Sample
@@ -170,7 +170,7 @@ class RankedStatistic(Statistic):
 
     def shared(self, bank: Bank) -> Any:
         """Return the bank by observation (n, B)."""
-        return bank.columns
+        return bank.by_observation
 
     def each(self, prepared: Any, bank_t: jax.Array) -> jax.Array:
         """Return :meth:`value` under every column of ``bank_t`` (n, B), in batches of resamples."""
@@ -178,7 +178,7 @@ class RankedStatistic(Statistic):
 
     def each_joined(self, function: Callable[..., jax.Array], bank_t: jax.Array, *unseen: jax.Array) -> jax.Array:
         """Return ``function(weights, *unseen)`` for every column of ``bank_t`` and of what joins it (..., B)."""
-        weights = spread(bank_t).T
+        weights = spread(bank_t).T.astype(sum_dtype(bank_t))
         rows = (weights, *(jnp.moveaxis(weight, -1, 0) for weight in unseen))
         return in_batches(lambda row: function(*row), rows, max(1, WEIGHTS_AT_A_TIME // weights.shape[1]))
 

@@ -64,7 +64,7 @@ class Bank:
     by_rows : bool
         Whether the weights of a resample lie next to each other in memory, so that products had better read ``rows``.
     narrow : (B, n) array or None
-        The rows where they were handed over as counts of 8 bits: sums read these, and so an eighth of the memory.
+        The rows where they were handed over as counts of 8 bits: an eighth of the memory, or a quarter.
     """
 
     rows: Any
@@ -90,15 +90,23 @@ class Bank:
     @classmethod
     def of_columns(cls, columns: jax.Array, *, counts: bool = False, exchangeable: bool = False) -> Bank:
         """Derive all forms of ``columns``, as :meth:`of` does."""
+        narrow = columns.T if columns.dtype == jnp.uint8 else None
+        if narrow is not None:
+            columns = columns.astype(jnp.float32)
         totals = jnp.sum(columns, axis=0)
-        return cls(columns.T, columns, cumulative_counts(columns), totals, counts, exchangeable)
+        return cls(columns.T, columns, cumulative_counts(columns), totals, counts, exchangeable, narrow=narrow)
+
+    @property
+    def by_observation(self) -> jax.Array:
+        """Weights (n, B) as a walk along rows reads them, with sums of the precision of the others."""
+        return self.columns if self.by_rows or self.narrow is None else self.narrow.T
 
     def sums(self, features: Any) -> jax.Array:
         """Return the weighted sums (k, B) of ``features`` (n, k) over every resample."""
         features = jnp.asarray(features, self.totals.dtype)
-        if self.narrow is not None and len(features) > PART and len(features) % PART == 0:
-            return _sums_of_parts(self.narrow, features).T
         if self.by_rows:
+            if self.narrow is not None and len(features) > PART and len(features) % PART == 0:
+                return _sums_of_parts(self.narrow, features).T
             return jnp.matmul(self.rows, features, precision=jax.lax.Precision.HIGHEST).T
         return jnp.matmul(features.T, self.columns, precision=jax.lax.Precision.HIGHEST)
 
