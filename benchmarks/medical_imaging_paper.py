@@ -1,13 +1,16 @@
 """The designs of Andre et al. (2026) on instances of one's own, and its headlines beside what comes out.
 
-    python benchmarks/medical_imaging_paper.py --out FOLDER --part segmentation [--json OUT]
-    python benchmarks/medical_imaging_paper.py --out FOLDER --part lapgyn4_anatomical_actions --refdata REFDATA
+    python benchmarks/medical_imaging_paper.py --out FOLDER --refdata REFDATA [--part NAME] --json OUT
+    python benchmarks/medical_imaging_paper.py --from OUT --page docs/medical_imaging.md
+    python benchmarks/medical_imaging_paper.py --out FOLDER --refdata REFDATA --estimate
 
-The paper's benchmark data are not public. Segmentation: per-case Dice and 95% Hausdorff distances of 10 tasks x 4
-models made up to look like them (40 instances a metric). Classification: the logits of three real classifiers, a part
-each. Both become study files by ``jaxci study new`` alone, with 1,000 replications, 999 resamples and
-``proper_bayesian`` beside the paper's methods. FOLDER keeps finished cells; a run that was stopped goes on, and
-``--json`` reads whatever is done of all parts.
+The paper's benchmark data are not public. Segmentation: five metrics of every case of 10 tasks x 4 models made up to
+look like them (40 instances a metric). Classification: the logits of three real classifiers, a part each. Both become
+study files by ``jaxci study new`` alone, with 1,000 replications, 999 resamples and ``proper_bayesian`` beside the
+paper's methods. FOLDER keeps finished cells; a run that was stopped goes on, and ``--json`` reads whatever is done of
+all parts. ``--page`` writes what came out beside the paper's headlines. ``--estimate`` says what the paper's whole
+design would take on this machine: 228 instances of 9 metrics, and 228 of logits, at its own numbers of replications
+and resamples.
 """
 
 from __future__ import annotations
@@ -16,29 +19,34 @@ import argparse
 import csv
 import dataclasses
 import json
+import os
+import platform
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from medical_imaging_page import rewritten
 
 from jaxci.cli import main as jaxci
-from jaxci.coverage import Study, StudyResults, load_study
+from jaxci.coverage import Study, StudyResults, estimate, load_study
 from jaxci.coverage.analysis import convergence_pace, quartiles, required_n
 from jaxci.intervals import registry
 
 CLASSES = {"hyperkvasir_therapeutic-interventions": 2, "lapgyn4_anatomical_actions": 4, "lapgyn4_surgical_actions": 8}
 PARTS = ("segmentation", *CLASSES)
 TASKS, MODELS = 10, 4
-LARGEST = {"segmentation": 250, **dict.fromkeys(CLASSES, 1000)}
-"""Largest sample sizes that are run."""
+SCORES = ("dice", "iou", "nsd", "assd", "hd95")
+INSTANCES, METRICS = 228, 9
+"""Instances of the paper, of either kind, and metrics of segmentation."""
 
 
 def made_up_cases(path: Path) -> None:
-    """Write Dice scores and 95% Hausdorff distances in millimetres, some of cases that failed."""
-    rng = np.random.default_rng(2)
+    """Write overlaps, and distances in millimetres, some of cases that failed."""
+    rng, further = np.random.default_rng(2), np.random.default_rng(3)
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
-        rows.writerow(["task", "model", "dice", "hd95"])
+        rows.writerow(["task", "model", *SCORES])
         for task in range(TASKS):
             mean, spread, cases = rng.uniform(0.55, 0.95), rng.uniform(4, 40), int(rng.integers(60, 300))
             difficulty, spacing = rng.normal(size=cases), rng.choice([0.5, 0.8, 1.0])
@@ -50,37 +58,55 @@ def made_up_cases(path: Path) -> None:
                 dice[failed] *= 0.05
                 distance = spacing * np.round(np.exp(rng.normal(1.2, 0.35, cases)) * (1.02 - dice) * 6 / spacing)
                 distance = np.maximum(np.where(failed, distance + 40, distance), spacing)
+                surface = np.clip(1 - (1 - dice) ** 1.3 * np.exp(0.3 * further.normal(size=cases)), 0, 1)
+                average = spacing * np.exp(0.5 * further.normal(size=cases)) * (1.02 - dice) * 4
+                average[failed] += 10
                 rows.writerows(
-                    [f"task {task}", f"model {model}", f"{x:.6f}", f"{y:g}"]
-                    for x, y in zip(dice, distance, strict=True)
+                    [f"task {task}", f"model {model}", *(f"{x:.6f}" for x in overlaps), f"{a:.6g}", f"{d:g}"]
+                    for *overlaps, a, d in zip(dice, dice / (2 - dice), surface, average, distance, strict=True)
                 )
 
 
-def design(part: str, folder: Path, refdata: Path) -> Study:
-    """Return the study of a part, by the command line."""
+def whole_design(part: str, folder: Path, refdata: Path) -> Study:
+    """Return the study of a part with the paper's sizes, replications and resamples, by the command line."""
     folder.mkdir(parents=True, exist_ok=True)
     toml = folder / f"{part}.toml"
     if not toml.exists():
         if part == "segmentation":
             made_up_cases(folder / "cases.csv")
-            given = ["--data", folder / "cases.csv", "--value", "dice,hd95", "--by", "task,model"]
+            given = ["--data", folder / "cases.csv", "--value", ",".join(SCORES), "--by", "task,model"]
         else:
             scores = ",".join(f"logit_{k}" for k in range(CLASSES[part]))
             given = ["--data", refdata / f"{part}_test.csv", "--target", "target", "--score", scores]
         kind = "segmentation" if part == "segmentation" else "classification"
         if jaxci(["study", "new", str(toml), "--design", kind, *map(str, given)]):
             raise SystemExit(1)
-    whole = load_study(toml)
+    return load_study(toml)
+
+
+def design(part: str, folder: Path, refdata: Path) -> Study:
+    """Return the study of a part that is run."""
+    whole = whole_design(part, folder, refdata)
     methods = [*whole.methods, registry.method_by_name("proper_bayesian")]
-    return dataclasses.replace(
-        whole,
-        methods=methods,
-        sample_sizes=[n for n in whole.all_sizes if n <= LARGEST[part]],
-        more_sizes=[],
-        n_replications=1000,
-        n_resamples=999,
-        n_groups=20,
-    )
+    numbers = {"n_replications": 1000, "n_resamples": 999, "n_groups": 20}
+    return dataclasses.replace(whole, methods=methods, sample_sizes=whole.all_sizes, more_sizes=[], **numbers)
+
+
+def estimates(folder: Path, refdata: Path) -> dict[str, str]:
+    """Return what the paper's two designs would take on this machine."""
+    found = {}
+    studies = [whole_design(part, folder, refdata) for part in CLASSES]
+    of_all = dict(pair for study in studies for pair in study.statistics)  # those of two classes, and of more
+    logits = {f"{i}": studies[i % 3].distributions["all"] for i in range(INSTANCES)}
+    segmented = whole_design("segmentation", folder, refdata)
+    laws = list(segmented.distributions.values())
+    of_scores = [laws[i * 40 : (i + 1) * 40] for i in range(len(SCORES))]
+    values = {f"{m} {i}": of_scores[m % len(SCORES)][i % 40] for m in range(METRICS) for i in range(INSTANCES)}
+    statistics = {"segmentation": segmented.statistics, "classification": tuple(of_all.items())}
+    for name, study, laws in (("segmentation", segmented, values), ("classification", studies[-1], logits)):
+        whole = dataclasses.replace(study, distributions=laws, tags={}, bounds={}, statistics=statistics[name])
+        found[name] = str(estimate(whole, folder / "nothing", budget=120.0))
+    return found
 
 
 def _medians(results: StudyResults, by: list[str]) -> list[dict[str, Any]]:
@@ -146,28 +172,50 @@ def classification(results: StudyResults) -> dict[str, Any]:
     return found
 
 
+def seconds_of(folder: Path) -> float:
+    """Return the seconds that the cells in a folder took together."""
+    return sum(json.loads(file.read_text(encoding="utf-8"))["seconds"] for file in (folder / "cells").glob("*.json"))
+
+
+def found_in(folder: Path, refdata: Path) -> dict[str, Any]:
+    """Return the headlines of all parts of which cells are done."""
+    found: dict[str, Any] = {
+        "machine": {"system": platform.machine(), "cores": os.cpu_count(), "date": str(date.today())},
+        "numbers": {"replications": 1000, "resamples": 999, "groups": 20},
+    }
+    for part in PARTS:
+        if (folder / part / "cells").is_dir():
+            results = design(part, folder, refdata).results(folder / part)
+            of_part = segmentation if part == "segmentation" else classification
+            found[part] = {
+                "cells": f"{results.n_done} of {results.n_cells}",
+                "seconds": round(seconds_of(folder / part)),
+                **of_part(results),
+            }
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=Path)
     parser.add_argument("--part", action="append", choices=PARTS, default=[])
     parser.add_argument("--refdata", type=Path, default=Path("../shared/refdata"))
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--estimate", action="store_true")
+    parser.add_argument("--from", dest="source", type=Path)
+    parser.add_argument("--page", type=Path)
     options = parser.parse_args()
-    for part in options.part:
+    if options.source:
+        found = json.loads(options.source.read_text(encoding="utf-8"))
+        options.page.write_text(rewritten(options.page.read_text(encoding="utf-8"), found), encoding="utf-8")
+        return
+    if options.estimate:
+        print("\n".join(f"{name}: {text}" for name, text in estimates(options.out, options.refdata).items()))
+        return
+    for part in options.part or PARTS:
         design(part, options.out, options.refdata).run(options.out / part, progress=True)
     if options.json:
-        found: dict[str, Any] = {}
-        for part in PARTS:
-            if (options.out / part / "cells").is_dir():
-                results = design(part, options.out, options.refdata).results(options.out / part)
-                found[part] = {
-                    "cells": f"{results.n_done} of {results.n_cells}",
-                    "seconds": round(float(sum(results.columns["seconds"])), 1)
-                    if "seconds" in results.columns
-                    else None,
-                    **(segmentation(results) if part == "segmentation" else classification(results)),
-                }
-        options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        options.json.write_text(json.dumps(found_in(options.out, options.refdata), indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
