@@ -108,8 +108,8 @@ def stages(cell: Cell, repeats: int) -> dict[str, dict[str, float]]:
         fixed = simulation.fixed(key, simulation.read(columns))
         function = rows_of_evidence if on_host else counts_of
         shared = fixed if on_host else simulation.judging(fixed)
-        every = functools.partial(spread, function, ids, shared, **simulation.static)
-        per_group = cost(functools.partial(function, **simulation.static), ids, shared)
+        every = functools.partial(spread, function, (ids, None), shared, **simulation.static)
+        per_group = cost(functools.partial(function, **simulation.static), (ids, None), shared)
         name = "evidence (rows are sorted by the host)" if on_host else "data to counters"
         found[name] = {"seconds": G * seconds(every, repeats)} | {k: G * v for k, v in per_group.items()}
     return found

@@ -17,16 +17,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.coverage.banks import Banks
+from jaxci.coverage.banks import Banks, Piece
 from jaxci.coverage.enumeration import enumerable
 from jaxci.coverage.tally import Outcomes, labelled, outcomes
 from jaxci.distributions import Distribution, Truth, as_distribution
 from jaxci.distributions.base import observations, predicts
-from jaxci.inference.batch import Reads, Unseen, Wanted, batch_evidence, reads_bank
+from jaxci.inference.batch import batch_evidence
 from jaxci.inference.batch_laws import Variants, with_sorted_rows
+from jaxci.inference.batch_replicates import Reads, Replicated, Unseen, programs_of, reads_bank, replicates_of
 from jaxci.inference.iterated import Nested
-from jaxci.inference.program import Rows, read
+from jaxci.inference.program import Program, Rows, read
 from jaxci.inference.sharding import Spread
+from jaxci.inference.wanted import Wanted
 from jaxci.intervals.base import Evidence, Method, Nesting, NoInterval, Tails, tails
 from jaxci.intervals.capabilities import has_beta_law
 from jaxci.intervals.registry import method_by_name
@@ -35,6 +37,7 @@ from jaxci.resampling.bank import replicate_keys
 from jaxci.resampling.exact_order import QuantileWeights, RankWeights
 from jaxci.statistics.base import Statistic, has_fixed_trials
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.sample import Sample
 from jaxci.statistics.sums import Bank
 
 PURPOSE_DATA, PURPOSE_CHOICE = 0, 3
@@ -215,17 +218,23 @@ class Simulation:
             sample = jax.eval_shape(lambda key: observations(law, law.sample(key, n), predicts(law)), jax.random.key(0))
         return {i: tuple(p.masses(s, sample.n_classes) for p in want.priors) for i, (s, want) in drawn.items()}
 
-    def read_unseen(self, banks: Banks, group: int, spread: Spread) -> Reads:
+    def read_counts(self, banks: Banks, group: int, spread: Spread, piece: Piece | None = None) -> Reads | None:
+        """Return what statistics read of the bank of a group, or of a piece of it; None where none does."""
+        if not self.reading:
+            return None
+        return self.read(banks.columns(group, self.cell.layout, self.cell.n_resamples, spread, piece))
+
+    def read_unseen(self, banks: Banks, group: int, spread: Spread, piece: Piece | None = None) -> Reads:
         """Return what posteriors read: weights of the units of a group, and of those that were not seen."""
         known: list[Unseen | None] = [None] * len(self.names)
         if masses := self.drawn_masses:
             resamples = self.cell.n_resamples
             layout = self.cell.layout
-            columns = banks.weights(group, layout, resamples, spread)
+            columns = banks.weights(group, layout, resamples, spread, piece)
             found = _read_weights(self.statistics, columns, which=tuple(masses), layout=layout)
             shared = dict(zip(masses, found, strict=True))
             distinct = dict.fromkeys(one for each in masses.values() for one in each)
-            weights = {one: banks.unseen(group, one, resamples) for one in distinct}
+            weights = {one: banks.unseen(group, one, resamples, piece) for one in distinct}
             for i, each in masses.items():
                 known[i] = Unseen(shared[i], tuple(weights[one] for one in each))
         return Reads.of(known, None)
@@ -284,39 +293,70 @@ def _drawn(ids: jax.Array, distribution: Distribution, key: jax.Array, *, n: int
     return jax.vmap(lambda k: distribution.sample(k, n))(replicate_keys(key, ids))
 
 
-def _evidence(
-    ids: jax.Array, fixed: Fixed, *, layout: Layout, wanted: tuple[Wanted, ...], derives: bool
-) -> list[tuple[Evidence, Variants]]:
-    """Draw the data sets numbered ``ids`` and return the evidence of every statistic, replicates unsorted."""
+def _samples(ids: jax.Array, fixed: Fixed, layout: Layout, derives: bool) -> tuple[Sample, Program]:
+    """Draw the data sets numbered ``ids``, and prepare the statistics for them."""
     law = fixed.distribution
     samples = jax.vmap(lambda k: observations(law, law.sample(k, layout.n), derives))(replicate_keys(fixed.key, ids))
-    uniform = None
-    if any("uniform" in want.needs for want in wanted):
-        uniform = jax.vmap(lambda k: jax.random.uniform(k, dtype=jnp.float64))(replicate_keys(fixed.choice, ids))
+    return samples, programs_of(fixed.statistics, samples, layout)
+
+
+def _replicates(
+    samples: Sample, programs: Program, fixed: Fixed, layout: Layout, wanted: tuple[Wanted, ...]
+) -> Replicated:
     shared, bank = fixed.reads.given()
     unseen, _ = fixed.unseen.given()
-    return batch_evidence(
-        fixed.statistics, wanted, samples, shared, fixed.ranks, bank, uniform, unseen, fixed.nested, layout
-    )
+    return replicates_of(fixed.statistics, wanted, samples, programs, shared, bank, unseen, layout)
 
 
-def rows_of_evidence(ids: jax.Array, fixed: Fixed, **static: Any) -> list[tuple[Evidence, Variants]]:
-    """Return :func:`_evidence` without the statistics: all that is left has an axis over data sets."""
-    nothing: Any = None
-    return [(dataclasses.replace(one, statistic=nothing), own) for one, own in _evidence(ids, fixed, **static)]
-
-
-def counts_of(
+def _evidence(
     ids: jax.Array,
-    fixed: tuple[Fixed, tuple[Judged, ...], jax.Array],
+    fixed: Fixed,
+    found: Replicated | None = None,
     *,
     layout: Layout,
     wanted: tuple[Wanted, ...],
     derives: bool,
+) -> list[tuple[Evidence, Variants]]:
+    """Draw the data sets numbered ``ids`` and return the evidence of every statistic, replicates unsorted.
+
+    Replicates are ``found`` already where a bank is read piece by piece.
+    """
+    samples, programs = _samples(ids, fixed, layout, derives)
+    if found is None:
+        found = _replicates(samples, programs, fixed, layout, wanted)
+    uniform = None
+    if any("uniform" in want.needs for want in wanted):
+        uniform = jax.vmap(lambda k: jax.random.uniform(k, dtype=jnp.float64))(replicate_keys(fixed.choice, ids))
+    return batch_evidence(
+        fixed.statistics, wanted, samples, programs, found, fixed.ranks, uniform, fixed.nested, layout
+    )
+
+
+def rows_of_replicates(
+    ids: jax.Array, fixed: Fixed, *, layout: Layout, wanted: tuple[Wanted, ...], derives: bool
+) -> Replicated:
+    """Return what one piece of a bank makes of the data sets numbered ``ids``."""
+    return _replicates(*_samples(ids, fixed, layout, derives), fixed, layout, wanted)
+
+
+Numbered = tuple[jax.Array, Replicated | None]
+"""Numbers of data sets, and their replicates where these are found already."""
+
+
+def rows_of_evidence(rows: Numbered, fixed: Fixed, **static: Any) -> list[tuple[Evidence, Variants]]:
+    """Return :func:`_evidence` without the statistics: all that is left has an axis over data sets."""
+    nothing: Any = None
+    ids, found = rows
+    return [(dataclasses.replace(one, statistic=nothing), own) for one, own in _evidence(ids, fixed, found, **static)]
+
+
+def counts_of(
+    rows: Numbered, fixed: tuple[Fixed, tuple[Judged, ...], jax.Array], **static: Any
 ) -> tuple[list[Outcomes], list[jax.Array]]:
-    """Do all of a cell for the data sets numbered ``ids``: what became of every interval, and estimates."""
+    """Do all of a cell for some data sets: what became of every interval, and estimates."""
     data, judged, targets = fixed
-    evidence = [with_sorted_rows(*one) for one in _evidence(ids, data, layout=layout, wanted=wanted, derives=derives)]
+    ids, found = rows
+    evidence = [with_sorted_rows(*one) for one in _evidence(ids, data, found, **static)]
     counts = [outcomes(*bounds_of(series, evidence), targets[series.number]) for series in judged]
     return counts, [one.estimate for one, _ in evidence]
 

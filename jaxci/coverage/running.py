@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
 import operator
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from jaxci.coverage.banks import Banks
-from jaxci.coverage.cell import Cell, Simulation, bounds_of, counts_of, rows_of_evidence
+from jaxci.coverage.banks import Banks, Piece, pieces_of
+from jaxci.coverage.cell import Cell, Fixed, Simulation, bounds_of, counts_of, rows_of_evidence, rows_of_replicates
 from jaxci.coverage.enumeration import behaviour_of_proportion, enumerable, enumerated
 from jaxci.coverage.tally import Behaviour, CellResult, Judgement, Outcomes, Tally, outcomes
 from jaxci.distributions import Distribution, Truth, truth
 from jaxci.inference.batch_laws import Variants, with_sorted_rows
+from jaxci.inference.batch_replicates import Replicated
 from jaxci.inference.sharding import Spread
 from jaxci.intervals.base import Evidence, Method
 from jaxci.statistics.base import MomentStatistic, Statistic
@@ -40,6 +42,11 @@ class Part(NamedTuple):
     start: int
     size: int
     last: bool
+
+    @property
+    def ids(self) -> np.ndarray:
+        """Numbers (size,) of the data sets."""
+        return np.arange(self.start, self.start + self.size, dtype=np.int32)
 
 
 def _parts(cell: Cell, groups: Sequence[int] | None, most: int) -> Iterator[Part]:
@@ -66,7 +73,8 @@ def simulate(
     """Simulate some groups of a cell, all by default; statistics without a known truth are left out.
 
     Draws of data set r depend on ``key`` and r alone, the bank of group g on ``banks`` (``key`` by default), n and g.
-    The replicates of no more data sets than fit ``memory_limit`` bytes are held at a time.
+    The replicates of no more data sets, and no more of a bank, than fit ``memory_limit`` bytes each are held at a time:
+    a bank that does not fit is read piece by piece, for which data sets are drawn again each time.
     Cost: G banks of B n draws, R B n multiply-adds a linear statistic, and sorting R rows of B.
     """
     spread = spread or Spread.over()
@@ -78,7 +86,9 @@ def simulate(
     rows = len(simulation.reading) + sum(map(len, simulation.drawn_masses.values()))
     levels = sum(nesting.outer for want in simulation.wanted for nesting in want.nestings)
     held = BYTES_PER_REPLICATE * (cell.n_resamples * max(1, rows) + levels + cell.n)
-    most = max(LEAST * len(spread.devices), (memory_limit or BUDGET) // held)
+    limit = memory_limit or BUDGET
+    most = max(LEAST * len(spread.devices), limit // held)
+    pieces = pieces_of(cell.layout.n_units, cell.n_resamples, limit) if rows else [(0, cell.n_resamples)]
     n_groups = len(cell.group_sizes() if groups is None else groups)
     done = 0
     of_group: list[Any] = []
@@ -103,23 +113,49 @@ def simulate(
 
     waiting: list[tuple[Part, Any]] = []
     with jax.enable_x64(True):
-        for group, parts in itertools.groupby(_parts(cell, groups, most), key=operator.attrgetter("group")):
-            bank = banks.columns(group, cell.layout, cell.n_resamples, spread) if simulation.reading else None
-            reads = None if bank is None else simulation.read(bank)
-            unseen, nested = simulation.read_unseen(banks, group, spread), simulation.draw_nested(banks, group)
-            fixed = simulation.fixed(key, reads, unseen, nested)
-            for part in parts:
-                ids = np.arange(part.start, part.start + part.size, dtype=np.int32)
+        for group, some in itertools.groupby(_parts(cell, groups, most), key=operator.attrgetter("group")):
+            parts = list(some)
+            read = functools.partial(_read, simulation, key, banks, group, spread)
+            found: list[Replicated | None] = [None for _ in parts]
+            if len(pieces) == 1:
+                fixed = read(*pieces)
+            else:
+                found, fixed = _replicates(simulation, parts, map(read, pieces), spread), read(None)
+            for part, replicates in zip(parts, found, strict=True):
+                numbered = part.ids, replicates
                 if on_host:
-                    found = spread(rows_of_evidence, ids, fixed, **simulation.static)
+                    gathered = spread(rows_of_evidence, numbered, fixed, **simulation.static)
                 else:
-                    found = spread(counts_of, ids, simulation.judging(fixed), **simulation.static)
-                waiting.append((part, found))  # the device goes on while the host counts the part before
+                    gathered = spread(counts_of, numbered, simulation.judging(fixed), **simulation.static)
+                waiting.append((part, gathered))  # the device goes on while the host counts the part before
                 if len(waiting) > 1:
                     finished(*waiting.pop(0))
         for one in waiting:
             finished(*one)
     return tally
+
+
+def _read(
+    simulation: Simulation, key: jax.Array, banks: Banks, group: int, spread: Spread, piece: Piece | None
+) -> Fixed:
+    """Return what all data sets of a group share, of its bank no more than a piece, or nothing."""
+    reads = unseen = None
+    if piece is not None:
+        reads = simulation.read_counts(banks, group, spread, piece)
+        unseen = simulation.read_unseen(banks, group, spread, piece)
+    return simulation.fixed(key, reads, unseen, simulation.draw_nested(banks, group))
+
+
+def _replicates(
+    simulation: Simulation, parts: Sequence[Part], read: Iterable[Fixed], spread: Spread
+) -> list[Replicated | None]:
+    """Return the replicates of some data sets from a bank that is read piece by piece, one held at a time."""
+    found: list[list[Replicated]] = [[] for _ in parts]
+    for fixed in read:
+        for part, pieces in zip(parts, found, strict=True):
+            piece = spread(rows_of_replicates, part.ids, fixed, **simulation.static)
+            pieces.append(jax.block_until_ready(piece))
+    return [Replicated.joined(pieces) for pieces in found]
 
 
 def host_evidence(found: Any, simulation: Simulation) -> list[tuple[Evidence, Variants]]:

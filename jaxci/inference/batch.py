@@ -7,136 +7,48 @@ and leaves as :class:`~jaxci.intervals.base.Evidence` with the same axis. Replic
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxci.inference.batch_laws import Variants, drawn_laws, exact_laws, prepared_of, table_of
+from jaxci.inference.batch_replicates import Replicated, cores_by_order, reads_bank
 from jaxci.inference.curvature import curvatures
 from jaxci.inference.iterated import Nested, placed
-from jaxci.inference.posterior import sizes
-from jaxci.inference.program import Program, Rows, alone, distinct, of_batch, read
+from jaxci.inference.program import Program, Rows, alone, read
 from jaxci.inference.replicate import tie_width
 from jaxci.inference.slopes import FirstOrder, first_order, jackknife_acceleration, jackknife_error, of_mean
+from jaxci.inference.wanted import Wanted
 from jaxci.intervals.auc import AucEvidence
-from jaxci.intervals.base import Evidence, Method, Nesting, Prior
+from jaxci.intervals.base import Evidence, Nesting
 from jaxci.intervals.capabilities import has_beta_law, is_debiased_calibration
 from jaxci.intervals.clusters import ClusterSums
-from jaxci.records import record, static
-from jaxci.resampling.exact_order import QuantileWeights, RankWeights, quantile_weights
+from jaxci.resampling.exact_order import QuantileWeights, RankWeights
 from jaxci.resampling.laws import BootstrapDistribution, Drawn
 from jaxci.resampling.share_laws import BetaLaw
 from jaxci.statistics.base import LinearStatistic, Statistic, TableStatistic, counted_in_table
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.probability import Gaps, RootMeanSquaredCalibrationError
 from jaxci.statistics.ranking import placement_variances
-from jaxci.statistics.sample import PseudoUnits, Sample
-from jaxci.statistics.summary import MeanStatistic, OrderStatistic, QuantileStatistic, SecondMoment
+from jaxci.statistics.sample import Sample
+from jaxci.statistics.summary import MeanStatistic, OrderStatistic, SecondMoment
 from jaxci.statistics.sums import Bank
 
 FLAT = 1e-12
 """Errors of a replicate below this share of the estimate's count as zero."""
 
 
-class Wanted(NamedTuple):
-    """What the methods of one statistic read; hashable, so that it is static under ``jit``."""
-
-    needs: frozenset[str]
-    influence: bool
-    jackknife: bool
-    priors: tuple[Prior, ...] = ()
-    nestings: tuple[Nesting, ...] = ()
-    leverage: bool = False
-
-    @classmethod
-    def by(cls, methods: Iterable[Method], statistic: Statistic) -> Wanted:
-        """Return what ``methods`` read of ``statistic``, together."""
-        methods = list(methods)
-        needs: frozenset[str] = frozenset().union(*(method.needs for method in methods))
-        left_out = [method.by_jackknife or not statistic.smooth for method in methods if "acceleration" in method.needs]
-        errors = any(method.by_jackknife for method in methods if "standard_error" in method.needs)
-        priors = dict.fromkeys(method.prior for method in methods if method.prior is not None)
-        nestings = dict.fromkeys(method.nesting for method in methods if method.nesting is not None)
-        leverage = any(method.by_leverage for method in methods)
-        jackknife = any(left_out) or errors
-        return cls(needs, not all(left_out), jackknife, tuple(priors), tuple(nestings), leverage)
-
-    def replicates_of(self, statistic: Statistic, layout: Layout) -> bool:
-        """Whether a bank is read: a quantile that is one order statistic has a law over ranks instead."""
-        return bool(self.needs & {"replicates", "pivots"}) and not is_order_statistic(statistic, layout)
-
-    def ranks_of(self, statistic: Statistic, layout: Layout) -> QuantileWeights | RankWeights | None:
-        """Return the law of a quantile over the ranks of independent values, where it is read (host)."""
-        law = "law" in self.needs or ("replicates" in self.needs and is_order_statistic(statistic, layout))
-        if not (law and isinstance(statistic, QuantileStatistic)):
-            return None
-        weights = quantile_weights(layout.n, statistic.probability)
-        return weights.of_rank(layout.n) if weights.is_rank else weights
-
-
-def is_order_statistic(statistic: Statistic, layout: Layout) -> bool:
-    """Whether the statistic of independent values, and of every resample, is one of them in ascending order (host)."""
-    if not (layout.plain and isinstance(statistic, QuantileStatistic)):
-        return False
-    return quantile_weights(layout.n, statistic.probability).is_rank
-
-
-class Unseen(NamedTuple):
-    """What posteriors of one statistic read besides the data: one for each prior, empty where none is drawn.
-
-    Attributes
-    ----------
-    shared : pytree
-        What the statistic reads of a bank of weights, whose last row is all ones.
-    weights : tuple of (P, B + 1) arrays
-        Weights of the pseudo-units; the last column is 0.
-    """
-
-    shared: Any
-    weights: tuple[Any, ...]
-
-
-@record
-class Reads:
-    """What statistics read of a bank whatever the data: each array once, so that programs see what is the same.
-
-    Attributes
-    ----------
-    arrays : tuple of arrays
-    tree : PyTreeDef
-        Of one read for each statistic (None where it reads nothing), and of the bank (None where no method asks).
-    places : tuple of int
-        Place among ``arrays`` of each leaf of the tree.
-    """
-
-    arrays: Any
-    tree: Any = static()
-    places: tuple[int, ...] = static()
-
-    @classmethod
-    def of(cls, shared: Sequence[Any], bank: Bank | None) -> Reads:
-        """Keep every array once."""
-        leaves, tree = jax.tree.flatten((tuple(shared), bank))
-        arrays, places = distinct(leaves)
-        return cls(tuple(arrays), tree, tuple(places))
-
-    def given(self) -> tuple[tuple[Any, ...], Bank | None]:
-        """Return what each statistic reads, and the bank."""
-        return jax.tree.unflatten(self.tree, [self.arrays[place] for place in self.places])
-
-
 def batch_evidence(
     statistics: Sequence[Statistic],
     wanted: Sequence[Wanted],
     sample: Sample,
-    shared: Sequence[Any],
+    programs: Program,
+    found: Replicated,
     ranks: Sequence[QuantileWeights | RankWeights | None],
-    bank: Bank | None,
     uniform: Any,
-    unseen: Sequence[Unseen | None],
     nested: Mapping[Nesting, Nested],
     layout: Layout,
 ) -> list[tuple[Evidence, Variants]]:
@@ -147,72 +59,23 @@ def batch_evidence(
     statistics, wanted : sequences of length S
     sample : Sample
         Arrays (R, n, ...).
-    shared : sequence
-        :meth:`~jaxci.statistics.base.Statistic.shared` of every statistic that reads a bank, None for others. The last
-        row of the bank is all ones.
+    programs : Program
+        :func:`programs_of` them.
+    found : Replicated
+        What all resamples make of them.
     ranks : sequence
         :meth:`Wanted.ranks_of` for every statistic.
-    bank : Bank or None
-        The bank itself, for standard errors of replicates.
     uniform : (R,) or None
         Draws from (0, 1).
-    unseen : sequence
-        Of every statistic whose posterior is drawn, None for others.
     nested : mapping of Nesting to Nested
         Resamples of resamples of every size that some method reads.
     layout : Layout
         Of the rows of every data set.
     """
-    programs = jax.vmap(lambda one: of_batch(statistics, one, layout))(sample)
-    cores = _cores(statistics, programs, shared, layout)
     return [
-        _evidence(
-            statistic,
-            want,
-            number,
-            sample,
-            programs,
-            cores.get(number),
-            ranks[number],
-            bank,
-            uniform,
-            unseen[number],
-            nested,
-            layout,
-        )
+        _evidence(statistic, want, number, sample, programs, found, ranks[number], uniform, nested, layout)
         for number, (statistic, want) in enumerate(zip(statistics, wanted, strict=True))
     ]
-
-
-def reads_bank(statistic: Statistic, layout: Layout) -> bool:
-    """Whether a statistic reads the bank itself, as what it reads of it depends on the data."""
-    return statistic.reads_sorted and not layout.plain
-
-
-def _cores(
-    statistics: Sequence[Statistic], programs: Program, shared: Sequence[Any], layout: Layout
-) -> dict[int, jax.Array]:
-    """Cores (R, B + 1) of the statistics that read a bank: for all data sets together, or for one after another."""
-    drawn = [i for i, one in enumerate(shared) if one is not None]
-    sorting = [i for i in drawn if reads_bank(statistics[i], layout)]
-    together = tuple(i for i in drawn if i not in sorting and statistics[i].together)
-    apart = tuple(i for i in drawn if i not in sorting and i not in together)
-    found: dict[int, jax.Array] = {i: _cores_by_order(programs, i, shared[i]) for i in sorting}
-    if together:
-        found.update(zip(together, jax.vmap(lambda program: program.cores(shared, together))(programs), strict=True))
-    if apart:
-        found.update(zip(apart, jax.lax.map(lambda program: program.cores(shared, apart), programs), strict=True))
-    return found
-
-
-def _cores_by_order(programs: Program, number: int, bank: Bank) -> jax.Array:
-    """Cores (R, B) of a statistic on every resample, of which every data set reads what suits the order of its rows."""
-
-    def one(program: Program) -> jax.Array:
-        rows = program.rows[program.where[number][1]]
-        return program.cores({number: read([program.statistics[number]], [rows], bank)[0]}, (number,))[0]
-
-    return jax.lax.map(one, programs)
 
 
 def _evidence(
@@ -221,14 +84,13 @@ def _evidence(
     number: int,
     sample: Sample,
     programs: Program,
-    cores: jax.Array | None,
+    found: Replicated,
     ranks: QuantileWeights | RankWeights | None,
-    bank: Bank | None,
     uniform: Any,
-    unseen: Unseen | None,
     nested: Mapping[Nesting, Nested],
     layout: Layout,
 ) -> tuple[Evidence, Variants]:
+    cores = found.cores.get(number)
     values = _values(statistic, sample, programs, number) if layout.plain else None
     estimate, first, leveraged = _first_order(statistic, want, values, programs, number, layout)
     parts: dict[str, Any] = {}
@@ -245,8 +107,8 @@ def _evidence(
     if isinstance(statistic, TableStatistic) and statistic.is_proportion and want.needs & counting:
         parts["count"], parts["nobs"] = _trials(statistic, programs, number)
     if isinstance(statistic, TableStatistic) and "shares" in want.needs:
-        found = jax.vmap(lambda program: statistic.shares(table_of(program, number)))(programs)
-        parts["shares"] = jax.tree.map(lambda x: x.astype(float), found)
+        shares = jax.vmap(lambda program: statistic.shares(table_of(program, number)))(programs)
+        parts["shares"] = jax.tree.map(lambda x: x.astype(float), shares)
     if "auc" in want.needs:
         parts["auc"] = AucEvidence(*jax.vmap(placement_variances)(prepared_of(programs, number)))
     if "gaps" in want.needs:
@@ -266,8 +128,7 @@ def _evidence(
         parts["distribution"] = drawn_laws(statistic, prepared_of(programs, number), cores, estimate)
         parts["core"] = jnp.zeros_like(estimate)
     if "pivots" in want.needs and cores is not None:
-        assert bank is not None
-        errors = jax.lax.map(lambda program: program.errors(bank, [number])[0], programs)[:, :-1]
+        errors = found.errors[number][:, :-1]
         known = errors > FLAT * first.standard_error[:, None]
         apart = parts["distribution"].mapped(parts["distribution"].ordered) - estimate[:, None]
         parts["pivots"] = Drawn(jnp.where(known, apart / jnp.where(known, errors, 1.0), jnp.nan))
@@ -275,7 +136,7 @@ def _evidence(
     evidence = Evidence(
         statistic=statistic, estimate=estimate, n=layout.n_units, standard_error=first.standard_error, **parts
     )
-    posteriors = _posteriors(statistic, want, number, sample, programs, evidence, unseen, layout)
+    posteriors = _posteriors(statistic, want, number, programs, evidence, found, layout)
     levels = tuple(_levels(statistic, number, programs, evidence, nested[one]) for one in want.nestings)
     influence = first.acceleration if want.influence else None
     return evidence, Variants(influence, jackknife, leveraged, posteriors, levels, want.priors, want.nestings)
@@ -285,10 +146,9 @@ def _posteriors(
     statistic: Statistic,
     want: Wanted,
     number: int,
-    sample: Sample,
     programs: Program,
     evidence: Evidence,
-    unseen: Unseen | None,
+    found: Replicated,
     layout: Layout,
 ) -> tuple[BootstrapDistribution, ...]:
     """Posteriors of all data sets under each prior: known ones of shares, others drawn and unsorted."""
@@ -296,20 +156,8 @@ def _posteriors(
         return ()
     if layout.plain and has_beta_law(statistic):
         return tuple(BetaLaw(evidence.count, evidence.nobs, prior.mass) for prior in want.priors)
-    assert unseen is not None
-    found = []
-    held = jax.vmap(lambda one: jax.tree.map(jnp.asarray, sizes(one, layout)))(sample)
-    for prior, weights in zip(want.priors, unseen.weights, strict=True):
-        reach = np.array([prior.reach, prior.bounded_reach])
-
-        def one(of_one: tuple[Program, Any], weights: Any = weights, reach: np.ndarray = reach) -> jax.Array:
-            program, (size, class_sizes) = of_one
-            return program.posterior_core(number, unseen.shared, PseudoUnits(weights, size, class_sizes, reach))
-
-        of_each = (programs, held)
-        cores = jax.vmap(one)(of_each) if statistic.together else jax.lax.map(one, of_each)
-        found.append(drawn_laws(statistic, prepared_of(programs, number), cores, evidence.estimate))
-    return tuple(found)
+    prepared = prepared_of(programs, number)
+    return tuple(drawn_laws(statistic, prepared, cores, evidence.estimate) for cores in found.posteriors[number])
 
 
 def _levels(statistic: Statistic, number: int, programs: Program, evidence: Evidence, nested: Nested) -> Drawn:
@@ -381,7 +229,7 @@ def _of_left_out(statistic: Statistic, values: Any, programs: Program, number: i
     if isinstance(statistic, LinearStatistic):
         left_out = jax.vmap(lambda program: program.core_without(number, jnp.arange(n)[:, None]))(programs)
     elif reads_bank(statistic, layout):
-        left_out = _cores_by_order(programs, number, bank)
+        left_out = cores_by_order(programs, number, bank)
     else:
         shared = {number: read([statistic], [Rows(layout.units)], bank)[0]}
         (left_out,) = jax.lax.map(lambda program: program.cores(shared, (number,)), programs)

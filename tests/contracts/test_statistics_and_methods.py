@@ -12,7 +12,9 @@ import pytest
 
 import jaxci
 from jaxci.inference import replicate
-from jaxci.inference.batch import Wanted, batch_evidence
+from jaxci.inference.batch import batch_evidence
+from jaxci.inference.batch_replicates import programs_of, replicates_of
+from jaxci.inference.wanted import Wanted
 from jaxci.intervals.capabilities import has_beta_law
 from jaxci.intervals.quantile import QuantileMethod
 from jaxci.intervals.registry import METHODS, applicable_methods, method_by_name
@@ -405,7 +407,9 @@ def evidence_of_batch(statistics, ranks, sample, rows, *, wanted, reading, error
     bank = Bank.of(rows, counts=True)
     shared = [s.shared(bank) if reads else None for s, reads in zip(statistics, reading, strict=True)]
     nothing = [None] * len(statistics)
-    batch = batch_evidence(statistics, wanted, sample, shared, ranks, None, None, nothing, {}, Layout(N))
+    programs = programs_of(statistics, sample, Layout(N))
+    found = replicates_of(statistics, wanted, sample, programs, shared, None, nothing, Layout(N))
+    batch = batch_evidence(statistics, wanted, sample, programs, found, ranks, None, {}, Layout(N))
     return [(one.estimate, one.standard_error if errors else None, one.distribution) for one, _ in batch]
 
 

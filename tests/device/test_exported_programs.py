@@ -121,7 +121,7 @@ def test_a_cell_is_one_program_of_accelerators_that_only_counts_leave(kind, floa
     fixed = simulation.fixed(jax.random.key(0), jax.eval_shape(simulation.read, bank), *besides(simulation))
     whole = exported(
         functools.partial(cells.counts_of, **simulation.static),
-        jnp.arange(R, dtype=jnp.int32),
+        (jnp.arange(R, dtype=jnp.int32), None),
         simulation.judging(fixed),
     )
     for program in (read, whole):
@@ -179,7 +179,7 @@ def test_one_program_counts_what_a_program_and_the_host_count(kind, names, truth
         )
         for function in (cells._evidence, cells.counts_of)
     )
-    counts, estimates = jax.device_get(whole(ids, simulation.judging(fixed)))
+    counts, estimates = jax.device_get(whole((ids, None), simulation.judging(fixed)))
     expected, expected_estimates = running._judged(parts(ids, fixed), simulation)
     for series, one, other in zip(simulation.series.names, counts, expected, strict=True):
         np.testing.assert_array_equal(one.outcome, other.outcome, str(series))

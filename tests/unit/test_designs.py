@@ -127,7 +127,7 @@ def simulated(kind):
         reads = simulation.read(banks.columns(0, cell.layout, B, spread))
         fixed = simulation.fixed(key, reads, simulation.read_unseen(banks, 0, spread))
         data = draw(law, fixed.key, 0, R, N)
-        found = spread(cells.rows_of_evidence, np.arange(R, dtype=np.int32), fixed, **simulation.static)
+        found = spread(cells.rows_of_evidence, (np.arange(R, dtype=np.int32), None), fixed, **simulation.static)
         evidence = running.host_evidence(found, simulation)
         with np.errstate(invalid="ignore", divide="ignore"):
             bounds = {}
