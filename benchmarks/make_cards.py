@@ -1,13 +1,14 @@
 """Make the table of cards from finished studies: ``python benchmarks/make_cards.py DIR``.
 
 DIR holds the folders of studies whose name begins with ``cards-``: ``jaxci study run cards-tables --out
-DIR/cards-tables``, and so on. Cells that are not finished are left out. Of a study without a folder the rows of the
-present table stay.
+DIR/cards-tables``, and so on. Of cells that are not finished, and of studies without a folder, the rows of the present
+table stay.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -20,22 +21,27 @@ from jaxci.intervals.cards import Cards, cards
 TARGET = Path(__file__).resolve().parents[1] / "jaxci" / "intervals" / "cards.npz"
 
 
+def _designs(columns: dict[str, np.ndarray]) -> Iterable[tuple[str, str, float]]:
+    """Return of every row its study, law and sample size."""
+    return zip(*(columns[name].tolist() for name in ("study", "distribution", "n")), strict=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--out", type=Path, default=TARGET)
     arguments = parser.parse_args()
-    rows, made = [], []
+    rows = []
     for name in bundled_names():
         if name.startswith("cards-") and (arguments.folder / name).exists():
             found = load_study(name).results(arguments.folder / name)
             print(f"{name}: {found.n_done} of {found.n_cells} cells")
             rows += rows_of(found)
-            made.append(name)
     if not rows:
         raise SystemExit(f"no folder of a study cards-... in {arguments.folder}")
     columns, present = as_columns(rows), cards().columns
-    stay = ~np.isin(present["study"], made)
+    made = set(_designs(columns))
+    stay = np.array([design not in made for design in _designs(present)])
     table = Cards({name: np.concatenate([present[name][stay], columns[name]]) for name in present})
     table.save(arguments.out)
     print(f"{len(table.columns['n'])} rows, {arguments.out.stat().st_size / 1000:.0f} kB")
