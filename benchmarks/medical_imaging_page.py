@@ -99,6 +99,67 @@ def _one_size(found: dict[str, Any]) -> str:
     return f"{found['median n']:.0f}" if found["median n"] != float("inf") else "beyond"
 
 
+def _headlines(found: dict[str, Any]) -> list[str]:
+    """Return the paper's headlines beside what came out."""
+    rows: list[list[str]] = []
+    if "segmentation" in found:
+        one = found["segmentation"]
+        dice = one["mean Dice, coverage and width by method and n"]
+        at_ten = {m: of(dice, method=m, n=10)["coverage_median"] for m in dict.fromkeys(row["method"] for row in dice)}
+        boots = [at_ten[m] for m in ("percentile", "basic", "bca")]
+        paces = sorted(one["pace by metric (mean, percentile)"].items(), key=lambda pair: pair[1])
+        summaries = sorted(one["pace by summary (Dice, percentile)"].items(), key=lambda pair: pair[1])
+        medians = one["BCa of a median by metric and n"]
+        rows += [
+            ["mean Dice at n = 10, t", "92.5%", f"{percent(at_ten['t'])}%"],
+            ["the same, three bootstraps", "88 to 89%", f"{percent(min(boots))} to {percent(max(boots))}%"],
+            ["the same, `proper_bayesian`", "", f"{percent(at_ten['proper_bayesian'])}%"],
+            ["cases for a width of .1 of the mean Dice", "about 50", size(one["n for width 0.1 (mean Dice)"]["t"])],
+            ["metrics whose mean converges slowest", "ASSD, MASD", ", ".join(name for name, _ in paces[:2])],
+            ["summary that converges slowest", "spread", ", ".join(name for name, _ in summaries[:2])],
+            [
+                "BCa of a median, n = 10 and 250",
+                "falls, HD95 most",
+                "; ".join(
+                    f"{m} {percent(of(medians, metric=m, n=10)['coverage_median'])}, "
+                    f"{percent(of(medians, metric=m, n=250)['coverage_median'])}%"
+                    for m in ("dice", "hd95")
+                ),
+            ],
+        ]
+
+    def each(metric: str, method: str, n: int) -> str:
+        found_here = []
+        for value in found.values():
+            one = value.get(metric) if isinstance(value, dict) else None
+            if one and n in one["n"]:
+                found_here.append(percent(one[method]["coverage"][one["n"].index(n)]))
+        return " / ".join(found_here) + "%"
+
+    def sizes_of(metric: str, method: str, target: str) -> str:
+        values = [value[metric][target] for value in found.values() if isinstance(value, dict) and metric in value]
+        return " / ".join(_one_size(one[method]) for one in values)
+
+    if any(isinstance(value, dict) and "accuracy" in value for value in found.values()):
+        rows += [
+            ["accuracy at n = 10, Wilson", "about 95%", each("accuracy", "wilson", 10)],
+            ["the same, percentile", "91%", each("accuracy", "percentile", 10)],
+            ["the same, BCa", "88%", each("accuracy", "bca", 10)],
+            ["rows for 94% coverage of accuracy", "about 50", sizes_of("accuracy", "percentile", "n for 94% coverage")],
+            [
+                "of balanced accuracy",
+                "three times as many",
+                sizes_of("balanced_accuracy", "percentile", "n for 94% coverage"),
+            ],
+            ["rows for a width of .1 of accuracy", "about 250", sizes_of("accuracy", "wilson", "n for width 0.1")],
+            *(
+                [f"macro average precision at n = 50, {m}", told, each("average_precision_macro", m, 50)]
+                for m, told in (("percentile", ""), ("basic", "above percentile"), ("bca", "above percentile"))
+            ),
+        ]
+    return ["### Beside the paper's headlines", "", *table(["headline", "paper", "here"], rows)]
+
+
 def figures(found: dict[str, Any]) -> str:
     """Return the figures of a file as text."""
     machine, numbers = found["machine"], found["numbers"]
@@ -109,6 +170,7 @@ def figures(found: dict[str, Any]) -> str:
         "",
         *table(["part", "cells", "seconds of the cells"], [[p, found[p]["cells"], found[p]["seconds"]] for p in parts]),
     ]
+    lines += ["", *_headlines(found)]
     for name in parts:
         lines.append("")
         lines += ["### Segmentation", "", *_segmentation(found[name])] if name == "segmentation" else []
