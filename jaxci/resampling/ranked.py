@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxci.records import record
 from jaxci.resampling import kernels
@@ -100,11 +101,56 @@ _UNROLL = 2
 """Entries per step of a walk: sums are then read and written once for two."""
 
 Step = Callable[[Any, Any], Any]
+Weights = Callable[[Any], jax.Array]
+"""Weights of one row in the resamples of a block."""
 
 
-def _walk(step: Step, sums: Any, entries: Any) -> Any:
+def walk(step: Step, sums: Any, entries: Any, unroll: int = _UNROLL) -> Any:
     """Return ``sums`` after ``sums = step(sums, entry)`` for every entry along the first axis of ``entries``."""
-    return jax.lax.scan(lambda *state: (step(*state), None), sums, entries, unroll=_UNROLL)[0]
+    return jax.lax.scan(lambda *state: (step(*state), None), sums, entries, unroll=unroll)[0]
+
+
+def over_blocks(function: Callable[[Weights, int], Any], bank_t: Any, most: int) -> Any:
+    """Return ``function(weights, width)`` of all resamples, ``most`` at a time.
+
+    Parameters
+    ----------
+    function : callable
+        Takes the weights (width,) of a row, as a function of its number, and their number; returns a pytree of arrays
+        (..., width).
+    bank_t : (n, B) array
+        Weights; no block of it is copied.
+    most : int
+        Resamples of a block at most; the last block may begin before the one ahead of it ends.
+    """
+    size = bank_t.shape[1]
+    blocks = -(-size // most)
+    width = -(-size // max(1, blocks))
+
+    def block(left: Any) -> Any:
+        return function(lambda row: _part_of_row(bank_t, row, left, width), width)
+
+    if blocks <= 1:
+        return block(0)
+
+    def fill(number: Any, found: Any) -> Any:
+        left = jnp.minimum(number * width, size - width)
+        return jax.tree.map(
+            lambda whole, part: jax.lax.dynamic_update_slice_in_dim(whole, part, left, axis=-1), found, block(left)
+        )
+
+    shapes = jax.eval_shape(block, jnp.zeros((), jnp.int32))
+    start = jax.tree.map(lambda part: jnp.zeros((*part.shape[:-1], size), part.dtype), shapes)
+    return jax.lax.fori_loop(np.int32(0), np.int32(blocks), fill, start)
+
+
+def _part_of_row(bank_t: Any, row: Any, left: Any, width: int) -> jax.Array:
+    """Return the weights (width,) of one row, from resample ``left`` on."""
+    if isinstance(bank_t, SpreadBank):
+        unit = row if bank_t.units is None else jnp.asarray(bank_t.units)[row]
+        found = _part_of_row(bank_t.columns, unit, left, width)
+        return found if bank_t.weights is None else found * jnp.asarray(bank_t.weights)[row]
+    return jax.lax.dynamic_slice(bank_t, (row, jnp.asarray(left, row.dtype)), (1, width))[0]
 
 
 class PairSums(NamedTuple):
@@ -145,7 +191,7 @@ def scanned_wins(bank_t: jax.Array, descent: Descent) -> PairSums:
 
     zero = jnp.zeros(bank_t.shape[1], dtype)
     entries = (descent.rows, descent.member.astype(dtype), descent.opens)
-    _, members, others, wins = _walk(step, (zero,) * 4, entries)
+    _, members, others, wins = walk(step, (zero,) * 4, entries)
     return PairSums(wins / 2, members, others)
 
 
@@ -223,7 +269,7 @@ def scanned_class_wins(
     zero = jnp.zeros(bank_t.shape[1], dtype)
     entries = (descent.rows, descent.member.astype(dtype), descent.opens, jnp.asarray(labels)[descent.rows])
     start = (zero, zero, jnp.zeros((n_classes, bank_t.shape[1]), dtype))
-    _, members, wins = _walk(step, start, entries)
+    _, members, wins = walk(step, start, entries)
     return wins / 2, members
 
 
@@ -234,7 +280,7 @@ def scanned_partial_wins(bank_t: jax.Array, descent: Descent, share: float) -> P
     """
     dtype = kernels.sum_dtype(bank_t, len(descent.rows) ** 2 / 2)
     member = descent.member.astype(dtype)
-    others = _walk(
+    others = walk(
         lambda total, entry: total + (1 - entry[1]) * bank_t[entry[0]].astype(dtype),
         jnp.zeros(bank_t.shape[1], dtype),
         (descent.rows, member),
@@ -259,7 +305,7 @@ def scanned_partial_wins(bank_t: jax.Array, descent: Descent, share: float) -> P
         )
 
     zero = jnp.zeros(bank_t.shape[1], dtype)
-    _, _, _, members, wins = _walk(step, (zero,) * 5, (descent.rows, member, descent.closes))
+    _, _, _, members, wins = walk(step, (zero,) * 5, (descent.rows, member, descent.closes))
     return PairSums(wins, members, others)
 
 
@@ -298,6 +344,6 @@ def scanned_precision(
     zero = jnp.zeros(bank_t.shape[1], dtype)
     entries = (descent.rows, descent.member.astype(dtype), descent.closes)
     above_all, below_all = (jnp.asarray(weight, dtype) for weight in (above_all, below_all))
-    _, members, ranked, precision = _walk(step, (zero, zero, zero + above_all, zero), entries)
+    _, members, ranked, precision = walk(step, (zero, zero, zero + above_all, zero), entries)
     members, ranked = members + below_all, ranked + below_all
     return precision + below_all * members / jnp.where(ranked > 0, ranked, 1), members

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxci.resampling import kernels, ranked
+from jaxci.resampling import kernels, mid_ranks, ranked
+from jaxci.statistics.regression import SpearmanR
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import IQR, Median, OrderStatistic, Quantile
 
@@ -265,3 +266,46 @@ def test_a_ranking_without_ties_needs_no_groups() -> None:
     order = np.argsort(scores).astype(np.int32)
     for got, expected in zip(ranked.Descent.of(order, labels[order] == 1, None), descent, strict=True):
         np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("most", [1, 7, 50, B - 1, B, 4 * B])
+def test_blocks_of_resamples_cover_all(most: int) -> None:
+    bank_t, units = jnp.asarray(bank_of(N, B).T), np.arange(N)[::-1].astype(np.int32)
+    rows = jnp.arange(N, dtype=jnp.int32)
+
+    def first_and_sum(weights: ranked.Weights, width: int) -> tuple[jax.Array, jax.Array]:
+        assert width <= most
+        found = jnp.stack([weights(row) for row in rows])
+        return found[:2], jnp.sum(found, axis=0)
+
+    for bank, expected in ((bank_t, bank_t), (ranked.SpreadBank(bank_t, units, 1.0 + units), None)):
+        whole = ranked.spread(bank) if expected is None else expected
+        got = ranked.over_blocks(first_and_sum, bank, most)
+        np.testing.assert_array_equal(got[0], whole[:2])
+        np.testing.assert_array_equal(got[1], whole.sum(axis=0))
+
+
+@pytest.mark.parametrize(("dtype", "atol"), [(jnp.uint8, 3e-7), (jnp.float32, 3e-7), (jnp.float64, 1e-14)])
+@pytest.mark.parametrize("decimals", [0, 8])
+@pytest.mark.parametrize("size", [B, 2_500])
+@pytest.mark.usefixtures("float64")
+def test_rank_correlations_on_both_forms(dtype: Any, atol: float, decimals: int, size: int) -> None:
+    """A few roundings of each of 37 terms; banks of one block of resamples and of three."""
+    rng = np.random.default_rng(12)
+    y, p = np.round(rng.normal(size=(2, N)), decimals)
+    bank = bank_of(N, size)
+    bank_t = jnp.asarray(bank.T, dtype)
+    shares = bank / np.maximum(bank.sum(axis=1, keepdims=True), 1)
+    a, b = (shares @ ((x[:, None] < x) + (x[:, None] == x) / 2) - 0.5 for x in (y, p))
+    expected = [np.sum(shares * one * other, axis=1) for one, other in ((a, a), (a, b), (b, b))]
+    statistic, some = SpearmanR(), bank.sum(axis=1) > 0
+    for sample in (Sample(y_true=y, y_pred=p), Sample(y_true=jnp.asarray(y), y_pred=jnp.asarray(p))):
+        prepared = statistic.prepare(sample)
+        ascents = [one.ascent(N) for one in prepared]
+        products = jax.jit(mid_ranks.scanned_products)(bank_t, *ascents)
+        for got, one in zip(products, expected, strict=True):
+            assert got.dtype == kernels.sum_dtype(bank_t)
+            np.testing.assert_allclose(got[some], one[some], rtol=0, atol=atol)
+            assert np.all(np.isnan(got[~some]))
+        walked = statistic.replicates(prepared, bank_t)
+        np.testing.assert_allclose(walked, statistic.each(prepared, bank_t), rtol=0, atol=20 * atol)
