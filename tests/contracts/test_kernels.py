@@ -210,22 +210,20 @@ def test_pairs_won_are_exact_on_both_forms(dtype: Any, decimals: int) -> None:
     expected = (np.sum((bank @ points) * bank, axis=1), bank @ member, bank @ ~member)
     by_class = [np.sum((bank @ (points * (labels == k))) * bank, axis=1) for k in range(3)]
     bank_t = jnp.asarray(bank.T, dtype)
-    for wins in (ranked.scanned_wins, ranked.compared_wins):
-        for got, sums in zip(jax.jit(wins)(bank_t, descent), expected, strict=True):
+    for form in (ranked.scanned, ranked.compared):
+        found = jax.jit(lambda bank_t, form=form: form(bank_t, descent, ranked.COMPARED, labels, 3))(bank_t)
+        for got, sums in zip((found.wins, found.members, found.others), expected, strict=True):
             assert got.dtype == jnp.float32
             np.testing.assert_array_equal(got, sums)
-    for class_wins in (ranked.scanned_class_wins, ranked.compared_class_wins):
-        table, members = jax.jit(class_wins, static_argnums=3)(bank_t, descent, labels, 3)
-        np.testing.assert_array_equal(table, by_class)
-        np.testing.assert_array_equal(members, expected[1])
+        np.testing.assert_array_equal(found.class_wins, by_class)
 
 
 def test_pairs_of_real_weights_on_both_forms() -> None:
     descent, labels, scores = drawn_ranking(0)
     bank = np.random.default_rng(7).gamma(1, size=(B, N))
     with jax.enable_x64(True):
-        for wins in (ranked.scanned_wins, ranked.compared_wins):
-            got = jax.jit(wins)(jnp.asarray(bank.T), descent).wins
+        for form in (ranked.scanned, ranked.compared):
+            got = jax.jit(lambda bank_t, form=form: form(bank_t, descent, {"wins"}).wins)(jnp.asarray(bank.T))
             np.testing.assert_allclose(got, np.sum((bank @ pairs_won(labels, scores)) * bank, axis=1), rtol=1e-13)
 
 
@@ -241,11 +239,26 @@ def test_walks_read_the_weights_of_units(weighted: bool) -> None:
         rows = jnp.asarray(bank[units] * (1.0 if weights is None else weights[:, None]))
         assert (spread.shape, spread.dtype) == (rows.shape, rows.dtype)
         np.testing.assert_array_equal(ranked.spread(spread), rows)
-        for walk in (ranked.scanned_wins, ranked.compared_wins, ranked.scanned_precision):
-            for got, expected in zip(walk(spread, descent), walk(rows, descent), strict=True):
-                np.testing.assert_allclose(got, expected, rtol=1e-13)
-        got = ranked.scanned_class_wins(spread, descent, labels, 3)
-        np.testing.assert_allclose(got[0], ranked.scanned_class_wins(rows, descent, labels, 3)[0], rtol=1e-13)
+        for form, wanted in ((ranked.scanned, ranked.SUMS), (ranked.compared, ranked.COMPARED)):
+            got, expected = (jax.tree.leaves(form(bank_t, descent, wanted, labels, 3)) for bank_t in (spread, rows))
+            assert len(got) == 2 + len(wanted)
+            for one, other in zip(got, expected, strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [jnp.uint8, jnp.float64])
+@pytest.mark.usefixtures("float64")
+def test_a_sum_is_the_same_whatever_else_is_asked_for(dtype: Any) -> None:
+    descent, labels, _ = drawn_ranking(0)
+    rng = np.random.default_rng(8)
+    bank = bank_of(N, B) if dtype == jnp.uint8 else rng.gamma(1, size=(B, N))
+    unseen = ranked.Unseen(*jnp.asarray(rng.gamma(1, size=(2, B))))
+    bank_t = jnp.asarray(bank.T, dtype)
+    together = ranked.scanned(bank_t, descent, ranked.SUMS, labels, 3, unseen)
+    for name in ranked.SUMS:
+        alone = ranked.scanned(bank_t, descent, {name}, labels, 3, unseen)
+        np.testing.assert_array_equal(getattr(alone, name), getattr(together, name))
+        np.testing.assert_array_equal(alone.joined, together.joined)
 
 
 def test_pairs_of_many_rows_stay_exact() -> None:
@@ -256,9 +269,9 @@ def test_pairs_of_many_rows_stay_exact() -> None:
     member = labels == 1
     below = np.searchsorted(np.sort(scores[~member]), scores[member])
     with pytest.raises(ValueError, match="64-bit JAX"):
-        ranked.scanned_wins(bank_t, descent)
+        ranked.scanned(bank_t, descent, {"wins"})
     with jax.enable_x64(True):
-        assert float(ranked.scanned_wins(bank_t, descent).wins[0]) == below.sum()
+        assert float(ranked.scanned(bank_t, descent, {"wins"}).wins[0]) == below.sum()
 
 
 def test_a_ranking_without_ties_needs_no_groups() -> None:
