@@ -15,9 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.inference.batch_laws import Variants, drawn_laws, exact_laws, prepared_of, table_of
+from jaxci.inference.batch_posteriors import Unseen, posterior_cores
 from jaxci.inference.curvature import curvatures
 from jaxci.inference.iterated import Nested, placed
-from jaxci.inference.posterior import sizes
 from jaxci.inference.program import Program, Rows, alone, distinct, of_batch, read
 from jaxci.inference.replicate import tie_width
 from jaxci.inference.slopes import FirstOrder, first_order, jackknife_acceleration, jackknife_error, of_mean
@@ -33,7 +33,7 @@ from jaxci.statistics.base import LinearStatistic, Statistic, TableStatistic, co
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.probability import Gaps, RootMeanSquaredCalibrationError
 from jaxci.statistics.ranking import placement_variances
-from jaxci.statistics.sample import PseudoUnits, Sample
+from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic, OrderStatistic, QuantileStatistic, SecondMoment
 from jaxci.statistics.sums import Bank
 
@@ -82,21 +82,6 @@ def is_order_statistic(statistic: Statistic, layout: Layout) -> bool:
     if not (layout.plain and isinstance(statistic, QuantileStatistic)):
         return False
     return quantile_weights(layout.n, statistic.probability).is_rank
-
-
-class Unseen(NamedTuple):
-    """What posteriors of one statistic read besides the data: one for each prior, empty where none is drawn.
-
-    Attributes
-    ----------
-    shared : pytree
-        What the statistic reads of a bank of weights, whose last row is all ones.
-    weights : tuple of (P, B + 1) arrays
-        Weights of the pseudo-units; the last column is 0.
-    """
-
-    shared: Any
-    weights: tuple[Any, ...]
 
 
 @record
@@ -165,6 +150,7 @@ def batch_evidence(
     """
     programs = jax.vmap(lambda one: of_batch(statistics, one, layout))(sample)
     cores = _cores(statistics, programs, shared, layout)
+    posteriors = posterior_cores(statistics, [want.priors for want in wanted], sample, programs, unseen, layout)
     return [
         _evidence(
             statistic,
@@ -176,7 +162,7 @@ def batch_evidence(
             ranks[number],
             bank,
             uniform,
-            unseen[number],
+            posteriors[number],
             nested,
             layout,
         )
@@ -225,7 +211,7 @@ def _evidence(
     ranks: QuantileWeights | RankWeights | None,
     bank: Bank | None,
     uniform: Any,
-    unseen: Unseen | None,
+    drawn: Sequence[jax.Array],
     nested: Mapping[Nesting, Nested],
     layout: Layout,
 ) -> tuple[Evidence, Variants]:
@@ -275,7 +261,7 @@ def _evidence(
     evidence = Evidence(
         statistic=statistic, estimate=estimate, n=layout.n_units, standard_error=first.standard_error, **parts
     )
-    posteriors = _posteriors(statistic, want, number, sample, programs, evidence, unseen, layout)
+    posteriors = _posteriors(statistic, want, number, programs, evidence, drawn, layout)
     levels = tuple(_levels(statistic, number, programs, evidence, nested[one]) for one in want.nestings)
     influence = first.acceleration if want.influence else None
     return evidence, Variants(influence, jackknife, leveraged, posteriors, levels, want.priors, want.nestings)
@@ -285,31 +271,16 @@ def _posteriors(
     statistic: Statistic,
     want: Wanted,
     number: int,
-    sample: Sample,
     programs: Program,
     evidence: Evidence,
-    unseen: Unseen | None,
+    drawn: Sequence[jax.Array],
     layout: Layout,
 ) -> tuple[BootstrapDistribution, ...]:
-    """Posteriors of all data sets under each prior: known ones of shares, others drawn and unsorted."""
-    if not want.priors:
-        return ()
-    if layout.plain and has_beta_law(statistic):
+    """Posteriors of all data sets under each prior: known ones of shares, others ``drawn`` and unsorted."""
+    if want.priors and layout.plain and has_beta_law(statistic):
         return tuple(BetaLaw(evidence.count, evidence.nobs, prior.mass) for prior in want.priors)
-    assert unseen is not None
-    found = []
-    held = jax.vmap(lambda one: jax.tree.map(jnp.asarray, sizes(one, layout)))(sample)
-    for prior, weights in zip(want.priors, unseen.weights, strict=True):
-        reach = np.array([prior.reach, prior.bounded_reach])
-
-        def one(of_one: tuple[Program, Any], weights: Any = weights, reach: np.ndarray = reach) -> jax.Array:
-            program, (size, class_sizes) = of_one
-            return program.posterior_core(number, unseen.shared, PseudoUnits(weights, size, class_sizes, reach))
-
-        of_each = (programs, held)
-        cores = jax.vmap(one)(of_each) if statistic.together else jax.lax.map(one, of_each)
-        found.append(drawn_laws(statistic, prepared_of(programs, number), cores, evidence.estimate))
-    return tuple(found)
+    prepared = prepared_of(programs, number)
+    return tuple(drawn_laws(statistic, prepared, cores, evidence.estimate) for cores in drawn)
 
 
 def _levels(statistic: Statistic, number: int, programs: Program, evidence: Evidence, nested: Nested) -> Drawn:
