@@ -12,9 +12,9 @@ import numpy as np
 from scipy import sparse
 
 from jaxci.api.score_bins import MOST_BINS, ScoreBins, firsts, score_keys
-from jaxci.statistics.class_ranking import class_scores
 from jaxci.statistics.cumulative import Ordering
-from jaxci.statistics.ranking import Ranking, ScoreRanking
+from jaxci.statistics.ranking import ScoreRanking
+from jaxci.statistics.rankings import Ranking, class_scores
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.sums import padded
 

@@ -24,7 +24,8 @@ from jaxci.distributions import Distribution, Truth, as_distribution
 from jaxci.distributions.base import observations, predicts
 from jaxci.inference.batch import batch_evidence
 from jaxci.inference.batch_laws import Variants, with_sorted_rows
-from jaxci.inference.batch_replicates import Reads, Replicated, Unseen, programs_of, reads_bank, replicates_of
+from jaxci.inference.batch_posteriors import Unseen
+from jaxci.inference.batch_replicates import Reads, Replicated, programs_of, reads_bank, replicates_of
 from jaxci.inference.iterated import Nested
 from jaxci.inference.program import Program, Rows, read
 from jaxci.inference.sharding import Spread
@@ -231,7 +232,7 @@ class Simulation:
             resamples = self.cell.n_resamples
             layout = self.cell.layout
             columns = banks.weights(group, layout, resamples, spread, piece)
-            found = _read_weights(self.statistics, columns, which=tuple(masses), layout=layout)
+            found, _ = _read_weights(self.statistics, columns, which=tuple(masses), layout=layout).given()
             shared = dict(zip(masses, found, strict=True))
             distinct = dict.fromkeys(one for each in masses.values() for one in each)
             weights = {one: banks.unseen(group, one, resamples, piece) for one in distinct}
@@ -373,8 +374,8 @@ def _read(
 @functools.partial(jax.jit, static_argnames=("which", "layout"))
 def _read_weights(
     statistics: tuple[Statistic, ...], columns: jax.Array, *, which: tuple[int, ...], layout: Layout
-) -> tuple[Any, ...]:
-    return _of_which(statistics, Bank.of_columns(columns, exchangeable=layout.plain), which, layout)
+) -> Reads:
+    return Reads.of(_of_which(statistics, Bank.of_columns(columns, exchangeable=layout.plain), which, layout), None)
 
 
 def _of_which(statistics: Sequence[Statistic], bank: Bank, which: tuple[int, ...], layout: Layout) -> tuple[Any, ...]:

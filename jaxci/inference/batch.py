@@ -152,9 +152,7 @@ def _posteriors(
     layout: Layout,
 ) -> tuple[BootstrapDistribution, ...]:
     """Posteriors of all data sets under each prior: known ones of shares, others drawn and unsorted."""
-    if not want.priors:
-        return ()
-    if layout.plain and has_beta_law(statistic):
+    if want.priors and layout.plain and has_beta_law(statistic):
         return tuple(BetaLaw(evidence.count, evidence.nobs, prior.mass) for prior in want.priors)
     prepared = prepared_of(programs, number)
     return tuple(drawn_laws(statistic, prepared, cores, evidence.estimate) for cores in found.posteriors[number])

@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from jaxci.inference.posterior import sizes
+from jaxci.inference.batch_posteriors import Unseen, posterior_cores
 from jaxci.inference.program import Program, distinct, of_batch, read
 from jaxci.inference.wanted import Wanted
 from jaxci.records import record, static
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.layout import Layout
-from jaxci.statistics.sample import PseudoUnits, Sample
+from jaxci.statistics.sample import Sample
 from jaxci.statistics.sums import Bank
-
-
-class Unseen(NamedTuple):
-    """What posteriors of one statistic read besides the data: one for each prior, empty where none is drawn.
-
-    Attributes
-    ----------
-    shared : pytree
-        What the statistic reads of a bank of weights, whose last row is all ones.
-    weights : tuple of (P, B + 1) arrays
-        Weights of the pseudo-units; the last column is 0.
-    """
-
-    shared: Any
-    weights: tuple[Any, ...]
 
 
 @record
@@ -44,8 +28,8 @@ class Replicated:
         Cores of the statistics that read a bank, by number.
     errors : dict of int to array
         Their standard errors at every resample, where wanted.
-    posteriors : dict of int to tuple of arrays
-        Cores under the weights of each prior.
+    posteriors : list of lists of arrays
+        Cores of every statistic under the weights of each of its priors.
     """
 
     cores: Any
@@ -126,10 +110,7 @@ def replicates_of(
     for number in (i for i in cores if "pivots" in wanted[i].needs):
         assert bank is not None
         errors[number] = jax.lax.map(lambda program, i=number: program.errors(bank, [i])[0], programs)
-    drawn = {i: one for i, one in enumerate(unseen) if one is not None}
-    posteriors = {
-        i: _posterior_cores(statistics[i], wanted[i], i, sample, programs, one, layout) for i, one in drawn.items()
-    }
+    posteriors = posterior_cores(statistics, [want.priors for want in wanted], sample, programs, unseen, layout)
     return Replicated(cores, errors, posteriors)
 
 
@@ -162,27 +143,3 @@ def cores_by_order(programs: Program, number: int, bank: Bank) -> jax.Array:
         return program.cores({number: read([program.statistics[number]], [rows], bank)[0]}, (number,))[0]
 
     return jax.lax.map(one, programs)
-
-
-def _posterior_cores(
-    statistic: Statistic,
-    want: Wanted,
-    number: int,
-    sample: Sample,
-    programs: Program,
-    unseen: Unseen,
-    layout: Layout,
-) -> tuple[jax.Array, ...]:
-    """Cores (R, B + 1) of all data sets under the weights of each prior."""
-    found = []
-    held = jax.vmap(lambda one: jax.tree.map(jnp.asarray, sizes(one, layout)))(sample)
-    for prior, weights in zip(want.priors, unseen.weights, strict=True):
-        reach = np.array([prior.reach, prior.bounded_reach])
-
-        def one(of_one: tuple[Program, Any], weights: Any = weights, reach: np.ndarray = reach) -> jax.Array:
-            program, (size, class_sizes) = of_one
-            return program.posterior_core(number, unseen.shared, PseudoUnits(weights, size, class_sizes, reach))
-
-        of_each = (programs, held)
-        found.append(jax.vmap(one)(of_each) if statistic.together else jax.lax.map(one, of_each))
-    return tuple(found)

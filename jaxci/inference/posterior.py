@@ -54,7 +54,7 @@ class Posterior:
         for number, (start, end) in enumerate(zip((0, *self.ends[:-1]), self.ends, strict=True)):
             joined = PseudoUnits(unseen[start:end], self.size, self.class_sizes, jnp.asarray(self.reach)[number])
             statistic, source = program.statistics[number], program.sources[program.where[number][0]]
-            found.append(statistic.scaling(source)(program.posterior_core(number, shared[number], joined)))
+            found.append(statistic.scaling(source)(program.posterior_cores(shared, joined, [number])[0]))
         values = jnp.stack(found)
         return values, None, jnp.zeros(values.shape, bool)
 

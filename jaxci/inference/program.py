@@ -23,6 +23,7 @@ from jaxci.resampling.ranked import SpreadBank
 from jaxci.special import root_sum_of_squares
 from jaxci.statistics.base import ExtremeStatistic, LinearStatistic, RankedStatistic, Statistic, TableStatistic, cores
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.ranking import ScoreRanking, ranked_cores
 from jaxci.statistics.sample import PseudoUnits, Sample
 from jaxci.statistics.sums import Bank, Cells, CellsOfUnits, padded
 
@@ -107,18 +108,32 @@ class Program:
     def cores(self, shared: Sequence[Any] | Mapping[int, Any], numbers: Sequence[int]) -> tuple[jax.Array, ...]:
         """Return the core (B,) of some statistics, by number, on every resample."""
         found: dict[int, jax.Array] = {}
-        linear: dict[int, list[int]] = {}
-        for number in numbers:
-            statistic, (source, _) = self.statistics[number], self.where[number]
-            if isinstance(statistic, LinearStatistic):
-                linear.setdefault(source, []).append(number)
+        for members in self._alike(numbers):  # statistics of one source share its sums, or walks along its rankings
+            statistics, prepared = [self.statistics[number] for number in members], self._source(members[0])
+            of_bank = shared[members[0]]
+            if linear := [one for one in statistics if isinstance(one, LinearStatistic)]:
+                cores_of_members = cores(linear, prepared, prepared.bank_sums(of_bank))
+            elif ranked := [one for one in statistics if isinstance(one, ScoreRanking) and one.reads]:
+                cores_of_members = ranked_cores(ranked, prepared, of_bank)
             else:
-                found[number] = statistic.replicates(self.sources[source], shared[number])
-        for source, members in linear.items():  # statistics of one source share its sums
-            prepared = self.sources[source]
-            statistics = [s for number in members if isinstance(s := self.statistics[number], LinearStatistic)]
-            found.update(zip(members, cores(statistics, prepared, prepared.bank_sums(shared[members[0]])), strict=True))
+                cores_of_members = [statistics[0].replicates(prepared, of_bank)]
+            found.update(zip(members, cores_of_members, strict=True))
         return tuple(found[number] for number in numbers)
+
+    def _source(self, number: int) -> Any:
+        return self.sources[self.where[number][0]]
+
+    def _alike(self, numbers: Sequence[int]) -> list[list[int]]:
+        """Return the numbers in groups: of linear statistics of one source, of rankings of one source, of one other."""
+        groups: dict[Any, list[int]] = {}
+        for number in numbers:
+            statistic, where = self.statistics[number], self.where[number]
+            if isinstance(statistic, LinearStatistic):
+                kind: Any = where[0]
+            else:
+                kind = where if isinstance(statistic, ScoreRanking) and statistic.reads else (number, None)
+            groups.setdefault(kind, []).append(number)
+        return list(groups.values())
 
     def values(self, bank: Bank) -> jax.Array:
         """Return the values (S, B) of all statistics on every resample."""
@@ -149,11 +164,21 @@ class Program:
     def _with(self, found: Sequence[Any]) -> list[tuple[Statistic, tuple[int, int], Any]]:
         return list(zip(self.statistics, self.where, found, strict=True))
 
-    def posterior_core(self, number: int, shared: Any, unseen: PseudoUnits) -> jax.Array:
-        """Return the core (B,) of statistic ``number`` on every resample of a bank joined by unseen units."""
-        statistic, source = self.statistics[number], self.where[number][0]
-        assert isinstance(statistic, ExtremeStatistic)
-        return statistic.posterior(self.sources[source], shared, unseen, jnp.asarray(self.multiplicity))
+    def posterior_cores(
+        self, shared: Sequence[Any] | Mapping[int, Any], unseen: PseudoUnits, numbers: Sequence[int]
+    ) -> tuple[jax.Array, ...]:
+        """Return the core (B,) of some statistics, by number, on every resample of a bank joined by unseen units."""
+        found: dict[int, jax.Array] = {}
+        for members in self._alike(numbers):
+            statistics, prepared = [self.statistics[number] for number in members], self._source(members[0])
+            ranked = [one for one in statistics if isinstance(one, ScoreRanking) and one.reads]
+            if ranked:
+                found.update(zip(members, ranked_cores(ranked, prepared, shared[members[0]], unseen), strict=True))
+                continue
+            for number, statistic in zip(members, statistics, strict=True):
+                assert isinstance(statistic, ExtremeStatistic)
+                found[number] = statistic.posterior(prepared, shared[number], unseen, jnp.asarray(self.multiplicity))
+        return tuple(found[number] for number in numbers)
 
     def absent(self, bank: Bank) -> jax.Array:
         """Return (S, B) whether a class of the sample is absent, for statistics that say what such a class counts."""

@@ -13,11 +13,12 @@ Letters: n observations, B resamples, m entries of a ranking, K classes. Types o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxci.records import record
 from jaxci.resampling import kernels
@@ -100,23 +101,110 @@ _UNROLL = 2
 """Entries per step of a walk: sums are then read and written once for two."""
 
 Step = Callable[[Any, Any], Any]
+Weights = Callable[[Any], jax.Array]
+"""Weights of one row in the resamples of a block."""
 
 
-def _walk(step: Step, sums: Any, entries: Any) -> Any:
+def walk(step: Step, sums: Any, entries: Any, unroll: int = _UNROLL) -> Any:
     """Return ``sums`` after ``sums = step(sums, entry)`` for every entry along the first axis of ``entries``."""
-    return jax.lax.scan(lambda *state: (step(*state), None), sums, entries, unroll=_UNROLL)[0]
+    return jax.lax.scan(lambda *state: (step(*state), None), sums, entries, unroll=unroll)[0]
 
 
-class PairSums(NamedTuple):
-    """Weights of the pairs of a member and another, with their sums over each side, all (B,)."""
+def over_blocks(function: Callable[[Weights, int], Any], bank_t: Any, most: int) -> Any:
+    """Return ``function(weights, width)`` of all resamples, ``most`` at a time.
 
-    wins: jax.Array
+    Parameters
+    ----------
+    function : callable
+        Takes the weights (width,) of a row, as a function of its number, and their number; returns a pytree of arrays
+        (..., width).
+    bank_t : (n, B) array
+        Weights; no block of it is copied.
+    most : int
+        Resamples of a block at most; the last block may begin before the one ahead of it ends.
+    """
+    size = bank_t.shape[1]
+    blocks = -(-size // most)
+    width = -(-size // max(1, blocks))
+
+    def block(left: Any) -> Any:
+        return function(lambda row: _part_of_row(bank_t, row, left, width), width)
+
+    if blocks <= 1:
+        return block(0)
+
+    def fill(number: Any, found: Any) -> Any:
+        left = jnp.minimum(number * width, size - width)
+        return jax.tree.map(
+            lambda whole, part: jax.lax.dynamic_update_slice_in_dim(whole, part, left, axis=-1), found, block(left)
+        )
+
+    shapes = jax.eval_shape(block, jnp.zeros((), jnp.int32))
+    start = jax.tree.map(lambda part: jnp.zeros((*part.shape[:-1], size), part.dtype), shapes)
+    return jax.lax.fori_loop(np.int32(0), np.int32(blocks), fill, start)
+
+
+def _part_of_row(bank_t: Any, row: Any, left: Any, width: int) -> jax.Array:
+    """Return the weights (width,) of one row, from resample ``left`` on."""
+    if isinstance(bank_t, SpreadBank):
+        unit = row if bank_t.units is None else jnp.asarray(bank_t.units)[row]
+        found = _part_of_row(bank_t.columns, unit, left, width)
+        return found if bank_t.weights is None else found * jnp.asarray(bank_t.weights)[row]
+    return jax.lax.dynamic_slice(bank_t, (row, jnp.asarray(left, row.dtype)), (1, width))[0]
+
+
+SUMS = frozenset({"wins", "class_wins", "precision"})
+"""The sums of :class:`RankSums` that are to be had besides the weights."""
+
+
+class Unseen(NamedTuple):
+    """Weights (B,) that join a ranking: of members that score lower than all entries, of others that score higher."""
+
     members: jax.Array
     others: jax.Array
 
 
-def scanned_wins(bank_t: jax.Array, descent: Descent) -> PairSums:
-    """Sum the weights of pairs in which the member scores higher, ties half, along the ranking.
+class RankSums(NamedTuple):
+    """Sums along a ranking in every resample, None those that were not asked for.
+
+    Attributes
+    ----------
+    members, others : (B,) arrays
+        Weight of the members, and of the others.
+    wins : (B,) array
+        Weight of pairs in which a member scores higher than another, ties half.
+    class_wins : (K, B) array
+        The same by the class of the other; 0 for the members' own.
+    precision : (B,) array
+        Precision at every member times its weight: the share of members in all that score as high or higher.
+    unseen : Unseen or None
+        What joins the ranking. It counts in ``precision``; of the pairs it wins none.
+    """
+
+    members: jax.Array
+    others: jax.Array
+    wins: Any = None
+    class_wins: Any = None
+    precision: Any = None
+    unseen: Unseen | None = None
+
+    @property
+    def joined(self) -> Unseen:
+        """Weights of the members and of the others, with those that were not seen."""
+        if self.unseen is None:
+            return Unseen(self.members, self.others)
+        return Unseen(self.members + self.unseen.members, self.others + self.unseen.others)
+
+
+def scanned(
+    bank_t: Any,
+    descent: Descent,
+    wanted: Iterable[str],
+    labels: Any = None,
+    n_classes: int = 0,
+    unseen: Unseen | None = None,
+) -> RankSums:
+    """Sum along the ranking whatever statistics read of it, in one walk.
 
     The form for CPUs: m steps on vectors of B sums.
 
@@ -126,37 +214,88 @@ def scanned_wins(bank_t: jax.Array, descent: Descent) -> PairSums:
         Weights.
     descent : Descent
         Ranking of m entries.
+    wanted : names out of ``SUMS``
+    labels : (n,) int32
+        Class of every row of the bank, out of ``n_classes``; read for "class_wins".
+    unseen : Unseen, optional
 
     Returns
     -------
-    PairSums
-        Exact for counts that sum to m: in float32 up to m = 5,792, in float64 beyond.
+    RankSums
+        Wins are exact for counts that sum to m: in float32 up to m = 5,792, in float64 beyond.
     """
-    dtype = kernels.sum_dtype(bank_t, len(descent.rows) ** 2 / 2)
+    wanted, size, m = frozenset(wanted), bank_t.shape[1], len(descent.rows)
+    dtype, of_pairs = kernels.sum_dtype(bank_t, m), kernels.sum_dtype(bank_t, m**2 / 2)
+    by_class, pairs = "class_wins" in wanted, wanted & {"wins", "class_wins"}
+    if unseen is not None:
+        unseen = Unseen(*(jnp.asarray(weight, dtype) for weight in unseen))
 
-    def step(sums: Any, entry: Any) -> Any:
-        above, through, others, wins = sums
-        row, member, opens = entry
+    def step(state: Any, entry: Any) -> Any:
+        above, sums = state
+        row, member, opens, closes, label = entry
         weight = bank_t[row].astype(dtype)
-        above = jnp.where(opens, through, above)
-        through = through + member * weight
         outside = (1 - member) * weight
-        return above, through, others + outside, wins + outside * (above + through)
+        above = jnp.where(opens, sums.members, above)
+        found = sums._replace(members=sums.members + member * weight, others=sums.others + outside)
+        if pairs:
+            won = outside.astype(of_pairs) * (above + found.members).astype(of_pairs)
+            if "wins" in wanted:
+                found = found._replace(wins=sums.wins + won)
+            if by_class:
+                won = sums.class_wins[label] + won
+                found = found._replace(class_wins=jax.lax.dynamic_update_index_in_dim(sums.class_wins, won, label, 0))
+        if "precision" in wanted:
+            ranked = found.members + found.others
+            if unseen is not None:
+                ranked = ranked + unseen.others
+            gain = (found.members - above) * found.members / jnp.where(ranked > 0, ranked, 1)
+            found = found._replace(precision=jnp.where(closes, sums.precision + gain, sums.precision))
+        return above, found
 
-    zero = jnp.zeros(bank_t.shape[1], dtype)
-    entries = (descent.rows, descent.member.astype(dtype), descent.opens)
-    _, members, others, wins = _walk(step, (zero,) * 4, entries)
-    return PairSums(wins / 2, members, others)
+    zero, no_pairs = jnp.zeros(size, dtype), jnp.zeros(size, of_pairs)
+    start = RankSums(
+        zero,
+        zero,
+        no_pairs if "wins" in wanted else None,
+        jnp.zeros((n_classes, size), of_pairs) if by_class else None,
+        zero if "precision" in wanted else None,
+    )
+    label = jnp.asarray(labels)[descent.rows] if by_class else None
+    entries = (descent.rows, descent.member.astype(dtype), descent.opens, descent.closes, label)
+    _, sums = walk(step, (zero, start), entries)
+    sums = sums._replace(unseen=unseen, **{name: getattr(sums, name) / 2 for name in pairs})
+    if "precision" in wanted and unseen is not None:
+        members, others = sums.joined
+        last = unseen.members * members / jnp.where(members + others > 0, members + others, 1)
+        sums = sums._replace(precision=sums.precision + last)
+    return sums
 
 
-def compared_wins(bank_t: jax.Array, descent: Descent) -> PairSums:
-    """Like :func:`scanned_wins`, as a product with the table of who scores higher than whom.
+COMPARED = SUMS - {"precision"}
+"""The sums that :func:`compared` gives."""
 
-    The form for accelerators, and for m = n up to 4,096: ``n**2 B`` multiplications, in half precision for a
-    bank of 8 bits or half precision. Exact where that is.
+
+def compared(
+    bank_t: Any,
+    descent: Descent,
+    wanted: Iterable[str],
+    labels: Any = None,
+    n_classes: int = 0,
+    unseen: Unseen | None = None,
+) -> RankSums:
+    """Like :func:`scanned`, as a product with the table of who scores higher than whom.
+
+    The form for accelerators, for ``wanted`` out of ``COMPARED``, and for m = n up to 4,096: ``n**2 B``
+    multiplications, in half precision for a bank of 8 bits or half precision. Exact where that is.
     """
     won, members, others = _won(bank_t, descent)
-    return PairSums(jnp.sum(won, axis=0), members, others)
+    sums = RankSums(members, others, unseen=unseen)
+    if "wins" in wanted:
+        sums = sums._replace(wins=jnp.sum(won, axis=0))
+    if "class_wins" in wanted:
+        of_class = (jnp.asarray(labels) == jnp.arange(n_classes)[:, None]).astype(won.dtype)
+        sums = sums._replace(class_wins=jnp.matmul(of_class, won, precision=jax.lax.Precision.HIGHEST))
+    return sums
 
 
 def _won(bank_t: jax.Array, descent: Descent) -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -176,65 +315,14 @@ def _won(bank_t: jax.Array, descent: Descent) -> tuple[jax.Array, jax.Array, jax
     return sums[:-2] * bank_t.astype(dtype) / 2, sums[-2], sums[-1]
 
 
-def compared_class_wins(
-    bank_t: jax.Array, descent: Descent, labels: jax.Array, n_classes: int
-) -> tuple[jax.Array, jax.Array]:
-    """Like :func:`scanned_class_wins`, as a product: the form for accelerators, for n up to 4,096."""
-    won, members, _ = _won(bank_t, descent)
-    of_class = (jnp.asarray(labels) == jnp.arange(n_classes)[:, None]).astype(won.dtype)
-    return jnp.matmul(of_class, won, precision=jax.lax.Precision.HIGHEST), members
-
-
-def scanned_class_wins(
-    bank_t: jax.Array, descent: Descent, labels: jax.Array, n_classes: int
-) -> tuple[jax.Array, jax.Array]:
-    """Like :func:`scanned_wins`, for members against each class apart.
-
-    Parameters
-    ----------
-    bank_t : (n, B) array
-        Weights.
-    descent : Descent
-        Ranking of n rows.
-    labels : (n,) int32
-        Class of every row of the bank.
-    n_classes : int
-        K.
-
-    Returns
-    -------
-    wins : (K, B) array
-        Weight of pairs in which a member scores higher than a row of the class, ties half; 0 for
-        the members' own.
-    members : (B,) array
-        Weight of the members.
-    """
-    dtype = kernels.sum_dtype(bank_t, len(descent.rows) ** 2 / 2)
-
-    def step(sums: Any, entry: Any) -> Any:
-        above, through, wins = sums
-        row, member, opens, label = entry
-        weight = bank_t[row].astype(dtype)
-        above = jnp.where(opens, through, above)
-        through = through + member * weight
-        won = wins[label] + (1 - member) * weight * (above + through)
-        return above, through, jax.lax.dynamic_update_index_in_dim(wins, won, label, 0)
-
-    zero = jnp.zeros(bank_t.shape[1], dtype)
-    entries = (descent.rows, descent.member.astype(dtype), descent.opens, jnp.asarray(labels)[descent.rows])
-    start = (zero, zero, jnp.zeros((n_classes, bank_t.shape[1]), dtype))
-    _, members, wins = _walk(step, start, entries)
-    return wins / 2, members
-
-
-def scanned_partial_wins(bank_t: jax.Array, descent: Descent, share: float) -> PairSums:
-    """Like :func:`scanned_wins`, for pairs with the highest ``share`` of the weight of the others.
+def scanned_partial_wins(bank_t: jax.Array, descent: Descent, share: float) -> RankSums:
+    """Sum the wins of :func:`scanned` over the highest ``share`` of the weight of the others.
 
     A member gains the weight of those of them that it outranks, averaged over its group of ties.
     """
     dtype = kernels.sum_dtype(bank_t, len(descent.rows) ** 2 / 2)
     member = descent.member.astype(dtype)
-    others = _walk(
+    others = walk(
         lambda total, entry: total + (1 - entry[1]) * bank_t[entry[0]].astype(dtype),
         jnp.zeros(bank_t.shape[1], dtype),
         (descent.rows, member),
@@ -259,45 +347,5 @@ def scanned_partial_wins(bank_t: jax.Array, descent: Descent, share: float) -> P
         )
 
     zero = jnp.zeros(bank_t.shape[1], dtype)
-    _, _, _, members, wins = _walk(step, (zero,) * 5, (descent.rows, member, descent.closes))
-    return PairSums(wins, members, others)
-
-
-def scanned_precision(
-    bank_t: jax.Array, descent: Descent, above_all: Any = 0.0, below_all: Any = 0.0
-) -> tuple[jax.Array, jax.Array]:
-    """Sum the precision at every member, times its weight, along the ranking.
-
-    Precision is the share of members in the weight of all that score as high or higher. The form for
-    CPUs: m steps on vectors of B sums.
-
-    Parameters
-    ----------
-    bank_t : (n, B) array
-        Weights.
-    descent : Descent
-        Ranking of m entries.
-    above_all, below_all : (B,) arrays
-        Weight of others that score higher than all entries, and of members that score lower.
-
-    Returns
-    -------
-    precision, members : (B,) arrays
-        The sum, and the weight of the members.
-    """
-    dtype = kernels.sum_dtype(bank_t, len(descent.rows))
-
-    def step(sums: Any, entry: Any) -> Any:
-        above, found, ranked, precision = sums
-        row, member, closes = entry
-        weight = bank_t[row].astype(dtype)
-        found, ranked = found + member * weight, ranked + weight
-        gain = (found - above) * found / jnp.where(ranked > 0, ranked, 1)
-        return jnp.where(closes, found, above), found, ranked, jnp.where(closes, precision + gain, precision)
-
-    zero = jnp.zeros(bank_t.shape[1], dtype)
-    entries = (descent.rows, descent.member.astype(dtype), descent.closes)
-    above_all, below_all = (jnp.asarray(weight, dtype) for weight in (above_all, below_all))
-    _, members, ranked, precision = _walk(step, (zero, zero, zero + above_all, zero), entries)
-    members, ranked = members + below_all, ranked + below_all
-    return precision + below_all * members / jnp.where(ranked > 0, ranked, 1), members
+    _, _, _, members, wins = walk(step, (zero,) * 5, (descent.rows, member, descent.closes))
+    return RankSums(members, others, wins)

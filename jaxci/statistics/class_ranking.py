@@ -23,8 +23,6 @@ from __future__ import annotations
 import abc
 import dataclasses
 import functools
-from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -32,95 +30,15 @@ import numpy as np
 
 from jaxci.checks import ABSENT_CLASS
 from jaxci.records import record, static
-from jaxci.resampling import kernels, ranked
-from jaxci.special import namespace
+from jaxci.resampling import ranked
 from jaxci.statistics.base import OpposedStatistic, Statistic
-from jaxci.statistics.cumulative import Ordering
-from jaxci.statistics.ranking import (
-    OPPOSED_NEGATIVE,
-    OPPOSED_POSITIVE,
-    AveragePrecision,
-    Ranking,
-    Replicates,
-    ScoreRanking,
-    area,
-    area_of_pairs,
-    average_precision,
-    first_and_last,
-    ratio,
-    unseen_rows,
-)
-from jaxci.statistics.sample import PseudoUnits, Sample
+from jaxci.statistics.ranking import OPPOSED_NEGATIVE, OPPOSED_POSITIVE, AveragePrecision, ScoreRanking, first_and_last
+from jaxci.statistics.rankings import ClassRankings, Ranking, area, area_of_pairs, average_precision, ratio
+from jaxci.statistics.sample import Sample
 
 SCHEMES = ("ovr", "ovo", "micro")
 AVERAGES = ("macro", "weighted")
 PRECISION_AVERAGES = ("macro", "weighted", "micro")
-
-
-@record
-class ClassRankings:
-    """Data of a statistic of K classes.
-
-    Attributes
-    ----------
-    codes : (n,) int32
-        Class of every row.
-    counts : (K,) int32
-        Observations of every class in the full sample.
-    ranking : Ranking
-        Rows by the score of each class, with fields (n, K); or, for a micro average, all pairs of
-        a row and a class by score, (n * K,), with label 1 where the class is the row's.
-    """
-
-    codes: Any
-    counts: Any
-    ranking: Ranking
-
-    @classmethod
-    def by_class(cls, sample: Sample) -> ClassRankings:
-        """Rank rows by every column of scores; those of class 0 are ``-s`` if only s is given."""
-        codes, counts, scores = class_scores(sample, 0.0)
-        ordering = Ordering.of_columns(scores, sample.n)
-        return cls(codes, counts, Ranking(codes[ordering.order], ordering))
-
-    @classmethod
-    def pooled(cls, sample: Sample) -> ClassRankings:
-        """Rank all pairs of a row and a class; scores of class 0 are ``1 - s`` if only s is given."""
-        codes, counts, scores = class_scores(sample, 1.0)
-        ordering, entries = Ordering.of_entries(scores, sample.n)
-        member = codes[:, None] == namespace(scores).arange(scores.shape[1])
-        return cls(codes, counts, Ranking(member.ravel()[entries].astype(np.int32), ordering))
-
-    def class_weights(self, weights: jax.Array) -> jax.Array:
-        """Weight of every class (K,)."""
-        return jax.ops.segment_sum(weights, self.codes, self.counts.shape[0])
-
-    def unseen_rows(self, unseen: PseudoUnits, dtype: Any) -> jax.Array:
-        """Return the weight (K, B) of the unseen rows of every class; of classes without a row 0."""
-        return unseen_rows(unseen, dtype) * (jnp.asarray(self.counts) > 0)[:, None]
-
-    def over_classes(self, function: Any) -> Any:
-        """Stack ``function(ranking by class k, k)`` over the classes, one after the other."""
-        columns = jax.tree.map(jnp.transpose, self.ranking)
-        classes = jnp.arange(self.counts.shape[0])
-        return jax.lax.map(lambda pair: function(*pair), (columns, classes))
-
-
-def class_scores(sample: Sample, whole: float) -> tuple[Any, Any, Any]:
-    """Return codes (n,), counts (K,) and scores (n, K), class 0 of two scoring ``whole - s``."""
-    assert sample.y_true is not None
-    assert sample.y_score is not None
-    s = sample.y_score
-    xp = namespace(s)
-    scores = xp.stack([whole - s, s], axis=1) if s.ndim == 1 else s
-    codes, classes = sample.y_true[: sample.n], scores.shape[1]
-    counts = jnp.bincount(codes, length=classes) if xp is jnp else np.bincount(codes, minlength=classes)
-    return sample.y_true, counts.astype(np.int32), scores
-
-
-def _joined_by(pairs: ranked.PairSums, members: jax.Array, others: jax.Array) -> ranked.PairSums:
-    """Add members and others that lose all their pairs."""
-    return pairs._replace(members=pairs.members + members, others=pairs.others + others)
 
 
 def _average(scores: jax.Array, shares: jax.Array, defined: jax.Array, absent_class: str) -> jax.Array:
@@ -172,7 +90,7 @@ class MulticlassRanking(ScoreRanking):
 
     def prepare(self, sample: Sample) -> ClassRankings:
         """Sort by the score of every class, or by all scores at once."""
-        return ClassRankings.pooled(sample) if self.micro else ClassRankings.by_class(sample)
+        return sample.once(ClassRankings.pooled if self.micro else ClassRankings.by_class)
 
     def absent(self, prepared: ClassRankings, weights: jax.Array) -> jax.Array:
         """Whether a class of the full sample has no weight."""
@@ -264,49 +182,18 @@ class RocAucMulticlass(MulticlassRanking):
         others = jnp.sum(jnp.where(np.eye(len(sizes), dtype=bool), 0, sizes), axis=1)
         return self._one_versus_rest(found, sizes, others)
 
-    def replicates(self, prepared: ClassRankings, bank_t: jax.Array) -> jax.Array:
-        """Return the area in every resample (B,), from ``bank_t`` (n, B)."""
-        return self._joined(prepared, bank_t, None)
+    @property
+    def reads(self) -> frozenset[str]:
+        """The weight of the pairs that members win, against each class apart for one versus one."""
+        return frozenset({"class_wins" if self.scheme == "ovo" else "wins"})
 
-    def posterior(self, prepared: ClassRankings, shared: jax.Array, unseen: PseudoUnits, whole: Any) -> jax.Array:
-        """Return the area (B,) with a row of every class that scores lowest for its own and highest for the others."""
-        return self._joined(prepared, shared, prepared.unseen_rows(unseen, kernels.sum_dtype(shared)))
-
-    def _joined(self, prepared: ClassRankings, bank_t: jax.Array, unseen: jax.Array | None) -> jax.Array:
-        """Return the area (B,) where rows ``unseen`` (K, B) of every class lose all pairs."""
-
-        def form(wins: Callable[..., ranked.PairSums], class_wins: Callable[..., Any]) -> Replicates:
-            def one_versus_one(data: ClassRankings, bank: jax.Array) -> jax.Array:
-                classes = data.counts.shape[0]
-                table, sizes = data.over_classes(
-                    lambda ranking, k: class_wins(bank, ranking.descent(k), data.codes, classes)
-                )
-                sizes = sizes if unseen is None else sizes + unseen
-                return jax.vmap(self._one_versus_one, (2, 1))(table, sizes)
-
-            def one_versus_rest(data: ClassRankings, bank: jax.Array) -> jax.Array:
-                pairs = data.over_classes(lambda ranking, k: wins(bank, ranking.descent(k)))
-                if unseen is not None:
-                    pairs = _joined_by(pairs, unseen, jnp.sum(unseen, axis=0) - unseen)
-                return jax.vmap(self._one_versus_rest, 1)(area_of_pairs(pairs), pairs.members, pairs.others)
-
-            return one_versus_one if self.scheme == "ovo" else one_versus_rest
-
-        def many(form: Replicates) -> Replicates | None:
-            return None if unseen is None else form
-
-        def micro(data: ClassRankings, bank: jax.Array) -> jax.Array:
-            pairs = ranked.scanned_wins(bank, data.ranking.descent())
-            if unseen is not None:
-                rows = jnp.sum(unseen, axis=0)
-                pairs = _joined_by(pairs, rows, (len(unseen) - 1) * rows)
-            return area_of_pairs(pairs)
-
-        if self.micro:
-            return self.by_bank(prepared, bank_t, micro, self.each if unseen is None else micro, many(micro))
-        scanned = form(ranked.scanned_wins, ranked.scanned_class_wins)
-        compared = form(ranked.compared_wins, ranked.compared_class_wins)
-        return self.by_bank(prepared, bank_t, scanned, compared, many(scanned))
+    def from_sums(self, sums: ranked.RankSums) -> jax.Array:
+        """Return the area (B,); unseen rows of every class lose all their pairs."""
+        members, others = sums.joined
+        if self.scheme == "ovo":
+            return jax.vmap(self._one_versus_one, (2, 1))(sums.class_wins, members.astype(sums.class_wins.dtype))
+        areas = area_of_pairs(sums.wins, members, others)
+        return areas if self.micro else jax.vmap(self._one_versus_rest, 1)(areas, members, others)
 
     def _one_versus_rest(self, areas: jax.Array, sizes: jax.Array, others: jax.Array) -> jax.Array:
         """Average the areas (K,) of classes of weights ``sizes`` against rests of weights ``others``."""
@@ -410,36 +297,19 @@ class AveragePrecisionMulticlass(MulticlassRanking, OpposedStatistic):
 
         return self.from_columns(prepared.over_classes(of_class), 1.0 * prepared.class_weights(weights) + unseen)
 
-    def replicates(self, prepared: ClassRankings, bank_t: jax.Array) -> jax.Array:
-        """Return the average precision in every resample (B,), from ``bank_t`` (n, B)."""
-        nothing = jnp.zeros((prepared.counts.shape[0], 1), kernels.sum_dtype(bank_t))
-        return self.by_bank(prepared, bank_t, self._scanned(nothing), self.each)
+    reads = frozenset({"precision"})
 
-    def posterior(self, prepared: ClassRankings, shared: jax.Array, unseen: PseudoUnits, whole: Any) -> jax.Array:
-        """Return the mean (B,) with a row of every class that scores lowest for its own and highest for the others."""
-        rows = prepared.unseen_rows(unseen, kernels.sum_dtype(shared))
+    def from_sums(self, sums: ranked.RankSums) -> jax.Array:
+        """Return the average precision (B,), an unseen row of a class last for its own and first for the others."""
+        members = sums.joined.members
+        found = ratio(sums.precision, members)
+        return found if self.micro else jax.vmap(self.from_columns, 1)(found, members)
 
-        def each(data: ClassRankings, bank_t: jax.Array) -> jax.Array:
-            return self.each_joined(functools.partial(self._joined_value, data), bank_t, rows)
-
-        return self.by_bank(prepared, shared, self._scanned(rows), each, each)
-
-    def _scanned(self, unseen: jax.Array) -> Replicates:
-        """Return the form for CPUs, with rows ``unseen`` (K, B) of every class."""
-        total = jnp.sum(unseen, axis=0)
-
-        def scanned(prepared: ClassRankings, bank_t: jax.Array) -> jax.Array:
-            if self.micro:
-                others = (len(unseen) - 1) * total
-                return ratio(*ranked.scanned_precision(bank_t, prepared.ranking.descent(), others, total))
-
-            def of_class(ranking: Ranking, k: jax.Array) -> tuple[jax.Array, jax.Array]:
-                return ranked.scanned_precision(bank_t, ranking.descent(k), total - unseen[k], unseen[k])
-
-            sums, sizes = prepared.over_classes(of_class)
-            return jax.vmap(self.from_columns, 1)(ratio(sums, sizes), sizes)
-
-        return scanned
+    def by_weights(self, prepared: ClassRankings, bank_t: jax.Array, unseen: jax.Array | None) -> jax.Array:
+        """Return the average precision (B,), with rows ``unseen`` (K, B)."""
+        if unseen is None:
+            return self.each(prepared, bank_t)
+        return self.each_joined(functools.partial(self._joined_value, prepared), bank_t, unseen)
 
     def from_columns(self, found: jax.Array, sizes: jax.Array) -> jax.Array:
         """Average the precisions (K,) of classes of weights ``sizes``."""

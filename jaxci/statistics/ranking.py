@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -20,106 +20,11 @@ import numpy as np
 from jaxci.records import record, static
 from jaxci.resampling import kernels, ranked
 from jaxci.statistics.base import ExtremeStatistic, OpposedStatistic, RankedStatistic, Statistic
-from jaxci.statistics.cumulative import Ordering
+from jaxci.statistics.rankings import Ranking, area, area_of_pairs, average_precision, partial_area, ratio
 from jaxci.statistics.sample import PseudoUnits, Sample
 
 OPPOSED_POSITIVE, OPPOSED_NEGATIVE = 0.25, 0.0625
 """What a row weighs on which two models' average precisions differ most, each way: a positive, and a negative."""
-
-
-@record
-class Ranking:
-    """Rows by ascending score: ``labels`` (n,) int32, the class codes in that order."""
-
-    labels: Any
-    ordering: Ordering
-
-    @classmethod
-    def of(cls, labels: Any, scores: Any, n: int) -> Ranking:
-        """Rank rows (N,), of which the first ``n`` are observations and the rest padding."""
-        ordering = Ordering.of(scores, n)
-        return cls(labels if ordering.order is None else labels[ordering.order], ordering)
-
-    def split(self, weights: jax.Array, target: int | jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Return the sorted weights (n,) of class ``target`` and those of all others."""
-        in_order = 1.0 * self.ordering.arrange(weights)
-        member = jnp.asarray(self.labels) == target
-        return jnp.where(member, in_order, 0), jnp.where(member, 0, in_order)
-
-    def descent(self, target: int | jax.Array = 1) -> ranked.Descent:
-        """Return the rows from the highest score down, those of class ``target`` as members."""
-        labels, order = jnp.asarray(self.labels), self.ordering.order
-        rows = jnp.arange(labels.shape[0], dtype=jnp.int32) if order is None else order
-        return ranked.Descent.of(rows, labels == target, self.ordering.first)
-
-
-def ratio(numerator: jax.Array, denominator: jax.Array, otherwise: float | jax.Array = jnp.nan) -> jax.Array:
-    """Divide; ``otherwise`` where the denominator is not positive, with a zero gradient there."""
-    defined = denominator > 0
-    return jnp.where(defined, numerator / jnp.where(defined, denominator, 1), otherwise)
-
-
-def area(ranking: Ranking, weights: jax.Array, target: int | jax.Array = 1) -> jax.Array:
-    """Area under the ROC curve of class ``target`` against all others."""
-    positive, negative = ranking.split(weights, target)
-    wins = jnp.sum(positive * ranking.ordering.below(negative))
-    return ratio(wins, jnp.sum(positive) * jnp.sum(negative))
-
-
-def partial_area(ranking: Ranking, weights: jax.Array, max_fpr: float) -> jax.Array:
-    """Area under the ROC curve of class 1 over false-positive rates from 0 to ``max_fpr``.
-
-    With f the weight of negatives above a positive and l the limit on it, the positive adds
-    ``max(l - f, 0)``, averaged over the group of ties that f runs through.
-    """
-    positive, negative = ranking.split(weights, 1)
-    total = jnp.sum(negative)
-    limit = max_fpr * total
-    above = ranking.ordering.above(negative)
-    start = jnp.minimum(above, limit)
-    gain = limit - start
-    if ranking.ordering.first is not None:
-        through = ranking.ordering.upward(negative)
-        end = jnp.minimum(through, limit)
-        gain = ratio((end - start) * (limit - (start + end) / 2), through - above, gain)
-    return ratio(jnp.sum(positive * gain), jnp.sum(positive) * total)
-
-
-def average_precision(
-    ranking: Ranking,
-    weights: jax.Array,
-    target: int | jax.Array = 1,
-    above_all: float | jax.Array = 0.0,
-    below_all: float | jax.Array = 0.0,
-) -> jax.Array:
-    """Average precision of class ``target`` against all others.
-
-    Others of weight ``above_all`` score higher than all rows, members of weight ``below_all`` lower.
-    """
-    positive, negative = ranking.split(weights, target)
-    found = ranking.ordering.upward(positive)
-    precision = ratio(found, found + ranking.ordering.upward(negative) + above_all, 0.0)
-    members = jnp.sum(positive) + below_all
-    last = below_all * ratio(members, members + jnp.sum(negative) + above_all, 0.0)
-    return ratio(jnp.sum(positive * precision) + last, members)
-
-
-def unseen_rows(unseen: PseudoUnits, dtype: Any) -> jax.Array:
-    """Return the weight (K, B) of the unseen rows of every class."""
-    return (unseen.weights * jnp.asarray(unseen.class_sizes)[:, None]).astype(dtype)
-
-
-def class_weights(ranking: Ranking, bank_t: jax.Array) -> jax.Array:
-    """Return the weight (2, B) of both classes in every resample of a transposed bank (n, B)."""
-    descent = ranking.descent()
-    member = jnp.zeros_like(descent.member).at[descent.rows].set(descent.member)
-    of_class = jnp.stack([~member, member]).astype(kernels.sum_dtype(bank_t))
-    return jnp.matmul(of_class, ranked.spread(bank_t).astype(of_class.dtype), precision=jax.lax.Precision.HIGHEST)
-
-
-def area_of_pairs(pairs: ranked.PairSums) -> jax.Array:
-    """Area under the ROC curve from the weights of its pairs."""
-    return ratio(pairs.wins, pairs.members * pairs.others)
 
 
 class Placements(NamedTuple):
@@ -184,9 +89,6 @@ def first_and_last(scores: np.ndarray) -> np.ndarray:
     return np.array([np.nextafter(scores.max(), np.inf), np.nextafter(scores.min(), -np.inf)])
 
 
-Replicates = Callable[[Any, jax.Array], jax.Array]
-
-
 class ScoreRanking(RankedStatistic, ExtremeStatistic):
     """A statistic of the order of scores, which reaches all resamples of a bank in one pass."""
 
@@ -226,7 +128,21 @@ class ScoreRanking(RankedStatistic, ExtremeStatistic):
             Of the rows of every ranking; 0 for those that only fill up.
         """
 
+    @property
     @abc.abstractmethod
+    def reads(self) -> frozenset[str]:
+        """What it reads of the sums along its rankings, names out of ``ranked.SUMS``; none where it walks by itself."""
+
+    @abc.abstractmethod
+    def from_sums(self, sums: ranked.RankSums) -> jax.Array:
+        """Return the statistic (B,) from the sums along its ranking (B,), or along that of every class (K, ..., B)."""
+
+    def by_weights(self, prepared: Any, bank_t: jax.Array, unseen: jax.Array | None) -> jax.Array:
+        """Return the statistic (B,) for accelerators and more rows than they compare, with rows ``unseen`` (K, B)."""
+        if unseen is None:
+            return self.each(prepared, bank_t)
+        return self.from_sums(prepared.sums(ranked.scanned, bank_t, self.reads, unseen))
+
     def replicates(self, prepared: Any, bank_t: jax.Array) -> jax.Array:
         """Return :meth:`value` under every column of a transposed bank.
 
@@ -243,28 +159,48 @@ class ScoreRanking(RankedStatistic, ExtremeStatistic):
             float64 for a bank of float64, else float32. Areas of counts are the very value that
             :meth:`value` gives; precisions equal it up to the order of summation.
         """
+        return ranked_cores([self], prepared, bank_t)[0]
 
-    def by_bank(
-        self,
-        prepared: Any,
-        bank_t: jax.Array,
-        scanned: Replicates,
-        compared: Replicates,
-        many: Replicates | None = None,
-    ) -> jax.Array:
-        """Call the form for the platform: ``scanned`` on a CPU, ``compared`` or, for many rows, ``many``.
+    def posterior(self, prepared: Any, shared: jax.Array, unseen: PseudoUnits, whole: Any) -> jax.Array:
+        """Return the statistic (B,) with a row of every class that scores lowest for its own, highest for others."""
+        return ranked_cores([self], prepared, shared, unseen)[0]
 
-        The last is :meth:`each` by default.
-        """
-        few = bank_t.shape[0] <= kernels.COMPARED
-        many = many or self.each
 
-        def rounded(form: Replicates) -> Replicates:
-            return lambda prepared, bank_t: form(prepared, bank_t).astype(kernels.sum_dtype(bank_t))
+def ranked_cores(
+    statistics: Sequence[ScoreRanking], prepared: Any, bank_t: Any, unseen: PseudoUnits | None = None
+) -> list[jax.Array]:
+    """Return the core (B,) of statistics of one source that read sums along its rankings.
 
-        return kernels.by_platform(
-            prepared, bank_t, cpu=rounded(scanned), accelerator=rounded(compared if few else many)
-        )
+    On a CPU one walk along each ranking gives what all of them read.
+
+    Parameters
+    ----------
+    statistics : sequence of ScoreRanking
+    prepared : pytree
+        What :meth:`~jaxci.statistics.base.Statistic.prepare` of each returned.
+    bank_t : (n, B) array
+        Weights.
+    unseen : PseudoUnits, optional
+        What joins the bank.
+    """
+    dtype = kernels.sum_dtype(bank_t)
+    wanted = frozenset[str]().union(*(statistic.reads for statistic in statistics))
+    rows = None if unseen is None else prepared.unseen_rows(unseen, dtype)
+    few = bank_t.shape[0] <= kernels.COMPARED
+
+    def scanned(prepared: Any, bank_t: Any) -> tuple[jax.Array, ...]:
+        sums = prepared.sums(ranked.scanned, bank_t, wanted, rows)
+        return tuple(statistic.from_sums(sums).astype(dtype) for statistic in statistics)
+
+    def one(statistic: ScoreRanking, prepared: Any, bank_t: Any) -> jax.Array:
+        if few and statistic.reads <= ranked.COMPARED and statistic.ranked_by != "entries":
+            return statistic.from_sums(prepared.sums(ranked.compared, bank_t, statistic.reads, rows))
+        return statistic.by_weights(prepared, bank_t, rows)
+
+    def each(prepared: Any, bank_t: Any) -> tuple[jax.Array, ...]:
+        return tuple(one(statistic, prepared, bank_t).astype(dtype) for statistic in statistics)
+
+    return list(kernels.by_platform(prepared, bank_t, cpu=scanned, accelerator=each))
 
 
 class BinaryRanking(ScoreRanking):
@@ -279,9 +215,7 @@ class BinaryRanking(ScoreRanking):
 
     def prepare(self, sample: Sample) -> Ranking:
         """Sort by score."""
-        assert sample.y_true is not None
-        assert sample.y_score is not None
-        return Ranking.of(sample.y_true, sample.y_score, sample.n)
+        return sample.once(Ranking.by_score)
 
     def absent(self, prepared: Ranking, weights: jax.Array) -> jax.Array:
         """Whether one of the classes has no weight."""
@@ -335,11 +269,27 @@ class RocAuc(BinaryRanking):
         """Whether a row of either class can be ranked worst: not where false-positive rates are limited."""
         return self.max_fpr is None
 
-    def posterior(self, prepared: Ranking, shared: jax.Array, unseen: PseudoUnits, whole: Any) -> jax.Array:
-        """Return the area (B,) with a positive ranked below all others, and a negative above them."""
-        sizes = class_weights(prepared, shared)
-        both = sizes / (sizes + unseen_rows(unseen, sizes.dtype))
-        return self.replicates(prepared, shared) * both[0] * both[1]
+    @property
+    def reads(self) -> frozenset[str]:
+        """The weight of the pairs that positives win; a partial area has a walk of its own."""
+        return frozenset({"wins"} if self.max_fpr is None else ())
+
+    def from_sums(self, sums: ranked.RankSums) -> jax.Array:
+        """Return the area, with an unseen positive ranked below all others, and a negative above them."""
+        found = area_of_pairs(sums.wins, sums.members, sums.others)
+        if sums.unseen is None:
+            return found
+        joined = sums.joined
+        return found * (sums.members / joined.members) * (sums.others / joined.others)
+
+    def by_weights(self, prepared: Ranking, bank_t: jax.Array, unseen: jax.Array | None) -> jax.Array:
+        """Return the area (B,), with rows ``unseen`` (2, B)."""
+        found = self.each(prepared, bank_t)
+        if unseen is None:
+            return found
+        sizes = prepared.class_weights(bank_t)
+        shares = sizes / (sizes + unseen)
+        return found * shares[0] * shares[1]
 
     def value(self, prepared: Ranking, weights: jax.Array) -> jax.Array:
         """Return the area under ``weights`` (n,)."""
@@ -356,13 +306,15 @@ class RocAuc(BinaryRanking):
 
     def replicates(self, prepared: Ranking, bank_t: jax.Array) -> jax.Array:
         """Return the area in every resample (B,), from ``bank_t`` (n, B)."""
+        share = self.max_fpr
+        if share is None:
+            return super().replicates(prepared, bank_t)
 
-        def form(wins: Callable[..., ranked.PairSums], *settings: float) -> Replicates:
-            return lambda ranking, bank: self._scaled(area_of_pairs(wins(bank, ranking.descent(), *settings)))
+        def scanned(prepared: Ranking, bank_t: jax.Array) -> jax.Array:
+            sums = ranked.scanned_partial_wins(bank_t, prepared.descent(), share)
+            return self._scaled(area_of_pairs(sums.wins, sums.members, sums.others)).astype(kernels.sum_dtype(bank_t))
 
-        if self.max_fpr is None:
-            return self.by_bank(prepared, bank_t, form(ranked.scanned_wins), form(ranked.compared_wins))
-        return self.by_bank(prepared, bank_t, form(ranked.scanned_partial_wins, self.max_fpr), self.each)
+        return kernels.by_platform(prepared, bank_t, cpu=scanned, accelerator=self.each)
 
 
 @record
@@ -394,32 +346,21 @@ class AveragePrecision(BinaryRanking, OpposedStatistic):
         rows = dataclasses.replace(first, other=second)
         return rows, np.repeat([OPPOSED_POSITIVE, OPPOSED_NEGATIVE], 2)
 
-    def posterior(self, prepared: Ranking, shared: jax.Array, unseen: PseudoUnits, whole: Any) -> jax.Array:
-        """Return the average precision (B,) with a positive ranked below all others, and a negative above them."""
-        above, below = unseen_rows(unseen, kernels.sum_dtype(shared))
+    reads = frozenset({"precision"})
 
-        def scanned(ranking: Ranking, bank_t: jax.Array) -> jax.Array:
-            return ratio(*ranked.scanned_precision(bank_t, ranking.descent(), above, below))
+    def from_sums(self, sums: ranked.RankSums) -> jax.Array:
+        """Return the average precision, an unseen positive ranked below all others, and a negative above them."""
+        return ratio(sums.precision, sums.joined.members)
 
-        def each(ranking: Ranking, bank_t: jax.Array) -> jax.Array:
-            def one(weights: jax.Array, *unseen: jax.Array) -> jax.Array:
-                return average_precision(ranking, weights, 1, *unseen)
-
-            return self.each_joined(one, bank_t, above, below)
-
-        return self.by_bank(prepared, shared, scanned, each, each)
+    def by_weights(self, prepared: Ranking, bank_t: jax.Array, unseen: jax.Array | None) -> jax.Array:
+        """Return the average precision (B,), with rows ``unseen`` (2, B)."""
+        if unseen is None:
+            return self.each(prepared, bank_t)
+        return self.each_joined(lambda weights, rows: average_precision(prepared, weights, 1, *rows), bank_t, unseen)
 
     def value(self, prepared: Ranking, weights: jax.Array) -> jax.Array:
         """Return the average precision under ``weights`` (n,)."""
         return average_precision(prepared, weights)
-
-    def replicates(self, prepared: Ranking, bank_t: jax.Array) -> jax.Array:
-        """Return the average precision in every resample (B,), from ``bank_t`` (n, B)."""
-
-        def scanned(ranking: Ranking, bank_t: jax.Array) -> jax.Array:
-            return ratio(*ranked.scanned_precision(bank_t, ranking.descent()))
-
-        return self.by_bank(prepared, bank_t, scanned, self.each)
 
 
 METRICS: dict[str, Statistic] = {"roc_auc": RocAuc(), "average_precision": AveragePrecision()}

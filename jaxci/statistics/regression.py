@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record, static
+from jaxci.resampling import kernels, mid_ranks
 from jaxci.special import namespace
 from jaxci.statistics.base import MomentStatistic, RankedStatistic, Statistic, square_root
 from jaxci.statistics.cumulative import Ordering, gather
@@ -250,6 +251,17 @@ class Ranks:
         by_row = below if self.position is None else gather(below, self.position)
         return by_row / jnp.sum(weights) - 0.5
 
+    def ascent(self, n: int) -> mid_ranks.Ascent:
+        """Return the order of n rows as a walk reads it."""
+        return mid_ranks.Ascent.of(n, self.ordering.order, self.ordering.first, self.ordering.last)
+
+
+def _of_ranks(products: mid_ranks.RankProducts) -> jax.Array:
+    """Return the correlation of mid-ranks; spreads within rounding of 0 are 0."""
+    noise = (64 * jnp.finfo(products.both.dtype).eps) ** 2
+    spreads = (jnp.where(spread <= noise, 0.0, spread) for spread in (products.first, products.second))
+    return _correlation(products.both, *spreads)
+
 
 @record
 class SpearmanR(RankedStatistic):
@@ -278,9 +290,17 @@ class SpearmanR(RankedStatistic):
         """Return the rank correlation under ``weights`` (n,)."""
         a, b = (ranks.shares(weights) for ranks in prepared)
         share = weights / jnp.sum(weights)
-        noise = (64 * jnp.finfo(share.dtype).eps) ** 2
-        spreads = (jnp.sum(share * x * x) for x in (a, b))
-        return _correlation(jnp.sum(share * a * b), *(jnp.where(v <= noise, 0.0, v) for v in spreads))
+        return _of_ranks(mid_ranks.RankProducts(*(jnp.sum(share * x * y) for x, y in ((a, a), (a, b), (b, b)))))
+
+    def replicates(self, prepared: tuple[Ranks, Ranks], bank_t: jax.Array) -> jax.Array:
+        """Return the rank correlation in every resample (B,), from ``bank_t`` (n, B)."""
+        if bank_t.shape[0] > mid_ranks.MOST_ROWS:
+            return self.each(prepared, bank_t)
+
+        def scanned(prepared: tuple[Ranks, Ranks], bank_t: jax.Array) -> jax.Array:
+            return _of_ranks(mid_ranks.scanned_products(bank_t, *(one.ascent(bank_t.shape[0]) for one in prepared)))
+
+        return kernels.by_platform(prepared, bank_t, cpu=scanned, accelerator=self.each)
 
     def sort_keys(self, sample: Sample) -> np.ndarray:
         """Return the targets (n,)."""

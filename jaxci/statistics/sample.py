@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +14,8 @@ import numpy as np
 from jaxci.records import record, static
 from jaxci.special import namespace
 from jaxci.statistics.sums import Cells, padded
+
+Made = TypeVar("Made")
 
 
 @record
@@ -87,6 +89,16 @@ class Sample:
         changed: dict[str, Any] = {name: change(x) for name in names if (x := getattr(self, name)) is not None}
         other = None if self.other is None else self.other._map(change)
         return dataclasses.replace(self, **changed, columns=tuple(map(change, self.columns)), other=other)
+
+    def once(self, make: Callable[[Sample], Made]) -> Made:
+        """Return ``make(self)``, the same object every time: statistics that read the same share it."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        return self._made[make]
+
+    @functools.cached_property
+    def _made(self) -> dict[Callable[[Sample], Any], Any]:
+        return {}
 
     @functools.cached_property
     def class_sizes(self) -> np.ndarray:

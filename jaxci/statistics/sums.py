@@ -96,7 +96,7 @@ class Bank:
         totals = jnp.sum(columns, axis=0)
         return cls(columns.T, columns, cumulative_counts(columns), totals, counts, exchangeable, narrow=narrow)
 
-    @property
+    @functools.cached_property
     def by_observation(self) -> jax.Array:
         """Weights (n, B) as a walk along rows reads them, with sums of the precision of the others."""
         return self.columns if self.by_rows or self.narrow is None else self.narrow.T

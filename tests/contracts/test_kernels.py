@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxci.resampling import kernels, ranked
+from jaxci.resampling import kernels, mid_ranks, ranked
+from jaxci.statistics.regression import SpearmanR
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import IQR, Median, OrderStatistic, Quantile
 
@@ -209,22 +210,20 @@ def test_pairs_won_are_exact_on_both_forms(dtype: Any, decimals: int) -> None:
     expected = (np.sum((bank @ points) * bank, axis=1), bank @ member, bank @ ~member)
     by_class = [np.sum((bank @ (points * (labels == k))) * bank, axis=1) for k in range(3)]
     bank_t = jnp.asarray(bank.T, dtype)
-    for wins in (ranked.scanned_wins, ranked.compared_wins):
-        for got, sums in zip(jax.jit(wins)(bank_t, descent), expected, strict=True):
+    for form in (ranked.scanned, ranked.compared):
+        found = jax.jit(lambda bank_t, form=form: form(bank_t, descent, ranked.COMPARED, labels, 3))(bank_t)
+        for got, sums in zip((found.wins, found.members, found.others), expected, strict=True):
             assert got.dtype == jnp.float32
             np.testing.assert_array_equal(got, sums)
-    for class_wins in (ranked.scanned_class_wins, ranked.compared_class_wins):
-        table, members = jax.jit(class_wins, static_argnums=3)(bank_t, descent, labels, 3)
-        np.testing.assert_array_equal(table, by_class)
-        np.testing.assert_array_equal(members, expected[1])
+        np.testing.assert_array_equal(found.class_wins, by_class)
 
 
 def test_pairs_of_real_weights_on_both_forms() -> None:
     descent, labels, scores = drawn_ranking(0)
     bank = np.random.default_rng(7).gamma(1, size=(B, N))
     with jax.enable_x64(True):
-        for wins in (ranked.scanned_wins, ranked.compared_wins):
-            got = jax.jit(wins)(jnp.asarray(bank.T), descent).wins
+        for form in (ranked.scanned, ranked.compared):
+            got = jax.jit(lambda bank_t, form=form: form(bank_t, descent, {"wins"}).wins)(jnp.asarray(bank.T))
             np.testing.assert_allclose(got, np.sum((bank @ pairs_won(labels, scores)) * bank, axis=1), rtol=1e-13)
 
 
@@ -240,11 +239,26 @@ def test_walks_read_the_weights_of_units(weighted: bool) -> None:
         rows = jnp.asarray(bank[units] * (1.0 if weights is None else weights[:, None]))
         assert (spread.shape, spread.dtype) == (rows.shape, rows.dtype)
         np.testing.assert_array_equal(ranked.spread(spread), rows)
-        for walk in (ranked.scanned_wins, ranked.compared_wins, ranked.scanned_precision):
-            for got, expected in zip(walk(spread, descent), walk(rows, descent), strict=True):
-                np.testing.assert_allclose(got, expected, rtol=1e-13)
-        got = ranked.scanned_class_wins(spread, descent, labels, 3)
-        np.testing.assert_allclose(got[0], ranked.scanned_class_wins(rows, descent, labels, 3)[0], rtol=1e-13)
+        for form, wanted in ((ranked.scanned, ranked.SUMS), (ranked.compared, ranked.COMPARED)):
+            got, expected = (jax.tree.leaves(form(bank_t, descent, wanted, labels, 3)) for bank_t in (spread, rows))
+            assert len(got) == 2 + len(wanted)
+            for one, other in zip(got, expected, strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [jnp.uint8, jnp.float64])
+@pytest.mark.usefixtures("float64")
+def test_a_sum_is_the_same_whatever_else_is_asked_for(dtype: Any) -> None:
+    descent, labels, _ = drawn_ranking(0)
+    rng = np.random.default_rng(8)
+    bank = bank_of(N, B) if dtype == jnp.uint8 else rng.gamma(1, size=(B, N))
+    unseen = ranked.Unseen(*jnp.asarray(rng.gamma(1, size=(2, B))))
+    bank_t = jnp.asarray(bank.T, dtype)
+    together = ranked.scanned(bank_t, descent, ranked.SUMS, labels, 3, unseen)
+    for name in ranked.SUMS:
+        alone = ranked.scanned(bank_t, descent, {name}, labels, 3, unseen)
+        np.testing.assert_array_equal(getattr(alone, name), getattr(together, name))
+        np.testing.assert_array_equal(alone.joined, together.joined)
 
 
 def test_pairs_of_many_rows_stay_exact() -> None:
@@ -255,9 +269,9 @@ def test_pairs_of_many_rows_stay_exact() -> None:
     member = labels == 1
     below = np.searchsorted(np.sort(scores[~member]), scores[member])
     with pytest.raises(ValueError, match="64-bit JAX"):
-        ranked.scanned_wins(bank_t, descent)
+        ranked.scanned(bank_t, descent, {"wins"})
     with jax.enable_x64(True):
-        assert float(ranked.scanned_wins(bank_t, descent).wins[0]) == below.sum()
+        assert float(ranked.scanned(bank_t, descent, {"wins"}).wins[0]) == below.sum()
 
 
 def test_a_ranking_without_ties_needs_no_groups() -> None:
@@ -265,3 +279,46 @@ def test_a_ranking_without_ties_needs_no_groups() -> None:
     order = np.argsort(scores).astype(np.int32)
     for got, expected in zip(ranked.Descent.of(order, labels[order] == 1, None), descent, strict=True):
         np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("most", [1, 7, 50, B - 1, B, 4 * B])
+def test_blocks_of_resamples_cover_all(most: int) -> None:
+    bank_t, units = jnp.asarray(bank_of(N, B).T), np.arange(N)[::-1].astype(np.int32)
+    rows = jnp.arange(N, dtype=jnp.int32)
+
+    def first_and_sum(weights: ranked.Weights, width: int) -> tuple[jax.Array, jax.Array]:
+        assert width <= most
+        found = jnp.stack([weights(row) for row in rows])
+        return found[:2], jnp.sum(found, axis=0)
+
+    for bank, expected in ((bank_t, bank_t), (ranked.SpreadBank(bank_t, units, 1.0 + units), None)):
+        whole = ranked.spread(bank) if expected is None else expected
+        got = ranked.over_blocks(first_and_sum, bank, most)
+        np.testing.assert_array_equal(got[0], whole[:2])
+        np.testing.assert_array_equal(got[1], whole.sum(axis=0))
+
+
+@pytest.mark.parametrize(("dtype", "atol"), [(jnp.uint8, 3e-7), (jnp.float32, 3e-7), (jnp.float64, 1e-14)])
+@pytest.mark.parametrize("decimals", [0, 8])
+@pytest.mark.parametrize("size", [B, 2_500])
+@pytest.mark.usefixtures("float64")
+def test_rank_correlations_on_both_forms(dtype: Any, atol: float, decimals: int, size: int) -> None:
+    """A few roundings of each of 37 terms; banks of one block of resamples and of three."""
+    rng = np.random.default_rng(12)
+    y, p = np.round(rng.normal(size=(2, N)), decimals)
+    bank = bank_of(N, size)
+    bank_t = jnp.asarray(bank.T, dtype)
+    shares = bank / np.maximum(bank.sum(axis=1, keepdims=True), 1)
+    a, b = (shares @ ((x[:, None] < x) + (x[:, None] == x) / 2) - 0.5 for x in (y, p))
+    expected = [np.sum(shares * one * other, axis=1) for one, other in ((a, a), (a, b), (b, b))]
+    statistic, some = SpearmanR(), bank.sum(axis=1) > 0
+    for sample in (Sample(y_true=y, y_pred=p), Sample(y_true=jnp.asarray(y), y_pred=jnp.asarray(p))):
+        prepared = statistic.prepare(sample)
+        ascents = [one.ascent(N) for one in prepared]
+        products = jax.jit(mid_ranks.scanned_products)(bank_t, *ascents)
+        for got, one in zip(products, expected, strict=True):
+            assert got.dtype == kernels.sum_dtype(bank_t)
+            np.testing.assert_allclose(got[some], one[some], rtol=0, atol=atol)
+            assert np.all(np.isnan(got[~some]))
+        walked = statistic.replicates(prepared, bank_t)
+        np.testing.assert_allclose(walked, statistic.each(prepared, bank_t), rtol=0, atol=20 * atol)
