@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dis
+import gc
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -43,7 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     FLAGS.of(typer.main.get_command(app), sys.argv[1:] if argv is None else list(argv))
     try:
-        return app(args=argv, prog_name="jaxci", standalone_mode=False) or 0
+        with _seldom_collected():
+            return app(args=argv, prog_name="jaxci", standalone_mode=False) or 0
     except KeyboardInterrupt:
         return 130
     except Exception as error:
@@ -56,6 +59,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(traceback.format_exception_only(error)[-1].strip(), file=sys.stderr)
         print(f"this is a bug in jaxci{where}: please report it with the command", file=sys.stderr)
         return 1
+
+
+@contextlib.contextmanager
+def _seldom_collected() -> Iterator[None]:
+    """Look for garbage seldom: imports make objects by the hundred thousand that stay, and a look goes over all."""
+    before = gc.get_threshold()
+    gc.set_threshold(100_000, 50, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _fail(message: str) -> int:

@@ -37,7 +37,7 @@ WALKED, WIDEST, NARROW = 256, 1024, 3
 XLA joins the steps of a walk into one loop over very short vectors; of longer ones each costs as much as hundreds do.
 """
 
-COUNTED = 2**21
+COUNTED = 2**20
 """Counts of 8 bits of a chunk, or those of four replicates, that draws are added to without leaving the cache."""
 
 LEAST_SHARE = 2000

@@ -25,8 +25,8 @@ def first_order(slopes: Any, multiplicity: Any) -> FirstOrder:
     xp = namespace(slopes)
     scale = unit(xp.max(xp.abs(slopes), axis=-1))
     scaled = slopes / scale[..., None]
-    squares = xp.sum(multiplicity * scaled**2, axis=-1)
-    cubes = xp.sum(multiplicity * scaled**3, axis=-1)
+    square = multiplicity * scaled * scaled
+    squares, cubes = xp.sum(square, axis=-1), xp.sum(square * scaled, axis=-1)
     varies = squares > 0
     acceleration = xp.where(varies, cubes / (6 * xp.where(varies, squares, 1.0) ** 1.5), xp.nan)
     return FirstOrder(xp.sqrt(squares) * scale, acceleration)

@@ -20,7 +20,8 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy import fft, sparse, special
+import scipy
+from scipy import fft, special
 
 from jaxci.resampling.exact_mean import NO_ATOMS
 from jaxci.resampling.grid_law import GridLaw
@@ -155,7 +156,7 @@ class _Rows:
             row, column = np.nonzero(modulus > math.log(NOTHING))
             turned = angle(u[left][row], m[column]) + middle[left[row], 0] * (m[column] - self.sizes[k])
             waves = np.exp(modulus[row, column]) * np.exp(1j * turned)
-            waves = sparse.csr_array((waves, (row, column)), modulus.shape)
+            waves = scipy.sparse.csr_array((waves, (row, column)), modulus.shape)
             found[left] *= waves @ np.exp(1j * np.outer(m - self.sizes[k], near))
             left = left[np.abs(found[left]).max(axis=1) > NOTHING]
         theta, others = near + middle, self.n - self.sizes.sum()

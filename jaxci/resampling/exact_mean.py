@@ -12,7 +12,9 @@ Values on a lattice, and few kinds of values, have a law of atoms alone, which
 :mod:`jaxci.resampling.mean_atoms` finds without a grid. Elsewhere two cases are told apart by
 looking at every frequency up to the grid's own:
 
-- *smooth*: ``|phi| ** n`` has died out. The law is band-limited and nothing is filtered.
+- *smooth*: ``|phi| ** n`` has died out. The law is band-limited and nothing is filtered. On the
+  host :mod:`jaxci.resampling.mean_band` tells this most often from a bound, and sums the few
+  frequencies of the law value by value; a coarser grid and cubics hold it.
 - *atomic*: it has not, as with a lattice finer than the grid, where ``|phi|`` comes back to
   one, or with few observations. The law is then convolved with a Kaiser-Bessel density that
   vanishes beyond ``RADIUS`` grid steps, which moves no mass farther than that. Atoms that are
@@ -33,6 +35,7 @@ from numpy.typing import ArrayLike
 from jaxci.resampling.grid_law import SAME, GridLaw
 from jaxci.resampling.kernels import in_batches
 from jaxci.resampling.mean_atoms import AtomsOfMean, atoms_of_mean, lattice_atoms, spacing
+from jaxci.resampling.mean_band import band_of
 from jaxci.resampling.mean_spectrum import (
     BAND,
     RADIUS,
@@ -64,7 +67,7 @@ LEAST_ATOM = 1e-5
 ROUNDING = 1e-12
 """Bound, in standard errors, on the error of the place of an atom."""
 
-NO_ATOMS = AtomsOfMean(np.zeros(1), np.zeros(1), False, 0.0)
+NO_ATOMS = AtomsOfMean(np.zeros(0), np.zeros(0), False, 0.0)
 """What is known of the atoms of a law that has none, or is smooth."""
 
 
@@ -131,29 +134,23 @@ def mean_distribution(values: ArrayLike, counts: ArrayLike | None = None) -> Gri
             atoms=held.atoms * at.scale,
             masses=held.masses,
         )
-    with jax.enable_x64(True):
-        for points in (COARSE, GRID):
-            step = at.window / points  # of the sum, in units of scale
-            error_bound = 2.0 * step / at.deviation  # of a smooth law
-            if points < GRID and error_bound > GOAL:
-                continue
-            phi, modulus, smooth = at.spectrum(points)
-            if smooth:
-                break
-        periodic = np.asarray(inverted(phi, modulus, float(n), points=points, smooth=smooth))
-    origin = math.ceil(at.below / step) + 8
+    periodic, smooth, error_bound = at.inverted()
+    size = periodic.size
+    step = at.window / size
+    origin = math.ceil(at.below / step) + min(8, 8 * size // COARSE)
     cumulative = np.concatenate((periodic[-origin:], periodic[:-origin]))
-    cumulative += np.arange(cumulative.size) / cumulative.size - cumulative[0]
+    cumulative += np.arange(size) / size - cumulative[0]
     if smooth or held is None:
         held = NO_ATOMS
     return law(
-        error_bound=error_bound if smooth else (RADIUS + 1.0) * step / at.deviation,
+        error_bound=error_bound,
         probability_error=PROBABILITY_ERROR,
         step=step * at.unit,
         origin=origin,
         rest=without_atoms(cumulative, at.of_sum(held.atoms) / step + origin, held.masses),
         atoms=held.atoms * at.scale,
         masses=held.masses,
+        cubic=size < COARSE,
     )
 
 
@@ -256,6 +253,23 @@ class _Scaled(NamedTuple):
     def of_sum(self, mean: Any) -> Any:
         """Return the sum of deviations where the mean of x is ``mean``."""
         return self.n * (mean - self.centre) - self.n * self.residue
+
+    def inverted(self) -> tuple[np.ndarray, bool, float]:
+        """Return the distribution function of the sum as :func:`inverted` does, whether it is smooth, and its error."""
+        for points in (COARSE, GRID):
+            step = self.window / points / self.deviation
+            if points < GRID and 2.0 * step > GOAL:
+                continue
+            variance = self.deviation**2 / self.n
+            band = band_of(self.d, self.mass, self.n, variance, self.window, points, 0.01 * PROBABILITY_ERROR)
+            if band is not None:
+                return band.inverted(band.points(points)), True, 2.0 * step
+            with jax.enable_x64(True):
+                phi, modulus, smooth = self.spectrum(points)
+                if smooth or points == GRID:
+                    found = np.asarray(inverted(phi, modulus, float(self.n), points=points, smooth=smooth))
+                    break
+        return found, smooth, 2.0 * step if smooth else (RADIUS + 1.0) * step
 
     def spectrum(self, points: int) -> tuple[jax.Array, jax.Array, bool]:
         """Return what :func:`spectrum_of` does, and whether the law is smooth."""

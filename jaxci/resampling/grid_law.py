@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.records import record
+from jaxci.records import record, static
 from jaxci.resampling.laws import ROUNDING, BootstrapDistribution, picked, rank
 from jaxci.special import namespace
 
@@ -46,6 +46,9 @@ class GridLaw(BootstrapDistribution):
         Distribution function, at the grid points, of what is no atom: from 0 to the mass of that, non-decreasing.
     atoms, masses : (..., A) arrays
         Atoms, ascending, and their probabilities; places that are not needed have no mass.
+    cubic : bool
+        Whether between the grid points a cubic is the rest to a part of ``probability_error``, so that quantiles are
+        its quantiles; otherwise they are linear in a cell, whose width is part of ``error_bound``.
     """
 
     centre: Any
@@ -59,6 +62,7 @@ class GridLaw(BootstrapDistribution):
     rest: Any
     atoms: Any
     masses: Any
+    cubic: bool = static(default=False)
 
     @property
     def mean(self) -> Any:
@@ -99,6 +103,8 @@ class GridLaw(BootstrapDistribution):
 
     def _of_atoms(self, values: Any) -> Any:
         """Return the mass of the atoms below ``values`` (..., m), ties half."""
+        if self.atoms.shape[-1] == 0:
+            return 0.0
         xp = namespace(self.atoms, values)
         near = SAME * xp.maximum(xp.abs(xp.asarray(self.low)), xp.abs(xp.asarray(self.high)))[..., None]
         atoms, edges, size = self.atoms[..., None, :], self._edges[..., None, :], self.atoms.shape[-1]
@@ -116,12 +122,7 @@ class GridLaw(BootstrapDistribution):
         t = position - cell
         rest = self.rest[..., None, :]
         before, left, right, after = (picked(rest, cell + k) for k in (-1, 0, 1, 2))
-        found = (
-            left * (1 + t) * (1 - t) * (2 - t) / 2
-            + right * t * (1 + t) * (2 - t) / 2
-            - before * t * (1 - t) * (2 - t) / 6
-            - after * t * (1 + t) * (1 - t) / 6
-        )
+        found = _along(t, left, *_cubic(before, left, right, after))
         found = xp.minimum(xp.maximum(found, left), right)
         whole = self.rest[..., -1:]
         return xp.where(position <= 0.0, 0.0, xp.where(position >= last, whole, found))
@@ -140,18 +141,43 @@ class GridLaw(BootstrapDistribution):
     def quantile(self, p: Any) -> Any:
         """Return the p-quantile: an atom, or linear between grid points."""
         xp = namespace(self.rest, p)
-        p, size, last = xp.asarray(p), self.atoms.shape[-1], self.rest.shape[-1] - 1
-        first = rank(self._through, p - ROUNDING, size, through=False)  # atoms of which all lies below
-        at = xp.minimum(first, size - 1)
-        held = (first < size) & (p > picked(self._through - self.masses, at)) & (picked(self.masses, at) > 0)
-        left = p - picked(self._edges, first)
-        right = xp.clip(rank(self.rest, left, last + 1, through=False), 1, last)
-        below, above = picked(self.rest, right - 1), picked(self.rest, right)
-        part = xp.clip((left - below) / xp.where(above > below, above - below, 1.0), 0.0, 1.0)
-        x = self.centre + (right - 1 + part - self.origin) * self.step
-        before = picked(self.atoms, xp.maximum(first - 1, 0))
-        x = xp.where(first > 0, xp.maximum(x, before), x)
-        x = xp.where(first < size, xp.minimum(x, picked(self.atoms, at)), x)
-        x = xp.where(held, picked(self.atoms, at), x)
+        p, size = xp.asarray(p), self.atoms.shape[-1]
+        if size == 0:
+            x = self._quantile_of_rest(p)
+        else:
+            first = rank(self._through, p - ROUNDING, size, through=False)  # atoms of which all lies below
+            at = xp.minimum(first, size - 1)
+            held = (first < size) & (p > picked(self._through - self.masses, at)) & (picked(self.masses, at) > 0)
+            x = self._quantile_of_rest(p - picked(self._edges, first))
+            before = picked(self.atoms, xp.maximum(first - 1, 0))
+            x = xp.where(first > 0, xp.maximum(x, before), x)
+            x = xp.where(first < size, xp.minimum(x, picked(self.atoms, at)), x)
+            x = xp.where(held, picked(self.atoms, at), x)
         x = xp.where(p <= 0.0, self.low, xp.where(p >= 1.0, self.high, x))
         return xp.where(xp.isnan(p), xp.nan, xp.clip(x, self.low, self.high))[()]
+
+    def _quantile_of_rest(self, mass: Any) -> Any:
+        """Return where the distribution function of the rest is ``mass`` (...)."""
+        xp, last = namespace(self.rest, mass), self.rest.shape[-1] - 1
+        right = xp.minimum(xp.maximum(rank(self.rest, mass, last + 1, through=False), 1), last)
+        below, above = picked(self.rest, right - 1), picked(self.rest, right)
+        width = xp.where(above > below, above - below, 1.0)
+        part = xp.minimum(xp.maximum((mass - below) / width, 0.0), 1.0)
+        if self.cubic:
+            before, after = picked(self.rest, xp.maximum(right - 2, 0)), picked(self.rest, xp.minimum(right + 1, last))
+            powers = _cubic(before, below, above, after)
+            for _ in range(3):  # by the slope of the cell, which is nearly that of the cubic
+                part = part + (mass - _along(part, below, *powers)) / width
+                part = xp.minimum(xp.maximum(part, 0.0), 1.0)
+        return self.centre + (right - 1 + part - self.origin) * self.step
+
+
+def _cubic(before: Any, left: Any, right: Any, after: Any) -> tuple[Any, Any, Any]:
+    """Return the coefficients of t, its square and its cube in the cubic through values at -1, 0, 1 and 2."""
+    first = right - left / 2 - before / 3 - after / 6
+    return first, (before + right) / 2 - left, (after - before) / 6 + (left - right) / 2
+
+
+def _along(t: Any, start: Any, first: Any, second: Any, third: Any) -> Any:
+    """Return a cubic at t."""
+    return start + t * (first + t * (second + t * third))

@@ -72,6 +72,9 @@ class MomentLaw(BootstrapDistribution):
 def picked(rows: Any, places: Any) -> Any:
     """Return the entry of each row (..., m) at its place (...); either may lack axes that the other has."""
     xp = namespace(rows, places)
+    if xp is np and rows.size == rows.shape[-1]:  # one data set on the host
+        found = rows.reshape(-1)[places]
+        return found if rows.ndim - 1 <= np.ndim(places) else np.broadcast_to(found, rows.shape[:-1])
     shape = np.broadcast_shapes(rows.shape[:-1], np.shape(places))
     rows = xp.broadcast_to(rows, (*shape, rows.shape[-1]))
     return xp.take_along_axis(rows, xp.broadcast_to(places, shape)[..., None], axis=-1)[..., 0]

@@ -34,6 +34,9 @@ def without_atoms(cumulative: Any, places: Any, masses: Any) -> Any:
     Each is taken out smoothed as the law is.
     """
     xp = namespace(cumulative)
+    if masses.shape[-1] == 0:
+        found = xp.minimum(xp.maximum(cumulative, 0.0), 1.0)
+        return np.maximum.accumulate(found) if xp is np else lax.cummax(found)
     nodes, share = smoothed_step()
     size, reach = cumulative.shape[-1], math.ceil(RADIUS)
     places = xp.clip(places, -reach, size + reach)

@@ -83,9 +83,8 @@ class Bank:
         if narrow is not None:
             rows = rows.astype(float)
         columns = rows.T
-        return cls(
-            rows, columns, cumulative_counts(columns), jnp.sum(rows, axis=1), counts, by_rows=True, narrow=narrow
-        )
+        totals = jnp.sum(rows, axis=1) if narrow is None else jnp.sum(narrow, axis=1, dtype=jnp.int32).astype(float)
+        return cls(rows, columns, cumulative_counts(columns), totals, counts, by_rows=True, narrow=narrow)
 
     @classmethod
     def of_columns(cls, columns: jax.Array, *, counts: bool = False, exchangeable: bool = False) -> Bank:
