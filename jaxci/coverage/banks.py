@@ -18,8 +18,8 @@ from jaxci.statistics.layout import Layout
 
 BLOCK = 2**17
 """Draws of a bank made together: they stay in a CPU's cache."""
-KEPT = 3 * 2**28
-"""Bytes that the banks which cells share may take: 80 groups of 9,999 resamples up to n = 1,000 (weights: 250)."""
+KEPT = 2**29
+"""Bytes that the banks which cells share may take: 80 groups of 9,999 resamples up to n = 670 (weights: 160)."""
 BYTES_PER_COUNT = 12
 """A count or weight of a bank, as a number and in the sums that statistics read."""
 
