@@ -45,5 +45,6 @@ html_theme_options = {
     "use_download_button": False,
     "show_toc_level": 2,
     "navbar_persistent": [],
+    "collapse_navbar": True,  # the pages are the same, made without a copy of the tree of all pages for each
     "max_navbar_depth": 1,  # the 240 pages of the API are listed on its own
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -179,12 +180,19 @@ def _independent(estimates: Sequence[IntervalResult], level: float) -> Apart:
     lengths = np.sqrt(np.sum(parts**2, axis=1, keepdims=True))
     parts = parts / np.where(lengths > 0, lengths, 1.0)
     known = parts @ parts.T
-    rng = np.random.default_rng(0)  # a table of critical values: the same for the same data
     ends = [Ends(one.estimate, *one.confidence_interval) for one in estimates]
     return Apart(
         lambda i, j, wider: recovered(ends[i], ends[j], float(known[i, j]), level, wider),
-        Pairs(errors[:, None] * (parts @ rng.standard_normal((size, DRAWS)))),
+        Pairs(errors[:, None] * (parts @ _normal_draws(size))),
     )
+
+
+@functools.lru_cache(maxsize=4)
+def _normal_draws(size: int) -> np.ndarray:
+    """Return a table (size, DRAWS) that critical values are read from: the same for the same data."""
+    drawn = np.random.default_rng(0).standard_normal((size, DRAWS))
+    drawn.flags.writeable = False
+    return drawn
 
 
 def _of_clusters(estimates: Sequence[IntervalResult], replicates: np.ndarray, n_clusters: int, level: float) -> Apart:
