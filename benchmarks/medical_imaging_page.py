@@ -92,7 +92,7 @@ def _classification(name: str, found: dict[str, Any]) -> list[str]:
             reached = (one["n for 94% coverage"][method], one["n for width 0.1"][method])
             rows.append([metric, f"`{method}`", *shown, *(_one_size(x) for x in reached)])
     header = ["metric", "method", *(f"n = {n}" for n in (*SIZES, 1000)), "n for 94%", "n for width .1"]
-    return [f"### {name}", "", *table(header, rows)]
+    return [f"## {name}", "", *table(header, rows)]
 
 
 def _one_size(found: dict[str, Any]) -> str:
@@ -157,7 +157,7 @@ def _headlines(found: dict[str, Any]) -> list[str]:
                 for m, told in (("percentile", ""), ("basic", "above percentile"), ("bca", "above percentile"))
             ),
         ]
-    return ["### Beside the paper's headlines", "", *table(["headline", "paper", "here"], rows)]
+    return ["## Beside the paper's headlines", "", *table(["headline", "paper", "here"], rows)]
 
 
 def figures(found: dict[str, Any]) -> str:
@@ -173,7 +173,7 @@ def figures(found: dict[str, Any]) -> str:
     lines += ["", *_headlines(found)]
     for name in parts:
         lines.append("")
-        lines += ["### Segmentation", "", *_segmentation(found[name])] if name == "segmentation" else []
+        lines += ["## Segmentation", "", *_segmentation(found[name])] if name == "segmentation" else []
         lines += _classification(name, found[name]) if name != "segmentation" else []
     return "\n".join(lines)
 
