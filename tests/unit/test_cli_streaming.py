@@ -158,7 +158,9 @@ def test_a_file_larger_than_the_memory_that_is_left_is_evaluated(tmp_path):
         [sys.executable, "-c", CHILD, str(room), *map(str, arguments), "--json", str(out)],
         capture_output=True,
         text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"},
+        # without a cache of programs, so that the threads of the compiler are there before memory is limited
+        env=os.environ
+        | {"OMP_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system", "JAX_ENABLE_COMPILATION_CACHE": "0"},
     )
     assert found.returncode == 0, found.stderr[-2000:]
     result = json.loads(out.read_text())
