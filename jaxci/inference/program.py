@@ -112,12 +112,12 @@ class Program:
             statistics, prepared = [self.statistics[number] for number in members], self._source(members[0])
             of_bank = shared[members[0]]
             if linear := [one for one in statistics if isinstance(one, LinearStatistic)]:
-                cores_of_members = cores(linear, prepared, prepared.bank_sums(of_bank))
-            elif ranked := [one for one in statistics if isinstance(one, ScoreRanking) and one.reads]:
-                cores_of_members = ranked_cores(ranked, prepared, of_bank)
+                part = cores(linear, prepared, prepared.bank_sums(of_bank))
+            elif ranked := _sharing(statistics):
+                part = ranked_cores(ranked, prepared, of_bank)
             else:
-                cores_of_members = [statistics[0].replicates(prepared, of_bank)]
-            found.update(zip(members, cores_of_members, strict=True))
+                part = [statistics[0].replicates(prepared, of_bank)]
+            found.update(zip(members, part, strict=True))
         return tuple(found[number] for number in numbers)
 
     def _source(self, number: int) -> Any:
@@ -128,10 +128,9 @@ class Program:
         groups: dict[Any, list[int]] = {}
         for number in numbers:
             statistic, where = self.statistics[number], self.where[number]
-            if isinstance(statistic, LinearStatistic):
-                kind: Any = where[0]
-            else:
-                kind = where if isinstance(statistic, ScoreRanking) and statistic.reads else (number, None)
+            kind: Any = where[0] if isinstance(statistic, LinearStatistic) else (number, None)
+            if _sharing([statistic]):
+                kind = where
             groups.setdefault(kind, []).append(number)
         return list(groups.values())
 
@@ -171,8 +170,7 @@ class Program:
         found: dict[int, jax.Array] = {}
         for members in self._alike(numbers):
             statistics, prepared = [self.statistics[number] for number in members], self._source(members[0])
-            ranked = [one for one in statistics if isinstance(one, ScoreRanking) and one.reads]
-            if ranked:
+            if ranked := _sharing(statistics):
                 found.update(zip(members, ranked_cores(ranked, prepared, shared[members[0]], unseen), strict=True))
                 continue
             for number, statistic in zip(members, statistics, strict=True):
@@ -237,6 +235,11 @@ class Program:
         """Return the values (S,) on the data."""
         whole = jnp.asarray(self.multiplicity)
         return jnp.stack([function(whole) for function in self.functions()])
+
+
+def _sharing(statistics: Sequence[Statistic]) -> list[ScoreRanking]:
+    """Return those that share walks along their rankings."""
+    return [one for one in statistics if isinstance(one, ScoreRanking) and one.reads]
 
 
 def read(statistics: Sequence[Statistic], rows: Sequence[Rows], bank: Bank) -> tuple[Any, ...]:

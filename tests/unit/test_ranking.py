@@ -1,5 +1,6 @@
 """Ranking statistics: hand-computed values, edges, absent classes, influence, batching."""
 
+import dataclasses
 import functools
 import itertools
 import math
@@ -9,13 +10,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxci.inference.program import RowReader, of_batch, of_units
 from jaxci.intervals.auc import auc_evidence
-from jaxci.resampling import kernels
+from jaxci.resampling import kernels, ranked
 from jaxci.statistics import class_ranking, ranking
 from jaxci.statistics.class_ranking import AveragePrecisionMulticlass, RocAucMulticlass
 from jaxci.statistics.cumulative import Ordering
+from jaxci.statistics.layout import Layout
 from jaxci.statistics.ranking import AveragePrecision, RocAuc, placement_variances
 from jaxci.statistics.sample import Sample
+from jaxci.statistics.sums import Bank, padded
 
 pytestmark = pytest.mark.usefixtures("float64")
 METRICS = ranking.METRICS | class_ranking.METRICS
@@ -409,6 +413,40 @@ def test_replicates_of_the_form_for_accelerators(statistic, monkeypatch):
     monkeypatch.setattr(kernels, "by_platform", functools.partial(kernels.by_platform, form="accelerator"))
     got = jax.jit(lambda prepared, bank_t: statistic.replicates(prepared, bank_t))(prepared, bank_t)
     np.testing.assert_allclose(got, expected, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("statistics", "walks"), [((*BINARY[::3], RocAuc()), 1), (MULTICLASS, 2)], ids=["binary", "multiclass"]
+)
+def test_statistics_of_one_ranking_share_a_walk(statistics, walks, monkeypatch):
+    """On the host and in a program; each has the value that it has alone."""
+    y, s = draw(N, 2 if statistics[0].task == "binary" else 3, TIED, 3)
+    rows = jnp.asarray(bank_for(y, 200), float) * np.random.default_rng(8).gamma(1, size=(200, N))
+    walked = []
+
+    def counting(*given, **named):
+        walked.append(given)
+        return scanned(*given, **named)
+
+    scanned = ranked.scanned
+    monkeypatch.setattr(ranked, "scanned", counting)
+    sample, layout = sample_of(y, s), Layout(N)
+
+    def on_host(statistics):
+        reader = RowReader(sample, layout)
+        return of_units(statistics, [reader.prepared(one) for one in statistics], layout, padded(N)).values
+
+    def in_program(statistics):
+        traced = dataclasses.replace(sample, y_true=jnp.asarray(y, jnp.int32), y_score=jnp.asarray(s))
+        return of_batch(statistics, traced, layout).values
+
+    for values in (on_host, in_program):
+        walked.clear()
+        found = values(statistics)(Bank.of(rows))
+        assert len(walked) == walks
+        alone = [values([one])(Bank.of(rows))[0] for one in statistics]
+        np.testing.assert_array_equal(found, alone)
+        assert len(walked) == walks + len(statistics)
 
 
 @pytest.mark.parametrize(("rows", "decimals"), [(N, TIED), (N, UNTIED), (17, UNTIED)])
