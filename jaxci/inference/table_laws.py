@@ -24,6 +24,8 @@ from jaxci.resampling.exact_order import discrete
 from jaxci.resampling.exact_ratio import ratio_distribution
 from jaxci.resampling.laws import BootstrapDistribution
 from jaxci.resampling.mean_atoms import MOST_RESAMPLES, likely_resamples, number_of_resamples
+from jaxci.resampling.mean_spectrum import TAIL
+from jaxci.resampling.rounded_class_means import rounded_mean_of_class_means
 from jaxci.resampling.two_shares import MOST_TERMS, TwoSharesLaw, number_of_terms
 from jaxci.special import unit
 from jaxci.statistics.base import Statistic, TableStatistic
@@ -91,21 +93,44 @@ def _mean_of_shares(entry: Entry, layout: Layout) -> BootstrapDistribution | Non
     n = round(float(counts.sum()))
     if averages_share_differences(statistic):
         both, only_a, only_b, neither, weights = statistic.outcomes(entry.prepared, counts)
-        sizes = both + only_a + only_b + neither
-        there = sizes > 0
-        return mean_of_class_means(only_a[there], only_b[there], sizes[there], weights[there], n)
+        absent = statistic.statistic.absent_share
+        absent = None if absent is None else 0.0 * absent
+        return _of_classes(entry, only_a, only_b, both + only_a + only_b + neither, weights, n, 0.0, absent)
     if not averages_proportions(statistic):
         return None
     shares = jax.tree.map(np.asarray, shares_of(statistic, table_of(entry.prepared, layout)))
-    there = shares.trials > 0
-    offset = float(shares.weights[~there] @ shares.scores[~there])
-    hits = shares.successes[there]
-    found = mean_of_class_means(hits, 0 * hits, shares.trials[there], shares.weights[there], n, offset)
-    if found is not None or statistic.absent_share is None or len(there) != 2:
-        return found
-    if number_of_terms(shares.successes, shares.trials, n) > MOST_TERMS:
-        return None
-    return TwoSharesLaw.of(shares.successes, shares.trials, n, absent=np.asarray(statistic.absent_share))
+    gone = shares.trials == 0
+    offset = float(shares.weights[gone] @ shares.scores[gone])
+    hits = shares.successes
+    return _of_classes(entry, hits, 0 * hits, shares.trials, shares.weights, n, offset, statistic.absent_share)
+
+
+def _of_classes(
+    entry: Entry,
+    plus: np.ndarray,
+    minus: np.ndarray,
+    sizes: np.ndarray,
+    weights: np.ndarray,
+    n: int,
+    offset: float,
+    absent: float | None,
+) -> BootstrapDistribution | None:
+    """Law of a mean of class means; None where that is not smooth and an absent class counts as more than a number."""
+    there = sizes > 0
+    rows = plus[there], minus[there], sizes[there], weights[there]
+    smooth = mean_of_class_means(*rows, n, offset)
+    never = float(np.sum((1 - sizes[there] / n) ** n))
+    if smooth is not None or (absent is None and never > TAIL):
+        return smooth
+    if absent is not None and len(sizes) == 2 and not minus.any() and number_of_terms(plus, sizes, n) <= MOST_TERMS:
+        law: BootstrapDistribution | None = TwoSharesLaw.of(plus, sizes, n, absent=np.asarray(absent))
+    else:
+        law = rounded_mean_of_class_means(*rows, n, offset, absent=math.nan if absent is None else absent)
+    if law is not None and never >= REPORTED and entry.statistic.absent_class is not None:
+        entry.remarks.append(
+            f"a class is absent from {100 * never:.3g}% of resamples; see absent_class for what they count as"
+        )
+    return law
 
 
 def _is_listed(entry: Entry, layout: Layout) -> bool:

@@ -10,6 +10,7 @@ import pytest
 import jaxci
 from jaxci.resampling.class_means import MOST_LEFT, MOST_ROWS, mean_of_class_means
 from jaxci.resampling.laws import Drawn
+from jaxci.resampling.rounded_class_means import MOST_SETS, rounded_mean_of_class_means
 from jaxci.resampling.two_shares import TwoSharesLaw
 from jaxci.statistics.averaged import F1, Recall
 
@@ -123,6 +124,77 @@ def test_a_law_that_is_not_smooth_is_not_given(hits, sizes):
     assert mean_of_class_means(hits, 0 * hits, sizes, np.full(len(hits), 1 / len(hits)), sizes.sum()) is None
 
 
+def resamples_of_classes(plus, minus, sizes, weights, n, absent):
+    """Means of class means of all resamples of n rows, and their probabilities: by numbers of +1, -1 and 0 of each."""
+    kinds = np.stack([plus, minus, sizes - plus - minus]).T.reshape(-1) / n
+    seen = np.flatnonzero(kinds)
+    drawn = itertools.combinations_with_replacement(range(len(seen)), n)
+    counts = np.zeros((math.comb(n + len(seen) - 1, n), len(kinds)), int)
+    for row, chosen in zip(counts, drawn, strict=True):
+        row[seen] = np.bincount(chosen, minlength=len(seen))
+    ways = math.factorial(n) / np.prod(np.vectorize(math.factorial)(counts), axis=1)
+    masses = ways * np.prod(kinds**counts, axis=1)
+    of_class = counts.reshape(len(counts), -1, 3)
+    rows = of_class.sum(axis=2)
+    means = np.where(rows > 0, (of_class[..., 0] - of_class[..., 1]) / np.maximum(rows, 1), absent)
+    weights = weights * (rows > 0) if np.isnan(absent) else np.broadcast_to(weights, rows.shape)
+    return (weights / weights.sum(axis=1, keepdims=True) * np.nan_to_num(means)).sum(axis=1), masses
+
+
+@pytest.mark.parametrize("absent", [0.0, 1.0, np.nan])
+@pytest.mark.parametrize(
+    ("plus", "minus", "sizes"),
+    [((2, 1, 2), (0, 0, 0), (2, 2, 3)), ((1, 3), (1, 0), (4, 3)), ((3, 2), (0, 0), (3, 4)), ((1, 0), (0, 1), (3, 4))],
+)
+def test_rounded_laws_are_those_of_all_resamples(plus, minus, sizes, absent):
+    plus, minus, sizes = (np.array(x) for x in (plus, minus, sizes))
+    weights, n = np.full(len(sizes), 1 / len(sizes)), int(sizes.sum())
+    law = rounded_mean_of_class_means(plus, minus, sizes, weights, n, absent=absent)
+    assert law is not None
+    values, masses = resamples_of_classes(plus, minus, sizes, weights, n, absent)
+    assert law.error_bound < 1e-3
+    assert law.mean == pytest.approx(masses @ values, abs=1e-9)
+    assert law.deviation**2 == pytest.approx(masses @ (values - law.mean) ** 2, abs=1e-9)
+    near, slack = law.error_bound * law.deviation + 1e-12, 1e-6
+    for value in [*np.unique(values.round(12)), -0.1, 0.123]:
+        found = law.share_below(value)
+        assert masses[values < value - near].sum() - slack <= found <= masses[values < value + near].sum() + slack
+    for p in LEVELS:
+        found = law.quantile(p)
+        assert masses[values < found - near].sum() - slack <= p <= masses[values < found + near].sum() + slack
+    for value, mass in zip(law.atoms, law.masses, strict=True):
+        held = np.abs(values - value) < 1e-12
+        assert mass == pytest.approx(masses[held].sum(), abs=1e-6)
+        assert law.share_below(value) == pytest.approx(masses[values < value - 1e-12].sum() + mass / 2, abs=1e-6)
+
+
+@pytest.mark.parametrize("absent", [0.0, np.nan])
+@pytest.mark.parametrize(("hits", "sizes"), [((40, 20), (50, 60)), ((48, 5), (50, 6)), ((100, 190), (110, 200))])
+def test_a_rounded_law_is_that_of_conditional_binomials(hits, sizes, absent):
+    hits, sizes, n = np.array(hits), np.array(sizes), sum(sizes)
+    law = rounded_mean_of_class_means(hits, 0 * hits, sizes, np.full(2, 0.5), n, absent=absent)
+    summed = TwoSharesLaw.of(hits, sizes, n, absent=np.asarray(absent))
+    assert law is not None
+    assert law.mean == pytest.approx(float(summed.mean), abs=1e-9)
+    assert law.deviation == pytest.approx(float(summed.deviation), rel=1e-9)
+    near = law.error_bound * law.deviation
+    for p in LEVELS[1:]:
+        found = law.quantile(p)
+        assert summed.share_below(found - near) - 1e-6 <= p <= summed.share_below(found + near) + 1e-6
+
+
+def test_what_costs_too_much_or_does_not_vary_has_no_rounded_law():
+    def law(hits, sizes):
+        return rounded_mean_of_class_means(hits, 0 * sizes, sizes, np.full(len(sizes), 1 / len(sizes)), sizes.sum())
+
+    rare = np.append(np.full(8, 4), 60)
+    assert MOST_SETS < 2**8
+    assert law(rare - 1, rare) is None
+    many = np.full(10, 500)
+    assert law(many - 50, many) is None
+    assert law(many, many) is None
+
+
 Y = np.array([1, 1, 0, 1, 0, 0])
 A = np.array([1, 1, 0, 1, 1, 0])
 B = np.array([1, 0, 0, 0, 0, 1])
@@ -213,7 +285,7 @@ def test_models_that_seldom_differ_have_an_atom_at_nothing():
 @pytest.mark.false_alarm(1e-7)
 def test_draws_come_near_the_laws_of_means_of_shares(metric, method):
     rng = np.random.default_rng(5)
-    for n, classes in ((150, 2), (2500, 8)):
+    for n, classes in ((150, 2), (120, 3), (2500, 8)):
         true = rng.choice(classes, n, p=rng.dirichlet(np.full(classes, 9.0)))
         a, b = (np.where(rng.random(n) < share, true, rng.integers(0, classes, n)) for share in (0.85, 0.8))
         exact = jaxci.interval(metric, true, a, method=method)
@@ -221,7 +293,7 @@ def test_draws_come_near_the_laws_of_means_of_shares(metric, method):
         slack = 0.1 * exact.standard_error  # see test_draws_come_near_the_exact_interval
         assert exact.n_resamples == 0
         np.testing.assert_allclose(exact.confidence_interval, drawn.confidence_interval, rtol=0, atol=slack)
-        if classes == 8 and metric == "balanced_accuracy" and method == "percentile":
+        if classes != 2 and metric == "balanced_accuracy" and method == "percentile":
             exact = jaxci.compare(metric, true, a, b, method=method)
             drawn = jaxci.compare(metric, true, a, b, method=method, n_resamples=9_999, rng=1)
             slack = 0.3 * exact.standard_error
@@ -229,9 +301,28 @@ def test_draws_come_near_the_laws_of_means_of_shares(metric, method):
             np.testing.assert_allclose(exact.confidence_interval, drawn.confidence_interval, rtol=0, atol=slack)
 
 
-@pytest.mark.parametrize(("statistic", "n"), [(F1(average="macro"), 300), (Recall(average="macro"), 300)])
-def test_what_has_no_law_is_drawn(statistic, n):
+def test_models_of_three_classes_that_seldom_differ_have_an_atom_at_nothing():
+    true = np.arange(90) % 3
+    a, b = true.copy(), true.copy()
+    b[[3, 8]] = 0, 1
+    found = jaxci.compare("balanced_accuracy", true, a, b, method="percentile")
+    assert found.n_resamples == 0
+    assert found.confidence_interval.low == 0
+    assert 2 * (88 / 90) ** 90 < found.pvalue <= 1
+
+
+def test_resamples_without_a_class_are_told():
+    true = np.repeat([0, 1, 2], [20, 20, 4])
+    with pytest.warns(jaxci.JaxciWarning, match="a class is absent from 1.51% of resamples"):
+        jaxci.interval("balanced_accuracy", true, np.roll(true, 3), method="percentile")
+
+
+@pytest.mark.parametrize(
+    ("statistic", "classes", "n"), [(F1(average="macro"), 3, 300), (Recall(average="macro"), 9, 40)]
+)
+def test_what_has_no_law_is_drawn(statistic, classes, n):
     rng = np.random.default_rng(6)
-    true = rng.integers(0, 3, n)
-    found = jaxci.interval(statistic, true, np.where(rng.random(n) < 0.9, true, 0), method="percentile", rng=0)
+    true = rng.integers(0, classes, n)
+    predicted = np.where(rng.random(n) < 0.9, true, 0)
+    found = jaxci.interval(statistic, true, predicted, method="percentile", rng=0)
     assert found.n_resamples == 9_999
