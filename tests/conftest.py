@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # Read by JAX when it is imported, and by processes that tests start.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".jax_cache"))
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.03")
 # Read by scikit-learn: threads of several workers on the same cores spend their time on waiting for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
