@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # Read by JAX when it is imported, and by processes that tests start.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".jax_cache"))
-os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.03")
 # Read by scikit-learn: threads of several workers on the same cores spend their time on waiting for one another.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -32,15 +32,31 @@ STATED = pytest.StashKey[dict[str, float]]()
 
 
 QUICK = (
-    "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+    "--xla_backend_optimization_level=1 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 )
-"""XLA's flags for programs that are compiled in a third of the time; most tests run a program once, on little data."""
+"""XLA's flags for programs that are compiled quickly; most tests run a program once, on little data."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Compile quickly, but for the statistical tests, which compute for long and as users do."""
     if config.option.markexpr != "statistical" and "XLA_FLAGS" not in os.environ and _knows(QUICK):
         os.environ["XLA_FLAGS"] = QUICK
+        os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # read by JAX, and by processes that tests start
+
+
+@pytest.fixture(autouse=True)
+def _optimized(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let XLA optimize what a test compiles that is marked ``computes``."""
+    mark = request.node.get_closest_marker("computes")
+    if mark is None or mark.args == (False,):
+        yield
+        return
+    import jax
+
+    before = jax.config.read("jax_disable_most_optimizations")
+    jax.config.update("jax_disable_most_optimizations", False)
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)
 
 
 def _knows(flags: str) -> bool:

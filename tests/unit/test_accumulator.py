@@ -19,7 +19,7 @@ N, K, SEED = 60, 3, 11
 METRICS = ["accuracy", "f1_macro", "cohen_kappa_score", "recall_per_class"]
 SCORE_METRICS = ["roc_auc", "average_precision", "log_loss"]
 
-pytestmark = pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+pytestmark = [pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning"), pytest.mark.computes]
 
 
 @functools.cache

@@ -15,6 +15,8 @@ from jaxci.resampling.blocks import CircularBlocks, MovingBlocks, StationaryBloc
 from jaxci.resampling.words import scaled_words
 from jaxci.statistics.registry import statistic_by_name
 
+pytestmark = pytest.mark.computes
+
 N, LENGTH, COUNT = 23, 4, 20_000
 
 

@@ -154,13 +154,14 @@ def test_a_file_larger_than_the_memory_that_is_left_is_evaluated(tmp_path):
             file.write(text)
     arguments = ["evaluate", path, "--target", "y", "--pred", "guess", "--metrics", "accuracy,f1_macro", "--seed", "1"]
     out = tmp_path / "out.json"
+    # Every thread would reserve a heap of 64 MiB of its own, of which it uses little, and as many as meet.
+    heaps = {"OMP_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
+    heaps["JAX_ENABLE_COMPILATION_CACHE"] = "0"  # the compiler's threads are there before memory is limited
     found = subprocess.run(
         [sys.executable, "-c", CHILD, str(room), *map(str, arguments), "--json", str(out)],
         capture_output=True,
         text=True,
-        # without a cache of programs, so that the threads of the compiler are there before memory is limited
-        env=os.environ
-        | {"OMP_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system", "JAX_ENABLE_COMPILATION_CACHE": "0"},
+        env=os.environ | heaps,
     )
     assert found.returncode == 0, found.stderr[-2000:]
     result = json.loads(out.read_text())

@@ -16,6 +16,8 @@ from jaxci.resampling.exact_ratio import RatioLaw, ratio_distribution
 from jaxci.resampling.laws import Atoms, Drawn
 from jaxci.statistics.averaged import F1, FBeta, Jaccard, Precision, Recall, Specificity
 
+pytestmark = pytest.mark.computes
+
 LEVELS = [1e-6, 0.001, 0.025, 0.1, 0.37, 0.5, 0.7, 0.9, 0.975, 0.999]
 COUNTED = [(h, m, n) for n in (1, 2, 4, 7) for h in range(n + 1) for m in range(n + 1 - h) if h + m]
 METRICS = ("precision", "recall", "f1", "jaccard", "specificity", "negative_predictive_value", "jaccard_micro")
@@ -94,6 +96,7 @@ def test_a_million_drawn_ratios_agree(n, share, of_hits):
 
 
 @pytest.mark.slow
+@pytest.mark.computes(False)
 def test_traced_laws_are_those_of_one_data_set_each():
     hits, misses, n = np.array([0, 3, 40, 17, 0, 60]), np.array([5, 0, 10, 17, 0, 0]), 60
     undefined = np.array([0.0, 0.0, 1.0, 0.0, 1.0, 0.0])
@@ -311,6 +314,7 @@ def test_a_ratio_that_cannot_vary_has_no_error():
 
 
 @pytest.mark.slow
+@pytest.mark.computes(False)
 def test_traced_ratios_are_those_of_one_data_set():
     rng = np.random.default_rng(1)
     b = rng.exponential(size=(3, 60)) + 0.1

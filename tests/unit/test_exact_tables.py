@@ -14,6 +14,8 @@ from jaxci.resampling.rounded_class_means import MOST_SETS, rounded_mean_of_clas
 from jaxci.resampling.two_shares import TwoSharesLaw
 from jaxci.statistics.averaged import F1, Recall
 
+pytestmark = pytest.mark.computes
+
 LEVELS = [1e-6, 0.001, 0.025, 0.1, 0.37, 0.5, 0.7, 0.9, 0.975, 0.999]
 SMALL = [
     (hits_a, a, hits_b, n - a)
@@ -56,6 +58,7 @@ def test_means_of_two_shares_are_those_of_all_resamples(absent):
 
 
 @pytest.mark.slow
+@pytest.mark.computes(False)
 def test_traced_means_of_two_shares_are_those_of_one_data_set_each():
     hits = np.array([[8, 30], [0, 40], [15, 1], [20, 40]])
     sizes = np.array([[10, 50], [10, 50], [20, 40], [20, 40]])
