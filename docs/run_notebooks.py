@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import argparse
 import base64
+import contextlib
 import io
 import os
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jupyter_client
 import nbclient
 import nbformat
 from PIL import Image
@@ -43,17 +46,24 @@ def smaller(picture: str) -> str:
     return base64.b64encode(kept.getvalue()).decode()
 
 
-def executed(notebook: Any, folder: str | Path) -> Any:
-    """Run a notebook from top to bottom, with ``folder`` as its working directory; return it with its outputs."""
+@contextlib.contextmanager
+def kernel(folder: str | Path) -> Iterator[Any]:
+    """Start a process for notebooks, with ``folder`` as its working directory."""
     settings = Path(folder) / "matplotlibrc"
     settings.write_text("".join(f"{name}: {value}\n" for name, value in FIGURES.items()))
+    manager = jupyter_client.KernelManager(kernel_name="python3")
+    manager.start_kernel(cwd=str(folder), env={**os.environ, "MATPLOTLIBRC": str(settings)})
+    try:
+        yield manager
+    finally:
+        manager.shutdown_kernel(now=True)
+
+
+def executed(notebook: Any, manager: Any) -> Any:
+    """Run a notebook from top to bottom in a process of :func:`kernel`; return it with its outputs."""
     before = {cell.id: dict(cell.metadata) for cell in notebook.cells}
     about = dict(notebook.metadata)
-    resources = {"metadata": {"path": str(folder)}}
-    client = nbclient.NotebookClient(
-        notebook, timeout=600, kernel_name="python3", resources=resources, record_timing=False
-    )
-    client.execute(env={**os.environ, "MATPLOTLIBRC": str(settings)})
+    nbclient.NotebookClient(notebook, km=manager, timeout=600, record_timing=False).execute()
     notebook.metadata = nbformat.from_dict(about)
     for cell in notebook.cells:
         cell.metadata = nbformat.from_dict(before[cell.id])
@@ -74,8 +84,8 @@ def main() -> None:
         path = FOLDER / f"{name}.ipynb"
         notebook = nbformat.read(path, as_version=4)
         start = time.perf_counter()
-        with tempfile.TemporaryDirectory() as folder:
-            executed(shortened(notebook) if given.short else notebook, folder)
+        with tempfile.TemporaryDirectory() as folder, kernel(folder) as manager:
+            executed(shortened(notebook) if given.short else notebook, manager)
         print(f"{name}: {time.perf_counter() - start:.0f} s", flush=True)
         if not given.short:
             nbformat.write(notebook, path)

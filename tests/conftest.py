@@ -6,7 +6,7 @@ import gc
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -38,25 +38,26 @@ QUICK = (
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Compile quickly, but for the statistical tests, which compute for long and as users do."""
+    """Compile quickly, but for the statistical tests where they are alone: these compute for long and as users do."""
     if config.option.markexpr != "statistical" and "XLA_FLAGS" not in os.environ and _knows(QUICK):
         os.environ["XLA_FLAGS"] = QUICK
         os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # read by JAX, and by processes that tests start
 
 
-@pytest.fixture(autouse=True)
-def _optimized(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Let XLA optimize what a test compiles that is marked ``computes``."""
-    mark = request.node.get_closest_marker("computes")
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool, bool]:
+    """Let XLA optimize what a test and its fixtures compile that is marked ``computes`` or ``statistical``."""
+    mark = item.get_closest_marker("computes") or item.get_closest_marker("statistical")
     if mark is None or mark.args == (False,):
-        yield
-        return
+        return (yield)
     import jax
 
     before = jax.config.read("jax_disable_most_optimizations")
     jax.config.update("jax_disable_most_optimizations", False)
-    yield
-    jax.config.update("jax_disable_most_optimizations", before)
+    try:
+        return (yield)
+    finally:
+        jax.config.update("jax_disable_most_optimizations", before)
 
 
 def _knows(flags: str) -> bool:

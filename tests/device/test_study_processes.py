@@ -172,7 +172,7 @@ def test_killed_at_random_moments_and_run_again(tmp_path):
     whole = study.run(tmp_path / "whole").columns
     took = time.monotonic() - started
     study.save(tmp_path / "study.toml")
-    moments = np.random.default_rng().uniform(0, 1, 4)  # new ones in every run: each must do
+    moments = np.random.default_rng().uniform(0, 1, 2)  # new ones in every run: each must do
     for moment in moments:
         process = start(tmp_path / "study")
         time.sleep(1 + (took + 4) * moment)

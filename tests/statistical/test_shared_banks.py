@@ -82,8 +82,8 @@ def test_the_reported_error_is_that_of_repeated_studies(false_alarm):
 
 @pytest.mark.false_alarm(5e-6)
 def test_the_error_of_an_average_over_distributions_that_share_banks_is_that_of_repeated_studies(tmp_path, false_alarm):
-    """The trimmed means of eight equal laws err together, and errors taken as independent say far too little."""
-    repeats, groups, laws = 60, 4, 8
+    """The trimmed means of six equal laws err together, and errors taken as independent say far too little."""
+    repeats, groups, laws = 40, 4, 6
     reported, independent, found = [], [], []
     for r in range(repeats):
         twins = {f"law {i}": Parametric("norm", {}) for i in range(laws)}

@@ -79,9 +79,26 @@ def test_every_notebook_is_among_them():
     assert {path.stem for path in FOLDER.glob("*.ipynb")} == set(SHOWN)
 
 
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory):
+    """One process for all notebooks, which starts once and keeps its programs."""
+    with run_notebooks.kernel(tmp_path_factory.mktemp("notebooks")) as manager:
+        yield manager
+
+
+FORGET = """
+%reset -f
+import os, tempfile
+os.chdir(tempfile.mkdtemp(dir=os.getcwd()))
+del os, tempfile
+"""
+"""A cell that drops all names, and goes to an empty folder."""
+
+
 @pytest.mark.slow
-def test_runs_in_short_form(name, notebook, tmp_path):
-    run_notebooks.executed(run_notebooks.shortened(notebook), tmp_path)
+def test_runs_in_short_form(name, notebook, kernel):
+    run_notebooks.executed(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(FORGET)]), kernel)
+    run_notebooks.executed(run_notebooks.shortened(notebook), kernel)
     assert not [output.text for output in outputs(notebook) if output.get("name") == "stderr"]
     assert shown(notebook) == SHOWN[name]
 

@@ -139,7 +139,7 @@ def test_clusters_in_several_groups_are_correlated():
 @pytest.mark.false_alarm(1e-6)
 def test_differences_and_gaps_hold_together(false_alarm):
     """Five groups of 40 rows, three of them equal: all intervals hold in at least 95% of data sets, less 1.5 points."""
-    rng, sets, size = np.random.default_rng(7), 300, 40
+    rng, sets, size = np.random.default_rng(7), 200, 40
     right = np.array([0.9, 0.9, 0.9, 0.8, 0.7])
     by = np.repeat(np.arange(5), size)
     truth = np.zeros(5 * size, int)
