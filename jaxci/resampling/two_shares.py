@@ -212,16 +212,10 @@ class TwoSharesLaw(MomentLaw):
 
 
 def windows(hits: Any, sizes: Any, n: int) -> tuple[int, int, int]:
-    """Return over how many numbers of rows of the first of two classes, and of hits of each, sums run.
-
-    Of laws that are traced: over as many as any may need.
-    """
+    """Return over how many numbers of rows of the first of two classes, and of hits of each, sums run."""
     shape = np.shape(sizes)
-    rows, shares = np.full(shape, n / 2), np.full(shape, 0.5)
-    most = np.full(shape, float(n))
-    if namespace(hits, sizes) is np:
-        rows, shares = np.asarray(sizes, float), hits / np.maximum(sizes, 1)
-        most = np.minimum(rows + REACH * np.sqrt(rows * (1 - rows / n)) + 16, n)
+    rows, shares = np.asarray(sizes, float), hits / np.maximum(sizes, 1)
+    most = np.minimum(rows + REACH * np.sqrt(rows * (1 - rows / n)) + 16, n)
     first, one, other = (
         max(_width(float(m), float(p)) for m, p in zip(np.ravel(numbers), np.ravel(of_each), strict=True))
         for numbers, of_each in (

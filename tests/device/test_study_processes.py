@@ -82,15 +82,14 @@ def test_replications_on_three_simulated_devices(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("count", "changes"), [(2, FEW), (3, {})])
-def test_several_processes(tmp_path, count, changes):
-    study = design(tmp_path, **changes)
+def test_three_processes(tmp_path):
+    study = design(tmp_path, **FEW)
     study.save(tmp_path / "study.toml")
     port = free_port()
-    processes = [start(tmp_path / "study", count, i, port) for i in range(count)]
+    processes = [start(tmp_path / "study", 3, i, port) for i in range(3)]
     for process in processes:
         assert finish(process) == ["2", "1"]
-    same_tables(study.results(tmp_path / "study").columns, reference(tmp_path, **changes))
+    same_tables(study.results(tmp_path / "study").columns, reference(tmp_path, **FEW))
     assert not list((tmp_path / "study" / "parts").iterdir())
 
 

@@ -15,7 +15,7 @@ from jaxci.inducers.registry import as_inducer
 
 pytestmark = pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
 
-REPLICATIONS = 200
+REPLICATIONS = 150
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.false_alarm(1e-4)
 def test_the_default_covers_the_risk(bench, case):
-    """At least 92%, give or take 3.7 Monte-Carlo errors of 200 data sets."""
+    """At least 92%, give or take 3.7 Monte-Carlo errors of 150 data sets."""
     wanted = CASES[case]
     design = next(d for d in bench.designs() if (d.law, d.learner, d.loss, d.size) == wanted)
     row = bench.simulate(design, REPLICATIONS)

@@ -16,7 +16,7 @@ from jaxci.statistics import Mean, Median, TrimmedMean
 
 STATISTICS = {"mean": Mean(), "trimmed_mean": TrimmedMean(), "median": Median()}
 TRUTHS = {name: Truth(0.0, 0.0, "known") for name in STATISTICS}
-R, B, N = 20_000, 199, 50
+R, B, N = 10_000, 199, 50
 
 
 def judged(n_groups, seed, n_replications=R, statistics=STATISTICS):
@@ -37,31 +37,31 @@ def inflation_band(groups, factor, false_alarm):
 
 @pytest.fixture(scope="module")
 def by_groups():
-    return {groups: judged(groups, seed=groups) for groups in (100, 2_000)}
+    return {groups: judged(groups, seed=groups) for groups in (50, 1_000)}
 
 
 @pytest.mark.false_alarm(5e-6)
 @pytest.mark.parametrize("name", list(STATISTICS))
 def test_coverage_is_unbiased_however_many_banks(by_groups, name, false_alarm):
-    few, many = (by_groups[groups][name] for groups in (100, 2_000))
+    few, many = (by_groups[groups][name] for groups in (50, 1_000))
     error = np.hypot(few.coverage_error, many.coverage_error)
     assert abs(few.coverage - many.coverage) < stats.norm.isf(false_alarm / 2) * error
 
 
 @pytest.mark.false_alarm(2e-5)
 def test_the_variance_grows_for_order_statistics_that_share_one_bank_but_not_for_means(by_groups, false_alarm):
-    low, high = inflation_band(100, 1.0, false_alarm)
-    assert low < inflation(by_groups[100]["mean"]) < high
-    many = judged(400, seed=400, n_replications=4 * R)  # 100 groups may hide an inflation of 1.8
+    low, high = inflation_band(50, 1.0, false_alarm)
+    assert low < inflation(by_groups[50]["mean"]) < high
+    many = judged(200, seed=400, n_replications=4 * R)  # 50 groups may hide an inflation of 1.8
     for name in ("trimmed_mean", "median"):
-        assert inflation(many[name], 4 * R) > stats.chi2.isf(1e-3, 399) / 399
+        assert inflation(many[name], 4 * R) > stats.chi2.isf(1e-3, 199) / 199
 
 
 @pytest.mark.false_alarm(1e-4)
 @pytest.mark.parametrize("name", list(STATISTICS))
 def test_small_groups_are_as_good_as_a_bank_each(by_groups, name, false_alarm):
-    low, high = inflation_band(2_000, 1.0, false_alarm)
-    assert low < inflation(by_groups[2_000][name]) < 1.1 * high  # ten data sets a bank
+    low, high = inflation_band(1_000, 1.0, false_alarm)
+    assert low < inflation(by_groups[1_000][name]) < 1.1 * high  # ten data sets a bank
 
 
 @pytest.mark.false_alarm(2e-6)

@@ -87,7 +87,7 @@ from jaxci.coverage.running import run_cell
 from jaxci.distributions import Cells
 from jaxci.statistics import F1
 law = Cells([[0.8, 0.05], [0.05, 0.1]])
-result = run_cell(Cell(law, 100_000, {"f1": F1()}, ["percentile", "bca"], (0.95,), 8, 1_999, 1), jax.random.key(0))
+result = run_cell(Cell(law, 100_000, {"f1": F1()}, ["percentile", "bca"], (0.95,), 4, 1_999, 1), jax.random.key(0))
 assert all(0 <= one.coverage <= 1 for one in result.judgements)
 print(next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) / 2**20)
 """

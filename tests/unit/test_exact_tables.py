@@ -1,9 +1,8 @@
-"""Exact bootstrap laws of means and differences of shares, and of small tables: enumeration, draws, JAX, the verbs."""
+"""Exact bootstrap laws of means and differences of shares, and of small tables: enumeration, draws, the verbs."""
 
 import itertools
 import math
 
-import jax
 import numpy as np
 import pytest
 
@@ -55,22 +54,6 @@ def test_means_of_two_shares_are_those_of_all_resamples(absent):
         assert law.mean == pytest.approx(mean, abs=1e-12)
         assert law.deviation**2 == pytest.approx(masses @ (values - mean) ** 2, abs=1e-12)
     assert np.isnan(law.quantile(np.nan))
-
-
-@pytest.mark.slow
-@pytest.mark.computes(False)
-def test_traced_means_of_two_shares_are_those_of_one_data_set_each():
-    hits = np.array([[8, 30], [0, 40], [15, 1], [20, 40]])
-    sizes = np.array([[10, 50], [10, 50], [20, 40], [20, 40]])
-
-    def answers(hits, sizes):
-        law = TwoSharesLaw.of(hits, sizes, 60, absent=np.nan)
-        return [law.quantile(p) for p in LEVELS] + [law.share_below(0.7), law.mean, law.deviation]
-
-    with jax.enable_x64(True):
-        found = np.array(jax.jit(answers)(jax.numpy.asarray(hits), jax.numpy.asarray(sizes)))
-    for i in range(len(hits)):
-        np.testing.assert_allclose(found[:, i], answers(hits[i], sizes[i]), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize(("hits", "sizes"), [((30_000, 12_000), (36_000, 14_000)), ((50_000, 9_000), (52_000, 13_000))])
@@ -292,7 +275,7 @@ def test_draws_come_near_the_laws_of_means_of_shares(metric, method):
         true = rng.choice(classes, n, p=rng.dirichlet(np.full(classes, 9.0)))
         a, b = (np.where(rng.random(n) < share, true, rng.integers(0, classes, n)) for share in (0.85, 0.8))
         exact = jaxci.interval(metric, true, a, method=method)
-        drawn = jaxci.interval(metric, true, a, method=method, n_resamples=99_999, rng=1)
+        drawn = jaxci.interval(metric, true, a, method=method, n_resamples=29_999, rng=1)
         slack = 0.1 * exact.standard_error  # see test_draws_come_near_the_exact_interval
         assert exact.n_resamples == 0
         np.testing.assert_allclose(exact.confidence_interval, drawn.confidence_interval, rtol=0, atol=slack)
