@@ -35,7 +35,7 @@ from numpy.typing import ArrayLike
 from jaxci.resampling.grid_law import SAME, GridLaw
 from jaxci.resampling.kernels import in_batches
 from jaxci.resampling.mean_atoms import AtomsOfMean, atoms_of_mean, lattice_atoms, spacing
-from jaxci.resampling.mean_band import band_of
+from jaxci.resampling.mean_band import Band, band_of
 from jaxci.resampling.mean_spectrum import (
     BAND,
     RADIUS,
@@ -177,15 +177,19 @@ def share_below_zero(values: np.ndarray, counts: np.ndarray | None, points: int,
     tie = SAME * float(np.abs(at.x).max())
     if held.whole:
         return Share(_below(held, tie), ROUNDING)
-    with jax.enable_x64(True):
-        phi, modulus, smooth = at.spectrum(points)
-        ends = (float(at.of_sum(0.0)), -at.below - 8 * at.window / points)
-        modulus = kept(modulus, points, smooth)
-        found = float(read_at(phi, modulus, float(n), ends, at.window, last=BAND if smooth else points // 2))
-    held = NO_ATOMS if smooth else held
-    step = at.window / points
-    through = np.interp(-at.of_sum(held.atoms) / step + ends[0] / step, *smoothed_step())
-    found += _below(held, tie) - float(held.masses @ through)
+    zero, step = float(at.of_sum(0.0)), at.window / points
+    low = -at.below - 8 * step
+    band, smooth = at.band(points), True
+    if band is not None:
+        found = band.between(low, zero, at.window)
+    else:
+        with jax.enable_x64(True):
+            phi, modulus, smooth = at.spectrum(points)
+            modulus, last = kept(modulus, points, smooth), BAND if smooth else points // 2
+            found = float(read_at(phi, modulus, float(n), (zero, low), at.window, last=last))
+    if not smooth:
+        through = np.interp((zero - at.of_sum(held.atoms)) / step, *smoothed_step())
+        found += _below(held, tie) - float(held.masses @ through)
     return Share(min(max(found, 0.0), 1.0), (1.0 if smooth else RADIUS) * step / at.deviation)
 
 
@@ -260,8 +264,7 @@ class _Scaled(NamedTuple):
             step = self.window / points / self.deviation
             if points < GRID and 2.0 * step > GOAL:
                 continue
-            variance = self.deviation**2 / self.n
-            band = band_of(self.d, self.mass, self.n, variance, self.window, points, 0.01 * PROBABILITY_ERROR)
+            band = self.band(points)
             if band is not None:
                 return band.inverted(band.points(points)), True, 2.0 * step
             with jax.enable_x64(True):
@@ -270,6 +273,11 @@ class _Scaled(NamedTuple):
                     found = np.asarray(inverted(phi, modulus, float(self.n), points=points, smooth=smooth))
                     break
         return found, smooth, 2.0 * step if smooth else (RADIUS + 1.0) * step
+
+    def band(self, points: int) -> Band | None:
+        """Return the frequencies of a smooth law, None where these are more than a few."""
+        variance = self.deviation**2 / self.n
+        return band_of(self.d, self.mass, self.n, variance, self.window, points, 0.01 * PROBABILITY_ERROR)
 
     def spectrum(self, points: int) -> tuple[jax.Array, jax.Array, bool]:
         """Return what :func:`spectrum_of` does, and whether the law is smooth."""

@@ -51,6 +51,11 @@ class Band(NamedTuple):
         """Return it at ``points`` from the mean onwards, cyclically."""
         return fft.irfft(np.concatenate((np.zeros(1), self.waves)), points, norm="forward")
 
+    def between(self, low: float, high: float, window: float) -> float:
+        """Return the probability of a sum of deviations from ``low`` to ``high``."""
+        turn = 2j * np.pi / window * np.arange(1, self.waves.size + 1)
+        return 2 * float((self.waves @ (np.exp(turn * high) - np.exp(turn * low))).real) + (high - low) / window
+
 
 def band_of(
     d: np.ndarray, mass: np.ndarray | None, n: int, variance: float, window: float, points: int, outside: float

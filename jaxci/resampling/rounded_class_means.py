@@ -33,8 +33,10 @@ MOST_MISSING = 1e-7
 """Probability of sets of absent classes that are not looked at, or of no class, up to which there is such a law."""
 MOST_SETS = 16
 """Sets of absent classes."""
-MOST_WORK = 4e7
-"""Points of all transforms beyond which there is no such law: about half a second."""
+MOST_ROWS = 5_000
+"""Rows of which there is such a law: of more, most laws are smooth."""
+MOST_WORK = 2e7
+"""Points of all transforms beyond which there is no such law: about a quarter of a second."""
 LEAST_MASS = 1e-7
 """Mass from which on the ends, and 0, are atoms of their own."""
 AT_ONCE = 1 << 22
@@ -77,11 +79,12 @@ def rounded_mean_of_class_means(
     Returns
     -------
     GridLaw or None
-        None where nothing varies, many sets of classes may be absent, or there are many rows and classes.
+        None where nothing varies, many sets of classes may be absent, or there are many rows (more than 5,000), or many
+        rows and classes.
     """
     plus, minus, sizes, weights = (np.asarray(x, float) for x in (plus, minus, sizes, weights))
     rows = _Rows(np.stack([minus, sizes - plus - minus, plus]) / sizes, sizes, n)
-    if not np.any(rows.varies) or not weights.sum() > 0:
+    if n > MOST_ROWS or not np.any(rows.varies) or not weights.sum() > 0:
         return None
     parts: list[_Part] = []
     for gone in _absent_sets(sizes / n, n):
@@ -247,7 +250,7 @@ class _Rows:
 
     def alike(self, part: _Part, start: float, step: float, points: int) -> Iterator[tuple[float, float, int]]:
         """Yield what the mean is where all rows of a class have its :attr:`extremes`, the masses, and the places."""
-        for values in self.extremes:
+        for values in np.unique(self.extremes, axis=0):
             shares = self.shares[values.astype(int) + 1, np.arange(len(values))]
             mass = float(np.sum(self._others(part) * self._present(part, shares).prod(axis=0)).real)
             at = round(part.constant + float(part.weights @ values), 14)
