@@ -18,6 +18,7 @@ from jaxci.resampling.bank import Scheme
 from jaxci.resampling.threads import each
 from jaxci.special import namespace
 from jaxci.statistics.base import LinearStatistic, RankedStatistic
+from jaxci.statistics.cumulative import Ordering
 
 CACHE_BUDGET = 32 * 2**20
 """Default bytes the chunks in work may use on a CPU: more falls out of the cache and runs slower."""
@@ -30,6 +31,9 @@ WALK_BUDGET = 192 * 2**20
 
 Wide chunks are quicker up to some ten thousand units; of more they fall out of the cache, and narrow ones are.
 """
+
+TIED_BUDGET = 2**30
+"""The same where scores are equal: steps of short vectors are not joined then, and narrow chunks ten times slower."""
 
 WALKED, WIDEST, NARROW = 256, 1024, 3
 """Replicates of a chunk whose walks are quick: from the first to the second number, or at most the third.
@@ -130,7 +134,11 @@ def _walks(program: Program) -> bool:
 def _budget(program: Program) -> int:
     if not _light(program):
         return default_budget()
-    return WALK_BUDGET if _walks(program) else SUM_BUDGET
+    if not _walks(program):
+        return SUM_BUDGET
+    orderings = jax.tree.leaves(program.sources, is_leaf=lambda x: isinstance(x, Ordering))
+    tied = any(isinstance(x, Ordering) and x.first is not None for x in orderings)
+    return TIED_BUDGET if tied else WALK_BUDGET
 
 
 def most_together(program: Program, budget: int, *, errors: bool = False, narrow: bool = False) -> int:
