@@ -8,7 +8,8 @@ from typing import Any, Self
 import jax
 import numpy as np
 
-from jaxci.api.counted_rows import Asked, CountedRows
+from jaxci.api.asked import Asked
+from jaxci.api.counted_rows import CountedRows
 from jaxci.api.readers.batches import read_batch, stands_for
 from jaxci.api.readers.labels import label_values
 from jaxci.api.readers.metrics import is_regression, named_metrics

@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from jaxci.api.evaluate import read_data, table_of
+from jaxci.api.asked import Asked
 from jaxci.api.poisson_replicates import PoissonReplicates
 from jaxci.api.rank_replicates import TOO_MANY_SUMS, RankReplicates
 from jaxci.api.readers.batches import of_binary_scores, of_table
@@ -21,9 +20,9 @@ from jaxci.api.readers.metrics import chosen_metrics
 from jaxci.api.readers.samples import Labelled, regression_sample
 from jaxci.api.score_bins import ScoreBins
 from jaxci.api.tallies import LabelTable
-from jaxci.api.value_bins import Points, ValueBins
-from jaxci.checks import shown
-from jaxci.inference.engine import estimates_of, intervals
+from jaxci.api.value_bins import ValueBins
+from jaxci.api.value_tables import counted, influence, row_values, with_error, with_widths
+from jaxci.inference.engine import estimates_of
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.remarks import layout_remarks, weight_remarks
 from jaxci.inference.replicated import Replicated, intervals_from
@@ -44,53 +43,6 @@ PURPOSE_POISSON = 6
 
 ERRORS = "mean_absolute_error"
 """The mean of which a design effect is given, of a regression."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Asked:
-    """What is asked for of rows that come in batches."""
-
-    named: list[tuple[str, Statistic | None]]
-    regression: bool
-    n_resamples: int
-    groups: bool
-    labels: np.ndarray | None
-    pos_label: Any
-
-    @property
-    def tabular(self) -> bool:
-        """Whether all metrics are those of a confusion table."""
-        return all(of_table(name, one) for name, one in self.named)
-
-    @property
-    def others(self) -> list[tuple[str, Statistic]]:
-        """The metrics that are none of a confusion table."""
-        return [(name, one) for name, one in self.named if one is not None and not of_table(name, one)]
-
-    def evaluated(
-        self,
-        arrays: Mapping[str, Any],
-        method: Any,
-        settings: Settings,
-        source: Randomness,
-        *,
-        labels: Sequence[Any] | None,
-        metrics: Sequence[Any] | None = None,
-        counted: bool = False,
-    ) -> EvaluationTable:
-        """Return the table of metrics, by default all, of rows that may be counted."""
-        asked = [name if one is None else one for name, one in self.named] if metrics is None else metrics
-        truth, guess, score = (arrays.get(name) for name in ("y_true", "y_pred", "y_score"))
-        return table_of(
-            read_data(truth, guess, score, asked, {}, method, labels, self.pos_label),
-            settings,
-            source,
-            groups=arrays.get("groups"),
-            strata=None,
-            sample_weight=arrays.get("counts", arrays.get("sample_weight")),
-            weight_type="frequency" if "counts" in arrays else "importance",
-            counted=counted,
-        )
 
 
 class CountedRows:
@@ -235,8 +187,8 @@ class CountedRows:
         """Count a batch of rows."""
         groups = columns.get("groups")
         sample, labels = self._read(columns)
-        means = {name: _row_values(name, one, sample) for name, one in self._settled("values")}
-        ordered = {name: _row_values(name, one, sample) for name, one in self._settled("quantiles")}
+        means = {name: row_values(name, one, sample) for name, one in self._settled("values")}
+        ordered = {name: row_values(name, one, sample) for name, one in self._settled("quantiles")}
         pair = np.column_stack([sample.y_true, sample.y_pred]) if self._by("pairs") else np.zeros((sample.n, 0))
         if self.poisson is not None:
             moments = [one.prepare(sample).design for _, one in self._by("moments") if isinstance(one, Calibration)]
@@ -314,20 +266,20 @@ class CountedRows:
         for name, statistic in self._settled("values"):
             request = Request(name, MeanOfKnown(statistic), method)
             rows = self.values[name].rows()
-            found = _counted([request], Sample(values=rows.values[:, 0]), rows, settings, source)
-            parts.append(_with_error(found, self.values[name], [rows.values]))
+            found = counted([request], Sample(values=rows.values[:, 0]), rows, settings, source)
+            parts.append(with_error(found, self.values[name], [rows.values]))
         for name, statistic in self._settled("quantiles"):
             bins = self.values[name]
             request, rows = Request(name, QuantileOfKnown(statistic), method), bins.middles()
-            found = _counted([request], Sample(values=rows.values[:, 0]), rows, settings, source)
-            parts.append(_with_widths(found, bins))
+            found = counted([request], Sample(values=rows.values[:, 0]), rows, settings, source)
+            parts.append(with_widths(found, bins))
         if self._by("pairs"):
             requests = [Request(name, one, method) for name, one in self._by("pairs")]
             rows = self.pairs.rows()
             sample = Sample(y_true=rows.values[:, 0], y_pred=rows.values[:, 1])
-            found = _counted(requests, sample, rows, settings, source)
-            influences = [_influence(one, sample, rows.counts) for _, one in self._by("pairs")]
-            parts.append(_with_error(found, self.pairs, influences))
+            found = counted(requests, sample, rows, settings, source)
+            influences = [influence(one, sample, rows.counts) for _, one in self._by("pairs")]
+            parts.append(with_error(found, self.pairs, influences))
         if self.poisson is not None:
             parts.append(self._of_poisson(method, settings, source))
         return self._with_design_effect(parts) if self.asked.groups else parts
@@ -458,75 +410,3 @@ class CountedRows:
         if state["poisson"] is not None:
             found.poisson = PoissonReplicates.of(state["poisson"], found._resamples().ranks)
         return found
-
-
-def _row_values(name: str, statistic: MeanStatistic | QuantileStatistic, sample: Sample) -> np.ndarray:
-    """Return the row values (n,) float64 of a metric, a mean of them or a quantile.
-
-    Raises
-    ------
-    ValueError
-        If one of them is not finite.
-    """
-    with np.errstate(over="ignore"):
-        read = statistic.row_values if isinstance(statistic, MeanStatistic) else statistic.ordered_values
-        found = np.asarray(read(sample), np.float64)
-    if not np.isfinite(found).all():
-        first = int(np.argmin(np.isfinite(found)))
-        raise ValueError(f"the values of {name} must be finite in every row; got {shown(found[first])} in row {first}")
-    return found
-
-
-def _counted(
-    requests: Sequence[Request], sample: Sample, rows: Points, settings: Settings, source: Randomness
-) -> EvaluationTable:
-    """Return the table of rows that are counted."""
-    sample, layout = arranged(sample, rows.groups, None, rows.counts, "frequency", countable=True)
-    found = intervals(requests, sample, layout, settings, source)
-    return EvaluationTable(tuple(found), layout.n, source.record, tuple(layout_remarks(layout)))
-
-
-def _with_error(table: EvaluationTable, bins: ValueBins, influences: Sequence[np.ndarray]) -> EvaluationTable:
-    """Add, of independent rows, how far resamples of cells are from those of rows, by the influence of every point.
-
-    Points of a cell have the mean and the squares of its rows, so what both contribute differs by a variable of mean 0
-    whose mean square is at most twice their variance, to first order.
-    """
-    if bins.clusters or not bins.squares.any():
-        return table
-    points = bins.rows()
-    rows = []
-    for row, influence in zip(table, influences, strict=True):
-        found = influence.reshape(len(points.counts))
-        whole = np.average(found, weights=points.counts)
-        middle = np.bincount(points.cells, points.counts * found) / bins.counts
-        within = float(points.counts @ (found - middle[points.cells]) ** 2)
-        spread = float(points.counts @ (found - whole) ** 2)
-        apart = math.sqrt(2 * within / spread) if spread > 0 else 0.0
-        text = (
-            f"rows were counted in {len(bins.counts):,} cells; the estimate is that of all rows, and resampled ones "
-            f"differ from those of all rows by at most {apart:.1e} standard errors (root mean square)"
-        )
-        rows.append(dataclasses.replace(row, warnings=(*row.warnings, text)))
-    return dataclasses.replace(table, rows=tuple(rows))
-
-
-def _with_widths(table: EvaluationTable, bins: ValueBins) -> EvaluationTable:
-    """Add how far a quantile of the means of cells may be from that of all rows: order statistics lie in one bin."""
-    if not bins.squares.any():
-        return table
-    (row,) = table
-    ends = [x for x in (row.estimate, *row.confidence_interval) if math.isfinite(x)]
-    apart = max(map(bins.width_at, ends))
-    text = (
-        f"rows were counted in {len(bins.counts):,} cells; the estimate and the ends of the interval differ from those "
-        f"of all rows by at most {apart:.1e}"
-    )
-    return dataclasses.replace(table, rows=(dataclasses.replace(row, warnings=(*row.warnings, text)),))
-
-
-def _influence(statistic: Any, sample: Sample, counts: np.ndarray) -> np.ndarray:
-    """Return the influence (r,) of rows that are counted on a statistic, up to a factor."""
-    with jax.enable_x64(True):
-        prepared = statistic.prepare(sample)
-        return np.asarray(jax.grad(lambda weights: statistic.value(prepared, weights))(jnp.asarray(counts, float)))

@@ -1,0 +1,63 @@
+"""What is asked for of rows that come in batches."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxci.api.evaluate import read_data, table_of
+from jaxci.api.readers.batches import of_table
+from jaxci.inference.randomness import Randomness
+from jaxci.inference.settings import Settings
+from jaxci.results import EvaluationTable
+from jaxci.statistics.base import Statistic
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """What is asked for of rows that come in batches."""
+
+    named: list[tuple[str, Statistic | None]]
+    regression: bool
+    n_resamples: int
+    groups: bool
+    labels: np.ndarray | None
+    pos_label: Any
+
+    @property
+    def tabular(self) -> bool:
+        """Whether all metrics are those of a confusion table."""
+        return all(of_table(name, one) for name, one in self.named)
+
+    @property
+    def others(self) -> list[tuple[str, Statistic]]:
+        """The metrics that are none of a confusion table."""
+        return [(name, one) for name, one in self.named if one is not None and not of_table(name, one)]
+
+    def evaluated(
+        self,
+        arrays: Mapping[str, Any],
+        method: Any,
+        settings: Settings,
+        source: Randomness,
+        *,
+        labels: Sequence[Any] | None,
+        metrics: Sequence[Any] | None = None,
+        counted: bool = False,
+    ) -> EvaluationTable:
+        """Return the table of metrics, by default all, of rows that may be counted."""
+        asked = [name if one is None else one for name, one in self.named] if metrics is None else metrics
+        truth, guess, score = (arrays.get(name) for name in ("y_true", "y_pred", "y_score"))
+        return table_of(
+            read_data(truth, guess, score, asked, {}, method, labels, self.pos_label),
+            settings,
+            source,
+            groups=arrays.get("groups"),
+            strata=None,
+            sample_weight=arrays.get("counts", arrays.get("sample_weight")),
+            weight_type="frequency" if "counts" in arrays else "importance",
+            counted=counted,
+        )

@@ -1,0 +1,96 @@
+"""Tables of means and quantiles of values that are kept in bins: values of rows, and what the bins lose."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxci.api.readers.layout import arranged
+from jaxci.api.value_bins import Points, ValueBins
+from jaxci.checks import shown
+from jaxci.inference.engine import intervals
+from jaxci.inference.randomness import Randomness
+from jaxci.inference.remarks import layout_remarks
+from jaxci.inference.request import Request
+from jaxci.inference.settings import Settings
+from jaxci.results import EvaluationTable
+from jaxci.statistics.sample import Sample
+from jaxci.statistics.summary import MeanStatistic, QuantileStatistic
+
+
+def row_values(name: str, statistic: MeanStatistic | QuantileStatistic, sample: Sample) -> np.ndarray:
+    """Return the row values (n,) float64 of a metric, a mean of them or a quantile.
+
+    Raises
+    ------
+    ValueError
+        If one of them is not finite.
+    """
+    with np.errstate(over="ignore"):
+        read = statistic.row_values if isinstance(statistic, MeanStatistic) else statistic.ordered_values
+        found = np.asarray(read(sample), np.float64)
+    if not np.isfinite(found).all():
+        first = int(np.argmin(np.isfinite(found)))
+        raise ValueError(f"the values of {name} must be finite in every row; got {shown(found[first])} in row {first}")
+    return found
+
+
+def counted(
+    requests: Sequence[Request], sample: Sample, rows: Points, settings: Settings, source: Randomness
+) -> EvaluationTable:
+    """Return the table of rows that are counted."""
+    sample, layout = arranged(sample, rows.groups, None, rows.counts, "frequency", countable=True)
+    found = intervals(requests, sample, layout, settings, source)
+    return EvaluationTable(tuple(found), layout.n, source.record, tuple(layout_remarks(layout)))
+
+
+def with_error(table: EvaluationTable, bins: ValueBins, influences: Sequence[np.ndarray]) -> EvaluationTable:
+    """Add, of independent rows, how far resamples of cells are from those of rows, by the influence of every point.
+
+    Points of a cell have the mean and the squares of its rows, so what both contribute differs by a variable of mean 0
+    whose mean square is at most twice their variance, to first order.
+    """
+    if bins.clusters or not bins.squares.any():
+        return table
+    points = bins.rows()
+    rows = []
+    for row, influence in zip(table, influences, strict=True):
+        found = influence.reshape(len(points.counts))
+        whole = np.average(found, weights=points.counts)
+        middle = np.bincount(points.cells, points.counts * found) / bins.counts
+        within = float(points.counts @ (found - middle[points.cells]) ** 2)
+        spread = float(points.counts @ (found - whole) ** 2)
+        apart = math.sqrt(2 * within / spread) if spread > 0 else 0.0
+        text = (
+            f"rows were counted in {len(bins.counts):,} cells; the estimate is that of all rows, and resampled ones "
+            f"differ from those of all rows by at most {apart:.1e} standard errors (root mean square)"
+        )
+        rows.append(dataclasses.replace(row, warnings=(*row.warnings, text)))
+    return dataclasses.replace(table, rows=tuple(rows))
+
+
+def with_widths(table: EvaluationTable, bins: ValueBins) -> EvaluationTable:
+    """Add how far a quantile of the means of cells may be from that of all rows: order statistics lie in one bin."""
+    if not bins.squares.any():
+        return table
+    (row,) = table
+    ends = [x for x in (row.estimate, *row.confidence_interval) if math.isfinite(x)]
+    apart = max(map(bins.width_at, ends))
+    text = (
+        f"rows were counted in {len(bins.counts):,} cells; the estimate and the ends of the interval differ from those "
+        f"of all rows by at most {apart:.1e}"
+    )
+    return dataclasses.replace(table, rows=(dataclasses.replace(row, warnings=(*row.warnings, text)),))
+
+
+def influence(statistic: Any, sample: Sample, counts: np.ndarray) -> np.ndarray:
+    """Return the influence (r,) of rows that are counted on a statistic, up to a factor."""
+    with jax.enable_x64(True):
+        prepared = statistic.prepare(sample)
+        return np.asarray(jax.grad(lambda weights: statistic.value(prepared, weights))(jnp.asarray(counts, float)))
