@@ -12,7 +12,16 @@ from programs import Injected, influence, injected, row_order, table_program, un
 from scipy import stats
 from sklearn import metrics as sk
 
-from jaxci.inference.replicate import _chunk, bytes_per_replicate, chunk_size, deleted_values, replicate
+from jaxci.inference.replicate import (
+    WALKED,
+    _budget,
+    _chunk,
+    bytes_per_replicate,
+    chunk_size,
+    deleted_values,
+    most_together,
+    replicate,
+)
 from jaxci.inference.slopes import estimates, slopes
 from jaxci.resampling.schemes import make_scheme
 from jaxci.statistics import WeightedFunction
@@ -362,6 +371,17 @@ def test_workers_share_the_replicates_where_that_is_worth_it(count, workers, chu
     program, scheme = PROGRAMS["cells in strata"]()
     size = chunk_size(program, scheme, count, 2**30, errors=False, workers=workers)
     assert -(-count // size) == chunks
+
+
+def test_many_scores_of_which_some_are_equal_are_walked_along_in_wide_chunks():
+    n = 50_000
+    scores = np.random.default_rng(2).permutation(n) / n
+    wide = []
+    for equal in (0, 2):
+        scores[:equal] = scores[0]
+        program = unit_program([AveragePrecision()], Sample(y_true=np.arange(n) % 2, y_score=scores, n_classes=2))
+        wide.append(most_together(program, _budget(program) // 2) >= WALKED)
+    assert wide == [False, True]
 
 
 def test_more_resamples_keep_the_first_ones():
