@@ -19,7 +19,7 @@ import numpy as np
 
 from jaxci.coverage.banks import Banks, Piece
 from jaxci.coverage.enumeration import enumerable
-from jaxci.coverage.tally import Outcomes, labelled, outcomes
+from jaxci.coverage.tally import Outcomes, even_sizes, labelled, outcomes
 from jaxci.distributions import Distribution, Truth, as_distribution
 from jaxci.distributions.base import observations, predicts
 from jaxci.inference.batch import batch_evidence
@@ -101,8 +101,7 @@ class Cell:
 
     def group_sizes(self) -> list[int]:
         """Return the number of data sets in each group; groups may be ragged by one."""
-        groups = min(self.n_groups, self.n_replications)
-        return [len(part) for part in np.array_split(np.arange(self.n_replications), groups)]
+        return even_sizes(self.n_replications, min(self.n_groups, self.n_replications))
 
 
 @record

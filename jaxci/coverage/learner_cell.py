@@ -19,7 +19,7 @@ import numpy as np
 
 from jaxci.coverage.learner_fits import Fits
 from jaxci.coverage.risks import is_exact
-from jaxci.coverage.tally import judged_row
+from jaxci.coverage.tally import even_sizes, judged_row
 from jaxci.distributions import FileProblem, Problem
 from jaxci.generalization.base import IncompleteFits, Resampled
 from jaxci.generalization.fits import Outcome, distinct_samples, fit_plans, tested_on_themselves
@@ -91,8 +91,7 @@ class LearningCell:
 
     def group_sizes(self) -> list[int]:
         """Replications of every group."""
-        groups = min(self.n_groups, self.n_replications)
-        return [self.n_replications // groups + (g < self.n_replications % groups) for g in range(groups)]
+        return even_sizes(self.n_replications, min(self.n_groups, self.n_replications))
 
     def data(self, key: jax.Array, replications: Sequence[int]) -> tuple[Any, Any]:
         """Return X (R, n, d) and y (R, n) of some replications, each by its own key or subset."""

@@ -17,7 +17,7 @@ import numpy as np
 from jaxci.coverage.banks import Banks, Piece, pieces_of
 from jaxci.coverage.cell import Cell, Fixed, Simulation, bounds_of, counts_of, rows_of_evidence, rows_of_replicates
 from jaxci.coverage.enumeration import behaviour_of_proportion, enumerable, enumerated
-from jaxci.coverage.tally import Behaviour, CellResult, Judgement, Outcomes, Tally, outcomes
+from jaxci.coverage.tally import Behaviour, CellResult, Judgement, Outcomes, Tally, even_sizes, outcomes
 from jaxci.distributions import Distribution, Truth, truth
 from jaxci.inference.batch_laws import Variants, with_sorted_rows
 from jaxci.inference.batch_replicates import Replicated
@@ -54,7 +54,7 @@ def _parts(cell: Cell, groups: Sequence[int] | None, most: int) -> Iterator[Part
     mine = range(len(starts) - 1) if groups is None else groups
     for group in mine:
         first, size = int(starts[group]), int(starts[group + 1] - starts[group])
-        ends = np.cumsum([len(part) for part in np.array_split(np.arange(size), max(1, -(-size // most)))])
+        ends = np.cumsum(even_sizes(size, max(1, -(-size // most))))
         for start, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):
             yield Part(group, first + start, end - start, end == size)
 
@@ -89,7 +89,8 @@ def simulate(
     limit = memory_limit or BUDGET
     most = max(LEAST * len(spread.devices), limit // held)
     pieces = pieces_of(cell.layout.n_units, cell.n_resamples, limit) if rows else [(0, cell.n_resamples)]
-    n_groups = len(cell.group_sizes() if groups is None else groups)
+    sizes = cell.group_sizes()
+    n_groups = len(sizes if groups is None else groups)
     done = 0
     of_group: list[Any] = []
 
@@ -102,7 +103,7 @@ def simulate(
         of_group.clear()
         for name, one in zip(simulation.series.names, counts, strict=True):
             tally.add(name, part.group, one)
-        never = np.full(cell.group_sizes()[part.group], np.nan)
+        never = np.full(sizes[part.group], np.nan)
         for name in simulation.series.absent:
             tally.add(name, part.group, outcomes(never, never, 0.0))
         for statistic, estimate in zip(simulation.names, estimates, strict=True):

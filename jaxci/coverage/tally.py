@@ -19,6 +19,11 @@ INFINITE = "enumerated, B = infinity"
 """How coverage was found that is of infinitely many resamples."""
 
 
+def even_sizes(n: int, groups: int) -> list[int]:
+    """Return how ``n`` data sets are divided among groups, the first of which may have one more than the others."""
+    return [n // groups + (group < n % groups) for group in range(groups)]
+
+
 def labelled(methods: Iterable[Method]) -> dict[str, Method]:
     """Return methods by how they print among each other: by name, and where a name repeats with their settings."""
     listed = list(dict.fromkeys(methods))
