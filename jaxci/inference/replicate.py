@@ -15,10 +15,11 @@ import numpy as np
 
 from jaxci.inference.program import Program
 from jaxci.resampling.bank import Scheme
+from jaxci.resampling.kernels import in_parts
+from jaxci.resampling.multinomial_rows import CACHED
 from jaxci.resampling.threads import each
 from jaxci.special import namespace
 from jaxci.statistics.base import LinearStatistic, RankedStatistic
-from jaxci.statistics.cumulative import Ordering
 
 CACHE_BUDGET = 32 * 2**20
 """Default bytes the chunks in work may use on a CPU: more falls out of the cache and runs slower."""
@@ -26,23 +27,14 @@ CACHE_BUDGET = 32 * 2**20
 SUM_BUDGET = 96 * 2**20
 """The same where sums along the bank are all that is computed: drawing then takes the time, best of many at once."""
 
-WALK_BUDGET = 192 * 2**20
-"""Default bytes of the chunks in work on a CPU where rankings are walked along.
+WALK_BUDGET = 2**29
+"""Default bytes of the chunks in work on a CPU where rankings are walked along."""
 
-Wide chunks are quicker up to some ten thousand units; of more they fall out of the cache, and narrow ones are.
-"""
-
-TIED_BUDGET = 2**30
-"""The same where scores are equal: steps of short vectors are not joined then, and narrow chunks ten times slower."""
-
-WALKED, WIDEST, NARROW = 256, 1024, 3
+WALKED, WIDEST, NARROW = 32, 1024, 3
 """Replicates of a chunk whose walks are quick: from the first to the second number, or at most the third.
 
-XLA joins the steps of a walk into one loop over very short vectors; of longer ones each costs as much as hundreds do.
+XLA joins the steps of a walk into one loop over very short vectors; of longer ones each costs as much as dozens do.
 """
-
-COUNTED = 2**20
-"""Counts of 8 bits of a chunk, or those of four replicates, that draws are added to without leaving the cache."""
 
 LEAST_SHARE = 2000
 """Replicates that are worth a worker of their own."""
@@ -106,11 +98,28 @@ def default_budget() -> int:
     return max(CACHE_BUDGET, free // 4)
 
 
+@functools.partial(jax.jit, static_argnames=("size", "block"))
+def _streamed(
+    program: Resampled, scheme: Scheme, key: jax.Array, purpose: jax.Array, start: jax.Array, *, size: int, block: int
+) -> tuple[jax.Array, None, jax.Array]:
+    """Return what :func:`_chunk` does of :func:`_rows`, of which no more than a block is held at a time."""
+    key = jax.random.fold_in(key, purpose)
+
+    def values(rows: jax.Array) -> tuple[jax.Array, jax.Array]:
+        found, _, absent = program.of_rows(rows, errors=False)
+        return found.T, absent.T
+
+    drawn = in_parts(lambda ids: values(scheme.bank_rows(key, ids)), start + jnp.arange(size, dtype=jnp.int32), block)
+    whole = values(jnp.asarray(program.whole, jnp.uint8)[None, :])
+    found, absent = (jnp.concatenate(parts).T for parts in zip(drawn, whole, strict=True))
+    return found, None, absent
+
+
 def bytes_per_replicate(program: Program, *, errors: bool = False, narrow: bool = False) -> int:
     """Estimate the bytes that one replicate of a chunk needs at its peak; ``narrow``, where its counts have 8 bits."""
     units = len(program.multiplicity)
     if _light(program) and not errors:
-        return (4 if narrow and not _walks(program) else 32) * units
+        return (4 if narrow else 32) * units
     leaves = [x for source in program.sources for x in jax.tree.leaves(source)]
     rows = max((np.shape(x)[0] for x in leaves if np.ndim(x) > 0), default=0)
     classes = max((np.shape(x)[-1] for x in leaves if np.ndim(x) > 1), default=1)
@@ -134,11 +143,7 @@ def _walks(program: Program) -> bool:
 def _budget(program: Program) -> int:
     if not _light(program):
         return default_budget()
-    if not _walks(program):
-        return SUM_BUDGET
-    orderings = jax.tree.leaves(program.sources, is_leaf=lambda x: isinstance(x, Ordering))
-    tied = any(isinstance(x, Ordering) and x.first is not None for x in orderings)
-    return TIED_BUDGET if tied else WALK_BUDGET
+    return WALK_BUDGET if _walks(program) else SUM_BUDGET
 
 
 def most_together(program: Program, budget: int, *, errors: bool = False, narrow: bool = False) -> int:
@@ -146,7 +151,7 @@ def most_together(program: Program, budget: int, *, errors: bool = False, narrow
     most = max(1, budget // bytes_per_replicate(program, errors=errors, narrow=narrow))
     if _walks(program) and not errors:
         return min(most, NARROW if most < WALKED else WIDEST)
-    return min(most, max(4, COUNTED // len(program.multiplicity))) if narrow and _light(program) else most
+    return most
 
 
 def chunk_size(
@@ -193,10 +198,15 @@ def replicate(
     size = chunk_size(program.program, scheme, n_resamples, budget, errors=errors, workers=workers)
     program, scheme = jax.device_put((program, scheme), next(iter(key.devices())))  # threads know no default device
     wide = jnp.result_type(float) == jnp.float64
+    streams = scheme.narrow and _light(program.program) and not _walks(program.program) and not errors
+    block = max(2, CACHED // len(program.program.multiplicity))
 
     def run(start: int) -> tuple[jax.Array, jax.Array | None, jax.Array]:
         with jax.enable_x64(wide):  # a context of the calling thread
-            rows = _rows(scheme, key, np.int32(purpose), np.int32(start), program.whole, size=size)
+            numbered = np.int32(purpose), np.int32(start)
+            if streams:
+                return jax.block_until_ready(_streamed(program, scheme, key, *numbered, size=size, block=block))
+            rows = _rows(scheme, key, *numbered, program.whole, size=size)
             return jax.block_until_ready(_chunk(program, rows, errors=errors))
 
     def finished(parts: int) -> None:

@@ -189,9 +189,7 @@ def in_blocks(function: Callable[[jax.Array], Any], columns: jax.Array, form: Fo
 
 
 def in_batches(function: Callable[[Any], Any], rows: Any, size: int) -> Any:
-    """Return ``function`` of every row of a pytree, at most ``size`` rows at a time.
-
-    Batches are of one size, the last filled up with its last row: the function is compiled once.
+    """Return ``function`` of every row of a pytree, at most ``size`` rows at a time, as :func:`in_parts` does.
 
     Parameters
     ----------
@@ -200,17 +198,32 @@ def in_batches(function: Callable[[Any], Any], rows: Any, size: int) -> Any:
     rows : pytree of (B, ...) arrays
     size : int
     """
+    return in_parts(jax.vmap(function), rows, size)
+
+
+def in_parts(function: Callable[[Any], Any], rows: Any, size: int) -> Any:
+    """Return ``function`` of the rows of a pytree, at most ``size`` rows at a time.
+
+    Parts are of one size, the last filled up with its last row: the function is compiled once.
+
+    Parameters
+    ----------
+    function : callable
+        Of some rows; returns a pytree of as many.
+    rows : pytree of (B, ...) arrays
+    size : int
+    """
     count = jax.tree.leaves(rows)[0].shape[0]
-    batches = -(-count // size)
-    if batches <= 1:
-        return jax.vmap(function)(rows)
-    each = -(-count // batches)
+    parts = -(-count // size)
+    if parts <= 1:
+        return function(rows)
+    each = -(-count // parts)
 
     def split(x: jax.Array) -> jax.Array:
-        filled = jnp.concatenate([x, jnp.repeat(x[-1:], batches * each - count, axis=0)])
-        return filled.reshape(batches, each, *x.shape[1:])
+        filled = jnp.concatenate([x, jnp.repeat(x[-1:], parts * each - count, axis=0)])
+        return filled.reshape(parts, each, *x.shape[1:])
 
-    found = jax.lax.map(jax.vmap(function), jax.tree.map(split, rows))
+    found = jax.lax.map(function, jax.tree.map(split, rows))
     return jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[:count], found)
 
 

@@ -14,13 +14,15 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
-from jaxci.resampling.kernels import COMPARED, Form, check_places
+from jaxci.resampling.kernels import COMPARED, Form, by_platform, check_places, in_parts
 from jaxci.resampling.words import of_words, random_words, scaled_words
 
 LEAST = COMPARED
 """Rows beyond which counts are made so."""
 SPARED = 8.0
 """Standard deviations by which the mean of the total stays below n: it is larger with a chance of 6e-16."""
+CACHED = 2**19
+"""Counts that a CPU holds in its cache, to add what is missing and to sum them up."""
 BOUNDS = 12
 """Bounds of Poisson counts: larger ones have a chance below 2**-33."""
 
@@ -57,11 +59,18 @@ def multinomial_rows(
         counts = sum((words >= bounds[k]).astype(jnp.int32) for k in range(BOUNDS))
         return jnp.where(jnp.arange(capacity, dtype=jnp.int32) < n, counts, 0).astype(jnp.uint8)
 
-    check_places(len(keys), capacity)
-    counts = jax.lax.optimization_barrier(of_words(thrown, keys, capacity, form))  # made once
-    missing = n - jnp.sum(counts, axis=1, dtype=jnp.int32)
     most = math.ceil((2 * SPARED + 1) * math.sqrt(capacity))
-    words = random_words(jax.vmap(lambda key: jax.random.fold_in(key, 1))(keys), most, form)
-    place = scaled_words(words, n) + (jnp.arange(len(keys), dtype=jnp.int32) * capacity)[:, None]
-    added = (jnp.arange(most, dtype=jnp.int32) < missing[:, None]).astype(jnp.uint8)
-    return counts.reshape(-1).at[place.ravel()].add(added.ravel(), mode="promise_in_bounds").reshape(-1, capacity)
+
+    def drawn(keys: jax.Array) -> jax.Array:
+        counts = jax.lax.optimization_barrier(of_words(thrown, keys, capacity, form))  # made once
+        missing = n - jnp.sum(counts, axis=1, dtype=jnp.int32)
+        words = random_words(jax.vmap(lambda key: jax.random.fold_in(key, 1))(keys), most, form)
+        place = scaled_words(words, n) + (jnp.arange(len(keys), dtype=jnp.int32) * capacity)[:, None]
+        added = (jnp.arange(most, dtype=jnp.int32) < missing[:, None]).astype(jnp.uint8)
+        return counts.reshape(-1).at[place.ravel()].add(added.ravel(), mode="promise_in_bounds").reshape(-1, capacity)
+
+    def in_cache(keys: jax.Array) -> jax.Array:
+        return in_parts(drawn, keys, max(2, CACHED // capacity))
+
+    check_places(len(keys), capacity)
+    return by_platform(keys, cpu=in_cache, accelerator=drawn, form=form)

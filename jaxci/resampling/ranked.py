@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.records import record
+from jaxci.records import record, static
 from jaxci.resampling import kernels
 
 
@@ -30,17 +30,20 @@ class SpreadBank:
 
     Attributes
     ----------
-    columns : (U, B) array
+    columns : (U, B) array or SpreadBank
         Weights of units.
     units : (n,) int32 or None
         Unit of every row, None where they come in the order of the rows.
     weights : (n,) array or None
         What each row weighs in its unit, None where all weigh 1.
+    sums : dtype or None
+        Type of sums of weights that are counts of 8 bits, None where the weights' own tells it.
     """
 
     columns: Any
-    units: Any
-    weights: Any
+    units: Any = None
+    weights: Any = None
+    sums: Any = static(default=None)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -50,8 +53,9 @@ class SpreadBank:
 
     @property
     def dtype(self) -> Any:
-        """Type of the weights of rows."""
-        return self.columns.dtype if self.weights is None else jnp.result_type(self.columns, jnp.asarray(self.weights))
+        """Type of the weights of rows, as sums take them."""
+        own = self.sums or self.columns.dtype
+        return own if self.weights is None else jnp.result_type(own, jnp.asarray(self.weights))
 
     def __getitem__(self, row: Any) -> jax.Array:
         """Return the weights (B,) of one row, or those (k, B) of several."""
@@ -61,7 +65,9 @@ class SpreadBank:
 
 def spread(bank_t: Any) -> jax.Array:
     """Return a transposed bank as an array (n, B)."""
-    return bank_t[jnp.arange(bank_t.shape[0])] if isinstance(bank_t, SpreadBank) else bank_t
+    if not isinstance(bank_t, SpreadBank):
+        return bank_t
+    return bank_t[jnp.arange(bank_t.shape[0])].astype(bank_t.dtype)
 
 
 class Descent(NamedTuple):

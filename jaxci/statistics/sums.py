@@ -11,6 +11,7 @@ import numpy as np
 
 from jaxci.records import record, static
 from jaxci.resampling.kernels import cell_counts, cumulative_counts
+from jaxci.resampling.ranked import SpreadBank
 from jaxci.statistics.layout import Layout
 
 SMALL_TABLE = 16
@@ -96,9 +97,11 @@ class Bank:
         return cls(columns.T, columns, cumulative_counts(columns), totals, counts, exchangeable, narrow=narrow)
 
     @functools.cached_property
-    def by_observation(self) -> jax.Array:
+    def by_observation(self) -> Any:
         """Weights (n, B) as a walk along rows reads them, with sums of the precision of the others."""
-        return self.columns if self.by_rows or self.narrow is None else self.narrow.T
+        if self.narrow is None:
+            return self.columns
+        return SpreadBank(self.narrow.T, sums=self.totals.dtype) if self.by_rows else self.narrow.T
 
     def sums(self, features: Any) -> jax.Array:
         """Return the weighted sums (k, B) of ``features`` (n, k) over every resample."""

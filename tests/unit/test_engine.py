@@ -373,15 +373,25 @@ def test_workers_share_the_replicates_where_that_is_worth_it(count, workers, chu
     assert -(-count // size) == chunks
 
 
-def test_many_scores_of_which_some_are_equal_are_walked_along_in_wide_chunks():
-    n = 50_000
+@pytest.mark.parametrize("equal", [0, 2])
+@pytest.mark.parametrize("n", [50_000, 1_000_000])
+def test_many_scores_are_walked_along_in_wide_chunks(n, equal):
     scores = np.random.default_rng(2).permutation(n) / n
-    wide = []
-    for equal in (0, 2):
-        scores[:equal] = scores[0]
-        program = unit_program([AveragePrecision()], Sample(y_true=np.arange(n) % 2, y_score=scores, n_classes=2))
-        wide.append(most_together(program, _budget(program) // 2) >= WALKED)
-    assert wide == [False, True]
+    scores[:equal] = scores[0]
+    program = unit_program([AveragePrecision()], Sample(y_true=np.arange(n) % 2, y_score=scores, n_classes=2))
+    assert most_together(program, _budget(program) // 2, narrow=True) >= WALKED
+
+
+def test_counts_of_many_scores_stay_small_numbers():
+    """A walk reads them as they were drawn: no bank of numbers of 64 bits is made of them."""
+    n, rows = 5_000, 40
+    sample = Sample(y_true=np.arange(n) % 2, y_score=np.random.default_rng(2).random(n), n_classes=2)
+    with jax.enable_x64(True):
+        program = unit_program([AveragePrecision(), RocAuc()], sample)
+        units = len(program.multiplicity)
+        text = _chunk.lower(program, jax.ShapeDtypeStruct((rows, units), jnp.uint8), errors=False).as_text()
+    found = {kind for kind in ("ui8", "f32", "f64") if f"tensor<{units}x{rows}x{kind}>" in text}
+    assert found == {"ui8"}
 
 
 def test_more_resamples_keep_the_first_ones():
