@@ -127,6 +127,7 @@ class TwoSharesLaw(MomentLaw):
         least, cumulative = self._second
         place = self._most(s, through=through) - least
         last = cumulative.shape[-1] - 1
+        cumulative = xp.broadcast_to(cumulative, (*place.shape[:-1], last + 1))
         share = xp.take_along_axis(cumulative, xp.clip(place, 0, last).astype(np.int32), axis=-1)
         found = xp.sum(self._first[1] * xp.where(place < 0, 0.0, share), axis=(-2, -1))
         for index, mass in ((1, self._rows[2]), (0, self._rows[3])):
