@@ -16,7 +16,7 @@ import numpy as np
 from jaxci.inference.program import Program
 from jaxci.resampling.bank import Scheme
 from jaxci.resampling.kernels import in_parts
-from jaxci.resampling.multinomial_rows import CACHED
+from jaxci.resampling.multinomial_rows import rows_in_cache
 from jaxci.resampling.threads import each
 from jaxci.special import namespace
 from jaxci.statistics.base import LinearStatistic, RankedStatistic
@@ -199,7 +199,7 @@ def replicate(
     program, scheme = jax.device_put((program, scheme), next(iter(key.devices())))  # threads know no default device
     wide = jnp.result_type(float) == jnp.float64
     streams = scheme.narrow and _light(program.program) and not _walks(program.program) and not errors
-    block = max(2, CACHED // len(program.program.multiplicity))
+    block = rows_in_cache(len(program.program.multiplicity))
 
     def run(start: int) -> tuple[jax.Array, jax.Array | None, jax.Array]:
         with jax.enable_x64(wide):  # a context of the calling thread

@@ -27,6 +27,11 @@ BOUNDS = 12
 """Bounds of Poisson counts: larger ones have a chance below 2**-33."""
 
 
+def rows_in_cache(capacity: int) -> int:
+    """Return how many rows of ``capacity`` counts a CPU holds in its cache, at least two."""
+    return max(2, CACHED // capacity)
+
+
 def poisson_bounds(n: int) -> np.ndarray:
     """Return the words (12,) uint32 from which on a Poisson count of mean ``1 - 8 / n^(1/2)`` exceeds 0, 1, ..."""
     exceeded = special.pdtrc(np.arange(BOUNDS), 1 - SPARED / math.sqrt(n))
@@ -70,7 +75,7 @@ def multinomial_rows(
         return counts.reshape(-1).at[place.ravel()].add(added.ravel(), mode="promise_in_bounds").reshape(-1, capacity)
 
     def in_cache(keys: jax.Array) -> jax.Array:
-        return in_parts(drawn, keys, max(2, CACHED // capacity))
+        return in_parts(drawn, keys, rows_in_cache(capacity))
 
     check_places(len(keys), capacity)
     return by_platform(keys, cpu=in_cache, accelerator=drawn, form=form)

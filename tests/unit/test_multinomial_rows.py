@@ -13,7 +13,7 @@ from jaxci.resampling.bank import Bootstrap, replicate_keys
 from jaxci.resampling.multinomial_rows import BOUNDS, LEAST, SPARED, multinomial_rows, poisson_bounds
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.probability import BrierScoreLoss
-from jaxci.statistics.ranking import RocAuc
+from jaxci.statistics.ranking import AveragePrecision, RocAuc
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.sums import padded
 
@@ -79,6 +79,24 @@ def test_few_rows_and_other_sizes_are_drawn_one_by_one():
 def test_too_many_counts_at_once_are_refused():
     with pytest.raises(ValueError, match="below 2\\*\\*31 counts; got 400 rows of 10000000"):
         multinomial_rows(KEYS, poisson_bounds(10**7), np.int32(10**7), 10**7)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("decimals", [16, 2])
+def test_rankings_of_many_rows_are_those_of_their_counts(decimals):
+    """Also where scores are equal: counts of 8 bits are walked along as they were drawn."""
+    n = LEAST + 900
+    rng = np.random.default_rng(n)
+    y, score = rng.integers(0, 2, n), rng.random(n).round(decimals)
+    sample, statistics = Sample(y_true=y, y_score=score, n_classes=2), [RocAuc(), AveragePrecision()]
+    scheme, key = Bootstrap.of(n), jax.random.key(6)
+    with jax.enable_x64(True):
+        kept = Layout(n, strata=np.zeros(n, np.int32))  # rows stay in their order
+        found = replicate(unit_program(statistics, sample, kept), scheme, key, 12)
+        counts = np.asarray(scheme.counts(jax.random.fold_in(key, 0), jnp.arange(12, dtype=jnp.int32)))[:, :n]
+    for values, of_scores in zip(found.values, (metrics.roc_auc_score, metrics.average_precision_score), strict=True):
+        expected = [of_scores(y, score, sample_weight=row) for row in counts]
+        np.testing.assert_allclose(values, expected, rtol=1e-12)
 
 
 @pytest.mark.slow
