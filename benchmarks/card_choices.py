@@ -2,10 +2,10 @@
 
     python benchmarks/card_choices.py [--json OUT]
 
-A method is honest at a design where its 95% intervals covered at least 93%; the width is compared with the narrowest of
-these. Designs are those with at least 10 rows of
-the rarest class and, where wrong predictions are counted, 10 of them (others are for the warning); in clusters those
-with at least 10 clusters. "warned": no method held near the design, which the row says.
+A method is honest at a design where its 95% intervals covered at least 93%, rounded to a tenth of a percent; the width
+is compared with the narrowest of these. Designs are those with at least 10 rows of the rarest class and, where wrong
+predictions are counted, 10 of them (others are for the warning); in clusters those with at least 10 clusters. "warned":
+no method held near the design, or what is taken covered less than 93% in one of those near, which the row says.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.inference.choice import ALIKE, ALIKE_IN_CLUSTERS, SHARES, TRIED, TRIED_IN_CLUSTERS, _best, _held
+from jaxci.inference.choice import ALIKE, ALIKE_IN_CLUSTERS, SHARES, TRIED, TRIED_IN_CLUSTERS, _best, _held, _lowest
 from jaxci.intervals.base import Method
 from jaxci.intervals.cards import SHARE, Designs, Features, cards
 
@@ -61,8 +61,8 @@ def choices(name: str) -> list[dict[str, Any]]:
             {
                 "card": name,
                 "method": best.method,
-                "coverage": float(designs.coverage[row, place]),
-                "warned": not _held(best),
+                "coverage": round(float(designs.coverage[row, place]), 3),
+                "warned": not _held(best) or _lowest(best) is not None,
                 "few": bool(few),
                 "width_ratio": width / honest[narrowest] if narrowest else math.nan,
                 "narrowest": narrowest,

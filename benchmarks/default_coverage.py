@@ -2,8 +2,9 @@
 
 Run ``python benchmarks/default_coverage.py``; ``--json FILE`` keeps the numbers and ``--png FILE`` draws them. Nominal
 95%. Models are tables by shares of classes and accuracy, or by prevalence, sensitivity and specificity; data sets are
-drawn whole, so that a rare class may be missing ("lost" is the share of data sets in which one is). Scores are
-binormal. Right answers in clusters are beta-binomial with an intraclass correlation of .3.
+drawn whole, so that a rare class may be missing ("lost" is the share of data sets in which one is); "warned" is the
+share of data sets whose row carries a warning. Scores are binormal. Right answers in clusters are beta-binomial with an
+intraclass correlation of .3.
 """
 
 from __future__ import annotations
@@ -108,6 +109,7 @@ def judged(kind: str, metric: str, n: int, calls: list[Callable[..., Any]], trut
         row[method] = {
             "method": "/".join(sorted({str(one.method) for one in found})),
             "coverage": float(np.mean(covers)),
+            "warned": float(np.mean([len(one.warnings) > 0 for one in found])),
             "low_above": float(np.mean(ends[:, 0] > truth)),
             "high_below": float(np.mean(ends[:, 1] < truth)),
             "width": float(np.nanmean(ends[:, 1] - ends[:, 0])),
@@ -280,8 +282,9 @@ def main() -> None:
             mine, other = row["auto"], row["percentile"]
             print(
                 f"{row['kind']:30s} {row['metric']:24s} n = {row['n']:4d} lost {row['lost']:.2f}  {mine['method']:15s} "
-                f"covers {mine['coverage']:.3f} ({mine['low_above']:.3f} low, {mine['high_below']:.3f} high), width "
-                f"{mine['width']:.3f}; percentile {other['coverage']:.3f}, width {other['width']:.3f}",
+                f"covers {mine['coverage']:.3f} ({mine['low_above']:.3f} low, {mine['high_below']:.3f} high; warned "
+                f"{mine['warned']:.2f}), width {mine['width']:.3f}; "
+                f"percentile {other['coverage']:.3f}, width {other['width']:.3f}",
                 flush=True,
             )
     if arguments.json:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from peers_cases import SIX, TWELVE, Case, macro_f1_of_codes, six_of_codes
+from peers_cases import SIX, TWELVE, Case, macro_f1_of_codes, macro_f1_of_columns, six_of_codes, six_of_columns
 
 Ends = dict[str, tuple[float, float]]
 Data = dict[str, np.ndarray]
@@ -155,6 +155,30 @@ def scipy(case: Case, data: Data) -> Call | None:
         return one(form((found[0],), found[1], 100, vectorized=False))
     function = counted if case.statistic == "cells" else np.mean
     return Call([form((found[0],), function, batch, vectorized=True) for batch in batches], note=note)
+
+
+def scipy_columns(case: Case, data: Data) -> Call | None:
+    """SciPy with vectorised NumPy on the two columns, as its documentation has functions of several samples."""
+    from scipy import stats
+
+    if case.statistic not in ("cells", "f1_macro"):
+        return None
+    function, columns = (
+        {"cells": six_of_columns, "f1_macro": macro_f1_of_columns}[case.statistic],
+        (data["y"], data["p"]),
+    )
+
+    def form(batch: int) -> Callable[[int], Ends]:
+        def ends(b: int) -> Ends:
+            given = {"n_resamples": b, "batch": batch, "method": "percentile", "rng": 1}
+            found = stats.bootstrap(columns, function, paired=True, vectorized=True, **given).confidence_interval
+            return named(case, found.low, found.high)
+
+        return ends
+
+    batches = sorted({max(1, size // case.n) for size in (2 * 10**4, 10**6, 10**7)})
+    note = "functions of two columns; the fastest of batches of " + ", ".join(f"{batch:,}" for batch in batches)
+    return Call([form(batch) for batch in batches], note=note)
 
 
 def sklearn(case: Case, data: Data) -> Call | None:
@@ -356,6 +380,7 @@ PEERS = {
     "jaxci (exact)": Peer("jaxci", "jaxci", lambda case, data: jaxci(case, data, drawn=False)),
     "jaxci (drawn)": Peer("jaxci", "jaxci", lambda case, data: jaxci(case, data, drawn=True)),
     "SciPy": Peer("scipy", "scipy", scipy),
+    "SciPy (columns)": Peer("scipy", "scipy", scipy_columns),
     "scikit-learn loop": Peer("sklearn", "scikit-learn", sklearn),
     "confidenceinterval": Peer("confidenceinterval", "confidenceinterval", confidenceinterval),
     "arch": Peer("arch", "arch", arch),

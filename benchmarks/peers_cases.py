@@ -141,6 +141,19 @@ def macro_f1_of_codes(codes: np.ndarray) -> float:
     return float(macro_f1_of_counts(np.bincount(codes, minlength=64)))
 
 
+def six_of_columns(y: np.ndarray, p: np.ndarray, axis: int = -1) -> np.ndarray:
+    pairs = [(a, b) for a in (0, 1) for b in (0, 1)]
+    return six_of_counts(np.stack([np.sum((y == a) & (p == b), axis=axis) for a, b in pairs], axis=-1))
+
+
+def macro_f1_of_columns(y: np.ndarray, p: np.ndarray, axis: int = -1, classes: int = 8) -> np.ndarray:
+    def f1(k: int) -> np.ndarray:
+        true, taken = y == k, p == k
+        return 2 * np.sum(true & taken, axis=axis) / (np.sum(true, axis=axis) + np.sum(taken, axis=axis))
+
+    return np.mean([f1(k) for k in range(classes)], axis=0)
+
+
 # --- right answers ----------------------------------------------------------------------------------
 
 

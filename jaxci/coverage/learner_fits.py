@@ -191,8 +191,12 @@ class Fits:
 
 def folded(keys: jax.Array, numbers: np.ndarray) -> jax.Array:
     """Return a key (R, F) for every data set's fits."""
-    fold = jax.vmap(jax.vmap(jax.random.fold_in, (None, 0)), (0, None))
-    return fold(keys, jnp.asarray(numbers, jnp.int32))
+    return _folded(keys, np.asarray(numbers, np.int32))
+
+
+@jax.jit
+def _folded(keys: jax.Array, numbers: jax.Array) -> jax.Array:
+    return jax.vmap(jax.vmap(jax.random.fold_in, (None, 0)), (0, None))(keys, numbers)
 
 
 def _of_data_set(

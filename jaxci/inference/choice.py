@@ -4,9 +4,10 @@ The cards decide of one statistic of rows without strata and weights (:mod:`jaxc
 that serve it at a bearable cost, the narrowest one that held its level in the simulated designs that are like the data.
 It held where the median of its coverages there is at most one point below the nominal 95%, and their worst tenth at
 most three, both as they are printed, rounded to a tenth of a percent; where none did, the one that came nearest is
-taken, with a remark. Designs are alike in the numbers of rows, of classes, of rows in the rarest class and of errors;
-of rows in clusters also in the number of clusters and the design effect. What no card tells, of strata, weights,
-differences, statistics without a card and sizes beyond the cards, is decided by the rules below.
+taken, with a remark. A remark also says where any of these designs was covered by less than 93%. Designs are alike in
+the numbers of rows, of classes, of rows in the rarest class and of errors; of rows in clusters also in the number of
+clusters and the design effect. What no card tells, of strata, weights, differences, statistics without a card and sizes
+beyond the cards, is decided by the rules below.
 """
 
 from __future__ import annotations
@@ -103,6 +104,9 @@ SMOOTH_IN_CLUSTERS = Delta(use_t=True, degrees_of_freedom="satterthwaite", worki
 
 TYPICAL_LOSS, WORST_LOSS = 0.01, 0.03
 """How far the median and the worst tenth of coverages on the cards may fall below their level."""
+
+LEAST_LOSS = 0.02
+"""How far any of these coverages may fall below it unsaid."""
 
 ALIKE = 1.05
 """Methods at most that times as wide as the narrowest are as good: the first of those, as listed, is taken."""
@@ -236,7 +240,7 @@ def _by_cards(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tai
     if other.method != best.method:
         why += f"; {other.method} {100 * other.typical:.0f}%"
     if _held(best):
-        return Choice(methods[best.method], why, best)
+        return Choice(methods[best.method], why, best, _lowest(best))
     return Choice(methods[best.method], why, best, _refused(best, features, standings))
 
 
@@ -260,6 +264,14 @@ def _described(features: Features) -> str:
     if features.classes > 0:
         return f"{text}, {features.rarest:.0f} in the rarest class, {features.errors:.0f} wrong"
     return f"{text}, skewness about {features.skewness:.1f}, kurtosis about {features.kurtosis:.1f}"
+
+
+def _lowest(best: Standing) -> str | None:
+    """Say where a method that held covered least, if that is notably too little."""
+    if _percent(best.lowest) >= _percent(CARD_LEVEL - LEAST_LOSS):
+        return None
+    least = f"{best.method}'s 95% intervals covered only {_percent(best.lowest):.1f}%"
+    return f"{least} in the worst of the {best.designs} simulated designs like these data"
 
 
 def _refused(best: Standing, features: Features, standings: Callable[[Features], list[Standing]]) -> str:

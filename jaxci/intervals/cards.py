@@ -135,6 +135,8 @@ class Standing(NamedTuple):
     width : float
         Median over the designs of the mean width, in interdecile ranges of the estimate; infinite where these are 0.
     designs : int
+    lowest : float
+        The least of the coverages.
     """
 
     method: str
@@ -142,6 +144,7 @@ class Standing(NamedTuple):
     worst: float
     width: float
     designs: int
+    lowest: float
 
 
 class Designs(NamedTuple):
@@ -188,9 +191,10 @@ def standing(method: str, coverage: np.ndarray, width: np.ndarray) -> Standing:
     """Sum up coverages and mean widths (designs,) of a method; NaN where it has no interval."""
     known = np.isfinite(coverage)
     if not known.any():
-        return Standing(method, math.nan, math.nan, math.nan, 0)
+        return Standing(method, math.nan, math.nan, math.nan, 0, math.nan)
     found, wide = np.sort(coverage[known]), np.sort(width[known & np.isfinite(width)])
-    return Standing(method, _middle(found), _worst_tenth(found), _middle(wide) if len(wide) else math.inf, len(found))
+    typical_width = _middle(wide) if len(wide) else math.inf
+    return Standing(method, _middle(found), _worst_tenth(found), typical_width, len(found), float(found[0]))
 
 
 def _middle(ordered: np.ndarray) -> float:

@@ -207,6 +207,15 @@ def test_where_none_held_the_nearest_is_taken_and_said(monkeypatch):
     assert row.reason.endswith("percentile 80%")
 
 
+@pytest.mark.parametrize(("lowest", "said"), [(0.9294, True), (0.9296, False)])
+def test_a_design_that_was_covered_too_little_is_said(monkeypatch, lowest, said):
+    with warnings.catch_warnings(record=True):
+        warnings.simplefilter("always")
+        row = chosen(monkeypatch, designs([lowest, *[0.95] * 39]))
+    text = "percentile's 95% intervals covered only 92.9% in the worst of the 40 simulated designs like these data"
+    assert row.warnings == ((text,) if said else ())
+
+
 @pytest.mark.parametrize(
     ("typical", "worst", "held"),
     [
@@ -219,7 +228,7 @@ def test_where_none_held_the_nearest_is_taken_and_said(monkeypatch):
 )
 def test_the_rule_reads_the_figures_as_they_are_printed(monkeypatch, typical, worst, held):
     monkeypatch.setattr(choice, "cards", lambda: made_up("f1_macro", designs([typical] * 5)))
-    standing = Standing("percentile", typical, worst, 1.0, 5)
+    standing = Standing("percentile", typical, worst, 1.0, 5, 0.93)
     monkeypatch.setattr(Cards, "near", lambda *_: [standing])
     sample = Sample(y_true=Y.astype(np.int32), y_pred=A.astype(np.int32), n_classes=2)
     found = choice.choose(METRICS["f1_macro"].settled(2), Layout(100), 199, tails(0.95), sample)
