@@ -32,11 +32,6 @@ class HostBatch(NamedTuple):
     scores: list[list[float]]
 
 
-READ = ("labels", "probabilities", "scores")
-"""What is read off a classifier: ``predict``, ``predict_proba``, or what ranks rows (``decision_function``
-where there are no probabilities)."""
-
-
 @dataclasses.dataclass(frozen=True)
 class Reading:
     """What is fitted to the training rows, and what is read on the others.
@@ -44,7 +39,8 @@ class Reading:
     Attributes
     ----------
     read : {"labels", "probabilities", "scores"}
-        What to read off a classifier; labels come as indicators.
+        What to read off a classifier: ``predict``, as indicators, ``predict_proba``, or what ranks rows
+        (``decision_function`` where there are no probabilities).
     needed : (F, n) bool array, optional
         Rows that are predicted by each fit; all by default.
     scorer : Scorer, optional

@@ -19,7 +19,6 @@ from jaxci.statistics.summary import MeanStatistic, QuantileStatistic, SecondMom
 
 __all__ = [
     "averages_proportions",
-    "averages_rows",
     "averages_share_differences",
     "has_beta_law",
     "has_exact_law",
@@ -30,7 +29,6 @@ __all__ = [
     "is_debiased_calibration",
     "is_mean",
     "is_proportion",
-    "is_root",
     "is_share_difference",
     "is_whole_auc",
     "power_of_variance",
@@ -41,16 +39,6 @@ __all__ = [
 def averages_proportions(statistic: Statistic) -> bool:
     """Whether the statistic is a mean of independent proportions."""
     return isinstance(statistic, TableStatistic) and statistic.averages_proportions
-
-
-def averages_rows(statistic: Statistic) -> TypeGuard[MeanStatistic]:
-    """Whether the statistic is the mean of one value per row, or the root of that mean."""
-    return isinstance(statistic, MeanStatistic)
-
-
-def is_root(statistic: Statistic) -> bool:
-    """Whether the statistic is the square root of a mean of one value per row."""
-    return isinstance(statistic, MeanStatistic) and statistic.link == "sqrt"
 
 
 def quantile_order(statistic: Statistic) -> float | None:

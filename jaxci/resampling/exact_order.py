@@ -122,28 +122,6 @@ def quantile_distribution(values_sorted: ArrayLike, q: float) -> Atoms:
     return discrete(weights.atoms(x), weights.mass)
 
 
-def median_distribution(values_sorted: ArrayLike) -> Atoms:
-    """Return the exact bootstrap distribution of the median, :func:`quantile_distribution` at 1/2.
-
-    For an odd n one order statistic, for an even n the average of the two in the middle.
-
-    Parameters
-    ----------
-    values_sorted : (n,) array_like
-        Non-decreasing values.
-
-    Returns
-    -------
-    Atoms
-
-    Raises
-    ------
-    ValueError
-        If the values are not a sorted vector without NaN.
-    """
-    return quantile_distribution(values_sorted, 0.5)
-
-
 def _checked(values_sorted: ArrayLike) -> np.ndarray:
     x = np.asarray(values_sorted, dtype=np.float64)
     if x.ndim != 1 or x.size == 0:
