@@ -143,13 +143,19 @@ class Series(NamedTuple):
 
 
 def bounds_of(judged: Judged, evidence: Sequence[tuple[Evidence, Variants]]) -> tuple[Any, Any]:
-    """Return the bounds (R,) of one method, clipped to the estimand's range; NaN where there is no interval."""
+    """Return the bounds (R,) of one method, clipped to the estimand's range; NaN where there is no interval.
+
+    A share of no rows could be anything: the whole range, as for one data set (:mod:`jaxci.inference.engine`).
+    """
     mine, variants = evidence[judged.number]
     found = judged.method.bounds(variants.given_to(judged.method, mine), judged.tails, judged.critical)
     xp, (bottom, top) = mine.xp, mine.statistic.bounds
     missing = xp.isnan(mine.estimate) | xp.isnan(found.low) | xp.isnan(found.high)
-    low, high = xp.clip(found.low, bottom, top), xp.clip(found.high, bottom, top)
-    return xp.where(missing, xp.nan, low), xp.where(missing, xp.nan, high)
+    low, high = (xp.where(missing, xp.nan, xp.clip(end, bottom, top)) for end in found)
+    if mine.nobs is None:
+        return low, high
+    nothing = (mine.nobs == 0) & ~xp.isnan(mine.estimate)
+    return xp.where(nothing, bottom, low), xp.where(nothing, top, high)
 
 
 class Fixed(NamedTuple):

@@ -103,8 +103,7 @@ def _evidence(
         parts["sizes"] = jnp.broadcast_to(rows, (*estimate.shape, layout.n_units))
     if "uniform" in want.needs:
         parts["uniform"] = uniform
-    counting = {"count", "nobs", "law", *(["posterior"] if layout.plain and has_beta_law(statistic) else [])}
-    if isinstance(statistic, TableStatistic) and statistic.is_proportion and want.needs & counting:
+    if isinstance(statistic, TableStatistic) and statistic.is_proportion:
         parts["count"], parts["nobs"] = _trials(statistic, programs, number)
     if isinstance(statistic, TableStatistic) and "shares" in want.needs:
         shares = jax.vmap(lambda program: statistic.shares(table_of(program, number)))(programs)
