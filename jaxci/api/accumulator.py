@@ -158,6 +158,11 @@ class Accumulator:
         ValueError, TypeError
             If an argument breaks its rule, or more rows would have to be kept than ``max_rows``. The batch then
             leaves no trace.
+
+        Notes
+        -----
+        A function that JAX transforms (``jit``, ``scan``) has no values to take in while it is traced: call this
+        outside of it, or in it through ``jax.debug.callback``, and ``jax.effects_barrier()`` before the result is read.
         """
         given = {"y_true": y_true, "y_pred": y_pred, "y_score": y_score, "groups": groups}
         asked = self._asked

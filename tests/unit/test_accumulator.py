@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import pickle
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -275,11 +276,52 @@ ROWS = labelled()
         ),
         (lambda: jaxci.Accumulator(["accuracy"]).merge(3), "other must be an Accumulator; got 3"),
         (lambda: jaxci.Accumulator(["accuracy"]).load({}), "state must be that of an Accumulator of the same metrics"),
+        (
+            lambda: jaxci.Accumulator(["accuracy"]).update([0, 1], [0, 1], sample_weight=[1, -2.5]),
+            r"sample_weight must not be negative; got -2\.5 in row 1",
+        ),
+        (
+            lambda: jax.jit(jaxci.Accumulator(["accuracy"]).update)(jnp.arange(3), jnp.arange(3)),
+            r"y_true must be an array of values; got JitTracer\(int\d+\[3\]\), .* through jax\.debug\.callback",
+        ),
+        (
+            lambda: jax.jit(lambda p: jaxci.Accumulator(["accuracy"]).update([0, 1], [p, p]))(1),
+            "y_pred must be an array of values; got .* call Accumulator.update outside",
+        ),
     ],
 )
 def test_bad_input_has_one_clear_error(call, message):
     with pytest.raises((ValueError, TypeError), match=message):
         call()
+
+
+@pytest.mark.parametrize("names", [{"ids": np.arange(30_000)}, {"groups": np.arange(30_000) // 10}])
+def test_negative_weights_are_refused_however_many_rows_have_passed(names):
+    rows = {**regression(30_000), "sample_weight": np.ones(30_000), **names}
+    bad = rows_of(rows, np.arange(3))
+    bad["sample_weight"] = np.array([1.0, 0.0, -1.0])
+    found = jaxci.Accumulator(["mean_squared_error"], n_resamples=19, groups="groups" in names, rng=0, max_rows=20_000)
+    for part in np.array_split(np.arange(30_000), 3):
+        found.update(**rows_of(rows, part))
+        before = pickle.dumps(found.state_dict())
+        with pytest.raises(ValueError, match=r"^sample_weight must not be negative; got -1 in row 2$"):
+            found.update(**bad)
+        assert pickle.dumps(found.state_dict()) == before
+    assert found.kept.startswith("sums of 19 Poisson resamples")
+
+
+def test_batches_of_a_scan_come_through_a_callback():
+    rows = labelled()
+
+    def step(carry, batch):
+        jax.debug.callback(lambda y, guess: found.update(y, guess), *batch)
+        return carry + 1, None
+
+    found = accumulator()
+    batches = [jnp.asarray(rows[name]).reshape(4, -1) for name in ("y_true", "y_pred")]
+    jax.jit(lambda *batches: jax.lax.scan(step, 0, batches))(*batches)
+    jax.effects_barrier()
+    check_same(found.finalize("percentile"), whole())
 
 
 @functools.cache

@@ -41,7 +41,7 @@ DOCUMENTS = {
     "docs/planning.md": 6,
     "docs/masks.md": 3,
     "docs/studies.md": 1,
-    "docs/streaming.md": 1,
+    "docs/streaming.md": 2,
     "docs/time.md": 1,
     "docs/training_runs.md": 1,
     "docs/weights.md": 3,

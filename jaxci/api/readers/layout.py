@@ -68,12 +68,18 @@ def arranged(
     return sample, _layout(sample.n, columns, weights)
 
 
-def _weights(n: int, sample_weight: Any) -> np.ndarray:
-    weights = as_floats("sample_weight", sample_weight)
-    check_lengths({"the data": n, "sample_weight": len(weights)})
+def as_weights(name: str, data: Any) -> np.ndarray:
+    """Return case weights (n,) float64: finite, and none below 0."""
+    weights = as_floats(name, data)
     if (weights < 0).any():
         first = int(np.argmax(weights < 0))
-        raise ValueError(f"sample_weight must not be negative; got {weights[first]:g} in row {first}")
+        raise ValueError(f"{name} must not be negative; got {weights[first]:g} in row {first}")
+    return weights
+
+
+def _weights(n: int, sample_weight: Any) -> np.ndarray:
+    weights = as_weights("sample_weight", sample_weight)
+    check_lengths({"the data": n, "sample_weight": len(weights)})
     if not weights.sum() > 0:
         raise ValueError("sample_weight must have a positive sum; all weights are 0")
     return weights
