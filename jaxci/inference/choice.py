@@ -275,15 +275,23 @@ def _lowest(best: Standing) -> str | None:
 
 
 def _refused(best: Standing, features: Features, standings: Callable[[Features], list[Standing]]) -> str:
-    """Say that no method is known to hold, and how many rows would do."""
+    """Say that no method is known to hold, and how many rows or clusters would do."""
     text = f"no method is known to hold its level in data like these ({_described(features)}): {best.method}'s "
     text += _figures(best)
     for times in MORE:
         rarest, errors = times * features.rarest, times * features.errors
         more = features._replace(n=times * features.n, rarest=rarest, errors=errors, clusters=times * features.clusters)
         if any(map(_held, standings(more))):
-            return f"{text}; {times} times as many {'clusters' if features.clusters > 0 else 'rows'} would do"
+            return f"{text}; {times} times as many {_counted(more)} would do"
     return text
+
+
+def _counted(features: Features) -> str:
+    """Say how many rows or clusters there are and, of classes, how many rows of the rarest, which often decide."""
+    rarest = f", {features.rarest:.0f} rows in the rarest class" if features.rarest > 0 else ""
+    if features.clusters > 0:
+        return f"clusters (about {features.clusters:.0f} of equal size{rarest})"
+    return f"rows (about {features.n:.0f}{rarest})"
 
 
 def _by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> Choice:

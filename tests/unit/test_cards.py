@@ -203,8 +203,16 @@ def test_where_none_held_the_nearest_is_taken_and_said(monkeypatch):
     with pytest.warns(jaxci.JaxciWarning, match="no method is known to hold its level"):
         row = chosen(monkeypatch, rows)
     assert row.method == "bca"
-    assert "90.0% (worst tenth 90.0%); 10 times as many rows would do" in row.warnings[0]
+    assert (
+        "90.0% (worst tenth 90.0%); 10 times as many rows (about 1000, 300 rows in the rarest class) would do"
+        in row.warnings[0]
+    )
     assert row.reason.endswith("percentile 80%")
+
+
+def test_how_many_values_would_do():
+    with pytest.warns(jaxci.JaxciWarning, match=r"; 2 times as many rows \(about 18\) would do"):
+        jaxci.interval("iqr", np.random.default_rng(0).normal(size=9), n_resamples=199, rng=0)
 
 
 @pytest.mark.parametrize(("lowest", "said"), [(0.9294, True), (0.9296, False)])
@@ -410,7 +418,8 @@ def test_where_none_held_in_clusters_more_of_them_are_asked_for(monkeypatch):
     table = made_up("f1_macro in clusters", few + many, design_effect=1.2)
     table.columns["clusters"] = np.repeat([7.3, 36.5], 5)
     monkeypatch.setattr(choice, "cards", lambda: table)
-    with pytest.warns(jaxci.JaxciWarning, match="no method is known to hold .* 3 times as many clusters would do"):
+    wanted = r"3 times as many clusters \(about 20 of equal size, 90 rows in the rarest class\) would do"
+    with pytest.warns(jaxci.JaxciWarning, match=wanted):
         jaxci.interval("f1_macro", Y, A, n_resamples=199, groups=GROUPS, rng=0)
 
 
