@@ -25,6 +25,7 @@ from jaxci.intervals.pvalues import PValue, sign_test, standardized_test, varies
 from jaxci.records import record, static
 from jaxci.special import deviation, expit, logit, namespace, stdtrit
 from jaxci.statistics.base import Statistic
+from jaxci.statistics.paired import Paired
 
 SCALES: dict[str, tuple[float, float]] = {
     "natural": (-math.inf, math.inf),
@@ -201,6 +202,26 @@ def _mean_advice(statistic: Statistic) -> str:
     if np.all(np.isfinite(statistic.bounds)):
         return "use method='betting', which needs the range of the values only"
     return "only a method that is told the range of the values, such as method='betting', has any"
+
+
+def _width_advice(statistic: Statistic) -> tuple[str, ...]:
+    """Which methods have width where an estimate has no variance; nothing where none is known, as of differences."""
+    if isinstance(statistic, Paired):
+        return ()
+    if is_proportion(statistic):
+        return ("use method='wilson'",)
+    if is_binary_auc(statistic):
+        return ("use method='delong_logit'",)
+    if averages_proportions(statistic):
+        return ("use method='square_and_add'",)
+    if is_mean(statistic):
+        return (_mean_advice(statistic),)
+    if not statistic.has_extremes or statistic.task not in ("binary", "multiclass"):
+        return ()
+    advice = "use method='proper_bayesian' (without strata), which allows for what was not seen"
+    if "y_pred" not in statistic.inputs:
+        return (advice,)
+    return advice, "method='clopper_pearson' serves the accuracy beside it"
 
 
 @record
@@ -449,19 +470,5 @@ class Delta(Method):
         at_the_end = self.scale != "natural" and estimate in statistic.bounds
         if np.all(np.asarray(evidence.standard_error) != 0) and not at_the_end:
             return ()
-        if is_proportion(statistic):
-            advice = "use method='wilson'"
-        elif is_binary_auc(statistic):
-            advice = "use method='delong_logit'"
-        elif averages_proportions(statistic):
-            advice = "use method='square_and_add'"
-        elif is_mean(statistic):
-            advice = _mean_advice(statistic)
-        else:
-            advice = (
-                "no interval read from this sample has any; give method='clopper_pearson' for the accuracy beside it"
-            )
-        remark = (
-            f"the estimate {estimate:g} has no estimated variance, so the {self.name!r} interval has no width; {advice}"
-        )
-        return (remark,)
+        remark = f"the estimate {estimate:g} has no estimated variance, so the {self.name!r} interval has no width"
+        return ("; ".join([remark, *_width_advice(statistic)]),)
