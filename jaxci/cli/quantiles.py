@@ -60,10 +60,12 @@ def quantile(
             for name, chosen in rows.items()
         }
     if plot is not None:
+        from jaxci.cli.tables import whole_file
         from jaxci.plots.quantiles import interval_bars
 
         try:
-            interval_bars(found).savefig(plot)
+            with whole_file(plot if plot.suffix else plot.with_suffix(".png")) as draft:
+                interval_bars(found).savefig(draft)
         except ValueError as error:  # an unknown ending of the name
             raise ValueError(f"--plot {plot}: {error}") from None
     from jaxci.cli.display import page, show_quantiles

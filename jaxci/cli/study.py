@@ -165,6 +165,7 @@ def new(
 ) -> None:
     """Write a study file, to look at and to change before it is run."""
     from jaxci.cli.study_files import data_file, written_design
+    from jaxci.cli.tables import whole_file
     from jaxci.coverage.bundled import load_study, study_path
     from jaxci.coverage.entries import read_toml
     from jaxci.coverage.instance_files import write_instances
@@ -191,7 +192,8 @@ def new(
     told = {"bounds": _ranges(bounds or []), "discrete": None if discrete is None else split(discrete)}
     found = load_study(design, **told, **changes)
     if data is not None:
-        write_instances(beside, changes.pop("data"))
+        with whole_file(beside) as draft:
+            write_instances(draft, changes.pop("data"))
     text = written_design(source.read_text("utf-8"), changes, data=None if data is None else beside.name, **told)
     write_atomically(file, text.encode())
     typer.echo(f"{file}: {len(found.cell_names())} cells; run it with: jaxci study run {file}")
@@ -281,14 +283,17 @@ def report(
     ] = None,
 ) -> None:
     """Write one HTML page with tables and pictures of what is done."""
+    from jaxci.cli.tables import whole_file
     from jaxci.coverage.bundled import load_study
 
     found, folder = load_study(file), _folder(file, out)
     results = found.results(folder)
     page = folder / "report.html" if html is None else html
-    results.report(page)
+    with whole_file(page) as draft:
+        results.report(draft)
     if csv is not None:
-        results.save(csv)
+        with whole_file(csv) as draft:
+            results.save(draft)
     typer.echo(f"{page}: {results.n_done} of {results.n_cells} cells")
 
 
@@ -302,7 +307,7 @@ def merge(
     json: Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Write designs and rows as JSON.")] = None,
 ) -> None:
     """Join the results of several studies into one table, whose column study names them."""
-    from jaxci.cli.tables import write_json
+    from jaxci.cli.tables import whole_file, write_json
     from jaxci.coverage.bundled import study_in
     from jaxci.coverage.results import StudyResults
 
@@ -311,7 +316,8 @@ def merge(
     each = [study_in(folder).results(folder) for folder in folders]
     joined = StudyResults.concat(each, None if names is None else split(names))
     if csv is not None:
-        joined.save(csv)
+        with whole_file(csv) as draft:
+            joined.save(draft)
     if json is not None:
         write_json(json, joined.to_dict())
     written = " and ".join(str(path) for path in (csv, json) if path is not None)

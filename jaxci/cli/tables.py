@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import math
-from collections.abc import Iterable, Sequence
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -90,14 +92,36 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+@contextlib.contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Yield where to write a file that is put in its place when it is whole: beside it, with the same ending.
+
+    A link, a pipe or a device, such as ``/dev/stdout``, is written as it stands.
+    """
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        yield path
+        return
+    draft = path.with_name(f".{secrets.token_hex(4)}-{path.name}")
+    try:
+        yield draft
+        draft.replace(path)
+    except OSError as error:
+        if error.filename == str(draft):
+            error.filename = str(path)
+        raise
+    finally:
+        draft.unlink(missing_ok=True)
+
+
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write a result's ``to_dict()``; undefined and unbounded values become ``null``."""
-    path.write_text(json.dumps(_finite(content), indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    with whole_file(path) as draft:
+        draft.write_text(json.dumps(_finite(content), indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     """Write one line per flat record."""
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with whole_file(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
