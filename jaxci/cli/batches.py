@@ -28,24 +28,30 @@ class Batch(NamedTuple):
 
 
 def data_files(paths: Sequence[Path]) -> list[Path]:
-    """Return the files of one data set: those named, and those in folders by name, at any depth.
+    """Return the files of one data set: those named, and those in folders by name, at any depth, that are not hidden.
 
     Raises
     ------
     ValueError
         If a folder has no file whose name ends as data do.
     """
+    known = (*PARQUET, *JSON_LINES, *TEXT)
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
-            inside = sorted(p for p in path.rglob("*") if ending(p) in (*PARQUET, *JSON_LINES, *TEXT) and p.is_file())
+            inside = sorted(p for p in path.rglob("*") if ending(p) in known and not _hidden(p, path) and p.is_file())
             if not inside:
-                known = ", ".join((*TEXT, *PARQUET, *JSON_LINES))
-                raise ValueError(f"{path} must have files that end in one of {known}, or so with .gz; got none")
+                endings = ", ".join((*TEXT, *PARQUET, *JSON_LINES))
+                raise ValueError(f"{path} must have files that end in one of {endings}, or so with .gz; got none")
             found += inside
         else:
             found.append(path)
     return found
+
+
+def _hidden(path: Path, folder: Path) -> bool:
+    """Whether a file of a folder, or a folder on the way to it, has a name that begins with "." or "_"."""
+    return any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
 
 
 def available_memory() -> float:

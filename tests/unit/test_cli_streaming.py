@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -124,6 +125,18 @@ def test_a_folder_without_data_is_refused(tmp_path):
     (tmp_path / "notes.txt").write_text("none")
     with pytest.raises(ValueError, match=r"must have files that end in one of \.csv"):
         data_files([tmp_path])
+
+
+def test_hidden_files_of_a_folder_are_no_data(tmp_path):
+    dataset = pytest.importorskip("pyarrow.dataset")
+    root = tmp_path / "_run" / "data"  # only names within the folder count
+    names = ["a.parquet", "in/b.parquet", ".c.parquet", "_d.parquet", ".checkpoints/e.parquet", "in/_old/f.parquet"]
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        frame(20).to_parquet(root / name)
+    assert data_files([root]) == [root / "a.parquet", root / "in" / "b.parquet"]
+    assert data_files([root]) == sorted(map(Path, dataset.dataset(root, format="parquet").files))
+    assert data_files([root / "_d.parquet"]) == [root / "_d.parquet"]  # a file that is named is meant
 
 
 CHILD = """
