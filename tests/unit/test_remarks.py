@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 import jaxci
+from jaxci.inference.remarks import PERCENTILE_ON_CARDS, size_remarks, weight_remarks
+from jaxci.intervals.bootstrap import Percentile
+from jaxci.intervals.cards import cards
+from jaxci.intervals.proportion_difference import Tango
+from jaxci.statistics.layout import Layout
+from jaxci.statistics.paired import paired_difference
 from jaxci.statistics.registry import METRICS
+from jaxci.statistics.sample import Sample
 
 pytestmark = pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
 
@@ -52,3 +59,95 @@ def test_no_method_is_named_where_none_is_known_to_have_width(metric):
 def test_no_method_is_named_for_a_difference_without_variance(metric, truth, guess):
     said = jaxci.compare(metric, truth, guess, guess, method="delta").warnings
     assert said[0].endswith(NO_WIDTH)
+
+
+# --- weights ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("n", "effective", "said"),
+    [(29, 12.0, True), (60, 12.0, True), (29, 26.0, True), (29, 26.2, False), (29, 29.0, False), (60, 30.0, False)],
+)
+def test_a_small_effective_size_is_said_where_weights_cost_a_tenth_of_the_rows(n, effective, said):
+    assert len(weight_remarks(n, effective, share=0.05)) == said
+
+
+def test_weights_of_few_rows_are_remarked_on():
+    weights = np.r_[np.full(9, 9.0), np.ones(20)]
+    effective = weights.sum() ** 2 / (weights**2).sum()
+    truth = np.arange(29) % 2
+    found = jaxci.interval("accuracy", truth, np.where(np.arange(29) % 7 == 0, 1 - truth, truth), sample_weight=weights)
+    assert f"an effective size of {effective:.3g} of 29 rows" in found.warnings[0]
+
+
+# --- few rows, and few cases of a class ------------------------------------------------------------
+
+
+RARE = np.repeat([1, 0], [3, 9])
+GUESS = np.r_[1, 1, 0, np.zeros(8, int), 1]
+HALVES = np.arange(12) % 2
+WEIGHTS = np.linspace(0.9, 1.1, 12)
+THREE_CASES = "a class has only 3 cases: intervals that depend on it are rough"
+
+
+def warnings_of(metric, *data, **options):
+    return jaxci.interval(metric, *data, n_resamples=199, rng=0, **options).warnings
+
+
+@pytest.mark.parametrize(("metric", "by_class"), [("accuracy", False), ("matthews_corrcoef", True)])
+def test_few_rows_in_strata_and_few_of_a_class_are_said(metric, by_class):
+    said = warnings_of(metric, RARE, GUESS, strata=HALVES)
+    few = f"n = 12 is below 50, where 'percentile' intervals often cover less than they say: {PERCENTILE_ON_CARDS}"
+    assert said[0] == few
+    assert (THREE_CASES in said) == by_class
+
+
+@pytest.mark.parametrize("metric", ["root_mean_squared_error", "median_absolute_error", "r2"])
+def test_few_rows_of_a_regression_in_strata_are_said(metric):
+    assert "n = 9 is below 50" in warnings_of(metric, X[:9], X[9:18], strata=np.arange(9) % 3)[0]
+
+
+def test_few_rows_of_a_function_are_said_and_many_are_not():
+    def spread(x):
+        return x.max() - x.min()
+
+    assert "n = 30 is below 50" in warnings_of(spread, X)[0]
+    assert not warnings_of(spread, np.tile(X, 2))
+
+
+def test_few_cases_of_a_class_with_weights_are_said():
+    assert warnings_of("matthews_corrcoef", RARE, GUESS, sample_weight=WEIGHTS) == (THREE_CASES,)
+    assert warnings_of("accuracy", RARE, GUESS, sample_weight=WEIGHTS) == ()
+
+
+def test_few_clusters_are_not_taken_for_few_cases():
+    truth, guess, groups = (np.tile(LABELS, 4), np.tile(np.roll(LABELS, 1), 4), np.repeat(np.arange(12), 10))
+    said = warnings_of("f1", truth, np.where(np.arange(120) % 3 == 0, guess, truth), groups=groups, strata=groups % 2)
+    assert "12 clusters are fewer than 50" in said[0]
+    assert not any("cases" in text for text in said)
+
+
+def test_rows_that_a_card_judged_get_no_second_remark():
+    (said,) = warnings_of("matthews_corrcoef", RARE, GUESS)
+    assert "no method is known to hold" in said
+    (said,) = warnings_of("r2", X[:9], X[9:18])
+    assert "no method is known to hold" in said
+
+
+def test_remarks_on_a_difference_are_those_on_its_statistic():
+    sample = Sample(y_true=RARE, y_pred=GUESS, n_classes=2, other=Sample(y_true=RARE, y_pred=RARE, n_classes=2))
+
+    def said(metric, method):
+        return size_remarks(paired_difference(METRICS[metric]), sample, Layout(12), None, method, judged=False)
+
+    assert len(said("accuracy", Percentile())) == 1
+    assert said("accuracy", Tango()) == []
+    assert said("f1", Percentile())[1:] == [THREE_CASES]
+
+
+def test_what_is_said_of_the_percentile_bootstrap_is_what_the_cards_say():
+    table = cards().columns
+    of_rows = (table["method"] == "percentile") & (table["n"] == 30)
+    names = [x for x in np.unique(table["statistic"][of_rows]) if "clusters" not in x and "calibration" not in x]
+    typical = [np.median(table["coverage"][of_rows & (table["statistic"] == name)]) for name in names]
+    assert f"less than 93% for {np.sum(np.array(typical) < 0.93)} of {len(names)} metrics" in PERCENTILE_ON_CARDS
