@@ -151,3 +151,49 @@ def test_what_is_said_of_the_percentile_bootstrap_is_what_the_cards_say():
     names = [x for x in np.unique(table["statistic"][of_rows]) if "clusters" not in x and "calibration" not in x]
     typical = [np.median(table["coverage"][of_rows & (table["statistic"] == name)]) for name in names]
     assert f"less than 93% for {np.sum(np.array(typical) < 0.93)} of {len(names)} metrics" in PERCENTILE_ON_CARDS
+
+
+# --- labels beside scores --------------------------------------------------------------------------
+
+
+PROBABILITY = np.where(np.arange(40) % 2 == 1, 0.9, 0.2)
+TRUE = np.arange(40) % 2
+
+
+def disagreements(predicted, score, truth=TRUE, **options):
+    table = jaxci.evaluate(truth, predicted, score, metrics=["accuracy", "roc_auc"], n_resamples=199, rng=0, **options)
+    return [text for text in table.warnings if "y_pred is not the class" in text]
+
+
+def with_wrong(n_wrong):
+    return np.where(np.arange(40) < n_wrong, 1 - TRUE, TRUE)
+
+
+def test_labels_that_disagree_with_one_column_of_probabilities_are_said():
+    (said,) = disagreements(with_wrong(3), PROBABILITY)
+    assert said == (
+        "y_pred is not the class that y_score makes likelier in 3 of 40 rows (7.5%); "
+        "y_score is taken for the probability of 1, and 0.5 for the threshold"
+    )
+    assert not disagreements(with_wrong(2), PROBABILITY), "5% may differ"
+    (said,) = disagreements(TRUE, 1 - PROBABILITY)
+    assert "40 of 40 rows" in said
+
+
+def test_ties_at_one_half_agree_with_both_labels():
+    assert not disagreements(with_wrong(20), np.full(40, 0.5))
+    (said,) = disagreements(with_wrong(20), np.where(TRUE == 1, 0.5, 0.4))
+    assert "10 of 40 rows" in said
+
+
+def test_the_positive_class_is_the_one_that_the_column_is_of():
+    names = np.array(["yes", "no"])
+    given = {"truth": names[TRUE], "pos_label": "no"}
+    assert not disagreements(names[TRUE], PROBABILITY, **given)
+    (said,) = disagreements(names[TRUE], 1 - PROBABILITY, **given)
+    assert "taken for the probability of 'no'" in said
+
+
+@pytest.mark.parametrize("score", [PROBABILITY + 0.2, 20 * PROBABILITY, PROBABILITY - 0.3])
+def test_nothing_is_said_of_one_column_of_other_scores(score):
+    assert not disagreements(1 - TRUE, score)

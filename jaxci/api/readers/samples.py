@@ -18,6 +18,8 @@ from jaxci.statistics.sample import Sample
 
 MOST_APART = 0.05
 """Share of rows above which predictions that are not those of the highest score are remarked on."""
+LIKELIER = 0.5
+"""The probability above which a class is the likelier one of two."""
 
 
 def is_function(statistic: Any) -> bool:
@@ -79,13 +81,27 @@ def _rarest(codes: np.ndarray, classes: np.ndarray) -> str:
 def _disagreement(codes: np.ndarray, scores: np.ndarray, columns: np.ndarray) -> list[tuple[str, str]]:
     """Remark on predictions ``codes`` (n,) that are often not the class with the highest score (n, K)."""
     apart = scores[np.arange(len(codes)), codes] < scores.max(axis=1)
+    taken = f"columns of y_score are taken in the order {shown(columns)}"
+    return _of_apart(apart, "y_pred is not the class with the highest y_score", taken)
+
+
+def _disagreement_of_one(codes: np.ndarray, scores: np.ndarray, positive: Any) -> list[tuple[str, str]]:
+    """Remark on predictions ``codes`` (n,) that are often not the likelier class by probabilities (n,) of class 1.
+
+    Nothing is said of scores outside [0, 1]: from which on they speak for class 1 is unknown.
+    """
+    if scores.min() < 0 or scores.max() > 1:
+        return []
+    apart = np.where(codes == 1, scores < LIKELIER, scores > LIKELIER)
+    taken = f"y_score is taken for the probability of {shown(positive)}, and {LIKELIER} for the threshold"
+    return _of_apart(apart, "y_pred is not the class that y_score makes likelier", taken)
+
+
+def _of_apart(apart: np.ndarray, what: str, taken: str) -> list[tuple[str, str]]:
+    """Return the remark on rows ``apart`` (n,) where these are many."""
     if apart.mean() <= MOST_APART:
         return []
-    text = (
-        f"y_pred is not the class with the highest y_score in {apart.sum()} of {len(codes)} rows ({apart.mean():.1%}); "
-        f"columns of y_score are taken in the order {shown(columns)}"
-    )
-    return [("any", text)]
+    return [("any", f"{what} in {apart.sum()} of {len(apart)} rows ({apart.mean():.1%}); {taken}")]
 
 
 def _epsilon(scores: Any) -> float:
@@ -151,9 +167,12 @@ class Labelled:
             if read[name].ndim < x.ndim and not_probabilities(name, x):
                 text = f"the two columns of {name} are no probabilities: rows are ranked by their difference"
                 remarks.append(("y_score", text))
-        if len(classes) > 1 and "y_pred" in codes and "y_score" in given and given["y_score"].ndim == 2:
-            step = 1 if positive == 1 else -1  # from the order of the columns to that of the codes
-            remarks += _disagreement(codes["y_pred"], given["y_score"][:, ::step], classes[::step])
+        if len(classes) > 1 and "y_pred" in codes and "y_score" in given:
+            if given["y_score"].ndim == 1:
+                remarks += _disagreement_of_one(codes["y_pred"], given["y_score"], classes[1])
+            else:
+                step = 1 if positive == 1 else -1  # from the order of the columns to that of the codes
+                remarks += _disagreement(codes["y_pred"], given["y_score"][:, ::step], classes[::step])
         eps = {name: _epsilon(x) for name, x in scores.items()}
         return cls(codes, given, read, classes, eps, tuple(remarks))
 
