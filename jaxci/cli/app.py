@@ -133,6 +133,7 @@ def evaluate(
         from jaxci.cli.tables import write_csv, write_json
 
         paths = data_files(files)
+        asked = split(metrics)
         extra = [name for name in (pred, groups, strata, weights, *split(by)) if name is not None]
         if too_large(paths) if stream is None else stream:
             if strata or by or check or weight_type != "importance" or resampling != "bootstrap":
@@ -146,7 +147,7 @@ def evaluate(
             table = streamed(
                 paths,
                 Columns(target, pred, tuple(scores), groups, weights),
-                metrics=split(metrics) or None,
+                metrics=asked,
                 method=method,
                 confidence_level=level,
                 n_resamples=N_RESAMPLES if resamples is None else resamples,
@@ -161,12 +162,15 @@ def evaluate(
             if len(paths) == 1:
                 columns = read_columns(paths[0], wanted, sep)
             else:
-                columns = whole(read_batches(paths, wanted, scores, sep=sep))
+                from jaxci.cli.streaming import Columns
+
+                rules = Columns(target, pred, tuple(scores), groups, weights).rules(asked)
+                columns = whole(read_batches(paths, wanted, sep=sep, **rules))
             table = jaxci.evaluate(
                 columns[target],
                 None if pred is None else columns[pred],
                 as_scores(columns, scores) if scores else None,
-                metrics=split(metrics) or None,
+                metrics=asked or None,
                 method=method,
                 confidence_level=level,
                 n_resamples=resamples,

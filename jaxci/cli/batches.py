@@ -6,12 +6,13 @@ import itertools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
 from jaxci.api.readers.files import GZIP, JSON_LINES, PARQUET, TEXT, ending, json_rows, opened, places, separator
 from jaxci.api.readers.tables import MISSING, json_column
+from jaxci.checks import shown
 
 BATCH_ROWS, BATCH_BYTES = 2**17, 2**24
 """Rows of a batch at most, and of a text file bytes, about."""
@@ -25,6 +26,14 @@ class Batch(NamedTuple):
     path: Path
     start: int
     columns: dict[str, np.ndarray]
+
+
+class Rules(TypedDict):
+    """Names of columns by what they must hold, as :func:`read_batches` takes them."""
+
+    numbers: tuple[str, ...]
+    weights: tuple[str, ...]
+    labels: tuple[str, ...]
 
 
 def data_files(paths: Sequence[Path]) -> list[Path]:
@@ -84,6 +93,9 @@ def read_batches(
     numbers: Sequence[str],
     progress: Callable[[int, int], None] | None = None,
     sep: str | None = None,
+    *,
+    weights: Sequence[str] = (),
+    labels: Sequence[str] = (),
 ) -> Iterator[Batch]:
     """Yield columns of files, some rows at a time.
 
@@ -100,15 +112,20 @@ def read_batches(
         Called with (bytes read, bytes in all).
     sep : str, optional
         What stands between the values of CSV files: see :func:`jaxci.api.readers.files.separator`.
+    weights : sequence of str
+        Those of ``numbers`` that must not be negative.
+    labels : sequence of str
+        Columns that must hold labels of one type: no words where any of them holds numbers.
 
     Raises
     ------
     ValueError
-        If a file cannot be read, or a value is missing or no number: it names file, row and column.
+        If a file cannot be read, or a value is missing, infinite, or not what its column must hold: it names file,
+        row and column.
     KeyError
         If a file lacks a column.
     """
-    wanted, done = list(dict.fromkeys(names)), 0
+    wanted, done, numeric = list(dict.fromkeys(names)), 0, False
     total = sum(path.stat().st_size for path in paths)
     for path in paths:
         read = _parquet if ending(path) in PARQUET else _json_lines if ending(path) in JSON_LINES else _csv
@@ -117,6 +134,9 @@ def read_batches(
             batch = Batch(path, start, columns)
             for name in wanted:
                 columns[name] = _checked(batch, name, name in numbers)
+            for name in weights:
+                _refuse(batch, name, columns[name] < 0, "must not be negative; got {}")
+            numeric = _numeric_labels(batch, labels, numeric)
             yield batch
             start += len(columns[wanted[0]])
             if progress is not None:
@@ -132,24 +152,52 @@ def whole(batches: Iterator[Batch]) -> dict[str, np.ndarray]:
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
+def _refuse(batch: Batch, name: str, bad: np.ndarray, rule: str) -> None:
+    """Raise the error that the first ``bad`` value (n,) of a column breaks a rule, in which ``{}`` stands for it."""
+    if bad.any():
+        row = int(np.argmax(bad))
+        broken = rule.format(shown(batch.columns[name][row]))
+        raise ValueError(f"{batch.path}, row {batch.start + row}, column {name!r}: the value {broken}")
+
+
 def _checked(batch: Batch, name: str, number: bool) -> np.ndarray:
-    """Return a column without missing values, of numbers if it must be."""
+    """Return a column without missing and infinite values, of numbers if it must be."""
     column = batch.columns[name]
-    if column.dtype.kind in "biu":
-        return column
-    lost = np.isnan(column) if column.dtype.kind == "f" else np.array([x is None or x != x for x in column], bool)
-    if lost.any():
-        raise ValueError(f"{_place(batch, name, lost)} is missing")
-    if number and column.dtype.kind == "O":
-        strange = np.array([not _is_number(x) for x in column], bool)
-        if strange.any():
-            raise ValueError(f"{_place(batch, name, strange)} must be a number; got {column[np.argmax(strange)]!r}")
-        return column.astype(np.float64)
+    if column.dtype.kind not in "biuf":
+        _refuse(batch, name, np.array([x is None or x != x for x in column], bool), "is missing")
+        if number:
+            _refuse(batch, name, _words(column), "must be a number; got {}")
+            column = column.astype(np.float64)
+    if column.dtype.kind == "f":
+        _refuse(batch, name, np.isnan(column), "is missing")
+        _refuse(batch, name, np.isinf(column), "must be finite; got {}")
     return column
 
 
-def _place(batch: Batch, name: str, bad: np.ndarray) -> str:
-    return f"{batch.path}, row {batch.start + int(np.argmax(bad))}, column {name!r}: the value"
+def _numeric_labels(batch: Batch, labels: Sequence[str], before: bool) -> bool:
+    """Return whether labels are numbers, here or ``before``, and refuse words among them.
+
+    A column of nothing but words is none of numbers with a slip, unless all were numbers before.
+    """
+    numeric = before or any(_holds_numbers(batch.columns[name]) for name in labels)
+    for name in labels if numeric else ():
+        if batch.columns[name].dtype.kind == "O":
+            words = _words(batch.columns[name])
+            if before or not words.all():
+                _refuse(batch, name, words, "must be a number, as other labels are; got {}")
+    return numeric
+
+
+def _holds_numbers(column: np.ndarray) -> bool:
+    """Whether any label is a number, and no text that reads like one."""
+    if column.dtype.kind != "O":
+        return column.dtype.kind in "iuf"
+    return any(isinstance(value, int | float) and not isinstance(value, bool) for value in column)
+
+
+def _words(column: np.ndarray) -> np.ndarray:
+    """Return which values (n,) are no numbers."""
+    return np.array([not _is_number(value) for value in column], bool)
 
 
 def _is_number(value: Any) -> bool:

@@ -10,10 +10,10 @@ import numpy as np
 
 from jaxci.api.accumulator import Accumulator
 from jaxci.api.readers.labels import is_classification
-from jaxci.api.readers.metrics import default_metrics
+from jaxci.api.readers.metrics import default_metrics, is_regression, named_metrics
 from jaxci.api.readers.samples import Labelled
 from jaxci.api.readers.tables import as_scores
-from jaxci.cli.batches import read_batches
+from jaxci.cli.batches import Rules, read_batches
 from jaxci.results import EvaluationTable
 from jaxci.statistics.sample import Sample
 
@@ -27,6 +27,17 @@ class Columns(NamedTuple):
     groups: str | None
     weights: str | None
 
+    def rules(self, metrics: Sequence[str]) -> Rules:
+        """Return what the columns must hold for the metrics that are named, if any.
+
+        Targets and predictions are numbers where these are metrics of a regression, and else labels.
+        """
+        truths = (self.target,) if self.pred is None else (self.target, self.pred)
+        regression = bool(metrics) and is_regression(named_metrics(metrics))
+        weights = () if self.weights is None else (self.weights,)
+        numbers = (*weights, *self.scores, *(truths if regression else ()))
+        return Rules(numbers=numbers, weights=weights, labels=() if regression else truths)
+
     def arrays(self, columns: dict[str, np.ndarray]) -> dict[str, Any]:
         """Return the arguments of :meth:`jaxci.Accumulator.update`."""
         found: dict[str, Any] = {"y_true": columns[self.target]}
@@ -39,7 +50,7 @@ def streamed(
     paths: Sequence[Path],
     columns: Columns,
     *,
-    metrics: Sequence[str] | None,
+    metrics: Sequence[str],
     method: str,
     confidence_level: float,
     n_resamples: int,
@@ -53,14 +64,15 @@ def streamed(
 
     Raises
     ------
+    ValueError
+        If a value is not what its column must hold: with the file, the row and the column.
     ValueError, TypeError
         With the file and the rows, where an accumulator refuses a batch.
     """
     single = [columns.target, columns.pred, columns.groups, columns.weights]
     names = [name for name in (*single, *columns.scores) if name is not None]
-    numbers = [name for name in (columns.weights, *columns.scores) if name is not None]
     accumulator, n = None, 0
-    for batch in read_batches(paths, names, numbers, progress, sep):
+    for batch in read_batches(paths, names, progress=progress, sep=sep, **columns.rules(metrics)):
         arrays = columns.arrays(batch.columns)
         try:
             if accumulator is None:

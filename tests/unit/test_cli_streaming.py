@@ -45,7 +45,7 @@ WRITERS = {
     "rows.csv": lambda rows, path: rows.to_csv(path, index=False),
     "rows.parquet": lambda rows, path: rows.to_parquet(path, index=False),
     "rows.tsv.gz": lambda rows, path: rows.to_csv(path, index=False, sep="\t"),
-    "rows.jsonl": lambda rows, path: rows.to_json(path, orient="records", lines=True, double_precision=15),
+    "rows.jsonl": lambda rows, path: path.write_text("\n".join(map(json.dumps, rows.to_dict("records")))),
 }
 
 
@@ -86,6 +86,69 @@ def test_a_malformed_row_names_file_row_and_column(tmp_path, capsys, monkeypatch
     error = refusal(capsys, tmp_path / name, *ARGUMENTS, "--stream")
     assert f"{name}, row 1234, column 'score'" in error
     assert text in error
+
+
+SLIPS = {
+    "a word among the labels": ("y", "x", [], "must be a number, as other labels are; got 'x'"),
+    "a word among the predictions": ("guess", "x", [], "must be a number, as other labels are; got 'x'"),
+    "a word in a target": ("y", "x", ["--metrics", "r2"], "must be a number; got 'x'"),
+    "an infinite target": ("y", np.inf, ["--metrics", "r2"], "must be finite; got inf"),
+    "an infinite score": ("score", -np.inf, [], "must be finite; got -inf"),
+    "a score that is none": ("score", np.nan, [], "is missing"),
+    "a negative weight": ("weight", -2.0, ["--weights", "weight"], "must not be negative; got -2.0"),
+    "an infinite weight": ("weight", np.inf, ["--weights", "weight"], "must be finite; got inf"),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "slip"),
+    [
+        (name, slip)
+        for name in ("rows.csv", "rows.jsonl", "rows.parquet")
+        for slip in SLIPS
+        if name != "rows.parquet" or "word" not in slip  # its columns have one type
+    ],
+)
+def test_a_slip_in_the_second_file_names_that_file_row_and_column(tmp_path, capsys, monkeypatch, name, slip):
+    monkeypatch.setattr("jaxci.cli.batches.BATCH_ROWS", 700)
+    (column, value, options, rule), row = SLIPS[slip], 800
+    rows = frame(1000).assign(weight=1.0)
+    WRITERS[name](rows, tmp_path / f"1_{name}")
+    rows[column] = rows[column].astype(object)
+    rows.loc[row, column] = value
+    WRITERS[name](rows if value == "x" else rows.astype({column: float}), tmp_path / f"2_{name}")
+    arguments = [tmp_path, "--target", "y", "--pred", "guess", *options]
+    arguments += ["--score", "score"] if column == "score" else []
+    for reading in ("--stream", "--whole"):
+        error = refusal(capsys, *arguments, reading)
+        assert error == f"error: {tmp_path / f'2_{name}'}, row {row}, column {column!r}: the value {rule}\n"
+
+
+@pytest.mark.parametrize("labels", [["cat", "dog"], ["1", "two"], [True, False]])
+def test_labels_may_be_words_and_truths(tmp_path, labels):
+    rows = frame(300)
+    for column in ("y", "guess"):
+        rows[column] = np.array(labels, object)[rows[column]]
+    arguments = [*ARGUMENTS[:4], "--pos-label", labels[1], "--seed", "3", "--metrics", "accuracy,f1"]
+    for name in ("rows.csv", "rows.jsonl"):
+        WRITERS[name](rows, tmp_path / name)
+        assert evaluated(tmp_path, tmp_path / name, *arguments, "--stream")["rows"]
+
+
+def test_words_beside_numbers_in_the_other_column_are_no_slips(tmp_path, capsys):
+    path = tmp_path / "rows.csv"
+    frame(50).assign(y=lambda rows: np.where(rows["y"], "dog", "cat")).to_csv(path, index=False)
+    error = refusal(capsys, path, *ARGUMENTS[:4], "--stream")
+    assert "rows 0 to 49: labels must be of one type; --target has dtype <U3" in error
+
+
+def test_a_third_label_beside_one_score_names_its_first_row(tmp_path, capsys):
+    path = tmp_path / "rows.csv"
+    rows = frame(50).astype({"y": object})
+    rows.loc[17, "y"] = "x"
+    rows.to_csv(path, index=False)
+    error = refusal(capsys, path, "--target", "y", "--score", "score", "--stream")
+    assert "the rarest is 'x', 1 of 50 rows, the first in row 17" in error
 
 
 def test_a_broken_line_names_its_row(tmp_path, capsys):

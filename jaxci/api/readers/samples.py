@@ -72,10 +72,11 @@ def _positive_column(name: str, scores: np.ndarray, n_classes: int, positive: in
 
 
 def _rarest(codes: np.ndarray, classes: np.ndarray) -> str:
-    """Say which label occurs least, and how often."""
+    """Say which label occurs least, how often, and where first."""
     counts = np.bincount(codes, minlength=len(classes))
     least = int(np.argmin(counts))
-    return f"the rarest is {shown(classes[least])}, {counts[least]} of {len(codes)} rows"
+    where = f", the first in row {int(np.argmax(codes == least))}" if counts[least] else ""
+    return f"the rarest is {shown(classes[least])}, {counts[least]} of {len(codes)} rows{where}"
 
 
 def _disagreement(codes: np.ndarray, scores: np.ndarray, columns: np.ndarray) -> list[tuple[str, str]]:
