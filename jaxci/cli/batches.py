@@ -192,7 +192,7 @@ def _holds_numbers(column: np.ndarray) -> bool:
     """Whether any label is a number, and no text that reads like one."""
     if column.dtype.kind != "O":
         return column.dtype.kind in "iuf"
-    return any(isinstance(value, int | float) and not isinstance(value, bool) for value in column)
+    return any(issubclass(kind, int | float) and kind is not bool for kind in set(map(type, column)))
 
 
 def _words(column: np.ndarray) -> np.ndarray:
