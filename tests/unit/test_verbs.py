@@ -905,7 +905,7 @@ def test_auto_warns_of_small_samples_and_rare_classes(monkeypatch, statistic, da
 
 
 def test_auto_is_silent_where_all_is_well():
-    _, said = remarks(lambda: evaluate(Y, A, SCORE_A))
+    _, said = remarks(lambda: evaluate(Y, (SCORE_A > 0.5).astype(int), SCORE_A))
     assert said == []
 
 
