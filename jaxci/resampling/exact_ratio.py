@@ -60,6 +60,10 @@ MOST_STEPS = 60
 """Steps of the search; smooth laws need three or four."""
 NEGLIGIBLE = 1e-9
 """Probability of a denominator that is not positive below which negative terms of it are borne."""
+NODES = 401
+"""Values of the distribution function that moments are read from where terms of the denominator are negative."""
+FARTHEST = 1e3
+"""Deviations up to which quantiles are looked for where terms of the denominator are negative."""
 
 
 @record
@@ -229,11 +233,13 @@ class RatioLaw(MomentLaw):
         ends = [xp.where(counted, own, side * xp.inf) for side in (1, -1)]
         counts = (self._empty > 0) & ~xp.isnan(self.undefined + 0.0 * self._spread)
         other = xp.where(counts, self.undefined - self.centre, 0.0)
-        low, high = xp.minimum(xp.min(ends[0], axis=-1), other), xp.maximum(xp.max(ends[1], axis=-1), other)
+        beyond = xp.where(xp.any(self.parts < 0, axis=-1), FARTHEST * self._spread, 0.0)
+        low = xp.minimum(xp.minimum(xp.min(ends[0], axis=-1), other), -beyond)
+        high = xp.maximum(xp.maximum(xp.max(ends[1], axis=-1), other), beyond)
         if xp is np and not np.any(self._spread > 0):
             return (self.centre + 0.0 * p)[()]
         error = self._score(self._at_centre) - target
-        known = 0.0 * p
+        known, steps = 0.0 * p, self._kinds[2] is not None
         start = (known, error, xp.clip(-error * spread, low, high), low, high, xp.ones(p.shape, bool), 0)
 
         def step(state: Any) -> Any:
@@ -247,7 +253,10 @@ class RatioLaw(MomentLaw):
             inside = (found > low) & (found < high) & (count % 4 != 3)
             found = xp.where(inside, found, halved)
             near = TOLERANCE * spread
-            done = (high - low < near) | (xp.abs(found - at) < near)
+            close = xp.abs(found - at) < near
+            if steps:  # between two atoms a distribution function is flat: what lies beyond is looked at
+                found = xp.where(close, at - 0.9 * near * xp.sign(error), found)
+            done = (high - low < near) | (close & (not steps))
             following = xp.where(going, found, at)
             return xp.where(going, at, before), error, following, low, high, going & ~done, count + 1
 
@@ -339,9 +348,20 @@ class RatioLaw(MomentLaw):
 
     @functools.cached_property
     def _moments(self) -> tuple[Any, Any]:
+        if namespace(self.apart, self.parts) is np and np.any(self.parts < 0):
+            return self._moments_by_shares()
         shares = 0.0 * self.apart + 1.0 / self.apart.shape[-1]
         first, second = ratio_moments(self.apart, self.parts, shares, self.apart.shape[-1])
         return with_undefined(self.centre, first, second, self._empty, self.undefined)
+
+    def _moments_by_shares(self) -> tuple[Any, Any]:
+        """Integrate the distribution function between far quantiles (host)."""
+        low, high = (self.quantile(p) - self.centre for p in (NEGLIGIBLE, 1.0 - NEGLIGIBLE))
+        apart, step = np.linspace(low, high, NODES, retstep=True, axis=-1)
+        through = np.stack([self._reached(at) for at in np.moveaxis(apart, -1, 0)], axis=-1)
+        first = high - np.trapezoid(through, dx=1.0, axis=-1) * step
+        second = high**2 - 2 * np.trapezoid(apart * through, dx=1.0, axis=-1) * step
+        return self.centre + first, np.sqrt(np.maximum(second - first**2, 0.0))
 
 
 def ratio_distribution(

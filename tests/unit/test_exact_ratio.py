@@ -6,7 +6,7 @@ import math
 import jax
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import signal, stats
 
 import jaxci
 from jaxci.intervals.exact import Exact
@@ -372,3 +372,47 @@ def test_a_cell_reads_the_exact_law():
     assert abs(exact.mean_width - drawn.mean_width) < 0.02 * drawn.mean_width
     assert abs(exact_bca.mean_width - drawn_bca.mean_width) < 0.02 * drawn.mean_width
     assert abs(exact.coverage - drawn.coverage) < 0.03
+
+
+def sums_by_convolution(values, weights):
+    """Return the ratios of all resamples' sums of whole numbers, and their probabilities."""
+    law, one = np.ones((1, 1)), np.zeros((max(values) + 1, max(weights) + 1))
+    np.add.at(one, (values, weights), 1 / len(values))
+    for _ in values:
+        law = np.maximum(signal.fftconvolve(law, one), 0)
+    above, below = np.indices(law.shape)
+    kept = (law > 1e-15) & (below > 0)
+    ratios, place = np.unique(np.round(above[kept] / below[kept], 12), return_inverse=True)
+    return ratios, np.bincount(place, law[kept])
+
+
+@pytest.mark.parametrize("seed", [1, 17, 101, 103])
+def test_quantiles_of_ratios_of_small_whole_numbers_are_right_to_their_error_bound(seed):
+    """On such a staircase a step of the search may be short where the law is flat; probabilities are right to 2e-6."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(14, 60))
+    weights = rng.integers(1, 4, n)
+    values = weights * (rng.integers(0, 3, n) if seed > 100 else (rng.random(n) < 0.1) * rng.integers(1, 3, n))
+    law = ratio_distribution(values, weights)
+    ratios, masses = sums_by_convolution(values, weights)
+    through = np.cumsum(masses)
+    for p in (0.005, 0.025, 0.1, 0.25, 0.5, 0.75, 0.9, 0.975, 0.995):
+        found = float(law.quantile(p))
+        low, high = ratios[np.searchsorted(through, p - 2e-6)], ratios[np.searchsorted(through, p + 2e-6)]
+        slack = law.error + 1e-11
+        assert low - slack <= found <= high + slack, p
+
+
+def test_negative_terms_of_a_denominator_that_is_surely_positive():
+    """Ratios then lie beyond those of the units; 100,000 draws, five of their standard errors."""
+    rng = np.random.default_rng(0)
+    below = np.append(-np.ones(3), rng.uniform(5, 10, 37))
+    above = np.append(np.full(3, 5.0), below[3:] + rng.normal(0, 0.01, 37))
+    law, drawn = ratio_distribution(above, below), rng.integers(0, 40, (100_000, 40))
+    ratios = above[drawn].sum(axis=1) / below[drawn].sum(axis=1)
+    assert ratios.max() > (above[3:] / below[3:]).max() + 0.1
+    for p in (0.025, 0.5, 0.9, 0.975):
+        share = np.mean(ratios < float(law.quantile(p)))
+        assert abs(share - p) < 5 * np.sqrt(p * (1 - p) / len(ratios))
+    assert float(law.mean) == pytest.approx(ratios.mean(), abs=5 * ratios.std() / np.sqrt(len(ratios)))
+    assert float(law.deviation) == pytest.approx(ratios.std(), rel=0.02)
