@@ -11,6 +11,9 @@ from jaxci.records import record
 from jaxci.special import ndtr, ndtri
 from jaxci.statistics.base import Statistic
 
+PARTS, ROUNDS = 64, 8
+"""Parts into which what is left of the curve is cut to find where it reaches 0, and how often."""
+
 
 @record
 class Curvature:
@@ -55,16 +58,39 @@ class ABC(Method):
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Return the statistic at the ABC steps along the least favourable direction."""
-        terms: Curvature = evidence.curvature
-        xp, a = evidence.xp, terms.acceleration
-        gamma = terms.bias / terms.standard_error - terms.quadratic
-        z0 = ndtri(2 * ndtr(a) * ndtr(-gamma))
-        down, up = normal_steps(tails)
-        shifted = xp.stack(xp.broadcast_arrays(z0 - down, z0 + up), axis=-1)
-        found = terms.along(shifted / (1 - xp.asarray(a)[..., None] * shifted) ** 2)
-        flat = self._flat(evidence)
+        xp, (down, up) = evidence.xp, normal_steps(tails)
+        both = xp.stack(xp.broadcast_arrays(0.0 * evidence.estimate - down, 0.0 * evidence.estimate + up), axis=-1)
+        found, flat = self._bound(evidence, both), self._flat(evidence)
         low, high = (xp.where(flat, evidence.estimate, found[..., side])[()] for side in (0, 1))
         return open_sides(low, high, tails, evidence.statistic.bounds)
+
+    @staticmethod
+    def _bound(evidence: Evidence, steps: Any) -> Any:
+        """Return the bounds (..., m) at normal quantiles (..., m).
+
+        The step along the curve, ``w / (1 - a w)**2``, rises with w between ``-1 / |a|`` and ``1 / |a|``: beyond the
+        one it stays, beyond the other there is none.
+        """
+        terms: Curvature = evidence.curvature
+        xp, a = evidence.xp, evidence.xp.asarray(terms.acceleration)[..., None]
+        gamma = terms.bias / terms.standard_error - terms.quadratic
+        shifted = ndtri(2 * ndtr(terms.acceleration) * ndtr(-gamma))[..., None] + steps
+        turned = a * shifted
+        held = xp.where(turned < -1, -1 / xp.where(a == 0, 1.0, a), shifted)
+        return terms.along(xp.where(turned < 1, held / (1 - xp.maximum(turned, -1.0)) ** 2, xp.nan))
+
+    def tails_at_zero(self, evidence: Evidence, least: float) -> tuple[float, float]:
+        """Follow the curve from its middle until it reaches 0; where it ends before, to its end."""
+        side = -1.0 if np.squeeze(self._bound(evidence, np.zeros((1, 1)))) > 0 else 1.0
+        near, width = 0.0, -float(ndtri(least))
+        for _ in range(ROUNDS):
+            apart = near + width * np.arange(1, PARTS + 1) / PARTS
+            with np.errstate(invalid="ignore", over="ignore"):
+                beyond = -side * np.ravel(self._bound(evidence, side * apart[None])) > 0
+            stays = PARTS if beyond.all() else int(np.argmin(beyond))
+            near, width = near + width * stays / PARTS, width / PARTS
+        tail = float(ndtr(-near))
+        return (tail, 1.0 - tail) if side < 0 else (1.0 - tail, tail)
 
     @staticmethod
     def _flat(evidence: Evidence) -> Any:

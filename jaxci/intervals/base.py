@@ -306,9 +306,15 @@ class Method(Named, abc.ABC):
         least = _least_tail(evidence)
         if math.isnan(least):
             return PValue(math.nan, "no variation")
-        below = smallest_tail(lambda tail: self._excludes(evidence, Tails(tail, 0.0, has_upper=False)), least)
-        above = smallest_tail(lambda tail: self._excludes(evidence, Tails(0.0, tail, has_lower=False)), least)
+        below, above = (max(tail, least) for tail in self.tails_at_zero(evidence, least))
         return PValue(one_or_two_sided(below, above, alternative), f"inversion of the {self.name!r} interval")
+
+    def tails_at_zero(self, evidence: Evidence, least: float) -> tuple[float, float]:
+        """Return the smallest tails, from ``least`` on, whose lower and whose upper bound of one data set exclude 0."""
+        return (
+            smallest_tail(lambda tail: self._excludes(evidence, Tails(tail, 0.0, has_upper=False)), least),
+            smallest_tail(lambda tail: self._excludes(evidence, Tails(0.0, tail, has_lower=False)), least),
+        )
 
     def _excludes(self, evidence: Evidence, tails: Tails) -> bool:
         """Whether a one-sided interval of one data set excludes 0."""

@@ -17,6 +17,9 @@ from jaxci.resampling.laws import BootstrapDistribution, Drawn
 from jaxci.special import namespace, ndtr, ndtri
 from jaxci.statistics.base import Statistic
 
+BESIDE = 1e-12
+"""Atoms that are closer than this, in standard deviations, are one."""
+
 
 def smallest_bank(tails: Tails) -> int:
     """Return the smallest B whose extreme replicates still lie beyond the tails: ``1/tail - 1``."""
@@ -38,6 +41,17 @@ def adjusted_probability(p: Any, z0: Any, acceleration: Any) -> Any:
     slowed = 1 - acceleration * shifted
     adjusted = ndtr(z0 + shifted / xp.where(slowed > 0, slowed, 1.0))
     return xp.where(slowed > 0, adjusted, xp.where(xp.isnan(slowed), xp.nan, xp.where(shifted > 0, 1.0, 0.0)))
+
+
+def tail_of(probability: float, z0: float, acceleration: float) -> float:
+    """Return the tail whose :func:`adjusted_probability` it is."""
+    z = float(ndtri(probability)) - z0
+    if math.isinf(z):
+        shifted = 1 / acceleration if acceleration * z > 0 else z
+    else:
+        slowed = 1 + acceleration * z
+        shifted = z / slowed if slowed > 0 else math.copysign(math.inf, z)
+    return float(ndtr(shifted - z0))
 
 
 def studentized_pivots(replicates: Any, errors: Any, estimate: Any, standard_error: Any) -> Drawn:
@@ -62,6 +76,12 @@ def _distribution(evidence: Evidence) -> BootstrapDistribution:
     return evidence.distribution
 
 
+def _around(law: BootstrapDistribution, value: Any) -> tuple[float, float]:
+    """Return the probabilities of one data set's law below ``value``, and through it."""
+    beside = BESIDE * law.deviation
+    return float(np.squeeze(law.share_below(value - beside))), float(np.squeeze(law.share_below(value + beside)))
+
+
 def _quantiles(evidence: Evidence, tails: Tails, z0: Any, acceleration: Any) -> Bounds:
     """Read quantiles at the tails, adjusted for bias and acceleration."""
     law, ends = _distribution(evidence), (tails.lower, 1 - tails.upper)
@@ -71,6 +91,13 @@ def _quantiles(evidence: Evidence, tails: Tails, z0: Any, acceleration: Any) -> 
     else:
         low, high = (law.quantile(adjusted_probability(p, z0, acceleration)) for p in ends)
     return open_sides(low, high, tails, evidence.statistic.bounds)
+
+
+def _unadjusted(evidence: Evidence, law: BootstrapDistribution, acceleration: float) -> tuple[float, float]:
+    """Return the tails of one data set at which bounds at adjusted probabilities exclude 0."""
+    z0 = float(np.squeeze(median_bias(evidence)))
+    below, through = (tail_of(p, z0, acceleration) for p in _around(law, 0.0))
+    return through, 1 - below
 
 
 class BootstrapMethod(Method):
@@ -88,6 +115,17 @@ class BootstrapMethod(Method):
         """Return None: any statistic can be resampled."""
         return None
 
+    def tails_at_zero(self, evidence: Evidence, least: float) -> tuple[float, float]:
+        """Read the tails off a law where there is one; see :meth:`Method.tails_at_zero`."""
+        law = evidence.distribution
+        if law is None or isinstance(law, Drawn):
+            return super().tails_at_zero(evidence, least)
+        return self.tails_of_law(evidence, law, least)
+
+    def tails_of_law(self, evidence: Evidence, law: BootstrapDistribution, least: float) -> tuple[float, float]:
+        """Return the tails at which bounds read from a computed law exclude 0."""
+        return super().tails_at_zero(evidence, least)
+
 
 @record
 class Percentile(BootstrapMethod):
@@ -100,6 +138,11 @@ class Percentile(BootstrapMethod):
         law = _distribution(evidence)
         low, high = law.quantile(tails.lower), law.quantile(1 - tails.upper)
         return open_sides(low, high, tails, evidence.statistic.bounds)
+
+    def tails_of_law(self, evidence: Evidence, law: BootstrapDistribution, least: float) -> tuple[float, float]:
+        """Return the law's probabilities of no more than 0, and of no less."""
+        below, through = _around(law, 0.0)
+        return through, 1 - below
 
 
 @record
@@ -114,6 +157,11 @@ class Basic(BootstrapMethod):
         law, estimate = _distribution(evidence), evidence.estimate
         low, high = 2 * estimate - law.quantile(1 - tails.lower), 2 * estimate - law.quantile(tails.upper)
         return open_sides(low, high, tails, evidence.statistic.bounds)
+
+    def tails_of_law(self, evidence: Evidence, law: BootstrapDistribution, least: float) -> tuple[float, float]:
+        """Return the law's probabilities of no less than twice the estimate, and of no more."""
+        below, through = _around(law, 2 * evidence.estimate)
+        return 1 - below, through
 
 
 @record
@@ -140,6 +188,10 @@ class BC(BootstrapMethod):
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Return quantiles at bias-corrected probabilities."""
         return _quantiles(evidence, tails, median_bias(evidence), 0.0)
+
+    def tails_of_law(self, evidence: Evidence, law: BootstrapDistribution, least: float) -> tuple[float, float]:
+        """Return the tails that the law's probabilities of no more than 0, and of no less, are adjusted from."""
+        return _unadjusted(evidence, law, 0.0)
 
 
 DEGENERATE = (
@@ -170,10 +222,16 @@ class BCa(BootstrapMethod):
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Return quantiles at BCa probabilities."""
+        return _quantiles(evidence, tails, median_bias(evidence), self._acceleration(evidence))
+
+    def _acceleration(self, evidence: Evidence) -> Any:
+        """Accelerations (...), 0 for 0/0 if that is asked for."""
         acceleration, xp = evidence.acceleration, evidence.xp
-        if self.degenerate == "bc":
-            acceleration = xp.where(xp.isnan(acceleration), 0.0, acceleration)
-        return _quantiles(evidence, tails, median_bias(evidence), acceleration)
+        return xp.where(xp.isnan(acceleration), 0.0, acceleration) if self.degenerate == "bc" else acceleration
+
+    def tails_of_law(self, evidence: Evidence, law: BootstrapDistribution, least: float) -> tuple[float, float]:
+        """Return the tails that the law's probabilities of no more than 0, and of no less, are adjusted from."""
+        return _unadjusted(evidence, law, float(np.squeeze(self._acceleration(evidence))))
 
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
         """Say that the acceleration was 0/0."""

@@ -55,6 +55,10 @@ class Exact(Method):
         """Return the endpoints, read from the law."""
         return self.read.bounds(_of_law(evidence), tails, critical)
 
+    def tails_at_zero(self, evidence: Evidence, least: float) -> tuple[float, float]:
+        """Return those of the endpoints' method."""
+        return self.read.tails_at_zero(_of_law(evidence), least)
+
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
         """Say what the endpoints' method says."""
         return self.read.remarks(_of_law(evidence), bounds)

@@ -1,0 +1,77 @@
+"""P-values of intervals: read off a computed law, and along the curve of ABC, against the bounds themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import jaxci
+from jaxci.intervals.base import Evidence, Method
+from jaxci.intervals.bootstrap import BC, Basic, BCa, Percentile, adjusted_probability, tail_of
+from jaxci.resampling.exact_mean import mean_distribution
+from jaxci.statistics.registry import METRICS
+
+RNG = np.random.default_rng(5)
+VALUES = {
+    "continuous": RNG.normal(0.2, 1, 40),
+    "far from 0": RNG.normal(1.0, 1, 60),
+    "skewed": 0.6 - RNG.exponential(1, 30),
+    "lattice": RNG.choice([-1.0, 0.0, 1.0], 50, p=[0.1, 0.7, 0.2]),
+    "mostly 0": np.r_[np.zeros(57), 1.0, 1.0, -1.0],
+    "one sign": np.r_[np.zeros(20), np.ones(6)],
+}
+METHODS = (Percentile(), Basic(), BC(), BCa())
+
+
+@pytest.mark.parametrize("kind", VALUES)
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_tails_of_a_law_are_those_of_the_bounds(kind, method):
+    x = VALUES[kind]
+    apart = x - x.mean()
+    evidence = Evidence(
+        statistic=METRICS["mean"],
+        estimate=x.mean()[None],
+        n=len(x),
+        standard_error=np.array([x.std() / np.sqrt(len(x))]),
+        acceleration=np.array([np.sum(apart**3) / (6 * np.sum(apart**2) ** 1.5)]),
+        distribution=mean_distribution(x),
+    )
+    found = method.tails_at_zero(evidence, 1e-9)
+    np.testing.assert_allclose(
+        np.maximum(found, 1e-9), Method.tails_at_zero(method, evidence, 1e-9), rtol=2e-3, atol=2e-6
+    )
+
+
+@pytest.mark.parametrize("acceleration", [-0.2, 0.0, 0.15])
+@pytest.mark.parametrize("z0", [-0.3, 0.0, 0.2])
+def test_a_tail_of_an_adjusted_probability_is_the_tail(z0, acceleration):
+    tails = np.array([0.001, 0.025, 0.3, 0.5, 0.8, 0.99])
+    adjusted = adjusted_probability(tails, z0, acceleration)
+    np.testing.assert_allclose([tail_of(p, z0, acceleration) for p in adjusted], tails, rtol=1e-9)
+    for end in (0.0, 1.0):  # tails beyond those found are adjusted to the end
+        tail = tail_of(end, z0, acceleration)
+        beyond = 0.5 * tail if end == 0 else 0.5 + 0.5 * tail
+        assert tail == end or adjusted_probability(beyond, z0, acceleration) == end
+
+
+FEW = [(2, "f1"), (6, "accuracy"), (8, "f1")]
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+@pytest.mark.parametrize(("wrong", "metric"), FEW)
+def test_the_pvalue_of_abc_is_the_level_at_which_its_interval_ends_at_zero(wrong, metric):
+    y = np.repeat([1, 0], 30)
+    one, other = y.copy(), y.copy()
+    other[:wrong] = 0
+    one[40:43] = other[40:43] = 1
+    found = jaxci.compare(metric, y, one, other, method="abc")
+    assert 1e-6 < found.pvalue < 0.05
+    assert found.confidence_interval.low > 0
+    again = jaxci.compare(metric, y, one, other, method="abc", confidence_level=1 - found.pvalue)
+    assert again.confidence_interval.low == pytest.approx(0, abs=1e-9)
+
+
+def test_abc_of_one_row_that_differs_shows_no_difference():
+    found = jaxci.compare("mean", None, np.r_[np.zeros(59), 1.0], np.zeros(60), method="abc")
+    assert 0.05 < found.pvalue < 0.1
+    assert found.confidence_interval.low < 0
