@@ -180,10 +180,9 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
             entry.remarks += [] if choice.remark is None else [choice.remark]
         else:
             entry.method, entry.reason = Percentile(), f"asked for {settings.resampling} resampling"
-        if not isinstance(statistic, Paired):
-            values = row_values_of(statistic, sample) if is_mean(statistic) else None
-            judged = entry.standing is not None
-            entry.remarks += size_remarks(statistic, sample, layout, values, entry.method, judged=judged)
+        values = row_values_of(statistic, sample) if is_mean(statistic) else None
+        judged = entry.standing is not None
+        entry.remarks += size_remarks(statistic, sample, layout, values, entry.method, judged=judged)
         return
     method = method_by_name(request.method, request.options)
     entry.method = method

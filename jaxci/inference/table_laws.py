@@ -83,6 +83,8 @@ def _share_difference(entry: Entry, layout: Layout) -> BootstrapDistribution | N
         totals, sizes = np.repeat(rows, counts.astype(np.int64), axis=0).T
     else:
         totals, sizes = layout.sum_rows(rows[cells.codes[: layout.n_rows]], layout.n_units)[: layout.n_units].T
+    if np.all(sizes == sizes[0]):  # as of clusters of one size
+        return mean_distribution(totals / sizes[0])
     return ratio_distribution(totals, sizes, undefined=0.0 * absent)
 
 
