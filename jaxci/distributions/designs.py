@@ -13,6 +13,7 @@ import numpy as np
 from jaxci.checks import check_count, check_number, shown
 from jaxci.distributions.base import Distribution
 from jaxci.distributions.tables import float_type
+from jaxci.distributions.user import as_distribution
 from jaxci.records import record, static
 from jaxci.statistics.base import Statistic, has_fixed_trials
 from jaxci.statistics.layout import Layout
@@ -55,7 +56,7 @@ class Clustered(Distribution):
 
     Parameters
     ----------
-    law : Distribution
+    law : Distribution or frozen law of ``scipy.stats``
         Of one row.
     clusters : int or sequence of float
         Number of equal clusters, or their relative sizes: n rows are divided in proportion, at least one each.
@@ -80,7 +81,8 @@ class Clustered(Distribution):
     def __post_init__(self) -> None:
         if isinstance(self.correlation, jax.Array):
             return
-        if not isinstance(self.law, Distribution) or not self.law.layout(1_000).plain:
+        object.__setattr__(self, "law", as_distribution(self.law))
+        if not self.law.layout(1_000).plain:
             raise ValueError(f"law must be a distribution of independent rows; got {shown(self.law)}")
         if isinstance(self.clusters, int | np.integer):
             object.__setattr__(self, "clusters", (1.0,) * check_count("clusters", self.clusters, 1))
@@ -156,7 +158,7 @@ class Stratified(Distribution):
 
     Parameters
     ----------
-    laws : sequence of Distribution
+    laws : sequence of Distribution or frozen law of ``scipy.stats``
         Of the rows of each stratum, all of one kind; :class:`Clustered` ones have their clusters within strata.
     shares : sequence of float
         Relative sizes: n rows are divided in proportion, at least one each.
@@ -172,8 +174,8 @@ class Stratified(Distribution):
     shares: Any = static()
 
     def __post_init__(self) -> None:
-        laws = tuple(self.laws)
-        if not laws or not all(isinstance(law, Distribution) for law in laws):
+        laws = tuple(as_distribution(law) for law in self.laws)
+        if not laws:
             raise ValueError(f"laws must be distributions; got {shown(self.laws)}")
         kinds = {(law.kind, law.n_classes) for law in laws}
         if len(kinds) > 1:

@@ -102,6 +102,11 @@ TRIED_IN_CLUSTERS: tuple[Method, ...] = (
 SMOOTH_IN_CLUSTERS = Delta(use_t=True, degrees_of_freedom="satterthwaite", working_correlation=0.0)
 """What ``auto`` takes for smooth differences in clusters; these are less alike than what they are differences of."""
 
+MOST_LEFT_OUT = 5_000
+"""Rows up to which ``auto`` leaves each out for the error of a smooth difference of moments: by its influence, tests of
+20 to 100 rows reject up to 8% of true hypotheses (roots of mean squares of skewed errors).
+"""
+
 TYPICAL_LOSS, WORST_LOSS = 0.01, 0.03
 """How far the median and the worst tenth of coverages on the cards may fall below their level."""
 
@@ -396,7 +401,10 @@ def _choose_difference(statistic: Paired, layout: Layout, tails: Tails) -> Choic
         why = "a smooth difference of rows in clusters: its influence, summed over each, and Student's quantiles"
         return Choice(SMOOTH_IN_CLUSTERS, why)
     if layout.plain and isinstance(statistic, PairedMoments) and statistic.smooth and statistic.task == "regression":
-        return Choice(Delta(use_t=True), "a smooth difference of moments: its influence, and Student's quantiles")
+        few = layout.n_units <= MOST_LEFT_OUT
+        how = "the values with each row left out" if few else "its influence"
+        method = Delta(use_t=True, error="jackknife" if few else "influence")
+        return Choice(method, f"a smooth difference of moments: {how}, and Student's quantiles")
     kind = "rows" if layout.units is None else "clusters"
     return Choice(Percentile(), f"no formula for this difference: the paired percentile bootstrap over {kind}")
 

@@ -192,6 +192,8 @@ def width_remarks(bounds: Bounds, name: str, statistic: Statistic) -> tuple[str,
         return ()
     if is_share_difference(statistic):
         return (f"the models differ alike everywhere, so the {name!r} interval has no width; use method='auto'",)
+    if isinstance(statistic, Paired):
+        return (f"the models differ alike everywhere, so the {name!r} interval has no width",)
     return (f"the values do not vary, so the {name!r} interval has no width; {_mean_advice(statistic)}",)
 
 

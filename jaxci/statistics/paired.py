@@ -73,6 +73,10 @@ class PairedFeatures:
         """Total weight and weighted sums (1 + k,) for ``weights`` (n,)."""
         return self.both.sums(weights)
 
+    def sums_without(self, weights: jax.Array, units: jax.Array) -> jax.Array:
+        """Return :meth:`sums` of ``weights`` (n,) with each row of ``units`` (m, d) left out once: (1 + k, m)."""
+        return self.both.sums_without(weights, units)
+
     def bank_sums(self, bank: Bank) -> jax.Array:
         """Total weights and weighted sums (1 + k, B) of every resample."""
         return self.both.bank_sums(bank)
@@ -116,6 +120,10 @@ class PairedCells:
     def sums(self, weights: jax.Array) -> jax.Array:
         """Weight per joint cell for ``weights`` (n,)."""
         return self.joint.sums(weights)
+
+    def sums_without(self, weights: jax.Array, units: jax.Array) -> jax.Array:
+        """Return :meth:`sums` of ``weights`` (n,) with each row of ``units`` (m, d) left out once: (C, m)."""
+        return self.joint.sums_without(weights, units)
 
     def bank_sums(self, bank: Bank) -> jax.Array:
         """Weight per joint cell (C, B) of every resample."""

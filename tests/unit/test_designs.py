@@ -330,3 +330,12 @@ def test_a_users_function_in_strata_and_clusters():
     pair = WeightedFunction(lambda a, b, w: mean(a * b, w), differentiable=False)
     with pytest.raises(ValueError, match="how alike rows are is unknown"):
         jaxci.check_coverage(pair, x, x, groups=groups, **methods)
+
+
+def test_laws_of_scipy_are_rows_and_strata():
+    normal = Parametric("norm", {})
+    assert Clustered(stats.norm(), 3, 0.3).law.label == normal.label
+    assert [law.label for law in Stratified((stats.norm(), normal), [2, 1]).laws] == [normal.label] * 2
+    for refused in (lambda: Clustered(3, 3), lambda: Stratified((normal, 3), [1, 1])):
+        with pytest.raises(ValueError, match="a distribution must have a method sample"):
+            refused()

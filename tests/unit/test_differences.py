@@ -15,6 +15,7 @@ from jaxci.intervals.auc_difference import DeLongDifference
 from jaxci.intervals.base import tails
 from jaxci.intervals.bootstrap import BCa
 from jaxci.intervals.exact import Exact
+from jaxci.intervals.parametric import Delta
 from jaxci.intervals.proportion import Wilson
 from jaxci.intervals.proportion_difference import (
     Newcombe,
@@ -540,3 +541,26 @@ def test_far_out_tails_of_a_skewed_law_do_not_turn_round(method):
         low, high = result.confidence_interval
         assert (low > 0 or high < 0) == (result.pvalue < 0.05)
         assert result.pvalue >= 2e-16
+
+
+@pytest.mark.parametrize("metric", ["root_mean_squared_error", "r2", "pearsonr"])
+def test_regressions_are_compared_by_the_values_with_each_row_left_out(metric):
+    rng, n = np.random.default_rng(3), 24
+    y = rng.normal(size=n)
+    one, other = y + rng.exponential(size=n), y + rng.exponential(size=n)
+
+    def estimated(p, kept):
+        error = y[kept] - p[kept]
+        if metric == "root_mean_squared_error":
+            return np.sqrt(np.mean(error**2))
+        return np.corrcoef(y[kept], p[kept])[0, 1] if metric == "pearsonr" else 1 - np.mean(error**2) / y[kept].var()
+
+    left_out = [estimated(one, kept) - estimated(other, kept) for kept in ~np.eye(n, dtype=bool)]
+    expected = np.sqrt((n - 1) * np.var(left_out))
+    found = jaxci.compare(metric, y, one, other)
+    assert found.method == Delta(use_t=True, error="jackknife")
+    assert found.standard_error == pytest.approx(expected, rel=1e-6)
+    half = stats.t.ppf(0.975, n - 1) * expected
+    np.testing.assert_allclose(found.confidence_interval, [found.estimate - half, found.estimate + half], rtol=1e-6)
+    drawn = jaxci.compare(metric, y, one, other, method=BCa(acceleration="jackknife"), n_resamples=B, rng=0)
+    assert drawn.confidence_interval.low < found.estimate < drawn.confidence_interval.high
