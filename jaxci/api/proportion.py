@@ -104,7 +104,7 @@ def proportion_interval(
     count: ArrayLike,
     nobs: ArrayLike,
     *,
-    method: str = "wilson",
+    method: str | Method = "wilson",
     confidence_level: float = 0.95,
     alternative: str = "two-sided",
 ) -> ProportionInterval:
@@ -118,11 +118,11 @@ def proportion_interval(
         Successes.
     nobs : int or array_like of int
         Trials; broadcast against ``count``.
-    method : str
+    method : str or Method
         "wilson" (the default), "wilson_cc" (with continuity correction),
         "clopper_pearson" (exact: never below the level, hence wide), "jeffreys", "mid_p",
         "agresti_coull" or "wald" (poor near 0 and 1). Formulas and sources are in
-        :mod:`jaxci.intervals.proportion`.
+        :mod:`jaxci.intervals.proportion`, as are the methods as objects.
     confidence_level : float
         Between 0 and 1.
     alternative : {"two-sided", "less", "greater"}
@@ -160,24 +160,25 @@ def proportion_interval(
     >>> proportion_interval([0, 5, 10], 10, method="clopper_pearson", alternative="less").high.round(4)
     array([0.2589, 0.7776, 1.    ])
     """
-    check_choice("method", method, _METHODS)
+    asked = method if isinstance(method, PROPORTION_METHODS) else _METHODS[check_choice("method", method, _METHODS)]
     level = check_confidence_level(confidence_level)
     chosen = tails(level, check_alternative(alternative))
     x, n = _counts(count, nobs)
-    low, high = _METHODS[method].from_counts(x, n, chosen)
+    low, high = asked.from_counts(x, n, chosen)
     clipped = np.clip((low, high), 0, 1)
     if np.any(clipped != (low, high)):
         warnings.warn(
-            f"the {method!r} interval left [0, 1] and was clipped; method='wilson' never leaves it",
+            f"the {asked.name!r} interval left [0, 1] and was clipped; method='wilson' never leaves it",
             JaxciWarning,
             stacklevel=2,
         )
         low, high = clipped
     if np.any(low == high):
-        hint = "" if method == "wilson" else "; method='wilson' has"
-        warnings.warn(f"the {method!r} interval has no width at 0 or nobs successes{hint}", JaxciWarning, stacklevel=2)
+        text = f"the {asked.name!r} interval has no width at 0 or nobs successes"
+        hint = "" if asked.name == "wilson" else "; method='wilson' has"
+        warnings.warn(text + hint, JaxciWarning, stacklevel=2)
     settled = [value if np.ndim(value) else float(value) for value in (low, high, x, n)]
-    return ProportionInterval(settled[0], settled[1], settled[2], settled[3], _METHODS[method], level, alternative)
+    return ProportionInterval(settled[0], settled[1], settled[2], settled[3], asked, level, alternative)
 
 
 def _counts(count: ArrayLike, nobs: ArrayLike) -> tuple[np.ndarray, np.ndarray]:

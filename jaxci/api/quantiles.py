@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -64,7 +64,7 @@ def quantile_interval(
     x: Any,
     q: Any,
     *,
-    method: str = "auto",
+    method: str | QuantileMethod = "auto",
     confidence_level: float = 0.95,
     alternative: str = "two-sided",
     bounds: Any = None,
@@ -81,7 +81,7 @@ def quantile_interval(
         Independent values, such as the results of n training runs; or R samples of n.
     q : float or (m,) array_like
         Probabilities strictly between 0 and 1.
-    method : str
+    method : str or QuantileMethod
         - "order_statistic": two order statistics, at least the level;
         - "exact_randomized": one of two such intervals, drawn so that the level is exact and the
           expected length least (Zielinski and Zielinski 2005);
@@ -92,7 +92,9 @@ def quantile_interval(
         - "semiparametric_resampled": the same with ``n_resamples`` drawn resamples;
         - "harrell_davis": percentile bootstrap of the Harrell-Davis estimator;
         - "noncentral_t": exact for normal values;
-        - "auto": "order_statistic" where it exists at this n, else "semiparametric".
+        - "auto": "order_statistic" where it exists at this n, else "semiparametric";
+
+        or a method with its settings, such as ``HarrellDavis(500)``: those are not set by ``n_resamples``, ``bounds``.
     confidence_level : float
     alternative : {"two-sided", "less", "greater"}
         "less" gives upper bounds, "greater" lower bounds.
@@ -158,7 +160,7 @@ def intervals_of(
     results: Results,
     q: Any,
     *,
-    method: str = "auto",
+    method: str | QuantileMethod = "auto",
     confidence_level: float = 0.95,
     alternative: str = "two-sided",
     bounds: Any = None,
@@ -167,15 +169,20 @@ def intervals_of(
 ) -> QuantileInterval:
     """Return what :func:`quantile_interval` returns, without its warnings."""
     probabilities = probabilities_of("q", q)
-    method = method_named(method, ("auto",))
+    given = method if isinstance(method, QuantileMethod) else None
+    name = method_named(method, ("auto",)) if given is None else given.name
     level = check_confidence_level(confidence_level)
     sides = tails(level, check_alternative(alternative))
     count = check_count("n_resamples", n_resamples, 2)
     limits, outside = limits_of(bounds)
     values = results.values
     source = randomness(rng)
+
+    def settle(chosen: str) -> QuantileMethod:
+        return _settled(chosen, limits, outside, count) if given is None else given
+
     found = [
-        _one(results, float(u), method, sides, limits, outside, count, jax.random.fold_in(source.key, i))
+        _one(results, float(u), name, sides, limits, settle, jax.random.fold_in(source.key, i))
         for i, u in enumerate(probabilities)
     ]
     remarks = dict.fromkeys([*results.remarks(), *(text for one in found for text in one["warnings"])])
@@ -236,8 +243,7 @@ def _one(
     method: str,
     sides: Tails,
     limits: tuple[float, float] | None,
-    outside: str,
-    n_resamples: int,
+    settle: Callable[[str], QuantileMethod],
     key: jax.Array,
 ) -> dict[str, Any]:
     """Return estimate, bounds and what goes with them for one quantile of one sample or a batch."""
@@ -263,8 +269,7 @@ def _one(
         low, high = (np.full(values.shape[:-1], end) for end in (-math.inf, math.inf))
         remarks: tuple[str, ...] = ()
     else:
-        settled = _settled(chosen, limits, outside, n_resamples)
-        (low, high), remarks = _enclosed(settled, chosen, values, u, sides, key)
+        (low, high), remarks = _enclosed(settle(chosen), chosen, values, u, sides, key)
     estimate = type_6(np.sort(values, axis=-1), u)
     fallen = results.fallen(u, estimate, low if sides.has_lower else 0.0, high if sides.has_upper else 0.0)
     if limits is not None:

@@ -10,7 +10,8 @@ import jaxci
 from jaxci.api.quantiles import METHODS
 from jaxci.intervals.base import tails
 from jaxci.intervals.order_laws import below, joint_level, randomized_ranks, simultaneous_ranks
-from jaxci.intervals.quantile import order_statistic_ranks
+from jaxci.intervals.proportion import Jeffreys, Wilson
+from jaxci.intervals.quantile import HarrellDavis, order_statistic_ranks
 
 LEVELS = (0.90, 0.95, 0.99)
 TABLE_1 = {
@@ -396,3 +397,16 @@ def test_a_plan_is_the_smallest_sample_size(q, width):
     plan = jaxci.plan_quantile(q, width=width)
     assert (plan.n, plan.ranks) == (n, ranks)
     assert plan.expected_width <= width * (1 + 1e-12)
+
+
+def test_methods_are_values_too():
+    x = np.random.default_rng(0).normal(size=30)
+    named = jaxci.quantile_interval(x, 0.5, method="harrell_davis", n_resamples=500, rng=0)
+    assert str(jaxci.quantile_interval(x, 0.5, method=HarrellDavis(500), rng=0)) == str(named)
+    shares = jaxci.proportion_interval([5, 9], 10, method="jeffreys")
+    assert str(jaxci.proportion_interval([5, 9], 10, method=Jeffreys())) == str(shares)
+    for refused in (Wilson(), 3):
+        with pytest.raises(ValueError, match="method must be one of"):
+            jaxci.quantile_interval(x, 0.5, method=refused)
+    with pytest.raises(ValueError, match="method must be one of"):
+        jaxci.proportion_interval(5, 10, method=HarrellDavis(500))
