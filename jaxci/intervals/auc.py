@@ -144,48 +144,6 @@ def _counted_evidence(positive: np.ndarray, score: np.ndarray, counts: np.ndarra
     return AucEvidence(share[0][0], float(m), float(n), share[0][1], share[1][1])
 
 
-def delong_covariance(y_true: ArrayLike, scores: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """AUCs of several scores of the same rows, and the covariance of these estimates.
-
-    ``cov = S_pos / m + S_neg / n`` with S the covariance matrices (ddof 1) of the placement
-    values of positives and negatives.
-
-    Parameters
-    ----------
-    y_true : (rows,) array_like
-        1 for positives, 0 for negatives.
-    scores : (s, rows) array_like
-        One row per model.
-
-    Returns
-    -------
-    auc : (s,) ndarray
-    covariance : (s, s) ndarray
-
-    Raises
-    ------
-    ValueError
-        If a class has fewer than two members, a score is not finite, or the shapes differ.
-
-    Notes
-    -----
-    Independent rows; the covariance is unbiased. O(s rows log rows + s^2 rows).
-
-    References
-    ----------
-    .. [1] DeLong, DeLong & Clarke-Pearson (1988), Comparing the areas under two or more
-       correlated ROC curves, Biometrics 44, 837-845.
-    """
-    below, above = placements(y_true, scores)
-    m, n = below.shape[1], above.shape[1]
-    if min(m, n) < 2:
-        raise ValueError(
-            f"y_true must hold at least two rows of each class for a covariance; got {m} positives and {n} negatives"
-        )
-    covariance = np.atleast_2d(np.cov(below) / (m * n**2) + np.cov(above) / (n * m**2))
-    return below.sum(axis=1) / (m * n), covariance
-
-
 class AucMethod(Method):
     """A method that reads :class:`AucEvidence`.
 

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from delong import plain_delong
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 from statsmodels.stats.contingency_tables import mcnemar
@@ -12,6 +13,7 @@ from statsmodels.stats.proportion import confint_proportions_2indep, proportion_
 from jaxci.api.proportion import proportion_interval
 from jaxci.checks import ALTERNATIVES
 from jaxci.intervals import auc, parametric, proportion, proportion_difference
+from jaxci.intervals.auc_difference import auc_difference_evidence
 from jaxci.intervals.base import tails
 
 LEVELS = (0.3, 0.8, 0.95, 0.999)
@@ -93,24 +95,18 @@ def test_scipy_means(alternative):
         np.testing.assert_allclose(parametric.welch(a, b, chosen), tuple(expected), rtol=1e-12)
 
 
-def plain_delong(y, scores):
-    """DeLong's covariance from the full comparison matrices."""
-    pos, neg = scores[:, y == 1], scores[:, y == 0]
-    kernel = (pos[:, :, None] > neg[:, None, :]) + 0.5 * (pos[:, :, None] == neg[:, None, :])
-    covariance = np.cov(kernel.mean(axis=2)) / pos.shape[1] + np.cov(kernel.mean(axis=1)) / neg.shape[1]
-    return kernel.mean(axis=(1, 2)), covariance
-
-
 @pytest.mark.parametrize("decimals", [6, 1, 0])
 def test_delong_against_all_pairs(decimals):
     rng = np.random.default_rng(decimals)
     y = (rng.random(180) < 0.3).astype(int)
     scores = (y * [[1.0], [0.5], [0.2]] + rng.normal(size=(3, 180))).round(decimals)
-    areas, covariance = auc.delong_covariance(y, scores)
-    expected = plain_delong(y, scores)
-    np.testing.assert_allclose(areas, expected[0], rtol=1e-13)
-    np.testing.assert_allclose(covariance, expected[1], rtol=1e-10, atol=1e-17)
+    areas, covariance = plain_delong(y, scores)
     for row, score in enumerate(scores):
         found = auc.auc_evidence(y, score)
         assert found.auc == pytest.approx(roc_auc_score(y, score), abs=1e-14)
-        assert found.variance == pytest.approx(expected[1][row, row], rel=1e-10)
+        assert found.variance == pytest.approx(covariance[row, row], rel=1e-10)
+        other = row - 1
+        apart = auc_difference_evidence(y, score, scores[other])
+        assert apart.difference == pytest.approx(areas[row] - areas[other], abs=1e-14)
+        expected = covariance[row, row] + covariance[other, other] - 2 * covariance[row, other]
+        assert apart.variance == pytest.approx(expected, rel=1e-9)
