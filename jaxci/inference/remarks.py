@@ -28,7 +28,7 @@ FEW_WEIGHTED, NOTABLE, HEAVY = 30, 0.9, 0.1
 and where one row has such a share of the weight.
 """
 FEW_ROWS = 50
-"""Below so many units intervals of resamples and of influence values get a remark where no card judged them."""
+"""Below so many units intervals of resamples and the delta method get a remark where no card judged them."""
 FEW_CASES, ENOUGH_ROWS = 10, 20
 """A class of fewer cases gets a remark; where a card judged, only among so many units or more."""
 PERCENTILE_ON_CARDS = "in simulations of 30 rows 95% percentile intervals covered less than 93% for 40 of 46 metrics"
@@ -129,7 +129,7 @@ def _least_sizes(statistic: Statistic, values: np.ndarray | None, method: Method
     if is_mean(statistic) and not isinstance(statistic, Paired) and values is not None and len(values) >= 3:
         skewed = _skewness(values) > 2
         yield (75, f"intervals for strongly skewed values {less}") if skewed else (25, f"intervals for a mean {less}")
-    elif isinstance(method, BootstrapMethod | Exact) or (isinstance(method, Delta) and method.error == "influence"):
+    elif isinstance(method, BootstrapMethod | Exact | Delta):
         yield FEW_ROWS, f"{method.name!r} intervals often {less}: {PERCENTILE_ON_CARDS}"
 
 

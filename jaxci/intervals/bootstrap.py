@@ -44,7 +44,9 @@ def adjusted_probability(p: Any, z0: Any, acceleration: Any) -> Any:
 
 
 def tail_of(probability: float, z0: float, acceleration: float) -> float:
-    """Return the tail whose :func:`adjusted_probability` it is."""
+    """Return the tail whose :func:`adjusted_probability` it is; NaN without an acceleration."""
+    if math.isnan(acceleration):
+        return math.nan
     z = float(ndtri(probability)) - z0
     if math.isinf(z):
         shifted = 1 / acceleration if acceleration * z > 0 else z

@@ -75,3 +75,17 @@ def test_abc_of_one_row_that_differs_shows_no_difference():
     found = jaxci.compare("mean", None, np.r_[np.zeros(59), 1.0], np.zeros(60), method="abc")
     assert 0.05 < found.pvalue < 0.1
     assert found.confidence_interval.low < 0
+
+
+def test_without_an_acceleration_nothing_is_shown():
+    assert np.isnan(tail_of(0.3, 0.1, np.nan))
+    x = VALUES["far from 0"]
+    evidence = Evidence(
+        statistic=METRICS["mean"],
+        estimate=x.mean()[None],
+        n=len(x),
+        standard_error=np.ones(1),
+        acceleration=np.array([np.nan]),
+        distribution=mean_distribution(x),
+    )
+    assert BCa(degenerate="nan").pvalue(evidence, 1.0, "two-sided").value == 1
