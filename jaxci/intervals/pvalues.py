@@ -15,7 +15,7 @@ UNDEFINED = "none: the difference is undefined"
 NO_VARIATION = 1e-12
 """A standard error below this share of the estimate is none."""
 STEP = 1e-13
-"""Relative error of a p-value that is found by halving."""
+"""Relative error of a p-value that is found by halving, times its logarithm where that is below -1."""
 
 
 class PValue(NamedTuple):
@@ -65,7 +65,7 @@ def smallest_tail(rejects: Callable[[float], bool], least: float) -> float:
     if not rejects(1 - STEP):
         return 1.0
     low, high = np.log(least), 0.0
-    while high - low > STEP:
+    while high - low > STEP * max(1.0, -low):  # logarithms of tails near 1e-300 are further apart than STEP
         middle = (low + high) / 2
         low, high = (low, middle) if rejects(float(np.exp(middle))) else (middle, high)
     return float(np.exp(high))

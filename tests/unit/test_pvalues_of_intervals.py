@@ -8,6 +8,7 @@ import pytest
 import jaxci
 from jaxci.intervals.base import Evidence, Method
 from jaxci.intervals.bootstrap import BC, Basic, BCa, Percentile, adjusted_probability, tail_of
+from jaxci.intervals.pvalues import smallest_tail
 from jaxci.resampling.exact_mean import mean_distribution
 from jaxci.statistics.registry import METRICS
 
@@ -89,3 +90,24 @@ def test_without_an_acceleration_nothing_is_shown():
         distribution=mean_distribution(x),
     )
     assert BCa(degenerate="nan").pvalue(evidence, 1.0, "two-sided").value == 1
+
+
+@pytest.mark.parametrize("tail", [3e-299, 1e-240, 1e-80, 0.03, 0.97, 1 - 1e-12])
+def test_any_tail_is_found_in_few_steps(tail):
+    asked = []
+
+    def rejects(one):
+        asked.append(one)
+        return one > tail
+
+    def stopping(one):
+        assert len(asked) < 120
+        return rejects(one)
+
+    assert smallest_tail(stopping, 1e-300) == pytest.approx(tail, rel=1e-10)
+
+
+def test_models_that_many_rows_tell_apart_have_a_tiny_p_value():
+    y = np.arange(60_000.0)
+    found = jaxci.compare("mean_squared_error", y, y + 0.5 + 0.1 * np.sin(y), y + 1.0 + 0.9 * np.cos(y), method="delta")
+    assert 0 < found.pvalue < 1e-200
