@@ -321,9 +321,7 @@ def _of_pilot(asked: PowerAsked, given: Mapping[str, Any]) -> tuple[Statistic, D
         if layout.units is not None:
             correlation = layout.intraclass_correlation(row_influence(paired, sample))
             clusters = Clusters(float(correlation), max(1, round(layout.n / layout.n_units)))
-        known = (
-            _of_outcomes(paired, sample) if isinstance(paired, PairedTable) and is_share_difference(paired) else None
-        )
+        known = _of_outcomes(paired, sample) if is_share_difference(paired) else None
     if known is None:
         method = DeLongDifference() if is_whole_auc(statistic) else Delta()
         settings = Settings.of(asked.level, "two-sided", None)

@@ -23,7 +23,7 @@ from jaxci.inference.design import row_influence
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.summary import Mean
+from jaxci.statistics.summary import is_mean_of_values
 
 FEW = 10
 """Strata of fewer rows are drawn from as they are: a density estimated from so few tells nothing."""
@@ -101,7 +101,7 @@ def law_of_rows(statistic: Statistic, sample: Sample) -> Distribution:
             return EmpiricalColumns(sample.columns)
         sample = dataclasses.replace(sample, values=values)
     if sample.values is not None:
-        if isinstance(statistic, Mean):
+        if is_mean_of_values(statistic):
             return AdaptiveKDE.of_cases(statistic.row_values(sample), statistic.bounds)
         return AdaptiveKDE.of_cases(sample.values)
     if statistic.task == "regression":

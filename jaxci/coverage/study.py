@@ -36,11 +36,11 @@ from jaxci.distributions import Distribution, Truth, as_distribution, distributi
 from jaxci.distributions.base import check_readable
 from jaxci.distributions.parametric import Parametric
 from jaxci.intervals.base import Method
+from jaxci.intervals.capabilities import is_binary_auc
 from jaxci.records import encode
 from jaxci.statistics.base import Statistic
-from jaxci.statistics.class_ranking import RocAucMulticlass
-from jaxci.statistics.ranking import RocAuc
-from jaxci.statistics.summary import Mean, Std
+from jaxci.statistics.class_ranking import MulticlassRanking
+from jaxci.statistics.summary import Mean, Std, is_mean_of_values
 
 DEFAULT_LEVELS = (0.95,)
 
@@ -206,7 +206,7 @@ class Study(Runnable):
 
     def _of_values(self, distribution: str, statistic: Statistic) -> Statistic:
         """Return a statistic with the bounds that the values of a distribution are known to have."""
-        if isinstance(statistic, Mean) and distribution in self.bounds and not np.isfinite(statistic.bounds).any():
+        if is_mean_of_values(statistic) and distribution in self.bounds and not np.isfinite(statistic.bounds).any():
             return Mean(bounds=tuple(self.bounds[distribution]))  # type: ignore[arg-type]
         return statistic
 
@@ -315,7 +315,7 @@ class Study(Runnable):
 
     def _range_hint(self, method: Method, statistic: Statistic, laws: Iterable[tuple[str, frozenset[str]]]) -> str:
         """Say how the range of a law's values is told, where a method that was refused needs it."""
-        if not isinstance(statistic, Mean):
+        if not is_mean_of_values(statistic):
             return ""
         for name, given in laws:
             law = self.distributions[name]
@@ -465,16 +465,17 @@ class Study(Runnable):
 
 def twin_of(statistic: Statistic, distribution: Distribution, others: Mapping[str, Statistic]) -> str | None:
     """Return the name of another statistic that equals this one under a distribution: of two classes one AUC is all."""
-    if distribution.n_classes != 2 or not isinstance(statistic, RocAucMulticlass) or statistic.scheme == "micro":
+    averages = isinstance(statistic, MulticlassRanking) and statistic.of_roc_curve and not statistic.micro
+    if distribution.n_classes != 2 or not averages:
         return None
-    return next((name for name, other in others.items() if isinstance(other, RocAuc)), None)
+    return next((name for name, other in others.items() if is_binary_auc(other)), None)
 
 
 def check_served(distribution: Distribution, statistic: Statistic) -> None:
     """Raise ``ValueError`` if a distribution does not draw what a statistic reads, or leaves the bounds of a mean."""
     check_readable(distribution, statistic)
     low, high = distribution.bounds
-    if isinstance(statistic, Mean) and not (statistic.bounds[0] <= low and high <= statistic.bounds[1]):
+    if is_mean_of_values(statistic) and not (statistic.bounds[0] <= low and high <= statistic.bounds[1]):
         raise ValueError(
             f"bounds must hold all values; got {statistic.bounds} for {distribution.label} within [{low:g}, {high:g}]"
         )

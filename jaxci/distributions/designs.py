@@ -17,7 +17,7 @@ from jaxci.distributions.user import as_distribution
 from jaxci.records import record, static
 from jaxci.statistics.base import Statistic, has_fixed_trials
 from jaxci.statistics.layout import Layout
-from jaxci.statistics.summary import Mean
+from jaxci.statistics.summary import is_mean_of_values
 
 
 def apportioned(name: str, n: int, shares: Sequence[float]) -> np.ndarray:
@@ -240,7 +240,7 @@ class Stratified(Distribution):
 
     def analytic(self, statistic: Statistic) -> float | None:
         """Return the mean over the strata of a mean or of a share of all rows; None for other statistics."""
-        if not (isinstance(statistic, Mean) or has_fixed_trials(statistic)):
+        if not (is_mean_of_values(statistic) or has_fixed_trials(statistic)):
             return None
         means = [law.analytic(statistic) for law in self.laws]
         if None in means:

@@ -31,7 +31,7 @@ from jaxci.resampling.laws import BootstrapDistribution, Drawn
 from jaxci.resampling.share_laws import BetaLaw
 from jaxci.statistics.base import LinearStatistic, Statistic, TableStatistic, counted_in_table
 from jaxci.statistics.layout import Layout
-from jaxci.statistics.probability import Gaps, RootMeanSquaredCalibrationError
+from jaxci.statistics.probability import Calibration, Gaps
 from jaxci.statistics.ranking import placement_variances
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic, OrderStatistic, SecondMoment
@@ -239,5 +239,5 @@ def _trials(statistic: TableStatistic, programs: Program, number: int) -> Any:
     return jax.vmap(lambda program: statistic.successes(table_of(program, number)))(programs)
 
 
-def _gaps(statistic: RootMeanSquaredCalibrationError, program: Program, number: int) -> Gaps:
+def _gaps(statistic: Calibration, program: Program, number: int) -> Gaps | None:
     return statistic.gaps(prepared_of(program, number).sums(program.multiplicity).astype(float))

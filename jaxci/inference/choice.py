@@ -38,9 +38,9 @@ from jaxci.intervals.sign_flip import MOST_CLUSTERS, SignFlip
 from jaxci.intervals.spread import LEAST, Bonett
 from jaxci.statistics.base import MomentStatistic, Statistic, TableStatistic
 from jaxci.statistics.layout import Layout
-from jaxci.statistics.paired import Paired, PairedMoments
-from jaxci.statistics.probability import Calibration, CalibrationError, RootMeanSquaredCalibrationError
-from jaxci.statistics.ranking import AveragePrecision, RocAuc, ScoreRanking
+from jaxci.statistics.paired import Paired
+from jaxci.statistics.probability import Calibration
+from jaxci.statistics.ranking import ScoreRanking
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic, is_mean
 
@@ -58,12 +58,6 @@ MANY_CLUSTERS = 100
 
 LARGE_MEAN = 1000
 """From so many observations on the exact bootstrap of a bounded mean covers, which needs no draws."""
-
-FEW, FEW_PRECISION = 100, 200
-"""Ranks of classes with fewer rows than that are judged with rows that were not seen: resamples hold too few errors.
-
-The second is for the average precision of two classes.
-"""
 
 LARGEST = 20_000
 """Above so many rows the rules decide: no design of the cards is as large."""
@@ -204,7 +198,7 @@ def _tried(statistic: Statistic, layout: Layout) -> tuple[Method, ...]:
         return TRIED_IN_CLUSTERS
     if isinstance(statistic, TableStatistic) and statistic.is_proportion:
         return SHARES
-    return (Basic(),) if isinstance(statistic, CalibrationError) else TRIED
+    return (Basic(),) if isinstance(statistic, Calibration) and not statistic.debiased else TRIED
 
 
 def _card_of(statistic: Statistic, sample: Sample, layout: Layout, n_resamples: int) -> str | None:
@@ -312,9 +306,9 @@ def _by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tai
         return _choose_ranking(statistic, sample, layout, n_resamples, enough=enough)
     if isinstance(statistic, MeanStatistic):
         return _choose_mean(statistic, layout, enough=enough)
-    if isinstance(statistic, RootMeanSquaredCalibrationError):
+    if SquaredGaps().refusal(statistic) is None:
         return Choice(SquaredGaps(), "a debiased calibration error: the normal interval of its square")
-    if isinstance(statistic, CalibrationError):
+    if isinstance(statistic, Calibration):
         return of_calibration() if layout.counts is None else _delta(statistic, n)
     if Bonett().refusal(statistic) is None and n >= LEAST:
         return Choice(Bonett(), "a standard deviation or variance: Bonett's interval, by the kurtosis of the values")
@@ -363,8 +357,7 @@ def _choose_ranking(
 ) -> Choice:
     sizes = sample.class_sizes
     rarest, draws = int(sizes[sizes > 0].min()), layout.n * float(n_resamples)
-    whole = isinstance(statistic, RocAuc) and statistic.is_whole_area
-    few = FEW_PRECISION if isinstance(statistic, AveragePrecision) else FEW
+    whole, few = statistic.is_whole_area, statistic.least_class
     counted = layout.counts is not None
     drawn = draws <= (MOST_AREA_DRAWS if whole else MOST_DRAWS) and (enough or not whole) and not counted
     if statistic.has_extremes and rarest < few and drawn:
@@ -400,7 +393,7 @@ def _choose_difference(statistic: Paired, layout: Layout, tails: Tails) -> Choic
     if layout.units is not None and layout.strata is None and statistic.smooth:
         why = "a smooth difference of rows in clusters: its influence, summed over each, and Student's quantiles"
         return Choice(SMOOTH_IN_CLUSTERS, why)
-    if layout.plain and isinstance(statistic, PairedMoments) and statistic.smooth and statistic.task == "regression":
+    if layout.plain and isinstance(statistic, MomentStatistic) and statistic.smooth and statistic.task == "regression":
         few = layout.n_units <= MOST_LEFT_OUT
         how = "the values with each row left out" if few else "its influence"
         method = Delta(use_t=True, error="jackknife" if few else "influence")

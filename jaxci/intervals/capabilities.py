@@ -13,8 +13,8 @@ from jaxci.statistics.base import (
     is_ratio,
 )
 from jaxci.statistics.paired import Paired, PairedTable
-from jaxci.statistics.probability import RootMeanSquaredCalibrationError
-from jaxci.statistics.ranking import RocAuc
+from jaxci.statistics.probability import Calibration
+from jaxci.statistics.ranking import BinaryRanking
 from jaxci.statistics.summary import MeanStatistic, QuantileStatistic, SecondMoment, is_mean
 
 __all__ = [
@@ -51,19 +51,19 @@ def power_of_variance(statistic: Statistic) -> float | None:
     return statistic.power if isinstance(statistic, SecondMoment) else None
 
 
-def is_binary_auc(statistic: Statistic) -> TypeGuard[RocAuc]:
+def is_binary_auc(statistic: Statistic) -> TypeGuard[BinaryRanking]:
     """Whether the statistic is the area, whole or partial, under one binary ROC curve."""
-    return isinstance(statistic, RocAuc)
+    return isinstance(statistic, BinaryRanking) and statistic.of_roc_curve
 
 
 def is_whole_auc(statistic: Statistic) -> bool:
     """Whether the statistic is the whole area under one binary ROC curve."""
-    return isinstance(statistic, RocAuc) and statistic.is_whole_area
+    return isinstance(statistic, BinaryRanking) and statistic.is_whole_area
 
 
-def is_debiased_calibration(statistic: Statistic) -> TypeGuard[RootMeanSquaredCalibrationError]:
+def is_debiased_calibration(statistic: Statistic) -> TypeGuard[Calibration]:
     """Whether the statistic is the root mean squared calibration error, whose mean square is unbiased."""
-    return isinstance(statistic, RootMeanSquaredCalibrationError)
+    return isinstance(statistic, Calibration) and statistic.debiased
 
 
 def is_share_difference(statistic: Statistic) -> TypeGuard[PairedTable]:

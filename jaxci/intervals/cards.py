@@ -19,7 +19,7 @@ import numpy as np
 from jaxci.records import settings
 from jaxci.statistics.base import Statistic, has_fixed_trials
 from jaxci.statistics.registry import METRICS
-from jaxci.statistics.summary import Mean
+from jaxci.statistics.summary import is_mean_of_values
 
 SHARE = "accuracy"
 """Name on the cards of every share of all rows."""
@@ -265,7 +265,7 @@ def name_on_cards(statistic: Statistic, known: Collection[str]) -> str | None:
     """Return the name under which cards of metrics ``known`` hold a statistic; None if they do not."""
     if has_fixed_trials(statistic):  # whatever its name and conventions, which never apply to it
         return SHARE if SHARE in known else None
-    if isinstance(statistic, Mean) and np.isfinite(statistic.bounds).any():
+    if is_mean_of_values(statistic) and np.isfinite(statistic.bounds).any():
         return BOUNDED_MEAN if BOUNDED_MEAN in known and np.isfinite(statistic.bounds).all() else None
     mine = repr(settings(statistic))
     for name, metric in METRICS.items():

@@ -131,6 +131,7 @@ class RocAucMulticlass(MulticlassRanking):
     (one versus rest, weighted).
     """
 
+    of_roc_curve = True
     least_n = (25, "AUC")
     averages_classes = True
 

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -109,12 +109,18 @@ class Calibration(MomentStatistic):
     loss = True
     needs_probabilities = True
 
+    debiased: ClassVar[bool] = False
+    """Whether what chance adds to the gaps is taken off: of bins that :meth:`gaps` returns."""
     n_bins: int
 
     @property
     def n_features(self) -> int:
         """Number of features of a row."""
         return self.n_bins
+
+    def gaps(self, sums: Any) -> Gaps | None:
+        """Return the bins (..., n_bins) from the sums of weights and features; None where it is not debiased."""
+        return None
 
     def binned(self, sample: Sample) -> tuple[Any, Any]:
         """Return which bin of confidence every row falls into (n, n_bins), and its hit less confidence (n,)."""
@@ -220,6 +226,7 @@ class RootMeanSquaredCalibrationError(Calibration):
 
     smooth = False
     of_law = False
+    debiased = True
 
     n_bins: int = static(default=15)
 

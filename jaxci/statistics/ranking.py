@@ -11,7 +11,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -93,6 +93,10 @@ class ScoreRanking(RankedStatistic, ExtremeStatistic):
     """A statistic of the order of scores, which reaches all resamples of a bank in one pass."""
 
     inputs = ("y_true", "y_score")
+    of_roc_curve: ClassVar[bool] = False
+    """Whether the statistic is an area under a ROC curve, whole or partial, or an average of such areas."""
+    least_class: ClassVar[int] = 100
+    """Size of the rarest class below which studies found too few errors in resamples."""
 
     def pseudo_masses(self, n_classes: int) -> tuple[float, ...]:
         """Return the masses of a row of every class that is ranked worst: one row together of two classes.
@@ -208,6 +212,8 @@ class BinaryRanking(ScoreRanking):
 
     task = "binary"
     ranked_by = "score"
+    max_fpr: float | None = None
+    """Largest false-positive rate that an area under the ROC curve is limited to; None without a limit."""
 
     def of_columns(self, rankings: Ranking, weights: jax.Array) -> jax.Array:
         """Return the statistic of the one ranking."""
@@ -250,6 +256,7 @@ class RocAuc(BinaryRanking):
     Analyzing a portion of the ROC curve.
     """
 
+    of_roc_curve = True
     least_n = (25, "AUC")
 
     max_fpr: float | None = static(default=None)
@@ -330,6 +337,7 @@ class AveragePrecision(BinaryRanking, OpposedStatistic):
     """
 
     least_n = (25, "average precision")
+    least_class = 200
 
     def opposed_rows(self, sample: Sample) -> tuple[Sample, np.ndarray]:
         """Return a positive and a negative that one model ranks first and the other last, and the same changed.

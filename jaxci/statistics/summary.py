@@ -8,7 +8,7 @@ is NaN where N = 0.
 from __future__ import annotations
 
 import abc
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -64,6 +64,8 @@ class MeanStatistic(MomentStatistic, ExtremeStatistic):
     """
 
     link: ClassVar[str] = "identity"
+    of_values: ClassVar[bool] = False
+    """Whether the row values are the values of the sample themselves, whose range ``bounds`` then is."""
 
     @abc.abstractmethod
     def row_values(self, sample: Sample) -> Any:
@@ -126,6 +128,11 @@ def is_mean(statistic: Statistic) -> bool:
     return isinstance(statistic, MeanStatistic) and statistic.link == "identity"
 
 
+def is_mean_of_values(statistic: Statistic) -> TypeGuard[MeanStatistic]:
+    """Whether the statistic is the plain mean of the values of the sample, within the bounds that it declares."""
+    return isinstance(statistic, MeanStatistic) and statistic.of_values and is_mean(statistic)
+
+
 @record
 class Mean(MeanStatistic):
     """Mean of the values, ``sum_i w_i x_i / N``.
@@ -140,6 +147,7 @@ class Mean(MeanStatistic):
 
     task = "values"
     inputs = ("values",)
+    of_values = True
 
     bounds: tuple[float, float] = static(default=(-np.inf, np.inf))  # type: ignore[misc]
 

@@ -223,7 +223,7 @@ def _positive_remark(score: Score, data: Learning, pos_label: Any) -> list[str]:
     if pos_label is not None or data.classes is None or len(data.classes) != 2 or not isinstance(score, Metric):
         return []
     label = data.classes[1].item()
-    if getattr(score.statistic, "task", "") != "binary" or label in (1, True, 1.0):
+    if score.statistic.task != "binary" or label in (1, True, 1.0):
         return []
     return [f"{score.name} is of class {shown(label)}, the last of the sorted labels; pass pos_label for the other"]
 
