@@ -35,7 +35,7 @@ from jaxci.inference.slopes import estimates as program_estimates
 from jaxci.inference.slopes import slopes as program_slopes
 from jaxci.inference.table_laws import law_of_table
 from jaxci.intervals.base import Bounds, Evidence, Nesting
-from jaxci.intervals.bootstrap import BootstrapMethod, Percentile, smallest_bank
+from jaxci.intervals.bootstrap import Percentile, smallest_bank
 from jaxci.intervals.capabilities import has_exact_law
 from jaxci.intervals.pvalues import UNDEFINED, PValue
 from jaxci.intervals.quantile import OrderStatistic
@@ -233,7 +233,7 @@ def _needed_rows(entry: Entry, layout: Layout) -> str:
     if entry.by_jackknife:
         return "leave-one-out values"
     if isinstance(entry.statistic, QuantileStatistic):
-        return "" if isinstance(entry.method, OrderStatistic) else "more than two order statistics"
+        return "" if entry.method.reads_counts else "more than two order statistics"
     found = entry.method.needs - {"standard_error", "acceleration", "law", "auc", "gaps"}
     return "resamples" if {"replicates", "posterior"} & found else ", ".join(sorted(found))
 
@@ -242,7 +242,7 @@ def _settle_source(entry: Entry, layout: Layout, settings: Settings) -> None:
     """Decide whether a bootstrap method reads the exact law instead of replicates."""
     method = entry.method
     assert method is not None
-    reads_law = settings.exact and settings.plain and isinstance(method, BootstrapMethod) and method.reads_law
+    reads_law = settings.exact and settings.plain and method.reads_law
     entry.law = law_of_table(entry, layout) if reads_law else None
     entry.exact = entry.law is not None or (reads_law and has_exact_law(entry.statistic, layout.given))
 

@@ -30,7 +30,7 @@ from jaxci.intervals.capabilities import (
 )
 from jaxci.intervals.clusters import ClusterRobust, ClusterSums, cluster_variance
 from jaxci.intervals.proportion_difference import PairedOutcomes
-from jaxci.intervals.sign_flip import SignFlip, flipped
+from jaxci.intervals.sign_flip import flipped
 from jaxci.resampling.count_ratio import CountRatioLaw
 from jaxci.resampling.exact_mean import mean_distribution
 from jaxci.resampling.exact_order import quantile_distribution
@@ -146,7 +146,8 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
     if "uniform" in needs:
         key = jax.random.fold_in(rng.key, PURPOSE_CHOICE)
         parts["uniform"] = np.array([float(jax.random.uniform(key, dtype=jnp.float64))])
-    if isinstance(entry.method, SignFlip):
+    if "flips" in needs:
+        assert entry.method is not None
         parts["flips"] = flipped(parts["clusters"], entry.method.n_flips, float(parts["uniform"][0]))
     if isinstance(statistic, TableStatistic) and "shares" in needs:
         found = shares_of(statistic, table_of(entry.prepared, layout))

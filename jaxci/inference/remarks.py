@@ -7,11 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from jaxci.intervals.auc import NewcombeAuc
 from jaxci.intervals.base import Method
-from jaxci.intervals.bootstrap import BootstrapMethod
-from jaxci.intervals.exact import Exact
-from jaxci.intervals.parametric import Delta
 from jaxci.printing import JaxciWarning
 from jaxci.special import deviation
 from jaxci.statistics.base import Statistic, has_fixed_trials
@@ -99,7 +95,7 @@ def _counts_all_rows(statistic: Statistic) -> bool:
 
 
 def _of_equal_scores(statistic: Statistic, sample: Sample, method: Method) -> list[str]:
-    silent = method.prior is not None or isinstance(method, NewcombeAuc)  # the others say so themselves
+    silent = method.prior is not None or method.models_variance  # the others say so themselves
     if silent and isinstance(statistic, ScoreRanking) and np.ptp(sample.y_score) == 0:
         return ["all scores are equal: they tell nothing of the classes"]
     return []
@@ -129,7 +125,7 @@ def _least_sizes(statistic: Statistic, values: np.ndarray | None, method: Method
     if is_mean(statistic) and not isinstance(statistic, Paired) and values is not None and len(values) >= 3:
         skewed = _skewness(values) > 2
         yield (75, f"intervals for strongly skewed values {less}") if skewed else (25, f"intervals for a mean {less}")
-    elif isinstance(method, BootstrapMethod | Exact | Delta):
+    elif method.judged_by_size:
         yield FEW_ROWS, f"{method.name!r} intervals often {less}: {PERCENTILE_ON_CARDS}"
 
 

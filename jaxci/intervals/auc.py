@@ -277,6 +277,7 @@ class HanleyMcNeil(AucMethod):
 
     name = "hanley_mcneil"
     leaves_range = True
+    models_variance = True
 
     def of_auc(self, auc: AucEvidence, tails: Tails) -> Bounds:
         """Return bounds for classes that are not perfectly separated."""
@@ -316,6 +317,7 @@ class NewcombeAuc(AucMethod):
     """
 
     name = "newcombe"
+    models_variance = True
 
     def of_auc(self, auc: AucEvidence, tails: Tails) -> Bounds:
         """Return bounds, also for classes that are perfectly separated."""

@@ -212,7 +212,9 @@ class Method(Named, abc.ABC):
     Class attributes: ``name`` (the word users type), ``takes`` (what of clusters, strata and weights it honours; it
     refuses the rest), ``requires_groups`` (it is for clusters alone), ``leaves_range`` (bounds may fall outside the
     estimand's range and are then clipped), ``of_differences`` (it also serves the difference of a statistic between two
-    models, with a p-value).
+    models, with a p-value), ``judged_by_size`` (few rows get a remark where no card judged it), ``models_variance``
+    (the variance of an area comes from a model of the scores), ``reads_counts`` (it serves values that are counted, not
+    listed row by row).
 
     The work is in three parts. :meth:`critical` is host code that knows the sample size and the level but no data;
     :meth:`bounds` is array code, on NumPy arrays or traced by JAX, for stacks of data sets; :meth:`remarks` is host
@@ -223,11 +225,19 @@ class Method(Named, abc.ABC):
     requires_groups: ClassVar[bool] = False
     leaves_range: ClassVar[bool] = False
     of_differences: ClassVar[bool] = False
+    judged_by_size: ClassVar[bool] = False
+    models_variance: ClassVar[bool] = False
+    reads_counts: ClassVar[bool] = False
 
     @property
     @abc.abstractmethod
     def needs(self) -> frozenset[str]:
         """What the method reads: fields of :class:`Evidence`, and "replicates" for ``distribution``."""
+
+    @property
+    def reads_law(self) -> bool:
+        """Whether all that it reads of resamples is the distribution of the replicates, if it reads any."""
+        return False
 
     @property
     def by_jackknife(self) -> bool:
@@ -248,6 +258,11 @@ class Method(Named, abc.ABC):
     def nesting(self) -> Nesting | None:
         """How many resamples of resamples a method reads."""
         return None
+
+    @property
+    def n_flips(self) -> int:
+        """How many ways to flip the signs of clusters a method reads at most."""
+        return 0
 
     @abc.abstractmethod
     def refusal(self, statistic: Statistic) -> str | None:

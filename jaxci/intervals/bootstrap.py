@@ -107,6 +107,7 @@ class BootstrapMethod(Method):
 
     needs = frozenset({"replicates"})
     of_differences = True
+    judged_by_size = True
 
     @property
     def reads_law(self) -> bool:

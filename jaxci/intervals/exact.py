@@ -28,6 +28,7 @@ class Exact(Method):
 
     name = "exact"
     of_differences = True
+    judged_by_size = True
     takes = frozenset()
 
     endpoints: str = static(default="percentile")

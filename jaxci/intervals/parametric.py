@@ -398,6 +398,7 @@ class Delta(Method):
 
     name = "delta"
     of_differences = True
+    judged_by_size = True
     needs = frozenset({"standard_error"})
     leaves_range = True
 

@@ -142,6 +142,7 @@ class OrderStatistic(QuantileMethod):
     """
 
     name = "order_statistic"
+    reads_counts = True
 
     def least_n(self, q: float, tails: Tails) -> int | None:
         """Return the smallest n (eq. 8)."""
