@@ -200,9 +200,8 @@ def _least_tail(evidence: Evidence) -> float:
     if isinstance(drawn, Drawn):
         return 1 / (min(float(one.count[0]) for one in (drawn, evidence.levels) if one is not None) + 1)
     law = law or drawn
-    error = getattr(law, "probability_error", None)
-    if error is not None:
-        return max(float(np.squeeze(error)), LEAST_TAIL)
+    if law is not None and law.probability_error is not None:
+        return max(float(np.squeeze(law.probability_error)), LEAST_TAIL)
     return LEAST_TAIL if np.all(evidence.standard_error != 0) else math.nan
 
 

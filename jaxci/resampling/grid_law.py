@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from typing import Any
 
@@ -54,7 +55,7 @@ class GridLaw(BootstrapDistribution):
     centre: Any
     spread: Any
     error_bound: Any
-    probability_error: Any
+    probability_error: Any = dataclasses.field()  # given always: the base's None is no default
     low: Any
     high: Any
     step: Any

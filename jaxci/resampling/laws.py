@@ -21,7 +21,12 @@ ROUNDING = 1e-12
 
 
 class BootstrapDistribution(abc.ABC):
-    """One bootstrap distribution a data set."""
+    """One bootstrap distribution a data set.
+
+    ``probability_error`` (...) bounds the errors of probabilities; None where they are those of rounding, or of chance.
+    """
+
+    probability_error: Any = None
 
     @abc.abstractmethod
     def quantile(self, p: Any) -> Any:
