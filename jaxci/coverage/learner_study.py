@@ -168,7 +168,7 @@ class GeneralizationStudy(Runnable):
         }
 
     @property
-    def tags(self) -> dict[str, dict[str, str]]:
+    def tags(self) -> dict[str, dict[str, str]]:  # type: ignore[override]
         """What describes each pair of a problem and a learner."""
         return {
             f"{name}, {learner}": {"problem": name, "inducer": learner}

@@ -92,7 +92,7 @@ class JoinedStudies:
         """What describes the distributions: the study, and what they had there."""
         found = {name: {"study": name} for name in self.studies}
         for name, study in self.studies.items():
-            found |= {f"{name}: {k}": {"study": name, **v} for k, v in getattr(study, "tags", {}).items()}
+            found |= {f"{name}: {k}": {"study": name, **v} for k, v in study.tags.items()}
         return found
 
     def to_dict(self) -> dict[str, Any]:
@@ -167,8 +167,7 @@ class StudyResults(Printable):
     @property
     def tags(self) -> tuple[str, ...]:
         """Names of the columns that describe the distributions."""
-        known = getattr(self.study, "tags", {})
-        return tuple(dict.fromkeys(tag for tags in known.values() for tag in tags))
+        return tuple(dict.fromkeys(tag for tags in self.study.tags.values() for tag in tags))
 
     @property
     def table(self) -> ColumnTable:

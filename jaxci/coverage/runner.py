@@ -27,11 +27,12 @@ class Runnable(abc.ABC):
 
     ``limits_memory`` says whether its cells can be computed in parts that fit a limit; ``grows`` names the fields of
     :meth:`to_dict` and :meth:`identity` in which it may have more than its folder, and how (see
-    :func:`~jaxci.coverage.store.difference`).
+    :func:`~jaxci.coverage.store.difference`); ``tags`` are the columns that describe each distribution.
     """
 
     limits_memory: ClassVar[bool] = True
     grows: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    tags: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 
     @abc.abstractmethod
     def to_dict(self) -> dict[str, Any]:
