@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from jaxci.intervals.registry import DIFFERENCES, METHODS
+from jaxci.statistics.registry import METRICS
+
 PACKAGE = Path(__file__).resolve().parents[2] / "jaxci"
 
 FLOORS = (
@@ -24,6 +27,22 @@ FLOORS = (
 
 DOORS = {("jaxci.coverage.results", "jaxci.report.study"), ("jaxci.printing", "jaxci.plots.results")}
 """Methods of results that open a room above, which loads on first use: ``results.report(path)``, ``result.plot()``."""
+
+ENTRIES = {
+    "jaxci.statistics": {type(statistic).__name__ for statistic in METRICS.values()},
+    "jaxci.intervals": {cls.__name__ for cls in (*METHODS.values(), *DIFFERENCES.values())},
+}
+"""Classes in the registries of statistics and of interval methods, by the room that defines them."""
+
+ASK_BASES = {
+    "inference": ("jaxci.statistics", "jaxci.intervals"),
+    "coverage": ("jaxci.statistics",),
+    "api": ("jaxci.statistics",),
+}
+"""Rooms that ask for the typed base of an entry, not for its class, and the families of which they do."""
+
+KNOWN_CLASSES = {("jaxci.api.quantile_estimators", "Quantile")}
+"""Tests for one class: estimators are compared at quantiles of a probability that is asked for, medians aside."""
 
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 
@@ -86,3 +105,42 @@ def test_no_circle_of_files() -> None:
 
     for module in graph:
         visit(module)
+
+
+def classes_asked_for(tree: ast.AST, families: tuple[str, ...]) -> set[str]:
+    """Entries of the registries that ``isinstance``, ``issubclass``, ``type(x) is`` or ``case`` of a file tests for."""
+    home = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(families):
+            entries = ENTRIES[".".join(str(node.module).split(".")[:2])]
+            home |= {alias.asname or alias.name: alias.name for alias in node.names if alias.name in entries}
+    tested: list[ast.AST] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
+            tested.append(node.args[1])
+        elif isinstance(node, ast.Compare) and "type(" in ast.unparse(node):
+            tested.append(node)
+        elif isinstance(node, ast.MatchClass):
+            tested.append(node.cls)
+    names = {node.id for one in tested for node in ast.walk(one) if isinstance(node, ast.Name)}
+    return {home[name] for name in names & set(home)}
+
+
+@pytest.mark.parametrize("path", [path for path in modules() if room_of(name_of(path)) in ASK_BASES], ids=name_of)
+def test_capabilities_are_asked_of_bases(path: Path) -> None:
+    mine = name_of(path)
+    found = classes_asked_for(ast.parse(path.read_text()), ASK_BASES[room_of(mine)])
+    assert {(mine, name) for name in found} == {known for known in KNOWN_CLASSES if known[0] == mine}
+
+
+@pytest.mark.parametrize(
+    "test",
+    ["isinstance(x, Mean)", "issubclass(x, str | Mean)", "isinstance(x, (int, Average))", "type(x) is Mean"],
+)
+def test_a_test_for_a_class_is_seen(test: str) -> None:
+    imports = (
+        "from jaxci.statistics.summary import Mean, MeanStatistic\nfrom jaxci.statistics.summary import Mean as Average"
+    )
+    assert classes_asked_for(ast.parse(f"{imports}\n{test}"), ("jaxci.statistics",)) == {"Mean"}
+    others = f"{imports}\nisinstance(x, MeanStatistic)\nMean()"
+    assert not classes_asked_for(ast.parse(others), ("jaxci.statistics",))
