@@ -314,7 +314,7 @@ def standard_error(entry: Entry, evidence: Evidence) -> float:
         return float(evidence.curvature.standard_error[0])
     for known in (evidence.distribution, evidence.law, evidence.posterior):
         if known is not None:
-            return float(known.deviation[0])
+            return float(known.standard_error[0])
     if evidence.shares is not None:
         return float(evidence.shares.standard_error[0])
     if evidence.count is not None and evidence.nobs[0]:

@@ -80,7 +80,7 @@ def _distribution(evidence: Evidence) -> BootstrapDistribution:
 
 def _around(law: BootstrapDistribution, value: Any) -> tuple[float, float]:
     """Return the probabilities of one data set's law below ``value``, and through it."""
-    beside = BESIDE * law.deviation
+    beside = BESIDE * law.standard_error
     return float(np.squeeze(law.share_below(value - beside))), float(np.squeeze(law.share_below(value + beside)))
 
 
@@ -177,7 +177,7 @@ class Normal(BootstrapMethod):
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Return ``estimate - bias +- z sd``; bias is the mean replicate minus the estimate."""
         law = _distribution(evidence)
-        centre, error = 2 * evidence.estimate - law.mean, law.deviation
+        centre, error = 2 * evidence.estimate - law.mean, law.standard_error
         down, up = normal_steps(tails)
         return open_sides(centre - down * error, centre + up * error, tails, evidence.statistic.bounds)
 

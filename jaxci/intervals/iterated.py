@@ -86,6 +86,6 @@ class Calibrated(BootstrapMethod):
         assert law is not None
         sides = zip(("lower", "upper"), bounds, evidence.statistic.bounds, (0.0, 1.0), strict=True)
         last = [side for side, end, limit, p in sides if end == law.quantile(p) and end != limit]
-        if not last or law.deviation[0] == 0:
+        if not last or law.standard_error[0] == 0:
             return ()
         return (f"no replicate lies beyond the {' and the '.join(last)} end, which may have had to reach further",)

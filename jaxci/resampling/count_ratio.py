@@ -137,15 +137,13 @@ class CountRatioLaw(MomentLaw):
         found = self.odds * hits / (self.odds * hits + m - hits)
         return xp.where(xp.isnan(p), xp.nan, found)[()]
 
-    def share_below(self, value: Any, core: Any = None) -> Any:
-        """Return the probability below ``value``, ties half."""
+    def _below_and_through(self, value: Any, core: Any = None) -> tuple[Any, Any]:
         xp = namespace(self.hits, value)
         value = xp.asarray(value)
         inside = xp.clip(value, 0.0, 1.0)
         share = inside / (self.odds - (self.odds - 1.0) * inside)
         below, through = (self._reached(share, through=through) for through in (False, True))
-        found = xp.where(value < 0, 0.0, xp.where(value > 1, 1.0, (below + through) / 2))
-        return xp.where(xp.isnan(value), xp.nan, found)[()]
+        return xp.where(value > 1, 1.0, below), xp.where(value < 0, 0.0, through)
 
     @functools.cached_property
     def _moments(self) -> tuple[Any, Any]:

@@ -51,6 +51,7 @@ from jaxci.resampling.mean_spectrum import (
     spread_values,
     without_atoms,
 )
+from jaxci.special import namespace
 
 GRID = 1 << 17
 """Points of the distribution function in the window (G)."""
@@ -113,8 +114,10 @@ def mean_distribution(values: ArrayLike, counts: ArrayLike | None = None) -> Gri
     Examples
     --------
     >>> law = mean_distribution([0.0, 1.0, 1.0, 1.0])
-    >>> round(float(law.share_below(0.9)), 4)  # 1 - (3/4)**4
+    >>> round(float(law.cdf(0.75)), 4)  # 1 - (3/4)**4
     0.6836
+    >>> law.quantile([0.1, 0.5]).tolist(), round(float(law.standard_error), 4)
+    ([0.5, 0.75], 0.2165)
     """
     x, mass, n = _checked(values, counts)
     low, high = float(x.min()), float(x.max())
@@ -155,10 +158,14 @@ def mean_distribution(values: ArrayLike, counts: ArrayLike | None = None) -> Gri
 
 
 class Share(NamedTuple):
-    """Probabilities that means are below a value, ties half, and errors of that value in deviations (...)."""
+    """Probabilities that means are below a value, ties half, errors of that value in deviations, and ties (...).
+
+    ``tied`` is the mass of the atom at the value, where one is known: all draws are the value, or resamples are listed.
+    """
 
     below: Any
     error: Any
+    tied: Any
 
 
 def share_below_zero(values: np.ndarray, counts: np.ndarray | None, points: int, held: AtomsOfMean | None) -> Share:
@@ -171,12 +178,13 @@ def share_below_zero(values: np.ndarray, counts: np.ndarray | None, points: int,
     """
     x, mass, n = _checked(values, counts)
     if x.min() == x.max():
-        return Share(0.5 - 0.5 * float(np.sign(x[0])), 0.0)
+        return Share(0.5 - 0.5 * float(np.sign(x[0])), 0.0, float(x[0] == 0))
     at = _Scaled.of(x, mass, n)
     held = NO_ATOMS if held is None else held._replace(atoms=held.atoms / at.scale)
     tie = SAME * float(np.abs(at.x).max())
+    tied = max(float(held.masses @ (np.abs(held.atoms) <= tie)), _all_zero(at.x, mass, n, tie))
     if held.whole:
-        return Share(_below(held, tie), ROUNDING)
+        return Share(_below(held, tie), ROUNDING, tied)
     zero, step = float(at.of_sum(0.0)), at.window / points
     low = -at.below - 8 * step
     band, smooth = at.band(points), True
@@ -190,12 +198,17 @@ def share_below_zero(values: np.ndarray, counts: np.ndarray | None, points: int,
     if not smooth:
         through = np.interp((zero - at.of_sum(held.atoms)) / step, *smoothed_step())
         found += _below(held, tie) - float(held.masses @ through)
-    return Share(min(max(found, 0.0), 1.0), (1.0 if smooth else RADIUS) * step / at.deviation)
+    return Share(min(max(found, 0.0), 1.0), (1.0 if smooth else RADIUS) * step / at.deviation, tied)
 
 
 def _below(held: AtomsOfMean, tie: float) -> float:
     """Return the mass of atoms below 0, ties half."""
     return float(held.masses @ ((held.atoms < -tie) + 0.5 * (np.abs(held.atoms) <= tie)))
+
+
+def _all_zero(x: Any, mass: Any, n: int, tie: Any) -> Any:
+    """Return the probability that all n draws of ``x`` (m,) are 0."""
+    return namespace(x).average(1.0 * (abs(x) <= tie), weights=mass) ** n
 
 
 def _checked(values: ArrayLike, counts: ArrayLike | None) -> tuple[np.ndarray, np.ndarray | None, int]:
@@ -318,7 +331,8 @@ def _share(x: jax.Array, *, points: int) -> Share:
     found = jnp.clip(read, 0.0, 1.0)
     error = jnp.where(smooth, 1.0, RADIUS) * window / points / at.deviation
     found = jnp.where(at.varies, found, 0.5 - 0.5 * jnp.sign(x[0]))
-    return Share(found, jnp.where(at.varies, error, 0.0))
+    tied = _all_zero(at.x, None, n, SAME * jnp.max(jnp.abs(at.x)))
+    return Share(found, jnp.where(at.varies, error, 0.0), tied)
 
 
 class _Traced(NamedTuple):

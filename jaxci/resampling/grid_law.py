@@ -21,8 +21,8 @@ class GridLaw(BootstrapDistribution):
     r"""Bootstrap distributions of a mean: atoms, and the rest on grids (see :mod:`jaxci.resampling.exact_mean`).
 
     What is promised: for every p there is a ``p'`` with ``|p' - p| <= probability_error`` such that ``quantile(p)``
-    is within ``error_bound * deviation`` of a :math:`p'`-quantile of the exact law, and likewise for
-    :meth:`share_below` with the roles exchanged. At an atom the exact quantile function is a step, so a p within
+    is within ``error_bound * standard_error`` of a :math:`p'`-quantile of the exact law, and likewise for
+    :meth:`cdf` with the roles exchanged. At an atom the exact quantile function is a step, so a p within
     ``probability_error`` of a step may return either of its sides or a value between. An atom that is kept is one
     value: nothing of its mass lies beside it.
 
@@ -71,7 +71,7 @@ class GridLaw(BootstrapDistribution):
         return self.centre
 
     @property
-    def deviation(self) -> Any:
+    def standard_error(self) -> Any:
         """Standard deviations."""
         return self.spread
 
@@ -100,17 +100,18 @@ class GridLaw(BootstrapDistribution):
             points
             + (np.arange(self.rest.shape[-1]) - xp.asarray(self.origin)[..., None]) * xp.asarray(self.step)[..., None]
         )
-        return self.rest + self._of_atoms(points)
+        below, through = self._of_atoms(points)
+        return self.rest + (below + through) / 2
 
-    def _of_atoms(self, values: Any) -> Any:
-        """Return the mass of the atoms below ``values`` (..., m), ties half."""
+    def _of_atoms(self, values: Any) -> tuple[Any, Any]:
+        """Return the mass of the atoms below ``values`` (..., m), and through them."""
         if self.atoms.shape[-1] == 0:
-            return 0.0
+            return 0.0, 0.0
         xp = namespace(self.atoms, values)
         near = SAME * xp.maximum(xp.abs(xp.asarray(self.low)), xp.abs(xp.asarray(self.high)))[..., None]
         atoms, edges, size = self.atoms[..., None, :], self._edges[..., None, :], self.atoms.shape[-1]
         below = picked(edges, rank(atoms, values - near, size, through=False))
-        return (below + picked(edges, rank(atoms, values + near, size, through=True))) / 2
+        return below, picked(edges, rank(atoms, values + near, size, through=True))
 
     def _rest_at(self, values: Any) -> Any:
         """Return the rest's distribution function at ``values`` (..., m): a cubic, kept within the ends of its cell."""
@@ -128,16 +129,12 @@ class GridLaw(BootstrapDistribution):
         whole = self.rest[..., -1:]
         return xp.where(position <= 0.0, 0.0, xp.where(position >= last, whole, found))
 
-    def share_below(self, value: Any, core: Any = None) -> Any:
-        """Return ``P(mean* < value) + P(mean* = value) / 2``, the mid-distribution function.
-
-        Exact to ``probability_error`` at the mean, which is a grid point, and at atoms.
-        """
-        xp = namespace(self.rest, value)
-        value = xp.asarray(value)
-        known = xp.where(xp.isnan(value), 0.0, value)[..., None]
-        found = xp.clip((self._rest_at(known) + self._of_atoms(known))[..., 0], 0.0, 1.0)
-        return xp.where(xp.isnan(value), xp.nan, found)[()]
+    def _below_and_through(self, value: Any, core: Any = None) -> tuple[Any, Any]:
+        """Exact to ``probability_error`` at the mean, which is a grid point, and at atoms."""
+        values = namespace(self.rest, value).asarray(value)[..., None]
+        rest = self._rest_at(values)
+        below, through = ((rest + of_atoms)[..., 0] for of_atoms in self._of_atoms(values))
+        return below, through
 
     def quantile(self, p: Any) -> Any:
         """Return the p-quantile: an atom, or linear between grid points."""

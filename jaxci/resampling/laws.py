@@ -1,7 +1,7 @@
-"""Bootstrap distributions as intervals read them: quantiles, the share below a value, mean and deviation.
+"""Bootstrap distributions: distribution function, quantiles, mean and standard error.
 
 Each class is a pytree of arrays with leading axes (...) over data sets, NumPy's or JAX's; replicates that were drawn
-and laws that were computed answer the same four questions.
+and laws that were computed answer the same questions.
 """
 
 from __future__ import annotations
@@ -33,11 +33,23 @@ class BootstrapDistribution(abc.ABC):
         """Return the quantile (...) at ``p``, one probability or one a data set; NaN where p is."""
 
     @abc.abstractmethod
-    def share_below(self, value: Any, core: Any = None) -> Any:
-        """Return the share (...) below ``value`` (...), ties counting one half; NaN where the value is.
+    def _below_and_through(self, value: Any, core: Any = None) -> tuple[Any, Any]:
+        """Return ``P(X < value)`` and ``P(X <= value)`` (...), whatever where the value is NaN.
 
         ``core`` (...) is the value before the map of :class:`Drawn`, where it is known; other laws ignore it.
         """
+
+    def cdf(self, value: Any) -> Any:
+        """Return ``P(X <= value)`` (...) for ``value`` (...); NaN where the value is."""
+        return _probability(self._below_and_through(value)[1], value)
+
+    def share_below(self, value: Any, core: Any = None) -> Any:
+        """Return ``P(X < value) + P(X = value) / 2`` (...), of which intervals read the bias; NaN where the value is.
+
+        ``core`` (...) is the value before the map of :class:`Drawn`, where it is known; other laws ignore it.
+        """
+        below, through = self._below_and_through(value, core)
+        return _probability((below + through) / 2, value if core is None else core)
 
     @property
     @abc.abstractmethod
@@ -46,17 +58,23 @@ class BootstrapDistribution(abc.ABC):
 
     @property
     @abc.abstractmethod
-    def deviation(self) -> Any:
-        """Standard deviations (...)."""
+    def standard_error(self) -> Any:
+        """Standard deviations (...): the bootstrap standard errors."""
 
     @property
     def error(self) -> Any:
         """Bounds (...) on the errors of quantiles, in units of the statistic: 0 of a finite sum."""
-        return 0.0 * self.deviation
+        return 0.0 * self.standard_error
+
+
+def _probability(found: Any, value: Any) -> Any:
+    """Return probabilities that were found but for rounding; NaN where ``value`` is."""
+    xp = namespace(found, value)
+    return xp.where(xp.isnan(value), xp.nan, xp.clip(found, 0.0, 1.0))[()]
 
 
 class MomentLaw(BootstrapDistribution):
-    """A law whose mean and deviation are found together."""
+    """A law whose mean and standard error are found together."""
 
     @property
     @abc.abstractmethod
@@ -69,7 +87,7 @@ class MomentLaw(BootstrapDistribution):
         return self._moments[0]
 
     @property
-    def deviation(self) -> Any:
+    def standard_error(self) -> Any:
         """Standard deviations."""
         return self._moments[1]
 
@@ -141,7 +159,7 @@ class Drawn(MomentLaw):
     @property
     def error(self) -> Any:
         """No bound (...): the errors are those of chance."""
-        return np.nan * self.deviation
+        return np.nan * self.standard_error
 
     @property
     def replicates(self) -> Any:
@@ -161,14 +179,13 @@ class Drawn(MomentLaw):
         found = ends[..., 0] + (position - below) * (ends[..., 1] - ends[..., 0])
         return xp.where(known, found, xp.nan)[()]
 
-    def share_below(self, value: Any, core: Any = None) -> Any:
-        """Return the share below ``value``, ties half: compared by ``core`` where that is given."""
+    def _below_and_through(self, value: Any, core: Any = None) -> tuple[Any, Any]:
         xp = namespace(self.ordered, value)
         if core is None:
             core = self._core(xp.asarray(value))
         below, through = (rank(self.ordered, core, self.count, through=through) for through in (False, True))
-        known = (self.count > 0) & ~xp.isnan(core)
-        return xp.where(known, 0.5 * (below + through) / xp.maximum(self.count, 1), xp.nan)[()]
+        count = xp.where(self.count > 0, self.count, xp.nan)
+        return below / count, through / count
 
     def _core(self, value: Any) -> Any:
         """Undo the map."""
@@ -209,7 +226,7 @@ class Steps(BootstrapDistribution):
         return namespace(self.atoms).sum(self.atoms * self.masses, axis=-1)
 
     @property
-    def deviation(self) -> Any:
+    def standard_error(self) -> Any:
         """Standard deviations."""
         return root_sum_of_squares(self.atoms - self.mean[..., None], self.masses)
 
@@ -243,14 +260,8 @@ class RankLaw(Steps):
         found = picked(self.values, xp.minimum(place, size - 1))
         return xp.where(xp.isnan(p), xp.nan, found)[()]
 
-    def share_below(self, value: Any, core: Any = None) -> Any:
-        """Return the probability below ``value``, ties half."""
-        xp = namespace(self.values, value)
-        size = self.values.shape[-1]
-        nothing = xp.zeros_like(self.cumulative[..., :1])
-        edges = xp.concatenate([nothing, self.cumulative[..., :-1], nothing + 1.0], axis=-1)
-        below, through = (picked(edges, rank(self.values, value, size, through=through)) for through in (False, True))
-        return xp.where(xp.isnan(value), xp.nan, (below + through) / 2)[()]
+    def _below_and_through(self, value: Any, core: Any = None) -> tuple[Any, Any]:
+        return _steps(self.cumulative, self.values, value, 0.0)
 
 
 @record
@@ -292,15 +303,20 @@ class Atoms(Steps):
         place = rank(self._cumulative, xp.asarray(p) - ROUNDING, size, through=False)
         return xp.where(xp.isnan(p), xp.nan, picked(self.support, xp.minimum(place, size - 1)))[()]
 
-    def share_below(self, value: Any, core: Any = None) -> Any:
-        """Return ``P(X < value) + P(X = value) / 2``."""
-        xp = namespace(self.support, value)
-        value, size = xp.asarray(value), self.support.shape[-1]
-        first = xp.zeros_like(self._cumulative[..., :1])
-        edges = xp.concatenate([first, self._cumulative[..., :-1], first + 1], axis=-1)
-        below = picked(edges, rank(self.support, value - self.tolerance, size, through=False))
-        through = picked(edges, rank(self.support, value + self.tolerance, size, through=True))
-        return xp.where(xp.isnan(value), xp.nan, 0.5 * (below + through))[()]
+    def _below_and_through(self, value: Any, core: Any = None) -> tuple[Any, Any]:
+        return _steps(self._cumulative, self.support, value, self.tolerance)
+
+
+def _steps(cumulative: Any, atoms: Any, value: Any, tolerance: Any) -> tuple[Any, Any]:
+    """Return the mass below ``value`` (...) and through it of ascending atoms (..., m), tied within ``tolerance``.
+
+    ``cumulative``, (m,) or (..., m), is the mass through each atom.
+    """
+    xp, size = namespace(cumulative, atoms, value), atoms.shape[-1]
+    nothing = xp.zeros_like(cumulative[..., :1])
+    edges = xp.concatenate([nothing, cumulative[..., :-1], nothing + 1.0], axis=-1)
+    below = picked(edges, rank(atoms, xp.asarray(value) - tolerance, size, through=False))
+    return below, picked(edges, rank(atoms, xp.asarray(value) + tolerance, size, through=True))
 
 
 @record
@@ -316,11 +332,10 @@ class Root(BootstrapDistribution):
         return xp.sqrt(xp.maximum(self.law.mean, 0.0))
 
     @property
-    def deviation(self) -> Any:
-        """Deviations over twice the roots of the means."""
-        xp = namespace(self.law.mean)
-        centre = self.mean
-        return xp.where(centre > 0, self.law.deviation / xp.where(centre > 0, 2 * centre, 1.0), self.law.deviation)
+    def standard_error(self) -> Any:
+        """Standard errors over twice the roots of the means."""
+        xp, centre, error = namespace(self.law.mean), self.mean, self.law.standard_error
+        return xp.where(centre > 0, error / xp.where(centre > 0, 2 * centre, 1.0), error)
 
     @property
     def error(self) -> Any:
@@ -334,6 +349,7 @@ class Root(BootstrapDistribution):
         xp = namespace(found)
         return xp.sqrt(xp.maximum(found, 0.0))
 
-    def share_below(self, value: Any, core: Any = None) -> Any:
-        """Return the share below the square of ``value``."""
-        return self.law.share_below(value * value)
+    def _below_and_through(self, value: Any, core: Any = None) -> tuple[Any, Any]:
+        xp = namespace(value)
+        below, through = self.law._below_and_through(xp.where(value < 0, -xp.inf, xp.asarray(value) ** 2))
+        return xp.where(value > 0, below, 0.0), through

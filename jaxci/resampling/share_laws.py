@@ -30,19 +30,17 @@ class BinomialLaw(BootstrapDistribution):
         return 1.0 * self.count / self.nobs
 
     @property
-    def deviation(self) -> Any:
+    def standard_error(self) -> Any:
         """Standard deviations."""
         return namespace(self.count).sqrt(self.mean * (1 - self.mean) / self.nobs)
 
-    def share_below(self, value: Any, core: Any = None) -> Any:
-        """Return ``P(X / nobs < value) + P(X / nobs = value) / 2``."""
+    def _below_and_through(self, value: Any, core: Any = None) -> tuple[Any, Any]:
         xp = namespace(self.count, value)
-        at = value * self.nobs
+        at = xp.clip(value, -1.0, 2.0) * self.nobs
         whole = xp.round(at)
         tied = xp.abs(at - whole) < 1e-9 * xp.maximum(1.0, self.nobs)
-        through = binomial_through(xp.where(tied, whole, xp.floor(at)), self.nobs, self.mean)
         below = binomial_through(xp.where(tied, whole - 1, xp.floor(at)), self.nobs, self.mean)
-        return xp.where(xp.isnan(at), xp.nan, (through + below) / 2)[()]
+        return below, binomial_through(xp.where(tied, whole, xp.floor(at)), self.nobs, self.mean)
 
     def quantile(self, p: Any) -> Any:
         """Return the smallest proportion whose distribution function reaches ``p``."""
@@ -80,15 +78,13 @@ class BetaLaw(BootstrapDistribution):
         return (self.count + self.mass) / (self.nobs + 2 * self.mass)
 
     @property
-    def deviation(self) -> Any:
+    def standard_error(self) -> Any:
         """Standard deviations."""
         return namespace(self.count).sqrt(self.mean * (1 - self.mean) / (self.nobs + 2 * self.mass + 1))
 
-    def share_below(self, value: Any, core: Any = None) -> Any:
-        """Return the probability below ``value``."""
-        xp = namespace(self.count, value)
-        found = betainc(*self._shapes, xp.clip(value, 0.0, 1.0))
-        return xp.where(xp.isnan(value), xp.nan, found)[()]
+    def _below_and_through(self, value: Any, core: Any = None) -> tuple[Any, Any]:
+        found = betainc(*self._shapes, namespace(self.count, value).clip(value, 0.0, 1.0))
+        return found, found
 
     def quantile(self, p: Any) -> Any:
         """Return the quantile."""

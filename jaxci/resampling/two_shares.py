@@ -183,13 +183,10 @@ class TwoSharesLaw(MomentLaw):
         nearest = xp.minimum(*found)
         return xp.where(nearest <= high + TIE, nearest, high)
 
-    def share_below(self, value: Any, core: Any = None) -> Any:
-        """Return the probability below ``value``, ties half."""
+    def _below_and_through(self, value: Any, core: Any = None) -> tuple[Any, Any]:
         xp = namespace(self.hits, value)
-        value = xp.asarray(value)
-        at = xp.where(xp.isnan(value), 0.0, value)
-        below, through = (self._reached(at, through=through) for through in (False, True))
-        return xp.where(xp.isnan(value), xp.nan, (below + through) / 2)[()]
+        at = xp.clip(xp.where(xp.isnan(value), 0.0, value), -1.0, 2.0)
+        return self._reached(at, through=False), self._reached(at, through=True)
 
     @functools.cached_property
     def _moments(self) -> tuple[Any, Any]:

@@ -449,7 +449,7 @@ def test_bounds_are_exported_for_accelerators_without_a_host_callback(method):
 @pytest.mark.parametrize("law", LAWS)
 def test_distributions_are_exported_for_accelerators(law):
     def read(law, value):
-        return law.quantile(0.1), law.share_below(value), law.mean, law.deviation
+        return law.quantile(0.1), law.share_below(value), law.mean, law.standard_error
 
     assert_stays_on_the_device(exported(read, laws()[law], values().mean(axis=1)))
 

@@ -28,15 +28,15 @@ def assert_promise(law, support, mass):
     """Quantiles within error_bound of the exact ones at p -+ 1e-6; moments equal."""
     cumulative = np.cumsum(mass)
     last = support.size - 1
-    slack = law.error_bound * law.deviation
+    slack = law.error_bound * law.standard_error
     q = law.quantile(P)
     lower = support[np.minimum(np.searchsorted(cumulative, P - DELTA), last)]
     upper = support[np.minimum(np.searchsorted(cumulative, P + DELTA), last)]
     assert np.all(q >= lower - slack)
     assert np.all(q <= upper + slack)
     mean = mass @ support
-    assert law.mean == pytest.approx(mean, abs=1e-9 * law.deviation)
-    assert law.deviation == pytest.approx(np.sqrt(mass @ (support - mean) ** 2), rel=1e-7)
+    assert law.mean == pytest.approx(mean, abs=1e-9 * law.standard_error)
+    assert law.standard_error == pytest.approx(np.sqrt(mass @ (support - mean) ** 2), rel=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_smooth_data_agree_with_the_edgeworth_expansion(n, tolerance, shape):
     law = mean_distribution(x)
     assert law.error_bound < 1e-3
     p = np.linspace(0.005, 0.995, 199)
-    assert np.max(np.abs(law.quantile(p) - cornish_fisher(x, p))) <= tolerance * law.deviation
+    assert np.max(np.abs(law.quantile(p) - cornish_fisher(x, p))) <= tolerance * law.standard_error
     assert law.share_below(law.quantile(p)) == pytest.approx(p, abs=DELTA)
 
 
@@ -138,12 +138,12 @@ def test_error_bound_is_below_a_thousandth(shape, n):
     x = make(shape, n, np.random.default_rng(n))
     law = mean_distribution(x)
     assert 0.0 < law.error_bound < 1e-3
-    assert law.deviation == pytest.approx(x.std() / np.sqrt(n), rel=1e-9)
+    assert law.standard_error == pytest.approx(x.std() / np.sqrt(n), rel=1e-9)
     assert np.all(np.diff(law.cumulative) >= 0)
     assert law.cumulative[0] == pytest.approx(0.0, abs=DELTA)
     assert law.cumulative[-1] == pytest.approx(1.0, abs=DELTA)
     # The law's own moments, recovered from its distribution function.
-    middles = (np.arange(law.cumulative.size - 1) + 0.5 - law.origin) * law.step / law.deviation
+    middles = (np.arange(law.cumulative.size - 1) + 0.5 - law.origin) * law.step / law.standard_error
     mass = np.diff(law.cumulative)
     assert mass @ middles == pytest.approx(0.0, abs=1e-4)
     assert mass @ middles**2 == pytest.approx(1.0, abs=1e-4)
@@ -154,7 +154,7 @@ def assert_within_band(law, replicates, error_bound):
     replicates = np.sort(replicates)
     size = replicates.size
     band = np.sqrt(np.log(2 / 1e-9) / (2 * size)) + DELTA
-    slack = (error_bound + 1e-12) * law.deviation  # the second part for rounding
+    slack = (error_bound + 1e-12) * law.standard_error  # the second part for rounding
     q = law.quantile(P)
     assert np.all(np.searchsorted(replicates, q + slack, side="right") / size >= P - band)
     assert np.all(np.searchsorted(replicates, q - slack, side="left") / size <= P + band)

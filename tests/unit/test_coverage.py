@@ -48,7 +48,7 @@ def test_quantiles_and_shares_of_drawn_rows_are_numpys():
         kept = rows[r][~np.isnan(rows[r])]
         assert found.quantile(0.3)[r] == pytest.approx(np.quantile(kept, 0.3), rel=1e-14)
         assert found.share_below(np.full(4, 1.5))[r] == pytest.approx(np.mean(kept < 1.5) + np.mean(kept == 1.5) / 2)
-        assert found.deviation[r] == pytest.approx(kept.std(ddof=1), rel=1e-12)
+        assert found.standard_error[r] == pytest.approx(kept.std(ddof=1), rel=1e-12)
     assert np.isnan(found.quantile(0.3)[3])
     assert np.isnan(found.share_below(np.full(4, 1.5))[3])
 

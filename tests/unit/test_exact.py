@@ -47,11 +47,11 @@ def test_mean_keeps_its_promise_under_enumeration(name):
     replicates = np.sort(resamples(SMALL[name]).mean(axis=1))
     law = mean_distribution(SMALL[name])
     assert law.mean == pytest.approx(replicates.mean(), rel=1e-14)
-    assert law.deviation == pytest.approx(replicates.std(), rel=1e-7, abs=1e-300)
+    assert law.standard_error == pytest.approx(replicates.std(), rel=1e-7, abs=1e-300)
     assert law.low == pytest.approx(replicates[0], rel=1e-15)
     assert law.high == pytest.approx(replicates[-1], rel=1e-15)
-    slack = law.error_bound * law.deviation + 4e-16 * abs(law.mean)
-    assert slack <= 1e-3 * law.deviation + 4e-16 * abs(law.mean)
+    slack = law.error_bound * law.standard_error + 4e-16 * abs(law.mean)
+    assert slack <= 1e-3 * law.standard_error + 4e-16 * abs(law.mean)
     q = law.quantile(LEVELS)
     for shift, sign in ((-1e-6, -1), (1e-6, 1)):
         index = np.clip(np.ceil((LEVELS + shift) * replicates.size).astype(int) - 1, 0, replicates.size - 1)
@@ -68,7 +68,7 @@ def test_mean_counts_half_of_an_atom(name):
     support, mass = atoms(resamples(SMALL[name]).mean(axis=1))
     law = mean_distribution(SMALL[name])
     lonely = np.diff(np.concatenate(([-np.inf], support, [np.inf])))
-    lonely = np.minimum(lonely[1:], lonely[:-1]) > 2 * law.error_bound * law.deviation
+    lonely = np.minimum(lonely[1:], lonely[:-1]) > 2 * law.error_bound * law.standard_error
     middle = np.cumsum(mass) - mass / 2
     assert lonely.sum() >= 3
     assert np.all(np.abs(law.share_below(support) - middle)[lonely] <= 5e-3 * mass[lonely] + 1e-6)
@@ -102,7 +102,7 @@ def test_quantiles_under_enumeration(name, q):
     np.testing.assert_allclose(law.support, support, rtol=1e-14)
     np.testing.assert_allclose(law.probabilities, mass, rtol=1e-9, atol=1e-12)
     assert law.mean == pytest.approx(replicates.mean(), rel=1e-12)
-    assert law.deviation == pytest.approx(replicates.std(), rel=1e-6, abs=1e-12)
+    assert law.standard_error == pytest.approx(replicates.std(), rel=1e-6, abs=1e-12)
     np.testing.assert_allclose(law.share_below(support), np.cumsum(mass) - mass / 2, atol=1e-12)
     p = LEVELS[np.min(np.abs(LEVELS[:, None] - np.cumsum(mass)), axis=1) > 1e-9]
     np.testing.assert_allclose(law.quantile(p), support[np.searchsorted(np.cumsum(mass), p)], rtol=1e-14)
@@ -146,7 +146,7 @@ def test_median_of_a_large_sample_is_asymptotically_normal():
     n = 10**6
     law = quantile_distribution(stats.norm.ppf((np.arange(n) + 0.5) / n), 0.5)
     error = np.sqrt(np.pi / 2 / n)
-    assert law.deviation == pytest.approx(error, rel=1e-4)
+    assert law.standard_error == pytest.approx(error, rel=1e-4)
     np.testing.assert_allclose(law.quantile([0.025, 0.975]) / error, [-1.959964, 1.959964], atol=2e-3)
 
 
@@ -167,14 +167,14 @@ def test_mean_is_equivariant(scale):
     np.testing.assert_allclose(moved.quantile(LEVELS), scale * law.quantile(LEVELS), rtol=1e-9)
     assert moved.error_bound == pytest.approx(law.error_bound, rel=1e-9)
     mirrored = mean_distribution(-x)
-    np.testing.assert_allclose(mirrored.quantile(LEVELS), -law.quantile(1 - LEVELS), atol=1e-7 * law.deviation)
+    np.testing.assert_allclose(mirrored.quantile(LEVELS), -law.quantile(1 - LEVELS), atol=1e-7 * law.standard_error)
 
 
 def test_mean_survives_a_large_offset():
     x = np.random.default_rng(0).integers(0, 1000, size=300) / 1024
     law, moved = mean_distribution(x), mean_distribution(x + 2.0**30)
-    error = law.deviation
-    assert moved.deviation == pytest.approx(error, rel=1e-9)
+    error = law.standard_error
+    assert moved.standard_error == pytest.approx(error, rel=1e-9)
     np.testing.assert_allclose(moved.quantile(LEVELS) - 2.0**30, law.quantile(LEVELS), atol=1e-5 * error)
 
 
@@ -194,7 +194,7 @@ def test_constant_data_are_a_point_mass():
     for law in (mean_distribution([2.5] * 9), median_distribution([2.5] * 9), mean_distribution([2.5])):
         np.testing.assert_array_equal(law.quantile([0.0, 0.3, 1.0]), 2.5)
         np.testing.assert_array_equal(law.share_below([2.0, 2.5, 3.0]), [0.0, 0.5, 1.0])
-        assert law.deviation == 0.0
+        assert law.standard_error == 0.0
         assert law.mean == 2.5
 
 
@@ -235,7 +235,7 @@ def test_ranks_orders_and_sorting_are_checked():
 def test_atoms_alone():
     law = Atoms(np.array([1.0, 2.0]), np.array([0.25, 0.75]))
     assert law.mean == 1.75
-    assert law.deviation == pytest.approx(np.sqrt(3) / 4)
+    assert law.standard_error == pytest.approx(np.sqrt(3) / 4)
     np.testing.assert_array_equal(law.quantile([0.25, 0.26]), [1.0, 2.0])
 
 
@@ -273,7 +273,7 @@ def test_a_difference_that_is_mostly_zero_keeps_its_atom(others):
     for p in (below + 0.01 * mass, below + 0.5 * mass, below + 0.99 * mass):
         assert law.quantile(p) == 0.0
     assert law.quantile(below + 1.01 * mass + 1e-4) > 0
-    tiny = 1e-5 * law.deviation
+    tiny = 1e-5 * law.standard_error
     assert law.share_below(tiny) - law.share_below(-tiny) == pytest.approx(mass, rel=1e-9)
     with jax.enable_x64(True):
         traced = jax.jit(lambda x: exact_mean.mean_distributions(x).quantile(below + 0.5 * mass))(x[None])
@@ -292,7 +292,7 @@ def test_equal_differences_give_an_end_at_zero():
 def test_means_of_few_values_are_atoms(name):
     support, mass = atoms(resamples(SMALL[name]).mean(axis=1))
     law, through = mean_distribution(SMALL[name]), np.cumsum(mass)
-    place = 1e-12 * law.deviation + 4e-16 * np.abs(support).max()
+    place = 1e-12 * law.standard_error + 4e-16 * np.abs(support).max()
     np.testing.assert_allclose(law.share_below(support), through - mass / 2, rtol=0, atol=1e-12)
     for side in (-0.49, 0.0, 0.49):
         np.testing.assert_allclose(law.quantile(through - mass / 2 + side * mass), support, rtol=0, atol=place)
@@ -317,7 +317,7 @@ def test_the_heavy_atoms_of_few_kinds_stay_where_they_are(kinds, counts):
     for value, mass in zip(drawn @ kinds / n, masses, strict=True):
         if mass < 2e-5:
             continue
-        step = 1e-11 * law.deviation
+        step = 1e-11 * law.standard_error
         assert law.share_below(value + step) - law.share_below(value - step) == pytest.approx(mass, rel=1e-6)
         middle = law.share_below(value)
         assert law.quantile([middle - 0.4 * mass, middle, middle + 0.4 * mass]) == pytest.approx(value, abs=step)

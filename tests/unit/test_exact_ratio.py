@@ -60,7 +60,7 @@ def test_ratios_of_counts_are_those_of_all_resamples(odds, undefined):
             assert law.share_below(value) == pytest.approx(below, abs=1e-12)
         mean = masses @ values
         assert law.mean == pytest.approx(mean, abs=1e-11)
-        assert law.deviation**2 == pytest.approx(masses @ (values - mean) ** 2, abs=1e-11)
+        assert law.standard_error**2 == pytest.approx(masses @ (values - mean) ** 2, abs=1e-11)
 
 
 def test_rows_in_every_order_are_what_the_table_counts():
@@ -92,7 +92,7 @@ def test_a_million_drawn_ratios_agree(n, share, of_hits):
         assert abs(law.share_below(value) - np.mean(around)) < band
         low, high = (replicates.quantile(min(max(p + side * band, 0), 1)) for side in (-1, 1))
         assert low * (1 - 1e-13) <= value <= high * (1 + 1e-13)
-    assert law.deviation == pytest.approx(float(replicates.deviation), rel=0.02)
+    assert law.standard_error == pytest.approx(float(replicates.standard_error), rel=0.02)
 
 
 @pytest.mark.slow
@@ -103,14 +103,14 @@ def test_traced_laws_are_those_of_one_data_set_each():
     with jax.enable_x64(True):
         traced = jax.jit(
             lambda h, m, u: [
-                [law.quantile(p) for p in LEVELS] + [law.share_below(0.8), law.mean, law.deviation]
+                [law.quantile(p) for p in LEVELS] + [law.share_below(0.8), law.mean, law.standard_error]
                 for law in [CountRatioLaw.of(h, m, n, odds=2.0, undefined=u)]
             ]
         )
         found = np.array(traced(*map(jax.numpy.asarray, (hits, misses, undefined)))[0])
     for i in range(len(hits)):
         law = CountRatioLaw.of(hits[i], misses[i], n, odds=2.0, undefined=undefined[i])
-        expected = [*(law.quantile(p) for p in LEVELS), law.share_below(0.8), law.mean, law.deviation]
+        expected = [*(law.quantile(p) for p in LEVELS), law.share_below(0.8), law.mean, law.standard_error]
         np.testing.assert_allclose(found[:, i], expected, rtol=1e-10, atol=1e-10)
 
 
@@ -217,7 +217,7 @@ def test_few_units_are_listed(name, undefined):
     for p in LEVELS:
         assert law.quantile(p) == pytest.approx(values[math.ceil(p * values.size - 1e-6) - 1], abs=1e-12)
     assert law.mean == pytest.approx(values.mean(), abs=1e-12)
-    assert law.deviation == pytest.approx(values.std(), abs=1e-12)
+    assert law.standard_error == pytest.approx(values.std(), abs=1e-12)
     for value in [*values[:: max(1, values.size // 50)], -3.3, 0.77]:
         tied = np.abs(values - value) < 1e-11
         assert law.share_below(value) == pytest.approx(((values < value) & ~tied).mean() + tied.mean() / 2, abs=1e-12)
@@ -232,13 +232,13 @@ def test_root_finding_keeps_its_promise(name, undefined, monkeypatch):
     values = ratios_of_all_resamples(*RATIOS[name], undefined)
     law = ratio_distribution(*RATIOS[name], undefined=undefined)
     assert isinstance(law, RatioLaw)
-    slack = law.error_bound * law.deviation
+    slack = law.error_bound * law.standard_error
     for p in LEVELS:
         ends = (values[min(max(math.ceil((p + side) * values.size) - 1, 0), values.size - 1)] for side in (-2e-6, 2e-6))
         low, high = ends
         assert low - slack <= law.quantile(p) <= high + slack
     assert law.mean == pytest.approx(values.mean(), abs=1e-8)
-    assert law.deviation == pytest.approx(values.std(), rel=1e-5)
+    assert law.standard_error == pytest.approx(values.std(), rel=1e-5)
     at = float(law.centre)
     below, through = np.mean(values < at - 1e-9), np.mean(values < at + 1e-9)
     assert law.share_below(at) == pytest.approx((below + through) / 2, abs=2e-6)
@@ -252,7 +252,7 @@ def test_the_error_of_a_ratio_is_bounded(kind):
     law = ratio_distribution(a, b)
     assert exact_ratio.TOLERANCE < law.error_bound < 1e-3
     fine = ratio_distribution(np.append(a, 0.0), np.append(b, 1e-9))  # another grid, almost the same law
-    assert fine.quantile(0.9) == pytest.approx(law.quantile(0.9), abs=6 * law.error_bound * law.deviation)
+    assert fine.quantile(0.9) == pytest.approx(law.quantile(0.9), abs=6 * law.error_bound * law.standard_error)
 
 
 @pytest.mark.parametrize("n", [300, 10_000, pytest.param(10**6, marks=pytest.mark.slow)])
@@ -333,7 +333,7 @@ def test_traced_ratios_are_those_of_one_data_set():
     for i in range(3):
         law = ratio_distribution(a[i], b[i])
         assert 0 < bound[i] < 4e-3
-        assert low[i] == pytest.approx(law.quantile(0.025), abs=4e-3 * law.deviation)
+        assert low[i] == pytest.approx(law.quantile(0.025), abs=4e-3 * law.standard_error)
         assert below[i] == pytest.approx(law.share_below(law.centre), abs=1e-5)
 
 
@@ -415,4 +415,4 @@ def test_negative_terms_of_a_denominator_that_is_surely_positive():
         share = np.mean(ratios < float(law.quantile(p)))
         assert abs(share - p) < 5 * np.sqrt(p * (1 - p) / len(ratios))
     assert float(law.mean) == pytest.approx(ratios.mean(), abs=5 * ratios.std() / np.sqrt(len(ratios)))
-    assert float(law.deviation) == pytest.approx(ratios.std(), rel=0.02)
+    assert float(law.standard_error) == pytest.approx(ratios.std(), rel=0.02)

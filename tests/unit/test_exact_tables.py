@@ -52,7 +52,7 @@ def test_means_of_two_shares_are_those_of_all_resamples(absent):
             assert law.share_below(value) == pytest.approx(below, abs=1e-12)
         mean = masses @ values
         assert law.mean == pytest.approx(mean, abs=1e-12)
-        assert law.deviation**2 == pytest.approx(masses @ (values - mean) ** 2, abs=1e-12)
+        assert law.standard_error**2 == pytest.approx(masses @ (values - mean) ** 2, abs=1e-12)
     assert np.isnan(law.quantile(np.nan))
 
 
@@ -65,7 +65,7 @@ def test_a_smooth_law_is_that_of_conditional_binomials(hits, sizes):
     assert law.probability_error < MOST_LEFT + 1e-8
     assert law.error_bound < 1e-3
     assert law.mean == pytest.approx(summed.mean, abs=1e-12)
-    assert law.deviation == pytest.approx(summed.deviation, rel=1e-9)
+    assert law.standard_error == pytest.approx(summed.standard_error, rel=1e-9)
     for p in LEVELS[1:]:
         value = law.quantile(p)
         assert summed.share_below(value) == pytest.approx(p, abs=law.probability_error + 2e-5)  # an atom of either
@@ -90,7 +90,7 @@ def test_a_million_drawn_means_of_classes_agree(n, signed):
     for p in LEVELS[1:]:
         assert abs(replicates.share_below(law.quantile(p)) - p) < band
     assert law.share_below(law.centre) == pytest.approx(float(replicates.share_below(law.centre)), abs=band)
-    assert law.deviation == pytest.approx(float(replicates.deviation), rel=0.006)
+    assert law.standard_error == pytest.approx(float(replicates.standard_error), rel=0.006)
     assert law.low < replicates.ordered[0]
     assert law.high > replicates.ordered[-1]
 
@@ -140,8 +140,8 @@ def test_rounded_laws_are_those_of_all_resamples(plus, minus, sizes, absent):
     values, masses = resamples_of_classes(plus, minus, sizes, weights, n, absent)
     assert law.error_bound < 1e-3
     assert law.mean == pytest.approx(masses @ values, abs=1e-9)
-    assert law.deviation**2 == pytest.approx(masses @ (values - law.mean) ** 2, abs=1e-9)
-    near, slack = law.error_bound * law.deviation + 1e-12, 1e-6
+    assert law.standard_error**2 == pytest.approx(masses @ (values - law.mean) ** 2, abs=1e-9)
+    near, slack = law.error_bound * law.standard_error + 1e-12, 1e-6
     for value in [*np.unique(values.round(12)), -0.1, 0.123]:
         found = law.share_below(value)
         assert masses[values < value - near].sum() - slack <= found <= masses[values < value + near].sum() + slack
@@ -162,8 +162,8 @@ def test_a_rounded_law_is_that_of_conditional_binomials(hits, sizes, absent):
     summed = TwoSharesLaw.of(hits, sizes, n, absent=np.asarray(absent))
     assert law is not None
     assert law.mean == pytest.approx(float(summed.mean), abs=1e-9)
-    assert law.deviation == pytest.approx(float(summed.deviation), rel=1e-9)
-    near = law.error_bound * law.deviation
+    assert law.standard_error == pytest.approx(float(summed.standard_error), rel=1e-9)
+    near = law.error_bound * law.standard_error
     for p in LEVELS[1:]:
         found = law.quantile(p)
         assert summed.share_below(found - near) - 1e-6 <= p <= summed.share_below(found + near) + 1e-6

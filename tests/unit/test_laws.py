@@ -1,15 +1,21 @@
 """Bootstrap distributions of stacks of data sets, drawn and computed."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
 
+from jaxci.resampling.count_ratio import CountRatioLaw
 from jaxci.resampling.exact_mean import GRID, mean_distribution, mean_distributions
 from jaxci.resampling.exact_order import quantile_distribution, quantile_weights
+from jaxci.resampling.exact_ratio import RatioLaw, ratio_distribution
 from jaxci.resampling.laws import Atoms, Drawn, RankLaw, Root
 from jaxci.resampling.share_laws import BinomialLaw
+from jaxci.resampling.two_shares import TwoSharesLaw
+from jaxci.special import namespace
 
 P = np.concatenate([[1e-3], np.linspace(0.01, 0.99, 23), [0.999]])
 
@@ -29,7 +35,7 @@ def test_mapped_replicates_are_read_as_if_they_were_mapped_one_by_one():
         np.testing.assert_array_equal(law.share_below(value), plain.share_below(value))
         np.testing.assert_array_equal(law.share_below(None, core[:, 40]), np.full(3, 40.5 / 101))
         np.testing.assert_allclose(law.mean, mapped.mean(axis=1), rtol=1e-14)
-        np.testing.assert_allclose(law.deviation, mapped.std(axis=1, ddof=1), rtol=1e-13)
+        np.testing.assert_allclose(law.standard_error, mapped.std(axis=1, ddof=1), rtol=1e-13)
 
 
 def test_differences_in_single_precision_keep_the_digits_of_an_offset():
@@ -42,7 +48,7 @@ def test_differences_in_single_precision_keep_the_digits_of_an_offset():
         assert np.all(np.abs(apart - np.quantile(core.astype(float), p, axis=1)) < [1e-6, 1e-3])
     ties = np.mean(core < 0, axis=1) + np.mean(core == 0, axis=1) / 2
     np.testing.assert_allclose(law.share_below(law.offset), ties, rtol=1e-14)
-    np.testing.assert_allclose(law.deviation, core.astype(float).std(axis=1, ddof=1), rtol=1e-6)
+    np.testing.assert_allclose(law.standard_error, core.astype(float).std(axis=1, ddof=1), rtol=1e-6)
 
 
 def test_a_negative_number_under_a_root_is_zero():
@@ -59,7 +65,7 @@ def test_undefined_replicates_count_for_nothing():
         np.testing.assert_array_equal(law.quantile(0.5), [2.0, np.nan, 1.0])
         np.testing.assert_allclose(law.share_below(np.array([2.0, 2.0, 0.5])), [0.5, np.nan, 0.0])
         np.testing.assert_allclose(law.mean, [2.0, np.nan, 1.0])
-        np.testing.assert_allclose(law.deviation, [1.0, np.nan, np.nan])
+        np.testing.assert_allclose(law.standard_error, [1.0, np.nan, np.nan])
 
 
 def test_one_data_set_is_read_as_in_a_stack():
@@ -71,7 +77,7 @@ def test_one_data_set_is_read_as_in_a_stack():
         assert one.count == stack.count[r]
         assert one.quantile(0.3) == stack.quantile(0.3)[r]
         assert one.share_below(4.0) == stack.share_below(4.0)[r]
-        assert one.deviation == stack.deviation[r]
+        assert one.standard_error == stack.standard_error[r]
 
 
 @pytest.mark.parametrize(("count", "nobs"), [(0, 5), (3, 7), (17, 50), (50, 50), (400, 10**6)])
@@ -84,7 +90,7 @@ def test_the_binomial_law_is_scipys(count, nobs):
         assert law.share_below(np.array([k / nobs]))[0] == pytest.approx(mid, rel=1e-10, abs=1e-15)
         assert law.share_below(np.array([(k + 0.5) / nobs]))[0] == pytest.approx(binomial.cdf(k), rel=1e-10)
     assert law.mean[0] == count / nobs
-    assert law.deviation[0] == pytest.approx(binomial.std() / nobs)
+    assert law.standard_error[0] == pytest.approx(binomial.std() / nobs)
 
 
 def test_atoms_without_mass_may_fill_up_a_stack():
@@ -97,7 +103,7 @@ def test_atoms_without_mass_may_fill_up_a_stack():
     for value in (0.5, 1.0, 3.0, 4.0, 5.0):
         assert filled.share_below(np.full(2, value))[0] == whole.share_below(value)
     assert filled.mean[0] == pytest.approx(whole.mean)
-    assert filled.deviation[0] == pytest.approx(whole.deviation)
+    assert filled.standard_error[0] == pytest.approx(whole.standard_error)
 
 
 def test_laws_over_ranks_are_laws_over_atoms():
@@ -110,7 +116,7 @@ def test_laws_over_ranks_are_laws_over_atoms():
     for value in (-1.0, 0.0, 0.5, 1.0, 2.0, 7.0, 8.0, np.nan):
         np.testing.assert_allclose(ranks.share_below(np.full(2, value)), atoms.share_below(np.full(2, value)))
     np.testing.assert_allclose(ranks.mean, atoms.mean)
-    np.testing.assert_allclose(ranks.deviation, atoms.deviation)
+    np.testing.assert_allclose(ranks.standard_error, atoms.standard_error)
 
 
 def test_the_root_of_a_law():
@@ -118,8 +124,153 @@ def test_the_root_of_a_law():
     assert [law.quantile(p) for p in (0.1, 0.5, 0.9)] == [0.0, 2.0, 3.0]
     assert law.share_below(2.0) == 0.5
     assert law.mean == pytest.approx(np.sqrt(4.25))
-    assert law.deviation == pytest.approx(law.law.deviation / (2 * np.sqrt(4.25)))
-    assert Root(Atoms(np.array([0.0]), np.array([1.0]))).deviation == 0.0
+    assert law.standard_error == pytest.approx(law.law.standard_error / (2 * np.sqrt(4.25)))
+    assert Root(Atoms(np.array([0.0]), np.array([1.0]))).standard_error == 0.0
+
+
+N = 5
+ALL = np.array(list(itertools.product(range(N), repeat=N)))
+BINARY = np.array([[[1, 1], [0, 1], [1, 0], [0, 1], [0, 0]], [[1, 1], [1, 0], [1, 1], [0, 1], [1, 1]]], float)
+WHOLE = np.array([[[0, 1], [3, 2], [3, 0], [-1, 4], [2, 2]], [[7, 1], [7, 1], [2, 3], [0, 3], [1, 1]]], float)
+WHOLE[0, 2, 0] = 0.0  # adds nothing to both sums
+REAL = np.random.default_rng(3).uniform(1, 3, (2, N, 2))
+
+
+def ratio_law(x, undefined=np.nan):
+    """Laws of the ratio of both columns (..., n, 2), listed where there is one."""
+    a, b = x[..., 0], x[..., 1]
+    if isinstance(x, np.ndarray) and x.ndim == 2:
+        return ratio_distribution(a, b, undefined=undefined)
+    centre = a.sum(axis=-1) / b.sum(axis=-1)
+    return RatioLaw(a - centre[..., None] * b, b, centre, undefined + 0.0 * centre)
+
+
+def mean_law(x):
+    """Laws of the mean of the first column."""
+    return mean_distribution(x[:, 0]) if x.ndim == 2 else mean_distributions(jnp.asarray(x[..., 0]))
+
+
+def count_law(undefined):
+    def law(x):
+        hits, counted = (x[..., 0] * x[..., 1]).sum(axis=-1), (x[..., 0] + x[..., 1]).sum(axis=-1)
+        return CountRatioLaw.of(hits, counted - 2 * hits, N, odds=2.0, undefined=undefined + 0.0 * hits)
+
+    return law
+
+
+def two_shares(x):
+    first = x[..., :1] == np.array([1.0, 0.0])
+    sizes, hits = first.sum(axis=-2), (first * x[..., 1:]).sum(axis=-2)
+    return TwoSharesLaw(hits, sizes, 0.0 * hits[..., 0], N, (N + 1, N + 1, N + 1))
+
+
+def quantile_law(q):
+    def law(x):
+        return quantile_weights(N, q).distribution(namespace(x).sort(x[..., 0], axis=-1))
+
+    return law
+
+
+def over(above, below, undefined):
+    return np.where(below != 0, above / np.where(below != 0, below, 1.0), undefined)
+
+
+def ratios(undefined):
+    return lambda rows: over(rows[..., 0].sum(axis=-1), rows[..., 1].sum(axis=-1), undefined)
+
+
+def f1s(undefined):
+    return lambda rows: over(2 * rows.prod(axis=-1).sum(axis=-1), rows.sum(axis=(-2, -1)), undefined)
+
+
+def mean_shares(rows):
+    right = [(rows[..., 0] == label) for label in (1, 0)]
+    return sum(over((one * rows[..., 1]).sum(axis=-1), one.sum(axis=-1), 0.0) for one in right) / 2
+
+
+def sums(rows):
+    return rows[..., 0].sum(axis=-1)
+
+
+def means(rows):
+    return rows[..., 0].mean(axis=-1)
+
+
+ENUMERATED = {
+    "share": (lambda x: BinomialLaw(x[..., 0].sum(axis=-1), N + 0.0 * x[..., 0, 0]), means, BINARY),
+    "F1": (count_law(0.0), f1s(0.0), BINARY),
+    "F1, 0/0 is 1": (count_law(1.0), f1s(1.0), BINARY),
+    "F1, 0/0 left out": (count_law(np.nan), f1s(np.nan), BINARY),
+    "two shares": (two_shares, mean_shares, BINARY),
+    "mean of whole numbers": (mean_law, means, WHOLE),
+    "mean": (mean_law, means, REAL),
+    "ratio of whole numbers": (ratio_law, ratios(np.nan), WHOLE),
+    "ratio, 0/0 is 0": (lambda x: ratio_law(x, 0.0), ratios(0.0), WHOLE),
+    "ratio": (ratio_law, ratios(np.nan), REAL),
+    "median": (quantile_law(0.5), lambda rows: np.median(rows[..., 0], axis=-1), WHOLE),
+    "quantile": (quantile_law(0.3), lambda rows: np.quantile(rows[..., 0], 0.3, axis=-1), REAL),
+    "root": (lambda x: Root(mean_law(x)), lambda rows: np.sqrt(np.maximum(means(rows), 0)), WHOLE),
+    "drawn": (lambda x: Drawn.of(sums(x[..., ALL, :])), sums, WHOLE),
+}
+SMOOTHED = ("mean", "ratio of whole numbers", "ratio, 0/0 is 0", "ratio")
+"""Their laws are found on a grid where there is more than one data set."""
+
+
+def enumerated(name, number):
+    """All n^n values of a data set, in order, and where to look: at them, between and beyond."""
+    _, statistic, data = ENUMERATED[name]
+    values = np.sort(statistic(data[number][ALL]))
+    values = values[~np.isnan(values)]
+    atoms = values[np.append(True, np.diff(values) > 1e-9)]
+    looked = [-np.inf, atoms[0] - 1, *atoms, *(atoms[1:] + atoms[:-1]) / 2, atoms[-1] + 1, np.inf]
+    return values, np.array(looked)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("name", ENUMERATED)
+def test_a_law_is_that_of_all_resamples(name, number):
+    law, (values, looked) = ENUMERATED[name][0](ENUMERATED[name][2][number]), enumerated(name, number)
+    for value in looked:
+        below, through = np.mean(values < value - 1e-9), np.mean(values <= value + 1e-9)
+        assert law.cdf(value) == pytest.approx(through, abs=1e-9)
+        assert law.share_below(value) == pytest.approx((below + through) / 2, abs=1e-9)
+    assert np.isnan(law.cdf(np.nan))
+    if name != "root":
+        assert law.standard_error == pytest.approx(values.std(ddof=1 if name == "drawn" else 0), rel=1e-9)
+    if name == "drawn":
+        return
+    steps = np.append(np.flatnonzero(np.diff(values) > 1e-9) + 1, len(values)) / len(values)
+    for p in [0.0, *P, *steps]:
+        found = law.quantile(p)
+        assert law.cdf(found) >= p - 1e-9
+        assert np.mean(values < found - 1e-9) <= p + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("name", "traced"),
+    [(name, traced) for name in ENUMERATED for traced in (False, True) if traced or name not in SMOOTHED],
+)
+def test_a_law_in_a_stack_is_that_of_all_resamples(name, traced):
+    make, _, data = ENUMERATED[name]
+    values, looked = zip(*(enumerated(name, number) for number in (0, 1)), strict=True)
+    size = max(map(len, looked))
+    at = np.stack([np.pad(points, (0, size - len(points)), constant_values=np.nan) for points in looked])
+
+    def read(x, at):
+        law = make(x)
+        return law.error, jax.vmap(law.cdf, 1, 1)(at) if traced else np.stack([law.cdf(v) for v in at.T], axis=1)
+
+    with jax.enable_x64(True):
+        error, found = jax.jit(read)(jnp.asarray(data), jnp.asarray(at)) if traced else read(data, at)
+    near = 1e-9 + (np.asarray(error) if name in SMOOTHED else np.zeros(2))
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(at))
+    assert np.all(near < 0.02)
+    slack = 1e-6 if name in SMOOTHED else 1e-9
+    for all_values, points, shares, apart in zip(values, looked, found, near, strict=True):
+        for value, share in zip(points, shares, strict=False):
+            least, most = (np.mean(all_values <= value + side * apart) for side in (-1, 1))
+            assert least - slack <= share <= most + slack
+            assert name in SMOOTHED or share == pytest.approx(most, abs=1e-9)
 
 
 def samples(n):
@@ -147,11 +298,11 @@ def test_laws_of_means_in_a_stack_keep_their_promise(n, points):
     for r, row in enumerate(x):
         one, host = jax.tree.map(lambda leaf, r=r: leaf[r // 3, r % 3], stack), mean_distribution(row)
         assert one.mean == pytest.approx(host.mean, rel=1e-14)
-        assert one.deviation == pytest.approx(host.deviation, rel=1e-12)
+        assert one.standard_error == pytest.approx(host.standard_error, rel=1e-12)
         assert one.low == host.low
         assert one.high == host.high
         assert one.error_bound < (1e-3 if points else 3.5e-3)
-        slack = (one.error_bound + host.error_bound) * host.deviation + 4e-16 * abs(host.mean)
+        slack = (one.error_bound + host.error_bound) * host.standard_error + 4e-16 * abs(host.mean)
         step = one.probability_error + host.probability_error
         found = one.quantile(P)
         assert np.all(found >= host.quantile(P - step) - slack)
@@ -170,11 +321,11 @@ def test_laws_of_quantiles_in_a_stack_are_those_of_its_data_sets(n, q):
     with jax.enable_x64(True):
         compiled = jax.jit(lambda w, v: w.distribution(v))(weights, jnp.asarray(ordered))
     for stack in (weights.distribution(ordered), jax.tree.map(np.asarray, compiled)):
-        means, deviations = stack.mean, stack.deviation
+        means, deviations = stack.mean, stack.standard_error
         for r, row in enumerate(ordered):
             one = quantile_distribution(row, q)
             assert means[r] == pytest.approx(one.mean, rel=1e-12)
-            assert deviations[r] == pytest.approx(one.deviation, rel=1e-7, abs=1e-12 * abs(one.mean))
+            assert deviations[r] == pytest.approx(one.standard_error, rel=1e-7, abs=1e-12 * abs(one.mean))
             for p in P:
                 assert stack.quantile(p)[r] == pytest.approx(one.quantile(p), rel=1e-14)
             for value in one.support[:: max(1, one.support.size // 7)]:
