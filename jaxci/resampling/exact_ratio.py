@@ -404,6 +404,8 @@ def ratio_distribution(
     >>> law = ratio_distribution([1.0, 0.0], [1.0, 2.0])
     >>> law.support.round(4).tolist(), law.probabilities.tolist()
     ([0.0, 0.3333, 1.0], [0.25, 0.5, 0.25])
+    >>> float(law.cdf(0.5)), float(law.quantile(0.9)), round(float(law.standard_error), 4)
+    (0.75, 1.0, 0.3632)
     """
     a, b = _checked(numerators, denominators)
     centre = float(a.sum() / b.sum())

@@ -351,5 +351,6 @@ class Root(BootstrapDistribution):
 
     def _below_and_through(self, value: Any, core: Any = None) -> tuple[Any, Any]:
         xp = namespace(value)
-        below, through = self.law._below_and_through(xp.where(value < 0, -xp.inf, xp.asarray(value) ** 2))
+        value = xp.asarray(value)
+        below, through = self.law._below_and_through(xp.where(value < 0, -xp.inf, value**2))
         return xp.where(value > 0, below, 0.0), through

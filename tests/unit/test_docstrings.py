@@ -24,6 +24,7 @@ MODULES = [
     "jaxci.data",
     "jaxci.resampling.exact_mean",
     "jaxci.resampling.exact_order",
+    "jaxci.resampling.exact_ratio",
     "jaxci.segmentation.measuring",
     "jaxci.segmentation.table",
 ]

@@ -36,7 +36,7 @@ DOCUMENTS = {
     "docs/coverage_studies.md": 1,
     "docs/extending.md": 10,
     "docs/generalization.md": 3,
-    "docs/get_started.md": 6,
+    "docs/get_started.md": 7,
     "docs/leaderboards.md": 3,
     "docs/planning.md": 6,
     "docs/masks.md": 3,

@@ -235,6 +235,7 @@ def test_a_law_is_that_of_all_resamples(name, number):
         assert law.cdf(value) == pytest.approx(through, abs=1e-9)
         assert law.share_below(value) == pytest.approx((below + through) / 2, abs=1e-9)
     assert np.isnan(law.cdf(np.nan))
+    np.testing.assert_allclose(law.cdf(looked.tolist()), [law.cdf(value) for value in looked], rtol=0, atol=1e-14)
     if name != "root":
         assert law.standard_error == pytest.approx(values.std(ddof=1 if name == "drawn" else 0), rel=1e-9)
     if name == "drawn":
