@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -16,13 +17,22 @@ KEPT = ROOT / "benchmarks" / "results" / "peers_cpu_2cores_2026-11-24.json"
 PAGE = ROOT / "docs" / "speed.md"
 
 
-@pytest.fixture(scope="module")
-def peers() -> ModuleType:
+def module(name: str) -> ModuleType:
     sys.path.insert(0, str(ROOT / "benchmarks"))
     try:
-        return importlib.import_module("peers")
+        return importlib.import_module(name)
     finally:
         sys.path.pop(0)
+
+
+@pytest.fixture(scope="module")
+def peers() -> ModuleType:
+    return module("peers")
+
+
+@pytest.fixture(scope="module")
+def other_runs() -> ModuleType:
+    return module("speed_page")
 
 
 def test_the_page_holds_the_figures_of_the_kept_run(peers):
@@ -47,6 +57,37 @@ def test_another_run_changes_the_page(peers):
     found = json.loads(KEPT.read_text())
     found["cases"][0]["rows"]["SciPy"]["seconds"] *= 2
     assert peers.rewritten(PAGE.read_text(), found) != PAGE.read_text()
+
+
+def test_the_last_part_holds_the_figures_of_the_other_runs_and_names_them(other_runs):
+    page, found = PAGE.read_text(), other_runs.kept()
+    assert other_runs.rewritten(page, found) == page
+    assert page.count(other_runs.START) == page.count(other_runs.END) == len(other_runs.figures(found))
+    assert all(f"`{name}`" in page for name in found)
+
+
+@pytest.mark.parametrize(
+    ("script", "path"),
+    [
+        ("versus_scipy", ("rows", 0, "seconds")),
+        ("coverage_speed", ("rows", 0, "scipy_seconds")),
+        ("generalization_speed", ("nested CV, ridge", "ratio")),
+        ("learners", ("speed", "forest, classes", "ours_s")),
+    ],
+)
+def test_every_other_run_changes_the_last_part(other_runs, script, path):
+    page, found = PAGE.read_text(), other_runs.kept()
+    part = next(run for name, run in found.items() if name.startswith(script))
+    for key in path[:-1]:
+        part = part[key]
+    part[path[-1]] *= 2
+    assert other_runs.rewritten(page, found) != page
+
+
+def test_no_figure_of_time_is_typed_beside_the_tables(other_runs):
+    last = PAGE.read_text().split("<!-- end of the figures -->")[1]
+    typed = re.sub(f"{other_runs.START}.*?{other_runs.END}", "", last, flags=re.DOTALL)
+    assert re.findall(r"\d (?:s|ms|GiB)\b|times as fast as", typed) == []
 
 
 def test_ends_of_a_mean_are_those_of_many_resamples(peers):
