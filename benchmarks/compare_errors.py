@@ -1,12 +1,12 @@
 """How often ``jaxci.compare`` says that one of two equally good models is better: 5% is what it should be at most.
 
-``python benchmarks/compare_errors.py [--replications 1000] [--metric f1] [--json FILE]``: through the verb, data set
-by data set, of two models with the same law whose errors come together in part. With ``--worse 0.5`` the second model
-is worse by half a standard deviation of what decides its errors, and the share of intervals that leave out the true
-difference is counted instead, which is 5% too; the truth is that of a million rows, or of as many in clusters. Labels:
-two classes, the second rare or not, by the sensitivity and specificity of both models; scores: normal ones with an
-area under the ROC curve, correlated between the models; targets: errors of a regression; clusters: accuracies with
-effects of clusters that differ between the models.
+``python benchmarks/compare_errors.py [--replications 1000] [--metric f1] [--kind errors] [--method auto]
+[--json FILE]``: through the verb, data set by data set, of two models with the same law whose errors come together in
+part. With ``--worse 0.5`` the second model is worse by half a standard deviation of what decides its errors, and the
+share of intervals that leave out the true difference is counted instead, which is 5% too; the truth is that of a
+million rows, or of as many in clusters. Labels: two classes, the second rare or not, by the sensitivity and specificity
+of both models; scores: normal ones with an area under the ROC curve, correlated between the models; errors: of a
+regression, by their law; clusters: accuracies with effects of clusters that differ between the models.
 """
 
 from __future__ import annotations
@@ -32,8 +32,25 @@ Row = dict[str, Any]
 
 LABELS = {".1 / .95 / .995": (0.1, 0.95, 0.995), ".3 / .8 / .9": (0.3, 0.8, 0.9), ".5 / .96 / .96": (0.5, 0.96, 0.96)}
 """Models by prevalence, sensitivity and specificity."""
-AREAS = ((0.5, 0.8), (0.5, 0.97), (0.15, 0.9))
+AREAS = ((0.5, 0.8), (0.5, 0.97), (0.15, 0.9), (0.02, 0.95))
 """Prevalence and area under the ROC curve."""
+ERRORS = ("normal", "exponential", "t(5)", "t(3)")
+"""Laws of the errors of regressions."""
+REGRESSION = (
+    "mean_absolute_error",
+    "mean_squared_error",
+    "root_mean_squared_error",
+    "r2",
+    "explained_variance",
+    "pearsonr",
+    "spearmanr",
+    "median_absolute_error",
+)
+LABELLED = (
+    *("accuracy", "balanced_accuracy", "recall", "precision", "f1", "f1_macro", "jaccard"),
+    *("matthews_corrcoef", "cohen_kappa_score"),
+)
+RANKED = ("roc_auc", "average_precision", "log_loss", "brier_score_loss")
 
 
 def both_classes(rng: np.random.Generator, n: int, prevalence: float) -> np.ndarray:
@@ -65,10 +82,17 @@ def scores(rng: np.random.Generator, n: int, worse: float, prevalence: float, ar
     return y, *(special.expit(one * (x - one / 2) + special.logit(prevalence)) for one, x in pairs)
 
 
-def targets(rng: np.random.Generator, n: int, worse: float, df: float) -> Data:
-    """Predictions of two models with t-distributed errors."""
-    y, common = rng.normal(10, 3, n), rng.standard_t(df, n)
-    return y, *(y + scale * np.sqrt(0.5) * (common + rng.standard_t(df, n)) for scale in (1, 1 + worse))
+def targets(rng: np.random.Generator, n: int, worse: float, law: str) -> Data:
+    """Predictions of two models that share half of their errors, of mean 0."""
+    y = rng.normal(10, 3, n)
+    common, *own = [_errors(rng, n, law) for _ in range(3)]
+    return y, *(y + scale * np.sqrt(0.5) * (common + one) for scale, one in zip((1, 1 + worse), own, strict=True))
+
+
+def _errors(rng: np.random.Generator, n: int, law: str) -> np.ndarray:
+    if law == "normal":
+        return rng.normal(size=n)
+    return rng.exponential(size=n) - 1 if law == "exponential" else rng.standard_t(float(law[2:-1]), n)
 
 
 def clusters(rng: np.random.Generator, sizes: np.ndarray, worse: float) -> tuple[Data, np.ndarray]:
@@ -86,7 +110,8 @@ def clusters(rng: np.random.Generator, sizes: np.ndarray, worse: float) -> tuple
 
 def value(metric: str, y: np.ndarray, guess: np.ndarray) -> float:
     """Return the metric of one model."""
-    return jaxci.interval(metric, y, guess, method="delta").estimate
+    method = "order_statistic" if metric == "median_absolute_error" else "delta"
+    return jaxci.interval(metric, y, guess, method=method).estimate
 
 
 def designs(
@@ -108,18 +133,18 @@ def designs(
         for kind, model in LABELS.items():
             data = [(labels(rng, n, worse, *model), {}) for _ in range(replications)]
             many = labels(rng, MANY, worse, *model)
-            for metric in ("accuracy", "balanced_accuracy", "recall", "f1", "f1_macro", "matthews_corrcoef"):
+            for metric in LABELLED:
                 yield f"labels {kind}", metric, n, data, many
         for prevalence, area in AREAS:
             data = [(scores(rng, n, worse, prevalence, area), {}) for _ in range(replications)]
             many = scores(rng, MANY, worse, prevalence, area)
-            for metric in ("roc_auc", "average_precision", "log_loss", "brier_score_loss"):
+            for metric in RANKED:
                 yield f"scores {prevalence:g} / {area:g}", metric, n, data, many
-        for df in (1e9, 5.0):
-            data = [(targets(rng, n, worse, df), {}) for _ in range(replications)]
-            many = targets(rng, MANY, worse, df)
-            for metric in ("mean_absolute_error", "mean_squared_error", "root_mean_squared_error", "r2"):
-                yield f"errors t({df:g})", metric, n, data, many
+        for law in ERRORS:
+            data = [(targets(rng, n, worse, law), {}) for _ in range(replications)]
+            many = targets(rng, MANY, worse, law)
+            for metric in REGRESSION:
+                yield f"errors {law}", metric, n, data, many
 
 
 def wrong(found: Any, truth: float) -> bool:
@@ -135,16 +160,19 @@ def main() -> None:
     parser.add_argument("--replications", type=int, default=1_000)
     parser.add_argument("--worse", type=float, default=0.0)
     parser.add_argument("--metric", action="append", help="only these; all by default")
+    parser.add_argument("--kind", default="", help="only designs whose name begins so")
+    parser.add_argument("--method", action="append", help="auto and percentile by default")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", jaxci.JaxciWarning)
     rows: list[Row] = []
+    methods = arguments.method or ["auto", "percentile"]
     for kind, metric, n, data, many in designs(np.random.default_rng(0), arguments.replications, arguments.worse):
-        if arguments.metric and metric not in arguments.metric:
+        if (arguments.metric and metric not in arguments.metric) or not kind.startswith(arguments.kind):
             continue
         truth = value(metric, many[0], many[1]) - value(metric, many[0], many[2]) if arguments.worse else 0.0
         row: Row = {"kind": kind, "metric": metric, "n": n, "replications": len(data)}
-        for method in ("auto", "percentile"):
+        for method in methods:
             found = [
                 jaxci.compare(metric, *one, method=method, n_resamples=RESAMPLES, rng=i, **options)
                 for i, (one, options) in enumerate(data)
@@ -152,14 +180,11 @@ def main() -> None:
             row[method] = {
                 "method": "/".join(sorted({str(one.method) for one in found})),
                 "error": float(np.mean([wrong(one, truth) for one in found])),
+                "warned": float(np.mean([bool(one.warnings) for one in found])),
             }
         rows.append(row)
-        mine, other = row["auto"], row["percentile"]
-        print(
-            f"{kind:24s} {metric:24s} n = {n:4d}  {mine['method']:16s} {mine['error']:.3f}; "
-            f"percentile {other['error']:.3f}",
-            flush=True,
-        )
+        said = [f"{row[one]['method']} {row[one]['error']:.3f} (warned {row[one]['warned']:.2f})" for one in methods]
+        print(f"{kind:24s} {metric:24s} n = {n:4d}  {'; '.join(said)}", flush=True)
     if arguments.json:
         arguments.json.write_text(json.dumps({**surroundings(), "rows": rows}, indent=1) + "\n")
 

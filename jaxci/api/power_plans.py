@@ -78,7 +78,7 @@ class PowerAsked:
     def chosen(self, *served: Method) -> tuple[Method, str]:
         """Return the method, the first of ``served`` for "auto", and why."""
         if isinstance(self.method, str) and self.method == "auto":
-            taken = not isinstance(served[0], Delta) and not (self.clusters is not None and served[0] == T())
+            taken = served[0] in (Tango(), TangoCluster())
             return served[0], "what compare takes" if taken else "its power is known; compare may take another interval"
         method = difference_by_name(self.method)
         if method not in served:

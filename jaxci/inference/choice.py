@@ -29,6 +29,7 @@ from jaxci.intervals.capabilities import is_share_difference
 from jaxci.intervals.cards import CARD_LEVEL, CLUSTERED, Features, Standing, cards, name_on_cards, shape_of
 from jaxci.intervals.clustered_proportion import ClopperPearsonCluster, TangoCluster, WilsonCluster
 from jaxci.intervals.exact import Exact
+from jaxci.intervals.kurtosis import KurtosisT
 from jaxci.intervals.mover import SquareAndAdd
 from jaxci.intervals.parametric import Delta, T
 from jaxci.intervals.proportion import ClopperPearson, MidP, Wilson
@@ -387,19 +388,26 @@ def _choose_difference(statistic: Paired, layout: Layout, tails: Tails) -> Choic
     if layout.given == {"groups"} and is_mean(statistic):
         return _of_flips(layout, tails)
     if layout.plain and DeLongDifference().refusal(statistic) is None:
-        return Choice(DeLongDifference(), "correlated AUCs of independent rows: DeLong")
-    if layout.plain and is_mean(statistic):
-        return Choice(T(), "a mean of paired differences: Student's, which few rows that differ do not mislead")
+        why = "DeLong's variance, and Student's quantiles, which allow for rare classes"
+        return Choice(DeLongDifference(use_t=True), f"correlated AUCs of independent rows: {why}")
+    if layout.plain and (is_mean(statistic) or (isinstance(statistic, MomentStatistic) and statistic.smooth)):
+        return _of_contributions(statistic, layout)
     if layout.units is not None and layout.strata is None and statistic.smooth:
         why = "a smooth difference of rows in clusters: its influence, summed over each, and Student's quantiles"
         return Choice(SMOOTH_IN_CLUSTERS, why)
-    if layout.plain and isinstance(statistic, MomentStatistic) and statistic.smooth and statistic.task == "regression":
-        few = layout.n_units <= MOST_LEFT_OUT
-        how = "the values with each row left out" if few else "its influence"
-        method = Delta(use_t=True, error="jackknife" if few else "influence")
-        return Choice(method, f"a smooth difference of moments: {how}, and Student's quantiles")
     kind = "rows" if layout.units is None else "clusters"
     return Choice(Percentile(), f"no formula for this difference: the paired percentile bootstrap over {kind}")
+
+
+def _of_contributions(statistic: Paired, layout: Layout) -> Choice:
+    """Choose for a mean of paired differences, or a smooth difference of moments, of independent rows."""
+    why = "Student's quantiles, of fewer degrees of freedom where few rows decide"
+    if is_mean(statistic):
+        return Choice(KurtosisT(), f"a mean of paired differences: {why}")
+    few = layout.n_units <= MOST_LEFT_OUT
+    how = "the values with each row left out" if few else "its influence"
+    method = KurtosisT(error="jackknife" if few else "influence")
+    return Choice(method, f"a smooth difference of moments: {how}, and {why}")
 
 
 def _of_flips(layout: Layout, tails: Tails) -> Choice:

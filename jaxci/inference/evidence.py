@@ -16,7 +16,7 @@ from jaxci.inference.opposed import adjusted
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.replicate import deleted_values
 from jaxci.inference.request import Entry, Trials, by_shared_table, programs
-from jaxci.inference.slopes import jackknife_acceleration, jackknife_error
+from jaxci.inference.slopes import jackknife_acceleration, jackknife_error, slopes
 from jaxci.inference.table_laws import shares_of, table_of
 from jaxci.intervals.auc import auc_evidence
 from jaxci.intervals.auc_difference import auc_difference_evidence
@@ -88,6 +88,22 @@ def _left_out(entry: Entry, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
     return deleted_values(program, units[:, None])[0], multiplicity[units]
 
 
+def _influence(
+    entry: Entry, sample: Sample, layout: Layout, left_out: tuple[np.ndarray, np.ndarray] | None
+) -> np.ndarray:
+    """Return what each independent row contributes to the estimate (n,), from values that leave it out if given."""
+    n = layout.n
+    if left_out is not None:
+        values, multiplicity = left_out
+        return np.repeat((n - 1) * (np.average(values, weights=multiplicity) - values), multiplicity.astype(int))
+    if is_mean(entry.statistic):
+        values = row_values_of(entry.statistic, sample)
+        return values - values.mean()
+    ((program, _),) = programs([entry], layout)
+    found, multiplicity = np.asarray(slopes(program)[1])[0], np.asarray(program.multiplicity)
+    return np.repeat(n * found, multiplicity.astype(int))
+
+
 def _acceleration(entry: Entry, sample: Sample, layout: Layout) -> float:
     """BCa acceleration: from derivatives, or from leave-one-out values."""
     if layout.plain and isinstance(entry.statistic, MeanStatistic) and not entry.by_jackknife:
@@ -140,9 +156,12 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
         parts["values"] = (row_values_of(statistic, sample) if mean else _ordered_values(entry, sample))[None]
     if layout.units is not None and entry.method is not None and entry.method.by_leverage:
         parts["sizes"] = layout.sum_rows(np.ones((layout.n_rows, 1)), layout.n_units).T
-    if entry.error_by_jackknife:
+    left_out = _left_out(entry, layout) if entry.error_by_jackknife else None
+    if left_out is not None:
         n = layout.n_units  # values of which one unit is left out are n times as close as derivatives are large
-        entry.standard_error = n * error_or_zero(float(jackknife_error(*_left_out(entry, layout))) / n, entry, layout)
+        entry.standard_error = n * error_or_zero(float(jackknife_error(*left_out)) / n, entry, layout)
+    if "influence" in needs:
+        parts["influence"] = _influence(entry, sample, layout, left_out)[None]
     if "uniform" in needs:
         key = jax.random.fold_in(rng.key, PURPOSE_CHOICE)
         parts["uniform"] = np.array([float(jax.random.uniform(key, dtype=jnp.float64))])

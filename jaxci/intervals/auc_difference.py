@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special
 
 from jaxci.intervals.auc import placements
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails, open_sides
 from jaxci.intervals.capabilities import is_auc_difference
-from jaxci.intervals.parametric import delta_interval
-from jaxci.intervals.pvalues import PValue, one_or_two_sided
-from jaxci.records import record
+from jaxci.intervals.kurtosis import spread
+from jaxci.intervals.parametric import delta_interval, student_steps
+from jaxci.intervals.pvalues import PValue, one_or_two_sided, standardized_test
+from jaxci.records import record, static
 from jaxci.special import namespace, ndtr
 from jaxci.statistics.base import Statistic
+
+MASS = 0.25
+"""Of the rows at the extremes of each class, for Student's interval."""
 
 
 @record
@@ -32,6 +38,10 @@ class AucDifferenceEvidence:
         Whether the two scores order every pair of a positive and a negative alike.
     n_pos, n_neg : (...) arrays
         Positives m and negatives n.
+    widened : (...) array
+        The variance where each class also has a quarter of a row at both of its extremes.
+    degrees_of_freedom : (...) array
+        How many that has.
     """
 
     difference: Any
@@ -39,6 +49,8 @@ class AucDifferenceEvidence:
     alike: Any
     n_pos: Any
     n_neg: Any
+    widened: Any
+    degrees_of_freedom: Any
 
     @property
     def pairs(self) -> Any:
@@ -67,19 +79,27 @@ def auc_difference_evidence(y_true: ArrayLike, score_a: ArrayLike, score_b: Arra
     m, n = below.shape[1], above.shape[1]
     # difference before squaring: models that agree then have a variance of exactly zero
     below_gap, above_gap = below[0] - below[1], above[0] - above[1]
-    variance = 0.0
+    variance, widened, degrees = 0.0, 0.0, math.nan
     if min(m, n) > 1:
         variance = float(below_gap.var(ddof=1)) / (m * n**2) + float(above_gap.var(ddof=1)) / (n * m**2)
+    if variance > 0:
+        of_classes = [spread(gap - gap.mean(), MASS) for gap in (below_gap / n, above_gap / m)]
+        squares = [float(one.standard_error) ** 2 for one in of_classes]
+        widened = sum(squares)
+        weights = [square**2 / float(one.degrees_of_freedom) for square, one in zip(squares, of_classes, strict=True)]
+        degrees = widened**2 / sum(weights)
     # these counts determine the order of every pair, ties included
     alike = not below_gap.any() and not above_gap.any()
-    return AucDifferenceEvidence(*map(np.asarray, (float(below_gap.sum()) / (m * n), variance, alike, m, n)))
+    found = float(below_gap.sum()) / (m * n), variance, alike, m, n, widened, degrees
+    return AucDifferenceEvidence(*map(np.asarray, found))
 
 
-def _bounds(seen: AucDifferenceEvidence, tails: Tails) -> Bounds:
+def _bounds(seen: AucDifferenceEvidence, tails: Tails, use_t: bool) -> Bounds:
     xp = namespace(seen.difference)
     known, k = seen.variance > 0, seen.pairs
-    error = xp.sqrt(xp.where(known, seen.variance, 1.0))
-    low, high = open_sides(*delta_interval(seen.difference, error, tails), tails, (-1.0, 1.0))
+    error = xp.sqrt(xp.where(known, seen.widened if use_t else seen.variance, 1.0))
+    steps = student_steps(xp.where(known, seen.degrees_of_freedom, 1.0), tails) if use_t else None
+    low, high = open_sides(*delta_interval(seen.difference, error, tails, steps=steps), tails, (-1.0, 1.0))
 
     def reach(tail: Any, bounded: bool) -> Any:
         if not bounded:
@@ -91,16 +111,20 @@ def _bounds(seen: AucDifferenceEvidence, tails: Tails) -> Bounds:
     return Bounds(xp.where(known, low, least)[()], xp.where(known, high, most)[()])
 
 
-def _pvalue(seen: AucDifferenceEvidence, alternative: str) -> float:
+def _pvalue(seen: AucDifferenceEvidence, alternative: str, use_t: bool) -> PValue:
     difference, k = float(np.squeeze(seen.difference)), float(np.squeeze(seen.pairs))
+    if np.all(seen.variance > 0) and use_t:
+        law = functools.partial(special.stdtr, float(np.squeeze(seen.degrees_of_freedom)))
+        return standardized_test(
+            difference, math.sqrt(np.squeeze(seen.widened)), law, "DeLong, Student's t", alternative
+        )
     if np.all(seen.variance > 0):
-        below = float(ndtr(-difference / np.squeeze(seen.standard_error)))
-        return one_or_two_sided(below, float(ndtr(difference / np.squeeze(seen.standard_error))), alternative)
+        return standardized_test(difference, float(np.squeeze(seen.standard_error)), ndtr, "DeLong", alternative)
     if np.all(seen.alike):
-        return 1.0
+        return PValue(1.0, "DeLong")
     tail = math.exp(-k * difference**2 / 2)
     below, above = (tail, 1.0) if difference > 0 else (1.0, tail)
-    return one_or_two_sided(below, above, alternative)
+    return PValue(one_or_two_sided(below, above, alternative), "DeLong")
 
 
 def _remarks(seen: AucDifferenceEvidence) -> tuple[str, ...]:
@@ -121,8 +145,19 @@ class DeLongDifference(Method):
     ``d +- z sqrt(C_aa + C_bb - 2 C_ab)`` with DeLong's covariance C; the p-value is the normal one of d over that
     standard error. Asymptotic, independent rows; bounds may leave [-1, 1].
 
+    Attributes
+    ----------
+    use_t : bool
+        Step by Student's quantiles: of the placements of each class, with a quarter of a row at both extremes besides,
+        the variance and its degrees of freedom by their kurtosis (:func:`jaxci.intervals.kurtosis.spread`), joined as
+        Welch's test joins two (Satterthwaite). For rare classes.
+
     Notes
     -----
+    Coverage of 95% intervals where the second of two models of area .9 is worse by half a standard deviation, in
+    brackets without ``use_t``: prevalence .15, n = 50, 100, 300: .945, .960, .969 (.911, .936, .958); .05, n = 100,
+    300, 1,000: .901, .960, .963 (.857, .924, .950).
+
     Where the variance is zero or a class has a single member, a finite-sample bound takes over and a remark says so.
     Two scores that order every pair of a positive and a negative alike: ``|A_a - A_b| <= 1 - tail^(1/k)``,
     k = min(m, n), as k independent pairs showed no difference. Otherwise ``d +- sqrt(2 ln(1/tail) / k)``, clipped to
@@ -135,10 +170,16 @@ class DeLongDifference(Method):
     .. [2] Hoeffding (1963), Probability inequalities for sums of bounded random variables, JASA 58, 13-30, section 5.
     """
 
+    use_t: bool = static(default=False)
+
     name = "delong"
     needs = frozenset({"auc_difference"})
     takes = frozenset()
     leaves_range = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.use_t, bool):
+            raise TypeError(f"use_t must be True or False; got {self.use_t!r}")
 
     def refusal(self, statistic: Statistic) -> str | None:
         """Refuse what is not a difference of whole areas."""
@@ -148,7 +189,7 @@ class DeLongDifference(Method):
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Bounds from ``evidence.auc_difference``."""
-        return _bounds(evidence.auc_difference, tails)
+        return _bounds(evidence.auc_difference, tails, self.use_t)
 
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
         """Say that there is no variance, and what the bounds are."""
@@ -156,4 +197,4 @@ class DeLongDifference(Method):
 
     def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:
         """Return DeLong's p-value, or Hoeffding's bound on it where there is no variance."""
-        return PValue(_pvalue(evidence.auc_difference, alternative), "DeLong")
+        return _pvalue(evidence.auc_difference, alternative, self.use_t)

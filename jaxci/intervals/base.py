@@ -151,6 +151,8 @@ class Evidence:
         On how many rows two models succeed (see :mod:`jaxci.intervals.proportion_difference`).
     adjusted : Adjusted
         The difference of two models with rows added on which they differ (see :mod:`jaxci.intervals.adjusted_wald`).
+    influence : (..., n) array
+        What every row contributes to the estimate, less the mean of that (see :mod:`jaxci.intervals.kurtosis`).
     curvature : Curvature
         Second-order terms of the ABC interval (see :mod:`jaxci.intervals.approximate`).
     posterior : BootstrapDistribution
@@ -183,6 +185,7 @@ class Evidence:
     flips: Any = None
     outcomes: Any = None
     adjusted: Any = None
+    influence: Any = None
     curvature: Any = None
     posterior: BootstrapDistribution | None = None
     gaps: Any = None

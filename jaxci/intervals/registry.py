@@ -19,6 +19,7 @@ from jaxci.intervals.clustered_proportion import ClopperPearsonCluster, TangoClu
 from jaxci.intervals.concentration import Betting, EmpiricalBernstein, Hoeffding
 from jaxci.intervals.exact import Exact
 from jaxci.intervals.iterated import Calibrated
+from jaxci.intervals.kurtosis import KurtosisT
 from jaxci.intervals.mover import SquareAndAdd
 from jaxci.intervals.parametric import Delta, T, Z
 from jaxci.intervals.proportion import PROPORTION_METHODS
@@ -85,6 +86,7 @@ DIFFERENCES: dict[str, type[Method]] = {
         TangoCluster,
         SquareAndAddDifference,
         AdjustedWald,
+        KurtosisT,
         DeLongDifference,
         SignFlip,
     )

@@ -42,6 +42,8 @@ OTHERS = (
     METHODS["delta"](scale="logit"),
     METHODS["delta"](scale="fisher"),
     METHODS["delta"](error="jackknife"),
+    DIFFERENCES["kurtosis_t"](mass=0.0),
+    DIFFERENCES["delong"](use_t=True),
     METHODS["bca"](degenerate="nan"),
     METHODS["exact"](endpoints="basic"),
     METHODS["exact"](endpoints="bca"),
@@ -156,6 +158,8 @@ AREAS = AucDifferenceEvidence(
     alike=np.array([False, False, False, True, False, False, False, False, False]),
     n_pos=np.array([20.0, 30, 30, 4, 30, 1, 30, 9, 30]),
     n_neg=np.array([40.0, 30, 30, 56, 30, 59, 30, 51, 30]),
+    widened=np.array([2.3e-3, 1.1e-4, 0.02, 0.0, 0.0, 0.0, 0.0, 0.05, 2e-20]),
+    degrees_of_freedom=np.array([7.5, 58.0, 1.0, np.nan, np.nan, np.nan, np.nan, 20.0, 3.0]),
 )
 """Differences of areas with a variance and without one, of models that order all pairs alike and of others."""
 
@@ -217,6 +221,7 @@ def evidence_of(statistic, law):
         auc_difference=AREAS,
         outcomes=outcomes,
         adjusted=Adjusted(share_difference(OUTCOMES) * N / (N + 2), np.linspace(0.02, 0.3, R)),
+        influence=x - mean[:, None],
         curvature=Curvature(error, 0.1 * mean, 0.01 * error, 0.02 * mean, jax.tree_util.Partial(along, x)),
         uniform=np.full(R, 0.37),
     )
@@ -489,7 +494,8 @@ def test_what_a_method_needs_is_a_field_of_the_evidence(method):
 @walk
 def test_no_interval_is_said_by_its_own_error(method):
     statistic = statistic_of(told(method))
-    needy = isinstance(method, QuantileMethod) or label(method) in ("t", "z", "bonett", "empirical_bernstein")
+    names = ("t", "z", "bonett", "empirical_bernstein")
+    needy = isinstance(method, QuantileMethod) or label(method) in names or method.name == "kurtosis_t"
     if not needy:
         assert jax.tree.leaves(told(method).critical(statistic, 1, tails(0.9))) is not None
         return

@@ -16,7 +16,7 @@ from jaxci.intervals.auc_difference import DeLongDifference
 from jaxci.intervals.base import tails
 from jaxci.intervals.bootstrap import BCa
 from jaxci.intervals.exact import Exact
-from jaxci.intervals.parametric import Delta
+from jaxci.intervals.kurtosis import KurtosisT
 from jaxci.intervals.proportion import Wilson
 from jaxci.intervals.proportion_difference import (
     Newcombe,
@@ -80,6 +80,16 @@ def test_outcomes_are_counted_in_the_table_of_both_predictions():
 DATA = {"balanced_accuracy": (Y, A, C), "accuracy": (Y, A, C), "roc_auc": (BINARY, *SCORES), "mean": (None, *X)}
 SERVED = {method: metric for metric in DATA for method in jaxci.list_methods(metric, difference=True)}
 """A metric for each method, the mean where that will do."""
+
+
+def student(contributions, estimate, level=0.95):
+    """Student's interval by the definition of kurtosis_t: error, degrees of freedom and bounds."""
+    n, ends = len(contributions), np.array([contributions.min(), contributions.max()])
+    second, fourth = (np.sum(contributions**k) + np.sum(ends**k) / 4 for k in (2, 4))
+    error = np.sqrt(second / (n * (n - 1)))
+    degrees = np.clip(2 * n / ((n + 0.5) * fourth / second**2 - 1), 1, n - 1)
+    half = stats.t.ppf((1 + level) / 2, degrees) * error
+    return error, degrees, [estimate - half, estimate + half]
 
 
 OUTCOMES = [(43, 0, 1, 0), (20, 9, 3, 8), (30, 1, 12, 7), (5, 2, 0, 53), (0, 3, 3, 0), (10, 0, 0, 10), (0, 6, 0, 0)]
@@ -460,11 +470,50 @@ def test_methods_of_one_statistic_are_refused():
 def test_delong_is_that_of_the_covariance():
     areas, covariance = plain_delong(BINARY, np.asarray(SCORES))
     error = np.sqrt(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
-    result = jaxci.compare("roc_auc", BINARY, *SCORES)
+    result = jaxci.compare("roc_auc", BINARY, *SCORES, method="delong")
     assert result.standard_error == pytest.approx(error, rel=1e-12)
     assert (result.estimate_a, result.estimate_b) == pytest.approx(tuple(areas), rel=1e-12)
     assert result.pvalue == pytest.approx(2 * stats.norm.sf(abs(areas[0] - areas[1]) / error), rel=1e-9)
     assert result.test == "DeLong"
+
+
+def test_areas_are_compared_by_students_quantiles_of_both_classes():
+    found = jaxci.compare("roc_auc", BINARY, *SCORES)
+    assert found.method == DeLongDifference(use_t=True)
+    wins = [(s[BINARY == 1][:, None] > s[BINARY == 0]).astype(float) for s in SCORES]
+    apart = [np.subtract(*(w.mean(axis) for w in wins)) for axis in (1, 0)]
+    classes = [student(x - x.mean(), 0.0)[:2] for x in apart]
+    variance = sum(error**2 for error, _ in classes)
+    degrees = variance**2 / sum(error**4 / freedom for error, freedom in classes)
+    half = stats.t.ppf(0.975, degrees) * np.sqrt(variance)
+    np.testing.assert_allclose(found.confidence_interval, [found.estimate - half, found.estimate + half], rtol=1e-9)
+    p = 2 * stats.t.sf(abs(found.estimate) / np.sqrt(variance), degrees)
+    assert found.pvalue == pytest.approx(p, rel=1e-9)
+    assert found.test == "DeLong, Student's t"
+    with pytest.raises(TypeError, match="use_t must be True or False; got 1"):
+        DeLongDifference(use_t=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("prevalence", "n", "least"), [(0.15, 100, 0.93), (0.05, 300, 0.93), (0.05, 100, 0.87)])
+def test_differences_of_areas_are_covered_where_a_class_is_rare(prevalence, n, least):
+    """Through the verb, the second model worse; normal quantiles cover up to four points less."""
+    rng, data_sets = np.random.default_rng(8), 400
+    apart = np.sqrt(2) * stats.norm.ppf(0.9) - np.array([0.0, 0.5])
+    truth = np.subtract(*stats.norm.cdf(apart / np.sqrt(2)))
+    hits, normal = 0, 0
+    for _ in range(data_sets):
+        y = 1 * (rng.random(n) < prevalence)
+        y[:2] = 0, 1
+        common = rng.normal(size=n)
+        scores = [one * y + np.sqrt(0.5) * (common + rng.normal(size=n)) for one in apart]
+        (low, high), (below, above) = (
+            jaxci.compare("roc_auc", y, *scores, method=method).confidence_interval for method in ("auto", "delong")
+        )
+        assert low <= below <= above <= high
+        hits, normal = hits + (low <= truth <= high), normal + (below <= truth <= above)
+    assert hits / data_sets > least - 3 * np.sqrt(least * (1 - least) / data_sets)
+    assert hits > normal
 
 
 def test_every_method_of_differences_serves_something():
@@ -544,11 +593,16 @@ def test_far_out_tails_of_a_skewed_law_do_not_turn_round(method):
         assert result.pvalue >= 2e-16
 
 
+def regressions(seed=3, n=24):
+    rng = np.random.default_rng(seed)
+    y = rng.normal(size=n)
+    return y, y + rng.exponential(size=n), y + rng.exponential(size=n)
+
+
 @pytest.mark.parametrize("metric", ["root_mean_squared_error", "r2", "pearsonr"])
 def test_regressions_are_compared_by_the_values_with_each_row_left_out(metric):
-    rng, n = np.random.default_rng(3), 24
-    y = rng.normal(size=n)
-    one, other = y + rng.exponential(size=n), y + rng.exponential(size=n)
+    y, one, other = regressions()
+    n = len(y)
 
     def estimated(p, kept):
         error = y[kept] - p[kept]
@@ -556,12 +610,109 @@ def test_regressions_are_compared_by_the_values_with_each_row_left_out(metric):
             return np.sqrt(np.mean(error**2))
         return np.corrcoef(y[kept], p[kept])[0, 1] if metric == "pearsonr" else 1 - np.mean(error**2) / y[kept].var()
 
-    left_out = [estimated(one, kept) - estimated(other, kept) for kept in ~np.eye(n, dtype=bool)]
-    expected = np.sqrt((n - 1) * np.var(left_out))
+    left_out = np.array([estimated(one, kept) - estimated(other, kept) for kept in ~np.eye(n, dtype=bool)])
     found = jaxci.compare(metric, y, one, other)
-    assert found.method == Delta(use_t=True, error="jackknife")
-    assert found.standard_error == pytest.approx(expected, rel=1e-6)
-    half = stats.t.ppf(0.975, n - 1) * expected
-    np.testing.assert_allclose(found.confidence_interval, [found.estimate - half, found.estimate + half], rtol=1e-6)
+    assert found.method == KurtosisT(error="jackknife")
+    assert found.standard_error == pytest.approx(np.sqrt((n - 1) * np.var(left_out)), rel=1e-6)
+    error, degrees, bounds = student((n - 1) * (left_out.mean() - left_out), found.estimate)
+    np.testing.assert_allclose(found.confidence_interval, bounds, rtol=1e-5)
+    assert found.test == "adjusted paired t"
+    assert found.pvalue == pytest.approx(2 * stats.t.sf(abs(found.estimate) / error, degrees), rel=1e-5)
     drawn = jaxci.compare(metric, y, one, other, method=BCa(acceleration="jackknife"), n_resamples=B, rng=0)
     assert drawn.confidence_interval.low < found.estimate < drawn.confidence_interval.high
+
+
+def test_means_of_differences_allow_for_heavy_tails():
+    y, one, other = regressions()
+    apart = (y - one) ** 2 - (y - other) ** 2
+    found = jaxci.compare("mean_squared_error", y, one, other)
+    assert found.method == KurtosisT()
+    _, degrees, bounds = student(apart - apart.mean(), apart.mean())
+    np.testing.assert_allclose(found.confidence_interval, bounds, rtol=1e-12)
+    (warned,) = found.warnings
+    assert f"no better than that of {degrees + 1:.0f} normal values" in warned
+    plain = jaxci.compare("mean_squared_error", y, one, other, method=KurtosisT(mass=0.0))
+    error, width = stats.sem(apart), plain.confidence_interval.high - plain.confidence_interval.low
+    assert 2 * stats.t.ppf(0.975, len(y) - 1) * error < width
+
+
+def test_normal_differences_are_judged_nearly_as_by_student():
+    rng = np.random.default_rng(5)
+    a, b = rng.normal(size=(2, 400))
+    found, plain = (jaxci.compare("mean", None, a, b, method=method) for method in ("auto", "t"))
+    assert found.warnings == ()
+    low, high = found.confidence_interval
+    assert (high - low) / (plain.confidence_interval.high - plain.confidence_interval.low) == pytest.approx(1, abs=0.02)
+
+
+@pytest.mark.parametrize("metric", ["r2", "average_precision", "log_loss"])
+def test_contributions_of_many_rows_are_their_influence(metric):
+    if metric == "r2":
+        y, one, other = regressions(n=200)
+    else:
+        y, (one, other) = BINARY, SCORES
+        if metric == "log_loss":
+            one, other = special.expit(one), special.expit(other)
+    n = len(y)
+    found = jaxci.compare(metric, y, one, other, method="kurtosis_t")
+
+    def value(weights):
+        if metric == "r2":
+            scores = [metrics.r2_score(y, p, sample_weight=weights) for p in (one, other)]
+        else:
+            score = metrics.average_precision_score if metric == "average_precision" else metrics.log_loss
+            scores = [score(y, p, sample_weight=weights) for p in (one, other)]
+        return scores[0] - scores[1]
+
+    step = 1e-5
+    influence = n * np.array([value(1 + step * row) - value(1 - step * row) for row in np.eye(n)]) / (2 * step)
+    _, _, bounds = student(influence, found.estimate)
+    np.testing.assert_allclose(found.confidence_interval, bounds, rtol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("metric", "law", "n", "least"),
+    [
+        ("mean_squared_error", "normal", 50, 0.93),
+        ("mean_squared_error", "exponential", 200, 0.93),
+        ("root_mean_squared_error", "t3", 100, 0.93),
+        ("r2", "normal", 50, 0.93),
+        ("r2", "t3", 100, 0.88),
+        ("brier_score_loss", "scores", 200, 0.93),
+        ("log_loss", "scores", 200, 0.93),
+    ],
+)
+def test_differences_of_heavy_tails_are_covered(metric, law, n, least):
+    """Through the verb, the second model worse; Student's interval covers up to nine points less."""
+    rng, data_sets, many = np.random.default_rng(6), 300, 400_000
+
+    def drawn(n):
+        if law == "scores":  # two of a hundred are positive
+            y = 1 * (rng.random(n) < 0.02)
+            common, best = rng.normal(size=n), np.sqrt(2) * stats.norm.ppf(0.95)
+            noisy = [one * y + np.sqrt(0.5) * (common + rng.normal(size=n)) for one in (best, best - 0.5)]
+            both = zip((best, best - 0.5), noisy, strict=True)
+            return y, *(special.expit(one * (x - one / 2) + special.logit(0.02)) for one, x in both)
+        draw = {"normal": rng.normal, "exponential": rng.exponential, "t3": lambda size: rng.standard_t(3, size)}[law]
+        common, own, others = (draw(size=n) - (law == "exponential") for _ in range(3))
+        y = rng.normal(10, 3, n)
+        return y, y + np.sqrt(0.5) * (common + own), y + 1.5 * np.sqrt(0.5) * (common + others)
+
+    if law == "t3":
+        truth = -0.5 * np.sqrt(3) if metric == "root_mean_squared_error" else 1.25 * 3 / 9
+    else:
+        truth = np.mean([jaxci.compare(metric, *drawn(many), method="delta").estimate for _ in range(5)])
+    hits, told = 0, 0
+    for _ in range(data_sets):
+        data = drawn(n)
+        while data[0].max() == 0:
+            data = drawn(n)
+        found = jaxci.compare(metric, *data)
+        assert found.method.name == "kurtosis_t"
+        hits += found.confidence_interval.low <= truth <= found.confidence_interval.high
+        told += any("a few of the" in one for one in found.warnings)
+    error = np.sqrt(least * (1 - least) / data_sets)
+    assert hits / data_sets > least - 3 * error
+    if law == "t3":
+        assert told / data_sets > 0.6

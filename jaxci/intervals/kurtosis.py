@@ -1,0 +1,147 @@
+"""Student's interval of a difference, with degrees of freedom that allow for heavy tails."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, NamedTuple
+
+from scipy import special
+
+from jaxci.checks import check_choice, check_number
+from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails, open_sides
+from jaxci.intervals.capabilities import is_mean
+from jaxci.intervals.parametric import delta_interval, student_steps, width_remarks
+from jaxci.intervals.pvalues import UNDEFINED, PValue, sign_test, standardized_test, varies
+from jaxci.records import record, static
+from jaxci.special import namespace, unit
+from jaxci.statistics.base import Statistic
+from jaxci.statistics.paired import Paired
+
+FEW_DEGREES = 20.0
+"""Fewer degrees of freedom get a remark."""
+MANY = 0.8
+"""A mean with so many of those of normal values does not."""
+
+
+class Spread(NamedTuple):
+    """Standard errors (...) and how many degrees of freedom (...) they have."""
+
+    standard_error: Any
+    degrees_of_freedom: Any
+
+
+def spread(influence: Any, mass: float) -> Spread:
+    """Return the standard error of a mean of ``influence`` (..., n), centred values, and its degrees of freedom.
+
+    With ``mass`` of a row at the largest and at the smallest value besides, the sums ``S2`` and ``S4`` of squares and
+    fourth powers and ``k = (n + 2 mass) S4 / S2^2``: ``sqrt(S2 / (n (n - 1)))`` and ``2 n / (k - 1)``, not above n - 1
+    and not below 1. Sums are of values divided by the largest, so that none overflows.
+    """
+    xp, n = namespace(influence), influence.shape[-1]
+    scale = unit(xp.max(xp.abs(influence), axis=-1))
+    scaled = influence / scale[..., None]
+    squares = scaled**2
+    ends = xp.stack([scaled.max(axis=-1), scaled.min(axis=-1)], axis=-1) ** 2
+    second = squares.sum(axis=-1) + mass * ends.sum(axis=-1)
+    fourth = (squares**2).sum(axis=-1) + mass * (ends**2).sum(axis=-1)
+    varied = second > 0
+    kurtosis = (n + 2 * mass) * fourth / xp.where(varied, second, 1.0) ** 2
+    degrees = xp.clip(2 * n / xp.maximum(kurtosis - 1, 1e-9), 1.0, max(n - 1.0, 1.0))
+    return Spread(xp.sqrt(second / (n * (n - 1))) * scale, xp.where(varied, degrees, n - 1.0))
+
+
+@record
+class KurtosisT(Method):
+    """Student's interval and test of a smooth difference whose values may have heavy tails.
+
+    ``d -+ t s``: the error s and the degrees of freedom of t come from what the rows contribute to the difference, and
+    from a little of a row at the largest and at the smallest contribution (see :func:`spread`). For normal
+    contributions that is nearly Student's interval; where few rows decide the difference it is wider.
+
+    Attributes
+    ----------
+    mass : float
+        Of the rows at both extremes, at least 0.
+    error : {"influence", "jackknife"}
+        What a row contributes: n times the derivative in its weight (for a mean, its value less the mean), or Tukey's
+        pseudo-value less their mean, which costs as much as n resamples.
+
+    Notes
+    -----
+    Independent rows. The variance of s^2 is that of n values of this kurtosis to first order, and a variance estimate
+    so spread has these degrees of freedom (Satterthwaite). Coverage of 95% intervals of differences of mean squared
+    errors, one model's errors 1.5 times the other's, at 20, 50, 200 and 1,000 rows, with Student's interval in
+    brackets: normal errors .93, .95, .96, .95 (.91, .94, .95, .95); exponential .88, .92, .95, .96 (.86, .89, .92,
+    .94); t with 3 degrees of freedom, of which squares have no variance, .85, .87, .89, .89 (.80, .83, .85, .86).
+    ``benchmarks/compare_errors.py`` measures tests and intervals.
+
+    References
+    ----------
+    .. [1] Satterthwaite (1946), An approximate distribution of estimates of variance components, Biometrics Bulletin 2,
+       110-114.
+    .. [2] Efron & Tibshirani (1993), An introduction to the bootstrap, eq. (11.5) (the jackknife error).
+    """
+
+    mass: float = static(default=0.25)
+    error: str = static(default="influence")
+
+    name = "kurtosis_t"
+    needs = frozenset({"standard_error", "influence"})
+    takes = frozenset()
+    leaves_range = True
+
+    def __post_init__(self) -> None:
+        check_number("mass", self.mass, "not be negative", lambda x: x >= 0)
+        check_choice("error", self.error, ("influence", "jackknife"))
+
+    @property
+    def by_jackknife(self) -> bool:
+        """Whether contributions come from leave-one-out values."""
+        return self.error == "jackknife"
+
+    def refusal(self, statistic: Statistic) -> str | None:
+        """Refuse differences that are not differentiable in the weights."""
+        if isinstance(statistic, Paired) and statistic.smooth:
+            return None
+        return f"{self.name!r} compares two models by a metric that is differentiable in the weights of the rows"
+
+    def critical(self, statistic: Statistic, n: int, tails: Tails) -> Any:
+        """Refuse a single row."""
+        if n < 2:
+            raise NoInterval(f"method {self.name!r} needs at least 2 rows; got {n}")
+        return ()
+
+    def _spread(self, evidence: Evidence) -> Spread:
+        """Return the error and its degrees of freedom, none where the difference has no error but rounding."""
+        found = spread(evidence.influence, self.mass)
+        error = evidence.xp.where(evidence.standard_error == 0, 0.0, found.standard_error)
+        return Spread(error, found.degrees_of_freedom)
+
+    def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
+        """Bounds from ``evidence.influence``."""
+        error, degrees = self._spread(evidence)
+        found = delta_interval(evidence.estimate, error, tails, steps=student_steps(degrees, tails))
+        return open_sides(*found, tails, evidence.statistic.bounds)
+
+    def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
+        """Say that the interval has no width, or that few rows decide it."""
+        error, degrees = (float(x[0]) for x in self._spread(evidence))
+        nearly_normal = is_mean(evidence.statistic) and degrees >= MANY * (evidence.n - 1)
+        if not error > 0 or degrees >= FEW_DEGREES or nearly_normal:
+            return width_remarks(bounds, self.name, evidence.statistic)
+        return (
+            f"a few of the {evidence.n} rows decide the difference: its error is known no better than that of "
+            f"{degrees + 1:.0f} normal values. Where models differ much, 95% intervals of such rows covered 83% to 96% "
+            "in simulations",
+        )
+
+    def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:
+        """Return the p-value of Student's test with these degrees of freedom."""
+        estimate, (error, degrees) = float(evidence.estimate[0]), (float(x[0]) for x in self._spread(evidence))
+        if math.isnan(estimate) or math.isnan(error):
+            return PValue(math.nan, UNDEFINED)
+        if not varies(estimate, error):
+            return sign_test(estimate, evidence.n, alternative)
+        law = functools.partial(special.stdtr, degrees)
+        return standardized_test(estimate, error, law, "adjusted paired t", alternative)
