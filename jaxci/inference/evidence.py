@@ -29,6 +29,7 @@ from jaxci.intervals.capabilities import (
     is_share_difference,
 )
 from jaxci.intervals.clusters import ClusterRobust, ClusterSums, cluster_variance
+from jaxci.intervals.kurtosis import spread
 from jaxci.intervals.proportion_difference import PairedOutcomes
 from jaxci.intervals.sign_flip import flipped
 from jaxci.resampling.count_ratio import CountRatioLaw
@@ -313,6 +314,8 @@ def _slope(entry: Entry, share: float) -> float:
 
 def standard_error(entry: Entry, evidence: Evidence) -> float:
     """Return the standard error that goes with the interval; NaN where there is none."""
+    if evidence.influence is not None:
+        return float(spread(evidence.influence, 0.0).standard_error[0]) if entry.standard_error > 0 else 0.0
     if not math.isnan(entry.standard_error) and (entry.needs_slopes or entry.error_by_jackknife):
         return entry.standard_error
     if evidence.auc is not None:
