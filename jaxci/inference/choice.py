@@ -375,6 +375,7 @@ def _choose_ranking(
 
 
 def _choose_difference(statistic: Paired, layout: Layout, tails: Tails) -> Choice:
+    is_of_scores = isinstance(statistic.statistic, ScoreRanking)
     if layout.plain and Tango().refusal(statistic) is None:
         return Choice(Tango(), "paired proportions: the interval that Tango's score test does not reject")
     if layout.plain and SquareAndAddDifference().refusal(statistic) is None:
@@ -390,7 +391,7 @@ def _choose_difference(statistic: Paired, layout: Layout, tails: Tails) -> Choic
     if layout.plain and DeLongDifference().refusal(statistic) is None:
         why = "DeLong's variance, and Student's quantiles, which allow for rare classes"
         return Choice(DeLongDifference(use_t=True), f"correlated AUCs of independent rows: {why}")
-    if layout.plain and (is_mean(statistic) or (isinstance(statistic, MomentStatistic) and statistic.smooth)):
+    if layout.plain and statistic.smooth and (isinstance(statistic, MomentStatistic) or is_of_scores):
         return _of_contributions(statistic, layout)
     if layout.units is not None and layout.strata is None and statistic.smooth:
         why = "a smooth difference of rows in clusters: its influence, summed over each, and Student's quantiles"
@@ -400,14 +401,16 @@ def _choose_difference(statistic: Paired, layout: Layout, tails: Tails) -> Choic
 
 
 def _of_contributions(statistic: Paired, layout: Layout) -> Choice:
-    """Choose for a mean of paired differences, or a smooth difference of moments, of independent rows."""
+    """Choose for a mean of paired differences, or a smooth difference of moments or ranks, of independent rows."""
     why = "Student's quantiles, of fewer degrees of freedom where few rows decide"
     if is_mean(statistic):
         return Choice(KurtosisT(), f"a mean of paired differences: {why}")
-    few = layout.n_units <= MOST_LEFT_OUT
-    how = "the values with each row left out" if few else "its influence"
-    method = KurtosisT(error="jackknife" if few else "influence")
-    return Choice(method, f"a smooth difference of moments: {how}, and {why}")
+    if isinstance(statistic, MomentStatistic) and layout.n_units <= MOST_LEFT_OUT:
+        return Choice(
+            KurtosisT(error="jackknife"),
+            f"a smooth difference of moments: the values with each row left out, and {why}",
+        )
+    return Choice(KurtosisT(), f"a smooth difference: its influence, and {why}")
 
 
 def _of_flips(layout: Layout, tails: Tails) -> Choice:
