@@ -75,7 +75,8 @@ def plan(
         Between 0 and 1.
     method : str or Method
         As in :func:`jaxci.interval`, with ``power`` as in :func:`jaxci.compare`. "auto" is what these would take at the
-        number of cases planned; of values of which only the standard deviation is known, Student's.
+        number of cases planned; Student's of values of which only the standard deviation is known, and of two models
+        the test whose power is known.
     icc, cluster_size : float and int, optional
         Intraclass correlation, and rows of a cluster, where rows come in clusters; both or none.
     n_replications, n_resamples : int

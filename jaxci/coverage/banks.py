@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxci.inference.iterated import Nested
 from jaxci.inference.sharding import Spread
 from jaxci.intervals.base import Nesting
 from jaxci.resampling.bank import Scheme, replicate_keys
-from jaxci.resampling.posterior import GammaTables
+from jaxci.resampling.posterior import GammaTables, keeping_strata
 from jaxci.resampling.schemes import make_scheme
 from jaxci.resampling.words import exponentials
 from jaxci.statistics.layout import Layout
@@ -91,7 +93,7 @@ class Banks:
             return self._kept[kind, group, piece]
         rows, (start, stop) = max(1, BLOCK // n), piece
         starts = start + jnp.arange(-(-(stop - start) // rows), dtype=jnp.int32) * rows
-        shared = self._key(kind, group), make_scheme(units)
+        shared = self._key(kind, group), make_scheme(units), units.strata
         drawn = spread(_bank_counts if kind == "counts" else _bank_weights, starts, shared, n=n, rows=rows)
         bank = _closed(drawn, n=n, n_resamples=stop - start, last=stop == n_resamples)
         if self._held + bank.nbytes <= self.budget:
@@ -106,17 +108,18 @@ def _unseen(key: jax.Array, tables: GammaTables, *, n_resamples: int) -> jax.Arr
     return jnp.pad(tables.variates(exponentials(keys, len(tables.of_unit))).T, ((0, 0), (0, 1)))
 
 
-def _bank_weights(starts: jax.Array, shared: tuple[jax.Array, Scheme], *, n: int, rows: int) -> jax.Array:
-    key, _ = shared
+def _bank_weights(starts: jax.Array, shared: tuple[jax.Array, Scheme, Any], *, n: int, rows: int) -> jax.Array:
+    key, _, strata = shared
 
     def block(start: jax.Array) -> jax.Array:
-        return exponentials(replicate_keys(key, start + jnp.arange(rows, dtype=jnp.int32)), n).T
+        drawn = exponentials(replicate_keys(key, start + jnp.arange(rows, dtype=jnp.int32)), n).T
+        return drawn if strata is None else keeping_strata(drawn, strata, np.ones(n), n)
 
     return jax.lax.map(block, starts)
 
 
-def _bank_counts(starts: jax.Array, shared: tuple[jax.Array, Scheme], *, n: int, rows: int) -> jax.Array:
-    key, scheme = shared
+def _bank_counts(starts: jax.Array, shared: tuple[jax.Array, Scheme, Any], *, n: int, rows: int) -> jax.Array:
+    key, scheme, _ = shared
 
     def block(start: jax.Array) -> jax.Array:
         counts = scheme.counts(key, start + jnp.arange(rows, dtype=jnp.int32))[:, :n]

@@ -1,13 +1,13 @@
 """``method="auto"``: which interval, and why.
 
-The cards decide of one statistic of rows without strata and weights (:mod:`jaxci.intervals.cards`): among the methods
-that serve it at a bearable cost, the narrowest one that held its level in the simulated designs that are like the data.
-It held where the median of its coverages there is at most one point below the nominal 95%, and their worst tenth at
-most three, both as they are printed, rounded to a tenth of a percent; where none did, the one that came nearest is
-taken, with a remark. A remark also says where any of these designs was covered by less than 93%. Designs are alike in
-the numbers of rows, of classes, of rows in the rarest class and of errors; of rows in clusters also in the number of
-clusters and the design effect. What no card tells, of strata, weights, differences, statistics without a card and sizes
-beyond the cards, is decided by the rules below.
+The cards decide of one statistic of rows without weights (:mod:`jaxci.intervals.cards`): among the methods that serve
+it at a bearable cost, the narrowest one that held its level in the simulated designs that are like the data. It held
+where the median of its coverages there is at most one point below the nominal 95%, and their worst tenth at most three,
+both as they are printed, rounded to a tenth of a percent; where none did, the one that came nearest is taken, with a
+remark. A remark also says where any of these designs was covered by less than 93%. Designs are alike in the numbers of
+rows, of classes, of rows in the rarest class and of errors; of rows in clusters also in the number of clusters and the
+design effect. Rows in strata of fixed size are judged as independent ones, which vary more. What no card tells, of
+weights, differences, statistics without a card and sizes beyond the cards, is decided by the rules below.
 """
 
 from __future__ import annotations
@@ -98,9 +98,10 @@ SMOOTH_IN_CLUSTERS = Delta(use_t=True, degrees_of_freedom="satterthwaite", worki
 """What ``auto`` takes for smooth differences in clusters; these are less alike than what they are differences of."""
 
 MOST_LEFT_OUT = 5_000
-"""Rows up to which ``auto`` leaves each out for the error of a smooth difference of moments: by its influence, tests of
-20 to 100 rows reject up to 8% of true hypotheses (roots of mean squares of skewed errors).
-"""
+"""Rows up to which ``auto`` leaves each out for the error of a difference of moments, which sees how it bends."""
+
+JUDGED = (frozenset(), frozenset({"groups"}), frozenset({"strata"}))
+"""Layouts that cards judge; rows in strata of fixed size, which vary less, by those of independent rows."""
 
 TYPICAL_LOSS, WORST_LOSS = 0.01, 0.03
 """How far the median and the worst tenth of coverages on the cards may fall below their level."""
@@ -115,6 +116,12 @@ ALIKE_IN_CLUSTERS = 1.5
 """The same of rows in clusters: few clusters tell little of what they are like, and a choice of the narrowest by that
 covers less than the methods it chooses from.
 """
+
+ENOUGH_CASES = 2
+"""So many rows of every class leave a derivative that tells of each."""
+
+UNKNOWN_CALIBRATION = "no method is known to hold its level for a calibration error of such data"
+"""What is said of a calibration error that no design tells of."""
 
 MORE = (2, 3, 5, 10, 20, 50)
 """Multiples of the data tried where no method holds, to say how many would do."""
@@ -136,10 +143,11 @@ def _scale(statistic: Statistic) -> str:
 def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> Choice:
     """Choose the interval method for ``statistic`` from the data's layout and size, and the rarest class."""
     if isinstance(statistic, Paired):
-        return _choose_difference(statistic, layout, tails)
-    found = _by_cards(statistic, layout, n_resamples, tails, sample) if layout.given <= {"groups"} else None
-    if found is not None:
-        return found
+        return _choose_difference(statistic, layout, tails, sample)
+    if layout.given in JUDGED:
+        found = _by_cards(statistic, layout, n_resamples, tails, sample)
+        if found is not None:
+            return found
     if not layout.plain:
         return _choose_dependent(statistic, layout, n_resamples)
     return _by_rules(statistic, layout, n_resamples, tails, sample)
@@ -185,7 +193,9 @@ def _bearable(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tai
     """Yield the methods tried that have an interval for the statistic, at a cost of at most :data:`MOST_DRAWS`."""
     drawn = n_resamples >= smallest_bank(tails) and layout.n * float(n_resamples) <= MOST_DRAWS
     for method in _tried(statistic, layout):
-        if method.refusal(statistic) is not None or (not drawn and {"replicates", "posterior"} & method.needs):
+        if method.refusal_of_rows(statistic, layout.given) or (
+            not drawn and {"replicates", "posterior"} & method.needs
+        ):
             continue
         try:
             method.critical(statistic, layout.n_units, tails)
@@ -236,6 +246,8 @@ def _by_cards(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tai
         return None
     best = _best(found, ALIKE if layout.units is None else ALIKE_IN_CLUSTERS)
     why = f"{_figures(best)} in {best.designs} simulated designs like this ({_described(features)})"
+    if layout.strata is not None:
+        why += ", of independent rows, which vary more than those in strata"
     other = next((one for one in found if one.method == Percentile.name), best)
     if other.method != best.method:
         why += f"; {other.method} {100 * other.typical:.0f}%"
@@ -339,7 +351,7 @@ def _proper(what: str, layout: Layout) -> Choice:
 def of_calibration() -> Choice:
     """Choose for a calibration error of which no design tells."""
     why = "a calibration error, which resamples exaggerate: the basic bootstrap allows for that in part"
-    return Choice(Basic(), why, remark="no method is known to hold its level for a calibration error of such data")
+    return Choice(Basic(), why, remark=UNKNOWN_CALIBRATION)
 
 
 def _choose_mean(statistic: MeanStatistic, layout: Layout, *, enough: bool) -> Choice:
@@ -374,8 +386,7 @@ def _choose_ranking(
     return Choice(Percentile(), f"{why}: the percentile bootstrap")
 
 
-def _choose_difference(statistic: Paired, layout: Layout, tails: Tails) -> Choice:
-    is_of_scores = isinstance(statistic.statistic, ScoreRanking)
+def _choose_difference(statistic: Paired, layout: Layout, tails: Tails, sample: Sample) -> Choice:
     if layout.plain and Tango().refusal(statistic) is None:
         return Choice(Tango(), "paired proportions: the interval that Tango's score test does not reject")
     if layout.plain and SquareAndAddDifference().refusal(statistic) is None:
@@ -391,8 +402,15 @@ def _choose_difference(statistic: Paired, layout: Layout, tails: Tails) -> Choic
     if layout.plain and DeLongDifference().refusal(statistic) is None:
         why = "DeLong's variance, and Student's quantiles, which allow for rare classes"
         return Choice(DeLongDifference(use_t=True), f"correlated AUCs of independent rows: {why}")
-    if layout.plain and statistic.smooth and (isinstance(statistic, MomentStatistic) or is_of_scores):
+    if (
+        layout.plain
+        and statistic.smooth
+        and (isinstance(statistic, MomentStatistic) or _ranks_enough(statistic, sample))
+    ):
         return _of_contributions(statistic, layout)
+    if layout.given == {"strata"} and statistic.smooth:
+        why = "Student's quantiles, of fewer degrees of freedom where few rows decide"
+        return Choice(KurtosisT(), f"a smooth difference of rows in strata: its influence within them, and {why}")
     if layout.units is not None and layout.strata is None and statistic.smooth:
         why = "a smooth difference of rows in clusters: its influence, summed over each, and Student's quantiles"
         return Choice(SMOOTH_IN_CLUSTERS, why)
@@ -400,11 +418,21 @@ def _choose_difference(statistic: Paired, layout: Layout, tails: Tails) -> Choic
     return Choice(Percentile(), f"no formula for this difference: the paired percentile bootstrap over {kind}")
 
 
+def _ranks_enough(statistic: Paired, sample: Sample) -> bool:
+    """Whether scores are ranked of which every class has two rows: an only one decides, and its derivative is 0."""
+    if not isinstance(statistic.statistic, ScoreRanking):
+        return False
+    sizes = sample.class_sizes
+    return int(sizes[sizes > 0].min()) >= ENOUGH_CASES
+
+
 def _of_contributions(statistic: Paired, layout: Layout) -> Choice:
     """Choose for a mean of paired differences, or a smooth difference of moments or ranks, of independent rows."""
     why = "Student's quantiles, of fewer degrees of freedom where few rows decide"
     if is_mean(statistic):
         return Choice(KurtosisT(), f"a mean of paired differences: {why}")
+    if isinstance(statistic.statistic, Calibration):
+        return Choice(KurtosisT(error="jackknife"), f"calibration errors: {why}", remark=UNKNOWN_CALIBRATION)
     if isinstance(statistic, MomentStatistic) and layout.n_units <= MOST_LEFT_OUT:
         return Choice(
             KurtosisT(error="jackknife"),
@@ -450,6 +478,6 @@ def _choose_dependent(statistic: Statistic, layout: Layout, n_resamples: int) ->
     if _ranks_many(statistic, layout, n_resamples):
         why = f"ranks of too many rows to resample, in {MANY_CLUSTERS} clusters or more: influence, summed over each"
         return Choice(Delta(scale=_scale(statistic), use_t=True), f"{why}, and Student's quantiles")
-    if statistic.has_extremes and layout.strata is None:
-        return _proper("clustered rows" if layout.units is not None else weighted, layout)
+    if statistic.has_extremes:
+        return _proper(weighted if kind == "weighted" else {"cluster": "clustered"}.get(kind, kind) + " rows", layout)
     return Choice(Percentile(), f"rows are not i.i.d.: the {kind} bootstrap with percentile endpoints")

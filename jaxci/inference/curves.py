@@ -51,21 +51,9 @@ class CurveProgram:
         def one(weights: jax.Array) -> jax.Array:
             return jnp.concatenate([self.curve.values(data, of(weights)) for data, of in both])
 
-        within = self._stratified(rows.astype(float))
+        within = self.program.stratified(rows.astype(float))
         values = in_batches(one, within, max(1, AT_A_TIME // rows.shape[1])).T
         return values, None, jnp.zeros(values.shape, bool)
-
-    def _stratified(self, rows: jax.Array) -> jax.Array:
-        """Return rows of weights in which every stratum weighs as many units as it has."""
-        if self.program.strata is None:
-            return rows
-        units = len(self.program.multiplicity)
-        of_stratum = jax.nn.one_hot(self.program.strata, self.program.n_strata, dtype=rows.dtype)
-        of_stratum = of_stratum * jnp.asarray(self.program.multiplicity)[:, None]
-        known = rows[:, :units]
-        scale = jnp.sum(of_stratum, axis=0) / jnp.matmul(known, of_stratum, precision=jax.lax.Precision.HIGHEST)
-        spread = jnp.matmul(scale, of_stratum.T, precision=jax.lax.Precision.HIGHEST)
-        return jnp.concatenate([known * spread, rows[:, units:]], axis=1)
 
 
 def curve_replicates(

@@ -103,6 +103,8 @@ def comparison(request: Request, sample: Sample, layout: Layout, settings: Setti
             alike = np.abs(entry.replicates) <= rounding(entry.scale, *request.statistic.statistic.bounds)
             entry.replicates = np.where(alike, 0.0, entry.replicates)
         _estimate([entry], sample, layout)
+        if abs(entry.estimate) <= rounding(entry.scale, *request.statistic.statistic.bounds):
+            entry.estimate = 0.0
         _iterate([entry], layout, settings, rng)
         effect = design_effect([request.statistic.statistic], sample, layout)
         result, evidence = finish(entry, sample, layout, settings, rng, effect)
@@ -214,7 +216,7 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
         raise ValueError(f"groups must be given for method {method.name!r}, which is for rows in clusters; got None")
     refused = method.unusable(layout.given)
     if refused:
-        why = " assumes independent rows of equal weight and" if not method.takes else ""
+        why = " assumes independent rows of equal weight and" if method.takes <= {"strata"} else ""
         raise ValueError(
             f"method {method.name!r}{why} cannot use {' and '.join(sorted(refused))}; "
             "use 'percentile', 'bca' or 'delta', or method='auto'"

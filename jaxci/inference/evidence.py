@@ -92,17 +92,28 @@ def _left_out(entry: Entry, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
 def _influence(
     entry: Entry, sample: Sample, layout: Layout, left_out: tuple[np.ndarray, np.ndarray] | None
 ) -> np.ndarray:
-    """Return what each independent row contributes to the estimate (n,), from values that leave it out if given."""
+    """Return what each row contributes to the estimate (n,), from values that leave it out if given.
+
+    Within strata of m rows it is less their mean, times ``sqrt(m / (m - 1) (n - 1) / n)``: the sum of squares over
+    ``n (n - 1)`` is then the variance.
+    """
     n = layout.n
     if left_out is not None:
         values, multiplicity = left_out
         return np.repeat((n - 1) * (np.average(values, weights=multiplicity) - values), multiplicity.astype(int))
+    strata = layout.strata
     if is_mean(entry.statistic):
-        values = row_values_of(entry.statistic, sample)
-        return values - values.mean()
-    ((program, _),) = programs([entry], layout)
-    found, multiplicity = np.asarray(slopes(program)[1])[0], np.asarray(program.multiplicity)
-    return np.repeat(n * found, multiplicity.astype(int))
+        found = row_values_of(entry.statistic, sample)
+    else:
+        ((program, _),) = programs([entry], layout)
+        multiplicity = np.asarray(program.multiplicity).astype(int)
+        found = np.repeat(n * np.asarray(slopes(program)[1])[0], multiplicity)
+        strata = None if program.strata is None else np.repeat(program.strata, multiplicity)
+    if strata is None:
+        return found - found.mean()
+    held = np.bincount(strata)
+    apart = found - (np.bincount(strata, found) / np.maximum(held, 1))[strata]
+    return apart * np.sqrt(held / np.maximum(held - 1, 1) * (n - 1) / n)[strata]
 
 
 def _acceleration(entry: Entry, sample: Sample, layout: Layout) -> float:
@@ -315,7 +326,7 @@ def _slope(entry: Entry, share: float) -> float:
 def standard_error(entry: Entry, evidence: Evidence) -> float:
     """Return the standard error that goes with the interval; NaN where there is none."""
     if evidence.influence is not None:
-        return float(spread(evidence.influence, 0.0).standard_error[0]) if entry.standard_error > 0 else 0.0
+        return 0.0 if entry.standard_error == 0 else float(spread(evidence.influence, 0.0).standard_error[0])
     if not math.isnan(entry.standard_error) and (entry.needs_slopes or entry.error_by_jackknife):
         return entry.standard_error
     if evidence.auc is not None:

@@ -49,6 +49,7 @@ class Posterior:
     def of_rows(self, rows: jax.Array, *, errors: bool) -> tuple[jax.Array, jax.Array | None, jax.Array]:
         """Return the values (S, B) under ``rows``; no errors, and no class is ever absent."""
         program, units = self.program, len(self.program.multiplicity)
+        rows = program.stratified(rows)
         unseen, shared = rows[:, units:].T, program.shared(Bank.of(rows[:, :units]))
         found = []
         for number, (start, end) in enumerate(zip((0, *self.ends[:-1]), self.ends, strict=True)):
@@ -63,7 +64,9 @@ def posterior_of(
     entries: Sequence[Entry], sample: Sample, layout: Layout
 ) -> Iterator[tuple[Posterior, PosteriorWeights, list[Entry]]]:
     """Yield the posteriors of ``entries`` with their weights: of tables by cells where these are fewer than rows."""
-    tables = [entry for entry in entries if by_table(entry, layout) and entry.prepared.size < layout.n]
+    tables = [
+        entry for entry in entries if by_table(entry, layout) and entry.prepared.size * layout.n_strata < layout.n
+    ]
     rest = [entry for entry in entries if entry not in tables]
     for group in by_shared_table(tables):
         yield *_joined(table_program(group, layout)[0], group, sample, layout, tabulated=True), group

@@ -19,6 +19,7 @@ import numpy as np
 from jaxci.records import record, static
 from jaxci.resampling.bank import CellBootstrap
 from jaxci.resampling.kernels import in_batches
+from jaxci.resampling.posterior import keeping_strata
 from jaxci.resampling.ranked import SpreadBank
 from jaxci.special import root_sum_of_squares
 from jaxci.statistics.base import ExtremeStatistic, LinearStatistic, RankedStatistic, Statistic, TableStatistic, cores
@@ -225,6 +226,14 @@ class Program:
         total = jax.ops.segment_sum(influence * weights, self.strata, self.n_strata)
         size = jax.ops.segment_sum(weights, self.strata, self.n_strata)
         return influence - (total / jnp.where(size > 0, size, 1.0))[self.strata]
+
+    def stratified(self, rows: jax.Array) -> jax.Array:
+        """Return weights (B, U + P) of units and others in which every stratum of units weighs what it holds."""
+        if self.strata is None:
+            return rows
+        units = len(self.multiplicity)
+        known = keeping_strata(rows[:, :units].T, self.strata, self.multiplicity, self.n_strata)
+        return jnp.concatenate([known.T, rows[:, units:]], axis=1)
 
     def slopes(self) -> tuple[jax.Array, jax.Array]:
         """Return the values (S,) on the data and their derivatives (S, U) in the weights of units (:meth:`slope`)."""

@@ -155,8 +155,8 @@ class DeLongDifference(Method):
     Notes
     -----
     Coverage of 95% intervals where the second of two models of area .9 is worse by half a standard deviation, in
-    brackets without ``use_t``: prevalence .15, n = 50, 100, 300: .945, .960, .969 (.911, .936, .958); .05, n = 100,
-    300, 1,000: .901, .960, .963 (.857, .924, .950).
+    brackets without ``use_t``: prevalence .15, n = 50, 100, 300: .945, .960, .969 (.911, .936, .958); .05, n = 300 and
+    1,000: .960, .963 (.924, .950). The standard error beside the interval is DeLong's.
 
     Where the variance is zero or a class has a single member, a finite-sample bound takes over and a remark says so.
     Two scores that order every pair of a positive and a negative alike: ``|A_a - A_b| <= 1 - tail^(1/k)``,

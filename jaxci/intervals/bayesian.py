@@ -24,7 +24,8 @@ class ProperBayesian(Method):
       right and one wrong;
     - for areas under ROC curves and average precision, 2 / K^2 of a row of each class, ranked worst.
 
-    With ``groups`` a pseudo-row stands for a cluster of mean size. Of more than two classes those without a row gain
+    With ``groups`` a pseudo-row stands for a cluster of mean size. With ``strata`` the units of each keep their weight
+    together, and pseudo-rows come to all. Of more than two classes those without a row gain
     none. A proportion of x among n independent rows, whatever the number of classes, has the law
     Beta(x + mass, n - x + mass), and nothing is drawn.
 
@@ -39,7 +40,7 @@ class ProperBayesian(Method):
     -----
     Asymptotically the percentile bootstrap's interval. Mass 1/4 is near nominal for confusion tables, ranks, bounded
     means and few clusters, where classes have some 5 rows; see ``docs/proper_bayesian.md`` for what was measured.
-    Strata are refused. The standard error of a mean is the usual one, that of others the deviation of the weighted
+    The standard error of a mean is the usual one, that of others the deviation of the weighted
     statistic.
 
     References
@@ -51,7 +52,6 @@ class ProperBayesian(Method):
 
     name = "proper_bayesian"
     needs = frozenset({"posterior"})
-    takes = frozenset({"groups", "sample_weight"})
 
     mass: float = static(default=0.25)
     reach: float = static(default=1.0)

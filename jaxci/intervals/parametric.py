@@ -220,7 +220,7 @@ def _width_advice(statistic: Statistic) -> tuple[str, ...]:
         return (_mean_advice(statistic),)
     if not statistic.has_extremes or statistic.task not in ("binary", "multiclass"):
         return ()
-    advice = "use method='proper_bayesian' (without strata), which allows for what was not seen"
+    advice = "use method='proper_bayesian', which allows for what was not seen"
     if "y_pred" not in statistic.inputs:
         return (advice,)
     return advice, "method='clopper_pearson' serves the accuracy beside it"

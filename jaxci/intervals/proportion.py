@@ -293,10 +293,14 @@ def proportion_refusal(name: str, statistic: Statistic) -> str | None:
 
 
 class ProportionMethod(Method):
-    """A method that reads the count of successes and the number of trials."""
+    """A method that reads the count of successes and the number of trials.
+
+    In strata of fixed size the count varies less than that of independent trials of one share (Hoeffding 1956), so that
+    the interval is none too narrow there.
+    """
 
     needs = frozenset({"count", "nobs"})
-    takes = frozenset()
+    takes = frozenset({"strata"})
 
     @abc.abstractmethod
     def from_counts(self, count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:

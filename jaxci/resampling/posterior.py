@@ -66,6 +66,19 @@ class GammaTables:
         return jnp.exp(logs)
 
 
+def keeping_strata(weights: jax.Array, strata: Any, held: Any, n_strata: int) -> jax.Array:
+    """Return weights (U, B) of units in which every stratum weighs what its units hold, whatever was drawn.
+
+    ``strata`` (U,) are codes out of ``n_strata``, and ``held`` (U,) what units weigh in the data; those that hold
+    nothing weigh nothing.
+    """
+    held = jnp.asarray(held, weights.dtype)
+    known = jnp.where(held[:, None] > 0, weights, 0)
+    totals = jax.ops.segment_sum(held, strata, n_strata)[:, None]
+    drawn = jax.ops.segment_sum(known, strata, n_strata)
+    return known * (totals / jnp.where(drawn > 0, drawn, 1))[jnp.asarray(strata)]
+
+
 @record
 class PosteriorWeights(Scheme):
     """Weights of units that were seen, and of pseudo-units that were not: Gamma variates, which no sum ties.

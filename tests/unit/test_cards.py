@@ -247,14 +247,20 @@ def test_the_rule_reads_the_figures_as_they_are_printed(monkeypatch, typical, wo
 
 @pytest.mark.parametrize(
     "given",
-    [{"groups": np.arange(100) // 4}, {"sample_weight": np.linspace(1, 2, 100)}, {"strata": Y}],
-    ids=["groups", "weights", "strata"],
+    [{"groups": np.arange(100) // 4}, {"sample_weight": np.linspace(1, 2, 100)}],
+    ids=["groups", "weights"],
 )
 def test_rules_decide_what_no_card_tells(monkeypatch, given):
     rows = designs([0.95] * 5, 1.0, "bca")
     row = chosen(monkeypatch, rows, **given)
     assert row.method != "bca"
     assert math.isnan(row.simulated_coverage)
+
+
+def test_cards_of_independent_rows_judge_those_in_strata(monkeypatch):
+    row = chosen(monkeypatch, designs([0.95] * 5, 1.0, "bca"), strata=Y)
+    assert (row.method, row.simulated_coverage) == ("bca", 0.95)
+    assert "of independent rows, which vary more than those in strata" in row.reason
 
 
 def test_a_metric_without_a_card_is_left_to_the_rules(monkeypatch):

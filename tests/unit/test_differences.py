@@ -516,6 +516,54 @@ def test_differences_of_areas_are_covered_where_a_class_is_rare(prevalence, n, l
     assert hits > normal
 
 
+@pytest.mark.parametrize("metric", ["log_loss", "brier_score_loss", "expected_calibration_error", "roc_auc_ovr"])
+def test_models_that_differ_by_rounding_errors_are_not_told_apart(metric):
+    rng = np.random.default_rng(4)
+    y = rng.integers(0, 3, 200)
+    z = rng.normal(size=(200, 3)) + 2 * np.eye(3)[y]
+    one, other = (np.exp(x) / np.exp(x).sum(axis=1, keepdims=True) for x in (z, z - z.max(axis=1, keepdims=True)))
+    found = jaxci.compare(metric, y, one, other)
+    assert (found.estimate, found.conclusion) == (0.0, "no difference shown")
+    assert found.pvalue == 1
+
+
+@pytest.mark.parametrize("metric", ["r2", "pearsonr", "mean_squared_error", "root_mean_squared_error"])
+def test_targets_that_differ_by_rounding_errors_are_not_told_apart(metric):
+    y, one, _ = regressions(n=30)
+    found = jaxci.compare(metric, y, one, (one + 100) - 100)
+    assert found.conclusion == "no difference shown"
+    assert not found.pvalue < 0.05
+
+
+def test_an_error_that_is_undefined_is_not_zero():
+    y = np.r_[1.0, np.zeros(5)]
+    one, other = np.random.default_rng(0).normal(size=(2, 6))
+    found = jaxci.compare("pearsonr", y, one, other)
+    assert np.isnan(found.standard_error)
+    assert np.isnan(found.confidence_interval).all()
+    assert found.test == "none: the error is undefined"
+
+
+def test_calibration_errors_are_compared_with_a_remark():
+    found = jaxci.compare("expected_calibration_error", BINARY, *(special.expit(s) for s in SCORES))
+    assert found.method.name == "kurtosis_t"
+    assert any("no method is known to hold its level for a calibration error" in one for one in found.warnings)
+
+
+@pytest.mark.parametrize("least", [1, 2])
+def test_a_class_of_one_row_leaves_no_derivative(least):
+    y = np.repeat([0, 1, 2], [30, 20, least])
+    scores = (special.softmax(np.random.default_rng(k).normal(size=(len(y), 3)), axis=1) for k in range(2))
+    found = jaxci.compare("roc_auc_ovo", y, *scores, n_resamples=B, rng=0)
+    assert found.method.name == ("percentile" if least == 1 else "kurtosis_t")
+
+
+def test_contributions_at_the_extremes_have_a_finite_mass():
+    for mass in (-0.1, np.inf, np.nan):
+        with pytest.raises(ValueError, match="mass must be finite and not negative"):
+            KurtosisT(mass=mass)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("metric", ["roc_auc_ovr", "roc_auc_ovo"])
 def test_equal_areas_of_classes_of_which_one_is_rare_are_told_apart_by_chance_alone(metric):

@@ -94,17 +94,24 @@ def warnings_of(metric, *data, **options):
     return jaxci.interval(metric, *data, n_resamples=199, rng=0, **options).warnings
 
 
-@pytest.mark.parametrize(("metric", "by_class"), [("accuracy", False), ("matthews_corrcoef", True)])
-def test_few_rows_in_strata_and_few_of_a_class_are_said(metric, by_class):
+@pytest.mark.parametrize("metric", ["matthews_corrcoef", "f1_macro"])
+def test_few_rows_in_strata_are_judged_as_independent_ones(metric):
     said = warnings_of(metric, RARE, GUESS, strata=HALVES)
-    few = f"n = 12 is below 50, where 'percentile' intervals often cover less than they say: {PERCENTILE_ON_CARDS}"
-    assert said[0] == few
-    assert (THREE_CASES in said) == by_class
+    assert said == warnings_of(metric, RARE, GUESS)
+    assert "no method is known to hold its level" in said[0]
 
 
 @pytest.mark.parametrize("metric", ["root_mean_squared_error", "median_absolute_error", "r2"])
 def test_few_rows_of_a_regression_in_strata_are_said(metric):
-    assert "n = 9 is below 50" in warnings_of(metric, X[:9], X[9:18], strata=np.arange(9) % 3)[0]
+    assert "no method is known to hold" in warnings_of(metric, X[:9], X[9:18], strata=np.arange(9) % 3)[0]
+
+
+def test_few_rows_of_a_difference_that_no_card_judged_are_said():
+    (said,) = jaxci.compare("median_absolute_error", X[:12], X[6:18], X[3:15], n_resamples=199, rng=0).warnings
+    assert (
+        said
+        == f"n = 12 is below 50, where 'percentile' intervals often cover less than they say: {PERCENTILE_ON_CARDS}"
+    )
 
 
 def test_few_rows_of_a_function_are_said_and_many_are_not():
@@ -122,8 +129,8 @@ def test_few_cases_of_a_class_with_weights_are_said():
 
 def test_few_clusters_are_not_taken_for_few_cases():
     truth, guess, groups = (np.tile(LABELS, 4), np.tile(np.roll(LABELS, 1), 4), np.repeat(np.arange(12), 10))
-    said = warnings_of("f1", truth, np.where(np.arange(120) % 3 == 0, guess, truth), groups=groups, strata=groups % 2)
-    assert "12 clusters are fewer than 50" in said[0]
+    given = {"groups": groups, "strata": groups % 2, "method": "percentile"}
+    said = warnings_of("f1", truth, np.where(np.arange(120) % 3 == 0, guess, truth), **given)
     assert not any("cases" in text for text in said)
 
 
@@ -204,8 +211,10 @@ def test_a_comparison_says_that_rows_or_cases_are_few():
     models = x + rng.normal(size=9), x + rng.normal(size=9)
     (told,) = jaxci.compare("median_absolute_error", x, *models).warnings
     assert "n = 9 is below 50" in told
+    assert jaxci.compare("mean_absolute_error", x, *models).warnings == ()
     for metric in ("r2", "root_mean_squared_error"):
-        (told,) = jaxci.compare(metric, x, *models).warnings
+        far = np.where(x == 4, 9.0, models[0])
+        (told,) = jaxci.compare(metric, x, far, models[1]).warnings
         assert "a few of the 9 rows decide the difference" in told
     y = np.repeat([1, 0], [3, 57])
     assert jaxci.compare("f1", y, y, np.roll(y, 1)).warnings == (

@@ -749,14 +749,14 @@ def test_few_clusters_are_not_taken_for_enough():
     [
         ("mean", (SCORE,), 25),
         ("mean", (np.where(ROWS == 3, 50, SCORE),), 75),
-        ("f1_macro", (Y, PRED), 50),
-        ("roc_auc", (Y, SCORE), 25),
+        ("r2", (SCORE, Y), 50),
+        ("median", (SCORE,), 50),
     ],
 )
 def test_sizes_are_told_in_what_they_count(statistic, data, least):
     groups = ROWS % 18
     _, said = heard(lambda: interval(statistic, *data, groups=groups, strata=groups % 2))
-    assert f"18 clusters are fewer than {least}, where intervals for" in said
+    assert f"18 clusters are fewer than {least}, where" in said
     assert "n = 18" not in said
 
 
@@ -783,7 +783,8 @@ def test_a_stratum_with_one_row(metric):
 
 def test_every_stratum_with_one_row():
     result, said = heard(lambda: interval("mean", SCORE, strata=ROWS))
-    assert "40 strata" in said
+    assert "40 strata hold a single unit each" in said
+    result, said = heard(lambda: interval("mean", SCORE, strata=ROWS, method="percentile"))
     assert result.confidence_interval.low == result.confidence_interval.high
     assert "width" in said
 
@@ -791,15 +792,13 @@ def test_every_stratum_with_one_row():
 @pytest.mark.parametrize(
     ("call", "method"),
     [
-        (lambda **k: interval("accuracy", Y, PRED, **k), "wilson"),
-        (lambda **k: interval("accuracy", Y, PRED, **k), "clopper_pearson"),
         (lambda **k: interval("accuracy", Y, PRED, **k), "exact"),
         (lambda **k: interval("mean", SCORE, **k), "z"),
         (lambda **k: interval("brier_score_loss", Y, SCORE, **k), "hoeffding"),
         (lambda **k: interval("median", SCORE, **k), "order_statistic"),
         (lambda **k: interval("roc_auc", Y, SCORE, **k), "delong"),
         (lambda **k: interval("roc_auc", Y, SCORE, **k), "delong_logit"),
-        (lambda **k: evaluate(Y, PRED, metrics=["accuracy"], **k), "wilson"),
+        (lambda **k: evaluate(Y, PRED, metrics=["balanced_accuracy"], **k), "square_and_add"),
         (lambda **k: compare("accuracy", Y, PRED, Y, **k), "newcombe"),
         (lambda **k: compare("roc_auc", Y, SCORE, SCORE**2, **k), "delong"),
         (lambda **k: compare("mean", None, SCORE, SCORE**2, **k), "z"),
@@ -816,6 +815,16 @@ def test_a_formula_for_independent_rows_refuses_dependent_ones(call, method, nam
         "percentile",
         error=ValueError,
     )
+
+
+@pytest.mark.parametrize("name", ["groups", "sample_weight"])
+@pytest.mark.parametrize("method", ["wilson", "clopper_pearson"])
+def test_shares_of_dependent_rows_are_refused_but_in_strata(method, name):
+    given = {"groups": ROWS // 4, "sample_weight": 1.0 + ROWS % 3}[name]
+    words = repr(method), "assumes independent rows", name, "percentile"
+    refusal(lambda: interval("accuracy", Y, PRED, method=method, **{name: given}), *words, error=ValueError)
+    refusal(lambda: evaluate(Y, PRED, metrics=["accuracy"], method=method, **{name: given}), *words, error=ValueError)
+    interval("accuracy", Y, PRED, method=method, strata=ROWS % 2)
 
 
 @pytest.mark.parametrize("name", ["strata", "sample_weight"])
