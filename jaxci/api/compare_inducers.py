@@ -196,7 +196,7 @@ def rank_inducers(
     >>> y = X @ [1.0, 2.0, 0.0] + rng.normal(size=150)
     >>> board = jaxci.rank_inducers(["constant", "ridge", "linear"], X, y, rng=0)
     >>> [(entry.name, entry.rank_low, entry.rank_high) for entry in board.entries]
-    [('linear', 1, 2), ('ridge', 1, 2), ('constant', 3, 3)]
+    [('ridge', 1, 2), ('linear', 1, 2), ('constant', 3, 3)]
     """
     level, adjust = check_confidence_level(confidence_level), check_choice("adjust", adjust, ADJUSTMENTS)
     names, learners = _named(inducers)

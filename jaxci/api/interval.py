@@ -173,7 +173,7 @@ def list_methods(statistic: Any, *, groups: bool = False, difference: bool = Fal
     >>> jaxci.list_methods("accuracy", groups=True)[:3]
     ['wilson_cluster', 'clopper_pearson_cluster', 'proper_bayesian']
     >>> jaxci.list_methods("roc_auc", difference=True)[:2]
-    ['kurtosis_t', 'delong']
+    ['delong', 'kurtosis_t']
     """
     found = statistic_by_name(statistic)
     return applicable_methods(paired_difference(found) if difference else found, groups=groups)

@@ -146,7 +146,7 @@ def leaderboard(
     >>> guesses = {name: np.where(rng.random(500) < share, y, 1 - y) for name, share in right.items()}
     >>> board = jaxci.leaderboard("accuracy", y, guesses, rng=0)
     >>> [(entry.name, entry.rank_low, entry.rank_high, entry.tied_with_best) for entry in board]
-    [('a', 1, 2, True), ('b', 1, 2, True), ('c', 3, 3, False)]
+    [('b', 1, 2, True), ('a', 1, 2, True), ('c', 3, 3, False)]
     """
     settings = Settings.of(confidence_level, "two-sided", n_resamples, memory_limit=memory_limit)
     adjust = check_choice("adjust", adjust, ("max_t", *ADJUSTMENTS))

@@ -65,7 +65,7 @@ def probability_of_improvement(
     >>> import jaxci
     >>> result = jaxci.probability_of_improvement([[3, 5], [4, 6], [5, 9]], [[1, 5], [2, 7], [4, 4]], rng=0)
     >>> round(result.estimate, 3)
-    0.833
+    0.778
     """
     first, second = run_scores("scores_a", scores_a), run_scores("scores_b", scores_b)
     if (tasks := first.shape[1]) != second.shape[1]:

@@ -71,7 +71,7 @@ class Clustered(Distribution):
     --------
     >>> from jaxci.distributions import Cells
     >>> Clustered(Cells([[40, 2], [3, 15]]), 10, correlation=0.3).label
-    '10 clusters (correlation 0.3) of cells(2 x 2, 60 rows)'
+    '10 clusters (correlation 0.3) of cells(2 x 2)'
     """
 
     law: Distribution
@@ -167,7 +167,7 @@ class Stratified(Distribution):
     --------
     >>> from jaxci.distributions import Parametric
     >>> Stratified((Parametric("norm"), Parametric("expon")), [3, 1]).label
-    'strata (0.75 norm; 0.25 expon)'
+    'strata (0.75 norm(); 0.25 expon())'
     """
 
     laws: tuple[Any, ...]

@@ -137,7 +137,7 @@ class RegressionErrors(Distribution):
     --------
     >>> from jaxci.distributions import Parametric
     >>> RegressionErrors(Parametric("norm"), spread=2.0).label
-    'regression(errors norm; predictions 0 +- 2)'
+    'regression(errors norm(); predictions 0 +- 2)'
     """
 
     errors: ValueDistribution

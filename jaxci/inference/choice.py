@@ -100,7 +100,7 @@ SMOOTH_IN_CLUSTERS = Delta(use_t=True, degrees_of_freedom="satterthwaite", worki
 MOST_LEFT_OUT = 5_000
 """Rows up to which ``auto`` leaves each out for the error of a difference of moments, which sees how it bends."""
 
-JUDGED = (frozenset(), frozenset({"groups"}), frozenset({"strata"}))
+JUDGED: tuple[frozenset[str], ...] = (frozenset(), frozenset({"groups"}), frozenset({"strata"}))
 """Layouts that cards judge; rows in strata of fixed size, which vary less, by those of independent rows."""
 
 TYPICAL_LOSS, WORST_LOSS = 0.01, 0.03

@@ -86,8 +86,8 @@ DIFFERENCES: dict[str, type[Method]] = {
         TangoCluster,
         SquareAndAddDifference,
         AdjustedWald,
-        KurtosisT,
         DeLongDifference,
+        KurtosisT,
         SignFlip,
     )
 }

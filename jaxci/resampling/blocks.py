@@ -155,7 +155,7 @@ def optimal_block_lengths(series: ArrayLike) -> BlockLengths:
     >>> import numpy as np
     >>> noise = np.random.default_rng(0).normal(size=500)
     >>> [round(length, 1) for length in optimal_block_lengths(np.convolve(noise, np.ones(5) / 5, "valid"))]
-    [12.8, 14.7]
+    [11.1, 12.7]
     """
     x = np.asarray(series, dtype=np.float64)
     n = x.size

@@ -1,33 +1,19 @@
+"""Examples in docstrings are true, in every module that has any."""
+
 import doctest
 import importlib
+from pathlib import Path
 
 import pytest
 
-MODULES = [
-    "jaxci.api.bootstrap",
-    "jaxci.api.check",
-    "jaxci.api.compare",
-    "jaxci.api.evaluate",
-    "jaxci.api.evaluate_cases",
-    "jaxci.api.generalization",
-    "jaxci.api.jackknife",
-    "jaxci.api.proportion",
-    "jaxci.api.quantile_plans",
-    "jaxci.api.quantiles",
-    "jaxci.api.runs",
-    "jaxci.runs.seeds",
-    "jaxci.coverage.bundled",
-    "jaxci.coverage.enumeration",
-    "jaxci.coverage.study",
-    "jaxci.distributions.files",
-    "jaxci.distributions.problem_registry",
-    "jaxci.data",
-    "jaxci.resampling.exact_mean",
-    "jaxci.resampling.exact_order",
-    "jaxci.resampling.exact_ratio",
-    "jaxci.segmentation.measuring",
-    "jaxci.segmentation.table",
-]
+import jaxci
+
+ROOT = Path(jaxci.__file__).parent
+MODULES = sorted(
+    ".".join(("jaxci", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
+    for path in ROOT.rglob("*.py")
+    if ">>> " in path.read_text(encoding="utf-8")
+)
 
 
 @pytest.mark.filterwarnings("ignore")
