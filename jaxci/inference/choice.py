@@ -408,9 +408,9 @@ def _choose_difference(statistic: Paired, layout: Layout, tails: Tails, sample: 
         and (isinstance(statistic, MomentStatistic) or _ranks_enough(statistic, sample))
     ):
         return _of_contributions(statistic, layout)
-    if layout.given == {"strata"} and statistic.smooth:
+    if not layout.plain and layout.units is None and statistic.smooth:
         why = "Student's quantiles, of fewer degrees of freedom where few rows decide"
-        return Choice(KurtosisT(), f"a smooth difference of rows in strata: its influence within them, and {why}")
+        return Choice(KurtosisT(), f"a smooth difference of rows with strata or weights: its influence, and {why}")
     if layout.units is not None and layout.strata is None and statistic.smooth:
         why = "a smooth difference of rows in clusters: its influence, summed over each, and Student's quantiles"
         return Choice(SMOOTH_IN_CLUSTERS, why)

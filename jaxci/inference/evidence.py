@@ -102,7 +102,7 @@ def _influence(
         values, multiplicity = left_out
         return np.repeat((n - 1) * (np.average(values, weights=multiplicity) - values), multiplicity.astype(int))
     strata = layout.strata
-    if is_mean(entry.statistic):
+    if is_mean(entry.statistic) and layout.row_weights is None:
         found = row_values_of(entry.statistic, sample)
     else:
         ((program, _),) = programs([entry], layout)

@@ -69,12 +69,12 @@ class KurtosisT(Method):
 
     Notes
     -----
-    Independent rows, or such within strata: contributions are then less the mean of their stratum. The variance of s^2
-    is that of n values of this kurtosis to first order, and a variance estimate so spread has these degrees of freedom
-    (Satterthwaite). Coverage of 95% intervals of differences of mean squared errors, one model's errors 1.5 times the
-    other's, at 20, 50, 200 and 1,000 rows, with Student's interval in brackets: normal errors .93, .95, .96, .95 (.91,
-    .94, .95, .95); exponential .88, .92, .95, .96 (.86, .89, .92, .94); t with 3 degrees of freedom, of which squares
-    have no variance, .85, .87, .89, .89 (.80, .83, .85, .86). Few degrees of freedom get a
+    Independent rows, also with case weights or within strata: contributions are then less the mean of their stratum.
+    The variance of s^2 is that of n values of this kurtosis to first order, and a variance estimate so spread has these
+    degrees of freedom (Satterthwaite). Coverage of 95% intervals of differences of mean squared errors, one model's
+    errors 1.5 times the other's, at 20, 50, 200 and 1,000 rows, with Student's interval in brackets: normal errors .93,
+    .95, .96, .95 (.91, .94, .95, .95); exponential .88, .92, .95, .96 (.86, .89, .92, .94); t with 3 degrees of
+    freedom, of which squares have no variance, .85, .87, .89, .89 (.80, .83, .85, .86). Few degrees of freedom get a
     remark; that there is none is no assurance, as the rows that would show heavy tails may not have been seen. The
     standard error beside the interval is that without ``mass``. ``benchmarks/compare_errors.py`` measures both.
 
@@ -90,7 +90,7 @@ class KurtosisT(Method):
 
     name = "kurtosis_t"
     needs = frozenset({"standard_error", "influence"})
-    takes = frozenset({"strata"})
+    takes = frozenset({"strata", "sample_weight"})
     leaves_range = True
 
     def __post_init__(self) -> None:

@@ -85,6 +85,18 @@ def test_differences_of_rows_in_strata_vary_within_them_alone():
         jaxci.compare("mean", None, apart, np.zeros(50), strata=strata, method=KurtosisT(error="jackknife"))
 
 
+@pytest.mark.parametrize("metric", ["mean", "accuracy"])
+def test_differences_of_weighted_rows_are_judged_by_what_these_contribute(metric):
+    rng, n = np.random.default_rng(6), 60
+    weights, y = rng.lognormal(0, 0.6, n), np.arange(n) % 2
+    a, b = rng.normal(size=(2, n)) if metric == "mean" else (np.where(rng.random(n) < p, y, 1 - y) for p in (0.8, 0.7))
+    apart = a - b if metric == "mean" else 1.0 * (a == y) - (b == y)
+    found = jaxci.compare(metric, None if metric == "mean" else y, a, b, sample_weight=weights)
+    assert found.method == KurtosisT()
+    apart = weights * (apart - np.average(apart, weights=weights))
+    assert found.standard_error == pytest.approx(np.sqrt(np.sum(apart**2) * n / (n - 1)) / weights.sum(), rel=1e-9)
+
+
 def _parts(values, strata):
     return [values[strata == stratum] for stratum in range(strata.max() + 1)]
 
