@@ -138,12 +138,15 @@ def test_every_method_is_lowered_for_some_statistic():
 
 
 def test_banks_are_programs_of_accelerators(float64):
-    keys = jax.random.key(0), Bootstrap.of(N)
+    keys = jax.random.key(0), Bootstrap.of(N), None
     counts = exported(functools.partial(banks._bank_counts, n=N, rows=8), jnp.arange(8, dtype=jnp.int32), keys)
     closed = exported(functools.partial(banks._closed, n=N, n_resamples=B), counts.out_avals[0])
     assert foreign(counts) == foreign(closed) == []
     assert closed.out_avals[0].shape == (N, B + 1)
     weights = exported(functools.partial(banks._bank_weights, n=N, rows=8), jnp.arange(8, dtype=jnp.int32), keys)
+    within = *keys[:2], np.arange(N, dtype=np.int32) % 3
+    strata = exported(functools.partial(banks._bank_weights, n=N, rows=8), jnp.arange(8, dtype=jnp.int32), within)
+    assert foreign(strata) == []
     others = exported(functools.partial(banks._unseen, n_resamples=B), keys[0], GammaTables.of((0.25, 0.125)))
     assert foreign(weights) == foreign(others) == []
     assert others.out_avals[0].shape == (2, B + 1)
