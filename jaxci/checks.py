@@ -96,12 +96,16 @@ def check_count(name: str, value: Any, minimum: int) -> int:
 
 def check_margin(margin: Any) -> float:
     """Return a non-inferiority margin as a positive float."""
-    return check_number("margin", margin, "be positive", lambda x: x > 0)
+    if isinstance(margin, bool):
+        raise TypeError(f"margin must be a number; got {margin!r}")
+    return check_number("margin", margin, "be positive and finite", lambda x: 0 < x < math.inf)
 
 
 OPTION_RULES: dict[str, Callable[[str, Any], Any]] = {
     "q": functools.partial(check_number, rule="lie in [0, 1]", holds=lambda x: 0 <= x <= 1),
     "proportiontocut": functools.partial(check_number, rule="lie in [0, 0.5)", holds=lambda x: 0 <= x < 0.5),
+    "n_bins": functools.partial(check_count, minimum=1),
+    "beta": functools.partial(check_number, rule="not be negative", holds=lambda x: x >= 0),
     "zero_division": functools.partial(
         check_number, rule="be 0, 1 or nan", holds=lambda x: x in (0, 1) or math.isnan(x)
     ),

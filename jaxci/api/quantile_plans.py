@@ -185,7 +185,10 @@ def plan_quantile(q: float, *, width: float, confidence_level: float = 0.95, dis
         return QuantilePlan(u, n, tried.found[n], ranks, level, tried)
 
     least = OrderStatistic().least_n(u, sides)
-    assert least is not None
+    if least is None or least > MOST_PLANNED:
+        raise ValueError(
+            f"q = {u:g} needs more than {MOST_PLANNED} values for any interval at confidence_level = {level:g}"
+        )
     low = high = least
     while at(high).expected_width > width:
         low, high = high, 2 * high

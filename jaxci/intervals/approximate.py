@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails, normal_steps, open_sides
+from jaxci.intervals.capabilities import is_mean
+from jaxci.intervals.pvalues import PValue
 from jaxci.records import record
 from jaxci.special import ndtr, ndtri
 from jaxci.statistics.base import Statistic
@@ -61,6 +64,8 @@ class ABC(Method):
         xp, (down, up) = evidence.xp, normal_steps(tails)
         both = xp.stack(xp.broadcast_arrays(0.0 * evidence.estimate - down, 0.0 * evidence.estimate + up), axis=-1)
         found, flat = self._bound(evidence, both), self._flat(evidence)
+        if tails.has_lower and tails.has_upper:  # where the curve turns round between its ends there is no interval
+            found = xp.where(found[..., :1] > found[..., 1:], xp.nan, found)
         low, high = (xp.where(flat, evidence.estimate, found[..., side])[()] for side in (0, 1))
         return open_sides(low, high, tails, evidence.statistic.bounds)
 
@@ -91,6 +96,12 @@ class ABC(Method):
             near, width = near + width * stays / PARTS, width / PARTS
         tail = float(ndtr(-near))
         return (tail, 1.0 - tail) if side < 0 else (1.0 - tail, tail)
+
+    def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:
+        """Return the p-value of the curve; none where nothing varies and the estimate is no mean."""
+        if np.all(self._flat(evidence)) and evidence.estimate[0] != 0 and not is_mean(evidence.statistic):
+            return PValue(math.nan, "no variation")
+        return super().pvalue(evidence, standard_error, alternative)
 
     @staticmethod
     def _flat(evidence: Evidence) -> Any:

@@ -279,7 +279,8 @@ def _averaged_root(x: Any, n: Any, tail: Any, share: Any, start: Any, sign: floa
     def going(state: tuple[Any, Any, Any]) -> Any:
         return (state[2] < 60) & xp.any(state[1] > 1e-10)
 
-    return expit(sign * loop(xp, going, step, (sign * logit(start), xp.ones_like(x), 0))[0])
+    inside = xp.clip(start, 1e-300, 1 - 2.0**-53)  # a start that is rounded to an end has no logit
+    return expit(sign * loop(xp, going, step, (sign * logit(inside), xp.ones_like(x), 0))[0])
 
 
 def proportion_refusal(name: str, statistic: Statistic) -> str | None:

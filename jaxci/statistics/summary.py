@@ -481,11 +481,22 @@ class TrimmedMean(ValueOrderStatistic):
 
     def profile(self, cumulative: jax.Array, total: jax.Array) -> jax.Array:
         """Return G at ``cumulative`` (n,)."""
+        cut = self._cut(total)
+        return (jnp.clip(cumulative, cut, total - cut) - cut) / (total - 2 * cut)
+
+    def coefficients(self, cumulative: jax.Array) -> jax.Array:
+        """Return the coefficient (n, ...) of every sorted value: of those cut off exactly 0, however large they are."""
+        total = cumulative[-1]
+        cut = self._cut(total)
+        kept = jnp.concatenate([cut[None], jnp.clip(cumulative, cut, total - cut)])
+        return jnp.where(total > 0, jnp.diff(kept, axis=0) / (total - 2 * cut), jnp.nan)
+
+    def _cut(self, total: jax.Array) -> jax.Array:
+        """Return the weight g that is cut off on each side of ``total`` ones."""
         count = jnp.round(total)
         near = jnp.abs(total - count) <= 4 * _ROUNDING * jnp.finfo(total.dtype).eps * total
         cut = jnp.floor(self.proportiontocut * jnp.where(near, count, total))
-        cut = cut * (total / jax.lax.stop_gradient(total))
-        return (jnp.clip(cumulative, cut, total - cut) - cut) / (total - 2 * cut)
+        return cut * (total / jax.lax.stop_gradient(total))
 
 
 METRICS: dict[str, Statistic] = {

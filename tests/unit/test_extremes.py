@@ -1,0 +1,71 @@
+"""Extreme, yet legal, input: huge values that are cut off, settings at and beyond their ends, models all apart."""
+
+import math
+
+import numpy as np
+import pytest
+
+import jaxci
+from jaxci.statistics import FBeta
+
+pytestmark = pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+
+
+@pytest.mark.parametrize(("n", "far"), [(50, 1e17), (1_000, 1e14), (10_000, 1e30)])
+def test_values_that_are_trimmed_do_not_matter_however_large(n, far):
+    x = np.random.default_rng(0).normal(size=n)
+    x[7] = 10.0
+    expected = jaxci.interval("trimmed_mean", x, n_resamples=199, rng=0)
+    x[7] = far
+    found = jaxci.interval("trimmed_mean", x, n_resamples=199, rng=0)
+    assert found.estimate == pytest.approx(expected.estimate, rel=1e-12)
+    np.testing.assert_allclose(found.confidence_interval, expected.confidence_interval, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("bins", "error"), [(0, ValueError), (-3, ValueError), (2.5, TypeError), ("15", TypeError)])
+def test_bins_are_a_positive_number(bins, error):
+    y, score = np.arange(40) % 2, np.linspace(0, 1, 40)
+    for metric in ("expected_calibration_error", "root_mean_squared_calibration_error"):
+        with pytest.raises(error, match="n_bins must be"):
+            jaxci.interval(metric, y, score, n_bins=bins)
+
+
+def test_weights_of_recall_and_margins_are_numbers_that_mean_something():
+    y = np.arange(40) % 2
+    for beta in (np.nan, -1):
+        with pytest.raises(ValueError, match="beta must not be negative"):
+            jaxci.interval(FBeta(), y, y, beta=beta)
+    with pytest.raises(ValueError, match="margin must be positive and finite"):
+        jaxci.compare("accuracy", y, y, 1 - y, margin=np.inf)
+    with pytest.raises(TypeError, match="margin must be a number"):
+        jaxci.compare("accuracy", y, y, 1 - y, margin=True)
+
+
+def test_the_curve_of_abc_that_turns_round_gives_no_interval():
+    y = 1 * (np.arange(40) == 27)
+    guess = [2, 0, 0, 2, 1, 2, 1, 1, 0, 0, 0, 1, 2, 2, 1, 0, 0, 0, 1, 0, 2, 1, 0, 2, 1, 0, 2, 1, 2, 2, 2, 0, 0, 0, 2]
+    guess += [0, 2, 1, 2, 2]
+    groups = [0, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1, 0, 0, 1, 0, 1, 0, 0, 1, 1, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 1, 1, 0, 0]
+    groups += [0, 0, 1, 1, 1]
+    found = jaxci.interval("balanced_accuracy", y, guess, method="abc", groups=groups)
+    assert np.isnan(found.confidence_interval).all()
+    assert any("undefined at an ABC endpoint" in one for one in found.warnings)
+
+
+def test_models_that_differ_on_every_row_have_no_p_value_of_abc():
+    y = np.arange(300) % 2
+    found = jaxci.compare("accuracy", y, y, 1 - y, method="abc")
+    assert math.isnan(found.pvalue)
+    assert found.test == "no variation"
+
+
+@pytest.mark.parametrize("q", [1e-9, 1e-20, 1e-300])
+def test_quantiles_that_need_more_than_a_million_values_are_refused(q):
+    with pytest.raises(ValueError, match="needs more than 1000000 values for any interval"):
+        jaxci.plan_quantile(q, width=0.5)
+
+
+def test_mid_p_next_to_all_successes():
+    n = 10**15
+    low, high = jaxci.proportion_interval(n - 1, n, method="mid_p").confidence_interval
+    assert 1 - 1e-13 < low < high <= 1
