@@ -70,16 +70,22 @@ def runs_interval(scores: Any, *, confidence_level: float = 0.95) -> IntervalRes
     values = _scores("scores", scores)
     level = check_confidence_level(confidence_level)
     low, high = t_interval(values, tails(level))
+    error = float(deviation(values, ddof=1)) / math.sqrt(len(values))
+    warned: tuple[str, ...] = (
+        () if error > 0 else ("the runs do not vary, so the interval has no width: more of them may tell",)
+    )
+    announce(warned)
     return IntervalResult(
         statistic="mean of runs",
         estimate=float(values.mean()),
         confidence_interval=ConfidenceInterval(float(low), float(high)),
-        standard_error=float(deviation(values, ddof=1)) / math.sqrt(len(values)),
+        standard_error=error,
         method=T(),
         reason="runs under different seeds are independent",
         confidence_level=level,
         alternative="two-sided",
         n=len(values),
+        warnings=warned,
     )
 
 
@@ -117,6 +123,12 @@ def welch_interval(scores_a: Any, scores_b: Any, *, confidence_level: float = 0.
     if error > 0:
         df = 1 / sum((part / error) ** 4 / (len(x) - 1) for part, x in zip(parts, (a, b), strict=True))
     estimate = float(a.mean() - b.mean())
+    apart = error > 0 or estimate == 0
+    warned: tuple[str, ...] = (
+        () if error > 0 else ("the runs of neither model vary: they tell nothing of how much others would",)
+    )
+    announce(warned)
+    pvalue = two_sided(estimate, error, df) if apart else math.nan
     return ComparisonResult(
         statistic="mean of runs",
         estimate=estimate,
@@ -129,10 +141,15 @@ def welch_interval(scores_a: Any, scores_b: Any, *, confidence_level: float = 0.
         n=len(a) + len(b),
         estimate_a=float(a.mean()),
         estimate_b=float(b.mean()),
-        pvalue=two_sided(estimate, error, df),
-        test=f"Welch's t test, {df:.3g} degrees of freedom",
-        conclusion="a is higher" if low > 0 else "b is higher" if high < 0 else "no difference shown",
+        pvalue=pvalue,
+        test=f"Welch's t test, {df:.3g} degrees of freedom" if apart else "no variation",
+        conclusion=_higher(low, high) if apart else "no difference shown",
+        warnings=warned,
     )
+
+
+def _higher(low: float, high: float) -> str:
+    return "a is higher" if low > 0 else "b is higher" if high < 0 else "no difference shown"
 
 
 def summarize_runs(

@@ -69,3 +69,14 @@ def test_mid_p_next_to_all_successes():
     n = 10**15
     low, high = jaxci.proportion_interval(n - 1, n, method="mid_p").confidence_interval
     assert 1 - 1e-13 < low < high <= 1
+
+
+def test_runs_that_do_not_vary_tell_nothing():
+    found = jaxci.welch_interval([1.0, 1, 1], [2.0, 2, 2])
+    assert math.isnan(found.pvalue)
+    assert (found.conclusion, found.test) == ("no difference shown", "no variation")
+    assert "neither model vary" in found.warnings[0]
+    same = jaxci.welch_interval([1.0, 1], [1.0, 1, 1])
+    assert (same.pvalue, same.conclusion) == (1.0, "no difference shown")
+    assert "do not vary" in jaxci.runs_interval([1.0, 1, 1]).warnings[0]
+    assert jaxci.welch_interval([1.0, 1.1], [2.0, 2, 2]).warnings == ()
