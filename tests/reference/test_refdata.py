@@ -240,7 +240,7 @@ def test_spoofing_with_the_number_of_each_key_fixed(refdata):
             "roc_auc": metrics.roc_auc_score(positive, score),
         },
     )
-    assert all("stratified" in row.reason for row in table)
+    assert all("strata" in row.reason for row in table)
 
 
 # --- win probabilities: many rows of few games -----------------------------------------------------

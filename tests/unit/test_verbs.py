@@ -925,16 +925,16 @@ DRAWN_APART = functools.partial(pytest.param, marks=pytest.mark.false_alarm(2e-4
         ("error_rate", Y, A, B, None),
         ("roc_auc", Y, SCORE_A, SCORE_B, "delong"),
         ("average_precision", Y, SCORE_A, -SCORE_B, "adjusted_wald"),
-        ("log_loss", Y, SCORE_A, SCORE_B, "t"),
-        ("brier_score_loss", Y, SCORE_A, SCORE_B, "t"),
-        ("mean_squared_error", TARGET, CLOSE, FAR, "t"),
-        ("root_mean_squared_error", TARGET, CLOSE, FAR, "delta"),
-        ("mean_absolute_error", TARGET, CLOSE, FAR, "t"),
+        ("log_loss", Y, SCORE_A, SCORE_B, "kurtosis_t"),
+        ("brier_score_loss", Y, SCORE_A, SCORE_B, "kurtosis_t"),
+        ("mean_squared_error", TARGET, CLOSE, FAR, "kurtosis_t"),
+        ("root_mean_squared_error", TARGET, CLOSE, FAR, "kurtosis_t"),
+        ("mean_absolute_error", TARGET, CLOSE, FAR, "kurtosis_t"),
         DRAWN_APART("median_absolute_error", TARGET, CLOSE, FAR, "percentile"),
-        ("r2", TARGET, CLOSE, FAR, "delta"),
+        ("r2", TARGET, CLOSE, FAR, "kurtosis_t"),
         DRAWN_APART("spearmanr", TARGET, CLOSE, FAR, "percentile"),
         ("f1_macro", Y3, A3, np.roll(A3, 1), "adjusted_wald"),
-        DRAWN_APART("roc_auc_ovr", Y3, SCORE3, np.roll(SCORE3, 1, axis=0), "percentile"),
+        ("roc_auc_ovr", Y3, SCORE3, np.roll(SCORE3, 1, axis=0), "kurtosis_t"),
     ],
 )
 def test_comparisons(statistic, truth, a, b, method):
@@ -1008,7 +1008,7 @@ def test_comparisons_of_dependent_rows(statistic, given, name):
     a, b = (A, B) if statistic in ("accuracy", "f1") else (SCORE_A, SCORE_B)
     result = compare(statistic, Y, a, b, **given)
     of_clusters = {"accuracy": "tango_cluster", "log_loss": "sign_flip"}.get(statistic, "delta")
-    assert result.method == (of_clusters if name == "clusters" else "percentile")
+    assert result.method == (of_clusters if name == "clusters" else "kurtosis_t")
     assert name in result.reason
     alone = [interval(statistic, Y, x, **given).estimate for x in (a, b)]
     assert [result.estimate_a, result.estimate_b] == pytest.approx(alone, rel=1e-12)
