@@ -24,9 +24,9 @@ import numpy as np
 import jaxci
 from jaxci.resampling import kernels
 from jaxci.statistics import class_ranking
+from jaxci.statistics.order import IQR, Median, OrderStatistic
 from jaxci.statistics.ranking import METRICS, RankedStatistic, RocAuc
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.summary import IQR, Median, OrderStatistic
 
 N, B = 250, 9_999
 DATA_SETS, MEASURED, BANKS = 10_000, 20, 80

@@ -32,11 +32,12 @@ from jaxci.results import EvaluationTable
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.known_values import MeanOfKnown, QuantileOfKnown
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.order import QuantileStatistic
 from jaxci.statistics.probability import Calibration
 from jaxci.statistics.ranking import ScoreRanking
 from jaxci.statistics.regression import MeanAbsoluteError, QuadraticStatistic
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.summary import MeanStatistic, QuantileStatistic
+from jaxci.statistics.summary import MeanStatistic
 
 PURPOSE_POISSON = 6
 """Separates Poisson weights from other draws of a call."""

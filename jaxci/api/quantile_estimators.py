@@ -11,7 +11,7 @@ from jaxci.api.quantile_points import ESTIMATES, quantile_estimate
 from jaxci.coverage.cell import PURPOSE_DATA, draw
 from jaxci.coverage.results import ColumnTable, as_columns
 from jaxci.coverage.study import Study
-from jaxci.statistics.summary import Quantile
+from jaxci.statistics.order import Quantile
 
 
 def quantile_estimators(study: Study, methods: tuple[str, ...] = ESTIMATES) -> ColumnTable:

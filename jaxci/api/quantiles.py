@@ -31,7 +31,7 @@ from jaxci.intervals.quantile import (
 )
 from jaxci.intervals.semiparametric import Semiparametric, SemiparametricResampled
 from jaxci.printing import ConfidenceInterval
-from jaxci.statistics.summary import Quantile
+from jaxci.statistics.order import Quantile
 
 METHODS: dict[str, type[QuantileMethod]] = {
     cls.name: cls

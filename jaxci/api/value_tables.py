@@ -20,8 +20,9 @@ from jaxci.inference.remarks import layout_remarks
 from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
 from jaxci.results import EvaluationTable
+from jaxci.statistics.order import QuantileStatistic
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.summary import MeanStatistic, QuantileStatistic
+from jaxci.statistics.summary import MeanStatistic
 
 
 def row_values(name: str, statistic: MeanStatistic | QuantileStatistic, sample: Sample) -> np.ndarray:

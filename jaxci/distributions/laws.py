@@ -12,8 +12,9 @@ import numpy as np
 from jaxci.distributions.base import Distribution, weighted_value
 from jaxci.special import root_sum_of_squares
 from jaxci.statistics.base import Statistic
+from jaxci.statistics.order import IQR, Median, Quantile, TrimmedMean
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.summary import IQR, Mean, Median, Quantile, Std, TrimmedMean, Variance
+from jaxci.statistics.summary import Mean, Std, Variance
 
 LEVEL_NOISE = 1e-12
 """Differences of a distribution function from a level that count as zero."""

@@ -15,8 +15,8 @@ from jaxci.distributions.user import as_distribution
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.class_ranking import MulticlassRanking
 from jaxci.statistics.custom import HostFunction
+from jaxci.statistics.order import OrderStatistic, Quantile
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.summary import OrderStatistic, Quantile
 
 TOLERANCE = 1e-8
 """Error of root finding and quadrature, relative to the interdecile range of the distribution."""

@@ -31,10 +31,11 @@ from jaxci.resampling.laws import BootstrapDistribution, Drawn
 from jaxci.resampling.share_laws import BetaLaw
 from jaxci.statistics.base import LinearStatistic, Statistic, TableStatistic, counted_in_table
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.order import OrderStatistic
 from jaxci.statistics.probability import Calibration, Gaps
 from jaxci.statistics.ranking import placement_variances
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.summary import MeanStatistic, OrderStatistic, SecondMoment
+from jaxci.statistics.summary import MeanStatistic, SecondMoment
 from jaxci.statistics.sums import Bank
 
 FLAT = 1e-12

@@ -28,7 +28,8 @@ from jaxci.statistics.base import (
     terms_in_table,
 )
 from jaxci.statistics.layout import Layout
-from jaxci.statistics.summary import MeanStatistic, OrderStatistic
+from jaxci.statistics.order import OrderStatistic
+from jaxci.statistics.summary import MeanStatistic
 
 NOISE = 1e-6
 """Cores of sums in single precision closer to the estimate's than this are equal to it."""

@@ -10,8 +10,8 @@ from jaxci.inference.slopes import slopes
 from jaxci.resampling.blocks import optimal_block_lengths
 from jaxci.statistics.custom import HostFunction
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.order import OrderStatistic, QuantileStatistic
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.summary import OrderStatistic, QuantileStatistic
 
 MOST_LEFT_OUT = 5000
 """Up to so many rows a statistic without derivatives is computed without each."""

@@ -12,8 +12,8 @@ from jaxci.inference.program import RowReader, of_units
 from jaxci.inference.slopes import slopes
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.order import OrderStatistic
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.summary import OrderStatistic
 from jaxci.statistics.sums import padded
 
 

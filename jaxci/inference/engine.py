@@ -47,9 +47,10 @@ from jaxci.results import IntervalResult
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.custom import HostFunction
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.order import QuantileStatistic
 from jaxci.statistics.paired import Paired
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.summary import MeanStatistic, QuantileStatistic, is_mean
+from jaxci.statistics.summary import MeanStatistic, is_mean
 
 PURPOSE_UNITS, PURPOSE_CELLS, PURPOSE_POSTERIOR = 0, 1, 2
 

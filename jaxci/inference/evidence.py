@@ -42,9 +42,10 @@ from jaxci.special import deviation
 from jaxci.statistics.base import Statistic, TableStatistic, has_fixed_trials, is_proportion
 from jaxci.statistics.custom import HostFunction, SampleFunction
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.order import OrderStatistic, QuantileStatistic
 from jaxci.statistics.paired import Paired
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.summary import MeanStatistic, OrderStatistic, QuantileStatistic, SecondMoment, is_mean
+from jaxci.statistics.summary import MeanStatistic, SecondMoment, is_mean
 
 PURPOSE_CHOICE = 5
 """Separates the draw of a randomized method from resamples."""

@@ -9,7 +9,7 @@ from jaxci.intervals.base import Method, Nesting, Prior
 from jaxci.resampling.exact_order import QuantileWeights, RankWeights, quantile_weights
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.layout import Layout
-from jaxci.statistics.summary import QuantileStatistic
+from jaxci.statistics.order import QuantileStatistic
 
 
 class Wanted(NamedTuple):

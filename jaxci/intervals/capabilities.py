@@ -12,10 +12,11 @@ from jaxci.statistics.base import (
     is_proportion,
     is_ratio,
 )
+from jaxci.statistics.order import QuantileStatistic
 from jaxci.statistics.paired import Paired, PairedTable
 from jaxci.statistics.probability import Calibration
 from jaxci.statistics.ranking import BinaryRanking
-from jaxci.statistics.summary import MeanStatistic, QuantileStatistic, SecondMoment, is_mean
+from jaxci.statistics.summary import MeanStatistic, SecondMoment, is_mean
 
 __all__ = [
     "averages_proportions",

@@ -9,7 +9,7 @@ import numpy as np
 from jaxci.coverage.analysis import groups, levels_of, take
 from jaxci.coverage.results import StudyResults
 from jaxci.plots.style import INK, PALE, PALETTE, axes_grid, legend_above, selected_rows, styles_of
-from jaxci.statistics.summary import QuantileStatistic
+from jaxci.statistics.order import QuantileStatistic
 
 PAPER = ("exact_randomized", "interpolated", "asymptotic", "semiparametric", "noncentral_t")
 STRAIGHT = 10.0
@@ -187,7 +187,7 @@ def _probabilities(results: StudyResults) -> dict[str, float]:
 
 
 def _interdecile(results: StudyResults, distribution: str) -> float:
-    from jaxci.statistics.summary import Quantile
+    from jaxci.statistics.order import Quantile
 
     law = results.study.distributions[distribution]
     return float(law.analytic(Quantile(0.9)) - law.analytic(Quantile(0.1)))

@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxci.coverage.analysis import Columns, StudyTable, levels_of
 from jaxci.report.page import picture
-from jaxci.statistics.summary import QuantileStatistic
+from jaxci.statistics.order import QuantileStatistic
 
 FEW = 6
 """So many true values, or fewer, make no curve."""

@@ -5,6 +5,7 @@ from jaxci.statistics.base import LinearStatistic, Statistic
 from jaxci.statistics.class_ranking import AveragePrecisionMulticlass, RocAucMulticlass
 from jaxci.statistics.classification import Accuracy, BalancedAccuracy, CohenKappa, ErrorRate, MatthewsCorrcoef
 from jaxci.statistics.custom import WeightedFunction
+from jaxci.statistics.order import IQR, Median, Quantile, TrimmedMean
 from jaxci.statistics.probability import BrierScoreLoss, CalibrationError, LogLoss, RootMeanSquaredCalibrationError
 from jaxci.statistics.ranking import AveragePrecision, RocAuc
 from jaxci.statistics.regression import (
@@ -19,7 +20,7 @@ from jaxci.statistics.regression import (
     SpearmanR,
 )
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.summary import IQR, Mean, Median, Quantile, Std, TrimmedMean, Variance
+from jaxci.statistics.summary import Mean, Std, Variance
 from jaxci.statistics.sums import Cells, Features
 
 __all__ = [

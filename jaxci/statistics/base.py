@@ -50,7 +50,7 @@ class Statistic(abc.ABC):
     - ``least_n``: the size below which studies found too little coverage, and of what.
 
     How a resample reaches it is said by the typed base it derives from: :class:`MomentStatistic`,
-    :class:`TableStatistic`, :class:`~jaxci.statistics.summary.OrderStatistic`, :class:`RankedStatistic`,
+    :class:`TableStatistic`, :class:`~jaxci.statistics.order.OrderStatistic`, :class:`RankedStatistic`,
     or none of them. Every base gives :meth:`replicates`.
     """
 

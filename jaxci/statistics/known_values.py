@@ -7,8 +7,9 @@ from typing import Any
 import jax
 
 from jaxci.records import record
+from jaxci.statistics.order import QuantileStatistic
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.summary import MeanStatistic, QuantileStatistic
+from jaxci.statistics.summary import MeanStatistic
 
 
 @record

@@ -17,15 +17,9 @@ from jaxci.resampling import kernels, mid_ranks
 from jaxci.special import namespace
 from jaxci.statistics.base import MomentStatistic, RankedStatistic, Statistic, square_root
 from jaxci.statistics.cumulative import Ordering, gather
+from jaxci.statistics.order import QuantileStatistic, median_profile
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.summary import (
-    MeanStatistic,
-    QuantileStatistic,
-    centre,
-    median_profile,
-    standardized,
-    variance_from_sums,
-)
+from jaxci.statistics.summary import MeanStatistic, centre, standardized, variance_from_sums
 from jaxci.statistics.sums import Features
 
 

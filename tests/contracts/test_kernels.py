@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from jaxci.resampling import kernels, mid_ranks, ranked
+from jaxci.statistics.order import IQR, Median, OrderStatistic, Quantile
 from jaxci.statistics.regression import SpearmanR
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.summary import IQR, Median, OrderStatistic, Quantile
 
 N, B = 37, 101
 FORMS: tuple[kernels.Form, ...] = ("cpu", "accelerator")

@@ -23,10 +23,10 @@ from jaxci.resampling.laws import Drawn
 from jaxci.statistics import F1, Quantile, WeightedFunction
 from jaxci.statistics.base import MomentStatistic, RankedStatistic, TableStatistic
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.order import OrderStatistic
 from jaxci.statistics.paired import paired_difference
 from jaxci.statistics.registry import METRICS
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.summary import OrderStatistic
 from jaxci.statistics.sums import Bank
 
 pytestmark = pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")

@@ -29,10 +29,11 @@ from jaxci.intervals.bootstrap import (
 from jaxci.intervals.quantile import OrderStatistic, order_statistic_ranks, smallest_n
 from jaxci.resampling.laws import Drawn
 from jaxci.statistics import WeightedFunction
+from jaxci.statistics.order import Median, Quantile
 from jaxci.statistics.registry import METRICS
 from jaxci.statistics.regression import PearsonR
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.summary import Mean, Median, Quantile, Std
+from jaxci.statistics.summary import Mean, Std
 
 STATISTICS = {"mean": (Mean(), np.mean), "std": (Std(), np.std), "median": (Median(), np.median)}
 SCIPYS = {"percentile": Percentile(), "basic": Basic(), "BCa": BCa(acceleration="jackknife")}

@@ -11,10 +11,10 @@ from sklearn.preprocessing import label_binarize
 
 from jaxci.statistics import probability, ranking, regression, summary
 from jaxci.statistics.class_ranking import AveragePrecisionMulticlass, RocAucMulticlass
+from jaxci.statistics.order import Quantile, TrimmedMean
 from jaxci.statistics.probability import BrierScoreLoss
 from jaxci.statistics.ranking import RocAuc
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.summary import Quantile, TrimmedMean
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("float64")]
 TOLERANCE = {"rtol": 1e-12, "atol": 1e-12}

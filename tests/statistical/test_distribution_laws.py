@@ -19,8 +19,9 @@ from jaxci.distributions import (
 )
 from jaxci.statistics.class_ranking import RocAucMulticlass
 from jaxci.statistics.classification import Accuracy, BalancedAccuracy
+from jaxci.statistics.order import IQR, Median, Quantile, TrimmedMean
 from jaxci.statistics.ranking import RocAuc
-from jaxci.statistics.summary import IQR, Mean, Median, Quantile, Std, TrimmedMean
+from jaxci.statistics.summary import Mean, Std
 
 DRAWS = 200_000
 KEY = jax.random.key(2024)

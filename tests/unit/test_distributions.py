@@ -33,10 +33,11 @@ from jaxci.statistics.averaged import F1
 from jaxci.statistics.class_ranking import RocAucMulticlass
 from jaxci.statistics.classification import Accuracy, BalancedAccuracy
 from jaxci.statistics.custom import HostFunction, SampleFunction, WeightedFunction
+from jaxci.statistics.order import IQR, Median, Quantile, TrimmedMean
 from jaxci.statistics.probability import LogLoss
 from jaxci.statistics.ranking import AveragePrecision, RocAuc
 from jaxci.statistics.regression import MeanSquaredError, RootMeanSquaredError
-from jaxci.statistics.summary import IQR, Mean, Median, Quantile, Std, TrimmedMean, Variance
+from jaxci.statistics.summary import Mean, Std, Variance
 
 KEY = jax.random.key(3)
 

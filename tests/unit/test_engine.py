@@ -29,6 +29,7 @@ from jaxci.statistics.averaged import F1
 from jaxci.statistics.class_ranking import RocAucMulticlass
 from jaxci.statistics.classification import Accuracy, BalancedAccuracy, CohenKappa, MatthewsCorrcoef
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.order import IQR, Median, Quantile, TrimmedMean
 from jaxci.statistics.paired import paired_difference
 from jaxci.statistics.probability import CalibrationError, LogLoss
 from jaxci.statistics.ranking import AveragePrecision, RocAuc
@@ -44,7 +45,7 @@ from jaxci.statistics.regression import (
     SpearmanR,
 )
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.summary import IQR, Mean, Median, Quantile, Std, TrimmedMean, Variance
+from jaxci.statistics.summary import Mean, Std, Variance
 from jaxci.statistics.sums import padded
 
 pytestmark = pytest.mark.usefixtures("float64")

@@ -16,9 +16,10 @@ from jaxci.inference.replicate import bytes_per_replicate, deleted_values, subse
 from jaxci.inference.slopes import jackknife_acceleration
 from jaxci.statistics.averaged import F1
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.order import IQR, Median, Quantile, TrimmedMean
 from jaxci.statistics.ranking import RocAuc
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.summary import IQR, Mean, Median, Quantile, Std, TrimmedMean
+from jaxci.statistics.summary import Mean, Std
 
 pytestmark = pytest.mark.usefixtures("float64")
 

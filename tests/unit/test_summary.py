@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from jaxci.statistics.cumulative import cumulative_sum
+from jaxci.statistics.order import IQR, Median, OrderStatistic, Quantile, TrimmedMean
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.summary import IQR, METRICS, Mean, Median, OrderStatistic, Quantile, Std, TrimmedMean, Variance
+from jaxci.statistics.summary import METRICS, Mean, Std, Variance
 
 pytestmark = pytest.mark.usefixtures("float64")
 SMOOTH = [name for name, statistic in METRICS.items() if statistic.smooth]
