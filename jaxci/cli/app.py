@@ -46,6 +46,7 @@ from jaxci.cli.options import (
 from jaxci.cli.planning import plan
 from jaxci.cli.quantiles import quantile
 from jaxci.cli.study import study
+from jaxci.cli.words import FLAGS
 from jaxci.compiled import keep_by_environment
 
 app = typer.Typer(
@@ -229,6 +230,8 @@ def compare(
     by_score = pred_a is None and pred_b is None and bool(scores_a) and bool(scores_b)
     if not by_pred and not by_score:
         raise ValueError("compare needs either --pred-a and --pred-b, or --score-a and --score-b")
+    if by_score:  # what the library calls predictions came by these options
+        FLAGS.known |= {"pred_a": "--score-a", "pred_b": "--score-b"}
     with working("comparing") as advance:
         import jaxci
         from jaxci.api.readers.tables import as_scores, read_columns

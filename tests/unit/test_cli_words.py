@@ -80,6 +80,7 @@ def test_options_stand_for_arguments(said, shown):
         ("evaluate FILE --target y --pred g --level 95", "--level must lie in (0, 1); got 95.0"),
         ("evaluate FILE --target y --pred g --metrics roc_auc", "roc_auc needs --score, which was not given"),
         ("compare FILE --pred-a g --pred-b h --metric accuracy", "--target must be given"),
+        ("compare FILE --target x --score-a g --score-b h --metric roc_auc_ovr", "--score-a must have shape"),
         ("check FILE --target y --pred g --metric accuracy --methods foo", "--methods must be one of z, t"),
         ("check FILE --pred g --metric accuracy", "accuracy takes 2 arrays (--target, --pred); got 1"),
         ("leaderboard FILE --target y --metric accuracy --models g", "--models must hold at least two models; got 1"),
@@ -95,7 +96,7 @@ def test_options_stand_for_arguments(said, shown):
 )
 def test_errors_of_commands(capsys, tmp_path, monkeypatch, arguments, told):
     monkeypatch.chdir(tmp_path)
-    rows = [f"{i % 2},{i % 3 % 2},{i % 5 % 2},{'ab'[i % 2]}" for i in range(20)]
-    (tmp_path / "rows.csv").write_text("\n".join(["y,g,h,word", *rows]) + "\n")
+    rows = [f"{i % 2},{i % 3 % 2},{i % 5 % 2},{'ab'[i % 2]},{i % 3}" for i in range(20)]
+    (tmp_path / "rows.csv").write_text("\n".join(["y,g,h,word,x", *rows]) + "\n")
     assert main(arguments.replace("FILE", "rows.csv").split()) == 2
     assert told in capsys.readouterr().err
