@@ -44,9 +44,15 @@ def _cells(row: dict[str, Any] | None, *keys: str) -> list[str]:
     return [text(row[key]) if key in row else "" for key, text in texts.items()]
 
 
+def _two_runs(found: dict[str, Any], script: str, key: str) -> tuple[list[str], dict[str, Any], dict[str, Any]]:
+    """Return the names of both runs of a script, and their rows by what ``key`` holds."""
+    names = [name_of(script, day) for day in RUNS]
+    first, second = ({row[key]: row for row in found[name]["rows"]} for name in names)
+    return names, first, second
+
+
 def _against_scipy(found: dict[str, Any]) -> list[str]:
-    names = [name_of("versus_scipy", day) for day in RUNS]
-    first, second = ({row["what"]: row for row in found[name]["rows"]} for name in names)
+    names, first, second = _two_runs(found, "versus_scipy", "what")
     return [
         *table(
             ["case", "jaxci", "beside", "its time", "times", "jaxci, second run", "times, second run"],
@@ -66,8 +72,7 @@ def _against_scipy(found: dict[str, Any]) -> list[str]:
 
 
 def _coverage(found: dict[str, Any]) -> list[str]:
-    names = [name_of("coverage_speed", day) for day in RUNS]
-    first, second = ({row["statistic"]: row for row in found[name]["rows"]} for name in names)
+    names, first, second = _two_runs(found, "coverage_speed", "statistic")
     return [
         *table(
             ["cell", "jaxci", "SciPy, scaled", "times", "jaxci, second run", "with kept banks", "times, second run"],

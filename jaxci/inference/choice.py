@@ -37,7 +37,7 @@ from jaxci.intervals.proportion_difference import SquareAndAddDifference, Tango
 from jaxci.intervals.quantile import OrderStatistic, needs_rows, smallest_n
 from jaxci.intervals.sign_flip import MOST_CLUSTERS, SignFlip
 from jaxci.intervals.spread import LEAST, Bonett
-from jaxci.statistics.base import MomentStatistic, Statistic, TableStatistic
+from jaxci.statistics.base import LinearStatistic, MomentStatistic, Statistic, TableStatistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
 from jaxci.statistics.probability import Calibration
@@ -118,7 +118,7 @@ covers less than the methods it chooses from.
 """
 
 ENOUGH_CASES = 2
-"""So many rows of every class leave a derivative that tells of each."""
+"""From so many rows of every class on, derivatives in their weights tell how much ranks vary."""
 
 UNKNOWN_CALIBRATION = "no method is known to hold its level for a calibration error of such data"
 """What is said of a calibration error that no design tells of."""
@@ -387,30 +387,26 @@ def _choose_ranking(
 
 
 def _choose_difference(statistic: Paired, layout: Layout, tails: Tails, sample: Sample) -> Choice:
-    if layout.plain and Tango().refusal(statistic) is None:
-        return Choice(Tango(), "paired proportions: the interval that Tango's score test does not reject")
-    if layout.plain and SquareAndAddDifference().refusal(statistic) is None:
-        return Choice(SquareAndAddDifference(), "two means of paired proportions: Tango's intervals, squared and added")
-    if layout.plain and AdjustedWald().refusal(statistic) is None:
+    alike = layout.given <= {"strata"}
+    vary = "" if layout.plain else "; rows in strata vary less"
+    if alike and Tango().refusal(statistic) is None:
+        return Choice(Tango(), f"paired proportions: the interval that Tango's score test does not reject{vary}")
+    if alike and SquareAndAddDifference().refusal(statistic) is None:
+        why = "two means of paired proportions: Tango's intervals, squared and added"
+        return Choice(SquareAndAddDifference(), f"{why}{vary}")
+    if alike and AdjustedWald().refusal(statistic) is None:
         why = "its influence, with a few rows on which the models differ most"
-        return Choice(AdjustedWald(), f"a difference of two models on the same rows: {why}")
+        return Choice(AdjustedWald(), f"a difference of two models on the same rows: {why}{vary}")
     if layout.given == {"groups"} and is_share_difference(statistic):
         why = "paired proportions in clusters: Tango's score interval of the outcomes divided by the design effect"
         return Choice(TangoCluster(), why)
     if layout.given == {"groups"} and is_mean(statistic):
         return _of_flips(layout, tails)
-    if layout.plain and DeLongDifference().refusal(statistic) is None:
+    if alike and DeLongDifference().refusal(statistic) is None:
         why = "DeLong's variance, and Student's quantiles, which allow for rare classes"
-        return Choice(DeLongDifference(use_t=True), f"correlated AUCs of independent rows: {why}")
-    if (
-        layout.plain
-        and statistic.smooth
-        and (isinstance(statistic, MomentStatistic) or _ranks_enough(statistic, sample))
-    ):
+        return Choice(DeLongDifference(use_t=True), f"correlated AUCs of independent rows: {why}{vary}")
+    if layout.units is None and _has_contributions(statistic, sample):
         return _of_contributions(statistic, layout)
-    if not layout.plain and layout.units is None and statistic.smooth:
-        why = "Student's quantiles, of fewer degrees of freedom where few rows decide"
-        return Choice(KurtosisT(), f"a smooth difference of rows with strata or weights: its influence, and {why}")
     if layout.units is not None and layout.strata is None and statistic.smooth:
         why = "a smooth difference of rows in clusters: its influence, summed over each, and Student's quantiles"
         return Choice(SMOOTH_IN_CLUSTERS, why)
@@ -418,27 +414,25 @@ def _choose_difference(statistic: Paired, layout: Layout, tails: Tails, sample: 
     return Choice(Percentile(), f"no formula for this difference: the paired percentile bootstrap over {kind}")
 
 
-def _ranks_enough(statistic: Paired, sample: Sample) -> bool:
-    """Whether scores are ranked of which every class has two rows: an only one decides, and its derivative is 0."""
-    if not isinstance(statistic.statistic, ScoreRanking):
-        return False
-    sizes = sample.class_sizes
-    return int(sizes[sizes > 0].min()) >= ENOUGH_CASES
+def _has_contributions(statistic: Paired, sample: Sample) -> bool:
+    """Whether derivatives tell what each row contributes: of ranks the only row of a class has none."""
+    if isinstance(statistic.statistic, ScoreRanking):
+        sizes = sample.class_sizes
+        return statistic.smooth and int(sizes[sizes > 0].min()) >= ENOUGH_CASES
+    return statistic.smooth and isinstance(statistic, LinearStatistic)
 
 
 def _of_contributions(statistic: Paired, layout: Layout) -> Choice:
-    """Choose for a mean of paired differences, or a smooth difference of moments or ranks, of independent rows."""
+    """Choose for a smooth difference, of sums or of ranks, of independent rows, also in strata or weighted."""
     why = "Student's quantiles, of fewer degrees of freedom where few rows decide"
-    if is_mean(statistic):
+    remark = UNKNOWN_CALIBRATION if isinstance(statistic.statistic, Calibration) else None
+    if layout.plain and is_mean(statistic):
         return Choice(KurtosisT(), f"a mean of paired differences: {why}")
-    if isinstance(statistic.statistic, Calibration):
-        return Choice(KurtosisT(error="jackknife"), f"calibration errors: {why}", remark=UNKNOWN_CALIBRATION)
-    if isinstance(statistic, MomentStatistic) and layout.n_units <= MOST_LEFT_OUT:
-        return Choice(
-            KurtosisT(error="jackknife"),
-            f"a smooth difference of moments: the values with each row left out, and {why}",
-        )
-    return Choice(KurtosisT(), f"a smooth difference: its influence, and {why}")
+    if layout.plain and isinstance(statistic, MomentStatistic) and layout.n_units <= MOST_LEFT_OUT:
+        how = "a difference of moments: the values with each row left out"
+        return Choice(KurtosisT(error="jackknife"), f"{how}, and {why}", remark=remark)
+    rows = "" if layout.plain else " of rows with strata or weights"
+    return Choice(KurtosisT(), f"a smooth difference{rows}: its influence, and {why}", remark=remark)
 
 
 def _of_flips(layout: Layout, tails: Tails) -> Choice:

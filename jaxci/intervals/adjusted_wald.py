@@ -37,12 +37,13 @@ class AdjustedWald(Method):
 
     Notes
     -----
-    Independent rows. For the difference of two shares of all rows it is the interval of [1]_: one row each way. Other
-    metrics of labels gain half a row each way in each of two classes, a quarter of one in each of more, wrong labels
-    spread as both models' predictions are; classes that have no row gain none. The average precision gains a quarter
-    of a positive and a sixteenth of a negative each way, which one model ranks first and the other last, for every
-    class of several. Bounds may leave the range. ``benchmarks/compare_errors.py`` measures how often it errs; classes
-    with a handful of rows, of models that differ much, are where it still does.
+    Independent rows; those in strata of fixed size vary less, which it does not allow for. For the difference of two
+    shares of all rows it is the interval of [1]_: one row each way. Other metrics of labels gain half a row each way in
+    each of two classes, a quarter of one in each of more, wrong labels spread as both models' predictions are; classes
+    that have no row gain none. The average precision gains a quarter of a positive and a sixteenth of a negative each
+    way, which one model ranks first and the other last, for every class of several. Bounds may leave the range.
+    ``benchmarks/compare_errors.py`` measures how often it errs; classes with a handful of rows, of models that differ
+    much, are where it still does.
 
     References
     ----------
@@ -52,7 +53,7 @@ class AdjustedWald(Method):
 
     name = "adjusted_wald"
     needs = frozenset({"adjusted"})
-    takes = frozenset()
+    takes = frozenset({"strata"})
     leaves_range = True
 
     def refusal(self, statistic: Statistic) -> str | None:

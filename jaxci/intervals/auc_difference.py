@@ -143,7 +143,8 @@ class DeLongDifference(Method):
     """DeLong's interval and test of the difference of two areas on the same rows.
 
     ``d +- z sqrt(C_aa + C_bb - 2 C_ab)`` with DeLong's covariance C; the p-value is the normal one of d over that
-    standard error. Asymptotic, independent rows; bounds may leave [-1, 1].
+    standard error. Asymptotic, independent rows, or such in strata of fixed size, which vary less; bounds may leave
+    [-1, 1].
 
     Attributes
     ----------
@@ -174,7 +175,7 @@ class DeLongDifference(Method):
 
     name = "delong"
     needs = frozenset({"auc_difference"})
-    takes = frozenset()
+    takes = frozenset({"strata"})
     leaves_range = True
 
     def __post_init__(self) -> None:

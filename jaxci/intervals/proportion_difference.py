@@ -254,10 +254,13 @@ def untold(seen: PairedOutcomes) -> tuple[str, ...]:
 
 
 class ShareDifference(Method):
-    """A method that reads on how many rows both models, one alone, or neither succeeds."""
+    """A method that reads on how many rows both models, one alone, or neither succeeds.
+
+    In strata of fixed size these counts vary less than those of independent rows, so that it is none too narrow there.
+    """
 
     needs = frozenset({"outcomes"})
-    takes = frozenset()
+    takes = frozenset({"strata"})
 
     @abc.abstractmethod
     def from_outcomes(self, seen: PairedOutcomes, tails: Tails) -> Bounds:

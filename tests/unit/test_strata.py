@@ -74,15 +74,22 @@ def test_differences_of_rows_in_strata_vary_within_them_alone():
         sizes[k] / max(sizes[k] - 1, 1) * np.sum((x - x.mean()) ** 2) for k, x in enumerate(_parts(apart, strata))
     ]
     assert found.standard_error == pytest.approx(np.sqrt(np.sum(within)) / 50, rel=1e-9)
-    y = np.repeat([0, 1], 25)
-    a, b = (np.where(rng.random(50) < share, y, 1 - y) for share in (0.9, 0.6))
-    right = 1.0 * (a == y) - (b == y)
-    found = jaxci.compare("accuracy", y, a, b, strata=y)
-    assert found.standard_error == pytest.approx(
-        np.sqrt(sum(x.var(ddof=1) * 25 for x in _parts(right, y))) / 50, rel=1e-9
-    )
     with pytest.raises(ValueError, match="cannot use strata"):
         jaxci.compare("mean", None, apart, np.zeros(50), strata=strata, method=KurtosisT(error="jackknife"))
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "recall", "balanced_accuracy", "f1", "roc_auc", "average_precision"])
+def test_differences_of_labels_and_ranks_are_judged_as_if_rows_were_independent(metric):
+    rng, y = np.random.default_rng(7), np.repeat([0, 1], 30)
+    if metric in ("roc_auc", "average_precision"):
+        a, b = (y + spread * rng.normal(size=60) for spread in (0.8, 1.2))
+    else:
+        a, b = (np.where(rng.random(60) < share, y, 1 - y) for share in (0.9, 0.7))
+    found, plain = (jaxci.compare(metric, y, a, b, strata=strata) for strata in (y, None))
+    assert found.method == plain.method
+    assert found.confidence_interval == plain.confidence_interval
+    assert found.pvalue == plain.pvalue
+    assert found.reason == f"{plain.reason}; rows in strata vary less"
 
 
 @pytest.mark.parametrize("metric", ["mean", "accuracy"])

@@ -799,8 +799,6 @@ def test_every_stratum_with_one_row():
         (lambda **k: interval("roc_auc", Y, SCORE, **k), "delong"),
         (lambda **k: interval("roc_auc", Y, SCORE, **k), "delong_logit"),
         (lambda **k: evaluate(Y, PRED, metrics=["balanced_accuracy"], **k), "square_and_add"),
-        (lambda **k: compare("accuracy", Y, PRED, Y, **k), "newcombe"),
-        (lambda **k: compare("roc_auc", Y, SCORE, SCORE**2, **k), "delong"),
         (lambda **k: compare("mean", None, SCORE, SCORE**2, **k), "z"),
     ],
 )
@@ -825,6 +823,16 @@ def test_shares_of_dependent_rows_are_refused_but_in_strata(method, name):
     refusal(lambda: interval("accuracy", Y, PRED, method=method, **{name: given}), *words, error=ValueError)
     refusal(lambda: evaluate(Y, PRED, metrics=["accuracy"], method=method, **{name: given}), *words, error=ValueError)
     interval("accuracy", Y, PRED, method=method, strata=ROWS % 2)
+
+
+@pytest.mark.parametrize("name", ["groups", "sample_weight"])
+@pytest.mark.parametrize("method", ["newcombe", "tango", "delong"])
+def test_differences_of_dependent_rows_are_refused_but_in_strata(method, name):
+    metric, a, b = ("roc_auc", SCORE, SCORE**2) if method == "delong" else ("accuracy", PRED, Y)
+    given = {"groups": ROWS // 4, "sample_weight": 1.0 + ROWS % 3}[name]
+    words = repr(method), "assumes independent rows", name, "percentile"
+    refusal(lambda: compare(metric, Y, a, b, method=method, **{name: given}), *words, error=ValueError)
+    compare(metric, Y, a, b, method=method, strata=ROWS % 2)
 
 
 @pytest.mark.parametrize("name", ["strata", "sample_weight"])

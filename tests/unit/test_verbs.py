@@ -1008,7 +1008,9 @@ def test_comparisons_of_dependent_rows(statistic, given, name):
     a, b = (A, B) if statistic in ("accuracy", "f1") else (SCORE_A, SCORE_B)
     result = compare(statistic, Y, a, b, **given)
     of_clusters = {"accuracy": "tango_cluster", "log_loss": "sign_flip"}.get(statistic, "delta")
-    assert result.method == (of_clusters if name == "clusters" else "kurtosis_t")
+    of_strata = {"accuracy": "tango", "f1": "adjusted_wald", "roc_auc": "delong"}.get(statistic, "kurtosis_t")
+    expected = of_clusters if name == "clusters" else of_strata if "strata" in given else "kurtosis_t"
+    assert result.method == expected
     assert name in result.reason
     alone = [interval(statistic, Y, x, **given).estimate for x in (a, b)]
     assert [result.estimate_a, result.estimate_b] == pytest.approx(alone, rel=1e-12)
