@@ -60,7 +60,7 @@ def evaluate_cases(
         Cluster of every row (patient), or the name of its column: clusters are resampled, not rows.
     metrics : str or sequence of str, optional
         Columns to summarize. By default those of a CaseTable; of other frames all that hold real numbers but ``by``,
-        ``groups``, cases and labels.
+        ``groups``, cases and labels. Whole numbers, which may be names, are summarized where they are named here.
     summaries : sequence of str or Statistic
         By default the mean, median, standard deviation ("std", with divisor n), length of the interquartile range
         ("iqr") and trimmed mean.
@@ -113,7 +113,7 @@ def evaluate_cases(
     check_distinct("summaries", [request.name for request in requests])
     ranges = _ranges(bounds, table.metrics)
     source = randomness(rng)
-    rows, remarks = [], _Remarks(table.without_value())
+    rows, remarks = [], _Remarks(table.left_out())
     cells = list(table.cells())
     for done, cell in enumerate(cells):
         if len(cell.values) < 2:
@@ -152,11 +152,12 @@ class _Cell(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class _Frame:
-    """Columns that are read: metrics as floats (n,), ``by`` columns, clusters."""
+    """Columns that are read: metrics as floats (n,), ``by`` columns, clusters; and names of those of whole numbers."""
 
     metrics: dict[str, np.ndarray]
     levels: dict[str, np.ndarray]
     groups: np.ndarray | None
+    not_read: list[str]
 
     @property
     def by(self) -> tuple[str, ...]:
@@ -172,10 +173,12 @@ class _Frame:
         read = {f"by {name!r}": name for name in by}
         if isinstance(groups, str):
             read["groups"] = groups
+        not_read: list[str] = []
         if metrics is None:
             spared = {*by, groups if isinstance(groups, str) else "", "case", "label"}
-            known = METRICS if own else [name for name in columns if name not in spared and _is_real(columns[name])]
-            metrics = list(known)
+            kinds = {name: np.asarray(columns[name]).dtype.kind for name in columns if name not in spared}
+            metrics = list(METRICS) if own else [name for name, kind in kinds.items() if kind == "f"]
+            not_read = [] if own else [str(name) for name, kind in kinds.items() if kind in "iu"]
         metrics = [metrics] if isinstance(metrics, str) else list(metrics)
         check_distinct("by", by)
         check_distinct("metrics", metrics)
@@ -183,7 +186,8 @@ class _Frame:
             if name not in columns:
                 raise ValueError(f"{what} must be a column of frame; {nearest(str(name), [*map(str, columns)])}")
         if not metrics:
-            raise ValueError(f"frame must have a column of numbers to summarize; it has {', '.join(map(str, columns))}")
+            named = ", ".join(map(str, columns))
+            raise ValueError(f"frame must have a column of real numbers, or metrics must name one; it has {named}")
         values = {name: as_floats(name, columns[name], finite=False) for name in metrics}
         for name, column in values.items():
             if np.isinf(column).any():
@@ -194,7 +198,7 @@ class _Frame:
         units = None if given is None else label_values("groups", given)
         lengths = {name: len(x) for name, x in (*values.items(), *levels.items())}
         check_lengths(lengths | ({} if units is None else {"groups": len(units)}))
-        return cls(values, levels, units)
+        return cls(values, levels, units, not_read)
 
     def combinations(self) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
         """Yield every combination of values that occurs, with its rows (n,), in order of appearance."""
@@ -221,14 +225,17 @@ class _Frame:
                     groups = None  # a row a cluster: independent rows
                 yield _Cell(by, name, column[kept], groups)
 
-    def without_value(self) -> list[str]:
-        """Say how many rows of a metric have no value."""
+    def left_out(self) -> list[str]:
+        """Say how many rows of a metric have no value, and which columns might be metrics or names."""
         told: dict[str, list[str]] = {}
         for name, column in self.metrics.items():
             missing = int(np.isnan(column).sum())
             if missing:
                 told.setdefault(f"{missing} of {len(column)} rows have no value and are left out", []).append(name)
-        return [f"{', '.join(names)}: {text}" for text, names in told.items()]
+        found = [f"{', '.join(names)}: {text}" for text, names in told.items()]
+        if self.not_read:
+            found.append(f"{', '.join(self.not_read)}: whole numbers may be names and are left out; metrics= takes them")
+        return found
 
 
 def _columns(frame: Any) -> dict[Any, Any]:
@@ -239,10 +246,6 @@ def _columns(frame: Any) -> dict[Any, Any]:
     if hasattr(frame, "columns") and hasattr(frame, "__getitem__"):  # a frame of any library
         return {name: np.asarray(frame[name]) for name in frame.columns}
     raise TypeError(f"frame must be a CaseTable, a dict of columns or a frame; got {shown(frame)}")
-
-
-def _is_real(column: Any) -> bool:
-    return np.asarray(column).dtype.kind == "f"
 
 
 def _ranges(bounds: Any, metrics: Mapping[str, np.ndarray]) -> dict[str, tuple[float, float]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -80,13 +81,23 @@ def test_few_values():
     assert [row.by for row in found] == [{"site": "a"}]
 
 
+def test_columns_of_whole_numbers_are_summarized_where_they_are_named():
+    frame = {"x": np.array([1.0, 2.0, 3.0]), "lesions": np.array([4, 0, 2]), "sure": np.ones(3, bool)}
+    with pytest.warns(jaxci.JaxciWarning, match="lesions: whole numbers may be names and are left out; metrics= takes"):
+        found = jaxci.evaluate_cases(frame, summaries=["mean"], method="t")
+    assert [row.metric for row in found] == ["x"]
+    with warnings.catch_warnings(action="error"):
+        named = jaxci.evaluate_cases(frame, metrics="lesions", summaries=["mean"], method="t")
+    assert named.result("lesions", "mean").estimate == 2.0
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"by": "modle"}, "by 'modle' must be a column of frame; did you mean 'model'"),
         ({"groups": "patients"}, "groups must be a column of frame; did you mean 'patient'"),
         ({"metrics": ["nsd"]}, "metrics 'nsd' must be a column of frame"),
-        ({"metrics": []}, "must have a column of numbers to summarize"),
+        ({"metrics": []}, "must have a column of real numbers, or metrics must name one; it has"),
         ({"summaries": []}, "summaries must hold at least one"),
         ({"summaries": ["accuracy"]}, "summaries must be of values .*; got 'accuracy'"),
         ({"summaries": ["mean", "mean"]}, "summaries must be distinct"),
