@@ -234,7 +234,9 @@ class _Frame:
                 told.setdefault(f"{missing} of {len(column)} rows have no value and are left out", []).append(name)
         found = [f"{', '.join(names)}: {text}" for text, names in told.items()]
         if self.not_read:
-            found.append(f"{', '.join(self.not_read)}: whole numbers may be names and are left out; metrics= takes them")
+            found.append(
+                f"{', '.join(self.not_read)}: whole numbers may be names and are left out; metrics= takes them"
+            )
         return found
 
 
