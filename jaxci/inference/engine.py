@@ -26,7 +26,7 @@ from jaxci.inference.iterated import levels
 from jaxci.inference.posterior import posterior_of
 from jaxci.inference.program import RowReader
 from jaxci.inference.randomness import Randomness
-from jaxci.inference.remarks import size_remarks
+from jaxci.inference.remarks import convention_remarks, size_remarks
 from jaxci.inference.replicate import Replicates, Resampled, replicate, tie_width
 from jaxci.inference.request import Entry, Request, by_shared_table, by_table, programs, table_program, unit_program
 from jaxci.inference.settings import Settings
@@ -97,6 +97,7 @@ def comparison(request: Request, sample: Sample, layout: Layout, settings: Setti
         if not is_mean(request.statistic):  # the mean of differences has fewer rounding errors
             entry.estimate = a - b
         entry.scale = float(np.nanmax([abs(a), abs(b), 0]))
+        entry.remarks += convention_remarks(request.statistic.statistic, request.name, sample, layout)
         _settle_method(entry, sample, layout, settings)
         _settle_source(entry, layout, settings)
         _replicate([entry], sample, layout, settings, rng)

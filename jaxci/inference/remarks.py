@@ -10,7 +10,7 @@ import numpy as np
 from jaxci.intervals.base import Method
 from jaxci.printing import JaxciWarning
 from jaxci.special import deviation
-from jaxci.statistics.base import Statistic, has_fixed_trials
+from jaxci.statistics.base import Statistic, TableStatistic, has_fixed_trials
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
 from jaxci.statistics.ranking import ScoreRanking
@@ -54,6 +54,21 @@ def layout_remarks(layout: Layout) -> list[str]:
             f"{lonely} strata hold a single unit each, which adds nothing to the variance: intervals are too narrow"
         )
     return remarks
+
+
+def convention_remarks(statistic: Statistic, name: str, sample: Sample, layout: Layout) -> list[str]:
+    """Remark on a statistic of two models that is a share of none of the rows."""
+    if not (isinstance(statistic, TableStatistic) and statistic.is_proportion):
+        return []
+    of_none = []
+    for model, data in (("a", sample), ("b", sample.other)):
+        cells = statistic.prepare(data)
+        if not statistic.counted_in_cells(cells)[1][cells.codes[: layout.n_rows]].any():
+            of_none.append(model)
+    if not of_none:
+        return []
+    whose, its = ("both models", "their values are") if len(of_none) == 2 else (of_none[0], "its value is")
+    return [f"{name} of {whose} is a share of no rows at all (0/0): {its} a convention, and so is the difference"]
 
 
 def weight_remarks(n: int, effective: float, share: float) -> list[str]:

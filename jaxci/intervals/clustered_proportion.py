@@ -14,7 +14,7 @@ from jaxci.intervals.base import Bounds, Evidence, Tails, open_sides
 from jaxci.intervals.clusters import ClusterRobust, ClusterSums
 from jaxci.intervals.parametric import student_steps
 from jaxci.intervals.proportion import UNIT, clopper_pearson, proportion_refusal, score_bound
-from jaxci.intervals.proportion_difference import Tango, paired_score_interval, untold
+from jaxci.intervals.proportion_difference import Tango, paired_score_interval
 from jaxci.intervals.pvalues import PValue, one_or_two_sided
 from jaxci.records import record, static
 from jaxci.special import namespace
@@ -206,11 +206,10 @@ class TangoCluster(ClusterRobust):
         return PValue(one_or_two_sided(below, above, alternative), test)
 
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
-        """Say that no row counts, or a single cluster does."""
-        said = untold(evidence.outcomes)
+        """Say that a single cluster has rows that count."""
         if evidence.clusters.count[0] == 1:
-            said = ("only one cluster has rows that count: how clusters differ is unknown, and so is the difference",)
-        return said
+            return ("only one cluster has rows that count: how clusters differ is unknown, and so is the difference",)
+        return ()
 
 
 @record

@@ -246,13 +246,6 @@ class PairedOutcomes:
         return self.both[..., 0], self.only_a[..., 0], self.only_b[..., 0], self.neither[..., 0]
 
 
-def untold(seen: PairedOutcomes) -> tuple[str, ...]:
-    """Say that no row of one data set counts."""
-    if np.any(seen.trials > 0):
-        return ()
-    return ("both are shares of no rows at all (0/0): the difference is a convention, and could be anything",)
-
-
 class ShareDifference(Method):
     """A method that reads on how many rows both models, one alone, or neither succeeds.
 
@@ -275,10 +268,6 @@ class ShareDifference(Method):
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Bounds from ``evidence.outcomes``."""
         return self.from_outcomes(evidence.outcomes, tails)
-
-    def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
-        """Say that no row counts."""
-        return untold(evidence.outcomes)
 
 
 @record

@@ -271,7 +271,8 @@ def test_models_that_agree_everywhere_differ_by_as_much_as_clusters_leave_open()
 
 
 @pytest.mark.parametrize(
-    ("positive", "said"), [([], "shares of no rows at all"), ([0, 1, 2], "only one cluster has rows")]
+    ("positive", "said"),
+    [([], "recall of both models is a share of no rows"), ([0, 1, 2], "only one cluster has rows")],
 )
 def test_shares_of_too_few_clusters_could_be_anything(positive, said):
     truth = np.isin(np.arange(N), positive).astype(int)

@@ -16,6 +16,7 @@ NEVER = 1e-9
 NOBODY = Cells([[1 - 3 * NEVER, 2 * NEVER], [NEVER, NEVER]])
 """No row is of class 1 or predicted so, but for one in a thousand million; then one in three is right."""
 SHARES = ("precision", "recall", "f1", "jaccard")
+Y, NONE = (np.arange(30) % 3 == 0).astype(int), np.zeros(30, int)
 LAWS = {"rows": NOBODY, "clusters": Clustered(NOBODY, 3, 0.3)}
 
 
@@ -39,3 +40,14 @@ def test_the_verb_gives_the_whole_range(name, groups):
         row = jaxci.interval(name, nobody, nobody, labels=[0, 1], groups=groups, method=method, n_resamples=99, rng=0)
         assert tuple(row.confidence_interval) == (0, 1)
         assert any("0/0" in text for text in row.warnings)
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+@pytest.mark.parametrize(
+    ("a", "b", "said"),
+    [(Y, NONE, "precision of b is a"), (NONE, Y, "precision of a is a"), (NONE, NONE, "precision of both models is a")],
+)
+def test_a_comparison_says_of_which_model(a, b, said):
+    result = jaxci.compare("precision", Y, a, b)
+    assert next(one for one in result.warnings if "0/0" in one).startswith(f"{said} share of no rows at all (0/0)")
+    assert not any("0/0" in one for one in jaxci.compare("recall", Y, a, b).warnings)
