@@ -7,13 +7,40 @@ from typing import Any
 import jax
 
 from jaxci.records import record
+from jaxci.statistics.base import Statistic
 from jaxci.statistics.order import QuantileStatistic
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic
 
 
+class _OfKnown(Statistic):
+    """What another statistic is, of a sample that holds its row values: all else is known of that one."""
+
+    statistic: Any
+
+    @property
+    def task(self) -> str:  # type: ignore[override]
+        """Kind of target."""
+        return self.statistic.task
+
+    @property
+    def inputs(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What the row values were computed from."""
+        return self.statistic.inputs
+
+    @property
+    def bounds(self) -> tuple[float, float]:  # type: ignore[override]
+        """Range of the statistic."""
+        return self.statistic.bounds
+
+    @property
+    def loss(self) -> bool:  # type: ignore[override]
+        """Whether smaller is better."""
+        return self.statistic.loss
+
+
 @record
-class MeanOfKnown(MeanStatistic):
+class MeanOfKnown(_OfKnown, MeanStatistic):
     """The mean, or root of a mean, that another statistic is, of a sample that holds its row values.
 
     Parameters
@@ -25,29 +52,9 @@ class MeanOfKnown(MeanStatistic):
     statistic: Any
 
     @property
-    def task(self) -> str:  # type: ignore[override]
-        """Kind of target."""
-        return self.statistic.task
-
-    @property
-    def inputs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What the row values were computed from."""
-        return self.statistic.inputs
-
-    @property
     def link(self) -> str:  # type: ignore[override]
         """Whether the statistic is the mean or its root."""
         return self.statistic.link
-
-    @property
-    def bounds(self) -> tuple[float, float]:  # type: ignore[override]
-        """Range of the statistic."""
-        return self.statistic.bounds
-
-    @property
-    def loss(self) -> bool:  # type: ignore[override]
-        """Whether smaller is better."""
-        return self.statistic.loss
 
     def row_values(self, sample: Sample) -> Any:
         """Return the values (n,)."""
@@ -55,7 +62,7 @@ class MeanOfKnown(MeanStatistic):
 
 
 @record
-class QuantileOfKnown(QuantileStatistic):
+class QuantileOfKnown(_OfKnown, QuantileStatistic):
     """The quantile that another statistic is, of a sample that holds its row values.
 
     Parameters
@@ -65,26 +72,6 @@ class QuantileOfKnown(QuantileStatistic):
     """
 
     statistic: Any
-
-    @property
-    def task(self) -> str:  # type: ignore[override]
-        """Kind of target."""
-        return self.statistic.task
-
-    @property
-    def inputs(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What the row values were computed from."""
-        return self.statistic.inputs
-
-    @property
-    def bounds(self) -> tuple[float, float]:  # type: ignore[override]
-        """Range of the statistic."""
-        return self.statistic.bounds
-
-    @property
-    def loss(self) -> bool:  # type: ignore[override]
-        """Whether smaller is better."""
-        return self.statistic.loss
 
     @property
     def q(self) -> Any:
