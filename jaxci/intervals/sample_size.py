@@ -76,7 +76,10 @@ def t_width_assurance(expected: float, width: float, degrees: float) -> float:
     ``P(chi2 <= v (width / expected)^2)`` with v degrees of freedom (Kupper & Hafner 1989, The American Statistician 43,
     101-105).
     """
-    return float(scipy.stats.chi2.cdf(degrees * (width / expected) ** 2, degrees)) if expected > 0 else 1.0
+    if expected == 0:
+        return 1.0
+    ratio = min(width / expected, 1e100)  # whose square is a number
+    return float(scipy.stats.chi2.cdf(degrees * ratio**2, degrees))
 
 
 class ShareLaw(NamedTuple):

@@ -38,6 +38,14 @@ def test_a_mean_by_t_takes_the_published_numbers(deviation, n):
     assert t_width(deviation, n, n - 1, sides) <= 0.1 < t_width(deviation, n - 1, n - 2, sides)
 
 
+def test_the_assurance_of_a_mean_is_that_of_the_chi_squared_law_however_wide_the_interval():
+    found = jaxci.plan("mean", expected={"sd": 0.22}, width=0.1)
+    expected = stats.chi2.cdf((found.n - 1) * (0.1 / found.expected_width) ** 2, found.n - 1)
+    assert found.assurance == pytest.approx(expected, rel=1e-12)
+    wide = jaxci.plan("mean", expected={"sd": 1.0}, width=1e300)
+    assert (wide.n, wide.assurance) == (2, 1.0)
+
+
 def test_an_accuracy_by_wilson_takes_the_published_number():
     found = jaxci.plan("accuracy", expected=0.8, width=0.1)
     assert (found.n, str(found.method)) == (245, "wilson")
