@@ -24,8 +24,8 @@ TOO_FEW = "{:,} resamples are too few for the simultaneous band, which is the en
 
 def single(kind: str, data: Data, options: Mapping[str, Any]) -> CurveResult:
     """Return the curve of one model."""
-    curve = KINDS[kind].build(data.sample, **options)
-    (estimates,), (replicates,) = curve_replicates(curve, data.sample, data.layout, data.settings, data.source)
+    curve = KINDS[kind].build(data, **options)
+    (estimates,), (replicates,), data = _replicated(curve, data)
     found = CurveResult(**_parts(kind, curve, data, estimates, replicates, _reference(curve, data)))
     announce(found.warnings)
     return found
@@ -37,8 +37,8 @@ def compared(kind: str, data: Data, options: Mapping[str, Any]) -> CurveComparis
     for name in options:
         if name not in known:
             raise TypeError(f"a {KINDS[kind].title} has no option {name!r}; it has {', '.join(sorted(known))}")
-    curve = KINDS[kind].build(data.sample, **options)
-    estimates, replicates = curve_replicates(curve, data.sample, data.layout, data.settings, data.source)
+    curve = KINDS[kind].build(data, **options)
+    estimates, replicates, data = _replicated(curve, data)
     both = [
         CurveResult(**_parts(kind, curve, data, *one, _reference(curve, data)))
         for one in zip(estimates, replicates, strict=True)
@@ -50,6 +50,15 @@ def compared(kind: str, data: Data, options: Mapping[str, Any]) -> CurveComparis
     found = CurveComparison(**parts, a=both[0], b=both[1], pvalue=pvalue)
     announce(found.warnings)
     return found
+
+
+def _replicated(curve: Curve, data: Data) -> tuple[np.ndarray, np.ndarray, Data]:
+    """Return the curves (m, S) of the models, their replicates (m, S, B), and the data with what is said of both."""
+    estimates, replicates = curve_replicates(curve, data.sample, data.layout, data.settings, data.source)
+    models = [data.sample] if data.sample.other is None else [data.sample, data.sample.other]
+    settled = [curve.settled(model, values) for model, values in zip(models, estimates, strict=True)]
+    remarks = dict.fromkeys([*data.remarks, *(one.remark for one in settled if one.remark)])
+    return np.stack([one.values for one in settled]), replicates, data._replace(remarks=tuple(remarks))
 
 
 def _reference(curve: Curve, data: Data) -> np.ndarray | None:
@@ -90,6 +99,8 @@ def _parts(
         ends = open_ends if difference else (quantity.low, quantity.high)
         one = np.array([value])
         low, high = (float(x[0]) for x in widened(pointwise(row[None], one, level, ends), one))
+        if math.isinf(value):
+            low, high = (low, value) if value > 0 else (value, high)
         points.append(_point(quantity, float(value), ConfidenceInterval(low, high), row, data))
     x, y = curve.axes
     together, tail = simultaneous(*on_grid)
@@ -122,7 +133,7 @@ def _point(
         quantity.name,
         value,
         interval,
-        float(finite.std(ddof=1)) if len(finite) > 1 else math.nan,
+        float(finite.std(ddof=1)) if len(finite) > 1 and math.isfinite(value) else math.nan,
         METHOD,
         "read off the replicates of the curve",
         data.settings.confidence_level,

@@ -52,7 +52,7 @@ def _grid(given: Any) -> np.ndarray:
 
 
 def _roc(
-    _: Sample, *, grid: Any = None, specificities: Any = (0.9,), sensitivities: Any = (0.9,), max_fpr: Any = ()
+    _: Data, *, grid: Any = None, specificities: Any = (0.9,), sensitivities: Any = (0.9,), max_fpr: Any = ()
 ) -> Curve:
     points = [
         _shares(name, given, 0, 1)
@@ -61,22 +61,23 @@ def _roc(
     return Roc(_grid(grid), *points)
 
 
-def _precision_recall(_: Sample, *, grid: Any = None, recalls: Any = (0.9,)) -> Curve:
+def _precision_recall(_: Data, *, grid: Any = None, recalls: Any = (0.9,)) -> Curve:
     return PrecisionRecall(_grid(grid), _shares("recalls", recalls, 0, 1))
 
 
-def _decision(_: Sample, *, grid: Any = None, thresholds: Any = ()) -> Curve:
+def _decision(_: Data, *, grid: Any = None, thresholds: Any = ()) -> Curve:
     return NetBenefit(_grid(grid), _shares("thresholds", thresholds, 0, 1))
 
 
-def _calibration(sample: Sample, *, n_bins: int = 10) -> Curve:
-    """Return bins of about as many rows each."""
-    scores = sample.y_score
+def _calibration(data: Data, *, n_bins: int = 10) -> Curve:
+    """Return bins of about as many rows each, or of as much weight."""
+    scores, weights = data.sample.y_score, data.layout.row_weights
     inner = np.arange(1, check_count("n_bins", n_bins, 2)) / n_bins
-    edges = np.unique(np.quantile(scores, inner, method="inverted_cdf"))
+    edges = np.unique(np.quantile(scores, inner, method="inverted_cdf", weights=weights))
     edges = edges[edges > scores.min()]
     codes = np.searchsorted(edges, scores, side="right")
-    return Calibration(np.bincount(codes, scores) / np.bincount(codes), edges)
+    held = np.ones(len(scores)) if weights is None else weights
+    return Calibration(np.bincount(codes, scores * held) / np.bincount(codes, held), edges)
 
 
 class Kind(NamedTuple):

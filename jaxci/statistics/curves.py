@@ -48,6 +48,13 @@ def share(x: float) -> str:
     return f"{x:.10g}"
 
 
+class Settled(NamedTuple):
+    """Values (S,) of a curve on the data, and what there is to say of them, if anything."""
+
+    values: np.ndarray
+    remark: str = ""
+
+
 class Curve(abc.ABC):
     """A curve of a binary problem. Leaves are records of its grid (G,) and of what is read off it.
 
@@ -88,6 +95,10 @@ class Curve(abc.ABC):
     @abc.abstractmethod
     def quantities(self) -> list[Quantity]:
         """Return what follows the values on the grid."""
+
+    def settled(self, sample: Sample, values: np.ndarray) -> Settled:
+        """Return the values (S,) on the data, where some of them are none that a program finds."""
+        return Settled(values)
 
     def unseen(self, sample: Sample) -> Unseen:
         """Return the worst that a row of either class could be: a positive below all others, a negative above them.
@@ -335,7 +346,8 @@ class Calibration(Curve):
     """Observed share by bins of predicted probability, and the logistic recalibration of the log odds.
 
     ``logit P(y = 1) = a + b logit(p)``: the slope is b; the intercept is a where b is held at 1, so that it says by how
-    much the log odds are too low in all (calibration in the large).
+    much the log odds are too low in all (calibration in the large). The slope is infinite where predictions separate the
+    classes.
 
     Parameters
     ----------
@@ -359,8 +371,8 @@ class Calibration(Curve):
     def unseen(self, sample: Sample) -> Unseen:
         """Return a row of either class in every bin, and the worst of either class for the recalibration.
 
-        The share of a bin of independent rows then has Jeffreys' law, and no resample has classes that log odds
-        separate.
+        The share of a bin of independent rows then has Jeffreys' law, and resamples of predictions that separate the
+        classes rightly have a slope.
         """
         n_bins, scores = len(self.grid), sample.y_score
         y_true = np.append(np.repeat(np.array([0, 1], np.int32), n_bins), np.array([1, 0], np.int32))
@@ -385,6 +397,19 @@ class Calibration(Curve):
         hits = jax.ops.segment_sum(jnp.where(prepared.positive, binned, 0.0), prepared.codes, n_bins)
         slope, intercept = recalibration(jnp.asarray(prepared.odds), jnp.asarray(prepared.positive), own)
         return jnp.concatenate([ratio(hits, rows), jnp.stack([slope, intercept])])
+
+    def settled(self, sample: Sample, values: np.ndarray) -> Settled:
+        """Return a slope that is unbounded where predictions separate the classes, none where they do not vary."""
+        negative, positive = (sample.y_score[sample.y_true == label] for label in (0, 1))
+        if sample.y_score.min() == sample.y_score.max():
+            slope, remark = np.nan, "the predictions do not vary: there is no slope"
+        elif negative.max() <= positive.min() or positive.max() <= negative.min():
+            slope = np.inf if negative.min() < positive.max() else -np.inf
+            remark = "the predictions separate the classes: the slope is unbounded, and so is its interval on that side"
+        else:
+            return Settled(values)
+        place = len(self.grid)
+        return Settled(np.concatenate([values[:place], [slope], values[place + 1 :]]), remark)
 
     def quantities(self) -> list[Quantity]:
         """Return what follows the shares of bins."""

@@ -94,6 +94,36 @@ def test_calibration_by_bins_and_by_logistic_regression():
     assert found["intercept"].estimate == pytest.approx(level, abs=1e-7)
 
 
+@pytest.mark.parametrize("weight_type", ["importance", "frequency"])
+def test_predictions_right_in_every_bin_are_calibrated_whatever_rows_weigh(weight_type):
+    p = np.repeat([0.6, 0.9, 0.1], [100, 100, 200])
+    y = np.concatenate([np.repeat([1, 0], pair) for pair in ([60, 40], [90, 10], [20, 180])])
+    weights = np.repeat([1.0, 9.0, 1.0], [100, 100, 200])
+    found = curves.calibration(y, p, n_bins=2, sample_weight=weights, weight_type=weight_type, n_resamples=99, rng=0)
+    assert found.x == pytest.approx([80 / 300, 0.9])
+    assert found.estimate == pytest.approx(found.x)
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+@pytest.mark.parametrize(
+    ("predictions", "slope", "said"),
+    [
+        (np.repeat([0.0, 1.0], 20), np.inf, "separate the classes"),
+        (np.r_[np.linspace(0.01, 0.5, 20), np.linspace(0.5, 0.99, 20)], np.inf, "separate the classes"),
+        (np.repeat([0.8, 0.3], 20), -np.inf, "separate the classes"),
+        (np.full(40, 0.5), np.nan, "do not vary"),
+    ],
+)
+def test_a_slope_that_does_not_exist_is_no_number(predictions, slope, said):
+    found = curves.calibration(np.repeat([0, 1], 20), predictions, n_resamples=199, rng=0)
+    at = found["slope"]
+    assert at.estimate == pytest.approx(slope, nan_ok=True)
+    assert any(said in remark for remark in found.warnings)
+    low, high = at.confidence_interval
+    assert (high == np.inf, low == -np.inf) == (slope == np.inf, slope == -np.inf)
+    assert np.isfinite(found["intercept"].confidence_interval).all()
+
+
 def test_net_benefit():
     found = decision()
     for x, estimate in zip(found.x, found.estimate, strict=True):
