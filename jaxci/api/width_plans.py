@@ -106,7 +106,9 @@ def plan_width(
         refusal = method.refusal_of_rows(expected.statistic, asked.given)
         if refusal is not None:
             raise ValueError(f"method must serve {asked.name}; {refusal}")
-    share = expected.share() if asked.clusters is None else None
+    share = expected.share()
+    if asked.clusters is not None:
+        share = None
     if expected.deviation is not None and (method == T() or (method is None and _unbounded(expected.statistic))):
         return _by_student(asked, expected, expected.deviation)
     if share is not None and (method is None or isinstance(method, ProportionMethod)):

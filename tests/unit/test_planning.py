@@ -275,6 +275,13 @@ MISTAKES = [
     ("f1", {"expected": 0.8, "width": 0.1}, "expected must tell more than its value for f1"),
     ("f1", {"expected": {"prevalence": 0.1, "sensitivity": 0.9}, "width": 0.1}, "expected needs 'specificity'"),
     ("f1", {"expected": PAIR, "power": 0.8}, "expected must be pilot data for the power of f1"),
+    ("recall", {"expected": (0, 0.9, 0.95), "width": 0.1}, "expected must hold rows that count: a share of no rows"),
+    ("specificity", {"expected": (1, 0.9, 0.95), "width": 0.1}, "expected must hold rows that count"),
+    (
+        "precision",
+        {"expected": (0.1, 0, 1), "width": 0.1, "icc": 0.1, "cluster_size": 5},
+        "expected must hold rows that count",
+    ),
     ("mean", {"expected": {"sd": -1}, "width": 0.1}, "expected['sd'] must be positive and finite; got -1"),
     ("mean", {"expected": RATES, "width": 0.1}, "expected must tell of the values for mean"),
     (

@@ -85,7 +85,13 @@ class Expected:
     remarks: tuple[str, ...] = ()
 
     def share(self) -> ShareLaw | None:
-        """Return the proportion of rows that the statistic is, or increases with; None where it is none."""
+        """Return the proportion of rows that the statistic is, or increases with; None where it is none.
+
+        Raises
+        ------
+        ValueError
+            If no row counts.
+        """
         statistic = self.statistic
         if not isinstance(self.law, Cells) or not isinstance(statistic, TableStatistic) or not is_proportion(statistic):
             return None
@@ -94,7 +100,10 @@ class Expected:
         assert found is not None
         successes, trials = map(float, found)
         if not trials > 0:
-            return None
+            table = np.asarray(self.law.table).tolist()
+            raise ValueError(
+                f"expected must hold rows that count: a share of no rows at all is 0/0; got the table {table}"
+            )
         return ShareLaw(statistic, min(trials, 1.0), min(successes / trials, 1.0))
 
 
