@@ -37,7 +37,8 @@ class Subgroup:
     result : IntervalResult
         Estimate and interval of the group alone.
     rest, whole : Contrast
-        Its difference to all other rows, and to all rows.
+        Its difference to all other rows, and to all rows: the first on the scale of the second's estimate, so that both
+        have the same p-values (none where their estimates differ in sign).
     least : float
         The smallest adjusted p-value that the draws behind it can show.
     """

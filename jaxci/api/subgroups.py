@@ -244,12 +244,21 @@ def _compared(
 
 
 def _to_whole(rest: Contrast, estimate: float) -> Contrast:
-    """Return the difference of a group to all rows, with the margins and p-values of that to the rest.
+    """Return the difference of a group to all rows: that to the rest on the scale of its estimate, with its p-values.
 
-    All rows hold the group, so that this difference varies less: its interval is on the safe side.
+    For a mean the scale is the share of the rows that are not in the group, and the interval is exactly that of the rest
+    on it. Where both estimates differ in sign, or the rest's is 0, there is no scale: the margins are those of the rest,
+    on the safe side as all rows vary less, and there are no p-values.
     """
+    if estimate * rest.estimate > 0:
+        scale = estimate / rest.estimate
+        return rest._replace(estimate=estimate, low=scale * rest.low, high=scale * rest.high)
+    if estimate == rest.estimate:
+        return rest
     below, above = rest.estimate - rest.low, rest.high - rest.estimate
-    return rest._replace(estimate=estimate, low=estimate - below, high=estimate + above)
+    return rest._replace(
+        estimate=estimate, low=estimate - below, high=estimate + above, pvalue=math.nan, adjusted=math.nan
+    )
 
 
 def _contrast(found: Difference, adjusted: float) -> Contrast:

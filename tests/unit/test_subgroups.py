@@ -73,12 +73,24 @@ def test_differences_are_those_of_the_groups_and_hold_together(table):
         own, rest = (jaxci.interval("accuracy", Y[x], GUESS[x]) for x in (mine, ~mine))
         assert row.rest.estimate == pytest.approx(own.estimate - rest.estimate)
         assert row.whole.estimate == pytest.approx(own.estimate - np.mean(Y == GUESS))
+        assert row.whole[1:3] == pytest.approx(np.mean(~mine) * np.array(row.rest[1:3]))
+        assert row.whole[3:] == row.rest[3:]
         alone = recovered(*(Ends(one.estimate, *one.confidence_interval) for one in (own, rest)), 0.0, 0.95)
         factor = (row.rest.estimate - row.rest.low) / (alone.estimate - alone.low)
         assert factor == pytest.approx((row.rest.high - row.rest.estimate) / (alone.high - alone.estimate))
         assert 1.0 < factor < special.ndtri(1 - 0.025 / 3) / z
         assert row.rest.pvalue == pytest.approx(alone.pvalue)
         assert row.rest.pvalue <= row.rest.adjusted <= min(1.0, 3 * row.rest.pvalue + 0.01)
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_a_difference_to_all_rows_is_told_by_its_interval_and_its_p_value_alike():
+    truth, half = np.tile([0, 1], 10), np.arange(20) < 10
+    table = jaxci.evaluate(truth, np.where(half, truth, 1 - truth), metrics=["f1"], by=half, rng=0)
+    for row in table.subgroups:
+        apart = row.whole.low > 0 or row.whole.high < 0
+        assert apart == (row.whole.pvalue < 0.05) == (row.rest.pvalue < 0.05)
+        assert row.whole.low < row.whole.estimate < row.whole.high or abs(row.rest.estimate) == 1
 
 
 def test_a_p_value_that_no_draw_reaches_is_below_the_least_that_draws_show():
