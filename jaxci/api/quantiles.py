@@ -274,6 +274,13 @@ def _one(
     fallen = results.fallen(u, estimate, low if sides.has_lower else 0.0, high if sides.has_upper else 0.0)
     if limits is not None:
         estimate, low, high = (np.clip(x, *limits) for x in (estimate, low, high))
+    outside = int(np.count_nonzero((estimate < low) | (estimate > high)))
+    if outside:
+        whose = "the estimate lies" if np.ndim(low) == 0 else f"{outside} of {np.size(low)} estimates lie"
+        remarks += (
+            f"{whose} outside the interval: it is read off the values themselves, which say little of q = {u:g} at "
+            f"n = {n}, the interval off the law that {chosen!r} fits to them",
+        )
     actual, candidates = math.nan, None
     if chosen == "order_statistic":
         ranks: tuple[int, int] | None = order_statistic_ranks(n, u, sides) if bounded else (0, n + 1)

@@ -213,6 +213,7 @@ def test_semiparametric_intervals_mirror_when_values_do(n, q):
     )
 
 
+@pytest.mark.filterwarnings("ignore:the estimate lies outside:jaxci.JaxciWarning")
 @pytest.mark.parametrize("name", ["semiparametric", "semiparametric_resampled"])
 def test_a_warning_says_what_semiparametric_intervals_cover_where_none_is_exact(name):
     x = scores(28)

@@ -410,3 +410,15 @@ def test_methods_are_values_too():
             jaxci.quantile_interval(x, 0.5, method=refused)
     with pytest.raises(ValueError, match="method must be one of"):
         jaxci.proportion_interval(5, 10, method=HarrellDavis(500))
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_an_estimate_outside_its_interval_is_told():
+    values = np.random.default_rng(0).normal(size=10)
+    far = jaxci.quantile_interval(values, 0.99, confidence_level=0.9)
+    assert far.estimate < far.confidence_interval.low
+    assert any("the estimate lies outside the interval" in remark for remark in far.warnings)
+    near = jaxci.quantile_interval(values, 0.5)
+    assert not any("outside" in remark for remark in near.warnings)
+    both = jaxci.quantile_interval(np.stack([values, values + 1]), 0.99, confidence_level=0.9)
+    assert any("2 of 2 estimates lie outside the interval" in remark for remark in both.warnings)
