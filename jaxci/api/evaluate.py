@@ -88,7 +88,8 @@ def evaluate(
     absent_class : {"sklearn", "zero", "skip"}
         What a class counts that is absent from a resample.
     sample_weight : (n,) array_like, optional
-        Case weights; rows of weight 0 leave. Importance weights that are not whole numbers are rescaled to sum to n.
+        Case weights; rows of weight 0 leave. Importance weights that are huge, or no whole numbers, are rescaled to
+        sum to n.
     weight_type : {"importance", "frequency"}
         "importance": a row of weight w is one observation that counts w times as much (as to match a population), and
         the interval allows for it: its precision is that of ``sum(w)**2 / sum(w**2)`` rows. "frequency": w counts how

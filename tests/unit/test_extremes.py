@@ -1,6 +1,7 @@
 """Extreme, yet legal, input: huge values that are cut off, settings at and beyond their ends, models all apart."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -80,3 +81,23 @@ def test_runs_that_do_not_vary_tell_nothing():
     assert (same.pvalue, same.conclusion) == (1.0, "no difference shown")
     assert "do not vary" in jaxci.runs_interval([1.0, 1, 1]).warnings[0]
     assert jaxci.welch_interval([1.0, 1.1], [2.0, 2, 2]).warnings == ()
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e160, 1e300])
+def test_huge_and_tiny_weights_are_those_of_their_ratios(size):
+    y, weights = np.arange(40) % 2, np.repeat([1.0, 3.0], 20)
+    score = np.random.default_rng(0).normal(size=40) + y
+    with warnings.catch_warnings(action="error", category=RuntimeWarning):
+        found = jaxci.interval("roc_auc", y, score, sample_weight=size * weights, rng=0, n_resamples=199)
+    wanted = jaxci.interval("roc_auc", y, score, sample_weight=weights / 2.5, rng=0, n_resamples=199)
+    np.testing.assert_allclose(found.confidence_interval, wanted.confidence_interval, rtol=1e-9)
+
+
+def test_tests_of_normality_do_not_depend_on_the_unit():
+    values = np.random.default_rng(0).normal(size=30)
+    with warnings.catch_warnings(action="error", category=RuntimeWarning):
+        found = [
+            jaxci.quantile_interval(unit * values, 0.9, method="noncentral_t", rng=0) for unit in (1.0, 1e300, 1e-300)
+        ]
+    pvalues = np.array([(one.shapiro_pvalue, one.lilliefors_pvalue) for one in found])
+    np.testing.assert_allclose(pvalues[1:], pvalues[[0, 0]], rtol=1e-6)

@@ -63,7 +63,10 @@ def arranged(
         columns = {name: column[rows] for name, column in columns.items()}
     if weight_type == "frequency":
         return sample, _layout(sample.n, columns, None)
-    if np.any(weights != np.round(weights)):
+    extreme = not 1e-100 < weights.max() < EXACT_FLOATS  # squares of these, or sums, may be no numbers
+    if extreme:
+        weights = weights / weights.max()
+    if extreme or np.any(weights != np.round(weights)):
         weights = weights * (sample.n / weights.sum())
     return sample, _layout(sample.n, columns, weights)
 
