@@ -246,9 +246,9 @@ def _compared(
 def _to_whole(rest: Contrast, estimate: float) -> Contrast:
     """Return the difference of a group to all rows: that to the rest on the scale of its estimate, with its p-values.
 
-    For a mean the scale is the share of the rows that are not in the group, and the interval is exactly that of the rest
-    on it. Where both estimates differ in sign, or the rest's is 0, there is no scale: the margins are those of the rest,
-    on the safe side as all rows vary less, and there are no p-values.
+    For a mean the scale is the share of the rows that are not in the group. Where both estimates differ in sign, or the
+    rest's is 0, there is no scale: the margins are those of the rest, on the safe side as all rows vary less, and there
+    are no p-values.
     """
     if estimate * rest.estimate > 0:
         scale = estimate / rest.estimate

@@ -54,8 +54,8 @@ from jaxci.statistics.summary import MeanStatistic, is_mean
 
 PURPOSE_UNITS, PURPOSE_CELLS, PURPOSE_POSTERIOR = 0, 1, 2
 
-FEW_BLOCKS = 20
-"""Fewer blocks in the data get a warning."""
+FEW_BLOCKS = {20: "67% to 90%", 60: "84% to 94%"}
+"""What 95% intervals covered in simulations of fewer blocks than these: the result says so."""
 
 CELL_COST, DRAW_COST, PRODUCT_COST, PROGRAM_COST = 110.0, 8.0, 0.3, 3e8
 """Nanoseconds a cell, a draw, a multiply-add and compiling the sampler of cells cost: they choose the road."""
@@ -184,7 +184,7 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
             entry.remarks += [] if choice.remark is None else [choice.remark]
         else:
             entry.method, entry.reason = Percentile(), f"asked for {settings.resampling} resampling"
-        values = row_values_of(statistic, sample) if is_mean(statistic) else None
+        values = row_values_of(statistic, sample) if isinstance(statistic, MeanStatistic) else None
         judged = entry.standing is not None
         entry.remarks += size_remarks(statistic, sample, layout, values, entry.method, judged=judged)
         return
@@ -302,11 +302,13 @@ def _by_scheme(
             length = settings.block_length or block_length(entry, sample, layout, settings.resampling)
             mean = " on average" if settings.resampling == "stationary" else ""
             entry.reason += f"; blocks of {length:.4g} rows{mean}{', estimated' if estimated else ''}"
-            if layout.n < FEW_BLOCKS * length:
-                entry.remarks.append(
-                    f"{layout.n} rows are {layout.n / length:.2g} blocks of {length:.4g}: 95% intervals of fewer than "
-                    f"{FEW_BLOCKS} blocks covered 67% to 90% in simulations; more rows help"
-                )
+            for few, covered in FEW_BLOCKS.items():
+                if layout.n < few * length:
+                    entry.remarks.append(
+                        f"{layout.n} rows are {layout.n / length:.2g} blocks of {length:.4g}: 95% intervals of fewer "
+                        f"than {few} blocks covered {covered} in simulations; more rows help"
+                    )
+                    break
         groups.setdefault(length, []).append(entry)
     made = {length: make_scheme(layout, settings.resampling, settings.resample_size, length) for length in groups}
     return [(made[length], members) for length, members in groups.items()]

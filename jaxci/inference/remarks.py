@@ -15,7 +15,7 @@ from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
 from jaxci.statistics.ranking import ScoreRanking
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.summary import MeanStatistic, is_mean
+from jaxci.statistics.summary import MeanStatistic
 
 FEW_CLUSTERS = 10
 """Below so many clusters every interval gets a remark."""
@@ -90,7 +90,8 @@ def size_remarks(
 ) -> list[str]:
     """Remarks on few rows, rare classes and equal scores.
 
-    Where the method was ``judged`` by the cards these tell of sizes. ``values`` are those whose mean the statistic is.
+    Where the method was ``judged`` by the cards these tell of sizes. ``values`` are those whose mean, or its root, the
+    statistic is.
     """
     remarks = _of_equal_scores(statistic, sample, method)
     if not judged:
@@ -137,7 +138,7 @@ def _least_sizes(statistic: Statistic, values: np.ndarray | None, method: Method
         yield least, f"intervals for {what} {less}"
     if statistic.averages_classes:
         yield 50, f"intervals for averaged metrics {less}"
-    if is_mean(statistic) and not isinstance(statistic, Paired) and values is not None and len(values) >= 3:
+    if not isinstance(statistic, Paired) and values is not None and len(values) >= 3:
         skewed = _skewness(values) > 2
         yield (75, f"intervals for strongly skewed values {less}") if skewed else (25, f"intervals for a mean {less}")
     elif method.judged_by_size:

@@ -346,8 +346,8 @@ class Calibration(Curve):
     """Observed share by bins of predicted probability, and the logistic recalibration of the log odds.
 
     ``logit P(y = 1) = a + b logit(p)``: the slope is b; the intercept is a where b is held at 1, so that it says by how
-    much the log odds are too low in all (calibration in the large). The slope is infinite where predictions separate the
-    classes.
+    much the log odds are too low in all (calibration in the large). The slope is infinite where the classes are
+    separated.
 
     Parameters
     ----------

@@ -157,7 +157,9 @@ def test_few_blocks_are_told():
     given = {"resampling": "circular", "method": "percentile", "n_resamples": 199, "rng": 0}
     with pytest.warns(jaxci.JaxciWarning, match="100 rows are 10 blocks of 10: 95% intervals of fewer than 20 blocks"):
         jaxci.interval("mean", x, block_length=10, **given)
-    assert not jaxci.interval("mean", x, block_length=5, **given).warnings
+    with pytest.warns(jaxci.JaxciWarning, match="100 rows are 20 blocks of 5: 95% intervals of fewer than 60 blocks"):
+        jaxci.interval("mean", x, block_length=5, **given)
+    assert not jaxci.interval("mean", x, block_length=1, **given).warnings
 
 
 def test_users_functions_are_resampled_in_blocks():

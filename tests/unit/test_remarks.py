@@ -1,5 +1,7 @@
 """What results say of their data: that an interval has no width, that rows or cases are few, that labels disagree."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -220,3 +222,25 @@ def test_a_comparison_says_that_rows_or_cases_are_few():
     assert jaxci.compare("f1", y, y, np.roll(y, 1)).warnings == (
         "a class has only 3 cases: intervals that depend on it are rough",
     )
+
+
+def test_a_root_mean_square_in_clusters_has_the_remark_of_its_square():
+    rng, groups = np.random.default_rng(0), np.repeat(np.arange(50), 4)
+    errors = (np.repeat(rng.standard_t(4, 50), 4) + rng.standard_t(4, 200)) / 2
+    with warnings.catch_warnings(action="ignore"):
+        found = [
+            jaxci.interval(name, errors, 0 * errors, groups=groups, rng=0)
+            for name in ("mean_squared_error", "root_mean_squared_error")
+        ]
+    assert any("strongly skewed values" in remark for remark in found[0].warnings)
+    assert found[1].warnings == found[0].warnings
+
+
+@pytest.mark.parametrize(("n", "covered"), [(60, "67% to 90%"), (240, "84% to 94%"), (2000, None)])
+def test_few_blocks_are_told_with_what_they_covered(n, covered):
+    values = np.random.default_rng(0).normal(size=n)
+    with warnings.catch_warnings(action="ignore"):
+        found = jaxci.interval("mean", values, resampling="stationary", block_length=5, n_resamples=99, rng=0)
+    said = [remark for remark in found.warnings if "blocks" in remark]
+    assert len(said) == (covered is not None)
+    assert covered is None or covered in said[0]
