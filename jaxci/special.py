@@ -38,10 +38,19 @@ def unit(widest: Any) -> Any:
     return namespace(widest).where((widest > 0) & (widest < np.inf), widest, 1.0)
 
 
-def deviation(x: Any, ddof: int) -> Any:
-    """Return the standard deviations (...) of ``x`` (..., n), divisor n - ddof, whatever the unit of x."""
+def mean_of(x: Any) -> Any:
+    """Return the means (...) of ``x`` (..., n), which rounding leaves among the values: of equal ones their value."""
     xp = namespace(x)
-    apart = x - xp.mean(x, axis=-1, keepdims=True)
+    return xp.clip(xp.mean(x, axis=-1), xp.min(x, axis=-1), xp.max(x, axis=-1))
+
+
+def deviation(x: Any, ddof: int) -> Any:
+    """Return the standard deviations (...) of ``x`` (..., n), divisor n - ddof, whatever the unit of x.
+
+    Exactly 0 of equal values.
+    """
+    xp = namespace(x)
+    apart = x - mean_of(x)[..., None]
     scale = unit(xp.max(xp.abs(apart), axis=-1, keepdims=True))
     return xp.sqrt(xp.sum((apart / scale) ** 2, axis=-1) / (x.shape[-1] - ddof)) * scale[..., 0]
 

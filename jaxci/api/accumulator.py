@@ -355,9 +355,11 @@ class Accumulator:
 
         Raises
         ------
-        ValueError
-            If the state is of other metrics, labels, positive class or clusters.
+        ValueError, TypeError
+            If the state is none, or of other metrics, labels, positive class or clusters.
         """
+        if not isinstance(state, Mapping):
+            raise TypeError(f"state must be a dict, as state_dict() returns it; got {shown(state)}")
         for name, mine in self._identity().items():
             if name not in state or state[name] != mine:
                 raise ValueError(

@@ -96,13 +96,14 @@ class Contest(Contestants):
         """Return the samples of some models on the rows that count for all of them, and their layout."""
         return [self.samples[i] for i in members], self.layout
 
-    def at(self, level: float) -> Settings:
-        """Return the settings of one of several intervals."""
-        return dataclasses.replace(self.settings, confidence_level=level)
+    def at(self, level: float, several: str) -> Settings:
+        """Return the settings of one of ``several`` intervals."""
+        together = "" if level == self.settings.confidence_level else f", that of {several} together"
+        return dataclasses.replace(self.settings, confidence_level=level, together=together)
 
     def single(self, level: float) -> list[IntervalResult]:
         """Return the interval of every model."""
-        request, settings = Request(self.name, self.statistic), self.at(level)
+        request, settings = Request(self.name, self.statistic), self.at(level, f"{len(self.names)} models")
 
         def one(i: int) -> IntervalResult:
             (sample,), layout = self.on([i])
@@ -114,7 +115,8 @@ class Contest(Contestants):
         self, which: Sequence[tuple[int, int]], level: float, progress: Callable[[int, int], None] | None
     ) -> list[tuple[IntervalResult, float]]:
         """Return the interval and the p-value of the differences of models."""
-        request, settings = Request(self.name, paired_difference(self.statistic)), self.at(level)
+        request = Request(self.name, paired_difference(self.statistic))
+        settings = self.at(level, f"{len(which)} pairs of models")
 
         def one(pair: tuple[int, int]) -> tuple[IntervalResult, float]:
             (first, second), layout = self.on(pair)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
 from jaxci.intervals.base import Method
 from jaxci.segmentation.table import DISTANCES, METRICS, OVERLAPS, CaseTable
+from jaxci.statistics.base import Statistic
 from jaxci.statistics.registry import METRICS as STATISTICS
 from jaxci.statistics.registry import name_of, statistic_by_name
 from jaxci.statistics.sample import Sample
@@ -37,7 +38,7 @@ def evaluate_cases(
     by: str | Sequence[str] | None = None,
     groups: Any = None,
     metrics: str | Sequence[str] | None = None,
-    summaries: Sequence[Any] = SUMMARIES,
+    summaries: str | Statistic | Sequence[str | Statistic] = SUMMARIES,
     bounds: Sequence[float] | Mapping[str, Sequence[float]] | None = None,
     method: str | Method = "auto",
     confidence_level: float = 0.95,
@@ -61,7 +62,7 @@ def evaluate_cases(
     metrics : str or sequence of str, optional
         Columns to summarize. By default those of a CaseTable; of other frames all that hold real numbers but ``by``,
         ``groups``, cases and labels. Whole numbers, which may be names, are summarized where they are named here.
-    summaries : sequence of str or Statistic
+    summaries : str, Statistic or sequence of these
         By default the mean, median, standard deviation ("std", with divisor n), length of the interquartile range
         ("iqr") and trimmed mean.
     bounds : (low, high), or dict of str to such a pair, optional
@@ -103,7 +104,8 @@ def evaluate_cases(
     """
     settings = Settings.of(confidence_level, alternative, n_resamples, memory_limit=memory_limit)
     table = _Frame.of(frame, by, groups, metrics)
-    requests = [Request(name_of(given), statistic_by_name(given), method) for given in summaries]
+    asked = [summaries] if isinstance(summaries, Statistic) else _listed("summaries", summaries)
+    requests = [Request(name_of(given), statistic_by_name(given), method) for given in asked]
     if not requests:
         raise ValueError("summaries must hold at least one; got none")
     for request in requests:
@@ -169,7 +171,7 @@ class _Frame:
         own = isinstance(frame, CaseTable)
         if by is None:
             by = ["label"] if own and len(frame.labels) > 1 else []
-        by = [by] if isinstance(by, str) else list(by)
+        by = _listed("by", by)
         read = {f"by {name!r}": name for name in by}
         if isinstance(groups, str):
             read["groups"] = groups
@@ -179,7 +181,7 @@ class _Frame:
             kinds = {name: np.asarray(columns[name]).dtype.kind for name in columns if name not in spared}
             metrics = list(METRICS) if own else [name for name, kind in kinds.items() if kind == "f"]
             not_read = [] if own else [str(name) for name, kind in kinds.items() if kind in "iu"]
-        metrics = [metrics] if isinstance(metrics, str) else list(metrics)
+        metrics = _listed("metrics", metrics)
         check_distinct("by", by)
         check_distinct("metrics", metrics)
         for what, name in (*read.items(), *((f"metrics {name!r}", name) for name in metrics)):
@@ -240,6 +242,13 @@ class _Frame:
         return found
 
 
+def _listed(name: str, given: Any) -> list[Any]:
+    """Return one name as a list of one, several as a list."""
+    if not isinstance(given, Iterable):
+        raise TypeError(f"{name} must be a name or a sequence of names; got {shown(given)}")
+    return [given] if isinstance(given, str) else list(given)
+
+
 def _columns(frame: Any) -> dict[Any, Any]:
     if isinstance(frame, CaseTable):
         return dict(frame.columns)
@@ -256,9 +265,9 @@ def _ranges(bounds: Any, metrics: Mapping[str, np.ndarray]) -> dict[str, tuple[f
         for name in bounds:
             if name not in metrics:
                 raise ValueError(f"bounds must name metrics; {name!r} is none: {nearest(str(name), list(metrics))}")
-        told = {name: Mean(bounds=tuple(ends)).bounds for name, ends in bounds.items()}
+        told = {name: Mean(bounds=ends).bounds for name, ends in bounds.items()}
     else:
-        told = {} if bounds is None else dict.fromkeys(metrics, Mean(bounds=tuple(bounds)).bounds)
+        told = {} if bounds is None else dict.fromkeys(metrics, Mean(bounds=bounds).bounds)
     for name, values in metrics.items():
         low, high = BOUNDS.get(name, (-np.inf, np.inf))
         seen = values[~np.isnan(values)]

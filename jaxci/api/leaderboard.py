@@ -286,7 +286,7 @@ def _ranked(
         contest.n,
         f"intervals: {', '.join(dict.fromkeys(str(one.method) for one in marginal))}; {contest.how}",
         contest.source.record,
-        _remarks(names, marginal),
+        (*_remarks(names, marginal), *_still(found)),
         reference,
         less_is_better,
     )
@@ -306,3 +306,12 @@ def _remarks(names: Sequence[str], results: Sequence[IntervalResult]) -> tuple[s
         for text in result.warnings:
             said.setdefault(text, []).append(name)
     return tuple(text if len(of) == len(names) else f"{', '.join(of)}: {text}" for text, of in said.items())
+
+
+def _still(pairs: Sequence[Pair]) -> tuple[str, ...]:
+    """Say which pairs have an interval without width, whatever their p-value."""
+    still = [f"{pair.a} - {pair.b}" for pair in pairs if pair.low == pair.high]
+    if not still:
+        return ()
+    more = f" and {len(still) - 3} more" if len(still) > 3 else ""
+    return (f"{', '.join(still[:3])}{more}: the difference does not vary, so its interval has no width",)

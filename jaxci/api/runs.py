@@ -19,7 +19,7 @@ from jaxci.intervals.base import tails
 from jaxci.intervals.parametric import T, t_interval, welch
 from jaxci.printing import ConfidenceInterval
 from jaxci.results import ComparisonResult, IntervalResult
-from jaxci.special import deviation
+from jaxci.special import deviation, mean_of
 
 
 def _scores(name: str, scores: Any) -> np.ndarray:
@@ -69,15 +69,16 @@ def runs_interval(scores: Any, *, confidence_level: float = 0.95) -> IntervalRes
     """
     values = _scores("scores", scores)
     level = check_confidence_level(confidence_level)
-    low, high = t_interval(values, tails(level))
+    estimate = float(mean_of(values))
     error = float(deviation(values, ddof=1)) / math.sqrt(len(values))
+    low, high = t_interval(values, tails(level)) if error > 0 else (estimate, estimate)
     warned: tuple[str, ...] = (
         () if error > 0 else ("the runs do not vary, so the interval has no width: more of them may tell",)
     )
     announce(warned)
     return IntervalResult(
         statistic="mean of runs",
-        estimate=float(values.mean()),
+        estimate=estimate,
         confidence_interval=ConfidenceInterval(float(low), float(high)),
         standard_error=error,
         method=T(),
@@ -116,13 +117,13 @@ def welch_interval(scores_a: Any, scores_b: Any, *, confidence_level: float = 0.
     """
     a, b = _scores("scores_a", scores_a), _scores("scores_b", scores_b)
     level = check_confidence_level(confidence_level)
-    low, high = welch(a, b, tails(level))
     parts = [float(deviation(x, ddof=1)) / math.sqrt(len(x)) for x in (a, b)]
     error = math.hypot(*parts)
     df = math.inf
     if error > 0:
         df = 1 / sum((part / error) ** 4 / (len(x) - 1) for part, x in zip(parts, (a, b), strict=True))
-    estimate = float(a.mean() - b.mean())
+    estimate = float(mean_of(a) - mean_of(b))
+    low, high = welch(a, b, tails(level)) if error > 0 else (estimate, estimate)
     apart = error > 0 or estimate == 0
     warned: tuple[str, ...] = (
         () if error > 0 else ("the runs of neither model vary: they tell nothing of how much others would",)
@@ -139,8 +140,8 @@ def welch_interval(scores_a: Any, scores_b: Any, *, confidence_level: float = 0.
         confidence_level=level,
         alternative="two-sided",
         n=len(a) + len(b),
-        estimate_a=float(a.mean()),
-        estimate_b=float(b.mean()),
+        estimate_a=float(mean_of(a)),
+        estimate_b=float(mean_of(b)),
         pvalue=pvalue,
         test=f"Welch's t test, {df:.3g} degrees of freedom" if apart else "no variation",
         conclusion=_higher(low, high) if apart else "no difference shown",

@@ -36,7 +36,10 @@ class Data(NamedTuple):
 
 def _shares(name: str, given: Any, low: float, high: float) -> np.ndarray:
     """Return shares strictly between two ends; ``high`` itself is one of them where it is 1 of an area."""
-    found = np.atleast_1d(np.asarray(given, float)) if np.size(given) else np.empty(0)
+    try:
+        found = np.atleast_1d(np.asarray(given, float)) if np.size(given) else np.empty(0)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must hold numbers between {low:g} and {high:g}; got {shown(given)}") from None
     if found.ndim != 1 or not np.all((found > low) & (found < high)):
         raise ValueError(f"{name} must hold numbers between {low:g} and {high:g}; got {shown(given)}")
     return found

@@ -261,8 +261,8 @@ def check_bank(entry: Entry, settings: Settings) -> None:
     for name, size in sizes.items():
         if size < least:
             raise ValueError(
-                f"{name} must be at least {least} for confidence_level = {settings.confidence_level:g} "
-                f"({settings.alternative}); got {size}"
+                f"{name} must be at least {least} for confidence_level = {settings.confidence_level:g}"
+                f"{settings.together} ({settings.alternative}); got {size}"
             )
 
 

@@ -19,10 +19,12 @@ N_RESAMPLES = 9999
 class Settings:
     """Checked arguments that the verbs share.
 
-    ``exact`` says that no number of resamples was asked for: what is computed without any is not drawn.
+    ``exact`` says that no number of resamples was asked for: what is computed without any is not drawn. ``together``
+    tells in errors of which several intervals the level is that of each, which nobody asked for.
     """
 
     confidence_level: float = 0.95
+    together: str = ""
     alternative: str = "two-sided"
     n_resamples: int = N_RESAMPLES
     exact: bool = False

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxci.segmentation.surfaces import (
+    ROUNDING,
     Directed,
     Places,
     Spacing,
@@ -82,7 +83,7 @@ def distance_scores(one: Directed, other: Directed, tolerance: float, surface: s
     sides, together = (one, other), pooled(one, other)
     percentile = linear_percentile if surface == "voxels" else weighted_percentile
     means = [float(side.distances @ side.sizes / side.sizes.sum()) for side in sides]
-    close = float(together.sizes[together.distances <= tolerance].sum())
+    close = float(together.sizes[together.distances <= tolerance * (1 + ROUNDING)].sum())
     return {
         "nsd": close / float(together.sizes.sum()),
         "hd": max(float(side.distances.max()) for side in sides),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from typing import Any, NamedTuple
@@ -14,6 +13,8 @@ from jaxci.segmentation.files import Geometry, case_name, read_image
 from jaxci.segmentation.surfaces import Spacing
 
 LARGEST_CODE = 2**31 - 1
+SPACINGS = (1e-50, 1e50)
+"""Least and largest distance of voxels: squares of areas and volumes of images stay within double precision."""
 NO_SPACING = (
     "spacing must be given for arrays: the distance of voxels along each axis, such as (3.0, 1.0, 1.0); got None, "
     "which reads that of image files"
@@ -163,7 +164,7 @@ def _spacing(name: Any, given: Any, mask: np.ndarray, *read: Geometry | None) ->
         known = [geometry for geometry in read if geometry is not None]
         if len(known) < len(read):
             raise ValueError(NO_SPACING)
-        return known[0].spacing
+        given = known[0].spacing
     steps = np.asarray(given)
     if steps.dtype.kind not in "iuf":
         raise TypeError(f"spacing must hold numbers; got {shown(given)}")
@@ -174,6 +175,7 @@ def _spacing(name: Any, given: Any, mask: np.ndarray, *read: Geometry | None) ->
             f"spacing must have a distance for each of {mask.ndim} axes; got {shown(given)} for case {name!r} of shape "
             f"{mask.shape}"
         )
-    if not all(math.isfinite(step) and step > 0 for step in steps):
-        raise ValueError(f"spacing must be positive; got {shown(given)}")
+    least, most = SPACINGS
+    if not np.all((steps >= least) & (steps <= most)):
+        raise ValueError(f"spacing must be positive, from {least:g} to {most:g}; got {shown(given)}")
     return tuple(map(float, steps))

@@ -14,6 +14,8 @@ from jaxci.segmentation.elements import element_sizes
 
 SURFACES = ("elements", "voxels", "faces")
 """What a surface is made of."""
+ROUNDING = 1e-6
+"""Relative error up to which a distance equals a tolerance: files of images keep spacings in single precision."""
 
 Spacing = tuple[float, ...]
 
@@ -142,10 +144,11 @@ def face_distances(these: Faces, those: Faces, spacing: Spacing) -> Directed:
 
 def grid_band(mask: np.ndarray, spacing: Spacing, width: float) -> np.ndarray:
     """Return the voxels of a mask whose nearest voxel outside, beyond the image too, is at most ``width`` away."""
+    width *= 1 + ROUNDING
     around = np.pad(mask, 1)
     inner = around
     for axis, step in enumerate(spacing):  # those that are so near lie outside the mask shrunk by a box
-        reach = min(int(width / step), around.shape[axis])
+        reach = int(min(width / step, around.shape[axis]))
         inner = ndimage.minimum_filter1d(inner, 2 * reach + 1, axis=axis, mode="constant")
     rim = around & ~inner
     rim[rim] = _away(around, rim, spacing) <= width
@@ -158,6 +161,7 @@ def face_band(mask: np.ndarray, spacing: Spacing, width: float) -> np.ndarray:
     The way to the nearest voxel outside crosses a face, and that voxel's centre is at most half its diagonal beyond it:
     what lies between is measured.
     """
+    width *= 1 - ROUNDING
     step = np.array(spacing)
     around = ndimage.distance_transform_edt(np.pad(mask, 1), sampling=spacing)[(slice(1, -1),) * mask.ndim]
     band = mask & (around <= width)

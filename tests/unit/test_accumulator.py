@@ -276,6 +276,8 @@ ROWS = labelled()
             r"of the same metrics \['accuracy'\]; got \['f1'\]",
         ),
         (lambda: jaxci.Accumulator(["accuracy"]).merge(3), "other must be an Accumulator; got 3"),
+        (lambda: jaxci.Accumulator(["accuracy"]).load(None), r"state must be a dict, as state_dict\(\) .*; got None"),
+        (lambda: jaxci.Accumulator(["accuracy"]).load([1]), r"state must be a dict, as state_dict\(\) .*; got \[1\]"),
         (lambda: jaxci.Accumulator(["accuracy"]).load({}), "state must be that of an Accumulator of the same metrics"),
         (
             lambda: jaxci.Accumulator(["accuracy"]).update([0, 1], [0, 1], sample_weight=[1, -2.5]),

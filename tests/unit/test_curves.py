@@ -239,6 +239,14 @@ def test_replicates_of_independent_points_are_as_many_tails():
     assert high == pytest.approx(np.full(10, stats.norm.ppf((1 + level) / 2)), abs=0.06)
 
 
+@pytest.mark.parametrize("name", ["grid", "specificities", "sensitivities", "max_fpr"])
+@pytest.mark.parametrize("given", ["a", ["a", "b"], [[0.1], [0.2, 0.3]], {"a": 0.5}])
+def test_shares_that_are_no_numbers(name, given):
+    with pytest.raises(TypeError, match=f"{name} must hold numbers between 0 and 1; got ") as told:
+        curves.roc(Y, SCORE, **{name: given})
+    assert str(told.value).endswith(repr(given))
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import jaxci
+from jaxci.statistics import Mean
 
 N = 40
 RNG = np.random.default_rng(5)
@@ -102,6 +103,8 @@ def test_columns_of_whole_numbers_are_summarized_where_they_are_named():
         ({"summaries": ["accuracy"]}, "summaries must be of values .*; got 'accuracy'"),
         ({"summaries": ["mean", "mean"]}, "summaries must be distinct"),
         ({"bounds": {"dcie": (0, 1)}}, "bounds must name metrics; 'dcie' is none"),
+        ({"bounds": 5}, "bounds must be two numbers; got 5"),
+        ({"bounds": {"dice": 5}}, "bounds must be two numbers; got 5"),
         ({"bounds": (0, 0.5)}, "bounds must hold all values"),
         ({"frame": {"x": [1.0, np.inf]}}, "'x' must be finite or NaN .*; got inf in row 1"),
         ({"frame": {"x": [1.0, np.nan]}}, "frame must have at least 2 values of a metric"),
@@ -113,6 +116,20 @@ def test_bad_input(change, message):
     with pytest.raises(ValueError, match=message) as told:
         jaxci.evaluate_cases(given.pop("frame"), **given)
     assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("one", ["mean", Mean()])
+def test_a_single_summary(one):
+    frame = {"v": np.array([0.1, 0.2, 0.3])}
+    found, listed = (jaxci.evaluate_cases(frame, summaries=asked, method="t") for asked in (one, [one]))
+    assert [row.result.statistic for row in found] == ["mean"]
+    assert found.result("v", "mean").confidence_interval == listed.result("v", "mean").confidence_interval
+
+
+@pytest.mark.parametrize("name", ["by", "metrics", "summaries"])
+def test_names_that_are_none(name):
+    with pytest.raises(TypeError, match=f"{name} must be a name or a sequence of names; got 5"):
+        jaxci.evaluate_cases({"v": np.array([0.1, 0.2, 0.3])}, **{name: 5})
 
 
 def test_a_frame_of_something_else():

@@ -83,6 +83,21 @@ def test_runs_that_do_not_vary_tell_nothing():
     assert jaxci.welch_interval([1.0, 1.1], [2.0, 2, 2]).warnings == ()
 
 
+@pytest.mark.parametrize("value", [0.1, 0.2, 0.7, 1 / 3, 1e-200, 1e300])
+@pytest.mark.parametrize("runs", [3, 7, 11])
+def test_equal_runs_get_one_verdict_whatever_their_value(value, runs):
+    """The mean of equal values rounds, which does not make runs vary."""
+    found = jaxci.welch_interval([value] * runs, [value / 2] * 3)
+    assert (found.estimate, *found.confidence_interval, found.standard_error) == (*[value - value / 2] * 3, 0.0)
+    assert (found.conclusion, found.test) == ("no difference shown", "no variation")
+    assert "neither model vary" in found.warnings[0]
+    same = jaxci.welch_interval([value] * runs, [value] * 5)
+    assert (same.estimate, same.pvalue, same.conclusion) == (0.0, 1.0, "no difference shown")
+    alone = jaxci.runs_interval([value] * runs)
+    assert alone.standard_error == 0
+    assert "do not vary" in alone.warnings[0]
+
+
 @pytest.mark.parametrize("size", [1e-200, 1e160, 1e300])
 def test_huge_and_tiny_weights_are_those_of_their_ratios(size):
     y, weights = np.arange(40) % 2, np.repeat([1.0, 3.0], 20)

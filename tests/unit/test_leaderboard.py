@@ -16,6 +16,7 @@ RNG = np.random.default_rng(5)
 Y = RNG.integers(0, 2, 300)
 GUESSES = {f"m{i}": np.where(RNG.random(300) < share, 1 - Y, Y) for i, share in enumerate((0.05, 0.06, 0.2, 0.3))}
 VALUES = {name: RNG.normal(size=30) + shift for name, shift in (("a", 0.0), ("b", 0.2), ("c", 2.0))}
+SMALL = np.array([0.1, 0.5, 0.3, 0.9, 0.2])
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +103,29 @@ def test_two_models_are_a_comparison():
     (pair,) = found.pairs
     assert pair.pvalue == alone.pvalue
     assert (pair.low, pair.high) == pytest.approx(tuple(alone.confidence_interval), rel=0.06)
+
+
+def test_pairs_that_differ_alike_in_every_row_are_named_once():
+    board = jaxci.leaderboard("mean", {"a": SMALL, "b": SMALL + 1}, n_resamples=999, rng=0)
+    (pair,) = board.pairs
+    assert pair.low == pair.high == -1
+    assert pair.pvalue == 0.0625
+    assert "a - b: the difference does not vary, so its interval has no width" in board.warnings
+    many = jaxci.leaderboard("mean", {f"m{i}": SMALL + i for i in range(5)}, n_resamples=999, rng=0)
+    (said,) = [text for text in many.warnings if "does not vary" in text]
+    assert said.startswith("m0 - m1, m0 - m2, m0 - m3 and 7 more: the difference")
+    apart = jaxci.leaderboard("mean", VALUES, n_resamples=999, rng=0)
+    assert not any("does not vary" in text for text in apart.warnings)
+
+
+def test_too_few_resamples_for_the_simultaneous_level_say_of_what_it_is_one():
+    models = {f"m{i}": VALUES["a"] ** (i + 1) for i in range(5)}
+    with pytest.raises(ValueError, match=r"confidence_level = 0\.99, that of 5 models together \(two-sided\); got 99$"):
+        jaxci.leaderboard("trimmed_mean", models, n_resamples=99, adjust="bonferroni", rng=0)
+    with pytest.raises(ValueError, match=r"confidence_level = 0\.995, that of 10 pairs of models together \(two"):
+        jaxci.leaderboard("trimmed_mean", models, n_resamples=250, adjust="bonferroni", rng=0)
+    with pytest.raises(ValueError, match=r"confidence_level = 0\.95 \(two-sided\); got 9$"):
+        jaxci.leaderboard("trimmed_mean", models, n_resamples=9, rng=0)
 
 
 def test_equal_models_are_tied():

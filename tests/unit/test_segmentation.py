@@ -162,7 +162,10 @@ square = one_voxel((1, 1), (1, 2), (2, 1))
         ({"spacing": None}, "spacing must be given for arrays: the distance of voxels along each axis"),
         ({"spacing": None, "predictions": square, "references": square}, "spacing must be given for arrays"),
         ({"spacing": (1, 1, 1)}, r"spacing must have a distance for each of 2 axes; got \(1, 1, 1\) for case 0"),
-        ({"spacing": (1, -1)}, r"spacing must be positive; got \(1, -1\)"),
+        ({"spacing": (1, -1)}, r"spacing must be positive, from 1e-50 to 1e\+50; got \(1, -1\)"),
+        ({"spacing": 1e-300}, r"spacing must be positive, from 1e-50 to 1e\+50; got 1e-300"),
+        ({"spacing": (1.0, 1e300)}, r"spacing must be positive, from 1e-50 to 1e\+50; got \(1.0, 1e\+300\)"),
+        ({"spacing": np.nan}, "spacing must be positive"),
         ({"spacing": [[1, 1], [1, 1]]}, "spacing must have a row for every case; got 2 rows"),
         ({"predictions": [0 * square], "references": [0 * square]}, "all masks are empty: no prediction and no ref"),
         ({"labels": [7]}, r"all masks are empty: .* of labels \[7\]"),
@@ -202,6 +205,30 @@ def test_bad_input_gets_one_clear_line(change, message):
 def test_bad_types(predictions, spacing, message):
     with pytest.raises(TypeError, match=message):
         cases(predictions, [square], spacing=spacing)
+
+
+@pytest.mark.parametrize("surface", ["elements", "voxels", "faces"])
+def test_scores_do_not_depend_on_the_unit(surface):
+    """Distances that equal the tolerance or the width count alike, of single precision (eps 6e-8) and far units too."""
+    mask = np.zeros((9, 20), bool)
+    mask[2:7, 3:10] = True
+    moved = np.roll(mask, 3, axis=1)
+    for k in (0.5, 1, 2, 3):
+        found = [
+            cases([mask], [moved], spacing=(u, 3 * u), tolerance=3 * k * t, boundary_width=3 * k * t, surface=surface)
+            for u, t in ((1.0, 1.0), (0.1, 0.1), (0.3, 0.3), (0.7, 0.7), (float(np.float32(0.3)), 0.3), (1e40, 1e40))
+        ]
+        for name in ("nsd", "boundary_iou"):
+            np.testing.assert_allclose([table[name][0] for table in found], found[0][name][0], rtol=1e-7)
+
+
+def test_the_least_and_the_largest_unit_serve_in_three_dimensions():
+    mask = ball(8, radius=2)
+    for unit in (1e-50, 1e50):
+        table = cases([np.roll(mask, 1, axis=0)], [mask], spacing=(unit,) * 3, tolerance=0, surface="elements")
+        assert 0 < table["nsd"][0] < 1
+        assert table["reference_volume"][0] == pytest.approx(mask.sum() * unit**3)
+        assert table["hd"][0] == pytest.approx(unit)
 
 
 def test_one_case_is_read_at_a_time():

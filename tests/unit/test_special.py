@@ -97,3 +97,18 @@ def test_students_quantiles_are_scipys():
     np.testing.assert_allclose(special.stdtrit(df, p), expected, rtol=1e-9)
     np.testing.assert_allclose(special.stdtrit(jnp.asarray(df), p), expected, rtol=1e-9)
     assert special.stdtrit(2.3, 1e-300) == -np.inf, "SciPy's is inf"
+
+
+@pytest.mark.parametrize("value", [0.1, 0.7, 1 / 3, 1e-300, 1e300])
+def test_equal_values_deviate_by_nothing_from_their_mean(value):
+    x = np.full((3, 11), value)
+    for xp in (np, jnp):
+        np.testing.assert_array_equal(special.mean_of(xp.asarray(x)), x[:, 0])
+        np.testing.assert_array_equal(special.deviation(xp.asarray(x), ddof=1), 0.0)
+    assert np.isnan(special.deviation(np.array([value, np.nan]), ddof=1))
+
+
+def test_deviations_are_numpys():
+    x = np.random.default_rng(0).normal(5, 2, (4, 30))
+    for xp in (np, jnp):
+        np.testing.assert_allclose(special.deviation(xp.asarray(x), ddof=1), x.std(axis=-1, ddof=1), rtol=1e-14)
