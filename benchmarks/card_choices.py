@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.inference.choice import ALIKE, ALIKE_IN_CLUSTERS, SHARES, TRIED, TRIED_IN_CLUSTERS, _best, _held, _lowest
+from jaxci.inference.choice import ALIKE, ALIKE_IN_CLUSTERS, SHARES, TRIED, TRIED_IN_CLUSTERS
+from jaxci.inference.standings import best_of, held, lowest
 from jaxci.intervals.base import Method
 from jaxci.intervals.cards import SHARE, Designs, Features, cards
 
@@ -46,7 +47,7 @@ def choices(name: str) -> list[dict[str, Any]]:
         standings = [one for one in cards().near(name, features) if one.method in labels and one.designs > 0]
         if not standings:
             continue
-        best = _best(sorted(standings, key=lambda one: labels.index(one.method)), alike)
+        best = best_of(sorted(standings, key=lambda one: labels.index(one.method)), alike)
         row = designs.methods.index(best.method)
         if np.isnan(designs.coverage[row, place]):
             continue
@@ -62,7 +63,7 @@ def choices(name: str) -> list[dict[str, Any]]:
                 "card": name,
                 "method": best.method,
                 "coverage": round(float(designs.coverage[row, place]), 3),
-                "warned": not _held(best) or _lowest(best) is not None,
+                "warned": not held(best) or lowest(best) is not None,
                 "few": bool(few),
                 "width_ratio": width / honest[narrowest] if narrowest else math.nan,
                 "narrowest": narrowest,

@@ -13,7 +13,8 @@ import numpy as np
 from scipy import stats
 
 from jaxci.coverage.analysis import KIND, Columns, groups, levels_of, take
-from jaxci.inference.choice import ALIKE, TYPICAL_LOSS, shortfall
+from jaxci.inference.choice import ALIKE
+from jaxci.inference.standings import TYPICAL_LOSS, shortfall
 from jaxci.intervals.cards import Standing, standing
 
 NOTABLE = 0.015

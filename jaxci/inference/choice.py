@@ -7,26 +7,28 @@ both as they are printed, rounded to a tenth of a percent; where none did, the o
 remark. A remark also says where any of these designs was covered by less than 93%. Designs are alike in the numbers of
 rows, of classes, of rows in the rarest class and of errors; of rows in clusters also in the number of clusters and the
 design effect. Rows in strata of fixed size are judged as independent ones, which vary more. What no card tells, of
-weights, differences, statistics without a card and sizes beyond the cards, is decided by the rules below.
+weights, differences, statistics without a card and sizes beyond the cards, is decided by the rules below; so are means
+of class scores where a class has no right prediction, which the features of the cards do not tell.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from jaxci.inference.design import natural_values
+from jaxci.inference.standings import best_of, described, figures, held, lowest, refused
 from jaxci.intervals.adjusted_wald import AdjustedWald
 from jaxci.intervals.auc import DeLongLogit, NewcombeAuc
 from jaxci.intervals.auc_difference import DeLongDifference
 from jaxci.intervals.base import Method, NoInterval, Tails
 from jaxci.intervals.bayesian import ProperBayesian
-from jaxci.intervals.bootstrap import Basic, BCa, Percentile, smallest_bank
+from jaxci.intervals.bootstrap import Basic, BCa, Percentile, Studentized, smallest_bank
 from jaxci.intervals.calibration import SquaredGaps
 from jaxci.intervals.capabilities import is_share_difference
-from jaxci.intervals.cards import CARD_LEVEL, CLUSTERED, Features, Standing, cards, name_on_cards, shape_of
+from jaxci.intervals.cards import CLUSTERED, Features, Standing, cards, name_on_cards, shape_of
 from jaxci.intervals.clustered_proportion import ClopperPearsonCluster, TangoCluster, WilsonCluster
 from jaxci.intervals.exact import Exact
 from jaxci.intervals.kurtosis import KurtosisT
@@ -103,12 +105,6 @@ MOST_LEFT_OUT = 5_000
 JUDGED: tuple[frozenset[str], ...] = (frozenset(), frozenset({"groups"}), frozenset({"strata"}))
 """Layouts that cards judge; rows in strata of fixed size, which vary less, by those of independent rows."""
 
-TYPICAL_LOSS, WORST_LOSS = 0.01, 0.03
-"""How far the median and the worst tenth of coverages on the cards may fall below their level."""
-
-LEAST_LOSS = 0.02
-"""How far any of these coverages may fall below it unsaid."""
-
 ALIKE = 1.05
 """Methods at most that times as wide as the narrowest are as good: the first of those, as listed, is taken."""
 
@@ -123,8 +119,8 @@ ENOUGH_CASES = 2
 UNKNOWN_CALIBRATION = "no method is known to hold its level for a calibration error of such data"
 """What is said of a calibration error that no design tells of."""
 
-MORE = (2, 3, 5, 10, 20, 50)
-"""Multiples of the data tried where no method holds, to say how many would do."""
+MISSED = "what they score is hardly known, and 95% intervals covered 56% to 100% in simulations of such data"
+"""What is said of classes that have rows but no right prediction."""
 
 
 class Choice(NamedTuple):
@@ -144,13 +140,36 @@ def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails,
     """Choose the interval method for ``statistic`` from the data's layout and size, and the rarest class."""
     if isinstance(statistic, Paired):
         return _choose_difference(statistic, layout, tails, sample)
+    missed = _of_missed_classes(statistic, layout, n_resamples, tails, sample)
+    if missed is not None:
+        return missed
     if layout.given in JUDGED:
         found = _by_cards(statistic, layout, n_resamples, tails, sample)
         if found is not None:
             return found
     if not layout.plain:
-        return _choose_dependent(statistic, layout, n_resamples)
+        return _choose_dependent(statistic, layout, n_resamples, tails)
     return _by_rules(statistic, layout, n_resamples, tails, sample)
+
+
+def _of_missed_classes(
+    statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample
+) -> Choice | None:
+    """Choose for a mean of class scores one of which is 0 for want of a right prediction; None for others.
+
+    Resamples keep that score at 0. Recalls have intervals of their own; elsewhere rows that were not seen tell more.
+    """
+    if not (isinstance(statistic, TableStatistic) and statistic.averages_hits) or sample.n_missed_classes == 0:
+        return None
+    own = [SquareAndAdd()] if statistic.trials_by_truth else []
+    served = [one.name for one in _bearable(statistic, layout, n_resamples, tails)]
+    method = next((one for one in (*own, ProperBayesian()) if one.name in served), None)
+    if method is None:
+        return None
+    why = f"a class without a right prediction ({sample.n_missed_classes} of {sample.n_classes}), of which resamples"
+    have = "has" if sample.n_missed_classes == 1 else "have"
+    remark = f"{sample.n_missed_classes} of {sample.n_classes} classes {have} no right prediction: {MISSED}"
+    return Choice(method, f"{why} tell nothing", remark=remark)
 
 
 def features_of(statistic: Statistic, sample: Sample, layout: Layout) -> Features:
@@ -172,21 +191,6 @@ def _features_of_rows(statistic: Statistic, sample: Sample) -> Features:
     rarest = float(sizes.min() if sample.n_classes == 2 else sizes[sizes > 0].min())
     errors = sample.wrong if "y_pred" in statistic.inputs else sample.misranked
     return Features(sample.n, max(2, int(np.count_nonzero(sizes))), rarest, errors)
-
-
-def _held(standing: Standing) -> bool:
-    return shortfall(standing) <= 0
-
-
-def shortfall(standing: Standing, level: float = CARD_LEVEL) -> float:
-    """Return by how many percent a method misses what is asked of it, as printed; at most 0 where it holds."""
-    typical = _percent(level - TYPICAL_LOSS) - _percent(standing.typical)
-    return max(typical, _percent(level - WORST_LOSS) - _percent(standing.worst))
-
-
-def _percent(share: float) -> float:
-    """Return a share in percent, rounded to a tenth: what is printed, and what the rule reads."""
-    return round(100 * share, 1)
 
 
 def _bearable(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails) -> Iterator[Method]:
@@ -244,66 +248,16 @@ def _by_cards(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tai
     found = standings(features)
     if not found:
         return None
-    best = _best(found, ALIKE if layout.units is None else ALIKE_IN_CLUSTERS)
-    why = f"{_figures(best)} in {best.designs} simulated designs like this ({_described(features)})"
+    best = best_of(found, ALIKE if layout.units is None else ALIKE_IN_CLUSTERS)
+    why = f"{figures(best)} in {best.designs} simulated designs like this ({described(features)})"
     if layout.strata is not None:
         why += ", of independent rows, which vary more than those in strata"
     other = next((one for one in found if one.method == Percentile.name), best)
     if other.method != best.method:
         why += f"; {other.method} {100 * other.typical:.0f}%"
-    if _held(best):
-        return Choice(methods[best.method], why, best, _lowest(best))
-    return Choice(methods[best.method], why, best, _refused(best, features, standings))
-
-
-def _best(found: Sequence[Standing], alike: float) -> Standing:
-    """Return the first method that held and is as good as the narrowest, or the one that came nearest to it."""
-    held = [one for one in found if _held(one)]
-    if not held:
-        return min(found, key=shortfall)
-    narrowest = min(one.width for one in held)
-    return next(one for one in held if one.width <= alike * narrowest)
-
-
-def _figures(standing: Standing) -> str:
-    return f"95% intervals covered {_percent(standing.typical):.1f}% (worst tenth {_percent(standing.worst):.1f}%)"
-
-
-def _described(features: Features) -> str:
-    text = f"n about {features.n:.0f}"
-    if features.clusters > 0:
-        text += f" in {features.clusters:.0f} clusters, design effect {features.design_effect:.1f}"
-    if features.classes > 0:
-        return f"{text}, {features.rarest:.0f} in the rarest class, {features.errors:.0f} wrong"
-    return f"{text}, skewness about {features.skewness:.1f}, kurtosis about {features.kurtosis:.1f}"
-
-
-def _lowest(best: Standing) -> str | None:
-    """Say where a method that held covered least, if that is notably too little."""
-    if _percent(best.lowest) >= _percent(CARD_LEVEL - LEAST_LOSS):
-        return None
-    least = f"{best.method}'s 95% intervals covered only {_percent(best.lowest):.1f}%"
-    return f"{least} in the worst of the {best.designs} simulated designs like these data"
-
-
-def _refused(best: Standing, features: Features, standings: Callable[[Features], list[Standing]]) -> str:
-    """Say that no method is known to hold, and how many rows or clusters would do."""
-    text = f"no method is known to hold its level in data like these ({_described(features)}): {best.method}'s "
-    text += _figures(best)
-    for times in MORE:
-        rarest, errors = times * features.rarest, times * features.errors
-        more = features._replace(n=times * features.n, rarest=rarest, errors=errors, clusters=times * features.clusters)
-        if any(map(_held, standings(more))):
-            return f"{text}; {times} times as many {_counted(more)} would do"
-    return text
-
-
-def _counted(features: Features) -> str:
-    """Say how many rows or clusters there are and, of classes, how many rows of the rarest, which often decide."""
-    rarest = f", {features.rarest:.0f} rows in the rarest class" if features.rarest > 0 else ""
-    if features.clusters > 0:
-        return f"clusters (about {features.clusters:.0f} of equal size{rarest})"
-    return f"rows (about {features.n:.0f}{rarest})"
+    if held(best):
+        return Choice(methods[best.method], why, best, lowest(best))
+    return Choice(methods[best.method], why, best, refused(best, features, standings))
 
 
 def _by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> Choice:
@@ -457,7 +411,7 @@ def _ranks_many(statistic: Statistic, layout: Layout, n_resamples: int) -> bool:
     return isinstance(statistic, ScoreRanking) and statistic.smooth and layout.given == {"groups"} and many
 
 
-def _choose_dependent(statistic: Statistic, layout: Layout, n_resamples: int) -> Choice:
+def _choose_dependent(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails) -> Choice:
     parts = []
     if layout.strata is not None:
         parts.append("stratified")
@@ -474,4 +428,8 @@ def _choose_dependent(statistic: Statistic, layout: Layout, n_resamples: int) ->
         return Choice(Delta(scale=_scale(statistic), use_t=True), f"{why}, and Student's quantiles")
     if statistic.has_extremes:
         return _proper(weighted if kind == "weighted" else {"cluster": "clustered"}.get(kind, kind) + " rows", layout)
+    studentized = isinstance(statistic, MomentStatistic) and statistic.smooth and layout.given == {"groups"}
+    if studentized and n_resamples >= smallest_bank(tails):
+        why = "moments of rows in clusters: resamples of these, each by its own standard error"
+        return Choice(Studentized(), f"{why}, which allows for few and skewed ones")
     return Choice(Percentile(), f"rows are not i.i.d.: the {kind} bootstrap with percentile endpoints")

@@ -139,6 +139,11 @@ class AveragedStatistic(ConfusionStatistic):
         return mean_defined(scores, counts.true if self.average == "weighted" else jnp.ones_like(scores))
 
     @property
+    def averages_hits(self) -> bool:  # type: ignore[override]
+        """Whether it is the plain mean over classes of scores that are 0 without a right prediction."""
+        return self.average == "macro" and self.scores_hits
+
+    @property
     def averages_proportions(self) -> bool:
         """Whether it is the mean over classes of proportions of rows that no two classes share."""
         return self.apart and self.average == "macro"

@@ -301,6 +301,9 @@ class TableStatistic(LinearStatistic):
     trials_by_truth: ClassVar[bool] = False
     """Whether the trials, of the proportion or of those averaged, are all rows of a true class or all but those."""
 
+    averages_hits: ClassVar[bool] = False
+    """Whether it is the plain mean over classes of scores that are 0 without a right prediction."""
+
     def shares(self, table: jax.Array) -> Shares | None:
         """Return the independent proportions of rows that the statistic is a mean of; None if it is none."""
         return None

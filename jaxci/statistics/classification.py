@@ -102,6 +102,7 @@ class BalancedAccuracy(ConfusionStatistic):
 
     least_n = (50, "balanced accuracy")
     trials_by_truth = True
+    averages_hits = True
 
     adjusted: bool = static(default=False)
     absent_class: str = static(default="sklearn")

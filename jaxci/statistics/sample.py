@@ -113,6 +113,13 @@ class Sample:
         return float(np.count_nonzero(wrong) if self.counts is None else self.counts[wrong].sum())
 
     @functools.cached_property
+    def n_missed_classes(self) -> int:
+        """Classes with rows of which none is predicted right, on the host."""
+        y, predicted = self.y_true[: self.n], self.y_pred[: self.n]
+        hits = np.bincount(y[y == predicted], minlength=self.n_classes)
+        return int(np.count_nonzero((hits == 0) & (np.bincount(y, minlength=self.n_classes) > 0)))
+
+    @functools.cached_property
     def misranked(self) -> float:
         """Rows whose highest score is of another class; of two classes n times one less the area under the ROC curve.
 

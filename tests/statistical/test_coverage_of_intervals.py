@@ -222,3 +222,39 @@ def test_two_equal_models_in_few_clusters_of_unequal_sizes_are_told_apart_by_cha
             wrong[metric] += result.conclusion != "no difference shown"
     for metric, found in wrong.items():
         assert stats.binomtest(found, replications, 0.06, alternative="greater").pvalue > false_alarm, (metric, found)
+
+
+@pytest.mark.false_alarm(1e-6)
+@pytest.mark.parametrize("clusters", [8, 20])
+def test_standard_deviations_in_clusters_cover_by_default(clusters, false_alarm):
+    """Through the verb: normal values, intraclass correlation .5, the truth is 1; percentiles cover .72 and .87."""
+    groups, rng, calls = np.repeat(np.arange(clusters), 3), np.random.default_rng(clusters), []
+    for _ in range(300):
+        values = (rng.normal(size=clusters)[groups] + rng.normal(size=groups.size)) / np.sqrt(2)
+        calls.append(functools.partial(jaxci.interval, "std", values, groups=groups))
+    covers_by_default({"std": calls}, {"std": 1.0}, 0.92, false_alarm)
+
+
+@pytest.mark.false_alarm(3e-6)
+def test_means_of_class_scores_cover_where_a_class_has_no_right_prediction(false_alarm):
+    """Through the verb, of such data sets alone; BCa intervals cover 0, 0 and .67: no resample has a hit either."""
+    shares, n = np.array([0.6, 0.34, 0.06]), 60
+
+    def drawn(rng, n):
+        y = rng.choice(3, n, p=shares)
+        logits = rng.normal(size=(n, 3)) + np.log(shares)
+        logits[np.arange(n), y] += 1.6
+        return y, logits.argmax(axis=1)
+
+    y, p = drawn(np.random.default_rng(0), 1_000_000)
+    table = np.histogram2d(y, p, bins=3)[0]
+    hits, true, taken = np.diag(table), table.sum(axis=1), table.sum(axis=0)
+    truths = {"f1_macro": 2 * hits / (true + taken), "precision_macro": hits / taken, "balanced_accuracy": hits / true}
+    rng, samples = np.random.default_rng(1), {metric: [] for metric in truths}
+    while len(samples["f1_macro"]) < 150:
+        y, p = drawn(rng, n)
+        if np.bincount(y, minlength=3).min() > 0 and np.bincount(y[y == p], minlength=3).min() == 0:
+            for metric, calls in samples.items():
+                calls.append(functools.partial(jaxci.interval, metric, y, p, labels=[0, 1, 2]))
+    for (metric, values), least in zip(truths.items(), (0.75, 0.93, 0.95), strict=True):
+        covers_by_default({metric: samples[metric]}, {metric: np.mean(values)}, least, false_alarm)

@@ -447,3 +447,18 @@ def test_cards_of_two_classes_do_not_tell_of_several_in_clusters(monkeypatch):
 def test_every_method_that_auto_may_take_is_on_the_cards_under_its_label():
     tried = {method.label for method in (*choice.SHARES, *choice.TRIED, *choice.TRIED_IN_CLUSTERS)}
     assert tried <= set(cards().columns["method"].tolist())
+
+
+@pytest.mark.parametrize(
+    ("metric", "method"),
+    [("f1_macro", "proper_bayesian"), ("precision_macro", "proper_bayesian"), ("balanced_accuracy", "square_and_add")],
+)
+def test_a_class_without_a_right_prediction_decides_and_is_told(metric, method):
+    y, p = np.repeat([0, 1, 2], [30, 25, 5]), np.repeat([0, 1, 0], [30, 25, 5])
+    with warnings.catch_warnings(action="ignore"):
+        found = jaxci.interval(metric, y, p, n_resamples=199, rng=0)
+        hit = jaxci.interval(metric, y, np.r_[p[:-1], 2], n_resamples=199, rng=0)
+    assert found.method == method
+    assert found.confidence_interval.high > found.estimate
+    assert any(remark.startswith("1 of 3 classes has no right prediction") for remark in found.warnings)
+    assert not any("no right prediction" in remark for remark in hit.warnings)
