@@ -13,12 +13,13 @@ from jaxci.api.readers.arrays import as_floats, check_lengths
 from jaxci.api.readers.labels import is_classification, label_values
 from jaxci.checks import check_choice, check_count, shown
 from jaxci.generalization.base import Resampled
-from jaxci.generalization.losses import LOSSES
+from jaxci.generalization.losses import LOSSES, Loss
 from jaxci.generalization.plans import FROM_PAIRS, Learning, check_plans, fault_of, keeps_shares
 from jaxci.generalization.registry import METHODS
 from jaxci.inference.remarks import announce
 from jaxci.resampling import splits
 from jaxci.resampling.plan import Plan
+from jaxci.resampling.split_units import check_memory
 
 OF_PLANS = {
     "holdout": "holdout",
@@ -27,6 +28,10 @@ OF_PLANS = {
     "two_stage_bootstrap": "two_stage_bootstrap",
 }
 """What "auto" stands for by the plan; of others it is the corrected t interval."""
+MOST_GUESSED, LEAST_NAMED = 10_000_000, 1e-3
+"""Entries of a table of splits by rows above which splits must name the second share of the rows, or n is asked for."""
+ROUNDING = 1e-6
+"""Share of a loss's range, or of the largest loss, by which rounding in single precision may leave the range."""
 
 
 def losses_interval(
@@ -61,7 +66,8 @@ def losses_interval(
         Name of the loss; one of "zero_one", "brier", "log", "squared" ... has its range, and the ends that
         :func:`generalization_interval` gives it (``scale``).
     n : int, optional
-        Rows of the data; by default one more than the largest row number.
+        Rows of the data; by default one more than the largest row number. It must be given where that makes a large
+        table of which the splits name less than one row in 1,000.
     strata : (n,) array_like, optional
         Classes whose shares every split keeps, as scikit-learn's stratified splitters do. Without it intervals read
         off such splits are too narrow.
@@ -110,8 +116,10 @@ def losses_interval(
     ids = None if groups is None else label_values("groups", groups)
     check_permitted(method, False, loss, groups is not None)
     check_plans([plan], Learning(None, np.zeros(plan.n), None, ids))
-    of = Resampled(plan, _losses_of(losses, plan, test))
     known = LOSSES.get(loss)
+    of = Resampled(plan, _losses_of(losses, plan, test))
+    if known is not None:
+        _check_range(of.losses, known)
     fits = ResampledFits(
         {plan.name: of},
         loss,
@@ -237,12 +245,31 @@ def _plan_of(train: Any, test: Any, n: int | None) -> Plan:
         trains = [np.repeat(np.arange(n), counts) for counts in train.astype(np.intp)]
     else:
         trains = [] if train is None else _rows_of("train", train)
-    largest = max(int(np.max(rows, initial=0)) for rows in [*tests, *trains])
-    n = check_count("n", largest + 1 if n is None else n, largest + 1)
+    n = _rows_named(tests, trains) if n is None else check_count("n", n, _largest([*tests, *trains]) + 1)
     if train is None:
-        trains = [np.setdiff1d(np.arange(n), one) for one in tests]
+        check_memory(len(tests), n)
+        trains = [np.flatnonzero(np.isin(np.arange(n), one, invert=True)) for one in tests]
     check_lengths({"train": len(trains), "test": len(tests)})
     return splits.from_indices(n, zip(trains, tests, strict=True))
+
+
+def _largest(parts: list[np.ndarray]) -> int:
+    return max(int(np.max(rows, initial=0)) for rows in parts)
+
+
+def _rows_named(tests: list[np.ndarray], trains: list[np.ndarray]) -> int:
+    """Return one more than the largest row number, unless it is so large that it can be none."""
+    parts = [*tests, *trains]
+    largest = _largest(parts)
+    if len(tests) * largest > MOST_GUESSED:
+        named = len(np.unique(np.concatenate(parts)))
+        if named < LEAST_NAMED * largest:
+            name = "test" if _largest(tests) == largest else "train"
+            raise ValueError(
+                f"{name} must hold row numbers from 0 to n - 1, of n rows of the data; got row {largest} where the "
+                f"splits name {named} rows in all (give n = {largest + 1} if that is meant)"
+            )
+    return largest + 1
 
 
 def _rows_of(name: str, given: Any) -> list[np.ndarray]:
@@ -280,7 +307,10 @@ def _losses_of(losses: Any, plan: Plan, test: Any) -> np.ndarray:
         found = np.where(plan.test_mask, np.asarray(given, np.float64), np.nan)
         _check_finite(found, plan)
         return found
-    parts = list(losses)
+    try:
+        parts = list(losses)
+    except TypeError:
+        raise TypeError(f"losses must hold the losses of the rows that each split tests; got {shown(losses)}") from None
     check_lengths({"losses": len(parts), "the splits": len(plan)})
     for split, part in enumerate(parts):
         rows = np.flatnonzero(plan.test_mask[split]) if test is None else np.asarray(test[split])
@@ -297,4 +327,18 @@ def _check_finite(found: np.ndarray, plan: Plan) -> None:
         count = int(bad.sum())
         raise ValueError(
             f"losses must be finite where rows are tested; {count} are not, first of row {row}, split {split}"
+        )
+
+
+def _check_range(found: np.ndarray, loss: Loss) -> None:
+    """Refuse losses (S, n), NaN where a split does not test, that a loss cannot have."""
+    low, high = loss.bounds
+    reach = ROUNDING * max(1.0, min(high, float(np.nanmax(np.abs(found)))))
+    bad = (found < low - reach) | (found > high + reach)
+    if bad.any():
+        split, row = np.argwhere(bad)[0]
+        rule = f"not be below {low:g}" if np.isinf(high) else f"lie in [{low:g}, {high:g}]"
+        raise ValueError(
+            f"losses must {rule} where the loss is {loss.name!r}; {int(bad.sum())} do not, first {found[split, row]:g} "
+            f"of row {row}, split {split}"
         )

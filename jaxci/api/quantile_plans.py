@@ -14,7 +14,7 @@ from jaxci.api.readers.runs import results_of
 from jaxci.checks import check_confidence_level, shown
 from jaxci.inference.remarks import announce
 from jaxci.intervals.base import tails
-from jaxci.intervals.order_laws import joint_level, simultaneous_ranks
+from jaxci.intervals.order_laws import joint_level, least_simultaneous_n, simultaneous_ranks
 from jaxci.intervals.quantile import OrderStatistic, needs_rows, order_statistic_ranks
 from jaxci.printing import ConfidenceInterval
 
@@ -68,10 +68,8 @@ def simultaneous_quantile_intervals(
     us, n = probabilities[order].tolist(), len(values)
     ranks = simultaneous_ranks(n, us, level)
     if ranks is None:
-        least = next((m for m in range(n, 20_000) if joint_level([(1, m)] * len(us), m, us) >= level), None)
-        raise ValueError(
-            f"simultaneous intervals for qs = {shown(qs)} at level {level:g} {needs_rows(least)}; got n = {n}"
-        )
+        needs = needs_rows(least_simultaneous_n(us, level))
+        raise ValueError(f"simultaneous intervals for qs = {shown(qs)} at level {level:g} {needs}; got n = {n}")
     back = np.argsort(order)
     k, l = np.array(ranks)[back].T
     joint = joint_level(ranks, n, us)

@@ -20,6 +20,7 @@ from jaxci.resampling.multinomial_rows import rows_in_cache
 from jaxci.resampling.threads import each
 from jaxci.special import namespace
 from jaxci.statistics.base import LinearStatistic, RankedStatistic
+from jaxci.statistics.sums import padded
 
 CACHE_BUDGET = 32 * 2**20
 """Default bytes the chunks in work may use on a CPU: more falls out of the cache and runs slower."""
@@ -38,6 +39,9 @@ XLA joins the steps of a walk into one loop over very short vectors; of longer o
 
 LEAST_SHARE = 2000
 """Replicates that are worth a worker of their own."""
+
+SUMS_HELD = 4
+"""Times that sums without some units are held at the peak of a chunk, beside what is left out of them."""
 
 MOST_SUBSETS = 2_000_000
 """Delete-d jackknives with more subsets are refused."""
@@ -248,18 +252,30 @@ def _without(program: Program, deleted: jax.Array) -> jax.Array:
     return program.values_without(deleted)
 
 
+def _most_left_out(program: Program, d: int) -> int:
+    """Return how many values without ``d`` units a chunk holds: of sums as many as what is left out of them allows.
+
+    A chunk reads the sums of all rows anew, so one of few values would cost O(n) for each few.
+    """
+    if not all(isinstance(statistic, LinearStatistic) for statistic in program.statistics):
+        return most_together(program, _budget(program))
+    whole = jnp.asarray(program.multiplicity)
+    sums = sum(jax.eval_shape(program.sources[source].sums, whole).shape[0] for source, _ in program.where)
+    return max(1, _budget(program) // (8 * (d + SUMS_HELD) * sums))
+
+
 def deleted_values(program: Program, deleted: np.ndarray) -> np.ndarray:
     """Return every statistic with each row of units in ``deleted`` (m, d) left out: (S, m).
 
-    Cost O(m d) of sums, O(m n) at most of others, in chunks of the default budget.
+    Cost O(n + m d) of sums, O(m n) at most of others, in chunks of the default budget.
     """
-    size = min(len(deleted), most_together(program, _budget(program)))
+    size = min(padded(len(deleted)), _most_left_out(program, deleted.shape[1]))
     program = jax.device_put(program)
     parts = []
     for start in range(0, len(deleted), size):
         part = deleted[start : start + size].astype(np.int32)
-        padded = np.pad(part, ((0, size - len(part)), (0, 0)), mode="edge")
-        parts.append(np.asarray(_without(program, padded))[:, : len(part)])
+        filled = np.pad(part, ((0, size - len(part)), (0, 0)), mode="edge")
+        parts.append(np.asarray(_without(program, filled))[:, : len(part)])
     return np.concatenate(parts, axis=1)
 
 

@@ -8,6 +8,7 @@ Paromau (2025), section 2; ranks are 1-based.
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import functools
 import itertools
@@ -25,6 +26,8 @@ from jaxci.special import betaincinv, namespace
 
 SLACK = 1e-12
 """Rounding in sums of binomial probabilities."""
+NEGLIGIBLE = 1e-20
+"""Poisson tails below it are none."""
 LEAST_LEVEL = float(np.finfo(np.float64).tiny)
 """Levels below it count as it: their logarithm must be finite."""
 
@@ -224,28 +227,59 @@ class TailedEnd:
 def joint_level(ranks: Sequence[tuple[int, int]], n: int, us: Sequence[float]) -> float:
     """Return the probability that every [X(k), X(l)] encloses its quantile, ``us`` increasing (Hayter 2014).
 
-    The numbers of observations below the quantiles are sums of multinomial counts: one binomial step
-    from each quantile to the next, O(m n^2).
+    The numbers of observations between the quantiles are multinomial: independent Poisson counts, given that their
+    sum is n. So the numbers below the quantiles are reached by one convolution each, O(m n) where intervals are
+    as wide as ``sqrt(n)``.
     """
-    counts = np.arange(n + 1)
-    mass = np.zeros(n + 1)
-    mass[0] = 1.0
-    reached = 0.0
+    first, mass, reached = 0, np.ones(1), 0.0
     for (k, l), u in zip(ranks, us, strict=True):
-        p = (u - reached) / (1 - reached)
-        step = counts[None, :] - counts[:, None]
-        chance = np.where(step >= 0, _binomial_mass(np.maximum(step, 0), (n - counts)[:, None], p), 0.0)
-        mass = mass @ chance
-        mass[(counts < k) | (counts > l - 1)] = 0.0
-        reached = u
-    return float(mass.sum())
+        low, step = _poisson(n * (u - reached))
+        first, mass = first + low, np.convolve(mass, step)
+        mass = mass[max(k - first, 0) : max(l - first, 0)]
+        if not mass.size:
+            return 0.0
+        first, reached = max(first, k), u
+    rest = _poisson_at(n - first - np.arange(len(mass)), n * (1 - reached))
+    return min(float(mass @ rest / _poisson_at(np.array([n]), float(n))[0]), 1.0)
 
 
-def _binomial_mass(k: np.ndarray, n: np.ndarray, p: float) -> np.ndarray:
-    rest = n - k
-    logs = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(np.maximum(rest, 0) + 1)
-    logs = logs + special.xlogy(k, p) + special.xlog1py(rest, -p)
-    return np.where(rest >= 0, np.exp(np.minimum(logs, 0.0)), 0.0)
+def _poisson(mean: float) -> tuple[int, np.ndarray]:
+    """Return a count and the Poisson probabilities of it and those that follow, all that are not negligible.
+
+    Products of the ratios of neighbours, so that they have their digits at every mean.
+    """
+    decay = -math.log(NEGLIGIBLE)
+    reach = decay / 3 + math.sqrt(decay**2 / 9 + 2 * decay * mean)  # Bernstein's inequality
+    low, mode, high = max(0, math.floor(mean - reach)), math.floor(mean), math.ceil(mean + reach)
+    below_mode = np.cumprod(np.arange(mode, low, -1) / mean)[::-1]
+    weights = np.concatenate([below_mode, [1.0], np.cumprod(mean / np.arange(mode + 1, high + 1))])
+    return low, weights / weights.sum()
+
+
+def _poisson_at(counts: np.ndarray, mean: float) -> np.ndarray:
+    """Return the Poisson probabilities of ``counts`` (m,), negligible ones as 0."""
+    low, known = _poisson(mean)
+    place = counts - low
+    inside = (place >= 0) & (place < len(known))
+    return np.where(inside, known[np.where(inside, place, 0)], 0.0)
+
+
+def least_simultaneous_n(us: Sequence[float], level: float) -> int | None:
+    """Return the smallest n at which the extremes enclose all quantiles, ``us`` increasing; None where none does.
+
+    They do not if all observations lie above the first quantile or below the last. That probability falls with n and
+    lies between its greater term and twice that, which brackets n.
+    """
+    first, last, missed = us[0], us[-1], 1 - level + SLACK
+    greater = max(1 - first, last)
+    if greater == 1:
+        return None
+    low, high = (max(2, math.ceil(math.log(share) / math.log(greater) - SLACK)) for share in (missed, missed / 2))
+
+    def reached(n: int) -> bool:
+        return (1 - first) ** n + last**n - (last - first) ** n <= missed
+
+    return low + bisect.bisect_left(range(low, high), True, key=reached)
 
 
 def simultaneous_ranks(n: int, us: Sequence[float], level: float) -> list[tuple[int, int]] | None:
@@ -254,7 +288,8 @@ def simultaneous_ranks(n: int, us: Sequence[float], level: float) -> list[tuple[
     All intervals get the same tails, as wide as needed; then ends are moved inwards, one rank at a
     time, wherever the joint level allows it, the longest interval first.
     """
-    if joint_level([(1, n)] * len(us), n, us) < level - SLACK:
+    least = least_simultaneous_n(us, level)
+    if least is None or n < least:
         return None
     laws = [below(n, u) for u in us]
 

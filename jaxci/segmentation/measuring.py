@@ -84,7 +84,7 @@ def cases(
     With ``a_i`` the sizes and ``d_i`` the distances of the parts of one surface from the other, of both surfaces:
 
     =========== ======================================================================
-    nsd         share of the size of both surfaces with ``d_i <= tolerance`` (surface Dice)
+    nsd         share of the size of both surfaces with ``d_i <= tolerance`` (surface Dice), to 1e-6
     hd          largest ``d_i``
     hd95        larger of the 95th percentiles of the two surfaces
     hd95_pooled 95th percentile of the parts of both

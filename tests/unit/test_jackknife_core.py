@@ -218,6 +218,34 @@ def test_deleted_values_do_not_depend_on_the_chunk(monkeypatch):
         np.testing.assert_allclose(parts, whole, rtol=1e-14)
 
 
+def test_deleted_sums_do_not_depend_on_the_chunk(monkeypatch):
+    y = np.resize([0, 1, 1], N).astype(np.int32)
+    sample = Sample(y_true=y, y_pred=np.roll(y, 1), n_classes=2)
+    for program in (unit_program([Mean(), Std()], values_sample()), unit_program([F1()], sample)):
+        pairs = subsets(N, 2)
+        whole = deleted_values(program, pairs)
+        for budget in (1, 1000):
+            monkeypatch.setattr(replicate, "_budget", lambda program, budget=budget: budget)
+            np.testing.assert_allclose(deleted_values(program, pairs[:30]), whole[:, :30], rtol=1e-14)
+        monkeypatch.undo()
+
+
+@pytest.mark.parametrize("delete", [1, 2])
+@pytest.mark.parametrize("clustered", [False, True])
+def test_what_is_left_out_of_sums_is_found_in_linear_time(monkeypatch, delete, clustered):
+    """The sums of all rows are read a few times, not once for every few values."""
+    calls, without = [], replicate._without
+    monkeypatch.setattr(replicate, "_without", lambda *given: calls.append(given) or without(*given))
+    n, size = 40_000, 2 if clustered else 1
+    x = np.random.default_rng(7).gamma(2.0, size=n)
+    units = (np.arange(n) // size).astype(np.int32)
+    program = unit_program([Mean()], Sample(values=x), Layout(n, units) if clustered else None)
+    deleted = np.arange(n // size).reshape(-1, delete)
+    left = deleted_values(program, deleted)[0]
+    np.testing.assert_allclose(left, (x.sum() - x.reshape(-1, size * delete).sum(axis=1)) / (n - size * delete))
+    assert len(calls) <= 2
+
+
 def test_left_out_class_is_undefined_not_an_error():
     y = np.zeros(8, np.int32)
     y[5] = 1

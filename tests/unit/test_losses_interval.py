@@ -101,6 +101,7 @@ def test_five_by_two_and_holdout_by_pairs():
         ({"test": FOLDS, "strata": np.zeros(3)}, ValueError, "strata has 3"),
         ({"train": splits.kfold(N, 6, 0), "test": FOLDS}, ValueError, "test and n must not be given beside a plan"),
         ({"test": FOLDS, "n_folds": 3}, ValueError, "corrected_t has no option 'n_folds'"),
+        ({"test": FOLDS, "n": 10**10}, ValueError, "a plan must take at most 4 GiB"),
     ],
 )
 def test_bad_input_is_refused(arguments, error, message):
@@ -117,6 +118,52 @@ def test_losses_that_are_no_numbers_are_named():
         ValueError, match=f"losses must be finite where rows are tested; 1 are not, first of row {FOLDS[2][3]}"
     ):
         jaxci.losses_interval(table, test=FOLDS)
+
+
+@pytest.mark.parametrize("losses", [None, 3, np.array(0.5)])
+def test_losses_that_are_no_sequence_are_named(losses):
+    with pytest.raises(TypeError, match="losses must hold the losses of the rows that each split tests; got "):
+        jaxci.losses_interval(losses, test=[[0], [1]])
+
+
+def test_row_numbers_that_can_be_none_are_refused_before_there_is_a_table_of_them():
+    rule = "must hold row numbers from 0 to n - 1, of n rows of the data; got row 200000000 where the splits name"
+    with pytest.raises(ValueError, match=rf"test {rule} 2 rows in all \(give n = 200000001 if that is meant\)"):
+        jaxci.losses_interval([[1.0], [2.0]], test=[[0], [2 * 10**8]])
+    with pytest.raises(ValueError, match=f"train {rule} 4 rows"):
+        jaxci.losses_interval([[1.0], [2.0]], [[1, 2], [0, 2 * 10**8]], [[0], [1]])
+
+
+def test_few_rows_of_many_may_be_tested():
+    last = np.array_split(np.arange(49_990, 50_000), 2)
+    found = jaxci.losses_interval([np.arange(5.0), np.arange(5.0) + 1], test=last)
+    assert (found.n, found.estimate) == (50_000, 2.5)
+
+
+@pytest.mark.parametrize(
+    ("loss", "value", "said"),
+    [
+        ("zero_one", 3.0, r"lie in \[0, 1\] where the loss is 'zero_one'; 1 do not, first 3"),
+        ("brier", 2.5, r"lie in \[0, 2\] where the loss is 'brier'; 1 do not, first 2.5"),
+        ("squared", -1.0, "not be below 0 where the loss is 'squared'; 1 do not, first -1"),
+        ("log", -0.01, "not be below 0 where the loss is 'log'; 1 do not, first -0.01"),
+    ],
+)
+def test_losses_that_the_loss_cannot_have_are_refused(loss, value, said):
+    losses = [np.resize([0.0, 1.0], len(fold)) for fold in FOLDS]
+    losses[2][3] = value
+    table = np.full((6, N), 9.0)
+    for split, (fold, own) in enumerate(zip(FOLDS, losses, strict=True)):
+        table[split, fold] = own
+    for given in (losses, table):
+        with pytest.raises(ValueError, match=f"losses must {said} of row {FOLDS[2][3]}, split 2"):
+            jaxci.losses_interval(given, test=FOLDS, loss=loss)
+        assert jaxci.losses_interval(given, test=FOLDS, loss="my_own").n == N
+
+
+def test_losses_may_leave_their_range_by_rounding():
+    losses = [np.resize([-1e-7, number], len(fold)) for number, fold in enumerate(FOLDS)]
+    assert jaxci.losses_interval(losses, test=FOLDS, loss="log").estimate == pytest.approx(1.25)
 
 
 class TestCrossValidate:

@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import jax
@@ -9,7 +10,13 @@ from scipy.optimize import linprog
 import jaxci
 from jaxci.api.quantiles import METHODS
 from jaxci.intervals.base import tails
-from jaxci.intervals.order_laws import below, joint_level, randomized_ranks, simultaneous_ranks
+from jaxci.intervals.order_laws import (
+    below,
+    joint_level,
+    least_simultaneous_n,
+    randomized_ranks,
+    simultaneous_ranks,
+)
 from jaxci.intervals.proportion import Jeffreys, Wilson
 from jaxci.intervals.quantile import HarrellDavis, order_statistic_ranks
 
@@ -248,6 +255,46 @@ def test_simultaneous_intervals_hold_their_level(n):
             assert joint_level([*ranks[:j], shorter, *ranks[j + 1 :]], n, us) < 0.9
 
 
+def test_the_joint_level_is_that_of_the_multinomial_law():
+    """By all samples of 9 rows, counted."""
+    us, n, ranks = [0.2, 0.25, 0.7], 9, [(1, 4), (2, 6), (4, 9)]
+    counts = np.array([c for c in itertools.product(range(n + 1), repeat=4) if sum(c) == n])
+    reached = np.cumsum(counts[:, :3], axis=1)
+    inside = np.all((reached >= np.array(ranks)[:, 0]) & (reached < np.array(ranks)[:, 1]), axis=1)
+    expected = stats.multinomial(n, np.diff([0, *us, 1])).pmf(counts[inside]).sum()
+    assert joint_level(ranks, n, us) == pytest.approx(expected, abs=1e-14)
+    assert joint_level([(1, 2), (5, 6), (5, 5)], n, us) == 0
+
+
+@pytest.mark.parametrize(("n", "u"), [(300, 0.01), (2000, 0.5), (2000, 0.999), (1_000_000, 0.3)])
+def test_the_joint_level_of_one_quantile_is_binomial_at_every_size(n, u):
+    law = stats.binom(n, u)
+    for tail in (0.2, 0.025, 1e-6):
+        k, l = int(law.ppf(tail)), int(law.isf(tail)) + 1
+        assert joint_level([(k, l)], n, [u]) == pytest.approx(law.cdf(l - 1) - law.cdf(k - 1), abs=1e-12)
+
+
+def test_simultaneous_intervals_of_a_large_sample():
+    """Equal steps of the level: ranks of 100,000 values as those that the normal law of counts gives."""
+    us, n = [0.1, 0.25, 0.5, 0.75, 0.9], 100_000
+    found = jaxci.simultaneous_quantile_intervals(np.arange(1, n + 1), us)
+    assert 0.95 <= found.actual_level[0] < 0.9505
+    low, high = found.confidence_interval
+    half = (high - low) / 2 / np.sqrt(n * np.array(us) * (1 - np.array(us)))
+    assert np.ptp(half) < 0.05
+    assert 2.2 < half.mean() < 2.58  # between five independent intervals and Bonferroni's, less what is correlated
+
+
+@pytest.mark.parametrize("us", [[0.5], [0.25, 0.5, 0.75], [0.01, 0.5], [0.05, 0.06], [0.3, 0.95]])
+@pytest.mark.parametrize("level", [0.5, 0.75, 0.95])
+def test_simultaneous_intervals_exist_from_the_least_n_on(us, level):
+    least = least_simultaneous_n(us, level)
+    assert simultaneous_ranks(least - 1, us, level) is None
+    ranks = simultaneous_ranks(least, us, level)
+    assert joint_level(ranks, least, us) >= level - 1e-12
+    assert joint_level([(1, least - 1)] * len(us), least - 1, us) < level
+
+
 def test_plans_are_the_smallest_n_nearby():
     plan = jaxci.plan_quantile(0.1, width=0.15)
     assert plan.expected_width <= 0.15
@@ -309,6 +356,10 @@ def test_ties_are_remarked():
 def test_too_few_runs_for_simultaneous_intervals():
     with pytest.raises(ValueError, match="needs n >= "):
         jaxci.simultaneous_quantile_intervals(np.arange(8.0), [0.1, 0.9])
+    with pytest.raises(ValueError, match="needs n >= 2995; got n = 30"):
+        jaxci.simultaneous_quantile_intervals(range(30), [0.001, 0.5])
+    with pytest.raises(ValueError, match="exists at no n; got n = 30"):
+        jaxci.simultaneous_quantile_intervals(range(30), [1e-20, 0.5])
     with pytest.raises(ValueError, match="distinct"):
         jaxci.simultaneous_quantile_intervals(np.arange(30.0), [0.5, 0.5])
 

@@ -1,0 +1,90 @@
+"""Simulate intervals for means of class scores where a class has no right prediction, through ``jaxci.interval``.
+
+Run ``python benchmarks/missed_classes.py``; ``--json FILE`` keeps the numbers, ``--sets N`` changes the number of data
+sets a design. Only such data sets count; the true values are those of the law they are drawn from. Nominal 95%.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+import jaxci
+from jaxci.coverage.store import surroundings
+
+RESAMPLES = 999
+DESIGNS = {
+    "5 classes, 3% rarest, n = 200": ((0.37, 0.25, 0.2, 0.15, 0.03), 2.2, 200),
+    "3 classes, 6% rarest, n = 60": ((0.6, 0.34, 0.06), 1.6, 60),
+    "8 classes, 2% rarest, n = 300": ((0.3, 0.25, 0.15, 0.1, 0.08, 0.06, 0.04, 0.02), 2.2, 300),
+}
+"""Shares of classes, how far the logit of the true one is raised, and rows."""
+METRICS = ("f1_macro", "jaccard_macro", "precision_macro", "balanced_accuracy")
+METHODS = ("auto", "proper_bayesian", "square_and_add", "percentile", "bca")
+MANY = 1_000_000
+
+
+def drawn(rng: np.random.Generator, shares: tuple[float, ...], raised: float, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return classes and predictions (n,)."""
+    y = rng.choice(len(shares), n, p=shares)
+    logits = rng.normal(size=(n, len(shares))) + np.log(shares)
+    logits[np.arange(n), y] += raised
+    return y, logits.argmax(axis=1)
+
+
+def truths(shares: tuple[float, ...], raised: float) -> dict[str, float]:
+    """Return the true values."""
+    y, guess = drawn(np.random.default_rng(0), shares, raised, MANY)
+    table = np.histogram2d(y, guess, bins=len(shares))[0]
+    hits, true, taken = np.diag(table), table.sum(axis=1), table.sum(axis=0)
+    scores = (2 * hits / (true + taken), hits / (true + taken - hits), hits / taken, hits / true)
+    return {metric: float(np.mean(one)) for metric, one in zip(METRICS, scores, strict=True)}
+
+
+def design(shares: tuple[float, ...], raised: float, n: int, sets: int) -> dict[str, dict[str, tuple[float, float]]]:
+    """Return coverage and mean width of the methods that serve, by metric."""
+    k, rng, true = len(shares), np.random.default_rng(5), truths(shares, raised)
+    held: dict[str, dict[str, list[tuple[bool, float]]]] = {metric: {} for metric in METRICS}
+    number = 0
+    while number < sets:
+        y, guess = drawn(rng, shares, raised, n)
+        if np.bincount(y, minlength=k).min() == 0 or np.bincount(y[y == guess], minlength=k).min() > 0:
+            continue
+        number += 1
+        for metric, methods in held.items():
+            for method in METHODS:
+                if method == "square_and_add" and metric in ("f1_macro", "jaccard_macro"):
+                    continue
+                options = {"method": method, "labels": list(range(k)), "n_resamples": RESAMPLES, "rng": number}
+                low, high = jaxci.interval(metric, y, guess, **options).confidence_interval
+                methods.setdefault(method, []).append((low <= true[metric] <= high, high - low))
+    return {
+        metric: {method: tuple(np.round(np.mean(one, axis=0), 4).tolist()) for method, one in methods.items()}
+        for metric, methods in held.items()
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sets", type=int, default=150)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore", jaxci.JaxciWarning)
+    found = []
+    for name, of in DESIGNS.items():
+        one = design(*of, arguments.sets)
+        found.append({"design": name, "coverage, width": one})
+        print(name)
+        for metric, methods in one.items():
+            print(f"  {metric:18s} " + "  ".join(f"{m} {c:.3f} ({w:.3f})" for m, (c, w) in methods.items()), flush=True)
+    if arguments.json:
+        kept = {"sets": arguments.sets, "designs": found, "made with": surroundings()}
+        arguments.json.write_text(json.dumps(kept, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
