@@ -19,6 +19,8 @@ from jaxci.results import IntervalResult
 from jaxci.statistics.curves import Calibration, Curve, PrecisionRecall, Quantity, Roc
 
 METHOD = "proper Bayesian bootstrap"
+FEW_IN_TAIL = 100
+"""Rows of the rarer class below which a threshold has a remark."""
 TOO_FEW = "{:,} resamples are too few for the simultaneous band, which is the envelope of all of them"
 
 
@@ -129,6 +131,9 @@ def _point(
 ) -> IntervalResult:
     """Return the interval of what is read off a curve."""
     finite = row[np.isfinite(row)]
+    rarer = int(data.sample.class_sizes.min())
+    few = quantity.in_tail and rarer < FEW_IN_TAIL
+    why = f"a threshold lies in the tail of a class, of {rarer} rows: 95% intervals of 25 covered 88% to 92%"
     return IntervalResult(
         quantity.name,
         value,
@@ -142,5 +147,6 @@ def _point(
         n_rows=data.layout.n if data.layout.units is not None else 0,
         n_resamples=data.settings.n_resamples,
         bootstrap_distribution=row,
+        warnings=(f"{why} in simulations",) if few else (),
         rng=data.source.record,
     )

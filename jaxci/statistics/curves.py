@@ -29,11 +29,16 @@ LONGEST = 2.0
 
 
 class Quantity(NamedTuple):
-    """A number that is read off a curve: its name, and the ends of its range."""
+    """A number read off a curve: its name, the ends of its range, and whether it is a score in the tail of a class."""
 
     name: str
     low: float
     high: float
+    in_tail: bool = False
+
+
+def _threshold(at: str) -> Quantity:
+    return Quantity(f"threshold at {at}", -np.inf, np.inf, in_tail=True)
 
 
 class Unseen(NamedTuple):
@@ -225,9 +230,9 @@ class Roc(Curve):
         """Return what follows the sensitivities on the grid."""
         return [
             *(Quantity(f"sensitivity at specificity {share(x)}", 0, 1) for x in self.specificities),
-            *(Quantity(f"threshold at specificity {share(x)}", -np.inf, np.inf) for x in self.specificities),
+            *(_threshold(f"specificity {share(x)}") for x in self.specificities),
             *(Quantity(f"specificity at sensitivity {share(x)}", 0, 1) for x in self.sensitivities),
-            *(Quantity(f"threshold at sensitivity {share(x)}", -np.inf, np.inf) for x in self.sensitivities),
+            *(_threshold(f"sensitivity {share(x)}") for x in self.sensitivities),
             Quantity("area under the curve", 0, 1),
             *(Quantity(f"partial area, specificity from {share(1 - x)}", 0, float(x)) for x in self.max_fpr),
         ]
@@ -275,7 +280,7 @@ class PrecisionRecall(Curve):
         """Return what follows the precisions on the grid."""
         return [
             *(Quantity(f"precision at recall {share(x)}", 0, 1) for x in self.recalls),
-            *(Quantity(f"threshold at recall {share(x)}", -np.inf, np.inf) for x in self.recalls),
+            *(_threshold(f"recall {share(x)}") for x in self.recalls),
             Quantity("average precision", 0, 1),
         ]
 

@@ -320,3 +320,12 @@ def test_intervals_lie_near_those_of_proc():
     area = jaxci.interval("roc_auc", y, score, method="delong")
     assert area.standard_error**2 == pytest.approx(0.0008102682192, rel=1e-9)
     np.testing.assert_allclose(area.confidence_interval, (0.8000426, 0.9116241), atol=5e-8)
+
+
+def test_thresholds_of_few_rows_have_a_remark():
+    found = roc()
+    said = {point.statistic: point.warnings for point in found}
+    assert {name for name, remarks in said.items() if remarks} == {
+        name for name in said if name.startswith("threshold")
+    }
+    assert "a threshold lies in the tail of a class" in said["threshold at specificity 0.9"][0]
