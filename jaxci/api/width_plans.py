@@ -140,6 +140,14 @@ def _plan(asked: WidthAsked, expected: Expected, n: int, method: Method, **found
     )
 
 
+def _of_one_method(asked: WidthAsked, method: Method) -> tuple[str, ...]:
+    """Say that an assurance is that of one method, where users might ask for another."""
+    if asked.method != "auto" or asked.assurance is None:
+        return ()
+    name = repr(str(method))
+    return (f"the assurance is that of {name}: 'auto' may take a wider interval on the data, so ask for method={name}",)
+
+
 def _by_student(asked: WidthAsked, expected: Expected, deviation: float) -> Plan:
     """Plan by Student's interval where all that is known of the values is their deviation."""
     clusters, sides = asked.clusters or Clusters(0.0, 1), tails(asked.level)
@@ -175,6 +183,7 @@ def _by_student(asked: WidthAsked, expected: Expected, deviation: float) -> Plan
         width_error=0.0,
         assurance_error=0.0,
         tried=tried,
+        warnings=(*expected.remarks, *_of_one_method(asked, T())),
     )
 
 
@@ -295,7 +304,8 @@ def _by_study(
         how += f", extrapolated from n = {found.simulated * study.cluster_size:,} as 1/sqrt(n)"
     if clusters is not None:
         how += f"; design effect 1 + (m - 1) icc = {clusters.design_effect:.3g}"
-    remarks = () if found.choice.remark is None else (found.choice.remark,)
+    told = () if found.choice.remark is None else (found.choice.remark,)
+    remarks = (*told, *_of_one_method(asked, found.choice.method))
     return _plan(
         asked,
         expected,

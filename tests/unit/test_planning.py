@@ -42,6 +42,9 @@ def test_the_assurance_of_a_mean_is_that_of_the_chi_squared_law_however_wide_the
     found = jaxci.plan("mean", expected={"sd": 0.22}, width=0.1)
     expected = stats.chi2.cdf((found.n - 1) * (0.1 / found.expected_width) ** 2, found.n - 1)
     assert found.assurance == pytest.approx(expected, rel=1e-12)
+    assured = jaxci.plan("mean", expected={"sd": 0.22}, width=0.1, assurance=0.9)
+    assert "ask for method='t'" in assured.warnings[-1]
+    assert jaxci.plan("mean", expected={"sd": 0.22}, width=0.1, assurance=0.9, method="t").warnings == ()
     wide = jaxci.plan("mean", expected={"sd": 1.0}, width=1e300)
     assert (wide.n, wide.assurance) == (2, 1.0)
 
