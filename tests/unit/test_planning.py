@@ -38,6 +38,7 @@ def test_a_mean_by_t_takes_the_published_numbers(deviation, n):
     assert t_width(deviation, n, n - 1, sides) <= 0.1 < t_width(deviation, n - 1, n - 2, sides)
 
 
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
 def test_the_assurance_of_a_mean_is_that_of_the_chi_squared_law_however_wide_the_interval():
     found = jaxci.plan("mean", expected={"sd": 0.22}, width=0.1)
     expected = stats.chi2.cdf((found.n - 1) * (0.1 / found.expected_width) ** 2, found.n - 1)
