@@ -119,7 +119,7 @@ ENOUGH_CASES = 2
 UNKNOWN_CALIBRATION = "no method is known to hold its level for a calibration error of such data"
 """What is said of a calibration error that no design tells of."""
 
-MISSED = "what they score is hardly known, and 95% intervals covered 56% to 100% in simulations of such data"
+MISSED = "what they score is hardly known, and 95% intervals covered 57% to 100% in simulations of such data"
 """What is said of classes that have rows but no right prediction."""
 
 
