@@ -6,15 +6,12 @@ sets a design. Only such data sets count; the true values are those of the law t
 
 from __future__ import annotations
 
-import argparse
-import json
 import warnings
-from pathlib import Path
 
 import numpy as np
+from simulated import keep, options
 
 import jaxci
-from jaxci.coverage.store import surroundings
 
 RESAMPLES = 999
 DESIGNS = {
@@ -69,21 +66,16 @@ def design(shares: tuple[float, ...], raised: float, n: int, sets: int) -> dict[
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", type=int, default=150)
-    parser.add_argument("--json", type=Path)
-    arguments = parser.parse_args()
+    given = options(__doc__, sets=150)
     warnings.simplefilter("ignore", jaxci.JaxciWarning)
     found = []
     for name, of in DESIGNS.items():
-        one = design(*of, arguments.sets)
+        one = design(*of, given.sets)
         found.append({"design": name, "coverage, width": one})
         print(name)
         for metric, methods in one.items():
             print(f"  {metric:18s} " + "  ".join(f"{m} {c:.3f} ({w:.3f})" for m, (c, w) in methods.items()), flush=True)
-    if arguments.json:
-        kept = {"sets": arguments.sets, "designs": found, "made with": surroundings()}
-        arguments.json.write_text(json.dumps(kept, indent=1) + "\n")
+    keep(given, found)
 
 
 if __name__ == "__main__":

@@ -6,17 +6,14 @@ data sets a design. Nominal 95%; values of one cluster have a normal copula with
 
 from __future__ import annotations
 
-import argparse
-import json
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import stats
+from simulated import keep, options
 
 import jaxci
-from jaxci.coverage.store import surroundings
 
 RESAMPLES = 999
 SHAPES = ((8, 3), (20, 3), (20, 10), (50, 4))
@@ -69,22 +66,17 @@ def design(law: Any, clusters: int, rows: int, sets: int) -> dict[str, dict[str,
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", type=int, default=150)
-    parser.add_argument("--json", type=Path)
-    arguments = parser.parse_args()
+    given = options(__doc__, sets=150)
     warnings.simplefilter("ignore", jaxci.JaxciWarning)
     found = []
     for clusters, rows in SHAPES:
         for name, law in LAWS.items():
-            one = design(law, clusters, rows, arguments.sets)
+            one = design(law, clusters, rows, given.sets)
             found.append({"clusters": clusters, "rows": rows, "law": name, "coverage, width": one})
             cells = "   ".join(f"{m} " + " ".join(f"{c:.3f}" for c, _ in by.values()) for m, by in one.items())
             print(f"{clusters:3d} x {rows:2d} {name:12s} {cells}", flush=True)
     print("each metric:", ", ".join(METHODS))
-    if arguments.json:
-        kept = {"sets": arguments.sets, "designs": found, "made with": surroundings()}
-        arguments.json.write_text(json.dumps(kept, indent=1) + "\n")
+    keep(given, found)
 
 
 if __name__ == "__main__":
