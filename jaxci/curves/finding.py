@@ -133,7 +133,7 @@ def _point(
     finite = row[np.isfinite(row)]
     rarer = int(data.sample.class_sizes.min())
     few = quantity.in_tail and rarer < FEW_IN_TAIL
-    why = f"a threshold lies in the tail of a class, of {rarer} rows: 95% intervals of 25 covered 88% to 92%"
+    why = f"a threshold lies in the tail of a class, of {rarer} rows: 95% intervals of 25 covered 88% to 91%"
     return IntervalResult(
         quantity.name,
         value,
