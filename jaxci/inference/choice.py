@@ -119,7 +119,7 @@ ENOUGH_CASES = 2
 UNKNOWN_CALIBRATION = "no method is known to hold its level for a calibration error of such data"
 """What is said of a calibration error that no design tells of."""
 
-MISSED = "what they score is hardly known, and 95% intervals covered 57% to 100% in simulations of such data"
+MISSED = "what they score is hardly known, and 95% intervals covered 87% to 100% in simulations of such data"
 """What is said of classes that have rows but no right prediction."""
 
 
@@ -157,11 +157,12 @@ def _of_missed_classes(
 ) -> Choice | None:
     """Choose for a mean of class scores one of which is 0 for want of a right prediction; None for others.
 
-    Resamples keep that score at 0. Recalls have intervals of their own; elsewhere rows that were not seen tell more.
+    Resamples keep that score at 0. Shares of classes have intervals of their own, which are squared and added, but for
+    those of predictions: there may be none of that class.
     """
     if not (isinstance(statistic, TableStatistic) and statistic.averages_hits) or sample.n_missed_classes == 0:
         return None
-    own = [SquareAndAdd()] if statistic.trials_by_truth else []
+    own = [] if statistic.averages_proportions and not statistic.trials_by_truth else [SquareAndAdd()]
     served = [one.name for one in _bearable(statistic, layout, n_resamples, tails)]
     method = next((one for one in (*own, ProperBayesian()) if one.name in served), None)
     if method is None:

@@ -21,6 +21,7 @@ from jaxci.statistics.summary import MeanStatistic, SecondMoment, is_mean
 __all__ = [
     "averages_proportions",
     "averages_share_differences",
+    "averages_shares",
     "has_beta_law",
     "has_exact_law",
     "has_fixed_trials",
@@ -40,6 +41,11 @@ __all__ = [
 def averages_proportions(statistic: Statistic) -> bool:
     """Whether the statistic is a mean of independent proportions."""
     return isinstance(statistic, TableStatistic) and statistic.averages_proportions
+
+
+def averages_shares(statistic: Statistic) -> bool:
+    """Whether the statistic is a mean of proportions of classes, which may share rows, or of functions of them."""
+    return isinstance(statistic, TableStatistic) and statistic.averages_shares
 
 
 def quantile_order(statistic: Statistic) -> float | None:

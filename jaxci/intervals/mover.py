@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails, open_sides
-from jaxci.intervals.capabilities import averages_proportions
+from jaxci.intervals.capabilities import averages_shares
 from jaxci.intervals.proportion import wilson
 from jaxci.records import record
 from jaxci.special import namespace
@@ -21,10 +21,12 @@ def joined(apart: Any) -> Any:
 
 
 def square_and_add(estimate: Any, shares: Shares, tails: Tails) -> Bounds:
-    """Interval of a weighted mean of independent proportions from Wilson's interval of each.
+    """Interval of a weighted mean of proportions, or of functions of them, from Wilson's interval of each.
 
-    With the weights w, scores p and bounds (l, u): ``sum w p - sqrt(sum (w (p - l))^2)`` and
-    ``sum w p + sqrt(sum (w (u - p))^2)``. The bounds of a proportion without trials are 0 and 1.
+    With the weights w, scores s, the scores (l, u) of Wilson's bounds, and the correlations r of the groups (0 where
+    they share no row): ``low = sum w s - sqrt(sum_ij r_ij d_i d_j)`` with ``d = w (s - l)``, and ``high`` alike with
+    ``w (u - s)``. A proportion without trials may be anything from 0 to 1, so that it adds its whole distance, not the
+    square.
 
     Parameters
     ----------
@@ -53,31 +55,38 @@ def square_and_add(estimate: Any, shares: Shares, tails: Tails) -> Bounds:
        Statistics in Medicine 27, 1693-1702, eq. (5).
     .. [2] Newcombe (1998), Interval estimation for the difference between independent proportions, Statistics in
        Medicine 17, 873-890, method 10.
+    .. [3] Zou (2008), On the estimation of additive interaction by use of the four-by-two table and beyond, American
+       Journal of Epidemiology 168, 212-224, with correlated terms.
     """
     xp = namespace(shares.successes)
     tried = shares.trials > 0
     low, high = wilson(shares.successes, xp.where(tried, shares.trials, 1.0), tails)
-    low, high = xp.where(tried, low, 0.0), xp.where(tried, high, 1.0)
 
-    low = estimate - joined(shares.weights * (shares.scores - low))
-    high = estimate + joined(shares.weights * (high - shares.scores))
-    return open_sides(low, high, tails, (0.0, 1.0))
+    def distance(bound: Any, end: float, sign: float) -> Any:
+        apart = shares.weights * sign * (shares.score_of(bound)[0] - shares.scores)
+        known, unknown = (
+            xp.where(tried, apart, 0.0),
+            xp.where(tried, 0.0, sign * shares.weights * (end - shares.scores)),
+        )
+        return xp.sign(xp.sum(known, axis=-1)) * shares.root_of_squares(known) + xp.sum(unknown, axis=-1)
+
+    return open_sides(estimate - distance(low, 0.0, -1.0), estimate + distance(high, 1.0, 1.0), tails, (0.0, 1.0))
 
 
 @record
 class SquareAndAdd(Method):
-    """Interval of a mean of independent proportions; see :func:`square_and_add`."""
+    """Interval of a mean of proportions of classes, or of functions of them; see :func:`square_and_add`."""
 
     name = "square_and_add"
     needs = frozenset({"shares"})
     takes = frozenset()
 
     def refusal(self, statistic: Statistic) -> str | None:
-        """Refuse what is not a mean of independent proportions."""
-        if averages_proportions(statistic):
+        """Refuse what is not a mean of proportions."""
+        if averages_shares(statistic):
             return None
         named = type(statistic).__name__
-        return f"{self.name!r} needs a mean of independent proportions; {named} with these settings is none"
+        return f"{self.name!r} needs a mean over classes of proportions of rows; {named} with these settings is none"
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Bounds from ``evidence.shares``."""

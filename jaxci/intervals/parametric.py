@@ -13,7 +13,7 @@ from scipy import special
 from jaxci.checks import check_choice, check_number
 from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails, normal_steps, open_sides
 from jaxci.intervals.capabilities import (
-    averages_proportions,
+    averages_shares,
     has_fixed_trials,
     is_binary_auc,
     is_mean,
@@ -214,7 +214,7 @@ def _width_advice(statistic: Statistic) -> tuple[str, ...]:
         return ("use method='wilson'",)
     if is_binary_auc(statistic):
         return ("use method='delong_logit'",)
-    if averages_proportions(statistic):
+    if averages_shares(statistic):
         return ("use method='square_and_add'",)
     if is_mean(statistic):
         return (_mean_advice(statistic),)

@@ -59,6 +59,8 @@ class AveragedStatistic(ConfusionStatistic):
     """The same where the sums over classes make a ratio of the rows that are right to those that are wrong."""
     apart: ClassVar[bool] = False
     """Whether the ratios of two classes are proportions of different rows."""
+    meeting: ClassVar[bool] = False
+    """Whether the rows counted of two classes meet where one is taken for the other, a failure of both."""
 
     average: str = static(default="binary")
     class_index: int = static(default=1)
@@ -158,14 +160,32 @@ class AveragedStatistic(ConfusionStatistic):
             return 0.0 if of_true or self.zero_division == 0 else None
         return self.zero_division
 
+    @property
+    def averages_shares(self) -> bool:
+        """Whether it is the mean over classes of proportions, or of functions of them."""
+        return self.averages_proportions or (self.meeting and self.average == "macro")
+
     def shares(self, table: jax.Array) -> Shares | None:
-        """Return the proportion of every class."""
-        if not self.averages_proportions:
+        """Return the proportion of every class.
+
+        Those of two classes i and j that meet in e rows, all failures, have the covariance ``e s_i s_j / (t_i t_j)^2``
+        with s successes of t trials (multinomial, delta method), hence the correlation ``e (s_i s_j)^(1/2) / (f_i f_j
+        t_i t_j)^(1/2)`` with f failures.
+        """
+        if not self.averages_shares:
             return None
         counts = OneVsRest.of(table)
         scores = self.scores(counts)
         counted = 1.0 * ~jnp.isnan(scores)
-        return Shares(*self.fraction(counts), counted / counted.sum(axis=0), jnp.nan_to_num(scores))
+        weights, scores = counted / counted.sum(axis=0), jnp.nan_to_num(scores)
+        successes, trials = self.counted(counts)
+        if self.averages_proportions:
+            return Shares(successes, trials, weights, scores)
+        failures = trials - successes
+        root = jnp.sqrt(ratio(successes, failures * trials, 0.0))
+        off = 1.0 - jnp.eye(len(trials))
+        correlations = 1 - off + off * (table + table.T) * root * root[:, None]
+        return Shares(successes, trials, weights, scores, jnp.full_like(scores, self.odds), correlations)
 
     @property
     def is_ratio(self) -> bool:
@@ -318,6 +338,7 @@ class F1(AveragedStatistic):
     """
 
     proportions: ClassVar[tuple[str, ...]] = ("binary", "class", "micro")
+    meeting: ClassVar[bool] = True
     odds: ClassVar[float] = 2.0
 
     @property
@@ -350,6 +371,7 @@ class Jaccard(AveragedStatistic):
     """
 
     proportions: ClassVar[tuple[str, ...]] = ("binary", "class")
+    meeting: ClassVar[bool] = True
     pooled_odds: ClassVar[float | None] = 0.5
 
     def fraction(self, counts: OneVsRest) -> tuple[jax.Array, jax.Array]:

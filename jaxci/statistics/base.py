@@ -235,15 +235,33 @@ class MomentStatistic(LinearStatistic):
 
 
 class Shares(NamedTuple):
-    """Independent proportions of K groups of rows, with their weights and scores in a mean, (K, ...) each.
+    """Proportions of K groups of rows, with their weights and scores in a mean, (K, ...) each.
 
-    A score is the proportion, or what stands for it in the mean where there are no trials.
+    A score is the proportion p itself, or ``w p / (1 - p + w p)`` of it where a success weighs w (``odds``), or what
+    stands for it in the mean where there are no trials. Groups that share no row are independent; the estimates of
+    others are correlated (``correlations`` (..., K, K)).
     """
 
     successes: Any
     trials: Any
     weights: Any
     scores: Any
+    odds: Any = None
+    correlations: Any = None
+
+    def score_of(self, share: Any) -> tuple[Any, Any]:
+        """Return the score that goes with a proportion, and its derivative."""
+        if self.odds is None:
+            return share, 1.0
+        whole = 1 - share + self.odds * share
+        return self.odds * share / whole, self.odds / whole**2
+
+    def root_of_squares(self, apart: Any) -> Any:
+        """Return the root of the sum of squares of what each group adds (..., K), correlated as the groups are."""
+        xp = namespace(apart)
+        if self.correlations is None:
+            return xp.sqrt(xp.sum(apart**2, axis=-1))
+        return xp.sqrt(xp.sum(apart * xp.matmul(self.correlations, apart[..., None])[..., 0], axis=-1))
 
     @property
     def standard_error(self) -> Any:
@@ -251,7 +269,8 @@ class Shares(NamedTuple):
         xp = namespace(self.successes)
         trials = xp.maximum(self.trials, 1)
         share = self.successes / trials
-        return xp.sqrt(xp.sum(self.weights**2 * share * (1 - share) / trials, axis=-1))
+        slope = self.score_of(share)[1]
+        return self.root_of_squares(self.weights * slope * xp.sqrt(share * (1 - share) / trials))
 
 
 class CountRatio(NamedTuple):
@@ -305,12 +324,17 @@ class TableStatistic(LinearStatistic):
     """Whether it is the plain mean over classes of scores that are 0 without a right prediction."""
 
     def shares(self, table: jax.Array) -> Shares | None:
-        """Return the independent proportions of rows that the statistic is a mean of; None if it is none."""
+        """Return the proportions of rows that the statistic is a mean of, or of functions of; None if it is none."""
         return None
 
     @property
+    def averages_shares(self) -> bool:
+        """Whether the statistic is a mean of proportions, or of functions of them: :meth:`shares` counts them."""
+        return self.averages_proportions
+
+    @property
     def averages_proportions(self) -> bool:
-        """Whether the statistic is a mean of independent proportions: :meth:`shares` counts them."""
+        """Whether the statistic is a mean of independent proportions."""
         return False
 
     @property

@@ -451,7 +451,12 @@ def test_every_method_that_auto_may_take_is_on_the_cards_under_its_label():
 
 @pytest.mark.parametrize(
     ("metric", "method"),
-    [("f1_macro", "proper_bayesian"), ("precision_macro", "proper_bayesian"), ("balanced_accuracy", "square_and_add")],
+    [
+        ("f1_macro", "square_and_add"),
+        ("jaccard_macro", "square_and_add"),
+        ("balanced_accuracy", "square_and_add"),
+        ("precision_macro", "proper_bayesian"),
+    ],
 )
 def test_a_class_without_a_right_prediction_decides_and_is_told(metric, method):
     y, p = np.repeat([0, 1, 2], [30, 25, 5]), np.repeat([0, 1, 0], [30, 25, 5])

@@ -1,5 +1,6 @@
 """Hand values, identities and edges of the closed-form intervals."""
 
+import itertools
 import math
 import warnings
 from types import SimpleNamespace
@@ -402,10 +403,12 @@ def test_delta_scales_by_hand():
 
 def test_delta_at_the_end_of_the_range():
     bounds, remarks = parametric.Delta(scale="logit").interval(
-        Evidence(F1(average="macro"), 1.0, 9, standard_error=0.0), TWO
+        Evidence(F1(average="weighted"), 1.0, 9, standard_error=0.0), TWO
     )
     assert bounds == (1, 1)
     assert "clopper_pearson" in remarks[0]
+    _, remarks = parametric.Delta().interval(Evidence(F1(average="macro"), 1.0, 9, standard_error=0.0), TWO)
+    assert "square_and_add" in remarks[0]
     _, remarks = parametric.Delta().interval(Evidence(AUC, 1.0, 9, standard_error=0.0), TWO)
     assert "delong_logit" in remarks[0]
     bounds, remarks = parametric.Delta().interval(Evidence(F1(), 0.9, 9, standard_error=0.1), tails(0.9, "less"))
@@ -680,12 +683,22 @@ def test_walds_interval_of_f1_does_not_pass_the_pole():
     assert row.confidence_interval == (0, 1)
 
 
-def joined_by_loops(scores, weights, successes, trials, level):
-    mean, down, up = sum(w * s for w, s in zip(weights, scores, strict=True)), 0.0, 0.0
-    for w, s, x, n in zip(weights, scores, successes, trials, strict=True):
-        low, high = proportion_interval(x, n, confidence_level=level) if n else (0.0, 1.0)
-        down, up = down + (w * (s - low)) ** 2, up + (w * (high - s)) ** 2
-    return mean - math.sqrt(down), mean + math.sqrt(up)
+def joined_by_loops(scores, weights, successes, trials, level, score=lambda share: share, correlations=None):
+    """Distances of a class that nothing is known of add up, those of others by their squares and correlations."""
+    ends = [
+        proportion_interval(x, n, confidence_level=level) if n else (0, 1)
+        for x, n in zip(successes, trials, strict=True)
+    ]
+    found = []
+    for side, end in enumerate(zip(*ends, strict=True)):
+        apart = [w * (score(e) - s) for w, s, e in zip(weights, scores, end, strict=True)]
+        unknown = sum(d for d, n in zip(apart, trials, strict=True) if not n)
+        square = 0.0
+        for i, j in itertools.product(range(len(apart)), repeat=2):
+            if trials[i] and trials[j]:
+                square += apart[i] * apart[j] * ((i == j) if correlations is None else correlations[i][j])
+        found.append(np.dot(weights, scores) + unknown + (math.sqrt(square) if side else -math.sqrt(square)))
+    return tuple(found)
 
 
 ROWS = np.array([[9, 1, 0, 0], [2, 5, 1, 0], [0, 0, 7, 0], [0, 0, 0, 0]])
@@ -713,6 +726,28 @@ def test_wilsons_intervals_of_classes_are_joined(level):
             metric, y, p, confidence_level=(1 + level) / 2, alternative="less", method="square_and_add"
         )
         assert upper.confidence_interval == (0, pytest.approx(expected[1], rel=1e-12))
+
+
+@pytest.mark.parametrize(("metric", "score"), [("f1_macro", lambda x: 2 * x / (1 + x)), ("jaccard_macro", lambda x: x)])
+def test_classes_that_share_rows_are_joined_with_their_correlations(metric, score):
+    table = np.array([[9, 1, 0, 2], [2, 5, 1, 1], [0, 3, 7, 0], [1, 0, 2, 0]])
+    y, p = labels_of(table)
+    hits, trials = np.diag(table), table.sum(axis=0) + table.sum(axis=1) - np.diag(table)
+
+    rng = np.random.default_rng(0)
+    near = rng.multinomial(10**9, table.ravel() / table.sum(), size=40_000).reshape(-1, 4, 4)
+    found = np.diagonal(near, axis1=1, axis2=2)
+    of_each = found / (near.sum(axis=1) + near.sum(axis=2) - found)
+    correlations = np.eye(4)
+    correlations[:3, :3] = np.corrcoef(of_each[:, :3].T)
+
+    expected = joined_by_loops(score(hits / trials), [1 / 4] * 4, hits, trials, 0.95, score, correlations)
+    row = jaxci.interval(metric, y, p, method="square_and_add")
+    np.testing.assert_allclose(row.confidence_interval, expected, atol=1e-3)
+    assert row.standard_error == pytest.approx(jaxci.interval(metric, y, p, method="delta").standard_error, rel=1e-9)
+    assert (
+        row.confidence_interval.high > joined_by_loops(score(hits / trials), [1 / 4] * 4, hits, trials, 0.95, score)[1]
+    )
 
 
 @pytest.mark.parametrize("zero_division", [0.0, 1.0])
