@@ -1,12 +1,15 @@
 """What results say of their data: that an interval has no width, that rows or cases are few, that labels disagree."""
 
+import json
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import jaxci
-from jaxci.inference.remarks import PERCENTILE_ON_CARDS, size_remarks, weight_remarks
+from jaxci.inference.choice import MISSED
+from jaxci.inference.remarks import PERCENTILE_ON_CARDS, STUDENTIZED_IN_CLUSTERS, size_remarks, weight_remarks
 from jaxci.intervals.bootstrap import Percentile
 from jaxci.intervals.cards import cards
 from jaxci.intervals.proportion_difference import Tango
@@ -17,6 +20,7 @@ from jaxci.statistics.sample import Sample
 
 pytestmark = pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
 
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks" / "results"
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=30)
 LABELS = np.arange(30) % 2
@@ -38,13 +42,22 @@ NO_WIDTH = "has no estimated variance, so the 'delta' interval has no width"
 
 
 @pytest.mark.parametrize(
-    "metric", ["f1_macro", "matthews_corrcoef", "jaccard_micro", "average_precision", "roc_auc_ovr"]
+    ("metric", "named"),
+    [
+        ("f1_macro", "square_and_add"),
+        ("f1_weighted", "proper_bayesian"),
+        ("matthews_corrcoef", "proper_bayesian"),
+        ("jaccard_micro", "proper_bayesian"),
+        ("average_precision", "proper_bayesian"),
+        ("roc_auc_ovr", "proper_bayesian"),
+    ],
 )
-def test_where_delta_has_no_width_the_method_named_has_some(metric):
+def test_where_delta_has_no_width_the_method_named_has_some(metric, named):
     (said,) = jaxci.interval(metric, *perfect(metric), method="delta").warnings
-    assert f"{NO_WIDTH}; use method='proper_bayesian'" in said
-    assert ("accuracy beside it" in said) == ("y_pred" in METRICS[metric].inputs)
-    low, high = jaxci.interval(metric, *perfect(metric), method="proper_bayesian", n_resamples=199).confidence_interval
+    assert f"{NO_WIDTH}; use method={named!r}" in said
+    labelled = named == "proper_bayesian" and "y_pred" in METRICS[metric].inputs
+    assert ("accuracy beside it" in said) == labelled
+    low, high = jaxci.interval(metric, *perfect(metric), method=named, n_resamples=199).confidence_interval
     assert low < high
 
 
@@ -160,6 +173,23 @@ def test_what_is_said_of_the_percentile_bootstrap_is_what_the_cards_say():
     names = [x for x in np.unique(table["statistic"][of_rows]) if "clusters" not in x and "calibration" not in x]
     typical = [np.median(table["coverage"][of_rows & (table["statistic"] == name)]) for name in names]
     assert f"less than 93% for {np.sum(np.array(typical) < 0.93)} of {len(names)} metrics" in PERCENTILE_ON_CARDS
+
+
+def kept_coverage(name, holds=lambda design: True):
+    """Smallest and largest coverage of ``auto``, in percent, in the kept designs of a benchmark."""
+    designs = json.loads((BENCHMARKS / f"{name}.json").read_text())["designs"]
+    found = [one["auto"][0] for design in designs if holds(design) for one in design["coverage, width"].values()]
+    return f"{round(100 * min(found))}% to {round(100 * max(found))}%"
+
+
+def test_what_is_said_of_classes_without_a_right_prediction_is_what_the_benchmark_found():
+    assert kept_coverage("missed_classes") in MISSED
+
+
+def test_what_is_said_of_studentized_intervals_in_clusters_is_what_the_benchmark_found():
+    (said,) = warnings_of("std", X, groups=np.arange(30) // 2)
+    assert said.endswith(STUDENTIZED_IN_CLUSTERS)
+    assert kept_coverage("spread_in_clusters", lambda design: design["clusters"] in (8, 20)) in STUDENTIZED_IN_CLUSTERS
 
 
 # --- labels beside scores --------------------------------------------------------------------------
