@@ -60,8 +60,8 @@ def quantile(
             for name, chosen in rows.items()
         }
     if plot is not None:
-        from jaxci.cli.tables import whole_file
         from jaxci.plots.quantiles import interval_bars
+        from jaxci.whole_files import whole_file
 
         try:
             with whole_file(plot if plot.suffix else plot.with_suffix(".png")) as draft:

@@ -165,11 +165,10 @@ def new(
 ) -> None:
     """Write a study file, to look at and to change before it is run."""
     from jaxci.cli.study_files import data_file, written_design
-    from jaxci.cli.tables import whole_file
     from jaxci.coverage.bundled import load_study, study_path
     from jaxci.coverage.entries import read_toml
     from jaxci.coverage.instance_files import write_instances
-    from jaxci.coverage.store import write_atomically
+    from jaxci.whole_files import whole_file, write_whole
 
     beside = data_file(file)
     for one in [file] if data is None else [file, beside]:
@@ -195,7 +194,7 @@ def new(
         with whole_file(beside) as draft:
             write_instances(draft, changes.pop("data"))
     text = written_design(source.read_text("utf-8"), changes, data=None if data is None else beside.name, **told)
-    write_atomically(file, text.encode())
+    write_whole(file, text.encode())
     typer.echo(f"{file}: {len(found.cell_names())} cells; run it with: jaxci study run {file}")
 
 
@@ -283,8 +282,8 @@ def report(
     ] = None,
 ) -> None:
     """Write one HTML page with tables and pictures of what is done."""
-    from jaxci.cli.tables import whole_file
     from jaxci.coverage.bundled import load_study
+    from jaxci.whole_files import whole_file
 
     found, folder = load_study(file), _folder(file, out)
     results = found.results(folder)
@@ -307,9 +306,10 @@ def merge(
     json: Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Write designs and rows as JSON.")] = None,
 ) -> None:
     """Join the results of several studies into one table, whose column study names them."""
-    from jaxci.cli.tables import whole_file, write_json
+    from jaxci.cli.tables import write_json
     from jaxci.coverage.bundled import study_in
     from jaxci.coverage.results import StudyResults
+    from jaxci.whole_files import whole_file
 
     if csv is None and json is None:
         raise ValueError("merge needs a file to write: --csv, --json, or both")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import json
 import math
-import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -15,6 +13,7 @@ import numpy as np
 
 from jaxci.api.readers.files import GZIP, JSON_LINES, PARQUET, ending
 from jaxci.api.readers.tables import TRUTH, is_number
+from jaxci.whole_files import whole_file
 
 
 def holds_runs(path: Path) -> bool:
@@ -90,27 +89,6 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list):
         return [_finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-@contextlib.contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """Yield where to write a file that is put in its place when it is whole: beside it, with the same ending.
-
-    A link, a pipe or a device, such as ``/dev/stdout``, is written as it stands.
-    """
-    if path.is_symlink() or (path.exists() and not path.is_file()):
-        yield path
-        return
-    draft = path.with_name(f".{secrets.token_hex(4)}-{path.name}")
-    try:
-        yield draft
-        draft.replace(path)
-    except OSError as error:
-        if error.filename == str(draft):
-            error.filename = str(path)
-        raise
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:

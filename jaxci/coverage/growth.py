@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from jaxci.coverage.cell import Cell
-from jaxci.coverage.store import DamagedFile, Store, write_atomically
+from jaxci.coverage.store import DamagedFile, Store
 from jaxci.coverage.tally import COUNTS, MISSING, Tally
 from jaxci.intervals.base import Method
+from jaxci.whole_files import write_whole
 
 Pairs = dict[str, list[Method]]
 """Methods by the name of their statistic."""
@@ -88,7 +89,7 @@ def keep(store: Store, name: str, of: Mapping[str, Any], cell: Cell, tally: Tall
         widths=np.concatenate([*widths, np.empty(0)]),
         estimates=np.concatenate([*estimates, np.empty(0)]),
     )
-    write_atomically(store.tally(name), held.getvalue())
+    write_whole(store.tally(name), held.getvalue())
 
 
 def kept(store: Store, name: str, of: Mapping[str, Any], cell: Cell) -> Kept | None:

@@ -11,8 +11,9 @@ import numpy as np
 
 from jaxci.coverage.banks import Banks
 from jaxci.coverage.claims import Claims
-from jaxci.coverage.store import Store, write_atomically
+from jaxci.coverage.store import Store
 from jaxci.inference.sharding import Spread
+from jaxci.whole_files import write_whole
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Work:
         if arrays is not None:
             held = io.BytesIO()
             np.savez(held, **arrays)  # type: ignore[arg-type]
-            write_atomically(self.store.part(name, self.processes.index), held.getvalue())
+            write_whole(self.store.part(name, self.processes.index), held.getvalue())
         else:  # a run that was killed may have left one
             self.store.part(name, self.processes.index).unlink(missing_ok=True)
         self.processes.wait(f"counted {name}")

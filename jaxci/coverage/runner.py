@@ -17,9 +17,11 @@ from jaxci.coverage.banks import Banks
 from jaxci.coverage.claims import POLL, Claims
 from jaxci.coverage.processes import Processes, Work
 from jaxci.coverage.results import StudyResults, as_columns
-from jaxci.coverage.store import DamagedFile, Store, write_atomically
+from jaxci.coverage.store import DamagedFile, Store
+from jaxci.inference.held import few_programs
 from jaxci.inference.sharding import Spread
 from jaxci.resampling.threads import begin
+from jaxci.whole_files import write_whole
 
 
 class Runnable(abc.ABC):
@@ -91,7 +93,7 @@ class Runnable(abc.ABC):
         """Write the study to a TOML file."""
         import tomli_w
 
-        write_atomically(Path(path), tomli_w.dumps(self.to_dict()).encode())
+        write_whole(Path(path), tomli_w.dumps(self.to_dict()).encode())
 
     def run(
         self,
@@ -143,22 +145,6 @@ class Pace:
         """End the line."""
         if self.shown:
             print(file=sys.stderr)
-
-
-def mappings() -> tuple[int, int] | None:
-    """Return the memory mappings of this process and the most it may have; None where the system does not say."""
-    try:
-        used = Path("/proc/self/maps").read_bytes().count(b"\n")
-        return used, int(Path("/proc/sys/vm/max_map_count").read_text())
-    except (OSError, ValueError):
-        return None
-
-
-def few_programs() -> None:
-    """Drop compiled programs when they are many: each takes memory mappings, and XLA crashes where none are left."""
-    counted = mappings()
-    if counted is not None and counted[0] > counted[1] // 2:
-        jax.clear_caches()
 
 
 def run(

@@ -8,7 +8,6 @@ import json
 import math
 import os
 import re
-import secrets
 import socket
 import zlib
 from collections.abc import Iterable, Mapping
@@ -21,6 +20,8 @@ import jax
 import numpy as np
 import scipy
 
+from jaxci.whole_files import write_whole
+
 MANIFEST = "manifest.json"
 
 
@@ -28,21 +29,6 @@ def file_name(name: str) -> str:
     """Return a file name for a cell: readable, safe, and different for different names."""
     readable = re.sub(r"[^A-Za-z0-9.=-]+", "_", name).strip("_")[:80]
     return f"{readable}-{zlib.crc32(name.encode()):08x}.json"
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file that is either whole or not there, whenever the process ends."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with draft.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    except OSError:  # a full disk keeps no drafts
-        draft.unlink(missing_ok=True)
-        raise
 
 
 def _storable(value: Any) -> Any:
@@ -193,7 +179,7 @@ class Store:
             )
         if create and held != wanted:
             manifest = {"study": wanted, "hash": digest(wanted), **surroundings()}
-            write_atomically(path, json.dumps(manifest, indent=1).encode())
+            write_whole(path, json.dumps(manifest, indent=1).encode())
         return store
 
     def description(self) -> dict[str, Any]:
@@ -238,7 +224,7 @@ class Store:
         """Write a finished cell; ``of`` is what determines it."""
         process = f"{os.getpid()} on {socket.gethostname()}"
         content = {"name": name, "of": of, **record, "surroundings": {**surroundings(), "process": process}}
-        write_atomically(self._path(name), json.dumps(_storable(content), indent=1).encode())
+        write_whole(self._path(name), json.dumps(_storable(content), indent=1).encode())
 
     def read(self, name: str, of: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return a finished cell as it was written; None if it is not there, or of the study before it grew.
@@ -306,7 +292,7 @@ class Store:
     def keep_note(self, name: str, of: Mapping[str, Any], truths: Mapping[str, Any]) -> None:
         """Keep a note beside the cells."""
         content = {"name": name, "of": of, "truths": truths}
-        write_atomically(self._note(name), json.dumps(_storable(content), indent=1).encode())
+        write_whole(self._note(name), json.dumps(_storable(content), indent=1).encode())
 
     def discard_note(self, name: str) -> None:
         """Delete a note."""

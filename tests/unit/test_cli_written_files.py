@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jaxci.cli.tables import whole_file, write_csv, write_json
+from jaxci.cli.tables import write_csv, write_json
+from jaxci.whole_files import whole_file, write_whole
 
 
 def test_a_result_takes_the_place_of_the_file_before_when_it_is_whole(tmp_path):
@@ -55,3 +56,17 @@ def test_links_and_devices_are_written_as_they_stand(tmp_path):
     with os.fdopen(reading) as read, os.fdopen(writing, "wb"):
         write_json(Path(f"/dev/fd/{writing}"), {"n": 1})
         assert read.readline() == "{\n"
+
+
+@pytest.mark.parametrize("write", [lambda path: write_json(path, {}), lambda path: write_whole(path, b"{}")])
+def test_an_interrupted_write_leaves_the_file_before_and_no_draft(tmp_path, monkeypatch, write):
+    def stopped(descriptor):
+        raise KeyboardInterrupt
+
+    path = tmp_path / "out.json"
+    path.write_text("before")
+    monkeypatch.setattr(os, "fsync", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        write(path)
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]

@@ -7,13 +7,15 @@ import pytest
 
 import jaxci
 from jaxci import statistics as S
-from jaxci.coverage import GeneralizationStudy, Study, banks, bundled_names, load_study, run_cell, runner
+from jaxci.coverage import GeneralizationStudy, Study, banks, bundled_names, load_study, run_cell
 from jaxci.coverage.results import ColumnTable
-from jaxci.coverage.store import difference, file_name, write_atomically
+from jaxci.coverage.store import difference, file_name
 from jaxci.coverage.tally import NO_INTERVAL, judged_row
 from jaxci.distributions import AdaptiveKDE, Cells, EmpiricalRows, LogitKDE, Mixture, Parametric
+from jaxci.inference import held
 from jaxci.intervals.bootstrap import BCa, Percentile
 from jaxci.intervals.parametric import T
+from jaxci.whole_files import write_whole
 
 LAWS = {"beta(8,2)": Parametric("beta", {"a": 8, "b": 2}), "table": Cells(np.array([[0.4, 0.1], [0.1, 0.4]]))}
 
@@ -414,7 +416,7 @@ def test_a_mean_whose_bounds_no_distribution_keeps_is_refused():
 
 
 def test_files_are_whole_or_absent(tmp_path):
-    write_atomically(tmp_path / "deep" / "x.json", b"{}")
+    write_whole(tmp_path / "deep" / "x.json", b"{}")
     assert json.loads((tmp_path / "deep" / "x.json").read_text()) == {}
     assert [p.name for p in (tmp_path / "deep").iterdir()] == ["x.json"]
     assert file_name("a/b") != file_name("a_b")
@@ -434,12 +436,24 @@ def test_names_of_the_rooms_are_public():
 def test_a_long_study_drops_programs_and_goes_on(tmp_path, monkeypatch):
     free = small(n_groups=2).run(tmp_path / "free").columns
     cleared = []
-    monkeypatch.setattr(runner, "mappings", lambda: (40_000, 65_530))
-    monkeypatch.setattr(runner.jax, "clear_caches", lambda: cleared.append(True))
+    monkeypatch.setattr(held, "mappings", lambda: (40_000, 65_530))
+    monkeypatch.setattr(held.jax, "clear_caches", lambda: cleared.append(True))
     pressed = small(n_groups=2).run(tmp_path / "pressed").columns
     assert len(cleared) == len(small().cell_names())
     for name in ("coverage", "mean_width"):
         np.testing.assert_array_equal(free[name], pressed[name])
+
+
+def test_a_loop_of_verbs_drops_programs_too(monkeypatch):
+    cleared, x = [], np.arange(20.0)
+    monkeypatch.setattr(held.jax, "clear_caches", lambda: cleared.append(True))
+    for used, least in ((20_000, 0), (40_000, 2)):
+        monkeypatch.setattr(held, "mappings", lambda used=used: (used, 65_530))
+        cleared.clear()
+        for _ in range(held.EVERY):
+            jaxci.interval("mean", x, method="t")
+            jaxci.compare("mean_absolute_error", x, x + 1, 2 * x, method="t")
+        assert least <= len(cleared) <= 3 * least
 
 
 @pytest.mark.slow
