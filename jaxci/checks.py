@@ -55,9 +55,14 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
 
 def check_number(name: str, value: Any, rule: str, holds: Callable[[float], bool]) -> float:
     """Return ``value`` as a float for which ``holds``, which ``rule`` says in words."""
-    if isinstance(value, str) or not hasattr(value, "__float__") or np.ndim(value):
+    if isinstance(value, str | bool | np.bool_) or not hasattr(value, "__float__") or np.ndim(value):
         raise TypeError(f"{name} must be a number; got {shown(value)}")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # of a whole number beyond all floats
+        number = math.inf if value > 0 else -math.inf
+    except ValueError:  # of a text in an array
+        raise TypeError(f"{name} must be a number; got {shown(value)}") from None
     if not holds(number):
         raise ValueError(f"{name} must {rule}; got {shown(value)}")
     return number
@@ -96,8 +101,6 @@ def check_count(name: str, value: Any, minimum: int) -> int:
 
 def check_margin(margin: Any) -> float:
     """Return a non-inferiority margin as a positive float."""
-    if isinstance(margin, bool):
-        raise TypeError(f"margin must be a number; got {margin!r}")
     return check_number("margin", margin, "be positive and finite", lambda x: 0 < x < math.inf)
 
 

@@ -70,7 +70,8 @@ def compare_inducers(
     Returns
     -------
     InducerComparison
-        ``estimate`` is that of a less that of b; ``pvalue`` that of no difference.
+        ``estimate`` is that of a less that of b; ``pvalue`` that of no difference: 1 where all differences of the
+        losses are zero, NaN where they are one other number, which tells nothing of how much others would vary.
 
     Raises
     ------
@@ -112,6 +113,8 @@ def compare_inducers(
     remarks += failure_remark(method, apart, result.low)
     if result.estimate == 0 and result.standard_error == 0:
         remarks.append("all differences of the losses are zero: the learners cannot be told apart on these data")
+    elif result.standard_error == 0:
+        remarks.append("the differences of the losses do not vary: they tell nothing of how much others would")
     remarks += result.remarks
     announce(remarks)
     fits = found[0].n_fits + found[1].n_fits
@@ -131,7 +134,7 @@ def compare_inducers(
         estimate_b=each[1],
         pvalue=_pvalue(result),
         test=_test_of(result),
-        conclusion=_conclusion(result.low, result.high, task.score),
+        conclusion=_conclusion(result, task.score),
         rope=rope,
         probabilities=None if rope is None else _posterior(result, rope, task.score.less_is_better),
     )
@@ -298,6 +301,8 @@ def _posterior(of: LossInterval, rope: float, less_is_better: bool) -> dict[str,
 
 def _test_of(of: LossInterval) -> str:
     df = of.df
+    if of.standard_error == 0 and of.estimate != 0:
+        return "no variation"
     if of.pvalue is not None:
         return "F test of no difference, 10 and 5 degrees of freedom"
     if math.isnan(df):
@@ -306,19 +311,24 @@ def _test_of(of: LossInterval) -> str:
 
 
 def two_sided(estimate: float, error: float, df: float) -> float:
-    """Return the p-value of ``estimate`` against 0: 1 or 0 without any error, NaN where there is no test."""
+    """Return the p-value of ``estimate`` against 0; NaN where there is no test.
+
+    Without any variation it is 1 for an estimate of 0, and else NaN: values that do not vary tell nothing of how much
+    others would.
+    """
     if math.isnan(df) or math.isnan(estimate):
         return math.nan
     if error == 0:
-        return 1.0 if estimate == 0 else 0.0
+        return 1.0 if estimate == 0 else math.nan
     ratio = -abs(estimate) / error
     return float(2 * (special.ndtr(ratio) if np.isinf(df) else special.stdtr(df, ratio)))
 
 
-def _conclusion(low: float, high: float, score: Score) -> str:
+def _conclusion(of: LossInterval, score: Score) -> str:
     """Say in words what the interval supports."""
+    low, high = of.low, of.high
     if math.isnan(low) or math.isnan(high):
         return "nothing can be said without an interval"
-    if low > 0 or high < 0:
+    if of.standard_error != 0 and (low > 0 or high < 0):
         return "a is better than b" if (high < 0) == score.less_is_better else "b is better than a"
     return "no difference shown"

@@ -17,7 +17,7 @@ from jaxci.inference.randomness import Randomness
 from jaxci.inference.replicate import chunk_workers
 from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
-from jaxci.intervals.multiple import Differences, Pairs, PairsApart
+from jaxci.intervals.multiple import Differences, Pairs, PairsApart, in_units
 from jaxci.results import IntervalResult
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.layout import Layout
@@ -138,7 +138,7 @@ class Contest(Contestants):
 
     def pairs(self, which: Sequence[tuple[int, int]], estimates: np.ndarray) -> Differences:
         """Return the replicates of differences of models."""
-        return Pairs(np.nan_to_num(self.replicates - estimates[:, None], nan=0.0))
+        return Pairs(in_units(np.nan_to_num(self.replicates - estimates[:, None], nan=0.0))[0])
 
     def check(self) -> None:
         """Refuse rows that models cannot be compared on: none."""
@@ -188,8 +188,8 @@ class Incomplete(Contest):
         both = [dataclasses.replace(self.filled[i], other=self.filled[j]) for i, j in which]
         layouts = [self._weighing(self.seen[i] & self.seen[j]) for i, j in which]
         found = joint_replicates(paired_difference(self.statistic), both, layouts, self.settings, self.source)
-        middle = np.nanmean(found, axis=1, keepdims=True)
-        return PairsApart(dict(zip(which, np.nan_to_num(found - middle, nan=0.0), strict=True)))
+        apart, _ = in_units(np.nan_to_num(found - np.nanmean(found, axis=1, keepdims=True), nan=0.0))
+        return PairsApart(dict(zip(which, apart, strict=True)))
 
     def remarks(self) -> list[str]:
         """Return how many cases models lack."""

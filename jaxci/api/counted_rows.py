@@ -21,7 +21,7 @@ from jaxci.api.readers.samples import Labelled, regression_sample
 from jaxci.api.score_bins import ScoreBins
 from jaxci.api.tallies import LabelTable
 from jaxci.api.value_bins import ValueBins
-from jaxci.api.value_tables import counted, influence, row_values, with_error, with_widths
+from jaxci.api.value_tables import check_squares, counted, influence, row_values, with_error, with_widths
 from jaxci.inference.engine import estimates_of
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.remarks import layout_remarks, weight_remarks
@@ -191,6 +191,8 @@ class CountedRows:
         means = {name: row_values(name, one, sample) for name, one in self._settled("values")}
         ordered = {name: row_values(name, one, sample) for name, one in self._settled("quantiles")}
         pair = np.column_stack([sample.y_true, sample.y_pred]) if self._by("pairs") else np.zeros((sample.n, 0))
+        for what, column in zip(("y_true", "y_pred"), pair.T, strict=False):
+            check_squares(what, column)
         if self.poisson is not None:
             moments = [one.prepare(sample).design for _, one in self._by("moments") if isinstance(one, Calibration)]
             values = np.column_stack([*(means.values() if self.weighted else ()), pair])

@@ -15,6 +15,7 @@ from jaxci.generalization.base import IncompleteFits, LossInterval, Resampled
 from jaxci.generalization.registry import METHODS, usual_scale
 from jaxci.inference.engine import within_range
 from jaxci.intervals.base import Bounds
+from jaxci.intervals.pvalues import NO_VARIATION
 from jaxci.printing import ConfidenceInterval, Printable, number
 from jaxci.resampling.plan import Plan
 from jaxci.results import ComparisonResult, IntervalResult
@@ -77,12 +78,33 @@ class InducerComparison(ComparisonResult):
         return [*super().notes(), f"posterior, equivalent within {number(self.rope or 0.0)}: {shares}"]
 
 
+MOST, FAR = 1e305, 300
+"""The largest loss, of either sign; and powers of two up to which squares of losses are numbers."""
+
+
 def checked_interval(
     method: str, fits: Mapping[str, Resampled], level: float, options: Mapping[str, Any]
 ) -> LossInterval:
-    """Return the interval of a method, or one of NaN that says why, where too many fits failed."""
+    """Return the interval of a method, or one of NaN that says why, where too many fits failed.
+
+    Losses whose squares would overflow, or vanish, are taken over a power of two.
+
+    Raises
+    ------
+    ValueError
+        If losses are so large that an interval may end beyond all numbers.
+    """
+    largest = max(of.largest for of in fits.values())
+    if largest > MOST:
+        raise ValueError(f"losses must lie within +-{MOST:g}; got {largest:g}")
+    power = math.frexp(largest)[1]
+    power = power if abs(power) > FAR else 0
     try:
-        return METHODS[method].interval(fits, level, options)
+        of = {name: one.over(power) for name, one in fits.items()} if power else fits
+        found = METHODS[method].interval(of, level, options).times(2.0**power)
+        if found.high - found.low <= NO_VARIATION * largest:  # of splits that differ by rounding
+            return found._replace(low=found.estimate, high=found.estimate, standard_error=0.0)
+        return found
     except IncompleteFits as error:
         return LossInterval(math.nan, math.nan, math.nan, math.nan, remarks=(str(error),))
 

@@ -127,7 +127,8 @@ def leaderboard(
     variances are unbiased; tasks are given [4]_, [5]_. Intervals are Student's with Satterthwaite's degrees of freedom.
     Coverage of 95% intervals, lognormal scores on 1, 6 and 26 tasks of unlike scale, 3 to 10 runs: mean 92 to 95%,
     iqm 94 to 98%, optimality_gap 95 to 97% (one task with few runs below gamma: 74 to 90%), median 87 to 93%;
-    percentiles of resamples of R runs would cover 76 to 90% where there are few.
+    percentiles of resamples of R runs would cover 76 to 90% where there are few. Two models whose runs do not vary are
+    not told apart: the p-value is 1 for equal aggregates, and else NaN, which is adjusted as 1.
 
     References
     ----------

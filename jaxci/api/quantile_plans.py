@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from jaxci.api.quantile_points import probabilities_of, type_6
 from jaxci.api.quantile_results import QuantileInterval, QuantilePlan
 from jaxci.api.quantiles import METHODS, method_named
 from jaxci.api.readers.runs import results_of
-from jaxci.checks import check_confidence_level, shown
+from jaxci.checks import check_confidence_level, check_number, shown
 from jaxci.inference.remarks import announce
 from jaxci.intervals.base import tails
 from jaxci.intervals.order_laws import joint_level, least_simultaneous_n, simultaneous_ranks
@@ -144,8 +145,8 @@ def plan_quantile(q: float, *, width: float, confidence_level: float = 0.95, dis
 
     Raises
     ------
-    ValueError
-        If no n up to a million is enough.
+    ValueError, TypeError
+        If an argument breaks its rule, or no n up to a million is enough.
 
     References
     ----------
@@ -157,12 +158,9 @@ def plan_quantile(q: float, *, width: float, confidence_level: float = 0.95, dis
     >>> jaxci.plan_quantile(0.5, width=0.2).n
     94
     """
-    if np.ndim(q):
-        raise TypeError(f"q must be one number; got {shown(q)}")
-    u = float(probabilities_of("q", q)[0])
+    u = check_number("q", q, "lie in (0, 1)", lambda x: 0 < x < 1)
     level = check_confidence_level(confidence_level)
-    if not width > 0:
-        raise ValueError(f"width must be positive; got {shown(width)}")
+    width = check_number("width", width, "be positive and finite", lambda x: 0 < x < math.inf)
     if distribution is not None and not hasattr(distribution, "ppf"):
         raise TypeError(
             f"distribution must have a method ppf, as frozen laws of scipy.stats do; got {shown(distribution)}"

@@ -15,17 +15,22 @@ from scipy import special
 from jaxci.api.compare_inducers import two_sided
 from jaxci.api.contests import Contestants
 from jaxci.api.readers.arrays import as_floats
-from jaxci.checks import check_number
+from jaxci.checks import check_number, shown
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.run_scores import RunEvidence, run_evidence
 from jaxci.inference.settings import Settings
-from jaxci.intervals.multiple import Pairs
+from jaxci.intervals.multiple import Pairs, in_units
+from jaxci.intervals.pvalues import NO_VARIATION
 from jaxci.printing import ConfidenceInterval
 from jaxci.results import IntervalResult
-from jaxci.statistics.run_scores import AGGREGATES, Aggregate, TaskMedian
+from jaxci.statistics.run_scores import AGGREGATES, Aggregate, OptimalityGap, TaskMedian
 
 OF_RUNS_ALONE = frozenset({"iqm", "optimality_gap"})
 """Names that stand for an aggregate of runs whatever the data."""
+MOST = 1e305
+"""The largest score, of either sign: differences of scores, and margins of some of them, are then numbers."""
+FAR = 300
+"""Powers of two up to which squares of scores, and products of these, are numbers."""
 
 
 def of_runs(metric: Any, scores: Any) -> bool:
@@ -74,6 +79,10 @@ class RunContest(Contestants):
     ) -> RunContest:
         """Read the scores of every model by its name."""
         read = {called: run_scores(f"scores of {called!r}", x) for called, x in scores.items()}
+        for called, x in read.items():
+            largest = x.flat[np.argmax(np.abs(x))]
+            if abs(largest) > MOST:
+                raise ValueError(f"scores of {called!r} must lie within +-{MOST:g}; got {shown(largest)}")
         widths = {called: x.shape[1] for called, x in read.items()}
         if len(set(widths.values())) > 1:
             found = ", ".join(f"{called!r} has {width}" for called, width in widths.items())
@@ -92,15 +101,27 @@ class RunContest(Contestants):
 
     @functools.cached_property
     def evidence(self) -> list[RunEvidence]:
-        """What resamples say of every model."""
+        """What resamples say of every model, of scores over a power of two."""
         keys = [jax.random.fold_in(self.source.key, number) for number in range(len(self.names))]
-        size = self.settings.n_resamples
-        return [run_evidence(self.statistic, x, key, size) for x, key in zip(self.scores, keys, strict=True)]
+        size, statistic, power = self.settings.n_resamples, self.statistic, self._power
+        if power and isinstance(statistic, OptimalityGap):
+            statistic = dataclasses.replace(statistic, gamma=math.ldexp(statistic.gamma, -power))
+        scores = [np.ldexp(x, -power) for x in self.scores]
+        found = [run_evidence(statistic, x, key, size) for x, key in zip(scores, keys, strict=True)]
+        least = [NO_VARIATION * float(np.max(np.abs(x))) for x in scores]
+        errors = [one.standard_error * (one.standard_error > by) for one, by in zip(found, least, strict=True)]
+        return [dataclasses.replace(one, standard_error=error) for one, error in zip(found, errors, strict=True)]
+
+    @functools.cached_property
+    def _power(self) -> int:
+        """The power of two that scores are divided by where their squares would overflow, or vanish; else 0."""
+        power = in_units(np.concatenate([x.ravel() for x in self.scores]))[1]
+        return power if abs(power) > FAR else 0
 
     @functools.cached_property
     def replicates(self) -> np.ndarray:
         """Replicates (m, B) of every model."""
-        return np.stack([one.replicates for one in self.evidence])
+        return np.ldexp(np.stack([one.replicates for one in self.evidence]), self._power)
 
     def single(self, level: float) -> list[IntervalResult]:
         """Return the interval of every model."""
@@ -121,13 +142,15 @@ class RunContest(Contestants):
             inverse = float(parts**2 @ (1 / np.array([a.degrees, b.degrees])))
             degrees = parts.sum() ** 2 / inverse if inverse > 0 else a.degrees + b.degrees
             estimate = a.estimate - b.estimate
+            if error == 0 and abs(estimate) <= NO_VARIATION * abs(a.estimate):  # means of equal runs round
+                estimate = 0.0
             found = self._interval(estimate, error, degrees, level, self.scores[i].size + self.scores[j].size)
             answers.append((found, two_sided(estimate, error, degrees)))
         return answers
 
     def pairs(self, which: Sequence[tuple[int, int]], estimates: np.ndarray) -> Pairs:
         """Return the replicates of differences of models."""
-        return Pairs(self.replicates - self.replicates.mean(axis=1, keepdims=True))
+        return Pairs(in_units(self.replicates - self.replicates.mean(axis=1, keepdims=True))[0])
 
     def remarks(self) -> list[str]:
         """Return what is to be said of the aggregate and the runs."""
@@ -142,6 +165,7 @@ class RunContest(Contestants):
         return found
 
     def _interval(self, estimate: float, error: float, degrees: float, level: float, n: int) -> IntervalResult:
+        estimate, error = math.ldexp(estimate, self._power), math.ldexp(error, self._power)
         half = float(special.stdtrit(degrees, (1 + level) / 2)) * error
         return IntervalResult(
             statistic=self.name,

@@ -103,6 +103,8 @@ def welch_interval(scores_a: Any, scores_b: Any, *, confidence_level: float = 0.
     Returns
     -------
     ComparisonResult
+        Where the scores of neither model vary there is no test: the p-value is 1 for equal means, and else NaN
+        (SciPy's ``ttest_ind`` says NaN and 0).
 
     Raises
     ------
@@ -130,7 +132,6 @@ def welch_interval(scores_a: Any, scores_b: Any, *, confidence_level: float = 0.
         () if error > 0 else ("the runs of neither model vary: they tell nothing of how much others would",)
     )
     announce(warned)
-    pvalue = two_sided(estimate, error, df) if apart else math.nan
     return ComparisonResult(
         statistic="mean of runs",
         estimate=estimate,
@@ -143,7 +144,7 @@ def welch_interval(scores_a: Any, scores_b: Any, *, confidence_level: float = 0.
         n=len(a) + len(b),
         estimate_a=float(mean_of(a)),
         estimate_b=float(mean_of(b)),
-        pvalue=pvalue,
+        pvalue=two_sided(estimate, error, df),
         test=f"Welch's t test, {df:.3g} degrees of freedom" if apart else "no variation",
         conclusion=_higher(low, high) if apart else "no difference shown",
         warnings=warned,

@@ -99,12 +99,12 @@ class Rows:
 
 
 class Apart(NamedTuple):
-    """How estimates differ: one difference from their numbers, and the law of all of them, in draws.
+    """How estimates differ: some differences from their numbers, and the law of all of them, in draws.
 
-    ``difference`` is called with two numbers and a factor that widens the interval.
+    ``difference`` is called with two arrays of numbers and a factor that widens the intervals.
     """
 
-    difference: Callable[[int, int, float], Difference]
+    difference: Callable[[np.ndarray, np.ndarray, float], Difference]
     draws: Pairs
 
 
@@ -180,11 +180,18 @@ def _independent(estimates: Sequence[IntervalResult], level: float) -> Apart:
     lengths = np.sqrt(np.sum(parts**2, axis=1, keepdims=True))
     parts = parts / np.where(lengths > 0, lengths, 1.0)
     known = parts @ parts.T
-    ends = [Ends(one.estimate, *one.confidence_interval) for one in estimates]
-    return Apart(
-        lambda i, j, wider: recovered(ends[i], ends[j], float(known[i, j]), level, wider),
-        Pairs(errors[:, None] * (parts @ _normal_draws(size))),
-    )
+    ends = Ends(*np.transpose([(one.estimate, *one.confidence_interval) for one in estimates]))
+
+    drawn, weights = _normal_draws(size), sizes * errors[:size]
+    others = np.sqrt(np.sum((shares[size:] * errors[:size]) ** 2, axis=1))
+    scales = np.divide(errors[size:], others, out=np.zeros(size + 1), where=others > 0)
+    total, draws = weights @ drawn, np.empty((2 * size + 1, DRAWS))
+    np.multiply(errors[:size, None], drawn, out=draws[:size])
+    np.multiply(-weights[:, None], drawn, out=draws[size:-1])
+    draws[size:-1] += total
+    draws[-1] = total
+    draws[size:] *= scales[:, None]
+    return Apart(lambda i, j, wider: recovered(ends.at(i), ends.at(j), known[i, j], level, wider), Pairs(draws))
 
 
 @functools.lru_cache(maxsize=4)
@@ -198,10 +205,11 @@ def _normal_draws(size: int) -> np.ndarray:
 def _of_clusters(estimates: Sequence[IntervalResult], replicates: np.ndarray, n_clusters: int, level: float) -> Apart:
     """Return differences of groups that share clusters: t intervals by the deviation of replicates."""
     draws = Pairs(np.nan_to_num(replicates - np.nanmean(replicates, axis=1, keepdims=True), nan=0.0))
+    values = np.array([one.estimate for one in estimates])
 
-    def difference(i: int, j: int, wider: float) -> Difference:
-        error = float(np.sqrt(np.mean((draws.apart[i] - draws.apart[j]) ** 2)))
-        return studentized(estimates[i].estimate, estimates[j].estimate, error, n_clusters - 1, level, wider)
+    def difference(i: np.ndarray, j: np.ndarray, wider: float) -> Difference:
+        error = np.array([np.sqrt(np.mean(draws.apart_from(*pair) ** 2)) for pair in zip(i, j, strict=True)])
+        return studentized(values[i], values[j], error, n_clusters - 1, level, wider)
 
     return Apart(difference, draws)
 
@@ -219,11 +227,13 @@ def _compared(
 
     def contrasts(targets: Sequence[int]) -> list[Contrast]:
         which = list(zip(range(size), targets, strict=True))
-        factor = wider(which)
-        found = [apart.difference(i, j, factor) for i, j in which]
-        z = np.nan_to_num([one.z for one in found], nan=0.0, posinf=1e9, neginf=-1e9)
-        adjusted = step_down(z, lambda i: apart.draws.of(*which[i]))
-        return [_contrast(one, max(q, one.pvalue)) for one, q in zip(found, adjusted, strict=True)]
+        i, j = np.transpose(which)
+        found = apart.difference(i, j, wider(which))
+        z = np.nan_to_num(found.z, nan=0.0, posinf=1e9, neginf=-1e9)
+        adjusted = np.fmax(step_down(z, lambda i: apart.draws.of(*which[i])), found.pvalue)
+        adjusted[np.isnan(found.z)] = np.nan
+        columns = (found.estimate, found.low, found.high, found.pvalue, adjusted)
+        return [Contrast(*row) for row in np.transpose(columns).tolist()]
 
     whole = estimates[-1].estimate
     both = [
@@ -236,11 +246,11 @@ def _compared(
     which = [
         (i, j) if estimates[i].estimate >= estimates[j].estimate else (j, i) for i, j in itertools.combinations(seen, 2)
     ]
-    factor = wider(which)
-    found = [apart.difference(i, j, factor) for i, j in which]
-    high, low = which[int(np.argmax([one.estimate for one in found]))]
-    ends = max(0.0, *(one.low for one in found)), max(max(one.high, -one.low) for one in found)
-    return both, (high, low, (max(one.estimate for one in found), *ends))
+    i, j = np.transpose(which)
+    found = apart.difference(i, j, wider(which))
+    high, low = which[int(np.argmax(found.estimate))]
+    ends = max(0.0, float(np.fmax.reduce(found.low))), float(np.fmax.reduce(np.fmax(found.high, -found.low)))
+    return both, (high, low, (float(found.estimate.max()), *ends))
 
 
 def _to_whole(rest: Contrast, estimate: float) -> Contrast:
@@ -259,8 +269,3 @@ def _to_whole(rest: Contrast, estimate: float) -> Contrast:
     return rest._replace(
         estimate=estimate, low=estimate - below, high=estimate + above, pvalue=math.nan, adjusted=math.nan
     )
-
-
-def _contrast(found: Difference, adjusted: float) -> Contrast:
-    unknown = math.isnan(found.z)
-    return Contrast(found.estimate, found.low, found.high, found.pvalue, math.nan if unknown else float(adjusted))

@@ -24,6 +24,9 @@ from jaxci.statistics.order import QuantileStatistic
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic
 
+LARGEST = 1e145
+"""Values up to which the sum of squares of a hundred million million rows is a number."""
+
 
 def row_values(name: str, statistic: MeanStatistic | QuantileStatistic, sample: Sample) -> np.ndarray:
     """Return the row values (n,) float64 of a metric, a mean of them or a quantile.
@@ -31,7 +34,7 @@ def row_values(name: str, statistic: MeanStatistic | QuantileStatistic, sample: 
     Raises
     ------
     ValueError
-        If one of them is not finite.
+        If one of them is not finite, or too large for sums of squares.
     """
     with np.errstate(over="ignore"):
         read = statistic.row_values if isinstance(statistic, MeanStatistic) else statistic.ordered_values
@@ -39,7 +42,18 @@ def row_values(name: str, statistic: MeanStatistic | QuantileStatistic, sample: 
     if not np.isfinite(found).all():
         first = int(np.argmin(np.isfinite(found)))
         raise ValueError(f"the values of {name} must be finite in every row; got {shown(found[first])} in row {first}")
+    check_squares(f"the values of {name}", found)
     return found
+
+
+def check_squares(what: str, values: np.ndarray) -> None:
+    """Refuse values (n,) that are too large for sums of their squares."""
+    if np.abs(values).max(initial=0.0) > LARGEST:
+        first = int(np.argmax(np.abs(values) > LARGEST))
+        raise ValueError(
+            f"{what} must lie within +-{LARGEST:g} where rows are counted, whose squares are summed; got "
+            f"{shown(values[first])} in row {first}"
+        )
 
 
 def counted(

@@ -33,6 +33,11 @@ class LossInterval(NamedTuple):
         ends = sorted((offset + sign * self.low, offset + sign * self.high))
         return self._replace(estimate=offset + sign * self.estimate, low=ends[0], high=ends[1])
 
+    def times(self, unit: float) -> LossInterval:
+        """Return the interval in another unit."""
+        parts = {name: unit * getattr(self, name) for name in ("estimate", "low", "high", "standard_error")}
+        return self._replace(**parts)
+
 
 class IncompleteFits(ValueError):
     """A method that needs every split met failed fits."""
@@ -75,6 +80,18 @@ class Resampled:
                 raise ValueError(
                     f"losses must be finite where rows are tested; {int(bad.sum())} are not, first at ({split}, {row})"
                 )
+
+    @property
+    def largest(self) -> float:
+        """The largest loss, or metric, of those that are read, of either sign; 0 where there is none."""
+        read = self.means if self.scores is not None else self.tested
+        return float(np.max(np.abs(read), initial=0.0, where=~np.isnan(read)))
+
+    def over(self, power: int) -> Resampled:
+        """Return the losses over a power of two."""
+        columns = {name: getattr(self, name) for name in ("losses", "no_information", "scores")}
+        less = {name: np.ldexp(x, -power) for name, x in columns.items() if x is not None}
+        return dataclasses.replace(self, **less)
 
     @property
     def kept(self) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import jax
 
 from jaxci.inference.program import Program
-from jaxci.special import namespace, unit
+from jaxci.special import mean_of, namespace, unit
 
 
 class FirstOrder(NamedTuple):
@@ -35,7 +35,7 @@ def first_order(slopes: Any, multiplicity: Any) -> FirstOrder:
 def of_mean(values: Any, root: bool) -> tuple[Any, FirstOrder]:
     """Return estimate (...) and first-order behaviour of the mean of ``values`` (..., n), or of its root."""
     xp, n = namespace(values), values.shape[-1]
-    mean = xp.mean(values, axis=-1)
+    mean = mean_of(values)
     found = first_order(values - mean[..., None], 1.0)
     error = found.standard_error / n
     if not root:

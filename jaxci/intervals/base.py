@@ -329,8 +329,8 @@ class Method(Named, abc.ABC):
     def tails_at_zero(self, evidence: Evidence, least: float) -> tuple[float, float]:
         """Return the smallest tails, from ``least`` on, whose lower and whose upper bound of one data set exclude 0."""
         return (
-            smallest_tail(lambda tail: self._excludes(evidence, Tails(tail, 0.0, has_upper=False)), least),
-            smallest_tail(lambda tail: self._excludes(evidence, Tails(0.0, tail, has_lower=False)), least),
+            smallest_tail(lambda tail: self._excludes(evidence, Tails(float(tail[0]), 0.0, has_upper=False)), least),
+            smallest_tail(lambda tail: self._excludes(evidence, Tails(0.0, float(tail[0]), has_lower=False)), least),
         )
 
     def _excludes(self, evidence: Evidence, tails: Tails) -> bool:

@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 from scipy import special
 
 
 class Ends(NamedTuple):
-    """An estimate with the ends of its interval."""
+    """Estimates (...) with the ends of their intervals."""
 
-    estimate: float
-    low: float
-    high: float
+    estimate: Any
+    low: Any
+    high: Any
+
+    def at(self, which: Any) -> Ends:
+        """Return those of some numbers."""
+        return Ends(*(x[which] for x in self))
 
 
 class Difference(NamedTuple):
-    """A difference, its interval, and how many standard errors it is from 0."""
+    """Differences (...), their intervals, and how many standard errors they are from 0."""
 
-    estimate: float
-    low: float
-    high: float
-    z: float
+    estimate: Any
+    low: Any
+    high: Any
+    z: Any
 
     @property
-    def pvalue(self) -> float:
+    def pvalue(self) -> Any:
         """Two-sided p-value: below alpha where, and only where, the interval at 1 - alpha leaves 0 out."""
-        return float(2 * special.ndtr(-abs(self.z)))
+        return 2 * special.ndtr(-np.abs(self.z))
 
 
-def recovered(a: Ends, b: Ends, correlation: float, level: float, wider: float = 1.0) -> Difference:
+def recovered(a: Ends, b: Ends, correlation: Any, level: float, wider: float = 1.0) -> Difference:
     """Return ``a - b`` with the interval that follows from those of a and b at ``level`` (Zou 2007, eq. 3 and 4).
 
     The margins of a and b towards the end of the difference recover their variances there:
@@ -41,8 +45,8 @@ def recovered(a: Ends, b: Ends, correlation: float, level: float, wider: float =
     Parameters
     ----------
     a, b : Ends
-        Two-sided intervals at ``level``.
-    correlation : float
+        Two-sided intervals at ``level``, (...) each.
+    correlation : float or (...) array
         Of the two estimates; 0 for independent samples.
     level : float
     wider : float
@@ -55,29 +59,25 @@ def recovered(a: Ends, b: Ends, correlation: float, level: float, wider: float =
     """
     apart = a.estimate - b.estimate
 
-    def margin(one: float, other: float) -> float:
-        return math.sqrt(max(one * one + other * other - 2 * correlation * one * other, 0.0))
+    def margin(one: Any, other: Any) -> Any:
+        return np.sqrt(np.maximum(one * one + other * other - 2 * correlation * one * other, 0.0))
 
-    below = margin(a.estimate - a.low, b.high - b.estimate)
-    above = margin(a.high - a.estimate, b.estimate - b.low)
-    towards = below if apart > 0 else above
-    critical = float(special.ndtri((1 + level) / 2))
-    if math.isnan(towards):
-        z = math.nan
-    elif towards == 0:
-        z = 0.0 if apart == 0 else math.copysign(math.inf, apart)
-    else:
-        z = critical * apart / towards
+    with np.errstate(invalid="ignore", over="ignore"):
+        below = margin(a.estimate - a.low, b.high - b.estimate)
+        above = margin(a.high - a.estimate, b.estimate - b.low)
+    z = _over(float(special.ndtri((1 + level) / 2)) * apart, np.where(apart > 0, below, above))
     return Difference(apart, apart - wider * below, apart + wider * above, z)
 
 
-def studentized(a: float, b: float, error: float, df: float, level: float, wider: float = 1.0) -> Difference:
+def studentized(a: Any, b: Any, error: Any, df: float, level: float, wider: float = 1.0) -> Difference:
     """Return ``a - b`` with the t interval of its standard error; ``z`` has the t statistic's p-value."""
     apart = a - b
     half = wider * float(special.stdtrit(df, (1 + level) / 2)) * error
-    if math.isnan(apart) or math.isnan(error):
-        return Difference(apart, math.nan, math.nan, math.nan)
-    if error == 0:
-        return Difference(apart, apart, apart, 0.0 if apart == 0 else math.copysign(math.inf, apart))
-    z = -float(special.ndtri(special.stdtr(df, -abs(apart) / error)))
-    return Difference(apart, apart - half, apart + half, math.copysign(z, apart))
+    z = -special.ndtri(special.stdtr(df, -np.abs(_over(apart, error))))
+    return Difference(apart, apart - half, apart + half, np.copysign(z, apart))
+
+
+def _over(apart: Any, error: Any) -> Any:
+    """Return ``apart / error``: infinite where the error alone is 0, and 0 where both are; NaN where one is unknown."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.where((apart == 0) & (error == 0), 0.0, np.divide(apart, error))[()]

@@ -19,6 +19,12 @@ from scipy import special
 
 ADJUSTMENTS = ("holm", "bonferroni", "none")
 """Adjustments that read p-values alone."""
+FURTHEST, BLOCK = 16, 2_000
+"""Models that are paired first in every resample, and resamples that are looked at together."""
+TOO_CLOSE = 0.5
+"""Correlation of two models from which on all pairs are formed in every resample."""
+ROUNDING = 1e-9
+"""Share of a bound that rounding may take."""
 
 
 def adjusted_pvalues(pvalues: Sequence[float], adjust: str) -> np.ndarray:
@@ -45,14 +51,20 @@ def two_sided_z(pvalues: Any) -> np.ndarray:
     return -special.ndtri(p / 2)
 
 
+def in_units(apart: np.ndarray) -> tuple[np.ndarray, int]:
+    """Return numbers (...) over the power of two at the largest, and that power: their squares do not overflow."""
+    power = int(np.frexp(np.max(np.abs(apart), initial=0.0))[1])
+    return np.ldexp(apart, -power), power
+
+
 def standardized(replicates: np.ndarray, estimates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return replicates (m, B) less their estimates (m,) in standard errors, and these (m,).
 
     Undefined replicates, and all of a statistic that never varies, are 0: they never are the largest.
     """
-    apart = np.nan_to_num(replicates - estimates[:, None], nan=0.0)
+    apart, power = in_units(np.nan_to_num(replicates - estimates[:, None], nan=0.0))
     errors = np.sqrt(np.mean(apart**2, axis=1))
-    return apart / np.where(errors > 0, errors, 1.0)[:, None], errors
+    return apart / np.where(errors > 0, errors, 1.0)[:, None], np.ldexp(errors, power)
 
 
 def largest_of(apart: np.ndarray) -> np.ndarray:
@@ -92,6 +104,47 @@ class Pairs(Differences):
     def apart_from(self, i: int, j: int) -> np.ndarray:
         """Return the replicates (B,) of one difference, less its estimate."""
         return self.apart[i] - self.apart[j]
+
+    def largest(self, which: Iterable[tuple[int, int]]) -> np.ndarray:
+        """Return the largest of some differences, of either sign, in every resample (B,)."""
+        which = list(which)
+        members = sorted({*itertools.chain(*which)})
+        if len(members) > 4 * FURTHEST and 2 * len(which) == len(members) * (len(members) - 1):
+            in_a_row = members[-1] - members[0] < len(members)
+            apart = self.apart[members[0] : members[-1] + 1] if in_a_row else self.apart[members]
+            together = apart @ apart.T / apart.shape[1]
+            errors = np.sqrt(np.diag(together))
+            units = np.where(errors > 0, errors, 1.0)
+            closest = float(np.max(np.abs(np.triu(together / (units * units[:, None]), 1))))
+            if closest < TOO_CLOSE:
+                squares = errors**2 + errors[:, None] ** 2 - 2 * together
+                factors = np.where(squares > 0, 1 / np.sqrt(np.where(squares > 0, squares, 1.0)), 0.0)
+                blocks = (apart[:, start : start + BLOCK] for start in range(0, apart.shape[1], BLOCK))
+                return np.concatenate([_widest(block, units, factors, closest) for block in blocks])
+        return super().largest(which)
+
+
+def _widest(apart: np.ndarray, errors: np.ndarray, factors: np.ndarray, closest: float) -> np.ndarray:
+    """Return the largest (b,) of all differences of ``apart`` (m, b), of either sign, times their ``factors`` (m, m).
+
+    Two models that are x and y of their own standard errors from 0, of correlation r, are no more than
+    ``sqrt((x^2 + y^2) / (1 - |r|))`` standard errors of their difference apart (Cauchy and Schwarz): in most resamples
+    the largest is among the few models that are furthest from 0. The others are paired where that is not sure.
+    """
+    size = (np.abs(apart) / errors[:, None]).T
+    order = np.argpartition(size, -FURTHEST - 1, axis=1)[:, -FURTHEST - 1 :].T
+    next_one, furthest = order[0], order[1:]
+    values = np.take_along_axis(apart, furthest, axis=0)
+    found = np.zeros(apart.shape[1])
+    for i, j in itertools.combinations(range(FURTHEST), 2):
+        found = np.maximum(found, np.abs(values[i] - values[j]) * factors[furthest[i], furthest[j]])
+    reach = size.max(axis=1) ** 2 + np.take_along_axis(size.T, next_one[None], axis=0)[0] ** 2
+    unsure = np.flatnonzero(reach * (1 + ROUNDING) >= (1 - closest) * found**2)
+    others = apart[:, unsure]
+    for i in range(len(apart) - 1):
+        differences = np.abs(others[i] - others[i + 1 :]) * factors[i, i + 1 :, None]
+        found[unsure] = np.maximum(found[unsure], differences.max(axis=0))
+    return found
 
 
 @dataclasses.dataclass(frozen=True)

@@ -21,7 +21,7 @@ from jaxci.intervals.capabilities import (
     is_share_difference,
 )
 from jaxci.intervals.clusters import DEGREES, ClusterRobust, ClusterSums, satterthwaite
-from jaxci.intervals.pvalues import PValue, sign_test, standardized_test, varies
+from jaxci.intervals.pvalues import NO_VARIATION, PValue, sign_test, standardized_test, varies
 from jaxci.records import record, static
 from jaxci.special import deviation, expit, logit, namespace, stdtrit
 from jaxci.statistics.base import Statistic
@@ -294,13 +294,14 @@ class T(ClusterRobust):
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Bounds from ``evidence.values``, or from ``evidence.clusters``."""
+        xp, estimate = evidence.xp, evidence.estimate
         if evidence.clusters is None:
-            found = _around(*_moments(evidence.values), critical, tails)
+            error, steps = _moments(evidence.values)[1], critical
         else:
             variance, degrees = self.spread(evidence.clusters)
-            error = evidence.xp.sqrt(variance)
-            found = _around(evidence.estimate, error, student_steps(degrees, tails), tails)
-        return open_sides(*found, tails, evidence.statistic.bounds)
+            error, steps = xp.sqrt(variance), student_steps(degrees, tails)
+            error = xp.where(error <= NO_VARIATION * xp.abs(estimate), 0.0, error)  # equal values of uneven clusters
+        return open_sides(*_around(estimate, error, steps, tails), tails, evidence.statistic.bounds)
 
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
         """Say that the interval has no width; there is none of one cluster."""

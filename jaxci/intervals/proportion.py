@@ -29,6 +29,12 @@ def as_float_arrays(*arrays: Any) -> tuple[Any, ...]:
     return tuple(xp.broadcast_arrays(*(xp.asarray(a, float) for a in arrays)))
 
 
+def joined(apart: Any) -> Any:
+    """Return the root of the sum of squares of distances (..., K) with their common sign."""
+    xp = namespace(apart)
+    return xp.sign(xp.sum(apart, axis=-1)) * xp.sqrt(xp.sum(apart**2, axis=-1))
+
+
 def wald(count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
     """Wald's interval ``p_hat +- z sqrt(p_hat (1 - p_hat) / n)``, not clipped.
 

@@ -15,15 +15,16 @@ from scipy import special
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails, normal_steps, open_sides
 from jaxci.intervals.capabilities import averages_share_differences, is_share_difference
-from jaxci.intervals.mover import joined
-from jaxci.intervals.proportion import as_float_arrays, score_bound
-from jaxci.intervals.pvalues import PValue, one_or_two_sided
+from jaxci.intervals.proportion import as_float_arrays, joined, score_bound
+from jaxci.intervals.pvalues import PValue, one_or_two_sided, smallest_tail
 from jaxci.records import record
 from jaxci.special import loop, namespace
 from jaxci.statistics.base import Statistic
 
 PARTS, ROUNDS = 16, 15
 """Parts into which the range of a bound is cut, and how often: from -1 to 1 down to the last digits."""
+AT_ONCE = 128
+"""Bounds of a share, or so, that are searched at once for a p-value."""
 
 
 def newcombe_difference(
@@ -194,16 +195,16 @@ def paired_score_interval(
 
     def highest(first: Any, second: Any, z: Any) -> Any:
         """Return the largest difference whose statistic is not below -z: it decreases with the difference."""
-        of_first, of_second, of_all = (x[..., None] for x in (first, second, n))
+        of_first, of_second, of_all, least = (x[..., None] for x in (first, second, n, -xp.asarray(z)))
 
         def step(state: tuple[Any, Any]) -> tuple[Any, Any]:
             low, count = state
             width = 2.0 / PARTS ** (count + 1)
             points = low[..., None] + width * np.arange(1, PARTS)
-            kept = score_statistic(of_first, of_second, of_all, points) >= -z
+            kept = score_statistic(of_first, of_second, of_all, points) >= least
             return low + width * xp.sum(kept, axis=-1), count + 1
 
-        low, _ = loop(xp, lambda state: state[1] < ROUNDS, step, (-xp.ones_like(n), 0))
+        low, _ = loop(xp, lambda state: state[1] < ROUNDS, step, (-xp.ones_like(n + z), 0))
         return xp.minimum(low + 2.0 / PARTS**ROUNDS, 1.0)
 
     (down, up), ends = normal_steps(tails), (-xp.ones_like(n), xp.ones_like(n))
@@ -360,3 +361,19 @@ class SquareAndAddDifference(ShareDifference):
     def from_outcomes(self, seen: PairedOutcomes, tails: Tails) -> Bounds:
         """Return (low, high) from counts."""
         return squared_and_added_differences(seen, tails)
+
+    def tails_at_zero(self, evidence: Evidence, least: float) -> tuple[float, float]:
+        """Ask for many bounds at once; see :meth:`Method.tails_at_zero`.
+
+        The upper bound with a tail is the lower one with the rest, so that the side of the estimate tells both.
+        """
+        seen, above = evidence.outcomes, float(np.squeeze(evidence.estimate)) > 0
+
+        def excludes(tails: np.ndarray) -> Any:
+            some = tails[:, None]
+            if above:
+                return self.from_outcomes(seen, Tails(some, 0.0, has_upper=False)).low > 0
+            return self.from_outcomes(seen, Tails(0.0, some, has_lower=False)).high < 0
+
+        tail = smallest_tail(excludes, least, max(1, AT_ONCE // seen.both.shape[-1]))
+        return (tail, 1 - tail) if above else (1 - tail, tail)

@@ -15,7 +15,7 @@ UNDEFINED = "none: the difference is undefined"
 NO_VARIATION = 1e-12
 """A standard error below this share of the estimate is none."""
 STEP = 1e-13
-"""Relative error of a p-value that is found by halving, times its logarithm where that is below -1."""
+"""Relative error of a p-value that is found by search, times its logarithm where that is below -1."""
 
 
 class PValue(NamedTuple):
@@ -55,17 +55,19 @@ def sign_test(estimate: float, n: int, alternative: str) -> PValue:
     return PValue(one_or_two_sided(*((alike, 1.0) if estimate > 0 else (1.0, alike)), alternative), "sign test")
 
 
-def smallest_tail(rejects: Callable[[float], bool], least: float) -> float:
-    """Return the smallest tail from which on a one-sided bound excludes 0, between ``least`` and 1, by halving.
+def smallest_tail(rejects: Callable[[np.ndarray], Any], least: float, at_once: int = 1) -> float:
+    """Return the smallest tail from which on a one-sided bound excludes 0, between ``least`` and 1, by search.
 
-    ``rejects`` says whether the bound with a tail excludes 0.
+    ``rejects`` says of some tails, ``at_once`` at most, whether the bounds with them exclude 0; one at a time is
+    halving.
     """
-    if rejects(least):
+    if np.all(rejects(np.array([least]))):
         return least
-    if not rejects(1 - STEP):
+    if not np.all(rejects(np.array([1 - STEP]))):
         return 1.0
     low, high = np.log(least), 0.0
     while high - low > STEP * max(1.0, -low):  # logarithms of tails near 1e-300 are further apart than STEP
-        middle = (low + high) / 2
-        low, high = (low, middle) if rejects(float(np.exp(middle))) else (middle, high)
+        points = np.linspace(low, high, at_once + 2)
+        first = int(np.argmax(np.append(rejects(np.exp(points[1:-1])), True)))
+        low, high = points[first], points[first + 1]
     return float(np.exp(high))

@@ -79,23 +79,21 @@ class TailedMethod(QuantileMethod):
     def _beyond(self, extreme: Any, inner: Any, slope: Any) -> Any:
         if self.outside == "clip" or (math.isinf(self.lowest) and math.isinf(self.highest)):
             return extreme + (extreme - inner) * slope
-        xp = namespace(extreme)
-        from_low, from_high = extreme - self.lowest, self.highest - extreme
-        scaled = _log_ratio(from_low, inner - self.lowest) - _log_ratio(from_high, self.highest - inner)
-        factor = xp.exp(slope * scaled)  # the odds of the position in the range grow by this factor
+        # All in halves: a range of numbers may be none. Steps are from the extreme, which may be tiny in the range.
+        xp, low, high, step = namespace(extreme), self.lowest / 2, self.highest / 2, extreme / 2 - inner / 2
+        from_low, from_high = extreme / 2 - low, high - extreme / 2
+        grown = xp.log1p(step / (inner / 2 - low)) - xp.log1p(-step / (high - inner / 2))
+        grown = slope * grown  # of the log odds of the position in the range
         if math.isinf(self.highest):
-            return self.lowest + from_low * factor
-        if math.isinf(self.lowest):
-            return self.highest - from_high / factor
-        moved = (self.lowest * from_high + self.highest * from_low * factor) / (from_high + from_low * factor)
-        at_end = (from_low <= 0) | (from_high <= 0) | (extreme == inner)
-        return xp.where(at_end, extreme, moved)
-
-
-def _log_ratio(extreme: Any, inner: Any) -> Any:
-    """Log of the ratio of two distances from a bound; 0 from a bound at infinity."""
-    xp = namespace(extreme)
-    return xp.where(xp.isinf(extreme), 0.0, xp.log(extreme) - xp.log(inner))
+            moved = from_low * xp.expm1(grown)
+        elif math.isinf(self.lowest):
+            moved = -from_high * xp.expm1(-grown)
+        else:
+            ahead, behind = xp.where(grown > 0, from_high, from_low), xp.where(grown > 0, from_low, from_high)
+            size = -xp.expm1(-xp.abs(grown)) / (1 + ahead / behind * xp.exp(-xp.abs(grown)))
+            moved = xp.sign(grown) * ahead * size
+            moved = xp.where((from_low <= 0) | (from_high <= 0) | (extreme == inner), 0.0, moved)
+        return extreme + moved + moved
 
 
 class ClosedForm(TailedMethod):

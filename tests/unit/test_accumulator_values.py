@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import pickle
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -50,6 +51,25 @@ def accumulated(rows, metrics, parts, **options) -> list[jaxci.Accumulator]:
         jaxci.Accumulator, metrics, n_resamples=199, groups="groups" in rows, rng=SEED, max_rows=20
     )
     return [made(**options).update(**{name: x[part] for name, x in rows.items()}) for part in parts]
+
+
+@pytest.mark.parametrize(
+    ("metric", "scale", "what"),
+    [
+        ("mean_squared_error", 1e75, "the values of mean_squared_error"),
+        ("mean_absolute_error", 1e150, "the values of mean_absolute_error"),
+        ("r2", 1e150, "y_true"),
+    ],
+)
+def test_values_whose_squares_cannot_be_summed_are_refused(monkeypatch, metric, scale, what):
+    monkeypatch.setattr("jaxci.api.value_bins.MOST_CELLS", 50)
+    rows = {name: scale * (x - 1000) for name, x in regression().items()}
+    counting = jaxci.Accumulator([metric], max_rows=20)
+    with warnings.catch_warnings(action="error", category=RuntimeWarning):
+        counting.update(**{name: x[:20] for name, x in rows.items()})
+        with pytest.raises(ValueError, match=rf"^{what} must lie within \+-1e\+145 where rows are counted"):
+            counting.update(**{name: x[20:] for name, x in rows.items()})
+    assert (counting.n, counting.kept) == (20, "20 rows")
 
 
 def merged(parts: list[jaxci.Accumulator]) -> jaxci.Accumulator:

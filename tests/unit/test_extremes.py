@@ -98,6 +98,41 @@ def test_equal_runs_get_one_verdict_whatever_their_value(value, runs):
     assert "do not vary" in alone.warnings[0]
 
 
+@pytest.mark.parametrize("value", [0.1, 0.7, 94708.09631292422])
+def test_models_whose_runs_do_not_vary_are_not_told_apart(value):
+    runs = {"a": np.full((3, 7), value), "b": np.full((4, 7), 2 * value), "c": np.full((5, 7), 2 * value)}
+    board = jaxci.leaderboard("mean", runs, n_resamples=99, rng=0)
+    assert [math.isnan(pair.pvalue) for pair in board.pairs] == [True, True, False]
+    assert (board.pairs[2].pvalue, [pair.adjusted for pair in board.pairs]) == (1.0, [1.0] * 3)
+    assert {(entry.rank_low, entry.rank_high, entry.tied_with_best) for entry in board} == {(1, 3, True)}
+    assert all(entry.confidence_interval == (entry.estimate, entry.estimate) for entry in board)
+    assert "a, b, c: runs do not differ in mean" in " ".join(board.warnings)
+
+
+def test_learners_whose_losses_differ_by_one_number_are_not_told_apart():
+    dummy = pytest.importorskip("sklearn.dummy")
+    right, wrong = (dummy.DummyRegressor(strategy="constant", constant=value) for value in (3.0, 4.1))
+    y = np.random.default_rng(0).random(40)
+    found = jaxci.compare_inducers(right, wrong, np.ones((40, 1)), y, loss="absolute", rng=0, progress=False)
+    assert found.confidence_interval == (found.estimate, found.estimate)
+    assert math.isnan(found.pvalue)
+    assert (found.conclusion, found.test) == ("no difference shown", "no variation")
+    assert "the differences of the losses do not vary" in " ".join(found.warnings)
+
+
+@pytest.mark.parametrize("value", [0.3, 0.7, 94708.09631292422])
+@pytest.mark.parametrize("n", [10, 30, 49])
+def test_equal_values_have_the_interval_of_their_value(value, n):
+    """Sums of equal values round by how many a cluster or a split has."""
+    x = np.full(n, value)
+    for given in ({}, {"groups": np.arange(n) // 2}, {"groups": np.sqrt(np.arange(n)).astype(int)}):
+        found = jaxci.interval("mean", x, method="t", **given)
+        assert found.confidence_interval == (found.estimate, found.estimate)
+    folds = np.array_split(np.arange(n), 4)
+    found = jaxci.losses_interval([x[fold] for fold in folds], test=folds)
+    assert (*found.confidence_interval, found.standard_error) == (found.estimate, found.estimate, 0.0)
+
+
 @pytest.mark.parametrize("size", [1e-200, 1e160, 1e300])
 def test_huge_and_tiny_weights_are_those_of_their_ratios(size):
     y, weights = np.arange(40) % 2, np.repeat([1.0, 3.0], 20)

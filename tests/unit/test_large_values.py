@@ -1,5 +1,7 @@
 """Units do not matter: values near 1e200 have the intervals of values near 1, where squares would overflow."""
 
+import warnings
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -75,6 +77,64 @@ def test_other_verbs_are_in_the_unit_of_the_values():
     large, plain = (jaxci.welch_interval(c * X, c * Z[:9]) for c in (LARGE, 1.0))
     np.testing.assert_allclose(numbers(large), LARGE * numbers(plain), rtol=1e-9)
     assert large.pvalue == pytest.approx(plain.pvalue, rel=1e-9)
+
+
+@pytest.mark.parametrize("metric", ["iqm", "mean", "median", "optimality_gap"])
+@pytest.mark.parametrize("scale", [2.0**1000, 2.0**-600])
+def test_boards_of_runs_are_in_the_unit_of_the_scores(metric, scale):
+    runs = {name: np.random.default_rng(at).normal(at, 1.0, size=(5, 6)) for at, name in enumerate("abc")}
+    options = {"gamma": 2.0} if metric == "optimality_gap" else {}
+    plain = jaxci.leaderboard(metric, runs, n_resamples=B, rng=0, **options)
+    with warnings.catch_warnings(action="error", category=RuntimeWarning):
+        large = jaxci.leaderboard(
+            metric,
+            {name: scale * x for name, x in runs.items()},
+            n_resamples=B,
+            rng=0,
+            **{name: scale * x for name, x in options.items()},
+        )
+    for one, other in zip(large, plain, strict=True):
+        np.testing.assert_allclose(numbers(one), scale * numbers(other), rtol=1e-12)
+        assert one._replace(estimate=0, confidence_interval=0, standard_error=0, simultaneous_interval=0) == (
+            other._replace(estimate=0, confidence_interval=0, standard_error=0, simultaneous_interval=0)
+        )
+    assert [pair.adjusted for pair in large.pairs] == [pair.adjusted for pair in plain.pairs]
+
+
+def test_scores_of_runs_beyond_all_differences_are_refused():
+    with pytest.raises(ValueError, match=r"scores of 'b' must lie within \+-1e\+305; got -1e\+307"):
+        jaxci.leaderboard("iqm", {"a": np.ones((3, 2)), "b": np.full((3, 2), -1e307)})
+
+
+@pytest.mark.parametrize("method", ["corrected_t", "cv_wald"])
+def test_losses_have_intervals_in_their_unit(method):
+    folds = np.array_split(np.random.default_rng(2).permutation(N), 5)
+    plain = jaxci.losses_interval([X[fold] for fold in folds], test=folds, method=method)
+    with warnings.catch_warnings(action="error", category=RuntimeWarning):
+        for scale in (1e300, 1e-200):
+            large = jaxci.losses_interval([scale * X[fold] for fold in folds], test=folds, method=method)
+            np.testing.assert_allclose(numbers(large), scale * numbers(plain), rtol=1e-12)
+        with pytest.raises(ValueError, match=r"losses must lie within \+-1e\+305; got 1e\+307"):
+            jaxci.losses_interval([np.full(len(fold), 1e307) for fold in folds], test=folds, method=method)
+
+
+@pytest.mark.parametrize("method", ["semiparametric", "semiparametric_resampled"])
+@pytest.mark.parametrize("q", [0.02, 0.5, 0.99])
+def test_bounds_far_from_all_values_are_none(method, q):
+    """On the logit of a range that is wide enough values are extrapolated along a line, as without bounds."""
+    free, wide, wider = (
+        jaxci.quantile_interval(X, q, method=method, bounds=bounds, rng=0).confidence_interval
+        for bounds in (None, (-1e9, 1e9), (-1e308, 1e308))
+    )
+    np.testing.assert_allclose(wide, free, rtol=1e-7)
+    np.testing.assert_allclose(wider, free, rtol=1e-14)
+
+
+def test_values_at_the_end_of_all_numbers_stay_within_their_bounds():
+    low, high = jaxci.quantile_interval(
+        1e307 * X, 0.99, method="semiparametric", bounds=(-1e308, 1e308)
+    ).confidence_interval
+    assert 0 < low < high < 1e308
 
 
 def test_cells_cover_alike():

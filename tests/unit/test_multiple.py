@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from scipy import special, stats
 
 from jaxci.api.leaderboard_results import Pair, rank_sets
 from jaxci.intervals.multiple import (
+    Differences,
     Pairs,
     model_confidence_set,
     simultaneous_level,
@@ -113,6 +115,36 @@ def test_differences_of_models_in_standard_errors():
     np.testing.assert_allclose(pairs.of(0, 1), found / math.sqrt(np.mean(found**2)))
     assert not pairs.of(1, 2).any()
     np.testing.assert_array_equal(pairs.largest([(0, 1), (1, 2)]), np.abs(pairs.of(0, 1)))
+
+
+class Counted(Pairs):
+    """Pairs that count how often a difference is formed."""
+
+    asked: ClassVar[int] = 0
+
+    def apart_from(self, i, j):
+        Counted.asked += 1
+        return super().apart_from(i, j)
+
+
+@pytest.mark.parametrize("heavy", [False, True])
+def test_the_largest_difference_of_many_models_is_found_without_all_pairs(heavy):
+    rng = np.random.default_rng(4)
+    drawn = rng.standard_t(3, size=(90, 3_000)) if heavy else rng.normal(size=(90, 3_000))
+    apart = np.logspace(-3, 3, 90)[:, None] * (drawn + 0.5 * rng.normal(size=3_000))
+    apart[5] = 0.0
+    which, Counted.asked = list(itertools.combinations(range(90), 2)), 0
+    found = Counted(apart).largest(which)
+    assert Counted.asked == 0
+    np.testing.assert_allclose(found, Differences.largest(Pairs(apart), which), rtol=1e-12)
+
+
+def test_the_largest_difference_of_models_that_hang_together_is_that_of_all_pairs():
+    rng = np.random.default_rng(5)
+    apart = rng.normal(size=(90, 1_000)) + 3 * rng.normal(size=1_000)
+    apart[7] = apart[6]
+    which = list(itertools.combinations(range(90), 2))
+    np.testing.assert_array_equal(Pairs(apart).largest(which), Differences.largest(Pairs(apart), which))
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 3])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
 import jaxci
 from jaxci.intervals.base import Evidence, Method
 from jaxci.intervals.bootstrap import BC, Basic, BCa, Percentile, adjusted_probability, tail_of
+from jaxci.intervals.proportion_difference import PairedOutcomes, SquareAndAddDifference
 from jaxci.intervals.pvalues import smallest_tail
 from jaxci.resampling.exact_mean import mean_distribution
 from jaxci.statistics.registry import METRICS
@@ -105,6 +108,32 @@ def test_any_tail_is_found_in_few_steps(tail):
         return rejects(one)
 
     assert smallest_tail(stopping, 1e-300) == pytest.approx(tail, rel=1e-10)
+
+
+class Counted(SquareAndAddDifference):
+    """The interval, counting how often its bounds are found."""
+
+    asked: ClassVar[int] = 0
+
+    def from_outcomes(self, seen, tails):
+        Counted.asked += 1
+        return super().from_outcomes(seen, tails)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("n_shares", [2, 3, 40])
+@pytest.mark.parametrize("apart", [0.0, 0.02, 0.2])
+def test_many_tails_of_differences_of_shares_are_asked_at_once(turned, n_shares, apart):
+    counts = np.random.default_rng(6).multinomial(100, [0.6, 0.08 + apart, 0.08, 0.24 - apart], size=(1, n_shares))
+    both, only_a, only_b, neither = np.moveaxis(counts.astype(float), -1, 0)
+    only_a, only_b = (only_b, only_a) if turned else (only_a, only_b)
+    seen = PairedOutcomes(both, only_a, only_b, neither, np.full((1, n_shares), 1 / n_shares))
+    estimate = ((only_a - only_b) / 100).mean(axis=1)
+    evidence = Evidence(statistic=METRICS["mean"], estimate=estimate, n=100 * n_shares, outcomes=seen)
+    Counted.asked = 0
+    found = Counted().tails_at_zero(evidence, 1e-300)
+    assert Counted.asked <= 60
+    np.testing.assert_allclose(found, Method.tails_at_zero(SquareAndAddDifference(), evidence, 1e-300), rtol=1e-9)
 
 
 def test_models_that_many_rows_tell_apart_have_a_tiny_p_value():

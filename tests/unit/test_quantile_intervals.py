@@ -430,10 +430,16 @@ def test_a_method_has_one_name_everywhere():
 
 def test_several_probabilities_at_once():
     assert jaxci.minimum_sample_size([0.5, 0.1]).tolist() == [6, 29]
-    with pytest.raises(TypeError, match="q must be one number"):
-        jaxci.plan_quantile([0.1, 0.5], width=0.2)
     two = jaxci.summarize_runs([0.5, 0.6], qs=0.5, bounds=(0, 1))
     assert two.mean_interval == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("name", ["q", "width", "confidence_level"])
+@pytest.mark.parametrize("value", ["a", "0.2", None, True, math.nan, 10**400, [0.1, 0.5], np.array([0.2])])
+def test_a_plan_names_an_argument_that_is_no_number(name, value):
+    rule = "must (be a number|lie in \\(0, 1\\)|be positive and finite); got"
+    with pytest.raises((TypeError, ValueError), match=f"^{name} {rule}"):
+        jaxci.plan_quantile(**{"q": 0.5, "width": 0.2} | {name: value})
 
 
 @pytest.mark.parametrize("q", [0.1, 0.3, 0.5, 0.9])

@@ -79,7 +79,7 @@ def as_floats(name: str, data: Any, ndim: tuple[int, ...] = (1,), *, finite: boo
         raise TypeError(f"{name} must hold numbers; got dtype {array.dtype}")
     try:
         array = (np.where(_missing(array), np.nan, array) if array.dtype.kind == "O" else array).astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TypeError(
             f"{name} must hold numbers; got dtype {array.dtype}, first value {shown(array.flat[0])}"
         ) from None
