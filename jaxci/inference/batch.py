@@ -21,15 +21,17 @@ from jaxci.inference.iterated import Nested, placed
 from jaxci.inference.program import Program, Rows, alone, read
 from jaxci.inference.replicate import tie_width
 from jaxci.inference.slopes import FirstOrder, first_order, jackknife_acceleration, jackknife_error, of_mean
+from jaxci.inference.table_laws import shares_of_units
 from jaxci.inference.wanted import Wanted
 from jaxci.intervals.auc import AucEvidence
 from jaxci.intervals.base import Evidence, Nesting
 from jaxci.intervals.capabilities import has_beta_law, is_debiased_calibration
 from jaxci.intervals.clusters import ClusterSums
+from jaxci.intervals.mover import shares_in_clusters
 from jaxci.resampling.exact_order import QuantileWeights, RankWeights
 from jaxci.resampling.laws import BootstrapDistribution, Drawn
 from jaxci.resampling.share_laws import BetaLaw
-from jaxci.statistics.base import LinearStatistic, Statistic, TableStatistic, counted_in_table
+from jaxci.statistics.base import LinearStatistic, Shares, Statistic, TableStatistic, counted_in_table
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.order import OrderStatistic
 from jaxci.statistics.probability import Calibration, Gaps
@@ -107,8 +109,7 @@ def _evidence(
     if isinstance(statistic, TableStatistic) and statistic.is_proportion:
         parts["count"], parts["nobs"] = _trials(statistic, programs, number)
     if isinstance(statistic, TableStatistic) and "shares" in want.needs:
-        shares = jax.vmap(lambda program: statistic.shares(table_of(program, number)))(programs)
-        parts["shares"] = jax.tree.map(lambda x: x.astype(float), shares)
+        parts["shares"] = _shares(statistic, programs, number, layout)
     if "auc" in want.needs:
         parts["auc"] = AucEvidence(*jax.vmap(placement_variances)(prepared_of(programs, number)))
     if "gaps" in want.needs:
@@ -193,6 +194,17 @@ def _cluster_sums(statistic: Statistic, sample: Sample, programs: Program, numbe
     of_cell = counted_in_table(statistic, shape=cells.cells.shape).reshape(2, -1)
     successes, trials = jnp.moveaxis(jnp.matmul(cells.members, of_cell.T), -1, 0)
     return ClusterSums(successes, trials)
+
+
+def _shares(statistic: TableStatistic, programs: Program, number: int, layout: Layout) -> Shares:
+    """Return the proportions (R, K) that a statistic averages, of independent rows that tell as much as clusters."""
+    found = jax.vmap(lambda program: statistic.shares(table_of(program, number)))(programs)
+    shares: Shares = jax.tree.map(lambda x: x.astype(float), found)
+    if layout.units is None:
+        return shares
+    cells = prepared_of(programs, number)
+    sums = jax.vmap(lambda cells: shares_of_units(statistic, cells.cells, cells.members))(cells)
+    return shares_in_clusters(shares, ClusterSums(*(x.astype(float) for x in sums)), shares.trials)
 
 
 def _first_order(

@@ -86,6 +86,7 @@ TRIED: tuple[Method, ...] = (
 
 TRIED_IN_CLUSTERS: tuple[Method, ...] = (
     ProperBayesian(),
+    SquareAndAdd(),
     T(),
     WilsonCluster(),
     ClopperPearsonCluster(),
@@ -98,6 +99,17 @@ TRIED_IN_CLUSTERS: tuple[Method, ...] = (
 
 SMOOTH_IN_CLUSTERS = Delta(use_t=True, degrees_of_freedom="satterthwaite", working_correlation=0.0)
 """What ``auto`` takes for smooth differences in clusters; these are less alike than what they are differences of."""
+
+FEW_FOR_CLASSES = 100
+"""Clusters below which means of scores of more than two classes, which no card judges, are squared and added."""
+
+CLASSES_IN_CLUSTERS = (
+    f"95% intervals for means over three classes or more in fewer than {FEW_FOR_CLASSES} clusters covered 83% to 97% "
+    "in simulations"
+)
+"""What is said where other means of scores of classes are judged by weights of few clusters: macro precision, in
+``benchmarks/classes_in_clusters.py``.
+"""
 
 MOST_LEFT_OUT = 5_000
 """Rows up to which ``auto`` leaves each out for the error of a difference of moments, which sees how it bends."""
@@ -143,12 +155,18 @@ def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails,
     missed = _of_missed_classes(statistic, layout, n_resamples, tails, sample)
     if missed is not None:
         return missed
+    few = layout.units is not None and sample.n_classes > 2 and layout.n_units < FEW_FOR_CLASSES
+    if few and _adds_classes(statistic, layout):
+        why = f"a mean of class scores in fewer than {FEW_FOR_CLASSES} clusters: Wilson's interval of each class"
+        return Choice(SquareAndAdd(), f"{why} at its effective size, squared and added")
     if layout.given in JUDGED:
         found = _by_cards(statistic, layout, n_resamples, tails, sample)
         if found is not None:
             return found
     if not layout.plain:
-        return _choose_dependent(statistic, layout, n_resamples, tails)
+        found = _choose_dependent(statistic, layout, n_resamples, tails)
+        unsure = few and statistic.averages_classes and found.method.prior is not None
+        return found._replace(remark=CLASSES_IN_CLUSTERS) if unsure else found
     return _by_rules(statistic, layout, n_resamples, tails, sample)
 
 
@@ -162,15 +180,22 @@ def _of_missed_classes(
     """
     if not (isinstance(statistic, TableStatistic) and statistic.averages_hits) or sample.n_missed_classes == 0:
         return None
-    own = [] if statistic.averages_proportions and not statistic.trials_by_truth else [SquareAndAdd()]
-    served = [one.name for one in _bearable(statistic, layout, n_resamples, tails)]
-    method = next((one for one in (*own, ProperBayesian()) if one.name in served), None)
-    if method is None:
-        return None
+    method: Method = SquareAndAdd()
+    if not _adds_classes(statistic, layout):
+        method = ProperBayesian()
+        if method.name not in [one.name for one in _bearable(statistic, layout, n_resamples, tails)]:
+            return None
     why = f"a class without a right prediction ({sample.n_missed_classes} of {sample.n_classes}), of which resamples"
     have = "has" if sample.n_missed_classes == 1 else "have"
     remark = f"{sample.n_missed_classes} of {sample.n_classes} classes {have} no right prediction: {MISSED}"
     return Choice(method, f"{why} tell nothing", remark=remark)
+
+
+def _adds_classes(statistic: Statistic, layout: Layout) -> bool:
+    """Whether a mean over classes is of shares of their rows, or functions of them, that are squared and added."""
+    if not isinstance(statistic, TableStatistic) or SquareAndAdd().refusal_of_rows(statistic, layout.given):
+        return False
+    return statistic.trials_by_truth or not statistic.averages_proportions
 
 
 def features_of(statistic: Statistic, sample: Sample, layout: Layout) -> Features:
@@ -343,13 +368,13 @@ def _choose_ranking(
 
 def _choose_difference(statistic: Paired, layout: Layout, tails: Tails, sample: Sample) -> Choice:
     alike = layout.given <= {"strata"}
-    vary = "" if layout.plain else "; rows in strata vary less"
+    vary = "" if layout.strata is None else "; rows in strata vary less"
     if alike and Tango().refusal(statistic) is None:
         return Choice(Tango(), f"paired proportions: the interval that Tango's score test does not reject{vary}")
     if alike and SquareAndAddDifference().refusal(statistic) is None:
         why = "two means of paired proportions: Tango's intervals, squared and added"
         return Choice(SquareAndAddDifference(), f"{why}{vary}")
-    if alike and AdjustedWald().refusal(statistic) is None:
+    if AdjustedWald().refusal_of_rows(statistic, layout.given) is None:
         why = "its influence, with a few rows on which the models differ most"
         return Choice(AdjustedWald(), f"a difference of two models on the same rows: {why}{vary}")
     if layout.given == {"groups"} and is_share_difference(statistic):

@@ -17,7 +17,7 @@ from jaxci.inference.randomness import Randomness
 from jaxci.inference.replicate import deleted_values
 from jaxci.inference.request import Entry, Trials, by_shared_table, programs
 from jaxci.inference.slopes import jackknife_acceleration, jackknife_error, slopes
-from jaxci.inference.table_laws import shares_of, table_of
+from jaxci.inference.table_laws import shares_of, shares_of_units, table_of
 from jaxci.intervals.auc import auc_evidence
 from jaxci.intervals.auc_difference import auc_difference_evidence
 from jaxci.intervals.base import Evidence
@@ -30,6 +30,7 @@ from jaxci.intervals.capabilities import (
 )
 from jaxci.intervals.clusters import ClusterRobust, ClusterSums, cluster_variance
 from jaxci.intervals.kurtosis import spread
+from jaxci.intervals.mover import shares_by_weight, shares_in_clusters
 from jaxci.intervals.proportion_difference import PairedOutcomes
 from jaxci.intervals.sign_flip import flipped
 from jaxci.resampling.count_ratio import CountRatioLaw
@@ -39,13 +40,14 @@ from jaxci.resampling.exact_ratio import ratio_distribution
 from jaxci.resampling.laws import BootstrapDistribution, Drawn, Root
 from jaxci.resampling.share_laws import BetaLaw, BinomialLaw
 from jaxci.special import deviation
-from jaxci.statistics.base import Statistic, TableStatistic, has_fixed_trials, is_proportion
+from jaxci.statistics.base import Shares, Statistic, TableStatistic, has_fixed_trials, is_proportion
 from jaxci.statistics.custom import HostFunction, SampleFunction
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.order import OrderStatistic, QuantileStatistic
 from jaxci.statistics.paired import Paired
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic, SecondMoment, is_mean
+from jaxci.statistics.sums import Cells
 
 PURPOSE_CHOICE = 5
 """Separates the draw of a randomized method from resamples."""
@@ -151,6 +153,28 @@ def _cluster_sums(entry: Entry, sample: Sample, layout: Layout) -> ClusterSums:
     return ClusterSums(totals[None, counted], sizes[None, counted])
 
 
+def _shares(statistic: TableStatistic, cells: Cells, layout: Layout) -> Shares:
+    """Return the proportions that a statistic averages, of rows of equal weight that tell as much."""
+
+    def shares(layout: Layout) -> Shares:
+        found = shares_of(statistic, table_of(cells, layout))
+        return jax.tree.map(lambda x: np.asarray(x, float)[None], found)
+
+    whole = shares(layout)
+    if layout.row_weights is None:
+        most = whole.trials
+    else:
+        weighted = shares_by_weight(whole, shares(dataclasses.replace(layout, row_weights=layout.row_weights**2)))
+        if layout.units is None:
+            return weighted
+        most = weighted.trials
+    if layout.units is None:
+        return whole
+    members = layout.count_codes(cells.codes, cells.size, layout.n_units)
+    sums = shares_of_units(statistic, cells.without_rows(), members)
+    return shares_in_clusters(whole, ClusterSums(*(np.asarray(x, float)[None] for x in sums)), most)
+
+
 def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evidence:
     """Gather what the method needs, as a batch of one data set."""
     statistic, needs, trials = entry.statistic, entry.needs, entry.trials
@@ -182,8 +206,7 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
         assert entry.method is not None
         parts["flips"] = flipped(parts["clusters"], entry.method.n_flips, float(parts["uniform"][0]))
     if isinstance(statistic, TableStatistic) and "shares" in needs:
-        found = shares_of(statistic, table_of(entry.prepared, layout))
-        parts["shares"] = jax.tree.map(lambda x: np.asarray(x, float)[None], found)
+        parts["shares"] = _shares(statistic, entry.prepared, layout)
     if "law" in needs or entry.exact:
         law = jax.tree.map(lambda x: np.asarray(x)[None], _law(entry, sample, layout))
         parts["distribution" if entry.exact else "law"] = law
@@ -201,7 +224,7 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
         parts["outcomes"] = PairedOutcomes(*(x[None] for x in counted))
     if "adjusted" in needs:
         assert isinstance(statistic, Paired)
-        parts["adjusted"] = adjusted(statistic, sample)
+        parts["adjusted"] = adjusted(statistic, sample, layout.row_weights)
     if "gaps" in needs:
         assert is_debiased_calibration(statistic)
         rows = np.asarray(entry.prepared.design)[: layout.n_rows]

@@ -21,27 +21,32 @@ NOISE = 1e-12
 """Differences of metrics, which are of order one, and their errors up to it are rounding errors."""
 
 
-def adjusted(statistic: Paired, sample: Sample) -> Adjusted:
+def adjusted(statistic: Paired, sample: Sample, row_weights: np.ndarray | None) -> Adjusted:
     """Return the difference with the opposed rows of ``statistic`` added, and its standard error, as a batch of one.
 
-    The error is ``sqrt(sum_i w_i L_i^2)`` of the weights w, 1 for rows of the data, and the derivatives L in them.
+    The error is ``sqrt(sum_i m_i w_i^2 L_i^2)`` of rows, m of a kind and 1 of the data, with the weights w and the
+    derivatives L in them. Opposed rows weigh what the rows of their class do on average.
     """
     rows, masses = statistic.opposed_rows(sample)
     joined = sample.joined(rows)
-    weights = np.concatenate([np.ones(sample.n), masses])
-    layout = Layout(joined.n, row_weights=weights)
+    number, weights, degrees = np.concatenate([np.ones(sample.n), masses]), np.ones(joined.n), math.inf
+    if row_weights is not None:
+        degrees = max(Layout(sample.n, row_weights=row_weights).effective_size - 1, 1.0)
+        of_class = np.bincount(sample.y_true[: sample.n], row_weights) / np.maximum(sample.class_sizes, 1)
+        weights = np.concatenate([row_weights, np.where(of_class > 0, of_class, row_weights.mean())[rows.y_true]])
+    layout = Layout(joined.n, row_weights=number * weights)
     if isinstance(statistic, TableStatistic):
         prepared = statistic.prepare(joined)
-        weights = prepared.weights_of(layout)
-        value, found = _of_table(statistic, prepared.without_rows(), weights)
-        square = np.sum(weights * np.asarray(found) ** 2)
+        value, found = _of_table(statistic, prepared.without_rows(), prepared.weights_of(layout))
+        squares = prepared.weights_of(Layout(joined.n, row_weights=number * weights**2))
+        square = np.sum(squares * np.asarray(found) ** 2)
     else:
         prepared = RowReader(joined, layout, exchangeable=False).prepared(statistic)
         (value,), (found,) = slopes(of_units([statistic], [prepared], layout, padded(joined.n)))
-        square = np.sum(np.asarray(found)[: joined.n] ** 2 / weights)  # of a unit, which weighs as much
+        square = np.sum(np.asarray(found)[: joined.n] ** 2 / number)  # all rows of a kind, which vary one by one
     error = float(np.sqrt(square))
     known = error > NOISE or not math.isfinite(error)
-    return Adjusted(np.array([_rounded(float(value))]), np.array([error if known else 0.0]))
+    return Adjusted(*(np.array([x]) for x in (_rounded(float(value)), error if known else 0.0, degrees)))
 
 
 def _rounded(value: float) -> float:

@@ -22,6 +22,7 @@ from jaxci.resampling.class_means import mean_of_class_means
 from jaxci.resampling.exact_mean import mean_distribution
 from jaxci.resampling.exact_order import discrete
 from jaxci.resampling.exact_ratio import ratio_distribution
+from jaxci.resampling.kernels import in_batches
 from jaxci.resampling.laws import BootstrapDistribution
 from jaxci.resampling.mean_atoms import MOST_RESAMPLES, likely_resamples, number_of_resamples
 from jaxci.resampling.mean_spectrum import TAIL
@@ -32,6 +33,8 @@ from jaxci.statistics.base import Statistic, TableStatistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
 
+MOST_AT_ONCE = 2**20
+"""Cells of tables of units that are held at once."""
 REPORTED = 1e-4
 """Share of resamples without a value from which on it is reported."""
 
@@ -49,6 +52,19 @@ def table_of(prepared: Any, layout: Layout) -> np.ndarray:
 def shares_of(statistic: Any, table: jax.Array) -> Any:
     """Return the proportions that a statistic averages."""
     return statistic.shares(table)
+
+
+@jax.jit
+def shares_of_units(statistic: Any, cells: Any, members: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Return successes and trials (K, U) of the proportions from the weights (U, C) of units in every cell."""
+
+    def one(weights: jax.Array) -> tuple[jax.Array, jax.Array]:
+        found = statistic.shares(cells.table(weights))
+        return found.successes, found.trials
+
+    size = max(1, MOST_AT_ONCE // math.prod(cells.shape))
+    successes, trials = in_batches(one, members, size)
+    return successes.T, trials.T
 
 
 def law_of_table(entry: Entry, layout: Layout) -> BootstrapDistribution | None:

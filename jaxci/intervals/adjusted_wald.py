@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy import special
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails, open_sides
 from jaxci.intervals.capabilities import has_opposed_rows
-from jaxci.intervals.parametric import delta_interval
+from jaxci.intervals.parametric import delta_interval, student_steps
 from jaxci.intervals.pvalues import UNDEFINED, PValue, standardized_test
 from jaxci.records import record
 from jaxci.special import ndtr
@@ -17,10 +19,14 @@ from jaxci.statistics.base import Statistic
 
 
 class Adjusted(NamedTuple):
-    """Differences (...) where opposed rows are added to the data, and their standard errors (...) by influence."""
+    """Differences (...) where opposed rows are added to the data, and their standard errors (...) by influence.
+
+    The ``degrees`` of freedom (...) of the errors are infinite for rows of equal weight.
+    """
 
     difference: np.ndarray
     standard_error: np.ndarray
+    degrees: np.ndarray
 
 
 @record
@@ -30,7 +36,9 @@ class AdjustedWald(Method):
     Opposed rows come in pairs: on one the first model is right and the second as wrong as it can be, on the other they
     change places. They are declared by the statistic and weigh less than a row (see Notes). With ``d'`` and ``s'`` the
     difference and its influence-function standard error on the data so joined, the bounds are ``d' -+ z s'`` and the
-    p-value is the normal one of ``d' / s'``, so that interval and test agree.
+    p-value is the normal one of ``d' / s'``, so that interval and test agree. Of rows weighted by importance Student's
+    quantiles take the place of z, of one degree of freedom less than their effective size; opposed rows then weigh what
+    the rows of their class do on average.
 
     Without them the rows on which the models differ are too few to tell how much they vary: two good models differ on
     one row of a hundred or on none, and resamples cannot hold a difference that was not seen.
@@ -53,7 +61,7 @@ class AdjustedWald(Method):
 
     name = "adjusted_wald"
     needs = frozenset({"adjusted"})
-    takes = frozenset({"strata"})
+    takes = frozenset({"strata", "sample_weight"})
     leaves_range = True
 
     def refusal(self, statistic: Statistic) -> str | None:
@@ -67,14 +75,17 @@ class AdjustedWald(Method):
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: object) -> Bounds:
         """Bounds from ``evidence.adjusted``."""
-        low, high = delta_interval(evidence.adjusted.difference, evidence.adjusted.standard_error, tails)
+        seen: Adjusted = evidence.adjusted
+        steps = student_steps(seen.degrees, tails)
+        low, high = delta_interval(seen.difference, seen.standard_error, tails, steps=steps)
         low, high = open_sides(low, high, tails, evidence.statistic.bounds)
-        known = (evidence.adjusted.standard_error > 0) | (evidence.adjusted.difference == 0)
+        known = (seen.standard_error > 0) | (seen.difference == 0)
         return Bounds(*(evidence.xp.where(known, end, np.nan) for end in (low, high)))
 
     def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:
-        """Return the normal p-value of the adjusted difference."""
-        difference, error = (float(x[0]) for x in evidence.adjusted)
+        """Return the normal p-value of the adjusted difference, Student's of weighted rows."""
+        difference, error, degrees = (float(x[0]) for x in evidence.adjusted)
         if error == 0:
             return PValue(1.0, "no variation") if difference == 0 else PValue(math.nan, UNDEFINED)
-        return standardized_test(difference, error, ndtr, "adjusted Wald", alternative)
+        law = ndtr if math.isinf(degrees) else functools.partial(special.stdtr, degrees)
+        return standardized_test(difference, error, law, "adjusted Wald", alternative)

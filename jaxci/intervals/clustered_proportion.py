@@ -21,10 +21,10 @@ from jaxci.special import namespace
 from jaxci.statistics.base import Statistic, TableStatistic
 
 
-def effective_size(sums: ClusterSums, variance: Any) -> Any:
+def effective_size(sums: ClusterSums, variance: Any, most: Any) -> Any:
     """Return the number of independent rows (...) whose share varies as that of the clusters, ``p (1 - p) / variance``.
 
-    At most the number of rows. Where every row fails or every row succeeds nothing tells how alike the rows of a
+    At most ``most``. Where every row fails or every row succeeds nothing tells how alike the rows of a
     cluster are: then each cluster counts as one row.
 
     Parameters
@@ -33,6 +33,8 @@ def effective_size(sums: ClusterSums, variance: Any) -> Any:
         Successes and trials of every cluster.
     variance : (...) array
         Cluster-robust variance of the share.
+    most : (...) array
+        Number of rows, or that of rows of equal weight that tell as much.
 
     References
     ----------
@@ -41,7 +43,7 @@ def effective_size(sums: ClusterSums, variance: Any) -> Any:
     share, xp = sums.mean, namespace(sums.sizes)
     varies = variance > 0
     size = xp.where(varies, share * (1 - share) / xp.where(varies, variance, 1.0), math.inf)
-    return xp.where((share == 0) | (share == 1), sums.count, xp.minimum(size, sums.rows))
+    return xp.minimum(xp.where((share == 0) | (share == 1), sums.count, size), most)
 
 
 def wilson_cluster(share: Any, size: Any, degrees: Any, tails: Tails) -> Bounds:
@@ -131,7 +133,7 @@ class ClusteredProportion(ClusterRobust):
         """Bounds from ``evidence.clusters``, of what the statistic is for such shares; the range from one cluster."""
         sums, xp = evidence.clusters, evidence.xp
         variance, degrees = self.spread(sums)
-        found = self.of_share(sums, effective_size(sums, variance), degrees, tails)
+        found = self.of_share(sums, effective_size(sums, variance, sums.rows), degrees, tails)
         found = Bounds(*(xp.where(sums.count == 1, end, one) for end, one in zip(UNIT, found, strict=True)))
         assert isinstance(evidence.statistic, TableStatistic)
         return Bounds(*(evidence.statistic.of_share(end)[0] for end in found))

@@ -94,10 +94,15 @@ def cluster_variance(sums: ClusterSums, variance: str = "jackknife") -> Any:
     .. [2] Bell & McCaffrey (2002), Bias reduction in standard errors for linear regression with multi-stage samples,
        Survey Methodology 28, 169-181: here of a regression on a constant alone, of which ``(I - H)^(-1/2)`` is known.
     """
-    residuals = sums.totals - sums.mean[..., None] * sums.sizes
-    factors = _inflation(sums.others, sums.count, variance)
-    found = (factors * residuals**2).sum(axis=-1) / positive(sums.rows) ** 2
+    found = (cluster_residuals(sums, variance) ** 2).sum(axis=-1) / positive(sums.rows) ** 2
     return namespace(found).where(sums.count > 1, found, math.nan)
+
+
+def cluster_residuals(sums: ClusterSums, variance: str = "jackknife") -> Any:
+    """Return the residuals ``sqrt(a_g) e_g`` (..., G) of clusters, of :func:`cluster_variance`."""
+    xp = namespace(sums.sizes)
+    factors = xp.maximum(_inflation(sums.others, sums.count, variance), 0.0)  # negative where no cluster counts
+    return xp.sqrt(factors) * (sums.totals - sums.mean[..., None] * sums.sizes)
 
 
 def satterthwaite(sums: ClusterSums, variance: str = "jackknife", working_correlation: float = 1.0) -> Any:

@@ -8,16 +8,72 @@ import numpy as np
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails, open_sides
 from jaxci.intervals.capabilities import averages_shares
+from jaxci.intervals.clustered_proportion import effective_size, wilson_cluster
+from jaxci.intervals.clusters import ClusterSums, cluster_residuals, cluster_variance
 from jaxci.intervals.proportion import wilson
 from jaxci.records import record
 from jaxci.special import namespace
 from jaxci.statistics.base import Shares, Statistic
 
 
-def joined(apart: Any) -> Any:
-    """Return the root of the sum of squares of distances (..., K) with their common sign."""
-    xp = namespace(apart)
-    return xp.sign(xp.sum(apart, axis=-1)) * xp.sqrt(xp.sum(apart**2, axis=-1))
+def shares_by_weight(shares: Shares, squares: Shares) -> Shares:
+    """Return proportions of rows that are weighted by importance, at the numbers of rows that tell as much.
+
+    With the sums of weights s of t, p = s / t, and those of their squares S of successes and F of failures, the
+    variance of p is ``(S (1 - p)^2 + F p^2) / t^2`` (linearization); where all rows agree ``t^2 / (S + F)`` rows tell
+    as much.
+
+    Parameters
+    ----------
+    shares, squares : Shares
+        Of weights, and of their squares (..., K).
+
+    References
+    ----------
+    .. [1] Kish (1965), Survey Sampling, sections 8.2 and 11.7.
+    """
+    xp = namespace(shares.successes)
+    trials = xp.where(shares.trials > 0, shares.trials, 1.0)
+    share, failures = shares.successes / trials, squares.trials - squares.successes
+    spread = squares.successes * (1 - share) ** 2 + failures * share**2
+    alike = (share == 0) | (share == 1)
+    size = trials**2 / xp.where(alike, xp.where(squares.trials > 0, squares.trials, 1.0), 1.0)
+    size = size * xp.where(alike, 1.0, share * (1 - share) / xp.where(alike, 1.0, spread))
+    size = xp.where(shares.trials > 0, size, 0.0)
+    found = shares._replace(successes=share * size, trials=size)
+    if squares.correlations is None:
+        return found
+    own = squares.successes > 0
+    factor = failures * squares.trials / xp.where(own, squares.successes * spread, 1.0)
+    factor = xp.where(own & ~alike, share * xp.sqrt(factor), 0.0)
+    apart = squares.correlations * factor[..., :, None] * factor[..., None, :]
+    return found._replace(correlations=xp.where(np.eye(share.shape[-1]) == 1, 1.0, apart))
+
+
+def shares_in_clusters(shares: Shares, sums: ClusterSums, most: Any) -> Shares:
+    """Return proportions of rows in clusters at their effective sizes, with the correlations that clusters give them.
+
+    Of a group with rows in fewer than two clusters nothing is known: it has no trials then.
+
+    Parameters
+    ----------
+    shares : Shares
+        Of all rows (..., K).
+    sums : ClusterSums
+        Successes and trials (..., K, G) of each cluster.
+    most : (..., K) array
+        As :func:`effective_size` takes.
+    """
+    xp = namespace(sums.sizes)
+    known, residuals = sums.count > 1, cluster_residuals(sums)
+    size = xp.where(known, effective_size(sums, cluster_variance(sums), most), 0.0)
+    covariance = xp.matmul(residuals, xp.swapaxes(residuals, -1, -2))
+    root = xp.sqrt(xp.sum(residuals**2, axis=-1))
+    product = root[..., :, None] * root[..., None, :]
+    correlations = xp.where(product > 0, covariance / xp.where(product > 0, product, 1.0), 0.0)
+    correlations = xp.where(np.eye(size.shape[-1]) == 1, 1.0, correlations)
+    degrees = xp.maximum(sums.count - 1.0, 1.0)
+    return shares._replace(successes=sums.mean * size, trials=size, correlations=correlations, degrees=degrees)
 
 
 def square_and_add(estimate: Any, shares: Shares, tails: Tails) -> Bounds:
@@ -60,7 +116,11 @@ def square_and_add(estimate: Any, shares: Shares, tails: Tails) -> Bounds:
     """
     xp = namespace(shares.successes)
     tried = shares.trials > 0
-    low, high = wilson(shares.successes, xp.where(tried, shares.trials, 1.0), tails)
+    trials = xp.where(tried, shares.trials, 1.0)
+    if shares.degrees is None:
+        low, high = wilson(shares.successes, trials, tails)
+    else:
+        low, high = wilson_cluster(shares.successes / trials, trials, shares.degrees, tails)
 
     def distance(bound: Any, end: float, sign: float) -> Any:
         apart = shares.weights * sign * (shares.score_of(bound)[0] - shares.scores)
@@ -79,7 +139,7 @@ class SquareAndAdd(Method):
 
     name = "square_and_add"
     needs = frozenset({"shares"})
-    takes = frozenset()
+    takes = frozenset({"groups", "strata", "sample_weight"})
 
     def refusal(self, statistic: Statistic) -> str | None:
         """Refuse what is not a mean of proportions."""

@@ -239,7 +239,8 @@ class Shares(NamedTuple):
 
     A score is the proportion p itself, or ``w p / (1 - p + w p)`` of it where a success weighs w (``odds``), or what
     stands for it in the mean where there are no trials. Groups that share no row are independent; the estimates of
-    others are correlated (``correlations`` (..., K, K)).
+    others are correlated (``correlations`` (..., K, K)). Of rows that are weighted or in clusters the trials are those
+    of equal weight that tell as much; variances of the proportions have then ``degrees`` of freedom (..., K).
     """
 
     successes: Any
@@ -248,6 +249,7 @@ class Shares(NamedTuple):
     scores: Any
     odds: Any = None
     correlations: Any = None
+    degrees: Any = None
 
     def score_of(self, share: Any) -> tuple[Any, Any]:
         """Return the score that goes with a proportion, and its derivative."""
@@ -267,7 +269,7 @@ class Shares(NamedTuple):
     def standard_error(self) -> Any:
         """Standard error (...) of the mean, the groups along the last axis."""
         xp = namespace(self.successes)
-        trials = xp.maximum(self.trials, 1)
+        trials = xp.where(self.trials > 0, self.trials, 1.0)
         share = self.successes / trials
         slope = self.score_of(share)[1]
         return self.root_of_squares(self.weights * slope * xp.sqrt(share * (1 - share) / trials))

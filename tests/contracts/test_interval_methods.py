@@ -128,6 +128,10 @@ def estimates():
     return {**dict.fromkeys(LAWS, mean), **own, "binomial": COUNTS / N}
 
 
+DEGREES = np.where(np.arange(R) % 2, 7.5, np.inf)
+"""Degrees of freedom (R,) of weighted rows, and of others."""
+
+
 class SHARES:
     """Recalls of two classes (R, 2), one of them without a row, some without an error, and their mean."""
 
@@ -220,7 +224,7 @@ def evidence_of(statistic, law):
         gaps=gaps,
         auc_difference=AREAS,
         outcomes=outcomes,
-        adjusted=Adjusted(share_difference(OUTCOMES) * N / (N + 2), np.linspace(0.02, 0.3, R)),
+        adjusted=Adjusted(share_difference(OUTCOMES) * N / (N + 2), np.linspace(0.02, 0.3, R), DEGREES),
         influence=x - mean[:, None],
         curvature=Curvature(error, 0.1 * mean, 0.01 * error, 0.02 * mean, jax.tree_util.Partial(along, x)),
         uniform=np.full(R, 0.37),

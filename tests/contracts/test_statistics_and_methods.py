@@ -190,7 +190,7 @@ INDEPENDENT = [name for name, cls in METHODS.items() if not cls.takes]
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("method", DEPENDENT)
 def test_methods_that_allow_a_design_serve_it(method, layout):
-    candidates = ["accuracy", "log_loss"] + (["roc_auc"] if layout == "groups" else [])
+    candidates = ["accuracy", "balanced_accuracy", "log_loss"] + (["roc_auc"] if layout == "groups" else [])
     served = set(served_by(method, "binary"))
     names = [name for name in candidates if name in served]
     assert names or method == "t"

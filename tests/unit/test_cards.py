@@ -435,13 +435,23 @@ def test_data_with_far_fewer_or_more_clusters_go_by_the_rules(monkeypatch, clust
     assert in_clusters(monkeypatch, designs([0.95] * 5), clusters=clusters).method == "proper_bayesian"
 
 
-def test_cards_of_two_classes_do_not_tell_of_several_in_clusters(monkeypatch):
-    monkeypatch.setattr(choice, "cards", lambda: made_up("f1_macro in clusters", designs([0.95] * 5), clusters=7.0))
-    y = np.arange(100) % 3
+@pytest.mark.parametrize(
+    ("metric", "clusters", "method"),
+    [
+        ("f1_macro", 25, "square_and_add"),
+        ("balanced_accuracy", 25, "square_and_add"),
+        ("precision_macro", 25, "proper_bayesian"),
+        ("f1_weighted", 25, "proper_bayesian"),
+        ("f1_macro", 100, "proper_bayesian"),
+    ],
+)
+def test_cards_of_two_classes_do_not_tell_of_several_in_clusters(monkeypatch, metric, clusters, method):
+    monkeypatch.setattr(choice, "cards", lambda: made_up(f"{metric} in clusters", designs([0.95] * 5), clusters=7.0))
+    y, groups = np.arange(200) % 3, np.arange(200) % clusters
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", jaxci.JaxciWarning)
-        found = jaxci.interval("f1_macro", y, np.where(A == Y, y, 0), n_resamples=199, groups=GROUPS, rng=0)
-    assert found.method == "proper_bayesian"
+        found = jaxci.interval(metric, y, np.where(np.arange(200) % 7, y, 0), n_resamples=199, groups=groups, rng=0)
+    assert found.method == method
 
 
 def test_every_method_that_auto_may_take_is_on_the_cards_under_its_label():

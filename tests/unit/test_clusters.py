@@ -185,7 +185,7 @@ def test_proportions_of_clusters_are_those_of_the_effective_size(metric):
     sums = ClusterSums(totals[sizes > 0], sizes[sizes > 0])
     share, variance, degrees = sums.mean, cluster_variance(sums), satterthwaite(sums)
     size = min(share * (1 - share) / variance, sums.rows)
-    assert effective_size(sums, variance) == pytest.approx(size, rel=1e-12)
+    assert effective_size(sums, variance, sums.rows) == pytest.approx(size, rel=1e-12)
 
     step = stats.t.isf(0.025, degrees)
     centre = (share + step**2 / (2 * size)) / (1 + step**2 / size)
@@ -233,6 +233,72 @@ def test_methods_for_clusters_say_what_they_need():
             methods=["clopper_pearson_cluster"],
             sample_sizes=[20],
         )
+
+
+@pytest.mark.parametrize("metric", ["f1_macro", "recall_macro"])
+def test_classes_are_joined_at_their_effective_sizes_and_by_how_clusters_vary(metric):
+    """A class with rows in a single cluster may have any score; one without a success counts clusters."""
+    rng = np.random.default_rng(8)
+    groups = np.repeat(np.arange(12), 8)
+    y = np.where(groups == 3, rng.integers(0, 4, 96), rng.integers(0, 3, 96))
+    p = np.where(rng.random(96) < 0.3, rng.integers(0, 3, 96), np.where((y == 2) | (y == 3), 0, y))
+    p[(y == 2) & (p == 2)] = 1
+    p[p == 2] = 0
+    score = (lambda x: 2 * x / (1 + x)) if metric == "f1_macro" else (lambda x: x)
+
+    apart, moves, scores = [[], []], [], []
+    for k in range(4):
+        counted = (y == k) | (p == k) if metric == "f1_macro" else y == k
+        totals = np.bincount(groups, (y == k) & (p == k), 12)
+        sums = ClusterSums(totals, np.bincount(groups, counted, 12))
+        scores.append(score(sums.mean))
+        if sums.count < 2:
+            assert k == 3
+            apart[0].append(scores[-1]), apart[1].append(1 - scores[-1]), moves.append(None)
+            continue
+        size = effective_size(sums, cluster_variance(sums), sums.rows)
+        step = stats.t.isf(0.025, sums.count - 1)
+        centre = (sums.mean + step**2 / (2 * size)) / (1 + step**2 / size)
+        half = step / (1 + step**2 / size) * np.sqrt(sums.mean * (1 - sums.mean) / size + step**2 / (4 * size**2))
+        apart[0].append(scores[-1] - score(centre - half if sums.mean > 0 else 0.0))
+        apart[1].append(score(centre + half) - scores[-1])
+        others = 1 - sums.sizes / sums.rows
+        moves.append((sums.totals - sums.mean * sums.sizes) / others)
+    assert scores[2] == 0
+    assert scores[0] > 0
+
+    ends = []
+    for sign, distances in zip((-1, 1), apart, strict=True):
+        square, rest = 0.0, 0.0
+        for i, a in enumerate(distances):
+            rest += a if moves[i] is None else 0.0
+            for j, b in enumerate(distances):
+                if moves[i] is not None and moves[j] is not None:
+                    norm = np.sqrt((moves[i] @ moves[i]) * (moves[j] @ moves[j]))
+                    square += a * b * ((i == j) if norm == 0 or i == j else moves[i] @ moves[j] / norm)
+        ends.append(np.mean(scores) + sign * (np.sqrt(square) + rest) / 4)
+    row = jaxci.interval(metric, y, p, groups=groups, method="square_and_add")
+    np.testing.assert_allclose(row.confidence_interval, np.clip(ends, 0, 1), rtol=1e-9)
+
+
+@pytest.mark.parametrize("metric", ["f1_macro", "jaccard_macro", "precision_macro", "recall_macro"])
+def test_errors_of_joined_classes_are_the_delta_methods_whatever_the_weights(metric):
+    rng = np.random.default_rng(1)
+    y, w = rng.integers(0, 3, 90), rng.exponential(size=90)
+    p = np.where(rng.random(90) < 0.7, y, rng.integers(0, 3, 90))
+    error = jaxci.interval(metric, y, p, sample_weight=w, method="delta").standard_error
+    joined = jaxci.interval(metric, y, p, sample_weight=w, method="square_and_add")
+    assert joined.standard_error == pytest.approx(error, rel=1e-9)
+    scaled = jaxci.interval(metric, y, p, sample_weight=1e6 * w, method="square_and_add")
+    np.testing.assert_allclose(scaled.confidence_interval, joined.confidence_interval, rtol=1e-9)
+
+
+def test_a_class_without_an_error_counts_rows_of_equal_weight_that_tell_as_much():
+    y, w = np.repeat([0, 1], [40, 20]), np.linspace(0.1, 2, 60)
+    row = jaxci.interval("balanced_accuracy", y, y, sample_weight=w, method="square_and_add")
+    sizes = [w[y == k].sum() ** 2 / (w[y == k] ** 2).sum() for k in (0, 1)]
+    lower = [wilson(size, size, tails(0.95)).low for size in sizes]
+    assert row.confidence_interval.low == pytest.approx(1 - np.sqrt(sum((1 - x) ** 2 for x in lower)) / 2, rel=1e-9)
 
 
 # two models

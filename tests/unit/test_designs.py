@@ -94,14 +94,14 @@ def test_the_truth_of_a_design_is_that_of_its_rows():
 LAWS = {
     "clusters of labels": (
         Clustered(TABLE, UNEVEN, 0.3),
-        ("accuracy", "recall", "f1", "balanced_accuracy", "matthews_corrcoef"),
+        ("accuracy", "recall", "f1", "balanced_accuracy", "f1_macro", "matthews_corrcoef"),
     ),
     "clusters of values": (Clustered(Parametric("beta", {"a": 8, "b": 2}), UNEVEN, 0.3), ("mean", "median", "std")),
     "clusters of scores": (Clustered(GaussianClasses([0.6, 0.4], auc=0.85), UNEVEN, 0.2), ("roc_auc", "log_loss")),
     "strata of labels": (Stratified((Cells([[9, 1], [1, 3]]), Cells([[4, 3], [1, 9]])), [2, 1]), ("f1", "accuracy")),
     "strata of clusters": (
         Stratified((Clustered(TABLE, 5, 0.3), Clustered(Cells([[9, 1], [1, 3]]), (1, 2, 4), 0.3)), [2, 1]),
-        ("f1", "accuracy"),
+        ("f1", "accuracy", "balanced_accuracy"),
     ),
 }
 EXACT = {
@@ -110,7 +110,16 @@ EXACT = {
     "delta": Delta(use_t=True),
     "delta by the jackknife": Delta(error="jackknife"),
 }
-SERVED = ("wilson_cluster", "clopper_pearson_cluster", "percentile", "bca", "normal", "proper_bayesian", "studentized")
+SERVED = (
+    "wilson_cluster",
+    "clopper_pearson_cluster",
+    "square_and_add",
+    "percentile",
+    "bca",
+    "normal",
+    "proper_bayesian",
+    "studentized",
+)
 METHODS_HERE = [*EXACT.values(), *SERVED]
 N, B, R = 66, 1_999, 4
 LEVELS = (0.84, 0.9, 0.96)

@@ -204,14 +204,14 @@ def opposed(y, a, b, size):
                 yield k, *way, spread[other] * (0.5 if size == 2 else 0.25)
 
 
-def wald(value, weights, step=1e-5):
-    """Wald's interval of a function of row weights, by central differences."""
+def wald(value, weights, number=None, degrees=np.inf, step=1e-5):
+    """Wald's interval of a function of row weights, by central differences; so many rows share each weight."""
     whole, square = value(weights), 0.0
-    for i, w in enumerate(weights):
+    for w, i, of in zip(weights, range(len(weights)), weights if number is None else number, strict=True):
         up, down = weights.copy(), weights.copy()
         up[i], down[i] = w + step, w - step
-        square += w * ((value(up) - value(down)) / (2 * step)) ** 2
-    z = stats.norm.ppf(0.975)
+        square += w**2 / of * ((value(up) - value(down)) / (2 * step)) ** 2
+    z = stats.t.ppf(0.975, degrees)
     return whole, np.sqrt(square), (whole - z * np.sqrt(square), whole + z * np.sqrt(square))
 
 
@@ -244,6 +244,28 @@ def test_metrics_of_labels_are_scikit_learns_with_opposed_rows(metric, size):
     np.testing.assert_allclose(result.confidence_interval, (max(low, -2), min(high, 2)), rtol=1e-6, atol=1e-8)
     assert result.standard_error == pytest.approx(error, rel=1e-6)
     assert result.pvalue == pytest.approx(2 * stats.norm.sf(abs(whole) / error), rel=1e-5)
+
+
+@pytest.mark.parametrize("metric", ["f1", "matthews_corrcoef", "accuracy"])
+def test_opposed_rows_weigh_what_their_class_does(metric):
+    function = {"f1": "f1_score", "accuracy": "accuracy_score"}.get(metric, metric)
+    y, a, b = (np.minimum(x, 1) for x in (Y, A, C))
+    rows = np.where(y == 1, 0.3, 1.7) * np.random.default_rng(2).uniform(0.5, 1.5, len(y))
+    added = np.array(list(opposed(y, a, b, 2)))
+    joined = [np.concatenate([x, new]) for x, new in zip((y, a, b), added[:, :3].T.astype(int), strict=True)]
+    masses = added[:, 3]
+    of_class = np.array([rows[y == k].mean() for k in (0, 1)])[added[:, 0].astype(int)]
+
+    def value(weights):
+        return np.subtract(*(getattr(metrics, function)(joined[0], x, sample_weight=weights) for x in joined[1:]))
+
+    number = np.concatenate([np.ones(len(y)), masses])
+    degrees = rows.sum() ** 2 / (rows**2).sum() - 1
+    whole, error, bounds = wald(value, np.concatenate([rows, masses * of_class]), number, degrees)
+    result = jaxci.compare(metric, y, a, b, sample_weight=rows)
+    assert result.method == "adjusted_wald"
+    np.testing.assert_allclose(result.confidence_interval, bounds, rtol=1e-6, atol=1e-8)
+    assert result.pvalue == pytest.approx(2 * stats.t.sf(abs(whole) / error, degrees), rel=1e-5)
 
 
 def test_average_precision_is_scikit_learns_with_opposed_rows():

@@ -798,7 +798,6 @@ def test_every_stratum_with_one_row():
         (lambda **k: interval("median", SCORE, **k), "order_statistic"),
         (lambda **k: interval("roc_auc", Y, SCORE, **k), "delong"),
         (lambda **k: interval("roc_auc", Y, SCORE, **k), "delong_logit"),
-        (lambda **k: evaluate(Y, PRED, metrics=["balanced_accuracy"], **k), "square_and_add"),
         (lambda **k: compare("mean", None, SCORE, SCORE**2, **k), "z"),
     ],
 )
