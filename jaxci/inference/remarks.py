@@ -27,6 +27,8 @@ FEW_ROWS = 50
 """Below so many units intervals of resamples and the delta method get a remark where no card judged them."""
 FEW_CASES, ENOUGH_ROWS = 10, 20
 """A class of fewer cases gets a remark; where a card judged, only among so many units or more."""
+FEW_GATHERED = 5
+"""A class with rows in fewer clusters gets a remark."""
 PERCENTILE_ON_CARDS = "in simulations of 30 rows 95% percentile intervals covered less than 93% for 40 of 46 metrics"
 """What the cards say of few rows; calibration errors, for which no size is enough, are not among the metrics."""
 STUDENTIZED_IN_CLUSTERS = (
@@ -103,6 +105,8 @@ def size_remarks(
         remarks += _of_few_rows(statistic, layout, values, method)
     if sample.y_true is None or statistic.task not in ("binary", "multiclass") or _counts_all_rows(statistic):
         return remarks
+    if layout.units is not None and not {"clusters", "shares"} & method.needs:  # these see it themselves
+        remarks += _of_gathered_classes(sample.y_true[: layout.n_rows], layout.units)
     if judged or method.prior is not None:
         remarks += _of_absent_classes(sample.class_sizes)
     if not judged or layout.n_units >= ENOUGH_ROWS:
@@ -166,6 +170,21 @@ def _of_absent_classes(counts: np.ndarray) -> list[str]:
         return []
     what = "what they would score is unknown, and the interval does not allow for it"
     return [f"{absent} of {len(counts)} classes have no row in y_true: {what}"]
+
+
+def _of_gathered_classes(classes: np.ndarray, units: np.ndarray) -> list[str]:
+    """Remark on a class whose rows lie in a handful of many clusters: the others tell nothing of how it varies."""
+    size, all_of_them = int(classes.max()) + 1, int(units.max()) + 1
+    spread = np.bincount(np.unique(units.astype(np.int64) * size + classes) % size)
+    spread = spread[spread > 0]
+    fewest = int(spread.min())
+    if len(spread) < 2 or fewest >= FEW_GATHERED or fewest == all_of_them:
+        return []
+    where = "a single cluster" if fewest == 1 else f"{fewest} clusters"
+    return [
+        f"all rows of a class lie in {where} of {all_of_them}: how what depends on it varies between clusters is "
+        "hardly known, and a verdict on it means little"
+    ]
 
 
 def _of_rare_classes(counts: np.ndarray) -> list[str]:

@@ -201,6 +201,16 @@ def test_what_is_said_of_studentized_intervals_in_clusters_is_what_the_benchmark
     assert kept_coverage("spread_in_clusters", lambda design: design["clusters"] in (8, 20)) in STUDENTIZED_IN_CLUSTERS
 
 
+@pytest.mark.parametrize(("held", "said"), [(1, "a single cluster of 12"), (3, "3 clusters of 12"), (6, None)])
+def test_a_class_that_lies_in_few_clusters_is_told(held, said):
+    groups = np.repeat(np.arange(12), 5)
+    y = 1 * (groups < held)
+    a, b = (np.where(np.random.default_rng(seed).random(60) < 0.8, y, 1 - y) for seed in (0, 1))
+    found = jaxci.compare("balanced_accuracy", y, a, b, groups=groups).warnings
+    assert any(f"all rows of a class lie in {said}" in text for text in found) == (said is not None)
+    assert not any("all rows of a class" in text for text in jaxci.compare("accuracy", y, a, b, groups=groups).warnings)
+
+
 # --- labels beside scores --------------------------------------------------------------------------
 
 
