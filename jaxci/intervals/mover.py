@@ -103,7 +103,9 @@ def square_and_add(estimate: Any, shares: Shares, tails: Tails) -> Bounds:
     Asymptotic. Coverage of 95% intervals of the balanced accuracy at n = 30, 100, 1,000, where every class occurs: .92,
     .94, .95 with prevalence .1, sensitivity .95 and specificity .995; .91, .94, .94 with .5, .98, .98; for five even
     classes and accuracy .98 .90, .88, .93; less with more classes. Near 1 nearly all misses are truths above the
-    interval: one-sided 95% upper bounds of the first two covered .89 at n = 30 and .88 at n = 100.
+    interval: one-sided 95% upper bounds of the first two covered .89 at n = 30 and .88 at n = 100. Of macro F1, in the
+    117 designs of its card, .942 in the median and .89 in the worst tenth; in clusters .957 and .90
+    (``jaxci.coverage.card``).
 
     References
     ----------
