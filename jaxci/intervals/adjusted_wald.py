@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from jaxci.intervals.base import Bounds, Evidence, Method, Tails, open_sides
+from jaxci.intervals.base import Bounds, Evidence, Method, Tails, normal_steps, open_sides
 from jaxci.intervals.capabilities import has_opposed_rows
 from jaxci.intervals.parametric import delta_interval, student_steps
 from jaxci.intervals.pvalues import UNDEFINED, PValue, standardized_test
@@ -76,11 +76,13 @@ class AdjustedWald(Method):
     def bounds(self, evidence: Evidence, tails: Tails, critical: object) -> Bounds:
         """Bounds from ``evidence.adjusted``."""
         seen: Adjusted = evidence.adjusted
-        steps = student_steps(seen.degrees, tails)
+        normal = evidence.xp.isinf(seen.degrees)
+        student = student_steps(evidence.xp.where(normal, 1.0, seen.degrees), tails)
+        steps = tuple(evidence.xp.where(normal, z, t) for z, t in zip(normal_steps(tails), student, strict=True))
         low, high = delta_interval(seen.difference, seen.standard_error, tails, steps=steps)
         low, high = open_sides(low, high, tails, evidence.statistic.bounds)
-        known = (seen.standard_error > 0) | (seen.difference == 0)
-        return Bounds(*(evidence.xp.where(known, end, np.nan) for end in (low, high)))
+        varies = (seen.standard_error > 0) | (seen.difference == 0)
+        return Bounds(*(evidence.xp.where(varies, end, np.nan) for end in (low, high)))
 
     def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:
         """Return the normal p-value of the adjusted difference, Student's of weighted rows."""

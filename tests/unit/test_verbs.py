@@ -1009,7 +1009,8 @@ def test_comparisons_of_dependent_rows(statistic, given, name):
     result = compare(statistic, Y, a, b, **given)
     of_clusters = {"accuracy": "tango_cluster", "log_loss": "sign_flip"}.get(statistic, "delta")
     of_strata = {"accuracy": "tango", "f1": "adjusted_wald", "roc_auc": "delong"}.get(statistic, "kurtosis_t")
-    expected = of_clusters if name == "clusters" else of_strata if "strata" in given else "kurtosis_t"
+    of_weights = "adjusted_wald" if statistic in ("accuracy", "f1") else "kurtosis_t"
+    expected = of_clusters if name == "clusters" else of_strata if "strata" in given else of_weights
     assert result.method == expected
     assert name in result.reason
     alone = [interval(statistic, Y, x, **given).estimate for x in (a, b)]
