@@ -129,9 +129,12 @@ def _of_equal_scores(statistic: Statistic, sample: Sample, method: Method) -> li
 def _of_few_rows(statistic: Statistic, layout: Layout, values: np.ndarray | None, method: Method) -> list[str]:
     """Warn below the sizes at which studies found 92.5% coverage of 95% intervals.
 
-    Those sizes are of percentile intervals: of a method that allows for what was not seen they hold for means alone.
+    Those sizes are of percentile intervals: of a method that allows for what was not seen they hold for means alone,
+    and not of classes that are judged one by one in as many clusters as were simulated.
     """
     if method.prior is not None and not isinstance(statistic, MeanStatistic):
+        return []
+    if "shares" in method.needs and layout.units is not None and layout.n_units >= FEW_CLUSTERS:
         return []
     for least, what in _least_sizes(statistic, layout, values, method):
         if layout.n_units < least:
@@ -183,7 +186,7 @@ def _of_gathered_classes(classes: np.ndarray, units: np.ndarray) -> list[str]:
     where = "a single cluster" if fewest == 1 else f"{fewest} clusters"
     return [
         f"all rows of a class lie in {where} of {all_of_them}: how what depends on it varies between clusters is "
-        "hardly known, and a verdict on it means little"
+        "hardly known, and an interval or a verdict that depends on it means little"
     ]
 
 
