@@ -125,11 +125,9 @@ def square_and_add(estimate: Any, shares: Shares, tails: Tails) -> Bounds:
         low, high = wilson_cluster(shares.successes / trials, trials, shares.degrees, tails)
 
     def distance(bound: Any, end: float, sign: float) -> Any:
-        apart = shares.weights * sign * (shares.score_of(bound)[0] - shares.scores)
-        known, unknown = (
-            xp.where(tried, apart, 0.0),
-            xp.where(tried, 0.0, sign * shares.weights * (end - shares.scores)),
-        )
+        weights = sign * shares.weights
+        known = xp.where(tried, weights * (shares.score_of(bound)[0] - shares.scores), 0.0)
+        unknown = xp.where(tried, 0.0, weights * (end - shares.scores))
         return xp.sign(xp.sum(known, axis=-1)) * shares.root_of_squares(known) + xp.sum(unknown, axis=-1)
 
     return open_sides(estimate - distance(low, 0.0, -1.0), estimate + distance(high, 1.0, 1.0), tails, (0.0, 1.0))
@@ -161,4 +159,5 @@ class SquareAndAdd(Method):
             "the interval allows for any between 0 and 1": int(np.sum(untried & counted)),
             "it is left out of the mean, and the interval is for the others alone": int(np.sum(untried & ~counted)),
         }
-        return tuple(f"no row tells of the share of {k} of the classes: {text}" for text, k in said.items() if k)
+        who = "no row tells" if evidence.shares.degrees is None else "fewer than two clusters tell"
+        return tuple(f"{who} of the share of {k} of the classes: {text}" for text, k in said.items() if k)

@@ -279,6 +279,7 @@ def test_classes_are_joined_at_their_effective_sizes_and_by_how_clusters_vary(me
         ends.append(np.mean(scores) + sign * (np.sqrt(square) + rest) / 4)
     row = jaxci.interval(metric, y, p, groups=groups, method="square_and_add")
     np.testing.assert_allclose(row.confidence_interval, np.clip(ends, 0, 1), rtol=1e-9)
+    assert any("fewer than two clusters tell of the share of 1 of the classes" in text for text in row.warnings)
 
 
 @pytest.mark.parametrize("metric", ["f1_macro", "jaccard_macro", "precision_macro", "recall_macro"])
