@@ -10,13 +10,12 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-from simulated import keep, options
+from simulated import CLASS_MEANS, averaged, class_means, keep, options, show
 
 import jaxci
 from jaxci.intervals.parametric import Delta
 
 RESAMPLES = 499
-METRICS = ("f1_macro", "jaccard_macro", "precision_macro", "balanced_accuracy")
 METHODS = ("auto", "proper_bayesian", "square_and_add", "percentile", Delta(scale="logit", use_t=True))
 MANY = 60_000
 """Clusters that the true values are read off."""
@@ -68,31 +67,21 @@ DESIGNS = (
 )
 
 
-def truths(design: Design) -> dict[str, float]:
-    """Return the true values."""
-    y, guess, _ = design.drawn(np.random.default_rng(0), MANY)
-    table = np.histogram2d(y, guess, bins=len(design.shares))[0]
-    hits, true, taken = np.diag(table), table.sum(axis=1), table.sum(axis=0)
-    scores = (2 * hits / (true + taken), hits / (true + taken - hits), hits / taken, hits / true)
-    return {metric: float(np.mean(one)) for metric, one in zip(METRICS, scores, strict=True)}
-
-
-def simulated(design: Design, sets: int) -> dict[str, dict[str, tuple[float, float]]]:
+def simulated(design: Design, sets: int) -> dict[str, dict[str, tuple[float, ...]]]:
     """Return coverage and mean width of every method, by metric."""
-    true, held = truths(design), {}
+    y, guess, _ = design.drawn(np.random.default_rng(0), MANY)
+    true: dict[str, float] = class_means(y, guess, len(design.shares))
+    held: dict[str, dict[str, list[tuple[bool, float]]]] = {}
     for number in range(sets):
         y, guess, groups = design.drawn(np.random.default_rng([number, design.clusters]), design.clusters)
-        for metric in METRICS:
+        for metric in CLASS_MEANS:
             for method in METHODS:
                 given: dict[str, Any] = {"labels": list(range(len(design.shares))), "n_resamples": RESAMPLES}
                 row = jaxci.interval(metric, y, guess, method=method, groups=groups, rng=number, **given)
                 low, high = row.confidence_interval
                 name = method if isinstance(method, str) else method.label
                 held.setdefault(metric, {}).setdefault(name, []).append((low <= true[metric] <= high, high - low))
-    return {
-        metric: {name: tuple(np.round(np.mean(one, axis=0), 4).tolist()) for name, one in methods.items()}
-        for metric, methods in held.items()
-    }
+    return averaged(held)
 
 
 def main() -> None:
@@ -103,8 +92,7 @@ def main() -> None:
         one = simulated(design, given.sets)
         found.append(design._asdict() | {"alike": str(design.alike), "coverage, width": one})
         print(design)
-        for metric, methods in one.items():
-            print(f"  {metric:18s} " + "  ".join(f"{m} {c:.3f} ({w:.3f})" for m, (c, w) in methods.items()), flush=True)
+        show(one)
     keep(given, found)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from simulated import keep, options
+from simulated import CLASS_MEANS, averaged, class_means, keep, options, show
 
 import jaxci
 
@@ -21,7 +21,6 @@ DESIGNS = {
     "8 classes, 2% rarest, n = 300": ((0.3, 0.25, 0.15, 0.1, 0.08, 0.06, 0.04, 0.02), 2.2, 300),
 }
 """Shares of classes, how far the logit of the true one is raised, and rows."""
-METRICS = ("f1_macro", "jaccard_macro", "precision_macro", "balanced_accuracy")
 METHODS = ("auto", "proper_bayesian", "square_and_add", "percentile", "bca")
 MANY = 1_000_000
 
@@ -34,19 +33,11 @@ def drawn(rng: np.random.Generator, shares: tuple[float, ...], raised: float, n:
     return y, logits.argmax(axis=1)
 
 
-def truths(shares: tuple[float, ...], raised: float) -> dict[str, float]:
-    """Return the true values."""
-    y, guess = drawn(np.random.default_rng(0), shares, raised, MANY)
-    table = np.histogram2d(y, guess, bins=len(shares))[0]
-    hits, true, taken = np.diag(table), table.sum(axis=1), table.sum(axis=0)
-    scores = (2 * hits / (true + taken), hits / (true + taken - hits), hits / taken, hits / true)
-    return {metric: float(np.mean(one)) for metric, one in zip(METRICS, scores, strict=True)}
-
-
-def design(shares: tuple[float, ...], raised: float, n: int, sets: int) -> dict[str, dict[str, tuple[float, float]]]:
+def design(shares: tuple[float, ...], raised: float, n: int, sets: int) -> dict[str, dict[str, tuple[float, ...]]]:
     """Return coverage and mean width of the methods that serve, by metric."""
-    k, rng, true = len(shares), np.random.default_rng(5), truths(shares, raised)
-    held: dict[str, dict[str, list[tuple[bool, float]]]] = {metric: {} for metric in METRICS}
+    k, rng = len(shares), np.random.default_rng(5)
+    true = class_means(*drawn(np.random.default_rng(0), shares, raised, MANY), k)
+    held: dict[str, dict[str, list[tuple[bool, float]]]] = {metric: {} for metric in CLASS_MEANS}
     number = 0
     while number < sets:
         y, guess = drawn(rng, shares, raised, n)
@@ -58,10 +49,7 @@ def design(shares: tuple[float, ...], raised: float, n: int, sets: int) -> dict[
                 options = {"method": method, "labels": list(range(k)), "n_resamples": RESAMPLES, "rng": number}
                 low, high = jaxci.interval(metric, y, guess, **options).confidence_interval
                 methods.setdefault(method, []).append((low <= true[metric] <= high, high - low))
-    return {
-        metric: {method: tuple(np.round(np.mean(one, axis=0), 4).tolist()) for method, one in methods.items()}
-        for metric, methods in held.items()
-    }
+    return averaged(held)
 
 
 def main() -> None:
@@ -72,8 +60,7 @@ def main() -> None:
         one = design(*of, given.sets)
         found.append({"design": name, "coverage, width": one})
         print(name)
-        for metric, methods in one.items():
-            print(f"  {metric:18s} " + "  ".join(f"{m} {c:.3f} ({w:.3f})" for m, (c, w) in methods.items()), flush=True)
+        show(one)
     keep(given, found)
 
 

@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from jaxci.coverage.store import surroundings
 
 
@@ -23,3 +25,28 @@ def keep(given: argparse.Namespace, designs: list[dict[str, Any]]) -> None:
     if given.json:
         kept = {"sets": given.sets, "designs": designs, "made with": surroundings()}
         given.json.write_text(json.dumps(kept, indent=1) + "\n")
+
+
+CLASS_MEANS = ("f1_macro", "jaccard_macro", "precision_macro", "balanced_accuracy")
+
+
+def class_means(y: np.ndarray, guess: np.ndarray, classes: int) -> dict[str, float]:
+    """Return the means over classes of F1, Jaccard, precision and recall, by their metric."""
+    table = np.histogram2d(y, guess, bins=classes)[0]
+    hits, true, taken = np.diag(table), table.sum(axis=1), table.sum(axis=0)
+    scores = (2 * hits / (true + taken), hits / (true + taken - hits), hits / taken, hits / true)
+    return {metric: float(np.mean(one)) for metric, one in zip(CLASS_MEANS, scores, strict=True)}
+
+
+def averaged(held: dict[str, dict[str, list[tuple[bool, float]]]]) -> dict[str, dict[str, tuple[float, ...]]]:
+    """Return coverage and mean width, by metric and method, from whether each interval held and how wide it was."""
+    return {
+        metric: {name: tuple(np.round(np.mean(one, axis=0), 4).tolist()) for name, one in methods.items()}
+        for metric, methods in held.items()
+    }
+
+
+def show(found: dict[str, dict[str, tuple[float, ...]]]) -> None:
+    """Print coverage and mean width, a line a metric."""
+    for metric, methods in found.items():
+        print(f"  {metric:18s} " + "  ".join(f"{m} {c:.3f} ({w:.3f})" for m, (c, w) in methods.items()), flush=True)
