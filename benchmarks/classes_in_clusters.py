@@ -10,7 +10,7 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-from simulated import CLASS_MEANS, averaged, class_means, keep, options, show
+from simulated import CLASS_MEANS, averaged, class_means, confusion, keep, options, show
 
 import jaxci
 from jaxci.intervals.parametric import Delta
@@ -70,7 +70,7 @@ DESIGNS = (
 def simulated(design: Design, sets: int) -> dict[str, dict[str, tuple[float, ...]]]:
     """Return coverage and mean width of every method, by metric."""
     y, guess, _ = design.drawn(np.random.default_rng(0), MANY)
-    true: dict[str, float] = class_means(y, guess, len(design.shares))
+    true: dict[str, float] = class_means(confusion(y, guess, len(design.shares)))
     held: dict[str, dict[str, list[tuple[bool, float]]]] = {}
     for number in range(sets):
         y, guess, groups = design.drawn(np.random.default_rng([number, design.clusters]), design.clusters)

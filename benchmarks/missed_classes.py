@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from simulated import CLASS_MEANS, averaged, class_means, keep, options, show
+from simulated import CLASS_MEANS, averaged, class_means, confusion, keep, options, show
 
 import jaxci
 
@@ -36,7 +36,7 @@ def drawn(rng: np.random.Generator, shares: tuple[float, ...], raised: float, n:
 def design(shares: tuple[float, ...], raised: float, n: int, sets: int) -> dict[str, dict[str, tuple[float, ...]]]:
     """Return coverage and mean width of the methods that serve, by metric."""
     k, rng = len(shares), np.random.default_rng(5)
-    true = class_means(*drawn(np.random.default_rng(0), shares, raised, MANY), k)
+    true = class_means(confusion(*drawn(np.random.default_rng(0), shares, raised, MANY), k))
     held: dict[str, dict[str, list[tuple[bool, float]]]] = {metric: {} for metric in CLASS_MEANS}
     number = 0
     while number < sets:

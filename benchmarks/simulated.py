@@ -30,9 +30,14 @@ def keep(given: argparse.Namespace, designs: list[dict[str, Any]]) -> None:
 CLASS_MEANS = ("f1_macro", "jaccard_macro", "precision_macro", "balanced_accuracy")
 
 
-def class_means(y: np.ndarray, guess: np.ndarray, classes: int) -> dict[str, float]:
-    """Return the means over classes of F1, Jaccard, precision and recall, by their metric."""
-    table = np.histogram2d(y, guess, bins=classes)[0]
+def confusion(y: np.ndarray, guess: np.ndarray, classes: int) -> np.ndarray:
+    """Return the table of true and predicted classes."""
+    table: np.ndarray = np.histogram2d(y, guess, bins=classes)[0]
+    return table
+
+
+def class_means(table: np.ndarray) -> dict[str, float]:
+    """Return the means over classes of F1, Jaccard, precision and recall of a table, by their metric."""
     hits, true, taken = np.diag(table), table.sum(axis=1), table.sum(axis=0)
     scores = (2 * hits / (true + taken), hits / (true + taken - hits), hits / taken, hits / true)
     return {metric: float(np.mean(one)) for metric, one in zip(CLASS_MEANS, scores, strict=True)}
@@ -49,4 +54,4 @@ def averaged(held: dict[str, dict[str, list[tuple[bool, float]]]]) -> dict[str, 
 def show(found: dict[str, dict[str, tuple[float, ...]]]) -> None:
     """Print coverage and mean width, a line a metric."""
     for metric, methods in found.items():
-        print(f"  {metric:18s} " + "  ".join(f"{m} {c:.3f} ({w:.3f})" for m, (c, w) in methods.items()), flush=True)
+        print(f"  {metric:18s} " + "  ".join(f"{m} {c:.3f} ({w:.3f})" for m, (c, w, *_) in methods.items()), flush=True)

@@ -452,6 +452,12 @@ def _choose_dependent(statistic: Statistic, layout: Layout, n_resamples: int, ta
     if _ranks_many(statistic, layout, n_resamples):
         why = f"ranks of too many rows to resample, in {MANY_CLUSTERS} clusters or more: influence, summed over each"
         return Choice(Delta(scale=_scale(statistic), use_t=True), f"{why}, and Student's quantiles")
+    if layout.units is None and layout.row_weights is not None:
+        if Wilson().refusal(statistic) is None:
+            return Choice(Wilson(), f"{weighted}: Wilson's score interval at the effective number")
+        if SquareAndAdd().refusal(statistic) is None:
+            why = "Wilson's interval of each class at its effective number, squared and added"
+            return Choice(SquareAndAdd(), f"{weighted}: {why}")
     if statistic.has_extremes:
         return _proper(weighted if kind == "weighted" else {"cluster": "clustered"}.get(kind, kind) + " rows", layout)
     studentized = isinstance(statistic, MomentStatistic) and statistic.smooth and layout.given == {"groups"}

@@ -224,7 +224,8 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
         raise ValueError(f"groups must be given for method {method.name!r}, which is for rows in clusters; got None")
     refused = method.unusable(layout.given)
     if refused:
-        why = " assumes independent rows of equal weight and" if method.takes <= {"strata"} else ""
+        alike = "" if "sample_weight" in method.takes else " of equal weight"
+        why = "" if "groups" in method.takes else f" assumes independent rows{alike} and"
         raise ValueError(
             f"method {method.name!r}{why} cannot use {' and '.join(sorted(refused))}; "
             "use 'percentile', 'bca' or 'delta', or method='auto'"

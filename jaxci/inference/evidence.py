@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -33,6 +33,7 @@ from jaxci.intervals.kurtosis import spread
 from jaxci.intervals.mover import shares_by_weight, shares_in_clusters
 from jaxci.intervals.proportion_difference import PairedOutcomes
 from jaxci.intervals.sign_flip import flipped
+from jaxci.intervals.weighted_proportion import Weighing
 from jaxci.resampling.count_ratio import CountRatioLaw
 from jaxci.resampling.exact_mean import mean_distribution
 from jaxci.resampling.exact_order import quantile_distribution
@@ -153,26 +154,65 @@ def _cluster_sums(entry: Entry, sample: Sample, layout: Layout) -> ClusterSums:
     return ClusterSums(totals[None, counted], sizes[None, counted])
 
 
+def _tables_by_weight(cells: Cells, layout: Layout) -> list[np.ndarray]:
+    """Return the numbers of rows in the cells of a table, their weights and the squares of these, at most 1."""
+    assert layout.row_weights is not None
+    weights = layout.row_weights / layout.row_weights.max()
+    return [table_of(cells, Layout(layout.n, row_weights=weights**power)) for power in (0, 1, 2)]
+
+
+def _potential(statistic: TableStatistic, tables: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Return tables of rows that could be in any cell: those of their classes.
+
+    Classes that have rows count alike, as rare ones may make most of the failures; but for shares of all rows.
+    """
+    of_class = [table.sum(axis=1, keepdims=True) for table in tables]
+    rows = 1.0 if statistic.has_fixed_trials else np.where(of_class[0] > 0, of_class[0], 1.0)
+    return [np.broadcast_to(sums / rows, table.shape) for sums, table in zip(of_class, tables, strict=True)]
+
+
+def _weighing(
+    statistic: TableStatistic, tables: Sequence[np.ndarray], counted: Callable[[np.ndarray], Any]
+) -> Weighing:
+    """Return how the rows of proportions weigh, whose successes and trials are ``counted`` in a table."""
+    sums, potential = (
+        np.stack([np.stack(counted(table)) for table in found]) for found in (tables, _potential(statistic, tables))
+    )
+    return Weighing.of(sums, potential, np.array([table.sum() for table in tables]))
+
+
+def _counted_rows(statistic: TableStatistic, trials: Trials, cells: Cells, layout: Layout) -> dict[str, Any]:
+    """Return successes and trials, of weighted rows those of rows of equal weight that tell as much."""
+    count, nobs = (np.array([x]) for x in trials)
+    if layout.row_weights is None:
+        return {"count": count, "nobs": nobs}
+    tables = _tables_by_weight(cells, layout)
+    weighing = _weighing(statistic, tables, lambda table: np.asarray(_successes((statistic,), table))[0][:, None])
+    share = np.minimum(count / nobs, 1.0)
+    size = weighing.size(share)
+    return {"count": share * size, "nobs": size, "weighing": weighing}
+
+
 def _shares(statistic: TableStatistic, cells: Cells, layout: Layout) -> Shares:
     """Return the proportions that a statistic averages, of rows of equal weight that tell as much."""
 
-    def shares(layout: Layout) -> Shares:
-        found = shares_of(statistic, table_of(cells, layout))
-        return jax.tree.map(lambda x: np.asarray(x, float)[None], found)
+    def shares(table: np.ndarray) -> Shares:
+        return jax.tree.map(lambda x: np.asarray(x, float)[None], shares_of(statistic, table))
 
-    whole = shares(layout)
+    def counted(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        found = shares(table)
+        return found.successes, found.trials
+
     if layout.row_weights is None:
-        most = whole.trials
+        alike = shares(table_of(cells, layout))
     else:
-        weighted = shares_by_weight(whole, shares(dataclasses.replace(layout, row_weights=layout.row_weights**2)))
-        if layout.units is None:
-            return weighted
-        most = weighted.trials
+        tables = _tables_by_weight(cells, layout)
+        alike = shares_by_weight(shares(tables[1]), shares(tables[2]), _weighing(statistic, tables, counted))
     if layout.units is None:
-        return whole
+        return alike
     members = layout.count_codes(cells.codes, cells.size, layout.n_units)
     sums = shares_of_units(statistic, cells.without_rows(), members)
-    return shares_in_clusters(whole, ClusterSums(*(np.asarray(x, float)[None] for x in sums)), most)
+    return shares_in_clusters(alike, ClusterSums(*(np.asarray(x, float)[None] for x in sums)), alike.trials)
 
 
 def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evidence:
@@ -180,7 +220,8 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
     statistic, needs, trials = entry.statistic, entry.needs, entry.trials
     parts: dict[str, Any] = {}
     if trials is not None:
-        parts |= {"count": np.array([trials.successes]), "nobs": np.array([trials.nobs])}
+        assert isinstance(statistic, TableStatistic)
+        parts |= _counted_rows(statistic, trials, entry.prepared, layout)
     if "clusters" in needs or ("values" in needs and (layout.units is not None or is_share_difference(statistic))):
         parts["clusters"] = _cluster_sums(entry, sample, layout)
     elif "values" in needs and layout.counts is not None:

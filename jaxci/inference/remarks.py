@@ -110,7 +110,7 @@ def size_remarks(
     if judged or method.prior is not None:
         remarks += _of_absent_classes(sample.class_sizes)
     if not judged or layout.n_units >= ENOUGH_ROWS:
-        remarks += _of_rare_classes(sample.class_sizes)
+        remarks += _of_rare_classes(_rows_in_effect(sample, layout))
     return remarks
 
 
@@ -190,8 +190,19 @@ def _of_gathered_classes(classes: np.ndarray, units: np.ndarray) -> list[str]:
     ]
 
 
+def _rows_in_effect(sample: Sample, layout: Layout) -> np.ndarray:
+    """Return the rows of every class (K,), of weighted ones how many of equal weight vary as much."""
+    if layout.row_weights is None:
+        return sample.class_sizes
+    weights, classes = layout.row_weights / layout.row_weights.max(), sample.y_true[: layout.n_rows]
+    totals, squares = (np.bincount(classes, x, sample.n_classes) for x in (weights, weights**2))
+    return np.where(totals > 0, (totals**2 / np.where(totals > 0, squares, 1.0)).round(9), 0.0)
+
+
 def _of_rare_classes(counts: np.ndarray) -> list[str]:
-    rare = int(counts[counts > 0].min())
+    """Remark on a class of few rows, or of few in effect, which need not be a whole number."""
+    rare = float(counts[counts > 0].min())
     if rare >= FEW_CASES:
         return []
-    return [f"a class has only {rare} case{'s' * (rare > 1)}: intervals that depend on it are rough"]
+    cases = f"{rare:.3g} case{'s' * (rare > 1)}{'' if rare.is_integer() else ' in effect'}"
+    return [f"a class has only {cases}: intervals that depend on it are rough"]

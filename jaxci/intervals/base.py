@@ -116,6 +116,8 @@ class Evidence:
         Number of independent units (rows, or clusters); static.
     count, nobs : (...) arrays
         Successes and trials of a proportion.
+    weighing : Weighing
+        How the rows of a proportion weigh (see :mod:`jaxci.intervals.weighted_proportion`), where they differ.
     shares : Shares
         Proportions whose mean the estimate is, (..., K) each.
     values : (..., n) array
@@ -168,6 +170,7 @@ class Evidence:
     n: int = static()
     count: Any = None
     nobs: Any = None
+    weighing: Any = None
     shares: Any = None
     values: Any = None
     counts: Any = None

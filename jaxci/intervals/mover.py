@@ -11,41 +11,35 @@ from jaxci.intervals.capabilities import averages_shares
 from jaxci.intervals.clustered_proportion import effective_size, wilson_cluster
 from jaxci.intervals.clusters import ClusterSums, cluster_residuals, cluster_variance
 from jaxci.intervals.proportion import wilson
+from jaxci.intervals.weighted_proportion import Weighing, weighted_wilson
 from jaxci.records import record
 from jaxci.special import namespace
 from jaxci.statistics.base import Shares, Statistic
 
 
-def shares_by_weight(shares: Shares, squares: Shares) -> Shares:
+def shares_by_weight(shares: Shares, squares: Shares, weighing: Weighing) -> Shares:
     """Return proportions of rows that are weighted by importance, at the numbers of rows that tell as much.
 
-    With the sums of weights s of t, p = s / t, and those of their squares S of successes and F of failures, the
-    variance of p is ``(S (1 - p)^2 + F p^2) / t^2`` (linearization); where all rows agree ``t^2 / (S + F)`` rows tell
-    as much.
+    Their correlations are those of linearized proportions.
 
     Parameters
     ----------
     shares, squares : Shares
         Of weights, and of their squares (..., K).
-
-    References
-    ----------
-    .. [1] Kish (1965), Survey Sampling, sections 8.2 and 11.7.
+    weighing : Weighing
+        Of the rows of each (..., K).
     """
     xp = namespace(shares.successes)
-    trials = xp.where(shares.trials > 0, shares.trials, 1.0)
-    share, failures = shares.successes / trials, squares.trials - squares.successes
-    spread = squares.successes * (1 - share) ** 2 + failures * share**2
-    alike = (share == 0) | (share == 1)
-    size = trials**2 / xp.where(alike, xp.where(squares.trials > 0, squares.trials, 1.0), 1.0)
-    size = size * xp.where(alike, 1.0, share * (1 - share) / xp.where(alike, 1.0, spread))
-    size = xp.where(shares.trials > 0, size, 0.0)
-    found = shares._replace(successes=share * size, trials=size)
+    share = xp.minimum(shares.successes / xp.where(shares.trials > 0, shares.trials, 1.0), 1.0)
+    size = weighing.size(share)
+    found = shares._replace(successes=share * size, trials=size, weighing=weighing)
     if squares.correlations is None:
         return found
-    own = squares.successes > 0
-    factor = failures * squares.trials / xp.where(own, squares.successes * spread, 1.0)
-    factor = xp.where(own & ~alike, share * xp.sqrt(factor), 0.0)
+    failures = squares.trials - squares.successes
+    spread = squares.successes * (1 - share) ** 2 + failures * share**2
+    varies = (squares.successes > 0) & (share < 1)
+    factor = failures * squares.trials / xp.where(varies, squares.successes * spread, 1.0)
+    factor = xp.where(varies, share * xp.sqrt(factor), 0.0)
     apart = squares.correlations * factor[..., :, None] * factor[..., None, :]
     return found._replace(correlations=xp.where(np.eye(share.shape[-1]) == 1, 1.0, apart))
 
@@ -73,7 +67,8 @@ def shares_in_clusters(shares: Shares, sums: ClusterSums, most: Any) -> Shares:
     correlations = xp.where(product > 0, covariance / xp.where(product > 0, product, 1.0), 0.0)
     correlations = xp.where(np.eye(size.shape[-1]) == 1, 1.0, correlations)
     degrees = xp.maximum(sums.count - 1.0, 1.0)
-    return shares._replace(successes=sums.mean * size, trials=size, correlations=correlations, degrees=degrees)
+    counted = {"successes": sums.mean * size, "trials": size}
+    return shares._replace(**counted, correlations=correlations, degrees=degrees, weighing=None)
 
 
 def square_and_add(estimate: Any, shares: Shares, tails: Tails) -> Bounds:
@@ -119,10 +114,12 @@ def square_and_add(estimate: Any, shares: Shares, tails: Tails) -> Bounds:
     xp = namespace(shares.successes)
     tried = shares.trials > 0
     trials = xp.where(tried, shares.trials, 1.0)
-    if shares.degrees is None:
-        low, high = wilson(shares.successes, trials, tails)
-    else:
+    if shares.degrees is not None:
         low, high = wilson_cluster(shares.successes / trials, trials, shares.degrees, tails)
+    elif shares.weighing is not None:
+        low, high = weighted_wilson(shares.successes / trials, shares.weighing, tails)
+    else:
+        low, high = wilson(shares.successes, trials, tails)
 
     def distance(bound: Any, end: float, sign: float) -> Any:
         weights = sign * shares.weights

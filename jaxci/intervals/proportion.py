@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails, normal_steps, open_sides
 from jaxci.intervals.capabilities import is_proportion
+from jaxci.intervals.weighted_proportion import weighted_wilson
 from jaxci.records import record
 from jaxci.special import beta_slope, betainc, betaincc, betainccinv, betaincinv, expit, logit, loop, namespace
 from jaxci.statistics.base import Statistic, TableStatistic
@@ -313,13 +314,17 @@ class ProportionMethod(Method):
     def from_counts(self, count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
         """Return (low, high) from counts."""
 
+    def of_share(self, evidence: Evidence, tails: Tails) -> Bounds:
+        """Return (low, high) of the proportion."""
+        return self.from_counts(evidence.count, evidence.nobs, tails)
+
     def refusal(self, statistic: Statistic) -> str | None:
         """Refuse what is not a proportion of a fixed number of trials."""
         return proportion_refusal(self.name, statistic)
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Bounds from ``evidence.count`` and ``evidence.nobs``, of what the statistic is for such proportions."""
-        found = self.from_counts(evidence.count, evidence.nobs, tails)
+        found = self.of_share(evidence, tails)
         assert isinstance(evidence.statistic, TableStatistic)
         return Bounds(*(evidence.statistic.of_share(end)[0] for end in found))
 
@@ -344,13 +349,20 @@ class Wald(ProportionMethod):
 
 @record
 class Wilson(ProportionMethod):
-    """Score interval; see :func:`wilson`."""
+    """Score interval; see :func:`wilson`, and :mod:`~jaxci.intervals.weighted_proportion` for rows with weights."""
 
     name = "wilson"
+    takes = frozenset({"strata", "sample_weight"})
 
     def from_counts(self, count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
         """Return (low, high) from counts."""
         return wilson(count, nobs, tails)
+
+    def of_share(self, evidence: Evidence, tails: Tails) -> Bounds:
+        """Return (low, high) from counts, or from weights."""
+        if evidence.weighing is None:
+            return super().of_share(evidence, tails)
+        return weighted_wilson(evidence.count / evidence.nobs, evidence.weighing, tails)
 
 
 @record

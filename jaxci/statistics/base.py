@@ -240,7 +240,8 @@ class Shares(NamedTuple):
     A score is the proportion p itself, or ``w p / (1 - p + w p)`` of it where a success weighs w (``odds``), or what
     stands for it in the mean where there are no trials. Groups that share no row are independent; the estimates of
     others are correlated (``correlations`` (..., K, K)). Of rows that are weighted or in clusters the trials are those
-    of equal weight that tell as much; variances of the proportions have then ``degrees`` of freedom (..., K).
+    of equal weight that tell as much; in clusters variances of the proportions have ``degrees`` of freedom (..., K),
+    and of others ``weighing`` says how rows weigh.
     """
 
     successes: Any
@@ -250,6 +251,7 @@ class Shares(NamedTuple):
     odds: Any = None
     correlations: Any = None
     degrees: Any = None
+    weighing: Any = None
 
     def score_of(self, share: Any) -> tuple[Any, Any]:
         """Return the score that goes with a proportion, and its derivative."""

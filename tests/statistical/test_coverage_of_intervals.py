@@ -169,14 +169,35 @@ def test_an_accuracy_in_few_clusters_covers_by_default(clusters, false_alarm):
 
 
 @pytest.mark.false_alarm(1e-6)
-@pytest.mark.parametrize("n", [30, 100])
+@pytest.mark.parametrize("n", [30, 100, 300])
 def test_an_accuracy_of_weighted_rows_covers_by_default(n, false_alarm):
-    """Through the verb: share .95, exponential weights; percentile intervals cover .69 and .84."""
+    """Through the verb: share .95, exponential weights; percentile intervals cover .69, .84 and .91."""
     rng, calls = np.random.default_rng(n), []
     for _ in range(400):
         right, weights = 1 * (rng.random(n) < 0.95), rng.exponential(size=n) + 0.1
         calls.append(functools.partial(jaxci.interval, "accuracy", right, np.ones(n, int), sample_weight=weights))
-    covers_by_default({"accuracy": calls}, {"accuracy": 0.95}, 0.9, false_alarm)
+    covers_by_default({"accuracy": calls}, {"accuracy": 0.95}, 0.92, false_alarm)
+
+
+@pytest.mark.false_alarm(1e-5)
+@pytest.mark.parametrize("n", [100, 300])
+@pytest.mark.parametrize("of_classes", [None, (1.8, 0.2)], ids=["exponential", "classes"])
+def test_metrics_of_labels_of_weighted_rows_cover_by_default(of_classes, n, false_alarm):
+    """Through the verb: a rare class, missed by 10%; the rows of a class weigh the same, or weights tell nothing."""
+    shares, right = np.array([0.95, 0.05]), np.array([0.99, 0.9])
+    table = np.array([[0.99, 0.01], [0.1, 0.9]]) * (shares * (of_classes or (1.0, 1.0)))[:, None]
+    hits, true, taken = np.diag(table), table.sum(axis=1), table.sum(axis=0)
+    f1, precision = 2 * hits / (true + taken), hits / taken
+    truths = {"precision": precision[1], "f1": f1[1], "f1_macro": f1.mean()}
+    rng, samples = np.random.default_rng(n), {metric: [] for metric in truths}
+    for _ in range(200):
+        y = 1 * (rng.random(n) < shares[1])
+        y[0] |= not y.any()
+        guess = np.where(rng.random(n) < right[y], y, 1 - y)
+        weights = rng.exponential(size=n) if of_classes is None else np.array(of_classes)[y]
+        for metric, calls in samples.items():
+            calls.append(functools.partial(jaxci.interval, metric, y, guess, sample_weight=weights))
+    covers_by_default(samples, truths, 0.9, false_alarm)
 
 
 @pytest.mark.false_alarm(1e-6)

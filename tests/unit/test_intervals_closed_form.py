@@ -328,8 +328,8 @@ def test_refusals():
 
 
 def test_closed_forms_for_dependent_rows_are_the_delta_method_and_students_for_clusters():
-    """Formulas of shares take strata too, in which a share varies less."""
-    known = {"delta": {"groups", "strata", "sample_weight"}, "t": {"groups"}}
+    """Formulas of shares take strata too, in which a share varies less, and Wilson's weights."""
+    known = {"delta": {"groups", "strata", "sample_weight"}, "t": {"groups"}, "wilson": {"strata", "sample_weight"}}
     for method in METHODS:
         shares = {"strata"} if isinstance(method, proportion.ProportionMethod) else set()
         assert method.takes == known.get(method.name, shares)

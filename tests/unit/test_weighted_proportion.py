@@ -1,0 +1,139 @@
+"""Wilson's interval of weighted rows, against Wilson's of counts where the two must agree."""
+
+import json
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import jaxci
+from jaxci.intervals.base import tails
+from jaxci.intervals.proportion import wilson
+from jaxci.intervals.weighted_proportion import Weighing, weighted_wilson
+
+SIDES = [tails(0.95), tails(0.95, "less"), tails(0.95, "greater")]
+COUNTS, TRIALS = np.array([0, 1, 7, 19, 20]), 20
+
+
+def weighing(count, trials, success, failure):
+    """Of ``count`` of ``trials`` rows that succeed and weigh ``success``, others ``failure``."""
+    powers = np.arange(3.0)[:, None]
+    hits, missed = count * success**powers, (trials - count) * failure**powers
+    one = np.ones_like(count, float)
+    potential = np.stack([success**powers * one, (success**powers + failure**powers) * one], axis=1)
+    return Weighing.of(np.stack([hits, hits + missed], axis=1), potential, np.array([20.0, 20.0, 20.0]))
+
+
+@pytest.mark.parametrize("sides", SIDES, ids=["two-sided", "less", "greater"])
+@pytest.mark.parametrize("weight", [1.0, 0.2, 1e-8])
+def test_rows_that_weigh_the_same_have_wilsons_interval(sides, weight):
+    found = weighted_wilson(COUNTS / TRIALS, weighing(COUNTS, TRIALS, weight, weight), sides)
+    assert_allclose(found, wilson(COUNTS, TRIALS, sides), rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize("sides", SIDES, ids=["two-sided", "less", "greater"])
+@pytest.mark.parametrize(("success", "failure"), [(0.2, 1.0), (1.0, 0.1)])
+def test_successes_and_failures_of_one_weight_each_have_the_interval_of_their_counts(success, failure, sides):
+    """A proportion of the weight is then a function of that of the rows."""
+
+    def of_weight(share):
+        return share * success / (share * success + (1 - share) * failure)
+
+    found = weighted_wilson(of_weight(COUNTS / TRIALS), weighing(COUNTS, TRIALS, success, failure), sides)
+    assert_allclose(found, [of_weight(end) for end in wilson(COUNTS, TRIALS, sides)], rtol=1e-10, atol=1e-14)
+
+
+def test_numpy_and_jax_agree(float64):
+    given = weighing(COUNTS, TRIALS, 0.3, 0.9)
+    ours = weighted_wilson(COUNTS / TRIALS, given, SIDES[0])
+    traced = weighted_wilson(jnp.asarray(COUNTS / TRIALS), Weighing(*map(jnp.asarray, given)), SIDES[0])
+    assert_allclose(traced, ours, rtol=1e-12)
+
+
+def test_one_account_takes_weights_for_unrelated_to_success():
+    """Then n rows vary as ``sum(w)^2 / sum(w^2)`` do, whichever of them fail: here those that weigh least."""
+    weights = np.linspace(0.1, 1, 40)
+    powers = weights ** np.arange(3)[:, None]
+    seen = np.stack([powers[:, 4:].sum(axis=1), powers.sum(axis=1)], axis=1)
+    of_all = np.stack([powers.sum(axis=1), 2 * powers.sum(axis=1)], axis=1)
+    found = Weighing.of(seen, of_all, powers.sum(axis=1))
+    share = seen[1, 0] / seen[1, 1]
+    assert found.size(share) <= weights.sum() ** 2 / (weights**2).sum() * (1 + 1e-12)
+    assert found._replace(**{name: getattr(found, name)[..., 1:] for name in found._fields[2:]}).size(
+        share
+    ) == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
+
+
+Y = np.repeat([1, 1, 0, 0], [18, 2, 5, 75])
+GUESS = np.repeat([1, 0, 1, 0], [18, 2, 5, 75])
+
+
+def test_precision_with_weights_of_the_classes_is_a_function_of_that_without():
+    weights = np.where(Y == 1, 0.2, 1.8)
+    low, high = jaxci.interval("precision", Y, GUESS, method="wilson").confidence_interval
+    found = jaxci.interval("precision", Y, GUESS, sample_weight=weights)
+    assert found.method.name == "wilson"
+    assert_allclose(found.confidence_interval, [0.2 * x / (0.2 * x + 1.8 * (1 - x)) for x in (low, high)], rtol=1e-10)
+    assert "Wilson's score interval at the effective number" in found.reason
+
+
+def test_recall_with_weights_of_the_classes_is_that_without():
+    weights = np.where(Y == 1, 0.2, 1.8)
+    for metric, method in (("recall", "wilson"), ("balanced_accuracy", "square_and_add")):
+        alone = jaxci.interval(metric, Y, GUESS, method=method)
+        found = jaxci.interval(metric, Y, GUESS, sample_weight=weights)
+        assert found.method == alone.method
+        assert_allclose(found.confidence_interval, alone.confidence_interval, rtol=1e-10)
+        assert found.standard_error == pytest.approx(alone.standard_error, rel=1e-10)
+
+
+@pytest.mark.parametrize("metric", ["precision", "f1", "jaccard"])
+def test_false_alarms_that_were_not_seen_weigh_what_they_would(metric):
+    """All that is taken for the class is of it and weighs .2; a false alarm would weigh nine times as much."""
+    y, guess = np.repeat([1, 0], [20, 80]), np.repeat([1, 0], [20, 80])
+    low = {
+        heavy: jaxci.interval(metric, y, guess, sample_weight=np.where(y == 1, 0.2, heavy)).confidence_interval.low
+        for heavy in (0.2, 1.8)
+    }
+    assert low[0.2] == pytest.approx(jaxci.interval(metric, y, guess, method="wilson").confidence_interval.low)
+    assert low[1.8] < low[0.2] - 0.1
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_the_scale_of_weights_does_not_matter():
+    weights = np.random.default_rng(0).exponential(size=100)
+    for metric in ("accuracy", "f1", "f1_macro"):
+        ends = [jaxci.interval(metric, Y, GUESS, sample_weight=weights * x).confidence_interval for x in (1, 1e200)]
+        assert_allclose(*ends, rtol=1e-12)
+
+
+def test_a_precision_of_which_no_row_could_fail():
+    """With one true class alone nothing tells what false alarms weigh: as much as rows do."""
+    y, weights = np.ones(20, int), np.linspace(1, 2, 20)
+    found = jaxci.interval("precision", y, y, labels=[0, 1], sample_weight=weights)
+    assert found.estimate == found.confidence_interval.high == 1
+    assert 0.7 < found.confidence_interval.low < 1
+
+
+def test_the_page_says_what_the_benchmark_found():
+    root = Path(__file__).resolve().parents[2]
+    page = " ".join((root / "docs" / "weights.md").read_text().split())
+    designs = json.loads((root / "benchmarks" / "results" / "weighted_labels.json").read_text())["designs"]
+    for method, few in (("auto", False), ("auto", True), ("proper_bayesian", False), ("percentile", False)):
+        held = [x["coverage, width, warned"].values() for x in designs if (x["n"] < 100) == few]
+        covered = [100 * one[method][0] for design in held for one in design]
+        assert f"{min(covered):.0f}% to {max(covered):.0f}%" in page
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+@pytest.mark.parametrize("cases", [9, 12])
+def test_a_class_of_few_rows_in_effect_is_told(cases):
+    y = 1 * (np.arange(100) < cases)
+    weights = np.where(np.arange(100) % 2, 0.1, 1.9)
+    found = jaxci.interval("f1", y, y, sample_weight=weights).warnings
+    assert any(
+        f"a class has only {weights[:cases].sum() ** 2 / (weights[:cases] ** 2).sum():.3g} cases in effect" in x
+        for x in found
+    )
