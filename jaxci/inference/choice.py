@@ -97,9 +97,6 @@ TRIED_IN_CLUSTERS: tuple[Method, ...] = (
 )
 """Methods that ``auto`` may take for rows in clusters."""
 
-SMOOTH_IN_CLUSTERS = Delta(use_t=True, degrees_of_freedom="satterthwaite", working_correlation=0.0)
-"""What ``auto`` takes for smooth differences in clusters; these are less alike than what they are differences of."""
-
 FEW_FOR_CLASSES = 100
 """Clusters below which means of scores of more than two classes, which no card judges, are squared and added."""
 
@@ -388,8 +385,10 @@ def _choose_difference(statistic: Paired, layout: Layout, tails: Tails, sample: 
     if layout.units is None and _has_contributions(statistic, sample):
         return _of_contributions(statistic, layout)
     if layout.units is not None and layout.strata is None and statistic.smooth:
-        why = "a smooth difference of rows in clusters: its influence, summed over each, and Student's quantiles"
-        return Choice(SMOOTH_IN_CLUSTERS, why)
+        why = "Student's quantiles, of fewer degrees of freedom where few clusters decide"
+        return Choice(
+            KurtosisT(), f"a smooth difference of rows in clusters: its influence, summed over each, and {why}"
+        )
     kind = "rows" if layout.units is None else "clusters"
     return Choice(Percentile(), f"no formula for this difference: the paired percentile bootstrap over {kind}")
 

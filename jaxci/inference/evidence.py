@@ -101,17 +101,19 @@ def _influence(
     Within strata of m rows it is less their mean, times ``sqrt(m / (m - 1) (n - 1) / n)``: the sum of squares over
     ``n (n - 1)`` is then the variance.
     """
-    n = layout.n
+    n = layout.n_units
     if left_out is not None:
         values, multiplicity = left_out
         return np.repeat((n - 1) * (np.average(values, weights=multiplicity) - values), multiplicity.astype(int))
     strata = layout.strata
-    if is_mean(entry.statistic) and layout.row_weights is None:
+    if is_mean(entry.statistic) and layout.rows_are_units:
         found = row_values_of(entry.statistic, sample)
     else:
         ((program, _),) = programs([entry], layout)
         multiplicity = np.asarray(program.multiplicity).astype(int)
         found = np.repeat(n * np.asarray(slopes(program)[1])[0], multiplicity)
+        if layout.units is not None:
+            found = found * layout.leverage(n)
         strata = None if program.strata is None else np.repeat(program.strata, multiplicity)
     if strata is None:
         return found - found.mean()

@@ -14,6 +14,7 @@ from jaxci.inference import choice
 from jaxci.intervals.base import tails
 from jaxci.intervals.clustered_proportion import effective_size
 from jaxci.intervals.clusters import ClusterSums, cluster_variance, satterthwaite
+from jaxci.intervals.kurtosis import KurtosisT
 from jaxci.intervals.parametric import Delta, T
 from jaxci.intervals.proportion import wilson
 from jaxci.intervals.proportion_difference import paired_score_interval
@@ -485,6 +486,39 @@ def test_rows_on_their_own_are_clusters_and_their_test_is_that_of_signs():
     assert result.pvalue == pytest.approx(2 * special.bdtr(only_b, only_a + only_b, 0.5), abs=0.004)
 
 
+def test_contributions_of_clusters_are_judged_like_those_of_rows():
+    """Of clusters of one size the mean of each is a row; uneven ones leave fewer degrees of freedom."""
+    rng = np.random.default_rng(5)
+    a = rng.lognormal(size=(12, 4))
+    means = a.mean(axis=1)
+    found = jaxci.compare(
+        "mean", None, a.ravel(), 0 * a.ravel(), groups=np.repeat(np.arange(12), 4), method="kurtosis_t"
+    )
+    of_rows = jaxci.compare("mean", None, means, 0 * means, method="kurtosis_t")
+    np.testing.assert_allclose(found.confidence_interval, of_rows.confidence_interval, rtol=1e-9)
+    assert found.standard_error == pytest.approx(of_rows.standard_error, rel=1e-9)
+
+    sizes = np.array([40, 3, 3, 3, 3, 3])
+    x, groups = rng.normal(size=sizes.sum()), np.repeat(np.arange(6), sizes)
+    uneven = jaxci.compare("mean", None, x, 0 * x, groups=groups, method=KurtosisT(mass=0.0))
+    counted = ClusterSums(sizes[None] * 1.0, sizes[None] * 1.0)
+    degrees = float(satterthwaite(counted, working_correlation=0.0)[0])
+    half = stats.t.ppf(0.975, degrees) * uneven.standard_error
+    np.testing.assert_allclose(uneven.confidence_interval, [x.mean() - half, x.mean() + half], rtol=1e-9)
+    assert degrees < 3
+    with pytest.raises(ValueError, match="cannot use groups"):
+        jaxci.compare("mean", None, x, 0 * x, groups=groups, method=KurtosisT(error="jackknife"))
+
+
+def test_few_clusters_that_decide_a_difference_are_told():
+    rng = np.random.default_rng(1)
+    groups = np.repeat(np.arange(40), 5)
+    y = 1 * (np.arange(200) % 40 == 0)
+    found = jaxci.compare("roc_auc", y, *(3 * y + rng.normal(size=(2, 200))), groups=groups)
+    assert found.method == KurtosisT()
+    assert any("of the 40 clusters decide the difference" in text for text in found.warnings)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("clusters", "method"), [(5, "t"), (6, "sign_flip"), (12, "sign_flip")])
 def test_auto_compares_means_in_clusters_by_flips_where_these_can_tell(clusters, method):
@@ -495,7 +529,7 @@ def test_auto_compares_means_in_clusters_by_flips_where_these_can_tell(clusters,
         assert "clusters" in result.reason
     drawn = jaxci.compare("mean", None, X, X**2, groups=groups, confidence_level=0.99999)
     assert drawn.method == "t"
-    assert jaxci.compare("f1", Y, P, Q, groups=groups).method == choice.SMOOTH_IN_CLUSTERS
+    assert jaxci.compare("f1", Y, P, Q, groups=groups).method == KurtosisT()
     assert (
         jaxci.compare("mean", None, X, X**2, groups=groups, strata=0 * groups, n_resamples=199).method == "percentile"
     )

@@ -6,12 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import jaxci
 from jaxci.inference.choice import CLASSES_IN_CLUSTERS, MISSED
 from jaxci.inference.remarks import PERCENTILE_ON_CARDS, STUDENTIZED_IN_CLUSTERS, size_remarks, weight_remarks
+from jaxci.intervals.auc_difference import UNSEEN
 from jaxci.intervals.bootstrap import Percentile
 from jaxci.intervals.cards import cards
+from jaxci.intervals.kurtosis import IN_CLUSTERS
 from jaxci.intervals.proportion_difference import Tango
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import paired_difference
@@ -201,6 +204,22 @@ def test_what_is_said_of_studentized_intervals_in_clusters_is_what_the_benchmark
     (said,) = warnings_of("std", X, groups=np.arange(30) // 2)
     assert said.endswith(STUDENTIZED_IN_CLUSTERS)
     assert kept_coverage("spread_in_clusters", lambda design: design["clusters"] in (8, 20)) in STUDENTIZED_IN_CLUSTERS
+
+
+def test_what_is_said_of_differences_where_a_class_is_rare_is_what_the_benchmark_found():
+    designs = json.loads((BENCHMARKS / "rare_differences.json").read_text())["designs"]
+    for in_clusters, said in ((False, UNSEEN), (True, IN_CLUSTERS)):
+        found = [x["coverage, width, below .05, warned"] for x in designs if (x["clusters"] > 0) == in_clusters]
+        least = min(one["auto"][0] for x in found for one in x.values())
+        assert f"covered as little as {100 * least:.0f}%" in said
+
+
+@pytest.mark.parametrize(("positives", "area", "told"), [(15, 0.99, True), (15, 0.8, False), (60, 0.99, False)])
+def test_areas_near_one_of_few_rows_are_told(positives, area, told):
+    y = np.repeat([1, 0], [positives, 100])
+    x = np.random.default_rng(0).normal(size=(2, y.size)) + np.sqrt(2) * stats.norm.ppf(area) * y
+    found = jaxci.compare("roc_auc", y, *x).warnings
+    assert any(f"a class has only {positives} rows, and an area is near 1" in text for text in found) == told
 
 
 @pytest.mark.parametrize(("held", "said"), [(1, "a single cluster of 12"), (3, "3 clusters of 12"), (6, None)])

@@ -1010,7 +1010,7 @@ def test_paired_rows_are_kept_together(metric, a, b):
 def test_comparisons_of_dependent_rows(statistic, given, name):
     a, b = (A, B) if statistic in ("accuracy", "f1") else (SCORE_A, SCORE_B)
     result = compare(statistic, Y, a, b, **given)
-    of_clusters = {"accuracy": "tango_cluster", "log_loss": "sign_flip"}.get(statistic, "delta")
+    of_clusters = {"accuracy": "tango_cluster", "log_loss": "sign_flip"}.get(statistic, "kurtosis_t")
     of_strata = {"accuracy": "tango", "f1": "adjusted_wald", "roc_auc": "delong"}.get(statistic, "kurtosis_t")
     of_weights = "adjusted_wald" if statistic in ("accuracy", "f1") else "kurtosis_t"
     expected = of_clusters if name == "clusters" else of_strata if "strata" in given else of_weights
