@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.curves.reading import KINDS, Data
+from jaxci.curves.reading import KINDS, Data, cases
 from jaxci.curves.results import CurveComparison, CurveResult
 from jaxci.inference.curves import curve_replicates
 from jaxci.inference.remarks import announce
-from jaxci.intervals.bands import Band, excluded, expanded, pointwise, simultaneous
+from jaxci.intervals.bands import Expansion, Simultaneous, pointwise
 from jaxci.printing import ConfidenceInterval
 from jaxci.results import IntervalResult
 from jaxci.statistics.curves import Calibration, Curve, PrecisionRecall, Quantity, Roc
+from jaxci.statistics.layout import Layout
 
 METHOD = "proper Bayesian bootstrap"
 FEW_IN_TAIL = 100
@@ -48,8 +49,7 @@ def compared(kind: str, data: Data, options: Mapping[str, Any]) -> CurveComparis
     with np.errstate(invalid="ignore"):
         apart, of_resamples = estimates[0] - estimates[1], replicates[0] - replicates[1]
     parts = _parts(kind, curve, data, apart, of_resamples, None, difference=True)
-    pvalue = excluded(of_resamples[: len(curve.grid)], np.zeros(len(curve.grid)))
-    found = CurveComparison(**parts, a=both[0], b=both[1], pvalue=pvalue)
+    found = CurveComparison(**parts, a=both[0], b=both[1])
     announce(found.warnings)
     return found
 
@@ -75,6 +75,14 @@ def _reference(curve: Curve, data: Data) -> np.ndarray | None:
     return share - (1 - share) * curve.grid / (1 - curve.grid)
 
 
+def _weights(layout: Layout) -> np.ndarray:
+    """Return what each unit weighs (U,): the rows of a cluster on average."""
+    weights = np.ones(layout.n) if layout.row_weights is None else layout.row_weights
+    if layout.units is None:
+        return weights
+    return np.bincount(layout.units, weights) / np.bincount(layout.units)
+
+
 def _parts(
     kind: str,
     curve: Curve,
@@ -89,34 +97,32 @@ def _parts(
     size, level = len(curve.grid), data.settings.confidence_level
     open_ends = (-np.inf, np.inf)
     bounds = open_ends if difference else curve.bounds
-    on_grid = replicates[:size], estimates[:size], level, bounds
-    units = data.layout.n_units
+    expansion = Expansion.of(_weights(data.layout)) if curve.is_mean else None
     clustered = data.layout.units is not None
-
-    def widened(band: Band, about: np.ndarray, tail: float = (1 - level) / 2) -> Band:
-        return expanded(band, about, units, tail) if curve.is_mean else band
-
     points = []
     for quantity, value, row in zip(curve.quantities(), estimates[size:], replicates[size:], strict=True):
         ends = open_ends if difference else (quantity.low, quantity.high)
-        one = np.array([value])
-        low, high = (float(x[0]) for x in widened(pointwise(row[None], one, level, ends), one))
+        low, high = (float(x[0]) for x in pointwise(row[None], np.array([value]), level, ends, expansion))
         if math.isinf(value):
             low, high = (low, value) if value > 0 else (value, high)
         points.append(_point(quantity, float(value), ConfidenceInterval(low, high), row, data))
     x, y = curve.axes
-    together, tail = simultaneous(*on_grid)
-    few = () if tail else (TOO_FEW.format(data.settings.n_resamples),)
-    return {
+    together = Simultaneous(replicates[:size], estimates[:size], bounds, expansion)
+    band, enough = together.band(level)
+    few = () if enough else (TOO_FEW.format(data.settings.n_resamples),)
+    of_difference = {"pvalue": together.excluded(np.zeros(size))} if difference else {}
+    if few and difference:
+        few = (f"{few[0]}; no p-value of them is below {together.excluded(np.full(size, np.inf)):.2g}",)
+    return of_difference | {
         "name": ("difference of " if difference else "") + KINDS[kind].title + ("s" if difference else ""),
         "axes": (x, f"difference in {y}" if difference else y),
         "x": np.asarray(curve.grid),
         "estimate": estimates[:size],
-        "pointwise": widened(pointwise(*on_grid), estimates[:size]),
-        "simultaneous": widened(together, estimates[:size], tail or 1 / data.settings.n_resamples),
+        "pointwise": pointwise(replicates[:size], estimates[:size], level, bounds, expansion),
+        "simultaneous": band,
         "points": tuple(points),
         "confidence_level": level,
-        "n": units,
+        "n": data.layout.n_units,
         "n_resamples": data.settings.n_resamples,
         "reference": reference,
         "n_rows": data.layout.n if clustered else 0,
@@ -130,10 +136,14 @@ def _point(
     quantity: Quantity, value: float, interval: ConfidenceInterval, row: np.ndarray, data: Data
 ) -> IntervalResult:
     """Return the interval of what is read off a curve."""
-    finite = row[np.isfinite(row)]
-    rarer = int(data.sample.class_sizes.min())
-    few = quantity.in_tail and rarer < FEW_IN_TAIL
-    why = f"a threshold lies in the tail of a class, of {rarer} rows: 95% intervals of 25 covered 88% to 91%"
+    finite, missing = row[np.isfinite(row)], np.count_nonzero(np.isnan(row))
+    remarks = []
+    if quantity.in_tail and data.rarer < FEW_IN_TAIL:
+        why = f"a threshold lies in the tail of a class, of {cases(data.rarer, 'row')}: 95% intervals of 25 covered"
+        remarks.append(f"{why} 88% to 91% in simulations")
+    if missing:
+        of_them = f"{missing:,} of {len(row):,} resamples"
+        remarks.append(f"it has no value in {of_them}, which count as below the interval and as above it")
     return IntervalResult(
         quantity.name,
         value,
@@ -147,6 +157,6 @@ def _point(
         n_rows=data.layout.n if data.layout.units is not None else 0,
         n_resamples=data.settings.n_resamples,
         bootstrap_distribution=row,
-        warnings=(f"{why} in simulations",) if few else (),
+        warnings=tuple(remarks),
         rng=data.source.record,
     )

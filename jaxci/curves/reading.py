@@ -25,12 +25,16 @@ DESIGN = ("groups", "strata", "sample_weight", "weight_type")
 
 
 class Data(NamedTuple):
-    """What curves are drawn of: rows and their layout, how to resample, and what is to be said of the data."""
+    """What curves are drawn of: rows and their layout, how to resample, and what is to be said of the data.
+
+    ``rarer`` are the rows of the rarer class; of weighted ones how many of equal weight vary as much.
+    """
 
     sample: Sample
     layout: Layout
     settings: Settings
     source: Randomness
+    rarer: float
     remarks: tuple[str, ...]
 
 
@@ -130,6 +134,12 @@ def read_curve_data(
         raise ValueError(f"y_true must hold rows of both classes; got {sizes[0]} negative and {sizes[1]} positive")
     remarks = [text for concern, text in labelled.remarks if concern in ("any", "binary", "y_score")]
     remarks += layout_remarks(layout)
-    if sizes.min() < FEW:
-        remarks.append(f"a class has only {sizes.min()} cases: bands that depend on it are rough")
-    return Data(sample, layout, settings, randomness(rng), tuple(remarks))
+    rarer = min(round(layout.of_some(np.flatnonzero(sample.y_true == code)).effective_size, 9) for code in (0, 1))
+    if rarer < FEW:
+        remarks.append(f"a class has only {cases(rarer, 'case')}: bands that depend on it are rough")
+    return Data(sample, layout, settings, randomness(rng), rarer, tuple(remarks))
+
+
+def cases(number: float, what: str) -> str:
+    """Return how many of something there are, in effect where that is no whole number."""
+    return f"{number:.3g} {what}{'s' * (number > 1)}{'' if number.is_integer() else ' in effect'}"

@@ -147,8 +147,7 @@ class CurveComparison(CurveResult):
     a, b : CurveResult
         The curves of both models.
     pvalue : float
-        Of no difference anywhere on the grid: the least error probability at which the simultaneous band leaves 0 (of
-        net benefits the band before it is expanded).
+        Of no difference anywhere on the grid: the least error probability at which the simultaneous band leaves 0.
     """
 
     a: CurveResult | None = None

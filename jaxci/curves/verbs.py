@@ -292,7 +292,8 @@ def decision(
     With t the threshold the net benefit is ``TP / n - FP / n * t / (1 - t)``, in true positives a row (Vickers and
     Elkin, 2006). Weights, bands and assumptions are those of :func:`roc`, with a positive above all others and a
     negative below them besides, a quarter of a row each: beyond the largest prediction nothing else tells of a benefit.
-    A net benefit is a mean, and its bands are expanded about the estimate to the width of Student's.
+    A net benefit is a mean, and its bands are expanded about the estimate to the width of Student's, of weighted rows
+    with Satterthwaite's degrees of freedom.
     """
     data = read_curve_data(
         y_true,
@@ -364,6 +365,8 @@ def compare(
     -----
     Weights and bands are those of :func:`roc`; here four rows that were not seen share in the weight, an eighth each,
     on which one model is right and the other as wrong as it can be: curves that agree in all resamples need not agree.
+    In clusters each stands for as many rows of its class as the design effect of the difference of the models' ranks.
+    The difference of two infinite thresholds has no value; such resamples count as below an interval and as above it.
 
     Examples
     --------

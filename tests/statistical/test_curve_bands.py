@@ -35,23 +35,27 @@ def truth(kind, x, auc, prevalence):
 @pytest.mark.statistical
 @pytest.mark.false_alarm(1e-7)
 @pytest.mark.parametrize(
-    ("kind", "n", "auc", "prevalence"),
+    ("kind", "n", "auc", "prevalence", "weighted"),
     [
-        ("roc", 100, 0.9, 0.5),
-        ("roc", 100, 0.98, 0.5),
-        ("roc", 200, 0.95, 0.2),
-        ("precision_recall", 200, 0.95, 0.2),
-        ("decision", 200, 0.95, 0.2),
+        ("roc", 100, 0.9, 0.5, False),
+        ("roc", 100, 0.98, 0.5, False),
+        ("roc", 200, 0.95, 0.2, False),
+        ("precision_recall", 200, 0.95, 0.2, False),
+        ("decision", 200, 0.95, 0.2, False),
+        ("decision", 100, 0.9, 0.3, True),
     ],
 )
-def test_simultaneous_bands_hold_the_whole_curve(kind, n, auc, prevalence, false_alarm):
+def test_simultaneous_bands_hold_the_whole_curve(kind, n, auc, prevalence, weighted, false_alarm):
     rng, held, alone = np.random.default_rng(0), 0, 0
     for _ in range(REPLICATIONS):
         y, scores, odds = drawn(rng, n, auc, prevalence)
         given = special.expit(odds) if kind == "decision" else scores
+        weights = rng.lognormal(size=n) if weighted else None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = getattr(curves, kind)(y, given, n_resamples=1999, rng=int(rng.integers(2**31)))
+            found = getattr(curves, kind)(
+                y, given, sample_weight=weights, n_resamples=1999, rng=int(rng.integers(2**31))
+            )
         true = truth(kind, found.x, auc, prevalence)
         held += np.all((found.simultaneous.low <= true) & (true <= found.simultaneous.high))
         alone += np.all((found.pointwise.low <= true) & (true <= found.pointwise.high))
@@ -62,12 +66,25 @@ def test_simultaneous_bands_hold_the_whole_curve(kind, n, auc, prevalence, false
 
 @pytest.mark.statistical
 @pytest.mark.false_alarm(1e-7)
-def test_equal_curves_are_rarely_told_apart(false_alarm):
+@pytest.mark.parametrize(("kind", "n_clusters"), [("roc", None), ("roc", 15), ("decision", 15)])
+def test_equal_curves_are_rarely_told_apart(kind, n_clusters, false_alarm):
     rng, told, replications = np.random.default_rng(1), 0, 100
-    shift = stats.norm.ppf(0.95) * np.sqrt(2)
+    shift, n, widths = stats.norm.ppf(0.95) * np.sqrt(2), 200 if n_clusters is None else 10 * n_clusters, []
+    groups = None if n_clusters is None else np.repeat(np.arange(n_clusters), 10)
+
+    def noise():
+        alone = rng.normal(size=n)
+        return alone if groups is None else np.sqrt(0.3) * rng.normal(size=n_clusters)[groups] + np.sqrt(0.7) * alone
+
     for _ in range(replications):
-        y = (rng.random(200) < 0.3).astype(int)
-        common = rng.normal(size=200)
-        a, b = (0.8 * common + 0.6 * rng.normal(size=200) + shift * y for _ in range(2))
-        told += curves.compare("roc", y, a, b, n_resamples=999, rng=int(rng.integers(2**31))).pvalue <= 0.05
+        y = (rng.random(n) < 0.3).astype(int)
+        common = noise()
+        models = [0.8 * common + 0.6 * noise() + shift * y for _ in range(2)]
+        if kind == "decision":
+            models = [special.expit(shift * x - shift**2 / 2 + special.logit(0.3)) for x in models]
+        found = curves.compare(kind, y, *models, groups=groups, n_resamples=999, rng=int(rng.integers(2**31)))
+        told += found.pvalue <= 0.05
+        widths += [np.ptp(point.confidence_interval) for point in found if point.statistic == "area under the curve"]
     assert stats.binomtest(told, replications, 1 - LEAST, alternative="greater").pvalue > false_alarm
+    if kind == "roc":  # rows that were not seen do not decide
+        assert np.mean(widths) < (0.1 if groups is None else 0.2)

@@ -8,7 +8,7 @@ from scipy import stats
 
 import jaxci
 from jaxci import curves
-from jaxci.intervals.bands import Band, depths, excluded, expanded, pointwise, simultaneous
+from jaxci.intervals.bands import Expansion, Simultaneous, depths, pointwise
 
 N = 60
 RNG = np.random.default_rng(5)
@@ -17,6 +17,7 @@ SCORE = np.round(RNG.normal(size=N) + 1.5 * Y, 1)  # with ties
 PROB = 1 / (1 + np.exp(-(1.2 * SCORE - 1)))
 OTHER = SCORE + np.round(RNG.normal(size=N), 1)
 KW = {"n_resamples": 999, "rng": 0}
+OPEN = (-np.inf, np.inf)
 
 
 @functools.cache
@@ -211,30 +212,72 @@ def test_a_difference_of_two_curves():
     assert 0.5 < same.pvalue <= 1.0
 
 
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_the_least_pvalue_is_said_where_resamples_are_too_few():
+    found = curves.compare("roc", Y, SCORE + 9 * Y, -SCORE, n_resamples=199, rng=0)
+    assert found.pvalue > 0.05
+    assert np.any(found.simultaneous.low > 0)  # the envelope leaves 0
+    assert f"the envelope of all of them; no p-value of them is below {found.pvalue:.2g}" in str(found)
+
+
 def test_bands_by_hand():
     replicates = np.array([[1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 3.0, 2.0, 4.0, 5.0]])
     assert depths(replicates, np.sort(replicates, axis=1)).tolist() == [1, 2, 2, 2, 1]
     nine = np.arange(1.0, 10.0)[None]
-    (low, high), tail = simultaneous(nine, np.array([3.0]), 0.5, (-np.inf, np.inf))  # (1 + 2 * 2) / 10 leave it
-    assert (low.tolist(), high.tolist(), tail) == ([2.0], [8.0], 2 / 10)
-    (_, high), _ = simultaneous(nine, np.array([9.0]), 0.5, (0.0, 9.0))
-    assert high.tolist() == [9.0]
-    (low, high), tail = simultaneous(replicates, np.array([3.0, 3.0]), 0.6, (-np.inf, np.inf))
-    assert (low.tolist(), high.tolist(), tail) == ([1.0, 1.0], [5.0, 5.0], 0)
-    assert expanded(Band(low, high), np.array([2.0, 2.0]), 5, 0.025).high == pytest.approx(
-        2 + 3 * np.sqrt(6 / 4) * stats.t.ppf(0.975, 4) / stats.norm.ppf(0.975)
-    )
-    assert excluded(nine, np.array([0.0])) == pytest.approx(3 / 10)
-    assert excluded(nine, np.array([1.5])) == pytest.approx(5 / 10)
-    assert excluded(nine, np.array([5.0])) == 1.0
-    low, high = pointwise(np.arange(1000.0)[None], np.array([2000.0]), 0.9, (-np.inf, np.inf))
+    together = Simultaneous(nine, np.array([3.0]), OPEN)
+    (low, high), enough = together.band(0.5)  # (1 + 2 * 2) / 10 leave it
+    assert (low.tolist(), high.tolist(), enough) == ([2.0], [8.0], True)
+    assert Simultaneous(nine, np.array([9.0]), (0.0, 9.0)).band(0.5)[0].high.tolist() == [9.0]
+    (low, high), enough = Simultaneous(replicates, np.array([3.0, 3.0]), OPEN).band(0.6)
+    assert (low.tolist(), high.tolist(), enough) == ([1.0, 1.0], [5.0, 5.0], False)
+    assert together.excluded(np.array([0.0])) == pytest.approx(3 / 10)
+    assert together.excluded(np.array([1.5])) == pytest.approx(5 / 10)
+    assert together.excluded(np.array([5.0])) == 1.0
+    assert Simultaneous(nine, np.array([0.0]), OPEN).excluded(np.array([0.0])) == 1.0  # the estimate is always held
+    low, high = pointwise(np.arange(1000.0)[None], np.array([2000.0]), 0.9, OPEN)
     assert (low[0], high[0]) == pytest.approx((50, 2000), abs=1.5)
+
+
+def test_bands_of_means_are_as_wide_as_students():
+    replicates, estimates, five = np.arange(-99.0, 100.0)[None], np.array([5.0]), Expansion.of(np.full(5, 3.0))
+    (plain,), (wide,) = (pointwise(replicates, estimates, 0.95, OPEN, one).high for one in (None, five))
+    student = np.sqrt(6 / 4) * stats.t.ppf(0.975, 4) / stats.norm.ppf(0.975)
+    assert (wide - 5) / (plain - 5) == pytest.approx(student)
+    (plain,), (wide,) = (Simultaneous(replicates, estimates, OPEN, one).band(0.95)[0].high for one in (None, five))
+    k = 100 - plain
+    student = np.sqrt(6 / 4) * stats.t.isf(k / 200, 4) / stats.norm.isf(k / 200)
+    assert (wide - 5) / (plain - 5) == pytest.approx(student)
+
+
+def test_the_expansion_of_weighted_means_by_the_matrix_of_their_variance():
+    weights = np.array([1.0, 2.0, 3.0, 10.0])
+    shares = weights / weights.sum()
+    from_mean = np.eye(4) - shares
+    form = from_mean.T @ np.diag(shares**2) @ from_mean
+    found = Expansion.of(weights)
+    assert found.scale**2 == pytest.approx(5 / 4 * (shares @ shares) / np.trace(form))
+    assert found.degrees == pytest.approx(np.trace(form) ** 2 / np.trace(form @ form))
+    assert found.effective == found.degrees > 16**2 / 114 - 1
+    assert Expansion.of(np.array([1.0, 1.0, 1.0, 2.0])).effective == pytest.approx(5**2 / 7 - 1)
+    alone = Expansion.of(np.array([1e12, 1.0, 1.0]))  # one unit holds all: nothing is known, and all is finite
+    assert (alone.degrees, alone.effective) == (1.0, 1.0)
+    assert 100 < alone.at(0.025) < alone.together(0.001, 0.05) < np.inf
+    alike = Expansion.of(np.full(7, 2.0))
+    assert (alike.scale**2, alike.degrees, alike.effective) == pytest.approx((8 / 6, 6, 6))
+
+
+def test_a_replicate_that_is_no_number_may_be_anything():
+    replicates = np.arange(1.0, 101.0)
+    low, high = pointwise(np.where(replicates > 90, np.nan, replicates)[None], np.array([50.0]), 0.5, OPEN)
+    assert (low[0], high[0]) == (15.0, 75.0)  # 10 are below 1 for the one end, and above 90 for the other
+    low, high = pointwise(np.where(replicates > 60, np.nan, replicates)[None], np.array([50.0]), 0.5, OPEN)
+    assert (low[0], high[0]) == OPEN
 
 
 def test_replicates_of_independent_points_are_as_many_tails():
     draws = stats.norm.ppf((np.arange(20_000) + 0.5) / 20_000)
     replicates = np.stack([np.random.default_rng(i).permutation(draws) for i in range(10)])
-    (_, high), _ = simultaneous(replicates, np.zeros(10), 0.95, (-np.inf, np.inf))
+    (_, high), _ = Simultaneous(replicates, np.zeros(10), OPEN).band(0.95)
     level = 0.95 ** (1 / 10)
     assert high == pytest.approx(np.full(10, stats.norm.ppf((1 + level) / 2)), abs=0.06)
 
@@ -279,6 +322,88 @@ def test_few_cases_of_a_class_are_remarked_on():
     with pytest.warns(jaxci.JaxciWarning, match="a class has only 5 cases"):
         found = curves.roc(np.arange(N) < 5, SCORE, **KW)
     assert "a class has only 5 cases" in str(found)
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_rows_of_a_class_are_counted_in_effect():
+    y, weights = np.arange(N) < 12, np.where(np.arange(N) == 0, 5.0, 1.0)
+    rows = 16**2 / 36  # eleven of weight 1 and one of 5
+    assert not curves.roc(y, SCORE, **KW).warnings
+    found = curves.roc(y, SCORE, sample_weight=weights, **KW)
+    assert f"a class has only {rows:.3g} cases in effect" in str(found)
+    assert f"a class, of {rows:.3g} rows in effect:" in found["threshold at sensitivity 0.9"].warnings[0]
+
+
+def _models(n_clusters, size, icc, seed=0, prevalence=0.3):
+    """Labels, scores of two models that differ row by row, and clusters, in which rows are alike."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(n_clusters), size)
+    y = (rng.random(len(groups)) < prevalence).astype(int)
+
+    def noise():
+        return np.sqrt(icc) * rng.normal(size=n_clusters)[groups] + np.sqrt(1 - icc) * rng.normal(size=len(groups))
+
+    common = 0.8 * noise() + 1.8 * y
+    return y, common + 0.6 * noise(), common + 0.6 * noise(), groups
+
+
+@pytest.mark.parametrize("design", ["strata", "sample_weight"])
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_a_pvalue_is_the_level_at_which_the_band_of_net_benefits_leaves_0(design):
+    y, a, b, _ = _models(60, 1, 0.0, seed=2)
+    a, b = (1 / (1 + np.exp(1.5 - x)) for x in (a + 0.4 * y, b))
+    given = {design: y if design == "strata" else np.random.default_rng(0).lognormal(size=60)}
+
+    def leaves(error):
+        band = curves.compare("decision", y, a, b, confidence_level=1 - error, **given, **KW).simultaneous
+        return np.any((band.low > 0) | (band.high < 0))
+
+    pvalue = curves.compare("decision", y, a, b, **given, **KW).pvalue
+    assert 0.01 < pvalue < 0.9
+    assert leaves(pvalue)
+    assert not leaves(pvalue - 0.001)
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_bands_of_weighted_net_benefits_hold_each_other():
+    weights = np.random.default_rng(0).lognormal(sigma=1.5, size=N)
+    found = curves.decision(Y, PROB, sample_weight=weights, **KW)
+    equal = decision()
+    assert np.all(found.simultaneous.low <= found.pointwise.low)
+    assert np.all(found.pointwise.high <= found.simultaneous.high)
+    spread = [np.std(one.bootstrap_distribution, axis=1) for one in (found, equal)]
+    wide, narrow = (
+        np.median((one.pointwise.high - one.pointwise.low) / sd) for one, sd in zip((found, equal), spread, strict=True)
+    )
+    assert wide > 1.2 * narrow  # Student's quantiles of fewer degrees of freedom
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_a_difference_in_clusters_is_not_far_wider_than_that_of_rows():
+    y, a, b, groups = _models(15, 10, 0.1)
+    by_rows, by_clusters = (
+        np.ptp(curves.compare("roc", y, a, b, groups=given, **KW)["area under the curve"].confidence_interval)
+        for given in (None, groups)
+    )
+    assert by_clusters < 1.5 * by_rows
+
+
+@pytest.mark.slow
+def test_a_difference_in_clusters_of_copies_is_that_of_rows():
+    rows = np.repeat(np.arange(N), 3)
+    found = curves.compare("roc", Y[rows], SCORE[rows], OTHER[rows], groups=rows, **KW)
+    assert found.simultaneous.low == pytest.approx(difference().simultaneous.low, abs=1e-9)
+    assert found.pvalue == difference().pvalue
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_a_threshold_without_a_value_in_some_resamples_has_an_interval_and_a_remark():
+    y, a, b, _ = _models(20, 1, 0.0)
+    point = curves.compare("roc", y, a, b, specificities=0.99, **KW)["threshold at specificity 0.99"]
+    missing = np.count_nonzero(np.isnan(point.bootstrap_distribution))
+    assert missing > 0
+    assert point.confidence_interval == OPEN
+    assert f"no value in {missing:,} of 999 resamples" in point.warnings[-1]
 
 
 # Answers of pROC 1.18.0 (R): `coords`, `auc(partial.auc = c(1, .9))`, `var` and `ci.auc`; and `ci.se`, `ci.sp` and
