@@ -17,7 +17,8 @@ from jaxci.inference.randomness import Randomness
 from jaxci.inference.replicate import chunk_workers
 from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
-from jaxci.intervals.multiple import Differences, Pairs, PairsApart, in_units
+from jaxci.intervals.bootstrap import smallest_bank
+from jaxci.intervals.multiple import Differences, Pairs, PairsApart, in_units, level_told_by
 from jaxci.results import IntervalResult
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.layout import Layout
@@ -96,18 +97,31 @@ class Contest(Contestants):
         """Return the samples of some models on the rows that count for all of them, and their layout."""
         return [self.samples[i] for i in members], self.layout
 
-    def at(self, level: float, several: str) -> Settings:
-        """Return the settings of one of ``several`` intervals."""
-        together = "" if level == self.settings.confidence_level else f", that of {several} together"
-        return dataclasses.replace(self.settings, confidence_level=level, together=together)
+    def levels(self, level: float, several: str) -> list[Settings]:
+        """Return the settings that one of ``several`` intervals is asked with, until one of them gives an answer.
+
+        Where no number of resamples was asked for, and they do not tell the level, the first tell what they can: that
+        is the answer of methods that read them.
+        """
+        if level == self.settings.confidence_level:
+            return [self.settings]
+        at = dataclasses.replace(self.settings, confidence_level=level, together=f", that of {several} together")
+        if not at.exact or smallest_bank(at.tails) <= at.n_resamples:
+            return [at]
+        told = max(self.settings.confidence_level, level_told_by(at.n_resamples))
+        return [dataclasses.replace(at, confidence_level=told), at]
 
     def single(self, level: float) -> list[IntervalResult]:
         """Return the interval of every model."""
-        request, settings = Request(self.name, self.statistic), self.at(level, f"{len(self.names)} models")
+        request, levels = Request(self.name, self.statistic), self.levels(level, f"{len(self.names)} models")
 
         def one(i: int) -> IntervalResult:
             (sample,), layout = self.on([i])
-            return intervals([request], sample, layout, settings, self.source)[0]
+            for settings in levels:
+                found = intervals([request], sample, layout, settings, self.source)[0]
+                if found.n_resamples:
+                    break
+            return found
 
         return [one(i) for i in range(len(self.names))]
 
@@ -116,11 +130,15 @@ class Contest(Contestants):
     ) -> list[tuple[IntervalResult, float]]:
         """Return the interval and the p-value of the differences of models."""
         request = Request(self.name, paired_difference(self.statistic))
-        settings = self.at(level, f"{len(which)} pairs of models")
+        levels = self.levels(level, f"{len(which)} pairs of models")
 
         def one(pair: tuple[int, int]) -> tuple[IntervalResult, float]:
             (first, second), layout = self.on(pair)
-            found = comparison(request, dataclasses.replace(first, other=second), layout, settings, self.source)
+            both = dataclasses.replace(first, other=second)
+            for settings in levels:
+                found = comparison(request, both, layout, settings, self.source)
+                if found.difference.n_resamples:
+                    break
             return found.difference, found.pvalue.value
 
         answers = []

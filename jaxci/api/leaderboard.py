@@ -19,9 +19,12 @@ from jaxci.checks import check_choice, shown
 from jaxci.inference.randomness import randomness
 from jaxci.inference.remarks import announce, layout_remarks
 from jaxci.inference.settings import Settings
+from jaxci.intervals.base import tails
+from jaxci.intervals.bootstrap import smallest_bank
 from jaxci.intervals.multiple import (
     ADJUSTMENTS,
     adjusted_pvalues,
+    bonferroni_level,
     largest_of,
     model_confidence_set,
     simultaneous_level,
@@ -82,7 +85,7 @@ def leaderboard(
         Of every interval, and of all sets of ranks together.
     adjust : {"max_t", "holm", "bonferroni", "none"}
         How p-values and intervals of differences allow for their number. "max_t" reads off the resamples how the
-        differences hang together, and is never wider than "bonferroni" by more than chance.
+        differences hang together, and is never wider than "bonferroni".
     reference : str
         "best": all pairs are compared. A model's name: each other model is compared with that one only.
     less_is_better : bool, optional
@@ -118,7 +121,8 @@ def leaderboard(
     The interval and the p-value of every difference are those of :func:`jaxci.compare`, by the method that serves so
     few or so many rows that differ. How differences hang together is read off ``n_resamples`` resamples that all models
     share: p-values become standard errors, and the largest of these is held against the largest of every resample, step
-    by step [1]_. Simultaneous intervals are those of one at the level of the largest. A rank is no better than one
+    by step [1]_. Simultaneous intervals are those of one at the level of the largest, at most Bonferroni's; by default,
+    of methods that read resamples, at most the level that these tell, which a remark says. A rank is no better than one
     more than the number of models shown to be better, and no worse than the number of those not shown to be worse [2]_.
     The model confidence set leaves the worst out as long as the largest difference is larger than chance allows [3]_.
     Observations, or clusters, are assumed independent.
@@ -234,18 +238,21 @@ def _ranked(
     else:
         which = [(i, names.index(reference)) for i in range(len(names)) if names[i] != reference]
     pairs = contest.pairs(which, estimates)
-    levels = (level, level)
-    if adjust == "max_t":
-        levels = simultaneous_level(largest_of(apart), level), simultaneous_level(pairs.largest(which), level)
-    elif adjust != "none":
-        levels = 1 - (1 - level) / len(names), 1 - (1 - level) / len(which)
+
+    def one_of(number: int, largest: Callable[[], np.ndarray]) -> float:
+        if adjust == "max_t":
+            return simultaneous_level(largest(), level, number)
+        return level if adjust == "none" else bonferroni_level(level, number)
+
+    levels = one_of(len(names), lambda: largest_of(apart)), one_of(len(which), lambda: pairs.largest(which))
     together, differences = contest.single(levels[0]), contest.differences(which, levels[1], progress)
     pvalues = [p for _, p in differences]
     z = two_sided_z(pvalues)
     adjusted = adjusted_pvalues(pvalues, "none" if adjust == "max_t" else adjust)
     if adjust == "max_t":  # at least the p-value of the pair alone, which is not read off resamples
         signed = np.copysign(z, [of.estimate for of, _ in differences])
-        adjusted = np.maximum(adjusted, step_down(signed, lambda i: pairs.of(*which[i])))
+        stepped = np.minimum(step_down(signed, lambda i: pairs.of(*which[i])), adjusted_pvalues(pvalues, "bonferroni"))
+        adjusted = np.maximum(adjusted, stepped)
     found = tuple(
         Pair(names[i], names[j], of.estimate, *of.confidence_interval, p, float(q))
         for (i, j), (of, p), q in zip(which, differences, adjusted, strict=True)
@@ -287,7 +294,12 @@ def _ranked(
         contest.n,
         f"intervals: {', '.join(dict.fromkeys(str(one.method) for one in marginal))}; {contest.how}",
         contest.source.record,
-        (*_remarks(names, marginal), *_still(found)),
+        (
+            *_remarks(names, marginal),
+            *_untold(together, levels[0], level, f"{len(names)} models"),
+            *_untold([of for of, _ in differences], levels[1], level, f"{len(which)} pairs of models"),
+            *_still(found),
+        ),
         reference,
         less_is_better,
     )
@@ -307,6 +319,19 @@ def _remarks(names: Sequence[str], results: Sequence[IntervalResult]) -> tuple[s
         for text in result.warnings:
             said.setdefault(text, []).append(name)
     return tuple(text if len(of) == len(names) else f"{', '.join(of)}: {text}" for text, of in said.items())
+
+
+def _untold(results: Sequence[IntervalResult], level: float, whole: float, several: str) -> tuple[str, ...]:
+    """Say where intervals that hold together are of less than their level, as resamples do not tell it."""
+    short = [one for one in results if one.confidence_level < level]
+    if not short:
+        return ()
+    drawn, least = short[0].n_resamples, smallest_bank(tails(level))
+    return (
+        f"{several} hold together at {100 * whole:g}% by intervals of {100 * level:.6g}% each; {drawn} resamples tell "
+        f"up to {100 * short[0].confidence_level:.6g}%, which {len(short)} of the {len(results)} have: ask for "
+        f"n_resamples={least} for more",
+    )
 
 
 def _still(pairs: Sequence[Pair]) -> tuple[str, ...]:

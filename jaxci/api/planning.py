@@ -70,7 +70,9 @@ def plan(
         Probability with which the interval of the difference is to exclude 0.
     assurance : float, optional
         Share of samples in which the interval must be no wider than ``width``; by default the width holds for the
-        expected sample (closed forms) or in the mean (simulations).
+        expected sample (closed forms) or in the mean (simulations). Pilot data of a share of independent rows leave
+        open what it is: the assurance is then that of samples of all the shares that they allow. Everything else that
+        is expected is taken for the truth.
     confidence_level : float
         Between 0 and 1.
     method : str or Method
@@ -99,11 +101,14 @@ def plan(
     Notes
     -----
     Closed forms: Student's interval (the width at the expected deviation), intervals for proportions (the width at the
-    expected counts). Powers: of Tango's score test and McNemar's exact one, summed over all counts; of Student's test
-    from the noncentral t law; of DeLong's, and from pilot data of other smooth metrics, by the normal law with the
-    variance that these estimate. Everything else is simulated by the program that checks coverage, so the widths are
-    those of the intervals themselves. Clusters are simulated, or enter a closed form by the design effect
-    ``1 + (m - 1) icc``.
+    expected counts; the assurance of a pilot's share is averaged over its posterior from Jeffreys' prior). Powers: of
+    Tango's score test and McNemar's exact one, summed over all counts; of Student's test from the noncentral t law; of
+    DeLong's, and from pilot data of other smooth metrics, by the normal law with the variance that these estimate.
+    Everything else is simulated by the program that checks coverage, so the widths are those of the intervals
+    themselves. Clusters are simulated, or enter a closed form by the design effect ``1 + (m - 1) icc``.
+
+    A plan from pilot data has a remark that says how many cases would be planned at the ends of an interval of what the
+    pilot estimates: of a share, of the difference of two models, or of the variance of a smooth metric (Bonett's).
 
     References
     ----------

@@ -53,7 +53,8 @@ class Plan(Printable):
         Width of the interval at ``n``: where the sample is as expected for closed forms, the mean over samples for
         simulated ones; NaN for a plan of a difference.
     assurance : float
-        Share of samples of ``n`` in which the interval is no wider than ``width``; NaN for a plan of a difference.
+        Share of samples of ``n`` in which the interval is no wider than ``width``, averaged over what a pilot leaves
+        open of a share; NaN for a plan of a difference.
     reached_power : float
         Power at ``n``; NaN for a plan of a width.
     coverage : float

@@ -10,11 +10,11 @@ from typing import Any
 import jax
 
 from jaxci.api.planning_results import Plan, Tried
-from jaxci.api.readers.expected import known_keys
+from jaxci.api.readers.expected import Pilot, known_keys
 from jaxci.api.readers.layout import arranged
 from jaxci.api.readers.models import read_models
 from jaxci.api.readers.samples import check_n
-from jaxci.api.width_plans import MOST, Clusters
+from jaxci.api.width_plans import MOST, Clusters, pilot_remark
 from jaxci.checks import check_number, shown
 from jaxci.distributions import Cells
 from jaxci.inference.design import row_influence
@@ -38,9 +38,10 @@ from jaxci.intervals.sample_size import (
     smallest,
     t_power,
 )
+from jaxci.results import IntervalResult
 from jaxci.statistics.base import Statistic, TableStatistic
 from jaxci.statistics.layout import Layout
-from jaxci.statistics.paired import PairedTable, paired_difference
+from jaxci.statistics.paired import Paired, PairedTable, paired_difference
 from jaxci.statistics.sample import Sample
 
 AHEAD = 100
@@ -108,6 +109,9 @@ class Difference:
     clusters : Clusters or None
         Of pilot data.
     remarks : tuple of str
+    pilot : Pilot or None
+    ends : tuple of float
+        Of the interval of the difference in pilot data.
     """
 
     value: float
@@ -118,6 +122,8 @@ class Difference:
     prevalence: float | None = None
     clusters: Clusters | None = None
     remarks: tuple[str, ...] = ()
+    pilot: Pilot | None = None
+    ends: tuple[float, float] = (math.nan, math.nan)
 
 
 def plan_power(asked: PowerAsked, expected: Any) -> Plan:
@@ -140,7 +146,30 @@ def plan_power(asked: PowerAsked, expected: Any) -> Plan:
         )
     if known.value == 0:
         raise ValueError("difference must not be 0: the models of expected are equal, and no number of cases tells")
-    return _planned(asked, settled, known)
+    found = _planned(asked, settled, known)
+    if known.pilot is None:
+        return found
+    return dataclasses.replace(found, warnings=(*found.warnings, _of_ends(asked, settled, known, known.pilot, found.n)))
+
+
+def _of_ends(asked: PowerAsked, statistic: Statistic, known: Difference, pilot: Pilot, n: int) -> str:
+    """Say how far the number of cases hangs on what a pilot leaves open."""
+    paired, level = paired_difference(statistic), f"{100 * asked.level:g}% interval"
+    if asked.difference is not None:
+        found = pilot.spread(paired, asked.level)
+        if found is None:
+            return f"the pilot has {pilot.sample.n:,} rows, which do not tell how far n may be off"
+        sizes = [math.ceil(n * end) for end in found]
+        return pilot_remark(pilot.sample.n, f"in the {level} of the variance of the difference, about", *sizes)
+    low, high = known.ends
+    told = f"in the {level} of the difference, {low:.3g} to {high:.3g},"
+    if not low * high > 0:
+        return (
+            f"the pilot has {pilot.sample.n:,} rows: {told} there may be none, which no number of cases shows; "
+            "difference= plans for one that matters"
+        )
+    sizes = sorted(math.ceil(n * (known.value / end) ** 2) for end in known.ends)
+    return pilot_remark(pilot.sample.n, f"{told} about", *sizes)
 
 
 def _planned(asked: PowerAsked, statistic: Statistic, known: Difference) -> Plan:
@@ -314,7 +343,7 @@ def _of_pilot(asked: PowerAsked, given: Mapping[str, Any]) -> tuple[Statistic, D
     (first, second), statistic, remarks = read
     sample, layout = arranged(dataclasses.replace(first, other=second), given.get("groups"), None, None, "importance")
     check_n(sample)
-    paired, plain = paired_difference(statistic), Layout(sample.n)
+    paired = paired_difference(statistic)
     prevalence = float(sample.class_sizes[1] / sample.n) if sample.n_classes == 2 else None
     clusters = None
     with jax.enable_x64(True):
@@ -323,9 +352,7 @@ def _of_pilot(asked: PowerAsked, given: Mapping[str, Any]) -> tuple[Statistic, D
             clusters = Clusters(float(correlation), max(1, round(layout.n / layout.n_units)))
         known = _of_outcomes(paired, sample) if is_share_difference(paired) else None
     if known is None:
-        method = DeLongDifference() if is_whole_auc(statistic) else Delta()
-        settings = Settings.of(asked.level, "two-sided", None)
-        found = comparison(Request(asked.name, paired, method), sample, plain, settings, randomness(0)).difference
+        found = _interval(asked, paired, sample, Layout(sample.n))
         if not found.standard_error > 0:
             raise ValueError(f"expected must be pilot data in which the difference of {asked.name} varies; it does not")
         known = Difference(found.estimate, "", found.standard_error * math.sqrt(sample.n))
@@ -337,8 +364,25 @@ def _of_pilot(asked: PowerAsked, given: Mapping[str, Any]) -> tuple[Statistic, D
         )
     described = f"as in {sample.n} pilot rows"
     return statistic, dataclasses.replace(
-        known, value=d, described=described, prevalence=prevalence, clusters=clusters, remarks=remarks
+        known,
+        value=d,
+        described=described,
+        prevalence=prevalence,
+        clusters=clusters,
+        remarks=remarks,
+        pilot=Pilot(sample, layout),
+        ends=_interval(asked, paired, sample, layout).confidence_interval,
     )
+
+
+def _interval(asked: PowerAsked, paired: Paired, sample: Sample, layout: Layout) -> IntervalResult:
+    """Return the interval of a difference in pilot data, by the method whose power is planned."""
+    if is_share_difference(paired):
+        method: Method = Tango() if layout.units is None else TangoCluster()
+    else:
+        method = DeLongDifference() if is_whole_auc(paired.statistic) and layout.units is None else Delta()
+    settings = Settings.of(asked.level, "two-sided", None)
+    return comparison(Request(asked.name, paired, method), sample, layout, settings, randomness(0)).difference
 
 
 def _of_outcomes(paired: PairedTable, sample: Sample) -> Difference | None:

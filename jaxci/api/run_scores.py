@@ -234,6 +234,6 @@ def _profile(scores: np.ndarray, at: np.ndarray, level: float, n_resamples: int,
     size = np.maximum(share, 0.5 / scores.size) * np.maximum(1 - share, 0.5 / scores.size) / errors**2
     with jax.enable_x64(True):
         drawn = np.asarray(profile_replicates(jnp.asarray(scores), jnp.asarray(at), source.key, n_resamples))
-    together = simultaneous_level(np.max(np.abs(drawn - share) / errors, axis=1), level)
+    together = simultaneous_level(np.max(np.abs(drawn - share) / errors, axis=1), level, len(at))
     bounds = [wilson_cluster(share, size, degrees, tails(x)) for x in (level, together)]
     return Profile(share, *bounds[0], *bounds[1])

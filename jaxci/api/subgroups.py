@@ -222,7 +222,7 @@ def _compared(
     normal = float(special.ndtri((1 + level) / 2))
 
     def wider(which: Sequence[tuple[int, int]]) -> float:
-        together = simultaneous_level(apart.draws.largest(which), level)
+        together = simultaneous_level(apart.draws.largest(which), level, len(which))
         return float(special.ndtri((1 + together) / 2)) / normal
 
     def contrasts(targets: Sequence[int]) -> list[Contrast]:

@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 
 from jaxci.api.planning_results import Plan, Tried
-from jaxci.api.readers.expected import Expected
+from jaxci.api.readers.expected import Expected, Pilot
 from jaxci.coverage.enumeration import enumerable, proportion_bounds
 from jaxci.coverage.running import cell_truths
 from jaxci.coverage.widths import FIRST, WidthStudy, auto_choice, smallest_units
@@ -21,7 +21,7 @@ from jaxci.inference.choice import Choice
 from jaxci.inference.randomness import Randomness
 from jaxci.intervals.base import Method, tails
 from jaxci.intervals.parametric import T
-from jaxci.intervals.proportion import ProportionMethod
+from jaxci.intervals.proportion import ProportionMethod, Wilson
 from jaxci.intervals.registry import method_by_name
 from jaxci.intervals.sample_size import ROUNDING, ShareLaw, smallest, t_width, t_width_assurance
 from jaxci.statistics.base import Statistic, has_fixed_trials
@@ -32,6 +32,8 @@ MOST = 10**8
 """Cases that a plan considers at most."""
 AHEAD = 100
 """Larger numbers of cases at which an assurance that moves in steps must also hold."""
+ACROSS = 41
+"""Values across the interval of a pilot's share, of which those of the least and the largest width are planned for."""
 SETTLING = 6
 """Times that the method of ``method="auto"`` and the number of cases are matched to each other at most."""
 
@@ -191,43 +193,66 @@ def _by_share(asked: WidthAsked, expected: Expected, share: ShareLaw, method: Pr
     """Plan by an interval for a proportion of independent rows."""
     sides = tails(asked.level)
 
-    def cases(one: Method, tried: Tried) -> int:
+    def cases(of: ShareLaw, one: Method, tried: Tried, ahead: int = 0) -> int:
         assert isinstance(one, ProportionMethod)
 
         def meets(n: int) -> bool:
             return asked.meets(
-                n, tried, lambda: share.width(one, n, sides), lambda: share.assurance(one, n, sides, asked.width)
+                n, tried, lambda: of.width(one, n, sides), lambda: of.assurance(one, n, sides, asked.width)
             )
 
-        n = smallest(meets, 2, MOST, 0 if asked.assurance is None else AHEAD)
+        n = smallest(meets, 2, MOST, ahead)
         if n is None:
             raise asked.too_many()
         return n
 
+    steps = asked.assurance is not None and (share.seen is None or has_fixed_trials(expected.statistic))
     choice = Choice(method, "asked for") if method is not None else _auto(asked, expected, FIRST)
     for _ in range(SETTLING):
         chosen, reason = choice.method, choice.reason
         tried = asked.tried()
-        n = cases(chosen, tried)
+        n = cases(share, chosen, tried, AHEAD if steps else 0)
         choice = choice if method is not None else _auto(asked, expected, n)
         if choice.method == chosen:
             reason = choice.reason
             break
     assert isinstance(chosen, ProportionMethod)
+    how, remarks = "the width at the expected counts, its assurance summed over all counts", expected.remarks
+    if share.seen is not None:
+        how += " and averaged over what the pilot leaves open (Jeffreys' prior)"
+        successes, trials = share.seen * share.trial * share.success, share.seen * share.trial
+        ends = Wilson().from_counts(successes, trials, sides)
+        inside = [share._replace(success=float(p), seen=None) for p in np.linspace(*ends, ACROSS)]
+        widths = [law.width(chosen, n, sides) for law in inside]
+        sizes = [cases(inside[int(at)], chosen, asked.tried()) for at in (np.argmin(widths), np.argmax(widths))]
+        values = sorted(_value(law) for law in (inside[0], inside[-1]))
+        of = f"in the {100 * asked.level:g}% interval of {asked.name}, {values[0]:.3g} to {values[1]:.3g}, about"
+        allowed = "" if asked.assurance is not None else "; assurance= allows for that"
+        remarks = (*remarks, pilot_remark(share.seen, of, *sizes) + allowed)
     return _plan(
         asked,
         expected,
         n,
         chosen,
-        value=float(np.asarray(share.statistic.of_share(share.success)[0])),
+        value=_value(share),
         expected_width=share.width(chosen, n, sides),
         assurance=share.assurance(chosen, n, sides, asked.width),
-        found_by="closed form: the width at the expected counts, its assurance summed over all counts",
+        found_by=f"closed form: {how}",
         reason=reason,
         width_error=0.0,
         assurance_error=0.0,
         tried=tried,
+        warnings=remarks,
     )
+
+
+def _value(share: ShareLaw) -> float:
+    return float(np.asarray(share.statistic.of_share(share.success)[0]))
+
+
+def pilot_remark(rows: int, where: str, fewest: float, most: float) -> str:
+    """Say how far the number of cases hangs on what a pilot leaves open."""
+    return f"the pilot has {rows:,} rows: {where} {fewest:,.0f} to {most:,.0f} cases would be planned"
 
 
 def _auto(asked: WidthAsked, expected: Expected, n: int) -> Choice:
@@ -235,13 +260,15 @@ def _auto(asked: WidthAsked, expected: Expected, n: int) -> Choice:
 
 
 def _by_enumeration(asked: WidthAsked, expected: Expected, share: ShareLaw, method: Method) -> Plan:
-    """Plan by the mean width over all numbers of successes among n rows."""
+    """Plan by the mean width over all numbers of successes among n rows; the assurance as :class:`ShareLaw` has it."""
     tried = asked.tried()
 
     def widths(n: int) -> tuple[float, float]:
         low, high = proportion_bounds(method, n, asked.level)
-        mass = scipy.stats.binom.pmf(np.arange(n + 1), n, share.success)
-        return float(mass @ (high - low)), float(mass @ (high - low <= asked.width * (1 + ROUNDING)))
+        counts, narrow = np.arange(n + 1), high - low <= asked.width * (1 + ROUNDING)
+        mass = scipy.stats.binom.pmf(counts, n, share.success)
+        assuring = mass if share.seen is None else scipy.stats.betabinom.pmf(counts, n, *share.successes.args)
+        return float(mass @ (high - low)), float(assuring @ narrow)
 
     def meets(n: int) -> bool:
         mean, met = widths(n)
@@ -251,6 +278,9 @@ def _by_enumeration(asked: WidthAsked, expected: Expected, share: ShareLaw, meth
     if n is None:
         raise asked.too_many()
     mean, met = widths(n)
+    remarks = expected.remarks
+    if expected.pilot is not None:
+        remarks = (*remarks, _of_spread(asked, expected.statistic, expected.pilot, n))
     return _plan(
         asked,
         expected,
@@ -264,7 +294,17 @@ def _by_enumeration(asked: WidthAsked, expected: Expected, share: ShareLaw, meth
         width_error=0.0,
         assurance_error=0.0,
         tried=tried,
+        warnings=remarks,
     )
+
+
+def _of_spread(asked: WidthAsked, statistic: Statistic, pilot: Pilot, n: int) -> str:
+    """Say how far n hangs on the variance that a pilot shows: it grows with that."""
+    found, rows = pilot.spread(statistic, asked.level), pilot.sample.n
+    if found is None:
+        return f"the pilot has {rows:,} rows, which do not tell how far n may be off"
+    where = f"in the {100 * asked.level:g}% interval of the variance of {asked.name}, about"
+    return pilot_remark(rows, where, *(math.ceil(n * end) for end in found))
 
 
 def _by_study(
@@ -305,6 +345,8 @@ def _by_study(
     if clusters is not None:
         how += f"; design effect 1 + (m - 1) icc = {clusters.design_effect:.3g}"
     told = () if found.choice.remark is None else (found.choice.remark,)
+    if expected.pilot is not None:
+        told = (*told, _of_spread(asked, expected.statistic, expected.pilot, found.rows))
     remarks = (*told, *_of_one_method(asked, found.choice.method))
     return _plan(
         asked,

@@ -23,7 +23,7 @@ BESIDE = 1e-12
 
 def smallest_bank(tails: Tails) -> int:
     """Return the smallest B whose extreme replicates still lie beyond the tails: ``1/tail - 1``."""
-    return max(math.ceil(1 / tail - 1 - 1e-9) for tail in tails.sides if tail > 0)
+    return max(math.ceil((1 / tail - 1) * (1 - 1e-9)) for tail in tails.sides if tail > 0)
 
 
 def median_bias(evidence: Evidence) -> Any:

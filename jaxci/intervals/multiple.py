@@ -158,14 +158,25 @@ class PairsApart(Differences):
         return self.replicates[i, j] if (i, j) in self.replicates else -self.replicates[j, i]
 
 
-def simultaneous_level(largest: np.ndarray, level: float) -> float:
-    """Return the level of each of several intervals at which all hold together at ``level``.
+def bonferroni_level(level: float, number: int) -> float:
+    """Return the level of each of ``number`` intervals at which all hold together at ``level``, however they hang."""
+    return 1 - (1 - level) / number
+
+
+def simultaneous_level(largest: np.ndarray, level: float, number: int) -> float:
+    """Return the level of each of ``number`` intervals at which all hold together at ``level``.
 
     ``largest`` (B,) is the largest statistic of every resample, in standard errors: its quantile is the critical value
-    of all, and the level is that of a normal interval with it (single-step max-t).
+    of all, and the level is that of a normal interval with it (single-step max-t), at most :func:`bonferroni_level`:
+    resamples with heavy tails would take it further.
     """
     critical = float(np.quantile(largest, level, method="higher"))
-    return max(level, float(2 * special.ndtr(critical) - 1))
+    return max(level, min(float(2 * special.ndtr(critical) - 1), bonferroni_level(level, number)))
+
+
+def level_told_by(n_resamples: int) -> float:
+    """Return a level of two-sided intervals, close to the largest, whose ends so many resamples tell."""
+    return 1 - 2 / n_resamples
 
 
 def step_down(z: np.ndarray, replicates: Callable[[int], np.ndarray]) -> np.ndarray:

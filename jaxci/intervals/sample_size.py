@@ -15,7 +15,7 @@ from scipy import special
 
 from jaxci.intervals.base import Tails
 from jaxci.intervals.proportion import ProportionMethod
-from jaxci.statistics.base import TableStatistic
+from jaxci.statistics.base import TableStatistic, has_fixed_trials
 
 ROUNDING = 1e-12
 """Widths and powers that miss a demand by this share of it meet it."""
@@ -23,6 +23,8 @@ SPREAD = 9.0
 """Standard deviations of a count around its mean beyond which nothing is summed: 2e-19 of the law."""
 NODES = 400
 """Numbers of trials, at most, over which the share of samples of a certain width is averaged."""
+STEPS = (0.7548776662466927, 0.5698402909980532)
+"""Steps, modulo 1, of points that fill the unit square evenly: powers of the root of ``x^3 + x^2 = 1``."""
 
 
 def smallest(meets: Callable[[int], bool], least: int, most: int, ahead: int = 0) -> int | None:
@@ -91,11 +93,20 @@ class ShareLaw(NamedTuple):
         The proportion, or what increases with it.
     trial, success : float
         Probability that a row is a trial, and that a trial is a success.
+    seen : int or None
+        Rows of the pilot data that these are shares of; None where they are taken as known.
     """
 
     statistic: TableStatistic
     trial: float
     success: float
+    seen: int | None = None
+
+    @property
+    def successes(self) -> scipy.stats.rv_frozen:
+        """What a pilot leaves open of the probability of a success: its posterior from Jeffreys' prior."""
+        assert self.seen is not None
+        return _posterior(self.seen * self.trial, self.success)
 
     def _widths(self, method: ProportionMethod, counts: np.ndarray, trials: np.ndarray, tails: Tails) -> np.ndarray:
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -121,23 +132,46 @@ class ShareLaw(NamedTuple):
         """Return the share of samples of n rows whose interval is at most ``width``.
 
         A sum over numbers of trials and of successes; of more than :data:`NODES` numbers of trials over as many of
-        equal probability.
+        equal probability. Of a pilot the mean over the posterior of both probabilities: a beta-binomial sum
+        where all rows are trials, else over as many points of it.
         """
-        trials, mass = _binomial(n, self.trial)
-        if len(trials) > NODES:
-            trials = scipy.stats.binom.ppf((np.arange(NODES) + 0.5) / NODES, n, self.trial)
-            mass = np.full(NODES, 1 / NODES)
-        trials, mass = trials[trials > 0], mass[trials > 0]
+        if self.seen is not None and has_fixed_trials(self.statistic):
+            law = scipy.stats.betabinom(n, *self.successes.args)
+            middle, beside = law.mean(), SPREAD * law.std() + 2
+            counts = np.arange(max(0, math.floor(middle - beside)), min(n, math.ceil(middle + beside)) + 1.0)
+            met = self._widths(method, counts, np.full(len(counts), float(n)), tails) <= width * (1 + ROUNDING)
+            return float(law.pmf(counts) @ met)
+        if self.seen is None:
+            success = np.full(1, self.success)
+            trials, mass = _binomial(n, self.trial)
+            if len(trials) > NODES:
+                trials = scipy.stats.binom.ppf((np.arange(NODES) + 0.5) / NODES, n, self.trial)
+                mass = np.full(NODES, 1 / NODES)
+        else:
+            success, trials, mass = *self._drawn(n, self.seen), np.full(NODES, 1 / NODES)
+        success, trials, mass = np.broadcast_arrays(success[:, None], trials[:, None], mass[:, None])
+        counted = trials[:, 0] > 0
+        success, trials, mass = success[counted], trials[counted], mass[counted]
         if not trials.size:
             return 0.0
-        reach = math.ceil(SPREAD * math.sqrt(trials.max() * self.success * (1 - self.success))) + 2
-        counts = np.floor(trials * self.success)[:, None] + np.arange(-reach, reach + 1)
-        of_trials = np.broadcast_to(trials[:, None], counts.shape)
-        possible = (counts >= 0) & (counts <= of_trials)
-        counts, of_trials = counts[possible], of_trials[possible]
-        met = self._widths(method, counts, of_trials, tails) <= width * (1 + ROUNDING)
-        of_all = np.broadcast_to(mass[:, None], possible.shape)[possible]
-        return float(np.sum(of_all * scipy.stats.binom.pmf(counts, of_trials, self.success) * met))
+        reach = math.ceil(SPREAD * math.sqrt(np.max(trials * success * (1 - success)))) + 2
+        counts = np.floor(trials * success) + np.arange(-reach, reach + 1)
+        possible = (counts >= 0) & (counts <= trials)
+        success, trials, mass = (np.broadcast_to(x, counts.shape)[possible] for x in (success, trials, mass))
+        met = self._widths(method, counts[possible], trials, tails) <= width * (1 + ROUNDING)
+        return float(np.sum(mass * scipy.stats.binom.pmf(counts[possible], trials, success) * met))
+
+    def _drawn(self, n: int, seen: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return probabilities of a success, and numbers of trials among n rows, at points spread over their laws."""
+        points = np.mod(np.arange(NODES)[:, None] * [1 / NODES, *STEPS] + 0.5 / NODES, 1.0)
+        of_success, of_trial, of_number = points.T
+        trial = _posterior(seen, self.trial).ppf(of_trial)
+        return self.successes.ppf(of_success), scipy.stats.binom.ppf(of_number, n, trial)
+
+
+def _posterior(seen: float, share: float) -> scipy.stats.rv_frozen:
+    """Return the law of a probability of which ``seen`` rows have shown a share, from Jeffreys' prior."""
+    return scipy.stats.beta(seen * share + 0.5, max(seen * (1 - share), 0.0) + 0.5)
 
 
 def _binomial(n: int, p: float) -> tuple[np.ndarray, np.ndarray]:

@@ -128,6 +128,38 @@ def test_too_few_resamples_for_the_simultaneous_level_say_of_what_it_is_one():
         jaxci.leaderboard("trimmed_mean", models, n_resamples=9, rng=0)
 
 
+def test_resamples_that_do_not_tell_the_level_of_many_pairs_are_no_error_unless_asked_for():
+    models = {f"m{i}": VALUES["a"] ** (i + 1) for i in range(4)}
+    board = jaxci.leaderboard("trimmed_mean", models, confidence_level=0.999, rng=0)
+    (said,) = [text for text in board.warnings if "hold together" in text]
+    assert said.startswith(
+        "6 pairs of models hold together at 99.9% by intervals of 99.9833% each; 9999 resamples tell up"
+    )
+    assert said.endswith("to 99.98%, which 6 of the 6 have: ask for n_resamples=11999 for more")
+    told = jaxci.compare(
+        "trimmed_mean", None, models["m0"], models["m1"], confidence_level=1 - 2 / 9_999, method="percentile", rng=0
+    )
+    assert (board.pairs[0].low, board.pairs[0].high) == pytest.approx(tuple(told.confidence_interval), rel=1e-6)
+    closed = jaxci.leaderboard("accuracy", Y, GUESSES, confidence_level=0.9997, rng=0)
+    assert not any("hold together" in text for text in closed.warnings)
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_max_t_is_never_wider_than_bonferroni(seed):
+    """Five or nine positives of uneven weight: resamples have tails far heavier than normal ones."""
+    rng = np.random.default_rng([3, seed])
+    y = (rng.random(60) < 0.1).astype(int)
+    scores = {f"m{i}": 2.5 * y + rng.normal(size=60) for i in range(4)}
+    given = {"sample_weight": rng.exponential(size=60) + 0.05, "n_resamples": 999, "rng": 0}
+    mine, wide = (jaxci.leaderboard("roc_auc", y, scores, adjust=how, **given) for how in ("max_t", "bonferroni"))
+    for entry in mine:
+        own, other = entry.simultaneous_interval, wide[entry.name].simultaneous_interval
+        assert other.low <= own.low <= own.high <= other.high
+    for pair, other in zip(mine.pairs, wide.pairs, strict=True):
+        assert other.low <= pair.low <= pair.high <= other.high
+        assert pair.adjusted <= other.adjusted
+
+
 def test_equal_models_are_tied():
     found = jaxci.leaderboard("accuracy", Y, {"a": GUESSES["m0"], "b": GUESSES["m0"]}, n_resamples=999, rng=0)
     assert [entry.tied_with_best for entry in found] == [True, True]

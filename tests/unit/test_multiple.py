@@ -9,9 +9,12 @@ import pytest
 from scipy import special, stats
 
 from jaxci.api.leaderboard_results import Pair, rank_sets
+from jaxci.intervals.base import tails
+from jaxci.intervals.bootstrap import smallest_bank
 from jaxci.intervals.multiple import (
     Differences,
     Pairs,
+    level_told_by,
     model_confidence_set,
     simultaneous_level,
     standardized,
@@ -102,8 +105,19 @@ class TestRanksOfCountries:
 def test_the_level_of_one_of_several_is_sidaks_where_they_are_independent():
     rng = np.random.default_rng(2)
     largest = np.abs(rng.normal(size=(5, 400_000))).max(axis=0)
-    assert simultaneous_level(largest, 0.95) == pytest.approx(0.95**0.2, abs=5e-4)
-    assert simultaneous_level(np.zeros(100), 0.95) == 0.95
+    assert simultaneous_level(largest, 0.95, 5) == pytest.approx(0.95**0.2, abs=5e-4)
+    assert simultaneous_level(np.zeros(100), 0.95, 5) == 0.95
+
+
+def test_the_level_of_one_of_several_is_at_most_bonferronis():
+    heavy = np.abs(np.random.default_rng(3).standard_t(1, 9_999))
+    assert simultaneous_level(heavy, 0.95, 20) == pytest.approx(1 - 0.05 / 20)
+
+
+def test_the_level_that_resamples_tell_needs_no_more_of_them():
+    for size in (39, 999, 9_999, 100_000):
+        assert smallest_bank(tails(level_told_by(size))) <= size
+        assert smallest_bank(tails(1 - (1 - level_told_by(size)) * 0.99)) > size - 1
 
 
 def test_differences_of_models_in_standard_errors():

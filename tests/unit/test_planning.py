@@ -106,6 +106,73 @@ def test_pilot_predictions_are_their_table():
     found = jaxci.plan("f1", expected={"y_true": y, "y_pred": guess}, width=0.1, method="wilson")
     assert found.n == jaxci.plan("f1", expected=RATES, width=0.1, method="wilson").n
     assert found.expected == "as in 1000 pilot rows"
+    assert found.warnings[0].startswith("the pilot has 1,000 rows: in the 95% interval of f1, ")
+
+
+def pilot_of(rows, right):
+    """Return labels and predictions of which so many are right."""
+    y = np.arange(rows) % 2
+    return {"y_true": y, "y_pred": np.where(np.arange(rows) < right, y, 1 - y)}
+
+
+@pytest.mark.parametrize(("truth", "rows"), [(0.9, 30), (0.95, 30), (0.95, 100), (0.98, 30)])
+def test_plans_from_small_pilots_reach_the_width_as_often_as_they_say(truth, rows):
+    """Over all pilots that the truth may give, each with the studies that follow from it."""
+    reached = total = 0.0
+    for right in range(rows + 1):
+        mass = stats.binom.pmf(right, rows, truth)
+        if mass > 2e-3:
+            found = jaxci.plan("accuracy", expected=pilot_of(rows, right), width=0.08, assurance=0.8, method="wilson")
+            known = ShareLaw(statistic_by_name("accuracy"), 1.0, truth)
+            reached, total = reached + mass * known.assurance(Wilson(), found.n, tails(0.95), 0.08), total + mass
+    assert 0.79 <= reached / total <= 0.96
+
+
+@pytest.mark.parametrize(("metric", "right", "n"), [("accuracy", 30, 60), ("accuracy", 27, 120), ("recall", 27, 150)])
+def test_the_assurance_of_a_pilot_is_that_of_its_posterior(metric, right, n):
+    rows, sides, width = 30, tails(0.95), 0.1
+    trials = rows if metric == "accuracy" else rows // 2
+    wrong = rows - right if metric == "accuracy" else int(np.sum(np.arange(right, rows) % 2))
+    law = ShareLaw(statistic_by_name(metric), trials / rows, 1 - wrong / trials, rows)
+    total = 0.0
+    for m in [n] if metric == "accuracy" else range(1, n + 1):
+        k = np.arange(m + 1.0)
+        low, high = Wilson().from_counts(k, np.full(m + 1, float(m)), sides)
+        of_trials = 1.0 if metric == "accuracy" else stats.betabinom.pmf(m, n, trials + 0.5, rows - trials + 0.5)
+        total += of_trials * (stats.betabinom.pmf(k, m, trials - wrong + 0.5, wrong + 0.5) @ (high - low <= width))
+    assert 0.02 < total < 0.98
+    assert law.assurance(Wilson(), n, sides, width) == pytest.approx(total, abs=0.005)
+
+
+def test_the_range_of_a_pilots_plan_is_that_of_the_ends_of_its_interval():
+    found = jaxci.plan("accuracy", expected=pilot_of(30, 30), width=0.08, method="wilson")
+    low = float(jaxci.proportion_interval(30, 30)[0])
+    fewest, most = (jaxci.plan("accuracy", expected=p, width=0.08, method="wilson").n for p in (1.0, low))
+    told = f"in the 95% interval of accuracy, {low:.3g} to 1, about {fewest} to {most} cases would be planned"
+    assert found.warnings == (f"the pilot has 30 rows: {told}; assurance= allows for that",)
+    assert found.n == fewest
+    assert found.assurance < 0.7
+
+
+def test_pilots_tell_the_range_of_other_methods_by_their_variance():
+    share = jaxci.plan("accuracy", expected=pilot_of(30, 27), width=0.4, method="percentile")
+    ends = jaxci.interval("std", np.arange(30) < 27.0, method="bonett").confidence_interval
+    fewest, most = (math.ceil(share.n * end**2 * 29 / 2.7) for end in ends)
+    assert f"of the variance of accuracy, about {fewest} to {most} cases would be planned" in share.warnings[-1]
+    sure = jaxci.plan("accuracy", expected=pilot_of(30, 30), width=0.4, method="percentile")
+    assert sure.warnings[-1].endswith("30 rows, which do not tell how far n may be off")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("of_rows", [{}, {"groups": np.arange(50) // 5}])
+def test_pilots_of_means_tell_the_range_by_their_variance(of_rows):
+    values = np.random.default_rng(0).normal(size=50)
+    draws = {"n_replications": 100, "n_resamples": 99, "rng": 0}
+    found = jaxci.plan("mean", expected={"values": values, **of_rows}, width=0.5, method="t", **draws)
+    units = values if not of_rows else values.reshape(10, 5).sum(axis=1)
+    ends = jaxci.interval("std", units - 5 * values.mean() * bool(of_rows), method="bonett").confidence_interval
+    fewest, most = (math.ceil(found.n * (end / units.std(ddof=1)) ** 2) for end in ends)
+    assert f"of the variance of mean, about {fewest} to {most} cases would be planned" in found.warnings[-1]
 
 
 def test_clusters_enter_students_interval_by_the_design_effect():
@@ -236,6 +303,22 @@ def test_pilot_predictions_of_two_models():
     by_t = jaxci.plan("mean", expected=as_values, power=0.8)
     wanted = normal_size(only_a - only_b, deviation, deviation, 0.8, 0.05)
     assert by_t.n == pytest.approx(wanted, rel=0.02)
+    assert "there may be none, which no number of cases shows; difference= plans" in found.warnings[-1]
+    given = jaxci.plan("accuracy", expected=given, difference=0.05, power=0.8)
+    assert "in the 95% interval of the variance of the difference, about" in given.warnings[-1]
+
+
+@pytest.mark.parametrize("of_rows", [{}, {"groups": np.arange(300) // 6}])
+@pytest.mark.parametrize("metric", ["accuracy", "f1"])
+def test_the_range_of_a_pilot_of_two_models(metric, of_rows):
+    y = np.arange(300) % 2
+    a, b = (np.where(np.arange(300) % every == 0, 1 - y, y) for every in (20, 7))
+    found = jaxci.plan(metric, expected={"y_true": y, "prediction_a": a, "prediction_b": b, **of_rows}, power=0.8)
+    method = {"accuracy": "tango_cluster" if of_rows else "tango", "f1": "delta"}[metric]
+    low, high = jaxci.compare(metric, y, a, b, method=method, **of_rows).confidence_interval
+    fewest, most = (math.ceil(found.n * (found.value / end) ** 2) for end in (high, low))
+    told = f"of the difference, {low:.3g} to {high:.3g}, about {fewest:,} to {most:,} cases would be planned"
+    assert told in found.warnings[-1]
 
 
 def test_smallest_looks_ahead():

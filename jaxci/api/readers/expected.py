@@ -19,9 +19,12 @@ from jaxci.coverage.fitting import law_of_rows
 from jaxci.distributions import Cells, Distribution, GaussianClasses, Parametric, as_distribution
 from jaxci.distributions.base import check_readable
 from jaxci.inference.design import row_influence
+from jaxci.intervals.base import normal_steps, tails
 from jaxci.intervals.sample_size import ShareLaw
+from jaxci.intervals.spread import LEAST, bonett
 from jaxci.statistics.base import Statistic, TableStatistic, has_fixed_trials, is_proportion
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import is_mean
 
 RATES = ("prevalence", "sensitivity", "specificity")
@@ -55,6 +58,31 @@ class TooLittleExpected(ValueError):
 
 
 @dataclasses.dataclass(frozen=True)
+class Pilot:
+    """Data that a plan is made from: their rows, and how these hang together."""
+
+    sample: Sample
+    layout: Layout
+
+    def spread(self, statistic: Statistic, level: float) -> tuple[float, float] | None:
+        """Return the ends of an interval for the variance of a smooth statistic, in shares of what the pilot has.
+
+        Bonett's, of the influences of rows or clusters; None where there are too few, or they do not vary.
+        """
+        if not statistic.smooth:
+            return None
+        with jax.enable_x64(True):
+            influence = row_influence(statistic, self.sample)
+        if self.layout.units is not None:
+            influence = np.bincount(self.layout.units, influence)
+        sides, found = tails(level), np.var(influence, ddof=1)
+        if len(influence) <= max(LEAST, *normal_steps(sides)) or not found > 0:
+            return None
+        low, high = (float(end) ** 2 / float(found) for end in bonett(np.sort(influence), sides))
+        return low, high
+
+
+@dataclasses.dataclass(frozen=True)
 class Expected:
     """What is expected of the data of one model.
 
@@ -73,6 +101,8 @@ class Expected:
         Of the clusters of pilot data.
     remarks : tuple of str
         How pilot data were read.
+    pilot : Pilot or None
+        These data.
     """
 
     statistic: Statistic
@@ -83,6 +113,7 @@ class Expected:
     correlation: float | None = None
     cluster_size: int | None = None
     remarks: tuple[str, ...] = ()
+    pilot: Pilot | None = None
 
     def share(self) -> ShareLaw | None:
         """Return the proportion of rows that the statistic is, or increases with; None where it is none.
@@ -104,7 +135,8 @@ class Expected:
             raise ValueError(
                 f"expected must hold rows that count: a share of no rows at all is 0/0; got the table {table}"
             )
-        return ShareLaw(statistic, min(trials, 1.0), min(successes / trials, 1.0))
+        seen = None if self.pilot is None else self.pilot.sample.n
+        return ShareLaw(statistic, min(trials, 1.0), min(successes / trials, 1.0), seen)
 
 
 def read_expected(
@@ -283,6 +315,7 @@ def _of_pilot(statistic: Statistic, name: str, given: dict[str, Any], labels: An
         correlation=correlation,
         cluster_size=size,
         remarks=remarks,
+        pilot=Pilot(sample, layout),
     )
 
 
