@@ -77,7 +77,10 @@ KINDS = (
     (THREE, (0.98, 0.97, 0.9), (1.0, 0.5, 3.0)),
     (FOUR, (0.8, 0.75, 0.7, 0.5), "exponential"),
 )
-DESIGNS = tuple(Design(*kind, n) for kind in KINDS for n in SIZES)
+DESIGNS = (
+    *(Design(*kind, n) for kind in KINDS for n in SIZES),
+    Design((0.99, 0.01), (0.995, 0.8), (1.0, 99.0), 1000),
+)
 
 
 def simulated(design: Design, sets: int) -> dict[str, dict[str, tuple[float, ...]]]:

@@ -24,7 +24,7 @@ from jaxci.api.value_bins import ValueBins
 from jaxci.api.value_tables import check_squares, counted, influence, row_values, with_error, with_widths
 from jaxci.inference.engine import estimates_of
 from jaxci.inference.randomness import Randomness
-from jaxci.inference.remarks import layout_remarks, weight_remarks
+from jaxci.inference.remarks import few_clusters, layout_remarks, weight_remarks
 from jaxci.inference.replicated import Replicated, intervals_from
 from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
@@ -342,7 +342,9 @@ class CountedRows:
         reason = f"the Poisson bootstrap of {what}, by weights that follow from their names"
         rows = intervals_from(found, n_units, settings, source, reason)
         if self.asked.groups:
-            rows = [dataclasses.replace(row, n_rows=poisson.n) for row in rows]
+            few = few_clusters(n_units)
+            told = () if few is None else (few,)
+            rows = [dataclasses.replace(row, n_rows=poisson.n, warnings=(*row.warnings, *told)) for row in rows]
         whole = float(poisson.weights[0])
         effective = whole**2 / poisson.squares_of_weights
         remarks = weight_remarks(poisson.n, effective, poisson.heaviest / whole)

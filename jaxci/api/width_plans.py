@@ -252,7 +252,8 @@ def _value(share: ShareLaw) -> float:
 
 def pilot_remark(rows: int, where: str, fewest: float, most: float) -> str:
     """Say how far the number of cases hangs on what a pilot leaves open."""
-    return f"the pilot has {rows:,} rows: {where} {fewest:,.0f} to {most:,.0f} cases would be planned"
+    range_of = f"{max(2, fewest):,.0f} to {most:,.0f}"
+    return f"the pilot has {rows:,} rows: {where} {range_of} cases would be planned if it were known"
 
 
 def _auto(asked: WidthAsked, expected: Expected, n: int) -> Choice:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.curves.reading import KINDS, Data, cases
+from jaxci.curves.reading import KINDS, Data
 from jaxci.curves.results import CurveComparison, CurveResult
 from jaxci.inference.curves import curve_replicates
-from jaxci.inference.remarks import announce
+from jaxci.inference.remarks import announce, cases
 from jaxci.intervals.bands import Expansion, Simultaneous, pointwise
 from jaxci.printing import ConfidenceInterval
 from jaxci.results import IntervalResult
@@ -139,8 +139,9 @@ def _point(
     finite, missing = row[np.isfinite(row)], np.count_nonzero(np.isnan(row))
     remarks = []
     if quantity.in_tail and data.rarer < FEW_IN_TAIL:
-        why = f"a threshold lies in the tail of a class, of {cases(data.rarer, 'row')}: 95% intervals of 25 covered"
-        remarks.append(f"{why} 88% to 91% in simulations")
+        few = cases(data.rarer, "row", data.layout.row_weights is not None)
+        why = f"a threshold lies in the tail of a class, of {few}: 95% intervals of 25 covered 88% to 91%"
+        remarks.append(f"{why} in simulations")
     if missing:
         of_them = f"{missing:,} of {len(row):,} resamples"
         remarks.append(f"it has no value in {of_them}, which count as below the interval and as above it")

@@ -12,7 +12,7 @@ from jaxci.api.readers.layout import arranged
 from jaxci.api.readers.samples import Labelled, check_n, not_probabilities
 from jaxci.checks import check_count, shown
 from jaxci.inference.randomness import Randomness, randomness
-from jaxci.inference.remarks import layout_remarks
+from jaxci.inference.remarks import cases, layout_remarks
 from jaxci.inference.settings import Settings
 from jaxci.statistics.curves import Calibration, Curve, NetBenefit, PrecisionRecall, Roc
 from jaxci.statistics.layout import Layout
@@ -135,11 +135,7 @@ def read_curve_data(
     remarks = [text for concern, text in labelled.remarks if concern in ("any", "binary", "y_score")]
     remarks += layout_remarks(layout)
     rarer = min(round(layout.of_some(np.flatnonzero(sample.y_true == code)).effective_size, 9) for code in (0, 1))
+    weighted = layout.row_weights is not None
     if rarer < FEW:
-        remarks.append(f"a class has only {cases(rarer, 'case')}: bands that depend on it are rough")
+        remarks.append(f"a class has only {cases(rarer, 'case', weighted)}: bands that depend on it are rough")
     return Data(sample, layout, settings, randomness(rng), rarer, tuple(remarks))
-
-
-def cases(number: float, what: str) -> str:
-    """Return how many of something there are, in effect where that is no whole number."""
-    return f"{number:.3g} {what}{'s' * (number > 1)}{'' if number.is_integer() else ' in effect'}"

@@ -40,6 +40,7 @@ from jaxci.intervals.quantile import OrderStatistic, needs_rows, smallest_n
 from jaxci.intervals.sign_flip import MOST_CLUSTERS, SignFlip
 from jaxci.intervals.spread import LEAST, Bonett
 from jaxci.statistics.base import LinearStatistic, MomentStatistic, Statistic, TableStatistic
+from jaxci.statistics.custom import WeightedFunction
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
 from jaxci.statistics.probability import Calibration
@@ -161,7 +162,7 @@ def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails,
         if found is not None:
             return found
     if not layout.plain:
-        found = _choose_dependent(statistic, layout, n_resamples, tails)
+        found = _choose_dependent(statistic, layout, n_resamples, tails, sample)
         unsure = few and statistic.averages_classes and found.method.prior is not None
         return found._replace(remark=CLASSES_IN_CLUSTERS) if unsure else found
     return _by_rules(statistic, layout, n_resamples, tails, sample)
@@ -398,7 +399,8 @@ def _has_contributions(statistic: Paired, sample: Sample) -> bool:
     if isinstance(statistic.statistic, ScoreRanking):
         sizes = sample.class_sizes
         return statistic.smooth and int(sizes[sizes > 0].min()) >= ENOUGH_CASES
-    return statistic.smooth and isinstance(statistic, LinearStatistic)
+    of_sums = isinstance(statistic, LinearStatistic) or isinstance(statistic.statistic, WeightedFunction)
+    return statistic.smooth and of_sums
 
 
 def _of_contributions(statistic: Paired, layout: Layout) -> Choice:
@@ -436,7 +438,7 @@ def _ranks_many(statistic: Statistic, layout: Layout, n_resamples: int) -> bool:
     return isinstance(statistic, ScoreRanking) and statistic.smooth and layout.given == {"groups"} and many
 
 
-def _choose_dependent(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails) -> Choice:
+def _choose_dependent(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> Choice:
     parts = []
     if layout.strata is not None:
         parts.append("stratified")
@@ -463,4 +465,18 @@ def _choose_dependent(statistic: Statistic, layout: Layout, n_resamples: int, ta
     if studentized and n_resamples >= smallest_bank(tails):
         why = "moments of rows in clusters: resamples of these, each by its own standard error"
         return Choice(Studentized(), f"{why}, which allows for few and skewed ones")
-    return Choice(Percentile(), f"rows are not i.i.d.: the {kind} bootstrap with percentile endpoints")
+    why = f"rows are not i.i.d.: the {kind} bootstrap with percentile endpoints"
+    doubted = _doubted(statistic, layout, sample) if layout.given == {"sample_weight"} else None
+    return Choice(Percentile(), why, remark=doubted)
+
+
+def _doubted(statistic: Statistic, layout: Layout, sample: Sample) -> str | None:
+    """Say where percentile intervals did not hold of as many independent rows as weighted ones are in effect."""
+    name = name_on_cards(statistic, cards().names)
+    if name is None or layout.n > LARGEST:
+        return None
+    features = _features_of_rows(statistic, sample)._replace(n=layout.effective_size)
+    for one in cards().near(name, features):
+        if one.method == Percentile.name and one.designs > 0 and not held(one):
+            return f"percentile's {figures(one)} in simulations of independent rows like these ({described(features)})"
+    return None

@@ -226,6 +226,7 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
     if refused:
         alike = "" if "sample_weight" in method.takes else " of equal weight"
         why = "" if "groups" in method.takes else f" assumes independent rows{alike} and"
+        why = " with these settings" if refused <= method.takes else why
         raise ValueError(
             f"method {method.name!r}{why} cannot use {' and '.join(sorted(refused))}; "
             "use 'percentile', 'bca' or 'delta', or method='auto'"

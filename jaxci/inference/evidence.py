@@ -33,7 +33,7 @@ from jaxci.intervals.kurtosis import spread
 from jaxci.intervals.mover import shares_by_weight, shares_in_clusters
 from jaxci.intervals.proportion_difference import PairedOutcomes
 from jaxci.intervals.sign_flip import flipped
-from jaxci.intervals.weighted_proportion import Weighing
+from jaxci.intervals.weighted_proportion import Weighing, rows_in_effect
 from jaxci.resampling.count_ratio import CountRatioLaw
 from jaxci.resampling.exact_mean import mean_distribution
 from jaxci.resampling.exact_order import quantile_distribution
@@ -49,6 +49,9 @@ from jaxci.statistics.paired import Paired
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic, SecondMoment, is_mean
 from jaxci.statistics.sums import Cells
+
+LEAST_WEIGHT = 1e-150
+"""Weights below such a share of the largest count as it: squares of smaller ones would be 0."""
 
 PURPOSE_CHOICE = 5
 """Separates the draw of a randomized method from resamples."""
@@ -112,7 +115,7 @@ def _influence(
         ((program, _),) = programs([entry], layout)
         multiplicity = np.asarray(program.multiplicity).astype(int)
         found = np.repeat(n * np.asarray(slopes(program)[1])[0], multiplicity)
-        if layout.units is not None:
+        if layout.units is not None and entry.method is not None and entry.method.by_leverage:
             found = found * layout.leverage(n)
         strata = None if program.strata is None else np.repeat(program.strata, multiplicity)
     if strata is None:
@@ -159,17 +162,19 @@ def _cluster_sums(entry: Entry, sample: Sample, layout: Layout) -> ClusterSums:
 def _tables_by_weight(cells: Cells, layout: Layout) -> list[np.ndarray]:
     """Return the numbers of rows in the cells of a table, their weights and the squares of these, at most 1."""
     assert layout.row_weights is not None
-    weights = layout.row_weights / layout.row_weights.max()
+    weights = np.maximum(layout.row_weights / layout.row_weights.max(), LEAST_WEIGHT)
     return [table_of(cells, Layout(layout.n, row_weights=weights**power)) for power in (0, 1, 2)]
 
 
 def _potential(statistic: TableStatistic, tables: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Return tables of rows that could be in any cell: those of their classes.
 
-    Classes that have rows count alike, as rare ones may make most of the failures; but for shares of all rows.
+    Classes that have rows count alike, as rare ones may make most of the failures; of shares of all rows those that are
+    right count by their rows.
     """
     of_class = [table.sum(axis=1, keepdims=True) for table in tables]
-    rows = 1.0 if statistic.has_fixed_trials else np.where(of_class[0] > 0, of_class[0], 1.0)
+    alike = np.where(of_class[0] > 0, of_class[0], 1.0)
+    rows = np.where(np.eye(len(alike)) == 1, 1.0, alike) if statistic.has_fixed_trials else alike
     return [np.broadcast_to(sums / rows, table.shape) for sums, table in zip(of_class, tables, strict=True)]
 
 
@@ -190,9 +195,9 @@ def _counted_rows(statistic: TableStatistic, trials: Trials, cells: Cells, layou
         return {"count": count, "nobs": nobs}
     tables = _tables_by_weight(cells, layout)
     weighing = _weighing(statistic, tables, lambda table: np.asarray(_successes((statistic,), table))[0][:, None])
-    share = np.minimum(count / nobs, 1.0)
-    size = weighing.size(share)
-    return {"count": share * size, "nobs": size, "weighing": weighing}
+    sums, squares = (np.asarray(_successes((statistic,), table))[0] for table in tables[1:])
+    size = rows_in_effect(*sums, *squares)[None]
+    return {"count": np.minimum(count / nobs, 1.0) * size, "nobs": size, "weighing": weighing}
 
 
 def _shares(statistic: TableStatistic, cells: Cells, layout: Layout) -> Shares:

@@ -87,6 +87,13 @@ def weight_remarks(n: int, effective: float, share: float) -> list[str]:
     return [f"sample_weight leaves {size}; one row holds {share:.0%} of the weight"]
 
 
+def few_clusters(n: int) -> str | None:
+    """Remark on percentile intervals of so many clusters that more would be needed."""
+    if n >= FEW_ROWS:
+        return None
+    return f"{n} clusters are fewer than {FEW_ROWS}, where 'percentile' intervals often cover less than they say"
+
+
 def _too_few(layout: Layout, least: int) -> str:
     n = layout.n_units
     return f"n = {n} is below {least}" if layout.units is None else f"{n} clusters are fewer than {least}"
@@ -110,7 +117,7 @@ def size_remarks(
     if judged or method.prior is not None:
         remarks += _of_absent_classes(sample.class_sizes)
     if not judged or layout.n_units >= ENOUGH_ROWS:
-        remarks += _of_rare_classes(_rows_in_effect(sample, layout))
+        remarks += _of_rare_classes(_rows_in_effect(sample, layout), layout.row_weights is not None)
     return remarks
 
 
@@ -194,15 +201,21 @@ def _rows_in_effect(sample: Sample, layout: Layout) -> np.ndarray:
     """Return the rows of every class (K,), of weighted ones how many of equal weight vary as much."""
     if layout.row_weights is None:
         return sample.class_sizes
-    weights, classes = layout.row_weights / layout.row_weights.max(), sample.y_true[: layout.n_rows]
+    classes, largest = sample.y_true[: layout.n_rows], np.zeros(sample.n_classes)
+    np.maximum.at(largest, classes, layout.row_weights)
+    weights = layout.row_weights / largest[classes]
     totals, squares = (np.bincount(classes, x, sample.n_classes) for x in (weights, weights**2))
-    return np.where(totals > 0, (totals**2 / np.where(totals > 0, squares, 1.0)).round(9), 0.0)
+    return (totals**2 / np.where(totals > 0, squares, 1.0)).round(9)
 
 
-def _of_rare_classes(counts: np.ndarray) -> list[str]:
-    """Remark on a class of few rows, or of few in effect, which need not be a whole number."""
+def _of_rare_classes(counts: np.ndarray, weighted: bool) -> list[str]:
     rare = float(counts[counts > 0].min())
     if rare >= FEW_CASES:
         return []
-    cases = f"{rare:.3g} case{'s' * (rare > 1)}{'' if rare.is_integer() else ' in effect'}"
-    return [f"a class has only {cases}: intervals that depend on it are rough"]
+    return [f"a class has only {cases(rare, 'case', weighted)}: intervals that depend on it are rough"]
+
+
+def cases(number: float, what: str, weighted: bool) -> str:
+    """Return how many of something there are, of weighted ones in effect."""
+    shown = f"{number:.3g}"
+    return f"{shown} {what}{'s' * (shown != '1')}{' in effect' * weighted}"

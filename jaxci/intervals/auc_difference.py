@@ -23,8 +23,10 @@ from jaxci.statistics.base import Statistic
 MASS = 0.25
 """Of the rows at the extremes of each class, for Student's interval."""
 NEAR_ONE, FEW_NEAR_ONE = 0.95, 40
-"""Areas of which one is above the first, of fewer rows of a class than the second, get a remark."""
-UNSEEN = "pairs that are ranked wrong may not have been seen, and 95% intervals covered as little as 89% in simulations"
+"""Areas of which one is above the first, or as near to 0, of fewer rows of a class than the second get a remark."""
+UNSEEN = (
+    "pairs that are ranked otherwise may not have been seen, and 95% intervals covered as little as 89% in simulations"
+)
 """What ``benchmarks/rare_differences.py`` found of independent rows."""
 
 
@@ -34,8 +36,8 @@ class AucDifferenceEvidence:
 
     Attributes
     ----------
-    difference, larger : (...) arrays
-        Area of a less that of b, and the larger one.
+    difference, extreme : (...) arrays
+        Area of a less that of b, and the one that is nearest to 0 or 1, or 1 less it.
     variance : (...) array
         DeLong's variance of the difference; 0 where a class has a single member.
     alike : (...) bool array
@@ -49,7 +51,7 @@ class AucDifferenceEvidence:
     """
 
     difference: Any
-    larger: Any
+    extreme: Any
     variance: Any
     alike: Any
     n_pos: Any
@@ -95,8 +97,9 @@ def auc_difference_evidence(y_true: ArrayLike, score_a: ArrayLike, score_b: Arra
         degrees = widened**2 / sum(weights)
     # these counts determine the order of every pair, ties included
     alike = not below_gap.any() and not above_gap.any()
-    larger = float(below.sum(axis=1).max()) / (m * n)
-    found = float(below_gap.sum()) / (m * n), larger, variance, alike, m, n, widened, degrees
+    areas = below.sum(axis=1) / (m * n)
+    extreme = float(np.maximum(areas, 1 - areas).max())
+    found = float(below_gap.sum()) / (m * n), extreme, variance, alike, m, n, widened, degrees
     return AucDifferenceEvidence(*map(np.asarray, found))
 
 
@@ -136,9 +139,9 @@ def _pvalue(seen: AucDifferenceEvidence, alternative: str, use_t: bool) -> PValu
 def _remarks(seen: AucDifferenceEvidence) -> tuple[str, ...]:
     m, n, k = (int(np.squeeze(x)) for x in (seen.n_pos, seen.n_neg, seen.pairs))
     if np.all(seen.variance > 0):
-        if np.all(seen.larger <= NEAR_ONE) or k >= FEW_NEAR_ONE:
+        if np.all(seen.extreme <= NEAR_ONE) or k >= FEW_NEAR_ONE:
             return ()
-        return (f"a class has only {k} rows, and an area is near 1: {UNSEEN}",)
+        return (f"a class has only {k} rows, and an area is near 0 or 1: {UNSEEN}",)
     if np.all(seen.alike):
         reason = "the two scores order every pair of a positive and a negative alike"
     else:

@@ -152,10 +152,12 @@ class KurtosisT(Method):
         error, degrees = (float(x[0]) for x in self._spread(evidence))
         if not error > 0 or degrees >= min(FEW_DEGREES, MANY * (evidence.n - 1)):
             return width_remarks(bounds, self.name, evidence.statistic)
-        units, low = ("rows", HEAVY_TAILS) if evidence.sizes is None else ("clusters", IN_CLUSTERS)
+        units, low = ("rows", HEAVY_TAILS) if evidence.sizes is None else ("clusters", "")
+        if evidence.sizes is not None and evidence.statistic.task in ("binary", "multiclass"):
+            low = IN_CLUSTERS
         return (
             f"a few of the {evidence.n} {units} decide the difference: its error is known no better than that of "
-            f"{degrees + 1:.0f} normal values. {low}",
+            f"{degrees + 1:.0f} normal values. {low}".rstrip(),
         )
 
     def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:

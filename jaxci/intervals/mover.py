@@ -11,7 +11,7 @@ from jaxci.intervals.capabilities import averages_shares
 from jaxci.intervals.clustered_proportion import effective_size, wilson_cluster
 from jaxci.intervals.clusters import ClusterSums, cluster_residuals, cluster_variance
 from jaxci.intervals.proportion import wilson
-from jaxci.intervals.weighted_proportion import Weighing, weighted_wilson
+from jaxci.intervals.weighted_proportion import Weighing, rows_in_effect, weighted_wilson
 from jaxci.records import record
 from jaxci.special import namespace
 from jaxci.statistics.base import Shares, Statistic
@@ -20,7 +20,7 @@ from jaxci.statistics.base import Shares, Statistic
 def shares_by_weight(shares: Shares, squares: Shares, weighing: Weighing) -> Shares:
     """Return proportions of rows that are weighted by importance, at the numbers of rows that tell as much.
 
-    Their correlations are those of linearized proportions.
+    These, and the correlations, are those of linearized proportions, so that the standard error is the delta method's.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def shares_by_weight(shares: Shares, squares: Shares, weighing: Weighing) -> Sha
     """
     xp = namespace(shares.successes)
     share = xp.minimum(shares.successes / xp.where(shares.trials > 0, shares.trials, 1.0), 1.0)
-    size = weighing.size(share)
+    size = rows_in_effect(shares.successes, shares.trials, squares.successes, squares.trials)
     found = shares._replace(successes=share * size, trials=size, weighing=weighing)
     if squares.correlations is None:
         return found

@@ -81,6 +81,27 @@ class Weighing(NamedTuple):
         return xp.where(spread > 0, self.total**2 / xp.where(spread > 0, spread, 1.0), 0.0)
 
 
+def rows_in_effect(successes: Any, trials: Any, square_successes: Any, square_trials: Any) -> Any:
+    """Return how many rows of equal weight vary as much as the rows seen do: of a linearized proportion.
+
+    With sums of weights s of t, their share p, and sums of squared weights S of successes and F of failures,
+    ``p (1 - p) t^2 / (S (1 - p)^2 + F p^2)``, and ``t^2 / (S + F)`` where all rows agree; 0 where there are none.
+
+    References
+    ----------
+    .. [1] Kish (1965), Survey Sampling, sections 8.2 and 11.7.
+    """
+    xp = namespace(trials)
+    tried = trials > 0
+    whole = xp.where(tried, trials, 1.0)
+    share, failures = successes / whole, square_trials - square_successes
+    spread = square_successes * (1 - share) ** 2 + failures * share**2
+    varies = (share * (1 - share) > 0) & (spread > 0)
+    size = share * (1 - share) * whole**2 / xp.where(varies, spread, 1.0)
+    alike = whole**2 / xp.where(tried, square_trials, 1.0)
+    return xp.where(tried, xp.where(varies, size, alike), 0.0)
+
+
 def weighted_wilson(share: Any, weighing: Weighing, tails: Tails) -> Bounds:
     """Return the proportions that the score test of weighted rows does not reject.
 

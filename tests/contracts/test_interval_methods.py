@@ -158,7 +158,7 @@ OUTCOMES_OF_TWO = dataclasses.replace(OUTCOMES_OF_TWO, weights=np.full((R, 2), 0
 """The same of two shares, which are averaged."""
 AREAS = AucDifferenceEvidence(
     difference=np.array([0.1, -0.03, 0.0, 0.0, 0.0, 0.5, -1.0, 0.9, 1e-9]),
-    larger=np.full(9, 0.9),
+    extreme=np.full(9, 0.9),
     variance=np.array([2e-3, 1e-4, 0.01, 0.0, 0.0, 0.0, 0.0, 0.04, 1e-20]),
     alike=np.array([False, False, False, True, False, False, False, False, False]),
     n_pos=np.array([20.0, 30, 30, 4, 30, 1, 30, 9, 30]),

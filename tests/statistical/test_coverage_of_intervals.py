@@ -179,16 +179,16 @@ def test_an_accuracy_of_weighted_rows_covers_by_default(n, false_alarm):
     covers_by_default({"accuracy": calls}, {"accuracy": 0.95}, 0.92, false_alarm)
 
 
-@pytest.mark.false_alarm(1e-5)
+@pytest.mark.false_alarm(3e-5)
 @pytest.mark.parametrize("n", [100, 300])
-@pytest.mark.parametrize("of_classes", [None, (1.8, 0.2)], ids=["exponential", "classes"])
+@pytest.mark.parametrize("of_classes", [None, (1.8, 0.2), (0.2, 1.8)], ids=["exponential", "light", "heavy"])
 def test_metrics_of_labels_of_weighted_rows_cover_by_default(of_classes, n, false_alarm):
     """Through the verb: a rare class, missed by 10%; the rows of a class weigh the same, or weights tell nothing."""
     shares, right = np.array([0.95, 0.05]), np.array([0.99, 0.9])
     table = np.array([[0.99, 0.01], [0.1, 0.9]]) * (shares * (of_classes or (1.0, 1.0)))[:, None]
     hits, true, taken = np.diag(table), table.sum(axis=1), table.sum(axis=0)
     f1, precision = 2 * hits / (true + taken), hits / taken
-    truths = {"precision": precision[1], "f1": f1[1], "f1_macro": f1.mean()}
+    truths = {"accuracy": hits.sum() / table.sum(), "precision": precision[1], "f1": f1[1], "f1_macro": f1.mean()}
     rng, samples = np.random.default_rng(n), {metric: [] for metric in truths}
     for _ in range(200):
         y = 1 * (rng.random(n) < shares[1])

@@ -158,6 +158,7 @@ def test_names_of_any_type_have_words():
 def test_state_of_resamples_is_saved_and_loaded():
     rows = classes(clusters=20)
     (expected,) = accumulated(rows, CLASSES, [np.arange(N)])
+    assert all("20 clusters are fewer than 50" in " ".join(row.warnings) for row in expected.finalize())
     halves = accumulated(rows, CLASSES, np.split(np.arange(N), 2))
     state = pickle.loads(pickle.dumps(halves[0].state_dict()))
     (again,) = accumulated(rows, CLASSES, [slice(0, 1)], rng=5)

@@ -284,15 +284,13 @@ def test_classes_are_joined_at_their_effective_sizes_and_by_how_clusters_vary(me
 
 
 @pytest.mark.parametrize("metric", ["f1_macro", "jaccard_macro", "precision_macro", "recall_macro"])
-def test_errors_of_joined_classes_come_near_the_delta_methods_whatever_the_weights(metric):
-    """They allow for weights that tell nothing of errors, and for what errors might weigh, which many rows tell."""
-    for n, near in ((90, 0.2), (40_000, 0.01)):
-        rng = np.random.default_rng(1)
-        y, w = rng.integers(0, 3, n), rng.exponential(size=n)
-        p = np.where(rng.random(n) < 0.7, y, rng.integers(0, 3, n))
-        error = jaxci.interval(metric, y, p, sample_weight=w, method="delta").standard_error
-        joined = jaxci.interval(metric, y, p, sample_weight=w, method="square_and_add")
-        assert joined.standard_error == pytest.approx(error, rel=near)
+def test_errors_of_joined_classes_are_the_delta_methods_whatever_the_weights(metric):
+    rng = np.random.default_rng(1)
+    y, w = rng.integers(0, 3, 90), rng.exponential(size=90)
+    p = np.where(rng.random(90) < 0.7, y, rng.integers(0, 3, 90))
+    error = jaxci.interval(metric, y, p, sample_weight=w, method="delta").standard_error
+    joined = jaxci.interval(metric, y, p, sample_weight=w, method="square_and_add")
+    assert joined.standard_error == pytest.approx(error, rel=1e-9)
     scaled = jaxci.interval(metric, y, p, sample_weight=1e6 * w, method="square_and_add")
     np.testing.assert_allclose(scaled.confidence_interval, joined.confidence_interval, rtol=1e-9)
 
@@ -506,7 +504,7 @@ def test_contributions_of_clusters_are_judged_like_those_of_rows():
     half = stats.t.ppf(0.975, degrees) * uneven.standard_error
     np.testing.assert_allclose(uneven.confidence_interval, [x.mean() - half, x.mean() + half], rtol=1e-9)
     assert degrees < 3
-    with pytest.raises(ValueError, match="cannot use groups"):
+    with pytest.raises(ValueError, match="'kurtosis_t' with these settings cannot use groups"):
         jaxci.compare("mean", None, x, 0 * x, groups=groups, method=KurtosisT(error="jackknife"))
 
 

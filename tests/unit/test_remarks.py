@@ -212,14 +212,28 @@ def test_what_is_said_of_differences_where_a_class_is_rare_is_what_the_benchmark
         found = [x["coverage, width, below .05, warned"] for x in designs if (x["clusters"] > 0) == in_clusters]
         least = min(one["auto"][0] for x in found for one in x.values())
         assert f"covered as little as {100 * least:.0f}%" in said
+        assert min(one["auto"][3] for x in found for one in x.values() if one["auto"][0] < 0.93) > 0.85
+
+
+def test_weights_do_not_silence_what_cards_say_of_heavy_tails():
+    rng = np.random.default_rng(0)
+    x, weights = 2 * rng.normal(size=200), np.where(np.arange(200) % 2, 1.0, 1.01)
+    y = x + 0.6 * rng.standard_t(3, 200)
+    for metric in ("pearsonr", "r2"):
+        (said,) = warnings_of(metric, y, x, sample_weight=weights)
+        assert said.startswith("percentile's 95% intervals covered 9")
+        assert "in simulations of independent rows like these (n about 200" in said
+    many, weights = rng.normal(size=2000), np.tile(weights, 10)
+    assert warnings_of("r2", many + 0.6 * rng.normal(size=2000), many, sample_weight=weights) == ()
 
 
 @pytest.mark.parametrize(("positives", "area", "told"), [(15, 0.99, True), (15, 0.8, False), (60, 0.99, False)])
 def test_areas_near_one_of_few_rows_are_told(positives, area, told):
     y = np.repeat([1, 0], [positives, 100])
     x = np.random.default_rng(0).normal(size=(2, y.size)) + np.sqrt(2) * stats.norm.ppf(area) * y
-    found = jaxci.compare("roc_auc", y, *x).warnings
-    assert any(f"a class has only {positives} rows, and an area is near 1" in text for text in found) == told
+    for scores in (x, -x):
+        found = jaxci.compare("roc_auc", y, *scores).warnings
+        assert any(f"a class has only {positives} rows, and an area is near 0 or 1" in text for text in found) == told
 
 
 @pytest.mark.parametrize(("held", "said"), [(1, "a single cluster of 12"), (3, "3 clusters of 12"), (6, None)])

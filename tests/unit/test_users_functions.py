@@ -96,6 +96,13 @@ def test_comparisons_are_those_of_the_metric(method):
         assert getattr(found, field) == pytest.approx(getattr(known, field), rel=1e-9)
 
 
+def test_a_function_of_weights_is_compared_like_a_metric_by_default():
+    found, known = (jaxci.compare(s, Y, P, Q, n_resamples=B, rng=1) for s in (SQUARED, "mean_squared_error"))
+    assert found.method == known.method == "kurtosis_t"
+    np.testing.assert_allclose(ends(found), ends(known), rtol=1e-9)
+    assert jaxci.compare(THIRD, None, X, X[::-1] ** 1.2, n_resamples=B, rng=1).method == "percentile"
+
+
 def test_values_by_case_are_compared_without_a_truth():
     found, known = (jaxci.compare(s, None, X, X[::-1] ** 1.2, method="delta") for s in (MEAN, "mean"))
     np.testing.assert_allclose(ends(found), ends(known), rtol=1e-9)

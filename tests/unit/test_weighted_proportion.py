@@ -109,6 +109,26 @@ def test_the_scale_of_weights_does_not_matter():
         assert_allclose(*ends, rtol=1e-12)
 
 
+def test_weights_far_below_the_largest_do_not_vanish():
+    light = np.where(Y == 1, 1e-200, 1.0)
+    found = jaxci.interval("recall", Y, GUESS, sample_weight=light)
+    alone = jaxci.interval("recall", Y, GUESS, method="wilson")
+    assert_allclose(found.confidence_interval, alone.confidence_interval, rtol=1e-9)
+
+
+def test_a_heavy_row_that_is_no_trial_does_not_enter_the_standard_error():
+    weights = np.r_[np.ones(99), 100.0]
+    found = jaxci.interval("precision", Y, GUESS, sample_weight=weights)
+    assert found.standard_error == pytest.approx(np.sqrt(18 / 23 * 5 / 23 / 23), rel=1e-9)
+
+
+def test_failures_of_all_rows_may_be_those_of_a_rare_and_heavy_class():
+    y = np.repeat([1, 0], [10, 990])
+    found = jaxci.interval("accuracy", y, y, sample_weight=np.where(y == 1, 99.0, 1.0))
+    by_class = jaxci.interval("balanced_accuracy", y, y, method="square_and_add")
+    assert found.confidence_interval.low < by_class.confidence_interval.low + 0.05
+
+
 def test_a_precision_of_which_no_row_could_fail():
     """With one true class alone nothing tells what false alarms weigh: as much as rows do."""
     y, weights = np.ones(20, int), np.linspace(1, 2, 20)
