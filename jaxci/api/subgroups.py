@@ -27,11 +27,17 @@ from jaxci.intervals.differences import Difference, Ends, recovered, studentized
 from jaxci.intervals.multiple import Pairs, simultaneous_level, step_down
 from jaxci.printing import ConfidenceInterval
 from jaxci.results import EvaluationTable, IntervalResult
+from jaxci.statistics.base import Statistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.sample import Sample
+from jaxci.statistics.summary import is_mean
 
 DRAWS = 100_000
 """Normal draws that the critical values of several differences are read from."""
+BORROWED = 100
+"""Rows whose spread a group takes from all others, for a mean of values without a bound."""
+STILL = 1e-9
+"""Share of its size below which the deviation of replicates is rounding."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -128,17 +134,19 @@ def by_group(rows: Rows, overall: EvaluationTable, by: Any) -> SubgroupTable:
             own, rest = [table[place] for table in tables], [table[place] for table in others]
             whole = overall.rows[place]
             estimates = [*own, *rest, whole]
+            ends = _ends(estimates, request.statistic, level, shared)
             if shared:
-                apart = _of_clusters(estimates, rows.shared(request, codes, len(labels)), rows.n_clusters, level)
+                replicates = rows.shared(request, codes, len(labels))
+                apart = _of_clusters(ends, replicates, rows.n_clusters, level, _is_unbounded_mean(request.statistic))
             else:
-                apart = _independent(estimates, level)
+                apart = _independent(estimates, ends, level)
             entries, gap = _compared(estimates, apart, level)
             least = 1 / (1 + apart.draws.apart.shape[1])
             for label, one, size, (to_rest, to_whole) in zip(labels, own, map(len, members), entries, strict=True):
                 found.append(Subgroup(name, str(label), size, one, to_rest, to_whole, least))
             if gap is not None:
-                high, low, ends = gap
-                gaps.append(Gap(name, request.name, str(labels[high]), str(labels[low]), *ends))
+                high, low, found_gap = gap
+                gaps.append(Gap(name, request.name, str(labels[high]), str(labels[low]), *found_gap))
     return SubgroupTable(
         overall.rows, overall.n, overall.rng, (*overall.warnings, *said), subgroups=tuple(found), gaps=tuple(gaps)
     )
@@ -165,14 +173,50 @@ def _columns(by: Any, n: int) -> dict[str, np.ndarray]:
     return columns
 
 
-def _independent(estimates: Sequence[IntervalResult], level: float) -> Apart:
+def _ends(estimates: Sequence[IntervalResult], statistic: Statistic, level: float, shared: bool) -> Ends:
+    """Return the intervals that differences of G groups, of what is left without each, and of all rows follow from.
+
+    A small group may hold none of the large values of a mean without a bound, and does not know then how it varies. On
+    a side without a bound its interval reaches at least as far as with ``BORROWED`` rows that spread as all others; of
+    ``shared`` clusters, whose skewness differences may lack, the interval is that.
+    """
+    ends = Ends(*np.transpose([(one.estimate, *one.confidence_interval) for one in estimates]))
+    if not _is_unbounded_mean(statistic):
+        return ends
+    sizes = _sizes(estimates)
+    variances = np.nan_to_num([one.standard_error for one in estimates], nan=0.0) ** 2 * sizes
+    others = np.append(np.roll(variances[:-1], len(estimates) // 2), variances[-1])
+    pooled = (sizes * variances + BORROWED * others) / (sizes + BORROWED)
+    margins = float(special.ndtri((1 + level) / 2)) * np.sqrt(pooled / sizes)
+    low, high = ends.estimate - margins, ends.estimate + margins
+    if shared:
+        return Ends(ends.estimate, low, high)
+    bottom, top = np.isfinite(statistic.bounds)
+    return Ends(
+        ends.estimate,
+        ends.low if bottom else np.minimum(ends.low, low),
+        ends.high if top else np.maximum(ends.high, high),
+    )
+
+
+def _is_unbounded_mean(statistic: Statistic) -> bool:
+    """Whether the statistic is a mean of values that have no bound on a side."""
+    return is_mean(statistic) and not np.isfinite(statistic.bounds).all()
+
+
+def _sizes(estimates: Sequence[IntervalResult]) -> np.ndarray:
+    """Return the numbers of rows."""
+    return np.array([one.n_rows or one.n for one in estimates], float)
+
+
+def _independent(estimates: Sequence[IntervalResult], ends: Ends, level: float) -> Apart:
     """Return differences of G groups, of what is left without each, and of all rows, where groups are independent.
 
     All rows are a mean of groups by size, to the first order; what is left without one is that of the others. Draws
     are normal.
     """
     size = len(estimates) // 2
-    sizes = np.array([one.n_rows or one.n for one in estimates[:size]], float)
+    sizes = _sizes(estimates[:size])
     errors = np.nan_to_num([one.standard_error for one in estimates], nan=0.0)
     shares = np.concatenate([np.eye(size), np.tile(sizes, (size + 1, 1))])
     shares[size + np.arange(size), np.arange(size)] = 0.0
@@ -180,7 +224,6 @@ def _independent(estimates: Sequence[IntervalResult], level: float) -> Apart:
     lengths = np.sqrt(np.sum(parts**2, axis=1, keepdims=True))
     parts = parts / np.where(lengths > 0, lengths, 1.0)
     known = parts @ parts.T
-    ends = Ends(*np.transpose([(one.estimate, *one.confidence_interval) for one in estimates]))
 
     drawn, weights = _normal_draws(size), sizes * errors[:size]
     others = np.sqrt(np.sum((shares[size:] * errors[:size]) ** 2, axis=1))
@@ -202,16 +245,41 @@ def _normal_draws(size: int) -> np.ndarray:
     return drawn
 
 
-def _of_clusters(estimates: Sequence[IntervalResult], replicates: np.ndarray, n_clusters: int, level: float) -> Apart:
-    """Return differences of groups that share clusters: t intervals by the deviation of replicates."""
+def _of_clusters(ends: Ends, replicates: np.ndarray, n_clusters: int, level: float, unbounded: bool) -> Apart:
+    """Return differences of groups that share clusters: t intervals by the deviation of replicates.
+
+    A group without an error does not vary in resamples, and of a mean without a bound a small one may vary too little.
+    There a difference is as wide as follows from its intervals at least, times ``sqrt(1 - r)``: for a correlation
+    r >= 0 it has at least the share 1 - r of the variances of both.
+    """
     draws = Pairs(np.nan_to_num(replicates - np.nanmean(replicates, axis=1, keepdims=True), nan=0.0))
-    values = np.array([one.estimate for one in estimates])
+    still = np.abs(draws.apart).max(axis=1) <= STILL * np.abs(ends.estimate)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        alike = np.where(still | still[:, None], 0.0, np.nan_to_num(np.corrcoef(draws.apart)).clip(0.0, 1.0))
 
     def difference(i: np.ndarray, j: np.ndarray, wider: float) -> Difference:
         error = np.array([np.sqrt(np.mean(draws.apart_from(*pair) ** 2)) for pair in zip(i, j, strict=True)])
-        return studentized(values[i], values[j], error, n_clusters - 1, level, wider)
+        known = studentized(ends.estimate[i], ends.estimate[j], error, n_clusters - 1, level, wider)
+        share = np.sqrt(1 - alike[i, j])
+        least = recovered(_part(ends.at(i), share), _part(ends.at(j), share), 0.0, level, wider)
+        floored = unbounded | still[i] | still[j]
+        return Difference(
+            known.estimate,
+            np.where(floored, np.fmin(known.low, least.low), known.low),
+            np.where(floored, np.fmax(known.high, least.high), known.high),
+            np.where(floored & (np.abs(least.z) < np.abs(known.z)), least.z, known.z),
+        )
 
     return Apart(difference, draws)
+
+
+def _part(ends: Ends, share: np.ndarray) -> Ends:
+    """Return intervals with a share of their margins."""
+    return Ends(
+        ends.estimate,
+        ends.estimate - share * (ends.estimate - ends.low),
+        ends.estimate + share * (ends.high - ends.estimate),
+    )
 
 
 def _compared(

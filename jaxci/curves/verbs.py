@@ -293,8 +293,8 @@ def decision(
     Elkin, 2006). Weights, bands and assumptions are those of :func:`roc`, with a positive above all others and a
     negative below them besides, a quarter of a row each: beyond the largest prediction nothing else tells of a benefit.
     A net benefit is a mean, and its bands are expanded about the estimate to the width of Student's, of weighted rows
-    with Satterthwaite's degrees of freedom. Clusters count alike whatever their size: of 20 clusters of 1 to 63 rows 95%
-    intervals covered 87% to 91% in simulations, of equal ones 94%.
+    with Satterthwaite's degrees of freedom. Clusters count alike whatever their size: of 20 clusters of 1 to 63 rows
+    95% intervals covered 87% to 91% in simulations, of equal ones 94%.
     """
     data = read_curve_data(
         y_true,

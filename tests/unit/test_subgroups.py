@@ -147,6 +147,42 @@ def test_clusters_in_several_groups_are_correlated():
     assert not any("several groups" in text for text in apart.warnings)
 
 
+def test_a_group_without_an_error_that_shares_clusters_differs_by_its_own_interval_too():
+    """It does not vary in resamples; its interval reaches below 1, and so does its difference to the rest."""
+    n = 120
+    truth, rare = np.arange(n) % 2, np.arange(n) < 12
+    guess = np.where(np.isin(np.arange(n), [20, 40, 61, 83, 100, 117]), 1 - truth, truth)
+    patients = np.random.default_rng(1).permutation(n) // 4
+    found = jaxci.evaluate(truth, guess, metrics=["accuracy"], by=rare, groups=patients, rng=0, n_resamples=499)
+    row = next(row for row in found.subgroups if row.result.estimate == 1)
+    assert row.rest.estimate - row.rest.low >= 1 - row.result.confidence_interval.low
+    assert row.rest.low < 0
+    assert row.rest.pvalue > 0.05
+
+
+def test_a_group_without_an_error_and_a_rest_without_one_are_not_known_to_be_equal():
+    truth, patients = np.arange(80) % 2, np.random.default_rng(1).permutation(80) // 4
+    found = jaxci.evaluate(
+        truth, truth, metrics=["accuracy"], by=np.arange(80) < 12, groups=patients, rng=0, n_resamples=499
+    )
+    for row in found.subgroups:
+        assert row.rest.low < 0 < row.rest.high
+        assert row.rest.pvalue == 1
+
+
+@pytest.mark.parametrize("clusters", [None, np.random.default_rng(2).permutation(120) // 4])
+def test_a_group_without_a_large_loss_borrows_the_spread_of_the_rest(clusters):
+    """Ten rows that are all classified well are not told from rows of which one in ten is not."""
+    truth, few = np.arange(120) % 2, np.arange(120) < 10
+    sure = np.where(few | (np.arange(120) % 10 > 0), 0.97, 0.02) + 0.02 * np.sin(np.arange(120))
+    score = np.where(truth == 1, sure, 1 - sure)
+    found = jaxci.evaluate(truth, None, score, metrics=["log_loss"], by=few, groups=clusters, rng=0, n_resamples=499)
+    row = next(row for row in found.subgroups if row.size == 10)
+    assert row.rest.low < 0 < row.rest.high
+    assert row.rest.pvalue > 0.05
+    assert row.result.confidence_interval.high < 0.2  # its own interval stays
+
+
 @pytest.mark.slow
 @pytest.mark.false_alarm(1e-6)
 def test_differences_and_gaps_hold_together(false_alarm):
@@ -166,6 +202,23 @@ def test_differences_and_gaps_hold_together(false_alarm):
     for count in (held, gaps):
         assert stats.binomtest(count, sets, 0.935, alternative="less").pvalue > false_alarm
     assert found_different > 0.2 * sets
+
+
+@pytest.mark.slow
+@pytest.mark.false_alarm(1e-6)
+@pytest.mark.parametrize(("metric", "shared"), [("accuracy", True), ("log_loss", False), ("log_loss", True)])
+def test_equal_groups_are_seldom_told_apart(metric, shared, false_alarm):
+    """A tenth of the rows is told from the others in at most 6% of data sets, also where it holds no error."""
+    rng, sets, n = np.random.default_rng(8), 200, 100
+    few, told = np.arange(n) < 10, 0
+    for _ in range(sets):
+        truth = rng.integers(0, 2, n)
+        value = 3.3 * (truth - 0.5) + rng.normal(size=n)
+        guess, score = (value > 0).astype(int), special.expit(2.6 * value)
+        clusters = rng.permutation(n) // 4 if shared else None
+        found = jaxci.evaluate(truth, guess, score, metrics=[metric], by=few, groups=clusters, rng=0, n_resamples=499)
+        told += found.subgroups[1].rest.pvalue < 0.05
+    assert stats.binomtest(told, sets, 0.06, alternative="greater").pvalue > false_alarm
 
 
 @pytest.mark.parametrize(
