@@ -124,7 +124,8 @@ class Simultaneous:
             return Band(*np.full((2, len(self.estimates)), np.nan)), False
         outside = int(np.floor((1 - level) * (1 + drawn) + 1e-9)) - 1  # curves that may be as far out as k
         k = int(self.depth[outside]) - 1 if 0 <= outside < drawn else 0
-        return self._between(max(1, k), 1 - level), k > 0
+        within = max(1, k)
+        return self._between(within, min(1 - level, self._error(within))), k > 0
 
     def excluded(self, curve: np.ndarray) -> float:
         """Return the least error probability at which the band leaves ``curve`` (G,).
@@ -141,11 +142,11 @@ class Simultaneous:
     def _error(self, k: int) -> float:
         return min(1.0, float((1 + np.searchsorted(self.depth, k, side="right")) / (1 + len(self.depth))))
 
-    def _between(self, k: int, most: float) -> Band:
-        """Return the band between the k-th replicates from either side, whose error is ``most`` at most."""
+    def _between(self, k: int, error: float) -> Band:
+        """Return the band between the k-th replicates from either side, expanded as one of this error is."""
         factor, drawn = 1.0, len(self.depth)
         if self.expansion is not None:
-            factor = self.expansion.together(k / (1 + drawn), min(most, self._error(k)))
+            factor = self.expansion.together(k / (1 + drawn), error)
         return _opened(self.ordered[:, k - 1], self.ordered[:, drawn - k], self.estimates, self.bounds, factor)
 
 
