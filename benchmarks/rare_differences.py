@@ -6,12 +6,11 @@ sets there are of a design. Rows are independent or in clusters, alike in their 
 
 from __future__ import annotations
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import norm
-from simulated import averaged, keep, options, show
+from simulated import averaged, simulate
 from sklearn.metrics import average_precision_score
 
 import jaxci
@@ -105,17 +104,5 @@ def simulated(design: Design, sets: int) -> dict[str, dict[str, tuple[float, ...
     return averaged(held)
 
 
-def main() -> None:
-    given = options(__doc__, sets=400)
-    warnings.simplefilter("ignore", jaxci.JaxciWarning)
-    found = []
-    for design in DESIGNS:
-        one = simulated(design, given.sets)
-        found.append(design._asdict() | {"coverage, width, below .05, warned": one})
-        print(design)
-        show(one)
-    keep(given, found)
-
-
 if __name__ == "__main__":
-    main()
+    simulate(__doc__, DESIGNS, 400, simulated, "coverage, width, below .05, warned")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import warnings
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from jaxci import JaxciWarning
 from jaxci.coverage.store import surroundings
 
 
@@ -25,6 +28,20 @@ def keep(given: argparse.Namespace, designs: list[dict[str, Any]]) -> None:
     if given.json:
         kept = {"sets": given.sets, "designs": designs, "made with": surroundings()}
         given.json.write_text(json.dumps(kept, indent=1) + "\n")
+
+
+def simulate(
+    description: str | None, designs: Iterable[Any], sets: int, simulated: Callable[[Any, int], Any], what: str
+) -> None:
+    """Simulate all designs (named tuples) without warnings, print them and keep ``what`` was found."""
+    given, found = options(description, sets), []
+    warnings.simplefilter("ignore", JaxciWarning)
+    for design in designs:
+        one = simulated(design, given.sets)
+        found.append(design._asdict() | {what: one})
+        print(design)
+        show(one)
+    keep(given, found)
 
 
 CLASS_MEANS = ("f1_macro", "jaccard_macro", "precision_macro", "balanced_accuracy")

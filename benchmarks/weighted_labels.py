@@ -6,11 +6,10 @@ sets a design. Weights are unrelated to the labels, or those of a class. Nominal
 
 from __future__ import annotations
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
-from simulated import CLASS_MEANS, averaged, class_means, keep, options, show
+from simulated import CLASS_MEANS, averaged, class_means, simulate
 
 import jaxci
 
@@ -101,17 +100,5 @@ def simulated(design: Design, sets: int) -> dict[str, dict[str, tuple[float, ...
     return averaged(held)
 
 
-def main() -> None:
-    given = options(__doc__, sets=200)
-    warnings.simplefilter("ignore", jaxci.JaxciWarning)
-    found = []
-    for design in DESIGNS:
-        one = simulated(design, given.sets)
-        found.append(design._asdict() | {"coverage, width, warned": one})
-        print(design)
-        show(one)
-    keep(given, found)
-
-
 if __name__ == "__main__":
-    main()
+    simulate(__doc__, DESIGNS, 200, simulated, "coverage, width, warned")
