@@ -40,7 +40,6 @@ from jaxci.intervals.quantile import OrderStatistic, needs_rows, smallest_n
 from jaxci.intervals.sign_flip import MOST_CLUSTERS, SignFlip
 from jaxci.intervals.spread import LEAST, Bonett
 from jaxci.statistics.base import LinearStatistic, MomentStatistic, Statistic, TableStatistic
-from jaxci.statistics.custom import WeightedFunction
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
 from jaxci.statistics.probability import Calibration
@@ -399,8 +398,7 @@ def _has_contributions(statistic: Paired, sample: Sample) -> bool:
     if isinstance(statistic.statistic, ScoreRanking):
         sizes = sample.class_sizes
         return statistic.smooth and int(sizes[sizes > 0].min()) >= ENOUGH_CASES
-    of_sums = isinstance(statistic, LinearStatistic) or isinstance(statistic.statistic, WeightedFunction)
-    return statistic.smooth and of_sums
+    return statistic.smooth and isinstance(statistic, LinearStatistic)
 
 
 def _of_contributions(statistic: Paired, layout: Layout) -> Choice:
