@@ -20,7 +20,7 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 import jaxci
-from jaxci.inference.engine import PURPOSE_CELLS
+from jaxci.inference.drawing import PURPOSE_CELLS
 from jaxci.inference.program import of_tables
 from jaxci.inference.replicate import replicate
 from jaxci.statistics.layout import Layout

@@ -443,7 +443,9 @@ def _choose_dependent(statistic: Statistic, layout: Layout, n_resamples: int, ta
     if layout.units is not None:
         parts.append("cluster")
     kind = " ".join(parts) or "weighted"
-    weighted = f"rows weighted by importance, {layout.effective_size:.3g} of {layout.n} in effect"
+    size = layout.effective_size
+    effective = f"{size:.3g}" if size < 1000 else f"{size:,.0f}"
+    weighted = f"rows weighted by importance, {effective} of {layout.n:,} in effect"
     if isinstance(statistic, Calibration):
         return of_calibration()
     if statistic.smooth and layout.n_units * float(n_resamples) > MOST_DRAWS:

@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxci.inference.choice import choose
-from jaxci.inference.dependence import block_length
 from jaxci.inference.design import DesignEffect, design_effect
+from jaxci.inference.drawing import fill_levels, fill_replicates
 from jaxci.inference.evidence import (
     count_trials,
-    draws_posterior,
     error_or_zero,
     gather,
     rounding,
@@ -23,27 +21,22 @@ from jaxci.inference.evidence import (
     standard_error,
 )
 from jaxci.inference.held import few_programs_at_times
-from jaxci.inference.iterated import levels
-from jaxci.inference.posterior import posterior_of
 from jaxci.inference.program import RowReader
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.remarks import convention_remarks, size_remarks
-from jaxci.inference.replicate import Replicates, Resampled, replicate, tie_width
-from jaxci.inference.request import Entry, Request, by_shared_table, by_table, programs, table_program, unit_program
+from jaxci.inference.request import Entry, Request, by_table, programs
 from jaxci.inference.settings import Settings
 from jaxci.inference.slopes import FirstOrder, first_order, of_mean
 from jaxci.inference.slopes import estimates as program_estimates
 from jaxci.inference.slopes import slopes as program_slopes
 from jaxci.inference.table_laws import law_of_table
-from jaxci.intervals.base import Bounds, Evidence, Nesting
-from jaxci.intervals.bootstrap import Percentile, smallest_bank
+from jaxci.intervals.base import Bounds, Evidence
+from jaxci.intervals.bootstrap import Percentile
 from jaxci.intervals.capabilities import has_exact_law
 from jaxci.intervals.pvalues import UNDEFINED, PValue
 from jaxci.intervals.quantile import OrderStatistic
 from jaxci.intervals.registry import applicable_methods, method_by_name
 from jaxci.printing import ConfidenceInterval
-from jaxci.resampling.bank import Scheme
-from jaxci.resampling.schemes import make_scheme
 from jaxci.results import IntervalResult
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.custom import HostFunction
@@ -52,17 +45,6 @@ from jaxci.statistics.order import QuantileStatistic
 from jaxci.statistics.paired import Paired
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic, is_mean
-
-PURPOSE_UNITS, PURPOSE_CELLS, PURPOSE_POSTERIOR = 0, 1, 2
-
-FEW_BLOCKS = {20: "50% to 90%", 60: "78% to 95%"}
-"""What 95% intervals covered in simulations of fewer blocks than these: the result says so.
-
-Blocks of estimated length count as n^(1/3) rows at least: estimates are too short just where intervals cover least.
-"""
-
-CELL_COST, DRAW_COST, PRODUCT_COST, PROGRAM_COST = 110.0, 8.0, 0.3, 3e8
-"""Nanoseconds a cell, a draw, a multiply-add and compiling the sampler of cells cost: they choose the road."""
 
 
 def intervals(
@@ -76,10 +58,10 @@ def intervals(
         for entry in entries:
             _settle_method(entry, sample, layout, settings)
             _settle_source(entry, layout, settings)
-        _replicate(entries, sample, layout, settings, rng)
+        fill_replicates(entries, sample, layout, settings, rng)
         count_trials(entries, layout)
         _estimate(entries, sample, layout)
-        _iterate(entries, layout, settings, rng)
+        fill_levels(entries, layout, settings, rng)
         effect = design_effect([entry.statistic for entry in entries], sample, layout)
         return [finish(entry, sample, layout, settings, rng, effect)[0] for entry in entries]
 
@@ -106,14 +88,14 @@ def comparison(request: Request, sample: Sample, layout: Layout, settings: Setti
         entry.remarks += convention_remarks(request.statistic.statistic, request.name, sample, layout)
         _settle_method(entry, sample, layout, settings)
         _settle_source(entry, layout, settings)
-        _replicate([entry], sample, layout, settings, rng)
+        fill_replicates([entry], sample, layout, settings, rng)
         if entry.replicates is not None:  # the same on both sides is no difference, whatever the order of its sums
             alike = np.abs(entry.replicates) <= rounding(entry.scale, *request.statistic.statistic.bounds)
             entry.replicates = np.where(alike, 0.0, entry.replicates)
         _estimate([entry], sample, layout)
         if abs(entry.estimate) <= rounding(entry.scale, *request.statistic.statistic.bounds):
             entry.estimate = 0.0
-        _iterate([entry], layout, settings, rng)
+        fill_levels([entry], layout, settings, rng)
         effect = design_effect([request.statistic.statistic], sample, layout)
         result, evidence = finish(entry, sample, layout, settings, rng, effect)
         assert entry.method is not None
@@ -257,141 +239,6 @@ def _settle_source(entry: Entry, layout: Layout, settings: Settings) -> None:
     reads_law = settings.exact and settings.plain and method.reads_law
     entry.law = law_of_table(entry, layout) if reads_law else None
     entry.exact = entry.law is not None or (reads_law and has_exact_law(entry.statistic, layout.given))
-
-
-def check_bank(entry: Entry, settings: Settings) -> None:
-    """Refuse numbers of resamples too small for the level."""
-    assert entry.method is not None
-    least = smallest_bank(settings.tails)
-    sizes = {"n_resamples": settings.n_resamples}
-    if entry.method.nesting is not None:
-        sizes |= {f"n_{name}": size for name, size in entry.method.nesting._asdict().items()}
-    for name, size in sizes.items():
-        if size < least:
-            raise ValueError(
-                f"{name} must be at least {least} for confidence_level = {settings.confidence_level:g}"
-                f"{settings.together} ({settings.alternative}); got {size}"
-            )
-
-
-def _replicate(entries: Sequence[Entry], sample: Sample, layout: Layout, settings: Settings, rng: Randomness) -> None:
-    """Draw one bank for every entry whose method reads replicates, and one for those that read a posterior."""
-    drawing = [entry for entry in entries if entry.draws]
-    posteriors = [entry for entry in entries if draws_posterior(entry, layout)]
-    for entry in (*drawing, *posteriors):
-        check_bank(entry, settings)
-    for posterior, weights, members in posterior_of(posteriors, sample, layout):
-        _draw(members, posterior, weights, PURPOSE_POSTERIOR, settings, rng)
-    if not drawing:
-        return
-    tables = [entry for entry in drawing if _by_cells(entry, layout, settings)]
-    hosted = [entry for entry in drawing if entry.on_host]
-    rest = [entry for entry in drawing if entry not in tables and entry not in hosted]
-    for group in by_shared_table(tables):
-        program, cells = table_program(group, layout)
-        _draw(group, program, cells, PURPOSE_CELLS, settings, rng)
-    for scheme, members in _by_scheme(rest, sample, layout, settings):
-        program = unit_program(members, layout, exchangeable=not settings.in_blocks)
-        _draw(members, program, scheme, PURPOSE_UNITS, settings, rng)
-    for scheme, members in _by_scheme(hosted, sample, layout, settings):
-        for entry in members:
-            entry.replicates = host_replicates(entry, layout, scheme, settings, rng)
-
-
-def _by_scheme(
-    entries: Sequence[Entry], sample: Sample, layout: Layout, settings: Settings
-) -> list[tuple[Scheme, list[Entry]]]:
-    """Group entries by the scheme they read: blocks are of a length of each statistic's own where none is given."""
-    groups: dict[float, list[Entry]] = {}
-    for entry in entries:
-        length = 1.0
-        if settings.in_blocks:
-            estimated = settings.block_length is None
-            length = settings.block_length or block_length(entry, sample, layout, settings.resampling)
-            mean = " on average" if settings.resampling == "stationary" else ""
-            entry.reason += f"; blocks of {length:.4g} rows{mean}{', estimated' if estimated else ''}"
-            least = max(length, float(np.cbrt(layout.n))) if estimated else length
-            for few, covered in FEW_BLOCKS.items():
-                if layout.n < few * least:
-                    entry.remarks.append(
-                        f"{layout.n} rows are {layout.n / least:.2g} blocks of {least:.3g}: 95% intervals of fewer "
-                        f"than {few} blocks covered {covered} in simulations, least for areas and shares near 1 of "
-                        "rows that follow each other closely; more rows help"
-                    )
-                    break
-        groups.setdefault(length, []).append(entry)
-    made = {length: make_scheme(layout, settings.resampling, settings.resample_size, length) for length in groups}
-    return [(made[length], members) for length, members in groups.items()]
-
-
-def _by_cells(entry: Entry, layout: Layout, settings: Settings) -> bool:
-    """Decide whether a statistic resamples its table or reads the bank of units, whatever else is asked for."""
-    if not (settings.plain and by_table(entry, layout)):
-        return False
-    if layout.counts is not None:
-        return True
-    width = entry.prepared.size
-    by_cells = CELL_COST * width * layout.n_strata * settings.n_resamples + PROGRAM_COST
-    return by_cells < (PRODUCT_COST * width + DRAW_COST) * layout.n * settings.n_resamples
-
-
-def _draw(
-    entries: Sequence[Entry],
-    program: Resampled,
-    scheme: Scheme,
-    purpose: int,
-    settings: Settings,
-    rng: Randomness,
-) -> None:
-    errors = any("pivots" in entry.needs for entry in entries)
-    found: Replicates = replicate(
-        program,
-        scheme,
-        rng.key,
-        settings.n_resamples,
-        purpose=purpose,
-        errors=errors,
-        memory_limit=settings.memory_limit,
-        progress=settings.progress,
-    )
-    for position, entry in enumerate(entries):
-        if math.isnan(entry.estimate):
-            entry.estimate = float(found.estimates[position])
-        entry.replicates = found.values[position]
-        entry.errors = None if found.errors is None else found.errors[position]
-        entry.absent = int(found.absent[position].sum())
-
-
-def _iterate(entries: Sequence[Entry], layout: Layout, settings: Settings, rng: Randomness) -> None:
-    """Fill in the levels of entries whose method reads resamples of resamples; those of one size share them."""
-    sizes: dict[Nesting, list[Entry]] = {}
-    for entry in entries:
-        assert entry.method is not None
-        if entry.method.nesting is not None:
-            sizes.setdefault(entry.method.nesting, []).append(entry)
-    for nesting, sharing in sizes.items():
-        for program, members in programs(sharing, layout):
-            estimates = np.array([entry.estimate for entry in members])
-            slack = tie_width(np.stack([entry.replicates for entry in members]), estimates)  # type: ignore[misc]
-            found = levels(program, layout.n_units, nesting, rng.key, estimates, slack, settings.memory_limit)
-            for entry, one in zip(members, found, strict=True):
-                entry.levels = one
-
-
-def host_replicates(entry: Entry, layout: Layout, scheme: Scheme, settings: Settings, rng: Randomness) -> np.ndarray:
-    """Evaluate a host function on every resample, drawing counts in chunks."""
-    key = jax.random.fold_in(rng.key, PURPOSE_UNITS)
-    block = max(1, min(settings.n_resamples, 2**20 // scheme.n_units) // scheme.block) * scheme.block
-    draw = jax.jit(lambda start: scheme.counts(key, start + jnp.arange(block, dtype=jnp.int32)))
-    found: list[float] = []
-    for start in range(0, settings.n_resamples, block):
-        units = np.asarray(draw(jnp.int32(start)))
-        rows = units[:, : layout.n] if layout.units is None else units[:, layout.units]
-        for weights in rows[: settings.n_resamples - start]:
-            found.append(float(entry.statistic.value(entry.prepared, weights)))
-        if settings.progress is not None:
-            settings.progress(len(found), settings.n_resamples)
-    return np.array(found)
 
 
 def undefined(name: str, task: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxci.inference.engine import PURPOSE_UNITS, host_replicates
+from jaxci.inference.drawing import PURPOSE_UNITS, host_replicates
 from jaxci.inference.program import Program, RowReader
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.replicate import replicate

@@ -10,7 +10,8 @@ import numpy as np
 
 from jaxci.inference.choice import of_calibration
 from jaxci.inference.design import DesignEffect
-from jaxci.inference.engine import check_bank, finish
+from jaxci.inference.drawing import check_bank
+from jaxci.inference.engine import finish
 from jaxci.inference.program import Rows
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.request import Entry, Request
