@@ -5,9 +5,9 @@ from __future__ import annotations
 import abc
 import dataclasses
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from jaxci.statistics.base import Statistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import paired_difference
 from jaxci.statistics.sample import Sample
+
+Answer = TypeVar("Answer")
 
 
 class Contestants(abc.ABC):
@@ -69,6 +71,14 @@ class Contestants(abc.ABC):
     @abc.abstractmethod
     def remarks(self) -> list[str]:
         """Return what is to be said of the data."""
+
+
+def _first_drawn(answers: Iterable[Answer], interval_of: Callable[[Answer], IntervalResult]) -> Answer:
+    """Return the first answer that was read off resamples, the last where none was."""
+    for answer in answers:
+        if interval_of(answer).n_resamples:
+            break
+    return answer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,11 +127,8 @@ class Contest(Contestants):
 
         def one(i: int) -> IntervalResult:
             (sample,), layout = self.on([i])
-            for settings in levels:
-                found = intervals([request], sample, layout, settings, self.source)[0]
-                if found.n_resamples:
-                    break
-            return found
+            asked = (intervals([request], sample, layout, settings, self.source)[0] for settings in levels)
+            return _first_drawn(asked, lambda found: found)
 
         return [one(i) for i in range(len(self.names))]
 
@@ -135,10 +142,8 @@ class Contest(Contestants):
         def one(pair: tuple[int, int]) -> tuple[IntervalResult, float]:
             (first, second), layout = self.on(pair)
             both = dataclasses.replace(first, other=second)
-            for settings in levels:
-                found = comparison(request, both, layout, settings, self.source)
-                if found.difference.n_resamples:
-                    break
+            asked = (comparison(request, both, layout, settings, self.source) for settings in levels)
+            found = _first_drawn(asked, lambda found: found.difference)
             return found.difference, found.pvalue.value
 
         answers = []
