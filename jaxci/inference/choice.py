@@ -40,6 +40,7 @@ from jaxci.intervals.quantile import OrderStatistic, needs_rows, smallest_n
 from jaxci.intervals.sign_flip import MOST_CLUSTERS, SignFlip
 from jaxci.intervals.spread import LEAST, Bonett
 from jaxci.statistics.base import LinearStatistic, MomentStatistic, Statistic, TableStatistic
+from jaxci.statistics.custom import FunctionStatistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
 from jaxci.statistics.probability import Calibration
@@ -109,7 +110,7 @@ CLASSES_IN_CLUSTERS = (
 """
 
 MOST_LEFT_OUT = 5_000
-"""Rows up to which ``auto`` leaves each out for the error of a difference of moments, which sees how it bends."""
+"""Rows up to which ``auto`` leaves each out for the error of a difference, which sees how it bends."""
 
 JUDGED: tuple[frozenset[str], ...] = (frozenset(), frozenset({"groups"}), frozenset({"strata"}))
 """Layouts that cards judge; rows in strata of fixed size, which vary less, by those of independent rows."""
@@ -317,6 +318,8 @@ def _by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tai
     many = n * float(n_resamples) > MOST_DRAWS or layout.counts is not None
     if statistic.smooth and isinstance(statistic, MomentStatistic) and many:
         return _delta(statistic, n)
+    if statistic.smooth and isinstance(statistic, FunctionStatistic):
+        return Choice(BCa(), "no formula for a function of your own: the bootstrap, corrected for bias and skewness")
     return Choice(Percentile(), "no formula for this statistic: the percentile bootstrap")
 
 
@@ -398,17 +401,19 @@ def _has_contributions(statistic: Paired, sample: Sample) -> bool:
     if isinstance(statistic.statistic, ScoreRanking):
         sizes = sample.class_sizes
         return statistic.smooth and int(sizes[sizes > 0].min()) >= ENOUGH_CASES
-    return statistic.smooth and isinstance(statistic, LinearStatistic)
+    of_function = isinstance(statistic.statistic, FunctionStatistic)
+    return statistic.smooth and (of_function or isinstance(statistic, LinearStatistic))
 
 
 def _of_contributions(statistic: Paired, layout: Layout) -> Choice:
-    """Choose for a smooth difference, of sums or of ranks, of independent rows, also in strata or weighted."""
+    """Choose for a smooth difference, of sums, ranks or users' functions, of rows in no clusters."""
     why = "Student's quantiles, of fewer degrees of freedom where few rows decide"
     remark = UNKNOWN_CALIBRATION if isinstance(statistic.statistic, Calibration) else None
     if layout.plain and is_mean(statistic):
         return Choice(KurtosisT(), f"a mean of paired differences: {why}")
-    if layout.plain and isinstance(statistic, MomentStatistic) and layout.n_units <= MOST_LEFT_OUT:
-        how = "a difference of moments: the values with each row left out"
+    own = isinstance(statistic.statistic, FunctionStatistic)
+    if layout.plain and (own or isinstance(statistic, MomentStatistic)) and layout.n_units <= MOST_LEFT_OUT:
+        how = f"a difference of {'smooth functions' if own else 'moments'}: the values with each row left out"
         return Choice(KurtosisT(error="jackknife"), f"{how}, and {why}", remark=remark)
     rows = "" if layout.plain else " of rows with strata or weights"
     return Choice(KurtosisT(), f"a smooth difference{rows}: its influence, and {why}", remark=remark)

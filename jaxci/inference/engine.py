@@ -21,12 +21,13 @@ from jaxci.inference.evidence import (
     standard_error,
 )
 from jaxci.inference.held import few_programs_at_times
+from jaxci.inference.left_out import check_derivatives, deciding_remark
 from jaxci.inference.program import RowReader
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.remarks import convention_remarks, size_remarks
 from jaxci.inference.request import Entry, Request, by_table, programs
 from jaxci.inference.settings import Settings
-from jaxci.inference.slopes import FirstOrder, first_order, of_mean
+from jaxci.inference.slopes import FirstOrder, deciding, first_order, of_mean
 from jaxci.inference.slopes import estimates as program_estimates
 from jaxci.inference.slopes import slopes as program_slopes
 from jaxci.inference.table_laws import law_of_table
@@ -133,8 +134,8 @@ def _estimate(entries: Sequence[Entry], sample: Sample, layout: Layout) -> None:
                 entry.estimate = float(found)
             _settle_slopes(entry, first, layout)
     devices = [entry for entry in entries if not entry.on_host and not _is_plain_mean(entry, layout)]
-    differentiated = [entry for entry in devices if entry.needs_slopes]
-    plain = [entry for entry in devices if not entry.needs_slopes and math.isnan(entry.estimate)]
+    differentiated = [entry for entry in devices if entry.needs_slopes or entry.weighed]
+    plain = [entry for entry in devices if entry not in differentiated and math.isnan(entry.estimate)]
     for program, members in programs(differentiated, layout):
         values, slopes = (np.asarray(x) for x in program_slopes(program))
         multiplicity = np.asarray(program.multiplicity)
@@ -142,6 +143,9 @@ def _estimate(entries: Sequence[Entry], sample: Sample, layout: Layout) -> None:
         for position, entry in enumerate(members):
             if math.isnan(entry.estimate):
                 entry.estimate = float(values[position])
+            if entry.weighed:
+                check_derivatives(entry, layout, slopes[position])
+                entry.deciding = float(deciding(slopes[position], multiplicity))
             error = first.standard_error[position]
             if layout.units is not None and entry.method is not None and entry.method.by_leverage:
                 error = first_order(slopes[position] * layout.leverage(len(multiplicity)), multiplicity).standard_error
@@ -287,6 +291,8 @@ def _answer(entry: Entry, sample: Sample, layout: Layout, settings: Settings, rn
     evidence = gather(entry, sample, layout, rng)
     found, remarks = within_range(*method.interval(evidence, settings.tails), *ends, method.name)
     seen = [] if entry.replicates is None else _bank_remarks(entry, settings)
+    few = deciding_remark(entry, layout, settings.n_resamples)
+    seen += [] if few is None else [few]
     return Answer(found, (*entry.remarks, *remarks, *seen), standard_error(entry, evidence), evidence)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.inference.curvature import curvature
+from jaxci.inference.left_out import left_out
 from jaxci.inference.opposed import adjusted
 from jaxci.inference.randomness import Randomness
-from jaxci.inference.replicate import deleted_values
 from jaxci.inference.request import Entry, Trials, by_shared_table, programs
 from jaxci.inference.slopes import jackknife_acceleration, jackknife_error, slopes
 from jaxci.inference.table_laws import shares_of, shares_of_units, table_of
@@ -42,7 +41,6 @@ from jaxci.resampling.laws import BootstrapDistribution, Drawn, Root
 from jaxci.resampling.share_laws import BetaLaw, BinomialLaw
 from jaxci.special import deviation
 from jaxci.statistics.base import Shares, Statistic, TableStatistic, has_fixed_trials, is_proportion
-from jaxci.statistics.custom import HostFunction, SampleFunction
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.order import OrderStatistic, QuantileStatistic
 from jaxci.statistics.paired import Paired
@@ -74,30 +72,8 @@ def row_values_of(statistic: Statistic, sample: Sample) -> np.ndarray:
     return statistic.row_values(sample)
 
 
-def _left_out(entry: Entry, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
-    """Values with each unit left out, and how many units each stands for."""
-    if isinstance(entry.statistic, HostFunction):
-        weights = np.ones((layout.n_units, layout.n))
-        weights[np.arange(layout.n) if layout.units is None else layout.units, np.arange(layout.n)] = 0
-        found = [entry.statistic.value(entry.prepared, row) for row in weights]
-        return np.array(found), np.ones(len(found))
-    if isinstance(entry.statistic, SampleFunction):
-        sizes = np.ones(layout.n, int) if layout.units is None else np.bincount(layout.units)
-        values = np.empty(layout.n_units)
-        for size in np.unique(sizes):
-            shorter = dataclasses.replace(entry.prepared, n=layout.n - int(size))
-            ((program, _),) = programs([dataclasses.replace(entry, prepared=shorter)], layout)
-            units = np.flatnonzero(sizes == size)
-            values[units] = deleted_values(program, units[:, None])[0]
-        return values, np.ones(len(values))
-    ((program, _),) = programs([entry], layout)
-    multiplicity = np.asarray(program.multiplicity)
-    units = np.flatnonzero(multiplicity > 0)
-    return deleted_values(program, units[:, None])[0], multiplicity[units]
-
-
 def _influence(
-    entry: Entry, sample: Sample, layout: Layout, left_out: tuple[np.ndarray, np.ndarray] | None
+    entry: Entry, sample: Sample, layout: Layout, without: tuple[np.ndarray, np.ndarray] | None
 ) -> np.ndarray:
     """Return what each row contributes to the estimate (n,), from values that leave it out if given.
 
@@ -105,8 +81,8 @@ def _influence(
     ``n (n - 1)`` is then the variance.
     """
     n = layout.n_units
-    if left_out is not None:
-        values, multiplicity = left_out
+    if without is not None:
+        values, multiplicity = without
         return np.repeat((n - 1) * (np.average(values, weights=multiplicity) - values), multiplicity.astype(int))
     strata = layout.strata
     if is_mean(entry.statistic) and layout.rows_are_units:
@@ -133,7 +109,7 @@ def _acceleration(entry: Entry, sample: Sample, layout: Layout) -> float:
         return entry.acceleration
     if layout.plain and isinstance(entry.statistic, OrderStatistic):
         return float(jackknife_acceleration(*entry.statistic.left_out(_ordered_values(entry, sample))))
-    return float(jackknife_acceleration(*_left_out(entry, layout)))
+    return float(jackknife_acceleration(*left_out(entry, layout)))
 
 
 def _ordered_values(entry: Entry, sample: Sample) -> np.ndarray:
@@ -241,12 +217,12 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
         parts["values"] = (row_values_of(statistic, sample) if mean else _ordered_values(entry, sample))[None]
     if layout.units is not None and entry.method is not None and entry.method.by_leverage:
         parts["sizes"] = layout.sum_rows(np.ones((layout.n_rows, 1)), layout.n_units).T
-    left_out = _left_out(entry, layout) if entry.error_by_jackknife else None
-    if left_out is not None:
+    without = left_out(entry, layout) if entry.error_by_jackknife else None
+    if without is not None:
         n = layout.n_units  # values of which one unit is left out are n times as close as derivatives are large
-        entry.standard_error = n * error_or_zero(float(jackknife_error(*left_out)) / n, entry, layout)
+        entry.standard_error = n * error_or_zero(float(jackknife_error(*without)) / n, entry, layout)
     if "influence" in needs:
-        parts["influence"] = _influence(entry, sample, layout, left_out)[None]
+        parts["influence"] = _influence(entry, sample, layout, without)[None]
     if "uniform" in needs:
         key = jax.random.fold_in(rng.key, PURPOSE_CHOICE)
         parts["uniform"] = np.array([float(jax.random.uniform(key, dtype=jnp.float64))])

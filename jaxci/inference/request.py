@@ -16,8 +16,9 @@ from jaxci.intervals.cards import Standing
 from jaxci.resampling.bank import CellBootstrap
 from jaxci.resampling.laws import BootstrapDistribution
 from jaxci.statistics.base import Statistic, TableStatistic
-from jaxci.statistics.custom import HostFunction
+from jaxci.statistics.custom import FunctionStatistic, HostFunction
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.paired import Paired
 from jaxci.statistics.summary import MeanStatistic
 from jaxci.statistics.sums import Cells, padded
 
@@ -45,7 +46,8 @@ class Entry:
 
     ``scale`` is the size of the numbers whose difference the statistic is, 0 where it is none; ``exact`` says that the
     method reads the law of the replicates instead of replicates, and ``law`` is it where it depends on the data whether
-    there is one.
+    there is one; ``deciding`` is how many units decide (:func:`~jaxci.inference.slopes.deciding`), of users' functions;
+    ``left_out`` what :func:`~jaxci.inference.left_out.left_out` found.
     """
 
     request: Request
@@ -65,6 +67,8 @@ class Entry:
     exact: bool = False
     law: BootstrapDistribution | None = None
     absent: int = 0
+    deciding: float = math.nan
+    left_out: tuple[np.ndarray, np.ndarray] | None = None
     remarks: list[str] = dataclasses.field(default_factory=list)
 
     @classmethod
@@ -81,6 +85,17 @@ class Entry:
     def on_host(self) -> bool:
         """Whether the statistic is a function that is called on the host."""
         return isinstance(self.statistic, HostFunction)
+
+    @property
+    def of_users_function(self) -> bool:
+        """Whether the statistic, or that of both models, is a user's function, of which no simulations tell."""
+        statistic = self.statistic.statistic if isinstance(self.statistic, Paired) else self.statistic
+        return isinstance(statistic, FunctionStatistic)
+
+    @property
+    def weighed(self) -> bool:
+        """Whether derivatives tell how many units decide on a user's function."""
+        return self.of_users_function and self.statistic.smooth
 
     @property
     def needs(self) -> frozenset[str]:

@@ -32,6 +32,20 @@ def first_order(slopes: Any, multiplicity: Any) -> FirstOrder:
     return FirstOrder(xp.sqrt(squares) * scale, acceleration)
 
 
+def deciding(slopes: Any, multiplicity: Any) -> Any:
+    """Return how many units alike would vary as ``slopes`` (..., U) do, each for several units; NaN where none does.
+
+    It is ``(sum u^2)^2 / sum u^4``: n where all move the estimate alike, 1 where one alone does.
+    """
+    xp = namespace(slopes)
+    largest = xp.max(xp.abs(slopes), axis=-1)
+    squares = (slopes / unit(largest)[..., None]) ** 2
+    fourths = xp.sum(multiplicity * squares**2, axis=-1)
+    return xp.where(
+        largest > 0, xp.sum(multiplicity * squares, axis=-1) ** 2 / xp.where(fourths > 0, fourths, 1.0), xp.nan
+    )
+
+
 def of_mean(values: Any, root: bool) -> tuple[Any, FirstOrder]:
     """Return estimate (...) and first-order behaviour of the mean of ``values`` (..., n), or of its root."""
     xp, n = namespace(values), values.shape[-1]

@@ -1,6 +1,8 @@
 """A user's weighted function is a metric like any other: intervals, comparisons, checks and study cells."""
 
+import json
 import warnings
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +23,7 @@ from jaxci.distributions import (
     distribution_to_dict,
     truth,
 )
+from jaxci.inference.left_out import FOUND
 from jaxci.intervals.bootstrap import BCa, adjusted_probability
 from jaxci.special import ndtri
 from jaxci.statistics import WeightedFunction
@@ -30,6 +33,7 @@ from jaxci.statistics.sample import Sample
 pytestmark = pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
 
 N, B = 40, 199
+RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results"
 KEY = jax.random.key(3)
 RNG = np.random.default_rng(0)
 X = RNG.gamma(2.0, 3.0, N)
@@ -104,8 +108,70 @@ def test_values_by_case_are_compared_without_a_truth():
 def test_a_comparison_says_which_is_larger_not_which_is_better():
     assert jaxci.compare(SQUARED, Y, P, Y + 9, method="delta").conclusion == "a is smaller than b"
     auto = jaxci.compare(SQUARED, Y, P, Q, n_resamples=B, rng=0)
-    assert auto.method == "percentile"
-    assert "no formula" in auto.reason
+    assert auto.method.label == "kurtosis_t(error=jackknife)"
+    assert "a difference of smooth functions" in auto.reason
+
+
+def variation(x, w):
+    m = mean(x, w)
+    return jnp.sqrt(mean((x - m) ** 2, w)) / m
+
+
+def said_of(statistic, x, **given):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return jaxci.interval(statistic, x, n_resamples=1999, rng=0, **given).warnings
+
+
+def test_few_rows_that_decide_are_told():
+    rng = np.random.default_rng(5)
+    even, skewed = rng.uniform(1, 2, 200), np.exp(rng.normal(size=200))
+    assert said_of(WeightedFunction(variation), even) == ()
+    influence = ((skewed - skewed.mean()) ** 2 / skewed.var() - 1) / 2 - (skewed / skewed.mean() - 1)
+    few = (influence**2).sum() ** 2 / (influence**4).sum()
+    assert 1 < few < 5
+    for own in (WeightedFunction(variation), WeightedFunction(variation, differentiable=False)):
+        (said,) = said_of(own, skewed)
+        assert said.startswith("variation depends on a few of the 200 rows, as if ")
+        assert float(said.split()[11]) == pytest.approx(few, rel=0.1)
+    for own in (lambda x: jnp.std(x) / jnp.mean(x), lambda x: np.std(np.array(x)) / np.mean(np.array(x))):
+        assert any("depends on a few of the 200 rows, as if " in said for said in said_of(own, skewed))
+    assert not said_of(np.median, skewed[:199])[1:]  # of a function of NumPy it is said that it runs on the host
+
+
+def test_what_is_said_of_few_deciding_rows_is_what_the_benchmark_found():
+    designs = json.loads((RESULTS / "own_functions.json").read_text())["designs"]
+    by_limit = {}
+    for design in designs:
+        found = {name: one["auto"] for name, one in design["found"].items()}
+        sets = sum(one[2] for one in found.values())
+        share = 0.0
+        for limit in sorted(FOUND):
+            share += found.get(f"fewer than {limit}", (0, 0, 0))[2] / sets
+            if share > 0.5:
+                break
+        else:
+            limit = 0
+        by_limit.setdefault(limit, []).append(sum(one[0] * one[2] for one in found.values()) / sets)
+    assert len(by_limit[0]) > 100
+    assert 0.875 < min(by_limit[0]) < max(by_limit[0]) < 0.995
+    for limit, told in FOUND.items():
+        found = by_limit[limit]
+        np.testing.assert_allclose(told, [min(found), np.median(found), max(found)], atol=0.0051)
+
+
+def test_a_function_without_the_derivatives_it_declares_is_refused_where_they_are_read():
+    wrong = WeightedFunction(third)
+    for method in ("delta", "studentized"):
+        with pytest.raises(ValueError, match=r"'third' is declared differentiable .* differentiable=False"):
+            jaxci.interval(wrong, X, method=method, n_resamples=B)
+    with pytest.raises(ValueError, match="'third' is declared differentiable"):
+        jaxci.compare(wrong, None, X, X[::-1] ** 1.2, n_resamples=B)
+    declared = jaxci.compare(THIRD, None, X, X[::-1] ** 1.2, n_resamples=B, rng=0)
+    assert declared.method == "percentile"
+    assert jaxci.interval(wrong, X, n_resamples=B, rng=0).confidence_interval.low < np.quantile(X, 0.31)
+    constant = jaxci.interval(WeightedFunction(lambda x, w: 0 * w.sum() + 3.0), X, method="delta")
+    assert constant.confidence_interval == (3.0, 3.0)
 
 
 def rows_of(distribution, statistics, methods):

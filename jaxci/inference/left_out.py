@@ -1,0 +1,99 @@
+"""What a statistic is without each unit in turn, and what that tells of users' functions, which no card judges."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+
+from jaxci.inference.replicate import deleted_values
+from jaxci.inference.request import Entry, programs
+from jaxci.inference.slopes import deciding
+from jaxci.statistics.custom import HostFunction, SampleFunction
+from jaxci.statistics.layout import Layout
+from jaxci.statistics.paired import Paired
+
+FEW_DECIDING = 15
+"""Fewer units than these that decide on a user's function get a remark."""
+SHARE_LEFT_OUT = 5
+"""Rows are left out in turn, to see how many decide, where they are at most the resamples divided by this number."""
+PROBED = 16
+"""Units without which a function is evaluated where derivatives say that it does not depend on them."""
+ROUNDING = 1e-12
+"""Differences below such a share of the values are rounding errors."""
+FOUND = {5: (0.24, 0.83, 0.94), FEW_DECIDING: (0.04, 0.93, 0.97)}
+"""Least, median and largest coverage of 95% BCa intervals of functions for which fewer rows decided in most data sets
+(``benchmarks/own_functions.py``).
+"""
+
+
+def left_out(entry: Entry, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
+    """Return the values with each unit left out, and how many units each stands for."""
+    if entry.left_out is None:
+        entry.left_out = _left_out(entry, layout)
+    return entry.left_out
+
+
+def _left_out(entry: Entry, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
+    if isinstance(entry.statistic, HostFunction):
+        weights = np.ones((layout.n_units, layout.n))
+        weights[np.arange(layout.n) if layout.units is None else layout.units, np.arange(layout.n)] = 0
+        found = [entry.statistic.value(entry.prepared, row) for row in weights]
+        return np.array(found), np.ones(len(found))
+    if isinstance(entry.statistic, SampleFunction):
+        sizes = np.ones(layout.n, int) if layout.units is None else np.bincount(layout.units)
+        values = np.empty(layout.n_units)
+        for size in np.unique(sizes):
+            shorter = dataclasses.replace(entry.prepared, n=layout.n - int(size))
+            ((program, _),) = programs([dataclasses.replace(entry, prepared=shorter)], layout)
+            units = np.flatnonzero(sizes == size)
+            values[units] = deleted_values(program, units[:, None])[0]
+        return values, np.ones(len(values))
+    ((program, _),) = programs([entry], layout)
+    multiplicity = np.asarray(program.multiplicity)
+    units = np.flatnonzero(multiplicity > 0)
+    return deleted_values(program, units[:, None])[0], multiplicity[units]
+
+
+def check_derivatives(entry: Entry, layout: Layout, slopes: np.ndarray) -> None:
+    """Refuse a user's function that does not have the derivatives it is declared to have.
+
+    Steps have derivatives of 0 everywhere, so intervals that read ``slopes`` would have no width.
+    """
+    if not (entry.of_users_function and "standard_error" in entry.needs) or np.any(slopes):
+        return
+    ((program, _),) = programs([entry], layout)
+    units = np.flatnonzero(np.asarray(program.multiplicity) > 0)
+    some = units[np.linspace(0, len(units) - 1, min(PROBED, len(units))).astype(int)]
+    values = deleted_values(program, some[:, None])[0]
+    if np.ptp(values) > ROUNDING * np.max(np.abs(values)):
+        raise ValueError(
+            f"{entry.request.name!r} is declared differentiable in its weights, but its derivatives are 0 where "
+            "leaving rows out changes it; give WeightedFunction(f, differentiable=False), whose intervals read none"
+        )
+
+
+def deciding_remark(entry: Entry, layout: Layout, n_resamples: int) -> str | None:
+    """Say where few units decide on a user's function, which resamples of these do not allow for."""
+    assert entry.method is not None
+    if not (entry.of_users_function and entry.method.judged_by_size):
+        return None
+    if not entry.statistic.smooth:
+        if isinstance(entry.statistic, Paired) or not layout.plain or layout.n * SHARE_LEFT_OUT > n_resamples:
+            return None
+        values, multiplicity = left_out(entry, layout)
+        apart = values - np.average(values, weights=multiplicity)
+        noise = ROUNDING * np.max(np.abs(values))
+        entry.deciding = float(deciding(np.where(np.abs(apart) > noise, apart, 0.0), multiplicity))
+    if math.isnan(entry.deciding):
+        return None
+    for few, (least, median, largest) in FOUND.items():
+        if entry.deciding < few:
+            units = "rows" if layout.units is None else "clusters"
+            return (
+                f"{entry.request.name} depends on a few of the {layout.n_units:,} {units}, as if {entry.deciding:.2g} "
+                f"alone decided: 95% 'bca' intervals of functions that fewer than {few} rows decide covered "
+                f"{least:.0%} to {largest:.0%} in simulations, half of them less than {median:.0%}"
+            )
+    return None
