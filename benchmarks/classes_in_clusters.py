@@ -13,7 +13,7 @@ import numpy as np
 from simulated import CLASS_MEANS, averaged, class_means, confusion, keep, options, show
 
 import jaxci
-from jaxci.intervals.parametric import Delta
+from jaxci.intervals.delta import Delta
 
 RESAMPLES = 499
 METHODS = ("auto", "proper_bayesian", "square_and_add", "percentile", Delta(scale="logit", use_t=True))

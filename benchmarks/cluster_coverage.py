@@ -22,7 +22,7 @@ from jaxci.coverage.store import surroundings
 from jaxci.intervals.base import Bounds, tails
 from jaxci.intervals.clustered_proportion import clopper_pearson_cluster, effective_size, wilson_cluster
 from jaxci.intervals.clusters import ClusterSums, cluster_variance, satterthwaite
-from jaxci.intervals.parametric import student_steps
+from jaxci.intervals.delta import student_steps
 from jaxci.intervals.proportion import wilson
 
 SIDES = tails(0.95)

@@ -26,7 +26,8 @@ from jaxci.intervals.auc_difference import DeLongDifference
 from jaxci.intervals.base import Method
 from jaxci.intervals.capabilities import is_mean, is_share_difference, is_whole_auc
 from jaxci.intervals.clustered_proportion import TangoCluster
-from jaxci.intervals.parametric import Delta, T
+from jaxci.intervals.delta import Delta
+from jaxci.intervals.parametric import T
 from jaxci.intervals.proportion_difference import Newcombe, Tango
 from jaxci.intervals.registry import difference_by_name
 from jaxci.intervals.sample_size import (

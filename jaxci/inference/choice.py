@@ -30,10 +30,11 @@ from jaxci.intervals.calibration import SquaredGaps
 from jaxci.intervals.capabilities import is_share_difference
 from jaxci.intervals.cards import CLUSTERED, Features, Standing, cards, name_on_cards, shape_of
 from jaxci.intervals.clustered_proportion import ClopperPearsonCluster, TangoCluster, WilsonCluster
+from jaxci.intervals.delta import Delta
 from jaxci.intervals.exact import Exact
 from jaxci.intervals.kurtosis import KurtosisT
 from jaxci.intervals.mover import SquareAndAdd
-from jaxci.intervals.parametric import Delta, T
+from jaxci.intervals.parametric import T
 from jaxci.intervals.proportion import ClopperPearson, MidP, Wilson
 from jaxci.intervals.proportion_difference import SquareAndAddDifference, Tango
 from jaxci.intervals.quantile import OrderStatistic, needs_rows, smallest_n

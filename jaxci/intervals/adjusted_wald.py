@@ -11,7 +11,7 @@ from scipy import special
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails, normal_steps, open_sides
 from jaxci.intervals.capabilities import has_opposed_rows
-from jaxci.intervals.parametric import delta_interval, student_steps
+from jaxci.intervals.delta import delta_interval, student_steps
 from jaxci.intervals.pvalues import UNDEFINED, PValue, standardized_test
 from jaxci.records import record
 from jaxci.special import ndtr

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails, normal_steps, open_sides
 from jaxci.intervals.capabilities import is_binary_auc, is_whole_auc
-from jaxci.intervals.parametric import delta_interval
+from jaxci.intervals.delta import delta_interval
 from jaxci.records import record
 from jaxci.special import loop, namespace
 from jaxci.statistics.base import Statistic

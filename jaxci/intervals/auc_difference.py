@@ -13,8 +13,8 @@ from scipy import special
 from jaxci.intervals.auc import placements
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails, open_sides
 from jaxci.intervals.capabilities import is_auc_difference
+from jaxci.intervals.delta import delta_interval, student_steps
 from jaxci.intervals.kurtosis import spread
-from jaxci.intervals.parametric import delta_interval, student_steps
 from jaxci.intervals.pvalues import PValue, one_or_two_sided, standardized_test
 from jaxci.records import record, static
 from jaxci.special import namespace, ndtr

@@ -6,7 +6,7 @@ from typing import Any
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails, normal_steps, open_sides
 from jaxci.intervals.capabilities import is_debiased_calibration
-from jaxci.intervals.parametric import width_remarks
+from jaxci.intervals.delta import width_remarks
 from jaxci.records import record
 from jaxci.statistics.base import Statistic
 

@@ -12,7 +12,7 @@ from scipy import special
 
 from jaxci.intervals.base import Bounds, Evidence, Tails, open_sides
 from jaxci.intervals.clusters import ClusterRobust, ClusterSums
-from jaxci.intervals.parametric import student_steps
+from jaxci.intervals.delta import student_steps
 from jaxci.intervals.proportion import UNIT, clopper_pearson, proportion_refusal, score_bound
 from jaxci.intervals.proportion_difference import Tango, paired_score_interval
 from jaxci.intervals.pvalues import PValue, one_or_two_sided

@@ -12,7 +12,7 @@ from jaxci.checks import check_choice, check_number
 from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails, open_sides
 from jaxci.intervals.capabilities import is_mean
 from jaxci.intervals.clusters import ClusterSums, satterthwaite
-from jaxci.intervals.parametric import delta_interval, student_steps, width_remarks
+from jaxci.intervals.delta import delta_interval, student_steps, width_remarks
 from jaxci.intervals.pvalues import UNDEFINED, PValue, sign_test, standardized_test, varies
 from jaxci.records import record, static
 from jaxci.special import namespace, unit

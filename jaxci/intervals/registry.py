@@ -17,11 +17,12 @@ from jaxci.intervals.bootstrap import BC, Basic, BCa, Normal, Percentile, Studen
 from jaxci.intervals.calibration import SquaredGaps
 from jaxci.intervals.clustered_proportion import ClopperPearsonCluster, TangoCluster, WilsonCluster
 from jaxci.intervals.concentration import Betting, EmpiricalBernstein, Hoeffding
+from jaxci.intervals.delta import Delta
 from jaxci.intervals.exact import Exact
 from jaxci.intervals.iterated import Calibrated
 from jaxci.intervals.kurtosis import KurtosisT
 from jaxci.intervals.mover import SquareAndAdd
-from jaxci.intervals.parametric import Delta, T, Z
+from jaxci.intervals.parametric import T, Z
 from jaxci.intervals.proportion import PROPORTION_METHODS
 from jaxci.intervals.proportion_difference import Newcombe, SquareAndAddDifference, Tango
 from jaxci.intervals.quantile import (

@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails, normal_steps, open_sides
 from jaxci.intervals.capabilities import power_of_variance
-from jaxci.intervals.parametric import width_remarks
+from jaxci.intervals.delta import width_remarks
 from jaxci.records import record
 from jaxci.special import namespace
 from jaxci.statistics.base import Statistic

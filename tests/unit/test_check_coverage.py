@@ -183,7 +183,7 @@ def test_scores_of_one_class_are_refused():
 
 def test_a_method_with_settings_is_written_as_users_write_it():
     from jaxci.coverage.check import _typed
-    from jaxci.intervals.parametric import Delta
+    from jaxci.intervals.delta import Delta
 
     assert [_typed(x) for x in ("t", Delta(), Delta(scale="logit"))] == ["'t'", "'delta'", "Delta(scale='logit')"]
 

@@ -14,8 +14,9 @@ from jaxci.inference import choice
 from jaxci.intervals.base import tails
 from jaxci.intervals.clustered_proportion import effective_size
 from jaxci.intervals.clusters import ClusterSums, cluster_variance, satterthwaite
+from jaxci.intervals.delta import Delta
 from jaxci.intervals.kurtosis import KurtosisT
-from jaxci.intervals.parametric import Delta, T
+from jaxci.intervals.parametric import T
 from jaxci.intervals.proportion import wilson
 from jaxci.intervals.proportion_difference import paired_score_interval
 from jaxci.intervals.sign_flip import SignFlip

@@ -17,7 +17,8 @@ from jaxci.distributions import Cells, Clustered, Empirical, GaussianClasses, Pa
 from jaxci.distributions.base import COLUMNS
 from jaxci.inference.design import natural_values
 from jaxci.inference.sharding import Spread
-from jaxci.intervals.parametric import Delta, T
+from jaxci.intervals.delta import Delta
+from jaxci.intervals.parametric import T
 from jaxci.intervals.registry import METHODS
 from jaxci.statistics import Mean, Median, WeightedFunction
 from jaxci.statistics.layout import Layout

@@ -15,7 +15,7 @@ from scipy import optimize, stats
 
 import jaxci
 from jaxci.api.proportion import proportion_interval
-from jaxci.intervals import auc, auc_difference, concentration, parametric, proportion, proportion_difference
+from jaxci.intervals import auc, auc_difference, concentration, delta, parametric, proportion, proportion_difference
 from jaxci.intervals.base import Bounds, Evidence, Tails, tails
 from jaxci.printing import ConfidenceInterval, JaxciWarning
 from jaxci.statistics import (
@@ -260,8 +260,8 @@ METHODS = [
     parametric.Z(),
     parametric.Z(sigma=0.3),
     parametric.T(),
-    parametric.Delta(),
-    parametric.Delta(scale="logit"),
+    delta.Delta(),
+    delta.Delta(scale="logit"),
     concentration.Hoeffding(),
     concentration.EmpiricalBernstein(),
     concentration.Betting(),
@@ -316,15 +316,15 @@ def test_refusals():
     assert concentration.Betting(low=0, high=5).refusal(MEAN) is None
     assert "range" in concentration.Hoeffding(low=0).refusal(MEAN)
     assert "plain mean" in concentration.Hoeffding(low=0, high=1).refusal(F1())
-    assert parametric.Delta(scale="logit").refusal(F1()) is None
-    assert "between 0 and 1" in parametric.Delta(scale="logit").refusal(KAPPA)
-    assert parametric.Delta(scale="fisher").refusal(KAPPA) is None
-    assert "differentiable" in parametric.Delta().refusal(IQR())
+    assert delta.Delta(scale="logit").refusal(F1()) is None
+    assert "between 0 and 1" in delta.Delta(scale="logit").refusal(KAPPA)
+    assert delta.Delta(scale="fisher").refusal(KAPPA) is None
+    assert "differentiable" in delta.Delta().refusal(IQR())
     assert auc.DeLong().refusal(AUC) is None
     assert "max_fpr=0.1" in auc.DeLong().refusal(RocAuc(max_fpr=0.1))
     assert "ROC" in auc.HanleyMcNeil().refusal(F1())
     with pytest.raises(ValueError, match="scale must be one of"):
-        parametric.Delta(scale="log")
+        delta.Delta(scale="log")
 
 
 def test_closed_forms_for_dependent_rows_are_the_delta_method_and_students_for_clusters():
@@ -361,7 +361,7 @@ def test_a_large_offset_does_not_matter():
 
 
 @pytest.mark.parametrize(("statistic", "word"), [(ACCURACY, "wilson"), (UNIT_MEAN, "betting"), (MEAN, "betting")])
-@pytest.mark.parametrize("method", [parametric.T(), parametric.Z(), parametric.Delta()], ids=lambda m: m.name)
+@pytest.mark.parametrize("method", [parametric.T(), parametric.Z(), delta.Delta()], ids=lambda m: m.name)
 def test_no_width_is_remarked(method, statistic, word):
     evidence = Evidence(statistic, 1.0, 5, values=np.ones(5), standard_error=0.0)
     (low, high), remarks = method.interval(evidence, TWO)
@@ -389,36 +389,36 @@ def test_welch_by_hand():
 
 def test_delta_scales_by_hand():
     z = 1.959963984540054
-    natural = parametric.delta_interval(0.8, 0.05, TWO)
+    natural = delta.delta_interval(0.8, 0.05, TWO)
     np.testing.assert_allclose(natural, (0.8 - z * 0.05, 0.8 + z * 0.05))
     centre, step = math.log(4), z * 0.05 / 0.16
     logit = [1 / (1 + math.exp(-(centre + sign * step))) for sign in (-1, 1)]
-    np.testing.assert_allclose(parametric.delta_interval(0.8, 0.05, TWO, "logit"), logit)
+    np.testing.assert_allclose(delta.delta_interval(0.8, 0.05, TWO, "logit"), logit)
     centre, step = math.atanh(0.8), z * 0.05 / 0.36
     fisher = [math.tanh(centre + sign * step) for sign in (-1, 1)]
-    np.testing.assert_allclose(parametric.delta_interval(0.8, 0.05, TWO, "fisher"), fisher)
-    assert parametric.delta_interval(0.8, 0.05, tails(0.9, "less"), "logit")[0] == 0
-    assert parametric.delta_interval(0.8, 0.05, tails(0.9, "greater"), "fisher")[1] == 1
+    np.testing.assert_allclose(delta.delta_interval(0.8, 0.05, TWO, "fisher"), fisher)
+    assert delta.delta_interval(0.8, 0.05, tails(0.9, "less"), "logit")[0] == 0
+    assert delta.delta_interval(0.8, 0.05, tails(0.9, "greater"), "fisher")[1] == 1
 
 
 def test_delta_at_the_end_of_the_range():
-    bounds, remarks = parametric.Delta(scale="logit").interval(
+    bounds, remarks = delta.Delta(scale="logit").interval(
         Evidence(F1(average="weighted"), 1.0, 9, standard_error=0.0), TWO
     )
     assert bounds == (1, 1)
     assert "clopper_pearson" in remarks[0]
-    _, remarks = parametric.Delta().interval(Evidence(F1(average="macro"), 1.0, 9, standard_error=0.0), TWO)
+    _, remarks = delta.Delta().interval(Evidence(F1(average="macro"), 1.0, 9, standard_error=0.0), TWO)
     assert "square_and_add" in remarks[0]
-    _, remarks = parametric.Delta().interval(Evidence(AUC, 1.0, 9, standard_error=0.0), TWO)
+    _, remarks = delta.Delta().interval(Evidence(AUC, 1.0, 9, standard_error=0.0), TWO)
     assert "delong_logit" in remarks[0]
-    bounds, remarks = parametric.Delta().interval(Evidence(F1(), 0.9, 9, standard_error=0.1), tails(0.9, "less"))
+    bounds, remarks = delta.Delta().interval(Evidence(F1(), 0.9, 9, standard_error=0.1), tails(0.9, "less"))
     assert bounds.low == 0
     assert remarks == ()
 
 
 def test_delta_keeps_nan():
-    for scale in parametric.SCALES:
-        assert np.all(np.isnan(parametric.delta_interval(math.nan, 0.1, TWO, scale)))
+    for scale in delta.SCALES:
+        assert np.all(np.isnan(delta.delta_interval(math.nan, 0.1, TWO, scale)))
 
 
 # concentration ----------------------------------------------------------------------------------
