@@ -55,13 +55,20 @@ def plain(value: Any) -> Any:
 def one_format(values: Sequence[Any], least: int = DECIMALS) -> list[str]:
     """Format the numbers of a column alike, and everything else as it prints.
 
-    Fixed point with ``least`` decimals, or as many more (:data:`MOST_DECIMALS` at most) as give the smallest number two
-    digits; powers of ten where that does not do, or a number is :data:`LARGEST` or more.
+    Fixed point with ``least`` decimals, or as many more as give the smallest number two digits; powers of ten for a
+    number that would need more than :data:`MOST_DECIMALS`, or is :data:`LARGEST` or more.
     """
-    sizes = [abs(x) for x in values if _is_float(x) and math.isfinite(x) and x != 0]
-    decimals = max([least, *(1 - math.floor(math.log10(size)) for size in sizes)])
-    style = f".{decimals}f" if decimals <= MOST_DECIMALS and max(sizes, default=0.0) < LARGEST else f".{least - 1}e"
-    return [format(float(x), style) if _is_float(x) else str(x) for x in values]
+    needed = [1 - math.floor(math.log10(abs(x))) if _is_float(x) and 0 < abs(x) < LARGEST else 0 for x in values]
+    fixed = f".{max([least, *(decimals for decimals in needed if decimals <= MOST_DECIMALS)])}f"
+
+    def shown(x: Any, decimals: int) -> str:
+        if not _is_float(x):
+            return str(x)
+        return format(
+            float(x), fixed if decimals <= MOST_DECIMALS and not LARGEST <= abs(x) < math.inf else f".{least - 1}e"
+        )
+
+    return [shown(x, decimals) for x, decimals in zip(values, needed, strict=True)]
 
 
 def _is_float(value: Any) -> bool:
