@@ -6,13 +6,12 @@ import dataclasses
 import functools
 import time
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 import jax
-import numpy as np
 
 from jaxci.checks import check_confidence_level, check_count, check_distinct, check_keys, nearest, shown
 from jaxci.coverage.banks import KEPT, Banks
@@ -32,15 +31,11 @@ from jaxci.coverage.runner import Runnable
 from jaxci.coverage.running import PURPOSE_BANK, cell_truths, judge, simulate
 from jaxci.coverage.store import DamagedFile, digest
 from jaxci.coverage.tally import Tally
+from jaxci.coverage.unjudged import check_served, twin_of, unjudged, within
 from jaxci.distributions import Distribution, Truth, as_distribution, distribution_from_dict, distribution_to_dict
-from jaxci.distributions.base import check_readable
-from jaxci.distributions.parametric import Parametric
-from jaxci.intervals.base import Method
-from jaxci.intervals.capabilities import is_binary_auc
 from jaxci.records import encode
 from jaxci.statistics.base import Statistic
-from jaxci.statistics.class_ranking import MulticlassRanking
-from jaxci.statistics.summary import Mean, Std, is_mean_of_values
+from jaxci.statistics.summary import Mean
 
 DEFAULT_LEVELS = (0.95,)
 
@@ -147,10 +142,11 @@ class Study(Runnable):
         keep("bounds", {str(k): self._range(str(k), ends) for k, ends in dict(self.bounds).items()})
         keep("more_sizes", tuple(map(self._further, self.more_sizes)))
         check_distinct("sample_sizes and those of more_sizes", list(map(str, self.all_sizes)))
+        given = {called: law.layout(self.sample_sizes[0]).given for called, law in self.distributions.items()}
         for name, statistic in self.named_statistics.items():
             refusals = [
-                method.refusal_of_rows(self._of_values(law_name, statistic), law.layout(self.sample_sizes[0]).given)
-                for law_name, law in self.distributions.items()
+                method.refusal_of_rows(within(self.bounds.get(called), statistic), kind)
+                for called, kind in given.items()
                 for method in methods
             ]
             if None not in refusals:
@@ -204,16 +200,10 @@ class Study(Runnable):
         own: Mapping[str, Any] = next((entry for entry in self.more_sizes if n in entry["sample_sizes"]), {})
         return {name: own.get(name, getattr(self, name)) for name in ("n_replications", "n_resamples")}
 
-    def _of_values(self, distribution: str, statistic: Statistic) -> Statistic:
-        """Return a statistic with the bounds that the values of a distribution are known to have."""
-        if is_mean_of_values(statistic) and distribution in self.bounds and not np.isfinite(statistic.bounds).any():
-            return Mean(bounds=tuple(self.bounds[distribution]))  # type: ignore[arg-type]
-        return statistic
-
     def served(self, distribution: str) -> dict[str, Statistic]:
         """Return the statistics that are judged under a distribution, with the bounds that its values have."""
         law = self.distributions[distribution]
-        found = {k: self._of_values(distribution, s) for k, s in self.statistics if self.serves(law, s)}
+        found = {k: within(self.bounds.get(distribution), s) for k, s in self.statistics if self.serves(law, s)}
         return {k: s for k, s in found.items() if twin_of(s, law, found) is None}
 
     @staticmethod
@@ -290,40 +280,8 @@ class Study(Runnable):
 
         Distributions of one value are named, too.
         """
-        laws, found = self.distributions.items(), []
-        given = {name: law.layout(self.sample_sizes[0]).given for name, law in laws}
-        for name, statistic in self.statistics:
-            for method in self.methods:
-                why = {k: method.refusal_of_rows(self._of_values(k, statistic), kind) for k, kind in given.items()}
-                refusing = {law: reason for law, reason in why.items() if reason is not None}
-                if refusing:
-                    where = "" if len(refusing) == len(why) else f" under {', '.join(refusing)}"
-                    reason = next(iter(refusing.values()))
-                    hint = self._range_hint(method, statistic, [(law, given[law]) for law in refusing])
-                    found.append(f"{method.label} is not judged for {name}{where} ({reason}){hint}")
-        for name, statistic in self.statistics:
-            for called, law in laws:
-                try:
-                    check_served(law, statistic)
-                except ValueError as error:
-                    found.append(f"{name} is not judged under {called} ({error})")
-                else:
-                    if twin := twin_of(statistic, law, self.named_statistics):
-                        found.append(f"{name} is not judged under {called} (of two classes it is {twin})")
-        single = [called for called, law in laws if law.kind == "values" and law.analytic(Std()) == 0]
-        return [*found, *(f"{called} draws one value only: every interval holds it" for called in single)]
-
-    def _range_hint(self, method: Method, statistic: Statistic, laws: Iterable[tuple[str, frozenset[str]]]) -> str:
-        """Say how the range of a law's values is told, where a method that was refused needs it."""
-        if not is_mean_of_values(statistic):
-            return ""
-        for name, given in laws:
-            law = self.distributions[name]
-            known = isinstance(law, Parametric) and np.isfinite(law.bounds).all()
-            if known and method.refusal_of_rows(Mean(bounds=law.bounds), given) is None:
-                low, high = law.bounds
-                return f"; bounds={{{name!r}: ({low:g}, {high:g})}} tells the range of the values"
-        return ""
+        laws = {name: (law, law.layout(self.sample_sizes[0]).given) for name, law in self.distributions.items()}
+        return unjudged(laws, self.statistics, self.methods, self.bounds)
 
     def notes(self) -> dict[str, dict[str, Any]]:
         """Return what determines the true values under each distribution."""
@@ -461,21 +419,3 @@ class Study(Runnable):
         work.processes.wait(f"true values of {distribution}")
         held = work.store.note(distribution, of) or {}
         return {k: Truth(held[k]["value"], held[k]["error"], held[k]["how"]) for k in served}
-
-
-def twin_of(statistic: Statistic, distribution: Distribution, others: Mapping[str, Statistic]) -> str | None:
-    """Return the name of another statistic that equals this one under a distribution: of two classes one AUC is all."""
-    averages = isinstance(statistic, MulticlassRanking) and statistic.of_roc_curve and not statistic.micro
-    if distribution.n_classes != 2 or not averages:
-        return None
-    return next((name for name, other in others.items() if is_binary_auc(other)), None)
-
-
-def check_served(distribution: Distribution, statistic: Statistic) -> None:
-    """Raise ``ValueError`` if a distribution does not draw what a statistic reads, or leaves the bounds of a mean."""
-    check_readable(distribution, statistic)
-    low, high = distribution.bounds
-    if is_mean_of_values(statistic) and not (statistic.bounds[0] <= low and high <= statistic.bounds[1]):
-        raise ValueError(
-            f"bounds must hold all values; got {statistic.bounds} for {distribution.label} within [{low:g}, {high:g}]"
-        )

@@ -1,0 +1,97 @@
+"""What a study does not judge, and why: methods of a statistic, and statistics under a distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxci.distributions import Distribution
+from jaxci.distributions.base import check_readable
+from jaxci.distributions.parametric import Parametric
+from jaxci.intervals.base import Method
+from jaxci.intervals.capabilities import is_binary_auc
+from jaxci.statistics.base import Statistic
+from jaxci.statistics.class_ranking import MulticlassRanking
+from jaxci.statistics.summary import Mean, Std, is_mean_of_values
+
+
+def unjudged(
+    laws: Mapping[str, tuple[Distribution, frozenset[str]]],
+    statistics: Sequence[tuple[str, Statistic]],
+    methods: Sequence[Method],
+    bounds: Mapping[str, Any],
+) -> list[str]:
+    """Return which methods are not judged for which statistic, and which statistics not under which distribution.
+
+    Distributions of one value are named, too.
+
+    Parameters
+    ----------
+    laws : mapping
+        Distributions, and what rows of each come in (clusters, strata), by name.
+    statistics : sequence of (name, Statistic)
+    methods : sequence of Method
+    bounds : mapping
+        Range of the values of a distribution, by its name.
+    """
+    found = []
+    for name, statistic in statistics:
+        for method in methods:
+            why = {k: method.refusal_of_rows(within(bounds.get(k), statistic), given) for k, (_, given) in laws.items()}
+            refusing = {law: reason for law, reason in why.items() if reason is not None}
+            if refusing:
+                where = "" if len(refusing) == len(why) else f" under {', '.join(refusing)}"
+                reason = next(iter(refusing.values()))
+                hint = _range_hint(method, statistic, {law: laws[law] for law in refusing})
+                found.append(f"{method.label} is not judged for {name}{where} ({reason}){hint}")
+    others = dict(statistics)
+    for name, statistic in statistics:
+        for called, (law, _) in laws.items():
+            try:
+                check_served(law, statistic)
+            except ValueError as error:
+                found.append(f"{name} is not judged under {called} ({error})")
+            else:
+                if twin := twin_of(statistic, law, others):
+                    found.append(f"{name} is not judged under {called} (of two classes it is {twin})")
+    single = [called for called, (law, _) in laws.items() if law.kind == "values" and law.analytic(Std()) == 0]
+    return [*found, *(f"{called} draws one value only: every interval holds it" for called in single)]
+
+
+def within(ends: Any, statistic: Statistic) -> Statistic:
+    """Return a statistic with the bounds that the values of a distribution are known to have, if any."""
+    if ends is not None and is_mean_of_values(statistic) and not np.isfinite(statistic.bounds).any():
+        return Mean(bounds=tuple(ends))
+    return statistic
+
+
+def _range_hint(method: Method, statistic: Statistic, laws: Mapping[str, tuple[Distribution, frozenset[str]]]) -> str:
+    """Say how the range of a law's values is told, where a method that was refused needs it."""
+    if not is_mean_of_values(statistic):
+        return ""
+    for name, (law, given) in laws.items():
+        known = isinstance(law, Parametric) and np.isfinite(law.bounds).all()
+        if known and method.refusal_of_rows(Mean(bounds=law.bounds), given) is None:
+            low, high = law.bounds
+            return f"; bounds={{{name!r}: ({low:g}, {high:g})}} tells the range of the values"
+    return ""
+
+
+def twin_of(statistic: Statistic, distribution: Distribution, others: Mapping[str, Statistic]) -> str | None:
+    """Return the name of another statistic that equals this one under a distribution: of two classes one AUC is all."""
+    averages = isinstance(statistic, MulticlassRanking) and statistic.of_roc_curve and not statistic.micro
+    if distribution.n_classes != 2 or not averages:
+        return None
+    return next((name for name, other in others.items() if is_binary_auc(other)), None)
+
+
+def check_served(distribution: Distribution, statistic: Statistic) -> None:
+    """Raise ``ValueError`` if a distribution does not draw what a statistic reads, or leaves the bounds of a mean."""
+    check_readable(distribution, statistic)
+    low, high = distribution.bounds
+    if is_mean_of_values(statistic) and not (statistic.bounds[0] <= low and high <= statistic.bounds[1]):
+        raise ValueError(
+            f"bounds must hold all values; got {statistic.bounds} for {distribution.label} within [{low:g}, {high:g}]"
+        )
