@@ -6,7 +6,8 @@ part. With ``--worse 0.5`` the second model is worse by half a standard deviatio
 share of intervals that leave out the true difference is counted instead, which is 5% too; the truth is that of a
 million rows, or of as many in clusters. Labels: two classes, the second rare or not, by the sensitivity and specificity
 of both models; scores: normal ones with an area under the ROC curve, correlated between the models; errors: of a
-regression, by their law; clusters: accuracies with effects of clusters that differ between the models.
+regression, by their law; clusters: labels, and errors of a regression, with effects of clusters that differ between
+the models. ``--kind clusters`` runs these alone; rows of FILE that are of other designs than those that are run stay.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ RESAMPLES = 999
 MANY = 1_000_000
 Data = tuple[Any, ...]
 Row = dict[str, Any]
+Design = tuple[str, str, int, list[tuple[Data, dict[str, Any]]], Data]
 
 LABELS = {".1 / .95 / .995": (0.1, 0.95, 0.995), ".3 / .8 / .9": (0.3, 0.8, 0.9), ".5 / .96 / .96": (0.5, 0.96, 0.96)}
 """Models by prevalence, sensitivity and specificity."""
@@ -99,13 +101,21 @@ def clusters(rng: np.random.Generator, sizes: np.ndarray, worse: float) -> tuple
     """Two models, the first 90% right, whose errors come together in clusters."""
     groups = np.repeat(np.arange(len(sizes)), sizes)
     common, y = rng.normal(size=len(sizes)), rng.integers(0, 2, groups.size)
-    guesses = []
-    for limit in (stats.norm.ppf(0.9), stats.norm.ppf(0.9) - worse):
-        noise = (common + rng.normal(size=len(sizes)))[groups] * np.sqrt(0.2) + np.sqrt(0.6) * rng.normal(
-            size=groups.size
-        )
-        guesses.append(np.where(noise < limit, y, 1 - y))
-    return (y, *guesses), groups
+    limits = (stats.norm.ppf(0.9), stats.norm.ppf(0.9) - worse)
+    return (y, *(np.where(_alike(rng, common, groups) < limit, y, 1 - y) for limit in limits)), groups
+
+
+def targets_in_clusters(rng: np.random.Generator, sizes: np.ndarray, worse: float) -> tuple[Data, np.ndarray]:
+    """Predictions of two models whose normal errors come together in clusters."""
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    common, y = rng.normal(size=len(sizes)), rng.normal(10, 3, groups.size)
+    return (y, *(y + scale * _alike(rng, common, groups) for scale in (1, 1 + worse))), groups
+
+
+def _alike(rng: np.random.Generator, common: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Return normal numbers of one model: of their variance 20% are of the cluster, and 20% of model and cluster."""
+    own = rng.normal(size=len(common))
+    return (common + own)[groups] * np.sqrt(0.2) + np.sqrt(0.6) * rng.normal(size=groups.size)
 
 
 def value(metric: str, y: np.ndarray, guess: np.ndarray) -> float:
@@ -114,21 +124,9 @@ def value(metric: str, y: np.ndarray, guess: np.ndarray) -> float:
     return jaxci.interval(metric, y, guess, method=method).estimate
 
 
-def designs(
-    rng: np.random.Generator, replications: int, worse: float
-) -> Iterator[tuple[str, str, int, list[tuple[Data, dict[str, Any]]], Data]]:
+def designs(rng: np.random.Generator, replications: int, worse: float) -> Iterator[Design]:
     """Yield kind, metric, number of rows, data sets with options of the verb, and very many rows."""
-    for count in (5, 6, 10, 20, 40):
-        uneven = np.exp(stats.norm.ppf((np.arange(count) + 0.5) / count))
-        for kind, sizes in (
-            ("even", np.full(count, 15)),
-            ("uneven", np.maximum(1, np.round(15 * count * uneven / uneven.sum())).astype(int)),
-        ):
-            drawn = [clusters(rng, sizes, worse) for _ in range(replications)]
-            many, _ = clusters(rng, np.ones(MANY, int), worse)
-            data = [(one, {"groups": groups}) for one, groups in drawn]
-            for metric in ("accuracy", "balanced_accuracy"):
-                yield f"{count} {kind} clusters", metric, int(sizes.sum()), data, many
+    yield from in_clusters(rng, replications, worse, clusters, "accuracy", "balanced_accuracy")
     for n in SIZES:
         for kind, model in LABELS.items():
             data = [(labels(rng, n, worse, *model), {}) for _ in range(replications)]
@@ -145,6 +143,28 @@ def designs(
             many = targets(rng, MANY, worse, law)
             for metric in REGRESSION:
                 yield f"errors {law}", metric, n, data, many
+    yield from in_clusters(rng, replications, worse, targets_in_clusters, "mean_absolute_error")
+
+
+def in_clusters(
+    rng: np.random.Generator,
+    replications: int,
+    worse: float,
+    draw: Callable[[np.random.Generator, np.ndarray, float], tuple[Data, np.ndarray]],
+    *metrics: str,
+) -> Iterator[Design]:
+    """Yield the designs of few and many clusters, even and uneven, of the metrics."""
+    for count in (5, 6, 10, 20, 40):
+        uneven = np.exp(stats.norm.ppf((np.arange(count) + 0.5) / count))
+        for kind, sizes in (
+            ("even", np.full(count, 15)),
+            ("uneven", np.maximum(1, np.round(15 * count * uneven / uneven.sum())).astype(int)),
+        ):
+            drawn = [draw(rng, sizes, worse) for _ in range(replications)]
+            many, _ = draw(rng, np.ones(MANY, int), worse)
+            data = [(one, {"groups": groups}) for one, groups in drawn]
+            for metric in metrics:
+                yield f"{count} {kind} clusters", metric, int(sizes.sum()), data, many
 
 
 def wrong(found: Any, truth: float) -> bool:
@@ -160,7 +180,7 @@ def main() -> None:
     parser.add_argument("--replications", type=int, default=1_000)
     parser.add_argument("--worse", type=float, default=0.0)
     parser.add_argument("--metric", action="append", help="only these; all by default")
-    parser.add_argument("--kind", default="", help="only designs whose name begins so")
+    parser.add_argument("--kind", default="", help="only designs in whose name this is")
     parser.add_argument("--method", action="append", help="auto and percentile by default")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
@@ -168,7 +188,7 @@ def main() -> None:
     rows: list[Row] = []
     methods = arguments.method or ["auto", "percentile"]
     for kind, metric, n, data, many in designs(np.random.default_rng(0), arguments.replications, arguments.worse):
-        if (arguments.metric and metric not in arguments.metric) or not kind.startswith(arguments.kind):
+        if (arguments.metric and metric not in arguments.metric) or arguments.kind not in kind:
             continue
         truth = value(metric, many[0], many[1]) - value(metric, many[0], many[2]) if arguments.worse else 0.0
         row: Row = {"kind": kind, "metric": metric, "n": n, "replications": len(data)}
@@ -186,6 +206,9 @@ def main() -> None:
         said = [f"{row[one]['method']} {row[one]['error']:.3f} (warned {row[one]['warned']:.2f})" for one in methods]
         print(f"{kind:24s} {metric:24s} n = {n:4d}  {'; '.join(said)}", flush=True)
     if arguments.json:
+        old = json.loads(arguments.json.read_text())["rows"] if arguments.json.exists() else []
+        made = {(row["kind"], row["metric"], row["n"]) for row in rows}
+        rows += [row for row in old if (row["kind"], row["metric"], row["n"]) not in made]
         arguments.json.write_text(json.dumps({**surroundings(), "rows": rows}, indent=1) + "\n")
 
 

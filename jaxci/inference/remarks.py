@@ -57,8 +57,10 @@ def layout_remarks(layout: Layout) -> list[str]:
         remarks += weight_remarks(layout.n, layout.effective_size, float(1 / weights.sum()))
     lonely = 0 if layout.strata is None else int(np.sum(np.bincount(layout.strata) == 1))
     if lonely:
+        alone = "1 stratum holds a single unit" if lonely == 1 else f"{lonely} strata hold a single unit each"
         remarks.append(
-            f"{lonely} strata hold a single unit each, which adds nothing to the variance: intervals are too narrow"
+            f"{alone}, which adds nothing to the variance: intervals that keep strata ('percentile', 'bca', 'delta', "
+            "'proper_bayesian') are too narrow"
         )
     return remarks
 
@@ -203,7 +205,7 @@ def _rows_in_effect(sample: Sample, layout: Layout) -> np.ndarray:
         return sample.class_sizes
     classes, largest = sample.y_true[: layout.n_rows], np.zeros(sample.n_classes)
     np.maximum.at(largest, classes, layout.row_weights)
-    weights = layout.row_weights / largest[classes]
+    weights = layout.row_weights / np.where(largest > 0, largest, 1.0)[classes]
     totals, squares = (np.bincount(classes, x, sample.n_classes) for x in (weights, weights**2))
     return (totals**2 / np.where(totals > 0, squares, 1.0)).round(9)
 

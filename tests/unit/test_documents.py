@@ -126,6 +126,33 @@ def test_every_document_is_executed_and_links_lead_somewhere():
         assert [link for link in links if not (path.parent / link).exists()] == [], path.name
 
 
+def anchors(path: Path) -> set[str]:
+    """Return the anchors that GitHub gives to the headings of a page, and the site with it."""
+    prose = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+    titles = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", title) for title in re.findall(r"^#+ +(.+)$", prose, re.MULTILINE)]
+    slugs = [re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-") for title in titles]
+    return {slug if (before := slugs[:i].count(slug)) == 0 else f"{slug}-{before}" for i, slug in enumerate(slugs)}
+
+
+def test_links_to_headings_lead_to_one():
+    checked = 0
+    for path in (README, *sorted((ROOT / "docs").glob("*.md"))):
+        page = path.read_text()
+        links = [(path.parent / to if to else path, one) for to, one in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page)]
+        links += [(ROOT / to, one) for to, one in re.findall(rf"{REPOSITORY}/blob/main/([^)#]+\.md)#([^)]+)\)", page)]
+        assert [(to.name, one) for to, one in links if to.suffix == ".md" and one not in anchors(to)] == [], path.name
+        checked += len(links)
+    assert checked >= 15
+
+
+def test_rows_of_tables_stand_below_a_heading():
+    """A blank line within a table would leave the rows below it as they are typed."""
+    for path in (README, *sorted((ROOT / "docs").glob("*.md"))):
+        for found in re.finditer(r"(?:^\|.*\n)+", path.read_text(), re.MULTILINE):
+            lines = found[0].splitlines()
+            assert re.fullmatch(r"\|(?: *:?-+:? *\|)+", "".join(lines[1:2])), (path.name, lines[0])
+
+
 def commands() -> list[str]:
     pages = [README, *(ROOT / "docs" / f"{name}.md" for name in ("command_line", "coverage_studies", "training_runs"))]
     text = "".join(block.code for page in pages for block in blocks(page) if block.language == "sh")

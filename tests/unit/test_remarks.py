@@ -35,7 +35,8 @@ def perfect(metric):
     y = LABELS if METRICS[metric].task == "binary" else CLASSES
     if "y_pred" in METRICS[metric].inputs:
         return y, y
-    return y, (y.astype(float) if METRICS[metric].task == "binary" else np.eye(3)[y])
+    apart = np.arange(30) / 100  # so that scores are no hard labels
+    return y, (y + apart if METRICS[metric].task == "binary" else np.eye(3)[y] + apart[:, None])
 
 
 # --- no estimated variance -------------------------------------------------------------------------
@@ -96,6 +97,37 @@ def test_weights_of_few_rows_are_remarked_on():
     truth = np.arange(29) % 2
     found = jaxci.interval("accuracy", truth, np.where(np.arange(29) % 7 == 0, 1 - truth, truth), sample_weight=weights)
     assert f"an effective size of {effective:.3g} of 29 rows" in found.warnings[0]
+
+
+@pytest.mark.parametrize("light", [LABELS == 1, np.arange(30) < 29])
+def test_weights_that_are_nothing_beside_others_leave_no_warning_of_numpy(light):
+    guess = np.where(np.arange(30) % 7 == 0, 1 - LABELS, LABELS)
+    with warnings.catch_warnings(action="error", category=RuntimeWarning):
+        found = jaxci.interval("f1", LABELS, guess, sample_weight=np.where(light, 1e-300, 1e300), rng=0)
+    assert "an effective size of" in found.warnings[0]
+
+
+# --- strata of one unit ----------------------------------------------------------------------------
+
+
+STRATA_REMARK = "intervals that keep strata ('percentile', 'bca', 'delta', 'proper_bayesian') are too narrow"
+
+
+@pytest.mark.parametrize(
+    ("method", "keeps"),
+    [(name, True) for name in ("percentile", "bca", "delta", "proper_bayesian")]
+    + [(name, False) for name in ("auto", "wilson", "clopper_pearson")],
+)
+def test_methods_that_the_remark_on_strata_of_one_unit_names_are_those_that_keep_strata(method, keeps):
+    guess = np.where(np.arange(30) % 7 == 0, 1 - LABELS, LABELS)
+    apart, alone = (
+        jaxci.interval("accuracy", LABELS, guess, method=method, rng=0, strata=strata)
+        for strata in (None, np.minimum(np.arange(30), 10))
+    )
+    (said,) = (text for text in alone.warnings if "strata" in text)
+    assert said == f"10 strata hold a single unit each, which adds nothing to the variance: {STRATA_REMARK}"
+    narrower = np.ptp(alone.confidence_interval) < 0.99 * np.ptp(apart.confidence_interval)
+    assert narrower == keeps
 
 
 # --- few rows, and few cases of a class ------------------------------------------------------------

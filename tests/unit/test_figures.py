@@ -1,0 +1,411 @@
+"""Figures that stand on the pages are those of the results that are kept, and of the cards in the package."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jaxci
+from jaxci.intervals.cards import cards
+
+ROOT = Path(__file__).resolve().parents[2]
+CHECKS: list[Any] = []
+"""Pages, and functions that return what must stand there."""
+
+
+def on(page: str) -> Callable[[Callable[[], list[str]]], Callable[[], list[str]]]:
+    def keep(said: Callable[[], list[str]]) -> Callable[[], list[str]]:
+        CHECKS.append(pytest.param(page, said, id=f"{page}-{said.__name__}"))
+        return said
+
+    return keep
+
+
+def kept(name: str) -> Any:
+    return json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text())
+
+
+def share(x: float, digits: int = 2) -> str:
+    return f"{x:.{digits}f}".removeprefix("0")
+
+
+def shares(values: Iterable[float]) -> str:
+    found = list(values)
+    return f"{share(min(found))} to {share(max(found))}"
+
+
+def percents(values: Iterable[float], digits: int = 0) -> str:
+    found = [round(100 * x, digits) for x in values]
+    return f"{min(found):g} to {max(found):g}%"
+
+
+def of_card(statistic: str, method: str, *, law: str = "", **columns: Any) -> np.ndarray:
+    """Coverages of a method on a card, of laws in whose name ``law`` is; columns equal a value or lie in a range."""
+    table = cards().columns
+    held = (table["statistic"] == statistic) & (table["method"] == method)
+    held &= np.char.find(table["distribution"].astype(str), law) >= 0
+    for name, wanted in columns.items():
+        least, most = wanted if isinstance(wanted, tuple) else (wanted, wanted)
+        held &= (least <= table[name]) & (table[name] <= most)
+    return np.asarray(table["coverage"][held], float)
+
+
+def of_percentiles(n: int) -> np.ndarray:
+    """Median coverage over the laws of percentile intervals of every metric but calibration errors."""
+    table = cards().columns
+    held = (table["method"] == "percentile") & (table["n"] == n)
+    names = {x for x in table["statistic"][held] if "clusters" not in x and "calibration" not in x}
+    return np.array([np.median(of_card(name, "percentile", n=n)) for name in names])
+
+
+# --- cards -----------------------------------------------------------------------------------------
+
+
+@on("cards")
+def size_of_the_table() -> list[str]:
+    return [f"one table of {len(cards().columns['n']):,} rows"]
+
+
+@on("cards")
+def percentile_bootstrap_of_few_rows() -> list[str]:
+    ten, thirty, fifty = (of_percentiles(n) for n in (10, 30, 50))
+    assert len(ten) == len(thirty) == len(fifty)
+    half = [math.ceil(100 * np.median(found)) for found in (ten, thirty, fifty)]
+    return [
+        f"of {len(thirty)} metrics (all but calibration errors) it covers less than 93% in the median over the laws "
+        f"for {np.sum(thirty < 0.93)} at n = 30 and {np.sum(fifty < 0.93)} at n = 50",
+        f"for half of them less than {half[0]}% at n = 10, {half[1]}% at n = 30 and {half[2]}% at n = 50",
+    ]
+
+
+@on("cards")
+def calibration_errors() -> list[str]:
+    sizes = np.unique(cards().columns["n"][cards().columns["statistic"] == "expected_calibration_error"])
+    told = []
+    for name, method, few in (
+        ("expected_calibration_error", "basic", 100),
+        ("root_mean_squared_calibration_error", "squared_gaps", 50),
+    ):
+        found = {int(n): of_card(name, method, n=n) for n in sizes}
+        worst = percents(x.min() for n, x in found.items() if n <= few)
+        told.append(f"at worst {worst} up to n = {few}")
+        told.append(f"{100 * found[1000].min():.0f}% at 1,000 and {100 * found[5000].min():.0f}% at 5,000")
+    return [*told, f"covers {percents(np.median(x) for x in found.values())} in the median"]
+
+
+@on("cards")
+def areas_of_two_positives() -> list[str]:
+    newcombe, bayes, delong, percentile = (
+        percents(of_card("roc_auc", method, n=100, rarest=(1.9, 2.1)))
+        for method in ("newcombe", "proper_bayesian", "delong_logit", "percentile")
+    )
+    return [
+        f"only `newcombe` holds ({newcombe}); `proper_bayesian` covers {bayes}, DeLong's logit {delong}, "
+        f"the percentile bootstrap {percentile}"
+    ]
+
+
+@on("cards")
+def losses_of_a_rare_class() -> list[str]:
+    found: dict[int, list[float]] = {100: [], 1000: []}
+    for name, n in itertools.product(("log_loss", "brier_score_loss"), found):
+        methods = np.unique(cards().columns["method"][cards().columns["statistic"] == name])
+        rows = [of_card(name, method, n=n, law="prevalence 0.02") for method in methods]
+        found[n] += list(np.max([row for row in rows if row.size], axis=0))
+    return [f"no method holds, the best covers {percents(found[100])}; at n = 1,000 it covers {percents(found[1000])}"]
+
+
+@on("cards")
+def macro_f1_of_a_rare_class() -> list[str]:
+    covered = of_card("f1_macro", "square_and_add", law="5 classes, 40 to 2%", n=(10, 199))
+    assert covered.max() < 0.94
+    what = "no method holds below n = 200, since the class is often missing"
+    return [f"{what}: the best, `square_and_add`, covers {percents(covered)}"]
+
+
+@on("cards")
+def bca_of_few_errors() -> list[str]:
+    covered = of_card("balanced_accuracy", "bca", n=100, errors=(0.5, 2.1))
+    return [f"{percents(covered)} for balanced accuracy with one to two errors in 100 rows"]
+
+
+@on("cards")
+def designs_at_which_the_rule_warns() -> list[str]:
+    found = kept("card_choices")["cards"]
+    warned = sum(x["warned"] for x in found)
+    assert min(x["lowest"] for x in found) >= 0.93
+    return [f"({sum(x['designs'] for x in found) - warned:,} designs of {len(found)} cards; it warns at {warned})"]
+
+
+@on("cards")
+def through_the_verb() -> list[str]:
+    rows = [x for x in kept("default_coverage_by_cards")["rows"] if x["metric"] != "expected_calibration_error"]
+    told = []
+    for method in ("auto", "percentile"):
+        covered = np.array([x[method]["coverage"] for x in rows])
+        parts = [f"{100 * np.mean(covered >= least):.0f}%" for least in (0.93, 0.91)]
+        told.append((share(float(np.median(covered)), 3), *parts))
+    auto, percentile = told
+    low = [x["auto"]["warned"] for x in rows if x["auto"]["coverage"] < 0.93]
+    often = sum(0.9 <= x < 1 for x in low)
+    return [
+        f"{len(rows)} designs",
+        f"`auto` covers {auto[0]} in the median, at least .93 in {auto[1]} and at least .91 in {auto[2]} of the",
+        f"the percentile bootstrap {percentile[0]}, {percentile[1]} and {percentile[2]}",
+        f"Of the {len(low)} designs covered less than .93, {low.count(1)} carry a warning in every data set "
+        f"and {often} in at least 90%",
+    ]
+
+
+# --- clusters --------------------------------------------------------------------------------------
+
+
+@on("clusters")
+def coverage_of_a_share() -> list[str]:
+    jackknife = "{}, jackknife, Satterthwaite, working correlation 1"
+    columns = [jackknife.format(name) for name in ("t", "wilson_cluster", "clopper_pearson_cluster")]
+    columns += ["proper_bayesian", "percentile", "wilson, rows taken for independent"]
+    told = []
+    for row in kept("cluster_coverage")["rows"]:
+        cells = [f"{share(row[x]['coverage'])} ({share(row[x]['width'])})" for x in columns]
+        design = [f"{row['share']:g}", f"{row['correlation']:g}", str(row["clusters"]), row["sizes"]]
+        told.append(f"| {' | '.join([*design, *cells])} |")
+    return told
+
+
+@on("clusters")
+def the_default() -> list[str]:
+    rows, told = kept("cluster_default")["rows"], []
+    for method in ("auto", "proper_bayesian", "percentile"):
+        covered = np.array([x["coverage"][method] for x in rows])
+        told.append(
+            (share(float(np.median(covered)), 3), f"{100 * np.mean(covered >= 0.91):.0f}%", share(covered.min(), 3))
+        )
+    auto, bayes, percentile = told
+    large = [x for x in rows if x["clusters"] == "30 uneven"]
+    assert min(x["coverage"]["auto"] for x in rows) == min(x["coverage"]["auto"] for x in large)
+    kinds = (("balanced_accuracy", "log_loss"), ("accuracy", "recall"))
+    warned = [max(x["warned"] for x in large if x["metric"] in names) for names in kinds]
+    return [
+        f"in {len(rows)} designs",
+        f"`auto` covers {auto[0]} in the median, at least .91 in {auto[1]} and at least {auto[2]} in all",
+        f"`proper_bayesian` alone {bayes[0]}, {bayes[1]} and {bayes[2]}",
+        f"the percentile bootstrap {percentile[0]}, {percentile[1]} and {percentile[2]}",
+        f"in up to {100 * warned[0]:.0f}% of the data sets that no method is known to hold, for shares in "
+        f"{100 * warned[1]:.0f}% at most",
+    ]
+
+
+@on("clusters")
+def means_over_classes() -> list[str]:
+    found: dict[tuple[str, bool], list[float]] = {}
+    for design in kept("classes_in_clusters")["designs"]:
+        for metric, methods in design["coverage, width"].items():
+            for name, (coverage, _) in methods.items():
+                found.setdefault((name, metric == "precision_macro"), []).append(coverage)
+    auto, bayes, percentile = (shares(found[name, False]) for name in ("auto", "proper_bayesian", "percentile"))
+    return [
+        f"`auto` covered {auto}, the weights of clusters of `proper_bayesian` {bayes}",
+        f"the percentile bootstrap {percentile}",
+        f"Macro precision keeps `proper_bayesian`, {shares(found['proper_bayesian', True])}",
+    ]
+
+
+@on("clusters")
+def standard_deviations() -> list[str]:
+    designs = kept("spread_in_clusters")["designs"]
+
+    def covered(method: str, clusters: int) -> str:
+        of_size = [x for x in designs if (x["clusters"], x["rows"]) == (clusters, 3)]
+        return shares(x["coverage, width"]["std"][method][0] for x in of_size)
+
+    return [
+        f"covered {covered('percentile', 8)} in 8 clusters of 3 rows and {covered('percentile', 20)} in 20",
+        f"which covered {covered('auto', 8)} and {covered('auto', 20)}",
+    ]
+
+
+@on("clusters")
+def rare_differences() -> list[str]:
+    designs = [x for x in kept("rare_differences")["designs"] if x["clusters"]]
+    rare = [x["prevalence"] for x in designs if x["clusters"] >= 30]
+    found = [one["auto"][0] for x in designs for one in x["coverage, width, below .05, warned"].values()]
+    return [
+        f"with {percents(rare)[:-1]}% of positive rows in 30 to 200 clusters",
+        f"are covered {shares(found)}",
+    ]
+
+
+@on("clusters")
+def verdicts_on_equal_models() -> list[str]:
+    rows = [x for x in kept("compare_errors")["rows"] if "clusters" in x["kind"]]
+    assert {x["replications"] for x in rows} == {1000}
+    most: dict[str, float] = {}
+    for one in (x["auto"] for x in rows):
+        most[one["method"]] = max(100 * one["error"], most.get(one["method"], 0.0))
+    tango, smooth, flips, few = (f"{most.pop(name):.1f}%" for name in ("tango_cluster", "kurtosis_t", "sign_flip", "t"))
+    assert not most
+    return [
+        f"at most {100 * max(x['auto']['error'] for x in rows):.0f}% of 1,000 data sets with 5 to 40 clusters",
+        f"`tango_cluster` {tango} of accuracies, `kurtosis_t` {smooth} of balanced accuracies",
+        f"`sign_flip` {flips} and `t` of five clusters {few} of mean absolute errors",
+        f"where the percentile bootstrap reaches {100 * max(x['percentile']['error'] for x in rows):.0f}%",
+    ]
+
+
+# --- other pages -----------------------------------------------------------------------------------
+
+
+@on("training_runs")
+def how_many_runs() -> list[str]:
+    return [
+        f"`jaxci.minimum_sample_size(0.1)` is {jaxci.minimum_sample_size(0.1)} runs, "
+        f"`jaxci.plan_quantile(0.1, width=0.15)` says {jaxci.plan_quantile(0.1, width=0.15).n}."
+    ]
+
+
+@on("training_runs")
+def bounds_of_quantiles() -> list[str]:
+    rows = kept("quantile_bounds")["rows"]
+    gains = [100 * (x["transform_coverage"] - x["clip_coverage"]) for x in rows]
+    outside = max(x["leaves_range"] for x in rows)
+    narrower = max(1 - x["transform_width"] / x["clip_width"] for x in rows)
+    return [
+        f"up to {100 * outside:.0f}% of the semiparametric intervals of a design leave [0, 1]",
+        f"up to {100 * narrower:.0f}% narrower, but they cover up to {-min(gains):.1f} points less next to the bound, "
+        f"and up to {max(gains):.1f} points more away from it",
+    ]
+
+
+@on("leaderboards")
+def how_often_a_board_holds() -> list[str]:
+    rows = kept("leaderboards")["rows"]
+
+    def held(what: str) -> str:
+        return percents((x[what] for x in rows), 1)
+
+    assert {x["ranks"] for x in rows} == {1.0}
+    return [
+        f"All ten simultaneous intervals held in {held('intervals')}, all 45 differences in {held('differences')}, "
+        f"all sets of ranks in every data set; any two equal models were told apart in {held('told_apart')}; "
+        f"and all five were in the confidence set in {held('confidence_set')}",
+    ]
+
+
+@on("time")
+def rows_and_blocks() -> list[str]:
+    cells: dict[tuple[int, float], list[str]] = {}
+    for x in kept("dependent_rows"):
+        pair = f"{share(x['coverage, bootstrap'])}, {share(x['coverage, stationary'])}"
+        cells.setdefault((x["n"], x["slope"]), []).append(pair)
+    first = min(slope for _, slope in cells)
+    return [
+        f"| {f'{n} ' if slope == first else ''}| {share(slope, 1) if slope else 0} | {' | '.join(row)} |"
+        for (n, slope), row in cells.items()
+    ]
+
+
+@on("findings")
+def interval_of_a_classifier() -> list[str]:
+    found = {x["method"]: f"{100 * x['coverage']:.1f}%" for x in kept("classifier_ci_1000")["rows"]}
+    return [
+        f"test-set normal {found['normal']}, test-set bootstrap {found['test_bootstrap']}, "
+        f"out-of-bag t {found['oob_t']}, out-of-bag percentile {found['oob_percentile']}",
+        f'The published ".632" interval covers {found["bootstrap_632_reversed"]} here',
+        f"With the weights the right way round it covers {found['bootstrap_632_swapped']}",
+    ]
+
+
+@on("findings")
+def what_was_not_seen() -> list[str]:
+    law = {"law": "2 classes, .1 / .95 / .995", "n": 100}
+    (percentile,), (bayes,) = (of_card("balanced_accuracy", x, **law) for x in ("percentile", "proper_bayesian"))
+    return [
+        f"balanced accuracy holds the truth in {100 * percentile:.0f}% of data sets",
+        f"holds it in {100 * bayes:.0f}%",
+    ]
+
+
+@on("generalization")
+def methods_beside_plain_numpy() -> list[str]:
+    found = kept("generalization_coverage")
+
+    def covered(method: str, n: int) -> str:
+        return percents(x["coverage"] for x in found["rows"] if (x["method"], x["n"]) == (method, n))
+
+    return [
+        f"no number of {3 * len(found['rows'])} is further apart than {found['largest_difference']:.1f}",
+        f"corrected t covers the risk in {covered('corrected_t', 500)}, "
+        f"conservative z in {covered('conservative_z', 500)}, nested CV in {covered('nested_cv', 500)}; "
+        f"at n = 100 corrected t only in {covered('corrected_t', 100)}",
+    ]
+
+
+@on("generalization")
+def defaults_by_kind_of_data() -> list[str]:
+    rows, told = kept("generalization_defaults")["rows"], [f"{len(kept('generalization_defaults')['rows'])} designs"]
+    for kind, word in (("linear regression and trees", "errors"), ("5 to 80 groups", "groups")):
+        covered = [x["coverage"] for x in rows if word in x["law"]]
+        told += [f"| {share(float(np.median(covered)))} | {share(min(covered))} |"]
+        assert kind in text("generalization")
+    return told
+
+
+@on("curves")
+def bands_beside_another_library() -> list[str]:
+    rows = kept("curves_beside_rocci")["rows"]
+    told = []
+    for ours, other in itertools.pairwise(rows):
+        if (ours["library"], other["library"]) == ("jaxci", "rocci"):
+            cells = [f"{share(x['held'], 3)}, {share(x['height'])}" for x in (ours, other)]
+            numbers = [f"{ours[name]:g}".removeprefix("0") for name in ("share", "area")]
+            design = f"{ours['n']:,}, {' | '.join(numbers)}"
+            told.append(f"| {design} | {cells[0]} | {cells[1]} |")
+    assert len(told) == len(rows) / 2
+    return told
+
+
+@on("masks")
+def time_of_masks() -> list[str]:
+    found = kept("masks")["surfaces"]
+    each = {name: x["cpu seconds"] / x["pairs"] for name, x in found.items()}
+    all_of_them = found["elements"]
+    return [
+        f"{all_of_them['pairs']} pairs took {all_of_them['cpu seconds']:.0f} s of processor time",
+        f"and {all_of_them['seconds']:.0f} s of waiting",
+        f"{each['voxels']:.2f} s of processor time a pair",
+        f"({each['faces']:.1f} s)",
+        f"a pair took {each['elements, --full']:.1f} s of processor time",
+    ]
+
+
+@on("sharp_edges")
+def rows_that_belong_together() -> list[str]:
+    design = {"share": 0.8, "correlation": 0.3, "clusters": 10, "sizes": "even"}
+    (row,) = (x for x in kept("cluster_coverage")["rows"] if design.items() <= x.items())
+    rows, clusters = (
+        share(row[name]["coverage"])
+        for name in (
+            "wilson, rows taken for independent",
+            "wilson_cluster, jackknife, Satterthwaite, working correlation 1",
+        )
+    )
+    return [f"is covered {rows} by `wilson`, {clusters} by `wilson_cluster`"]
+
+
+def text(page: str) -> str:
+    return " ".join((ROOT / "docs" / f"{page}.md").read_text().split())
+
+
+@pytest.mark.parametrize(("page", "said"), CHECKS)
+def test_the_page_says_what_was_found(page, said):
+    phrases = said()
+    assert phrases
+    assert [phrase for phrase in phrases if phrase not in text(page)] == []
