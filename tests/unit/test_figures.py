@@ -400,6 +400,15 @@ def rows_that_belong_together() -> list[str]:
     return [f"is covered {rows} by `wilson`, {clusters} by `wilson_cluster`"]
 
 
+@on("findings")
+@on("generalization")
+def replaced_one() -> list[str]:
+    first, second = kept("replace_one_constant")["rows"]
+    original, corrected = ((share(first[name]), share(second[name])) for name in ("original", "corrected"))
+    wide = f"{original[0]} and {original[1]} times the true standard deviation at n = {first['n']} and {second['n']:,}"
+    return [f"{wide}, the corrected {corrected[0]} and {corrected[1]}"]
+
+
 def text(page: str) -> str:
     return " ".join((ROOT / "docs" / f"{page}.md").read_text().split())
 
