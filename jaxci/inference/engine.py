@@ -143,9 +143,8 @@ def _estimate(entries: Sequence[Entry], sample: Sample, layout: Layout) -> None:
         for position, entry in enumerate(members):
             if math.isnan(entry.estimate):
                 entry.estimate = float(values[position])
-            if entry.weighed:
-                check_derivatives(entry, layout, slopes[position])
-                entry.deciding = float(deciding(slopes[position], multiplicity))
+            check_derivatives(entry, layout, slopes[position])
+            entry.deciding = float(deciding(slopes[position], multiplicity))
             error = first.standard_error[position]
             if layout.units is not None and entry.method is not None and entry.method.by_leverage:
                 error = first_order(slopes[position] * layout.leverage(len(multiplicity)), multiplicity).standard_error

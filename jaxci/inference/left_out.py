@@ -1,4 +1,4 @@
-"""What a statistic is without each unit in turn, and what that tells of users' functions, which no card judges."""
+"""What a statistic is without each unit in turn, and how many units decide on it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import numpy as np
 from jaxci.inference.replicate import deleted_values
 from jaxci.inference.request import Entry, programs
 from jaxci.inference.slopes import deciding
+from jaxci.statistics.base import MomentStatistic
 from jaxci.statistics.custom import HostFunction, SampleFunction
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
+from jaxci.statistics.summary import MeanStatistic
 
 FEW_DECIDING = 15
 """Fewer units than these that decide on a user's function get a remark."""
@@ -26,6 +28,10 @@ FOUND = {5: (0.24, 0.83, 0.94), FEW_DECIDING: (0.04, 0.93, 0.97)}
 """Least, median and largest coverage of 95% BCa intervals of functions for which fewer rows decided in most data sets
 (``benchmarks/own_functions.py``).
 """
+FEW_CLUSTERS_DECIDING, MANY_CLUSTERS = 5, 50
+"""Fewer clusters that decide on moments get a remark, where there are as many that their number is no remark."""
+FOUND_IN_CLUSTERS = "81% to 97%"
+"""What 95% intervals covered where most data sets had the remark, in ``benchmarks/spread_in_clusters.py``."""
 
 
 def left_out(entry: Entry, layout: Layout) -> tuple[np.ndarray, np.ndarray]:
@@ -75,25 +81,40 @@ def check_derivatives(entry: Entry, layout: Layout, slopes: np.ndarray) -> None:
 
 
 def deciding_remark(entry: Entry, layout: Layout, n_resamples: int) -> str | None:
-    """Say where few units decide on a user's function, which resamples of these do not allow for."""
-    assert entry.method is not None
-    if not (entry.of_users_function and entry.method.judged_by_size):
+    """Say where few rows or clusters decide on a statistic, which resamples of these do not allow for.
+
+    Like other remarks on the data it is for those who leave the choice of the method to the library. Cards tell it of
+    metrics of independent rows, by the shape of the values.
+    """
+    method, units = entry.method, "rows" if layout.units is None else "clusters"
+    assert method is not None
+    if entry.request.method != "auto" or not (method.judged_by_size or method.prior is not None):
         return None
-    if not entry.statistic.smooth:
-        if isinstance(entry.statistic, Paired) or not layout.plain or layout.n * SHARE_LEFT_OUT > n_resamples:
-            return None
-        values, multiplicity = left_out(entry, layout)
-        apart = values - np.average(values, weights=multiplicity)
-        noise = ROUNDING * np.max(np.abs(values))
-        entry.deciding = float(deciding(np.where(np.abs(apart) > noise, apart, 0.0), multiplicity))
-    if math.isnan(entry.deciding):
+    told = f"a few of the {layout.n_units:,} {units} decide the estimate, as if there were {{:.2g}} alone: 95%"
+    if entry.of_users_function:
+        few = _deciding(entry, layout, n_resamples)
+        for limit, (least, median, largest) in FOUND.items():
+            if few < limit:
+                return (
+                    f"{told.format(few)} 'bca' intervals of functions that fewer than {limit} rows decide covered "
+                    f"{least:.0%} to {largest:.0%} in simulations, half of them less than {median:.0%}"
+                )
         return None
-    for few, (least, median, largest) in FOUND.items():
-        if entry.deciding < few:
-            units = "rows" if layout.units is None else "clusters"
-            return (
-                f"{entry.request.name} depends on a few of the {layout.n_units:,} {units}, as if {entry.deciding:.2g} "
-                f"alone decided: 95% 'bca' intervals of functions that fewer than {few} rows decide covered "
-                f"{least:.0%} to {largest:.0%} in simulations, half of them less than {median:.0%}"
-            )
-    return None
+    of_sums = isinstance(entry.statistic, MomentStatistic | MeanStatistic) and entry.standing is None
+    if not of_sums or layout.units is None or layout.n_units < MANY_CLUSTERS:
+        return None
+    if not entry.deciding < FEW_CLUSTERS_DECIDING:
+        return None
+    return f"{told.format(entry.deciding)} intervals of such data covered {FOUND_IN_CLUSTERS} in simulations"
+
+
+def _deciding(entry: Entry, layout: Layout, n_resamples: int) -> float:
+    """Return how many units decide on a user's function; NaN where that is not known, or would cost too much."""
+    if entry.statistic.smooth:
+        return entry.deciding
+    if isinstance(entry.statistic, Paired) or not layout.plain or layout.n * SHARE_LEFT_OUT > n_resamples:
+        return math.nan
+    values, multiplicity = left_out(entry, layout)
+    apart = values - np.average(values, weights=multiplicity)
+    noise = ROUNDING * np.max(np.abs(values))
+    return float(deciding(np.where(np.abs(apart) > noise, apart, 0.0), multiplicity))

@@ -46,8 +46,8 @@ class Entry:
 
     ``scale`` is the size of the numbers whose difference the statistic is, 0 where it is none; ``exact`` says that the
     method reads the law of the replicates instead of replicates, and ``law`` is it where it depends on the data whether
-    there is one; ``deciding`` is how many units decide (:func:`~jaxci.inference.slopes.deciding`), of users' functions;
-    ``left_out`` what :func:`~jaxci.inference.left_out.left_out` found.
+    there is one; ``deciding``, where derivatives are taken, is how many units decide
+    (:func:`~jaxci.inference.slopes.deciding`); ``left_out`` what :func:`~jaxci.inference.left_out.left_out` found.
     """
 
     request: Request

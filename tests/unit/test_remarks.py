@@ -10,6 +10,7 @@ from scipy import stats
 
 import jaxci
 from jaxci.inference.choice import CLASSES_IN_CLUSTERS, MISSED
+from jaxci.inference.left_out import FOUND_IN_CLUSTERS
 from jaxci.inference.remarks import PERCENTILE_ON_CARDS, STUDENTIZED_IN_CLUSTERS, size_remarks, weight_remarks
 from jaxci.intervals.auc_difference import UNSEEN
 from jaxci.intervals.bootstrap import Percentile
@@ -211,10 +212,15 @@ def test_what_is_said_of_the_percentile_bootstrap_is_what_the_cards_say():
     assert f"less than 93% for {np.sum(np.array(typical) < 0.93)} of {len(names)} metrics" in PERCENTILE_ON_CARDS
 
 
+def results_of(design):
+    """What is kept of a design, by metric and method: coverage and width first."""
+    return next(found for name, found in design.items() if name.startswith("coverage, width"))
+
+
 def kept_coverage(name, holds=lambda design: True, metrics=None):
     """Smallest and largest coverage of ``auto``, in percent, in the kept designs of a benchmark."""
     designs = [x for x in json.loads((BENCHMARKS / f"{name}.json").read_text())["designs"] if holds(x)]
-    covered = [(metric, one["auto"][0]) for x in designs for metric, one in x["coverage, width"].items()]
+    covered = [(metric, one["auto"][0]) for x in designs for metric, one in results_of(x).items()]
     found = [coverage for metric, coverage in covered if metrics is None or metric in metrics]
     return f"{round(100 * min(found))}% to {round(100 * max(found))}%"
 
@@ -235,7 +241,23 @@ def test_what_is_said_of_precisions_of_classes_in_few_clusters_is_what_the_bench
 def test_what_is_said_of_studentized_intervals_in_clusters_is_what_the_benchmark_found():
     (said,) = warnings_of("std", X, groups=np.arange(30) // 2)
     assert said.endswith(STUDENTIZED_IN_CLUSTERS)
-    assert kept_coverage("spread_in_clusters", lambda design: design["clusters"] in (8, 20)) in STUDENTIZED_IN_CLUSTERS
+    few = kept_coverage("spread_in_clusters", lambda design: design["clusters"] in (8, 20), ["std", "r2", "pearsonr"])
+    assert few in STUDENTIZED_IN_CLUSTERS
+
+
+def test_few_clusters_that_decide_are_told_with_what_the_benchmark_found():
+    designs = json.loads((BENCHMARKS / "spread_in_clusters.json").read_text())["designs"]
+    found = [one["auto"] for x in designs if x["clusters"] >= 50 for one in results_of(x).values()]
+    told, untold = ([coverage for coverage, _, share in found if (share > 0.5) == most] for most in (True, False))
+    assert f"{round(100 * min(told))}% to {round(100 * max(told))}%" == FOUND_IN_CLUSTERS
+    assert min(untold) > 0.91
+    rng, groups = np.random.default_rng(0), np.arange(160) // 2
+    even, heavy = rng.uniform(size=160), rng.standard_t(2, size=160)
+    assert warnings_of("std", even, groups=groups) == ()
+    (said,) = warnings_of("std", heavy, groups=groups)
+    assert said.startswith("a few of the 80 clusters decide the estimate, as if there were ")
+    assert said.endswith(f" alone: 95% intervals of such data covered {FOUND_IN_CLUSTERS} in simulations")
+    assert not any("decide" in said for said in warnings_of("std", heavy))
 
 
 def test_what_is_said_of_differences_where_a_class_is_rare_is_what_the_benchmark_found():
