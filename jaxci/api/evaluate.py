@@ -59,7 +59,8 @@ def evaluate(
         Predicted labels or values. Where only ``y_score`` is given, labels are derived from
         it and the table says so.
     y_score : (n,) or (n, K) array_like, optional
-        Scores of the positive class, or one column a class in the order of ``labels``.
+        Scores of the positive class, or one column a class in the order of ``labels``. Columns of a
+        frame that are named by the labels may come in any order.
     metrics : iterable of str or Statistic, optional
         Names (see :func:`jaxci.list_metrics`) or objects; ``"f1_per_class"`` and the like
         give a row a class. By default a set that suits the target and what was given.

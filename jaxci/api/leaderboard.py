@@ -176,7 +176,7 @@ def leaderboard(
         y_true, predictions, what = None, y_true, "y_true"
     given = by_name(what, predictions)
     _check_reference(reference, given)
-    called = {f"{what}[{one!r}]": x for one, x in given.items()}
+    called = {f"predictions[{one!r}]": x for one, x in given.items()}
     pairwise = check_choice("missing", missing, MISSING) == "pairwise"
     if pairwise and statistic.task != "values":
         raise ValueError(f"missing='pairwise' is for values by case, as of 'mean'; {name} is of {statistic.task}")

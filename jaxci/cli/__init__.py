@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not {"", str(Path.cwd())} & set(sys.path):
         sys.path.append(str(Path.cwd()))  # study files and --model name classes in modules of the user
     from jaxci.cli.app import app
-    from jaxci.cli.words import FLAGS, in_flags
+    from jaxci.cli.words import FLAGS, in_flags, of_no_file
 
     FLAGS.of(typer.main.get_command(app), sys.argv[1:] if argv is None else list(argv))
     try:
@@ -52,6 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if hasattr(error, "format_message"):  # what the parser of the command line raises
             return _fail(error.format_message() or type(error).__name__)
+        if isinstance(error, FileNotFoundError | IsADirectoryError) and error.filename is not None:
+            return _fail(of_no_file(error))
         if isinstance(error, OSError | ImportError) or _deliberate(error):
             return _fail(in_flags(str(error.args[0]) if isinstance(error, KeyError) else str(error)))
         place = _innermost(error.__traceback__, inside=True)

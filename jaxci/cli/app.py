@@ -88,7 +88,10 @@ def evaluate(
     pred: Annotated[str | None, typer.Option(metavar="COL", help="Column of predictions.")] = None,
     score: Annotated[
         str | None,
-        typer.Option(metavar="COL,...", help="Score of the positive class, or one column per class in sorted order."),
+        typer.Option(
+            metavar="COL,...",
+            help="Score of the positive class, or one column per class, named by it or in sorted order.",
+        ),
     ] = None,
     metrics: Annotated[
         str | None, typer.Option(metavar="NAME,...", help="See 'jaxci metrics'; a sensible set by default.")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypedDict
 import numpy as np
 
 from jaxci.api.readers.files import GZIP, JSON_LINES, PARQUET, TEXT, ending, json_rows, opened, places, separator
-from jaxci.api.readers.tables import MISSING, json_column
+from jaxci.api.readers.tables import EMPTY, MISSING, json_column
 from jaxci.checks import shown
 
 BATCH_ROWS, BATCH_BYTES = 2**17, 2**24
@@ -273,5 +273,7 @@ def _csv(path: Path, wanted: list[str], sep: str | None) -> Iterator[tuple[dict[
                 for frame in frames:
                     at = places(path, list(frame.columns), wanted)
                     yield {n: frame.iloc[:, i].to_numpy() for n, i in zip(wanted, at, strict=True)}, share()
-    except (pd.errors.ParserError, pd.errors.ParserWarning, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
+    except pd.errors.EmptyDataError as error:
+        raise ValueError(f"{path} cannot be read as CSV: {EMPTY}") from error
+    except (pd.errors.ParserError, pd.errors.ParserWarning, UnicodeDecodeError) as error:
         raise ValueError(f"{path} cannot be read as CSV: {error}") from error

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from jaxci.checks import check_distinct
 from jaxci.cli.options import (
     Csv,
     DrawnResamples,
@@ -67,6 +68,8 @@ def leaderboard(
 ) -> None:
     """Models from the best to the worst, the ranks that each may have, and which are tied with the best."""
     names = split(models)
+    check_distinct("--models", names)
+    check_distinct("--metric", split(metric))
     with working("comparing") as advance:
         import jaxci
         from jaxci.api.readers.tables import read_columns

@@ -61,7 +61,7 @@ def generalization(
         import numpy as np
 
         import jaxci
-        from jaxci.api.readers.tables import as_scores, column_names, read_columns
+        from jaxci.api.readers.tables import as_matrix, column_names, read_columns
         from jaxci.cli.tables import as_label
         from jaxci.inducers.registry import as_inducer
 
@@ -78,7 +78,7 @@ def generalization(
         texts = [name for name in chosen if columns[name].dtype.kind not in "biuf"]
         if texts and features is None:
             raise ValueError(f"features must be numbers; {', '.join(texts)} are not: name the others by --features")
-        X = as_scores(columns, chosen).reshape(len(columns[target]), len(chosen))
+        X = as_matrix(columns, chosen)
         for name, missing in zip(chosen, np.isnan(X).T, strict=True):
             if missing.any():
                 count, row = int(missing.sum()), int(np.argmax(missing))

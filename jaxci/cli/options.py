@@ -15,6 +15,16 @@ from jaxci.cli.progress import progress
 if TYPE_CHECKING:
     import numpy as np
 
+
+def writable(context: typer.Context, option: typer.CallbackParam, path: Path | None) -> Path | None:
+    """Return where to write, of which the folder is there: an option's rule that is checked before all work."""
+    if path is not None and not path.parent.is_dir():
+        raise ValueError(f"{max(option.opts, key=len)} must be in a folder that exists; got {str(path)!r}")
+    if path is not None and path.is_dir():
+        raise ValueError(f"{max(option.opts, key=len)} must be a file; got the folder {str(path)!r}")
+    return path
+
+
 File = Annotated[
     Path,
     typer.Argument(help="CSV, Parquet or JSON-lines file, one row per case; text also as .gz.", show_default=False),
@@ -68,8 +78,12 @@ BlockLength = Annotated[
     typer.Option(metavar="ROWS", help="Length of blocks (of stationary ones the mean); estimated if not given."),
 ]
 Seed = Annotated[int | None, typer.Option(metavar="N", help="Repeats a run; drawn and shown if not given.")]
-Csv = Annotated[Path | None, typer.Option("--csv", metavar="OUT", help="Also write the table as CSV.")]
-Json = Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Also write the result as JSON.")]
+Csv = Annotated[
+    Path | None, typer.Option("--csv", metavar="OUT", help="Also write the table as CSV.", callback=writable)
+]
+Json = Annotated[
+    Path | None, typer.Option("--json", metavar="OUT", help="Also write the result as JSON.", callback=writable)
+]
 
 
 def given(columns: Mapping[str, Any], **names: str | None) -> dict[str, Any]:

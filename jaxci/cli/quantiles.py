@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from jaxci.cli.options import Bounds, Csv, Json, Level, Seed, Sep, numbers, working
+from jaxci.cli.options import Bounds, Csv, Json, Level, Seed, Sep, numbers, working, writable
 
 Runs = Annotated[
     Path,
@@ -26,7 +26,9 @@ def quantile(
     method: Annotated[str, typer.Option(help="See jaxci.quantile_interval.")] = "auto",
     level: Level = 0.95,
     bounds: Bounds = None,
-    plot: Annotated[Path | None, typer.Option("--plot", metavar="OUT", help="Also draw them (PNG, SVG).")] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", metavar="OUT", help="Also draw them (PNG, SVG).", callback=writable)
+    ] = None,
     goal: Annotated[
         str | None, typer.Option(metavar="higher|lower", help="Which results are good: a NaN is then the worst run.")
     ] = None,

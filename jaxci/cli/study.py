@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from jaxci.cli.options import Sep, numbers, split
+from jaxci.cli.options import Sep, numbers, split, writable
 from jaxci.cli.progress import progress
 
 study = typer.Typer(name="study", help="Coverage studies: how far interval methods can be trusted.")
@@ -41,7 +41,9 @@ def _data(
     """Read the instances of a file: per-case values, or labels with logits."""
     import numpy as np
 
-    from jaxci.api.readers.tables import read_columns
+    from jaxci.api.readers.labels import encode_labels
+    from jaxci.api.readers.scores import in_label_order
+    from jaxci.api.readers.tables import NamedScores, read_columns
     from jaxci.cli.tables import as_label, as_numbers
     from jaxci.coverage.bundled import instances
 
@@ -72,6 +74,9 @@ def _data(
         assert target is not None
         logits = np.column_stack([as_numbers(file, name, columns[name]) for name in scores])
         order = [as_label(text, columns[target]) for text in labels] or None
+        if order is None:  # columns that labels name, in any order
+            everyone = encode_labels({"y_true": columns[target]}, None, 1)[1].tolist()
+            logits = in_label_order(NamedScores(tuple(scores), logits), logits, everyone)
         rows, tags = instances(columns, by)
         for name, chosen in rows.items():
             found[name] = _classes(name, target, scores, columns[target], logits, chosen, order)
@@ -276,9 +281,12 @@ def status(file: Source, out: Folder = None) -> None:
 def report(
     file: Source,
     out: Folder = None,
-    html: Annotated[Path | None, typer.Option("--html", metavar="OUT", help="The page; report.html in DIR.")] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="OUT", help="The page; report.html in DIR.", callback=writable)
+    ] = None,
     csv: Annotated[
-        Path | None, typer.Option("--csv", metavar="OUT", help="Also write the table (CSV, Parquet).")
+        Path | None,
+        typer.Option("--csv", metavar="OUT", help="Also write the table (CSV, Parquet).", callback=writable),
     ] = None,
 ) -> None:
     """Write one HTML page with tables and pictures of what is done."""
@@ -302,8 +310,12 @@ def merge(
     names: Annotated[
         str | None, typer.Option(metavar="NAME,...", help="Names of the studies; their own by default.")
     ] = None,
-    csv: Annotated[Path | None, typer.Option("--csv", metavar="OUT", help="Write the table (CSV, Parquet).")] = None,
-    json: Annotated[Path | None, typer.Option("--json", metavar="OUT", help="Write designs and rows as JSON.")] = None,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", metavar="OUT", help="Write the table (CSV, Parquet).", callback=writable)
+    ] = None,
+    json: Annotated[
+        Path | None, typer.Option("--json", metavar="OUT", help="Write designs and rows as JSON.", callback=writable)
+    ] = None,
 ) -> None:
     """Join the results of several studies into one table, whose column study names them."""
     from jaxci.cli.tables import write_json

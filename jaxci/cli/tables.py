@@ -11,8 +11,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from jaxci.api.readers.arrays import is_number
 from jaxci.api.readers.files import GZIP, JSON_LINES, PARQUET, ending
-from jaxci.api.readers.tables import TRUTH, is_number
+from jaxci.api.readers.tables import TRUTH
 from jaxci.whole_files import whole_file
 
 

@@ -32,18 +32,28 @@ class Flags:
     """Options of the command that runs, by the names of its parameters."""
 
     known: dict[str, str]
+    named: dict[str, str]
 
     def __init__(self) -> None:
-        self.known = {}
+        self.known, self.named = {}, {}
 
     def of(self, command: Any, arguments: Sequence[str]) -> None:
-        """Take the options of the command that ``arguments`` name, of a group its member."""
-        self.known = {}
+        """Take the options of the command that ``arguments`` name, of a group its member, and what gives each value."""
+        self.known, self.named = {}, {}
         for word in arguments:
             command = getattr(command, "commands", {}).get(word, command)
+        positional = ""
         for parameter in command.params:
             if parameter.param_type_name == "option":
                 self.known[parameter.name] = max(parameter.opts, key=len)
+            else:
+                positional = positional or (parameter.metavar or parameter.name.upper()).rstrip(".")
+        for before, word in zip(("", *arguments), arguments, strict=False):
+            option, given, value = word.partition("=")
+            if word.startswith("--") and given:
+                self.named[value] = option
+            elif not word.startswith("-"):
+                self.named.setdefault(word, before if before.startswith("--") and "=" not in before else positional)
 
     def find(self, name: str) -> str | None:
         """Return the option that gives an argument of the library; None where the command has none."""
@@ -51,6 +61,15 @@ class Flags:
 
 
 FLAGS = Flags()
+
+
+def of_no_file(error: OSError, flags: Flags = FLAGS) -> str:
+    """Say which argument names a file that cannot be opened, and why, if its name is one."""
+    name = str(error.filename)
+    given = flags.named.get(name, "")
+    if isinstance(error, FileNotFoundError):
+        return f"{given} must be a file that exists; got {name!r}" if given else f"there is no file {name!r}"
+    return f"{given} must be a file; got the folder {name!r}" if given else f"{name!r} is a folder, no file"
 
 
 def in_flags(message: str, flags: Flags = FLAGS) -> str:
@@ -73,7 +92,8 @@ def in_flags(message: str, flags: Flags = FLAGS) -> str:
         value = re.sub(r"[\[\]' ]", "", match[2])
         return option if value == "True" else f"{option} {value}"
 
-    text = re.sub(r"^(\w+), which is (\w+): \2", r"\1", message)
+    text = re.sub(r"\bexpected\['(\w+)'\]", lambda m: flags.find(m[1]) or m[0], message)
+    text = re.sub(r"^(\w+), which is (\w+): \2", r"\1", text)
     text = re.sub(r"(?<![\w'-])(\w+)=(\[[^\]]*\]|'[^']*'|[\w.]+)", given, text)
     text = re.sub(r"^(\w+)(?= must| goes with|, | and \w+ must)", first, text)
     text = re.sub(r"(?<=^--)([\w-]+) and (\w+)(?= must)", lambda m: f"{m[1]} and {flags.find(m[2]) or m[2]}", text)

@@ -40,7 +40,7 @@ from jaxci.intervals.proportion_difference import SquareAndAddDifference, Tango
 from jaxci.intervals.quantile import OrderStatistic, needs_rows, smallest_n
 from jaxci.intervals.sign_flip import MOST_CLUSTERS, SignFlip
 from jaxci.intervals.spread import LEAST, Bonett
-from jaxci.statistics.base import LinearStatistic, MomentStatistic, Statistic, TableStatistic
+from jaxci.statistics.base import LinearStatistic, MomentStatistic, RankedStatistic, Statistic, TableStatistic
 from jaxci.statistics.custom import FunctionStatistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
@@ -402,8 +402,10 @@ def _has_contributions(statistic: Paired, sample: Sample) -> bool:
     if isinstance(statistic.statistic, ScoreRanking):
         sizes = sample.class_sizes
         return statistic.smooth and int(sizes[sizes > 0].min()) >= ENOUGH_CASES
-    of_function = isinstance(statistic.statistic, FunctionStatistic)
-    return statistic.smooth and (of_function or isinstance(statistic, LinearStatistic))
+    known = isinstance(statistic, LinearStatistic) or isinstance(
+        statistic.statistic, FunctionStatistic | RankedStatistic
+    )
+    return statistic.smooth and known
 
 
 def _of_contributions(statistic: Paired, layout: Layout) -> Choice:

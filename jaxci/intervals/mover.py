@@ -37,7 +37,7 @@ def shares_by_weight(shares: Shares, squares: Shares, weighing: Weighing) -> Sha
         return found
     failures = squares.trials - squares.successes
     spread = squares.successes * (1 - share) ** 2 + failures * share**2
-    varies = (squares.successes > 0) & (share < 1)
+    varies = (squares.successes * spread > 0) & (share < 1)
     factor = failures * squares.trials / xp.where(varies, squares.successes * spread, 1.0)
     factor = xp.where(varies, share * xp.sqrt(factor), 0.0)
     apart = squares.correlations * factor[..., :, None] * factor[..., None, :]

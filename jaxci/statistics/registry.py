@@ -21,6 +21,46 @@ METRICS: dict[str, Statistic] = {
     **summary.METRICS,
 }
 
+ABBREVIATIONS: dict[str, str] = {
+    "acc": "accuracy",
+    "ap": "average_precision",
+    "auc": "roc_auc",
+    "auc_roc": "roc_auc",
+    "auprc": "average_precision",
+    "auroc": "roc_auc",
+    "bacc": "balanced_accuracy",
+    "brier": "brier_score_loss",
+    "cross_entropy": "log_loss",
+    "dice": "f1",
+    "dsc": "f1",
+    "ece": "expected_calibration_error",
+    "iou": "jaccard",
+    "kappa": "cohen_kappa_score",
+    "mae": "mean_absolute_error",
+    "map": "average_precision_macro",
+    "mape": "mean_absolute_percentage_error",
+    "mcc": "matthews_corrcoef",
+    "medae": "median_absolute_error",
+    "mse": "mean_squared_error",
+    "nll": "log_loss",
+    "npv": "negative_predictive_value",
+    "pearson": "pearsonr",
+    "ppv": "precision",
+    "pr_auc": "average_precision",
+    "r2_score": "r2",
+    "rmse": "root_mean_squared_error",
+    "rmsce": "root_mean_squared_calibration_error",
+    "sd": "std",
+    "sensitivity": "recall",
+    "spearman": "spearmanr",
+    "tnr": "specificity",
+    "tpr": "recall",
+}
+"""Metrics by what else they are called, for hints alone."""
+
+COMPLEMENTS = {"fdr": "precision", "fnr": "recall", "fpr": "specificity"}
+"""Rates of errors that are one less a metric."""
+
 PER_CLASS = "_per_class"
 """Ending of a name that stands for one row a class."""
 
@@ -42,8 +82,18 @@ def statistic_by_name(name: Any) -> Statistic:
         base = name.removesuffix(PER_CLASS)
         if base != name and base in METRICS:
             raise ValueError(f"{name!r} stands for a row a class, in jaxci.evaluate only; one statistic is {base!r}")
-        raise ValueError(f"unknown metric {name!r}: {nearest(name, METRICS)}")
+        raise ValueError(f"unknown metric {name!r}: {hint_of_metric(name)}")
     return METRICS[name]
+
+
+def hint_of_metric(name: str) -> str:
+    """Return a hint with the metric that an abbreviation stands for, else with the nearest one."""
+    plain = name.lower().replace("-", "_").replace(" ", "_")
+    if plain in ABBREVIATIONS:
+        return f"did you mean {ABBREVIATIONS[plain]!r}?"
+    if plain in COMPLEMENTS:
+        return f"it is 1 - {COMPLEMENTS[plain]}: did you mean {COMPLEMENTS[plain]!r}?"
+    return nearest(name, METRICS)
 
 
 def name_of(statistic: Any) -> str:

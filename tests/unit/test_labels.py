@@ -154,12 +154,22 @@ def read_groups(groups):
     return read_learning([Ridge()], np.ones((n, 1)), np.arange(n) + 0.5, groups).groups
 
 
-def test_a_float_is_the_integer_it_equals_and_no_other():
-    y_true, y_pred = np.array([2**53 + 1, 2**53, 3]), np.array([2.0**53, 2.0**53, 3.0])
+def test_a_float_is_the_integer_it_equals():
+    y_true, y_pred = np.array([2**53 - 1, 2**53 - 2, 3]), np.array([2.0**53 - 2, 2.0**53 - 2, 3.0])
     codes, classes, _ = encode_labels({"y_true": y_true, "y_pred": y_pred}, None, 1)
-    assert classes.tolist() == [3, 2**53, 2**53 + 1]
+    assert classes.tolist() == [3, 2**53 - 2, 2**53 - 1]
     assert codes["y_true"].tolist() == [2, 1, 0]
     assert codes["y_pred"].tolist() == [1, 1, 0]
+
+
+@pytest.mark.parametrize("whole", [np.array([3, 2**53 + 1]), np.array([-(2**53) - 1, 0]), [2**70 + 1, 3]])
+def test_floats_that_may_be_rounded_integers_are_refused(whole):
+    rounded = np.array([float(x) for x in whole])
+    with pytest.raises(
+        ValueError, match=r"^y_pred must hold integers, .* 2\*\*53: dtype float64 rounds them; got -?\d"
+    ):
+        encode_labels({"y_true": whole, "y_pred": rounded}, None, 1)
+    encode_labels({"y_true": rounded, "y_pred": rounded}, None, 1)
 
 
 def test_verbs_tell_large_identifiers_apart():

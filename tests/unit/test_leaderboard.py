@@ -268,7 +268,7 @@ def test_boards_that_cannot_be_joined(board, boards, error, message):
 
 def test_values_that_are_missing_are_refused():
     holes = {**VALUES, "b": np.where(np.arange(30) == 4, np.nan, VALUES["b"])}
-    with pytest.raises(ValueError, match=r"y_true\['b'\].*row 4"):
+    with pytest.raises(ValueError, match=r"predictions\['b'\].*row 4"):
         jaxci.leaderboard("mean", holes)
 
 

@@ -935,6 +935,7 @@ DRAWN_APART = functools.partial(pytest.param, marks=pytest.mark.false_alarm(2e-4
         ("mean_absolute_error", TARGET, CLOSE, FAR, "kurtosis_t"),
         DRAWN_APART("median_absolute_error", TARGET, CLOSE, FAR, "percentile"),
         ("r2", TARGET, CLOSE, FAR, "kurtosis_t"),
+        ("spearmanr", TARGET, CLOSE, FAR, "kurtosis_t"),
         DRAWN_APART("spearmanr", TARGET, CLOSE, FAR, "percentile"),
         ("f1_macro", Y3, A3, np.roll(A3, 1), "adjusted_wald"),
         ("roc_auc_ovr", Y3, SCORE3, np.roll(SCORE3, 1, axis=0), "kurtosis_t"),

@@ -21,7 +21,7 @@ def as_array(name: str, data: Any) -> np.ndarray:
     except ValueError:
         raise ValueError(f"{name} must be an array with rows of one length; got {shown(data)}") from None
     if array.ndim == 0:
-        raise ValueError(f"{name} must be an array of observations; got the scalar {shown(data)}")
+        raise ValueError(f"{name} must be an array of observations; got {_of_no_array(data, array)}")
     if len(array) == 0:
         raise ValueError(f"{name} must not be empty; it has 0 observations")
     return array
@@ -30,13 +30,34 @@ def as_array(name: str, data: Any) -> np.ndarray:
 def in_numpy(data: Any) -> np.ndarray:
     """Return ``data`` as a NumPy array, of PyTorch also from other devices and without gradients.
 
-    Numbers of 16 bits that NumPy does not have become float32.
+    Numbers of 16 bits that NumPy does not have become float32. Lists of texts and other things become objects: NumPy
+    would make texts of them all, and "nan" of NaN.
     """
     if hasattr(data, "detach") and hasattr(data, "cpu"):
         data = data.detach().cpu()
         data = data.float() if str(data.dtype) == "torch.bfloat16" else data
     array = np.asarray(data)
+    if array.dtype.kind in "SU" and not hasattr(data, "__array__"):
+        return _as_they_are(data, array)
     return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+
+
+def _as_they_are(data: Any, texts: np.ndarray) -> np.ndarray:
+    """Return ``texts``, which NumPy made of a list, or objects where the list holds more than texts."""
+    try:
+        "".join(data)  # much quicker than to ask for every type
+    except TypeError:  # something is no text, or the list is one of lists or of bytes
+        objects = np.asarray(data, object)
+        kinds = {type(x.item() if isinstance(x, np.ndarray) else x) for x in objects.flat}
+        return texts if len(kinds) == 1 or all(issubclass(kind, str) for kind in kinds) else objects
+    return texts
+
+
+def _of_no_array(data: Any, array: np.ndarray) -> str:
+    """Say what was given in the place of an array; of what NumPy cannot take apart the type alone."""
+    if array.dtype.kind != "O":
+        return f"the scalar {shown(data)}"
+    return f"a {type(data).__name__}{' (pass its toarray())' * hasattr(data, 'toarray')}"
 
 
 def _counted(bad: np.ndarray, what: str) -> str:
@@ -77,6 +98,7 @@ def as_floats(name: str, data: Any, ndim: tuple[int, ...] = (1,), *, finite: boo
     array = as_array(name, data)
     if array.dtype.kind not in "biufOSU":
         raise TypeError(f"{name} must hold numbers; got dtype {array.dtype}")
+    _refuse_texts(name, array)
     try:
         array = (np.where(_missing(array), np.nan, array) if array.dtype.kind == "O" else array).astype(np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -91,6 +113,25 @@ def as_floats(name: str, data: Any, ndim: tuple[int, ...] = (1,), *, finite: boo
     if finite and (lost := missing_values(array)):
         raise ValueError(f"{name} must be finite; {lost}")
     return array
+
+
+def _refuse_texts(name: str, array: np.ndarray) -> None:
+    """Refuse texts, also those that read like numbers: the first that does not is named."""
+    if array.dtype.kind not in "OSU" or not any(issubclass(kind, str | bytes) for kind in set(map(type, array.flat))):
+        return
+    texts = [(place, x) for place, x in enumerate(array.flat) if isinstance(x, str | bytes)]
+    place, first = next(((place, x) for place, x in texts if not is_number(x)), texts[0])
+    row = place // (array.size // len(array))
+    raise TypeError(f"{name} must hold numbers; got dtype {array.dtype}, the text {shown(first)} in row {row}")
+
+
+def is_number(text: str | bytes) -> bool:
+    """Whether a text is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def check_lengths(lengths: Mapping[str, int]) -> None:

@@ -9,8 +9,9 @@ import jax
 import numpy as np
 
 from jaxci.api.readers.arrays import as_array, as_floats, check_lengths
-from jaxci.api.readers.labels import encode_labels, label_values
+from jaxci.api.readers.labels import distinct, encode_labels, label_values
 from jaxci.api.readers.layout import as_weights
+from jaxci.api.readers.scores import in_label_order, in_name_order
 from jaxci.checks import shown
 from jaxci.statistics.base import Statistic, TableStatistic
 from jaxci.statistics.probability import Calibration
@@ -61,7 +62,12 @@ def read_batch(given: Mapping[str, Any], regression: bool, known: np.ndarray | N
     if "y_score" in columns:
         as_floats("y_score", columns["y_score"], (1, 2))
     check_lengths({name: len(column) for name, column in columns.items()})
+    read: dict[str, Any] = {name: columns[name] for name in ("y_true", "y_pred") if name in columns}
     if known is not None:
-        read: dict[str, Any] = {name: columns[name] for name in ("y_true", "y_pred") if name in columns}
         encode_labels(read, known.tolist(), 1)
+    if hasattr(given.get("y_score"), "columns"):
+        order = in_name_order if known is None else in_label_order
+        found = {value for column in read.values() for value in distinct(column).tolist()}
+        some = sorted(found) if known is None else known.tolist()
+        columns["y_score"] = order(given["y_score"], columns["y_score"], some)
     return columns

@@ -30,6 +30,8 @@ def label_values(name: str, data: Any) -> np.ndarray:
         array = array[:, 0]
     if array.ndim != 1:
         raise ValueError(f"{name} must have shape (n,); got {array.shape}")
+    if array.dtype.kind == "c":
+        raise TypeError(f"{name} must hold labels that are real numbers, texts or booleans; got dtype {array.dtype}")
     if lost := missing_values(array):
         raise ValueError(f"{name} must have no missing labels; {lost}")
     if array.dtype.kind == "O":
@@ -146,6 +148,21 @@ def is_classification(y_true: Any) -> bool:
     return distinct <= 2 or distinct <= max(20, min(len(array), 10_000) // 20)
 
 
+def _refuse_rounded(arrays: Mapping[str, np.ndarray]) -> None:
+    """Refuse floats among labels where they may be integers of another column that were rounded."""
+    whole = [a for a in arrays.values() if a.dtype.kind in "iuO" and a.dtype.itemsize == 8]
+    if not any(a.max() > EXACT_FLOATS or a.min() < -EXACT_FLOATS for a in whole):
+        return
+    for name, array in arrays.items():
+        large = np.abs(array) >= EXACT_FLOATS if array.dtype.kind == "f" else np.zeros(1, bool)
+        if large.any():
+            row = int(np.argmax(large))
+            raise ValueError(
+                f"{name} must hold integers, as other labels are, where they exceed 2**53: dtype {array.dtype} rounds "
+                f"them; got {shown(array[row])} in row {row}"
+            )
+
+
 def _without_fractions(name: str, array: np.ndarray, truth: np.ndarray) -> None:
     """Refuse predicted labels that must be scores: fractions that no true label is."""
     if array.dtype.kind != "f":
@@ -175,6 +192,7 @@ def encode_labels(
     if len({a.dtype.kind in "US" for a in given.values()}) > 1:
         kinds = ", ".join(f"{name} has dtype {a.dtype}" for name, a in given.items())
         raise TypeError(f"labels must be of one type; {kinds}")
+    _refuse_rounded(given)
     if labels is None:
         for name, array in arrays.items():
             _without_fractions(name, array, arrays["y_true"])

@@ -44,14 +44,16 @@ def arranged(
         raise ValueError(
             f"sample_weight must be whole numbers with weight_type='frequency'; got {weights[first]:g} in row {first}"
         )
-    counted = weight_type == "frequency" and countable and counts.sum() > MOST_REPEATED
-    if counts.sum() > (EXACT_FLOATS if counted else MOST_ROWS):
+    largest = float(counts.max())
+    total = largest if largest > EXACT_FLOATS else float(counts.sum())  # too many either way, and no overflow
+    counted = weight_type == "frequency" and countable and total > MOST_REPEATED
+    if total > (EXACT_FLOATS if counted else MOST_ROWS):
         raise ValueError(
             f"sample_weight must count at most {EXACT_FLOATS if counted else MOST_ROWS:,} rows with "
-            f"weight_type='frequency'; got {counts.sum():,.0f}"
+            f"weight_type='frequency'; got {format(total, ',.0f' if total <= EXACT_FLOATS else 'g')}"
         )
-    if counts.sum() < 2:
-        raise ValueError(f"sample_weight must leave at least 2 observations; got {counts.sum():.0f}")
+    if total < 2:
+        raise ValueError(f"sample_weight must leave at least 2 observations; got {total:.0f}")
     if counted:
         rows = np.flatnonzero(counts)
         sample = dataclasses.replace(sample.take(rows), counts=counts[rows])
@@ -83,7 +85,7 @@ def as_weights(name: str, data: Any) -> np.ndarray:
 def _weights(n: int, sample_weight: Any) -> np.ndarray:
     weights = as_weights("sample_weight", sample_weight)
     check_lengths({"the data": n, "sample_weight": len(weights)})
-    if not weights.sum() > 0:
+    if not weights.max() > 0:
         raise ValueError("sample_weight must have a positive sum; all weights are 0")
     return weights
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxci.api.readers.arrays import as_floats, check_lengths
 from jaxci.api.readers.samples import Labelled, columns_sample, regression_sample
-from jaxci.api.readers.tables import as_scores, column_names, read_columns
+from jaxci.api.readers.tables import NamedScores, as_scores, column_names, read_columns
 from jaxci.checks import check_distinct, shown
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.sample import Sample
@@ -42,7 +42,7 @@ def by_name(what: str, predictions: Any, ndim: int = 2) -> dict[str, Any]:
     return dict(zip(names, columns, strict=True))
 
 
-def _of_file(path: Path) -> np.ndarray:
+def _of_file(path: Path) -> np.ndarray | NamedScores:
     names = column_names(path)
     columns = read_columns(path, names)
     return columns[names[0]] if len(names) == 1 else as_scores(columns, names)

@@ -11,8 +11,10 @@ import numpy as np
 
 from jaxci.api.readers.arrays import as_array, as_floats, check_lengths, in_numpy, missing_values
 from jaxci.api.readers.labels import encode_labels
+from jaxci.api.readers.scores import in_label_order
 from jaxci.checks import shown
 from jaxci.statistics.base import Statistic
+from jaxci.statistics.ranking import ScoreRanking
 from jaxci.statistics.registry import METRICS
 from jaxci.statistics.sample import Sample
 
@@ -20,6 +22,8 @@ MOST_APART = 0.05
 """Share of rows above which predictions that are not those of the highest score are remarked on."""
 LIKELIER = 0.5
 """The probability above which a class is the likelier one of two."""
+MOST_NAMED = 3
+"""Labels that a remark names."""
 
 
 def is_function(statistic: Any) -> bool:
@@ -105,6 +109,40 @@ def _of_apart(apart: np.ndarray, what: str, taken: str) -> list[tuple[str, str]]
     return [("any", f"{what} in {apart.sum()} of {len(apart)} rows ({apart.mean():.1%}); {taken}")]
 
 
+def _of_hard_labels(scores: Mapping[str, np.ndarray]) -> list[tuple[str, str]]:
+    """Remark on scores that take two values only, which rank hardly anything."""
+    hard = [name for name, x in scores.items() if len(x) > 2 and _two_valued(x)]
+    if not hard:
+        return []
+    take = "takes" if len(hard) == 1 else "take"
+    text = "only two values, as hard labels do: an area tells little of these; pass probabilities or scores"
+    return [("ranking", f"{', '.join(hard)} {take} {text}")]
+
+
+def _two_valued(scores: np.ndarray) -> bool:
+    low, high = scores.min(), scores.max()
+    return bool(low < high and np.all((scores == low) | (scores == high)))
+
+
+def _of_strange_labels(codes: Mapping[str, np.ndarray], classes: np.ndarray, pos_label: Any) -> list[tuple[str, str]]:
+    """Remark on predicted labels that are no true ones: slips, perhaps. Two numbers, such as 0 and 1, are none."""
+    if len(classes) < 2 or (len(classes) == 2 and classes.dtype.kind not in "US"):
+        return []
+    never = np.bincount(codes["y_true"], minlength=len(classes)) == 0
+    if not never.any():
+        return []
+    counts = {name: np.bincount(code, minlength=len(classes)) * never for name, code in codes.items()}
+    found = np.any(list(counts.values()), axis=0)
+    labels = [label for label in classes[found].tolist() if label != pos_label]
+    if not labels:
+        return []
+    more = f" and {len(labels) - MOST_NAMED} more" if len(labels) > MOST_NAMED else ""
+    what = f"{', '.join(map(shown, labels[:MOST_NAMED]))}{more}"
+    rows = ", ".join(f"{name} in {count.sum()}" for name, count in counts.items() if count.any())
+    text = f"{rows} of {len(codes['y_true'])} rows has a label that y_true never has: {what}"
+    return [("y_pred", f"{text}; each counts as a class (pass labels to say which classes there are)")]
+
+
 def _epsilon(scores: Any) -> float:
     """Return the machine epsilon of scores as they came; of what holds no real numbers, that of float64."""
     dtype = np.dtype(float) if scores is None else in_numpy(scores).dtype
@@ -128,7 +166,7 @@ class Labelled:
     eps : dict of float
         Machine epsilon of the type that scores came in.
     remarks : tuple of pairs of str
-        What they concern ("any" metric, "binary" ones, readers of "y_pred" or "y_score"), and the text.
+        What they concern ("any" metric, "binary" or "ranking" ones, readers of "y_pred" or "y_score"), and the text.
     """
 
     codes: dict[str, np.ndarray]
@@ -150,7 +188,9 @@ class Labelled:
         wanted = 1 if pos_label is None else pos_label
         codes, classes, positive = encode_labels(columns, labels, wanted)
         check_lengths({name: len(x) for name, x in {**codes, **given}.items()})
-        remarks: list[tuple[str, str]] = []
+        order = classes[:: 1 if positive == 1 else -1].tolist()  # of the columns of scores
+        given = {name: in_label_order(scores[name], x, order) for name, x in given.items()}
+        remarks = _of_strange_labels(codes, classes, pos_label) if labels is None else []
         of_positive = "any" if any(x.ndim == 1 for x in given.values()) else "binary"  # whose scores one column has
         if len(classes) == 1:
             only = int(classes[0] == wanted)
@@ -168,6 +208,7 @@ class Labelled:
             if read[name].ndim < x.ndim and not_probabilities(name, x):
                 text = f"the two columns of {name} are no probabilities: rows are ranked by their difference"
                 remarks.append(("y_score", text))
+        remarks += _of_hard_labels(read)
         if len(classes) > 1 and "y_pred" in codes and "y_score" in given:
             if given["y_score"].ndim == 1:
                 remarks += _disagreement_of_one(codes["y_pred"], given["y_score"], classes[1])
@@ -233,6 +274,7 @@ class Labelled:
         concerns = {"any"}
         for statistic in statistics:
             concerns |= {statistic.task, *statistic.inputs}
+            concerns |= {"ranking"} if isinstance(statistic, ScoreRanking) else set()
         return tuple(text for concern, text in self.remarks if concern in concerns)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import dataclasses
 import io
 import math
 import warnings
@@ -13,10 +14,33 @@ from typing import IO, Any
 
 import numpy as np
 
+from jaxci.api.readers.arrays import is_number
 from jaxci.api.readers.files import JSON_LINES, PARQUET, ending, json_rows, opened, places, separator
 
-MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
-"""What a missing value looks like in a CSV file."""
+MISSING = (
+    "",
+    "#N/A",
+    "#N/A N/A",
+    "#NA",
+    "-1.#IND",
+    "-1.#QNAN",
+    "-NaN",
+    "-nan",
+    "1.#IND",
+    "1.#QNAN",
+    "<NA>",
+    "N/A",
+    "NA",
+    "NULL",
+    "NaN",
+    "None",
+    "n/a",
+    "nan",
+    "null",
+)
+"""What a missing value looks like in a CSV file: the words that pandas takes for one."""
+
+EMPTY = "the file is empty"
 
 SMALL = 2**20
 """Bytes up to which a CSV file is read without pandas: importing that takes longer."""
@@ -71,7 +95,7 @@ def column_names(path: Path, sep: str | None = None) -> list[str]:
         with opened(path) as (file, _):
             if ending(path) in JSON_LINES:
                 return list(next(json_rows(path, file), {}))
-            return next(_csv_rows(file, separator(path, sep)), [])
+            return _header(_csv_rows(file, separator(path, sep)))
     except (ValueError, csv.Error) as error:
         raise ValueError(f"{path} cannot be read as CSV: {error}") from error
 
@@ -119,11 +143,19 @@ def _csv_rows(file: IO[bytes], sep: str) -> Iterator[list[str]]:
     yield from csv.reader(text, skipinitialspace=True, delimiter=sep)
 
 
+def _header(rows: Iterator[list[str]]) -> list[str]:
+    """Return the first row that is no empty line."""
+    for row in rows:
+        if row:
+            return row
+    raise ValueError(EMPTY)
+
+
 def _read_csv(path: Path, wanted: list[str], sep: str) -> dict[str, np.ndarray]:
     try:
         with opened(path) as (file, _):
             rows = _csv_rows(file, sep)
-            header = next(rows, [])
+            header = _header(rows)
             at = places(path, header, wanted)
             pandas = _pandas() if path.stat().st_size > SMALL else None
             if pandas is None:
@@ -187,21 +219,31 @@ def _typed(texts: Sequence[str]) -> np.ndarray:
     return np.array([None if text in MISSING else text for text in texts], object)
 
 
-def as_scores(columns: dict[str, np.ndarray], names: Sequence[str]) -> np.ndarray:
-    """Return score columns as (n,), or (n, K) where there are several."""
+@dataclasses.dataclass(frozen=True)
+class NamedScores:
+    """Scores (n, K) with the names of their columns, as a frame has them."""
+
+    columns: tuple[str, ...]
+    values: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.values, dtype, copy=copy)
+
+
+def as_scores(columns: dict[str, np.ndarray], names: Sequence[str]) -> np.ndarray | NamedScores:
+    """Return score columns as (n,), or (n, K) with their names where there are several."""
+    scores = as_matrix(columns, names)
+    return scores[:, 0] if len(names) == 1 else NamedScores(tuple(names), scores)
+
+
+def as_matrix(columns: dict[str, np.ndarray], names: Sequence[str]) -> np.ndarray:
+    """Return columns of numbers side by side (n, K)."""
     for name in names:
         if columns[name].dtype.kind not in "biuf":
             for row, value in enumerate(columns[name]):
                 if isinstance(value, str | bytes) and not is_number(value):
                     raise ValueError(f"column {name!r} must hold numbers; got {value!r} in row {row}")
-    scores = np.column_stack([columns[name].astype(np.float64) for name in names])
-    return scores[:, 0] if len(names) == 1 else scores
-
-
-def is_number(text: str | bytes) -> bool:
-    """Whether a text is a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return np.column_stack([columns[name].astype(np.float64) for name in names])

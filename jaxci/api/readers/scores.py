@@ -1,0 +1,68 @@
+"""Columns of scores that have names: in the order of the labels where the names are these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+
+def in_label_order(given: Any, scores: np.ndarray, labels: Sequence[Any]) -> np.ndarray:
+    """Return scores (n, K) in the order of ``labels`` where these name their columns, else as they are.
+
+    Parameters
+    ----------
+    given : frame or array
+        What the scores were read from; a frame of any library has ``columns``, or ``column_names``.
+    scores : (n,) or (n, K) array
+    labels : sequence of K
+        Plain labels in the order that scores should have.
+    """
+    names = _names(given, scores)
+    for written in _WAYS if len(names) == len(labels) else ():
+        texts = [written(name) for name in names]
+        wanted = [written(label) for label in labels]
+        if set(texts) == set(wanted) and len(set(texts)) == len(texts):
+            return scores if texts == wanted else scores[:, [texts.index(label) for label in wanted]]
+    return scores
+
+
+def in_name_order(given: Any, scores: np.ndarray, labels: Sequence[Any]) -> np.ndarray:
+    """Return scores (n, K) of a batch in the order of all labels, of which the batch has some: those of the columns."""
+    names = _names(given, scores)
+    for written in _WAYS:
+        known = {written(name): name for name in names}
+        if labels and len(known) == len(names) and {written(label) for label in labels} <= known.keys():
+            try:
+                everyone = sorted(_like(name, labels[0]) for name in names)
+            except (TypeError, ValueError):  # a name that is no label
+                continue
+            return in_label_order(given, scores, everyone)
+    return scores
+
+
+def _like(name: Any, label: Any) -> Any:
+    """Return the label of the type of another one that a column is named by."""
+    if isinstance(label, bool):
+        return {"True": True, "False": False}.get(str(name), name)
+    return type(label)(name)
+
+
+def _names(given: Any, scores: np.ndarray) -> list[Any]:
+    """Return the names of the columns of scores, where they have any."""
+    named = getattr(given, "column_names", getattr(given, "columns", ())) if scores.ndim == 2 else ()
+    found = [x.item() if isinstance(x, np.generic) else x for x in named]
+    return found if len(found) == scores.shape[-1] and all(isinstance(x, str | int | float) for x in found) else []
+
+
+def _plain(value: Any) -> Any:
+    return value
+
+
+def _whole(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+_WAYS: tuple[Callable[[Any], Any], ...] = (_plain, str, _whole)
+"""How a label may be written as the name of a column: as it is, as a text, and as a whole number."""

@@ -1,0 +1,182 @@
+"""Odd files and arguments on the command line: one error that names the argument, or the right numbers."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer")
+pytest.importorskip("rich")
+
+from jaxci.api.readers.tables import MISSING
+from jaxci.cli import main
+from jaxci.cli.words import Flags, in_flags
+
+N = 60
+RNG = np.random.default_rng(0)
+CODES = RNG.integers(0, 3, N)
+SCORES = np.eye(3)[CODES] + RNG.random((N, 3))
+SCORES /= SCORES.sum(axis=1, keepdims=True)
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    """Write a problem of three classes, and go where it is."""
+    monkeypatch.chdir(tmp_path)
+    lines = ["y,guess,a,b,c,two,h,k"]
+    for code, scores in zip(CODES, SCORES, strict=True):
+        letter = "abc"[code]
+        two = int(code == 1)
+        lines.append(",".join(map(str, [letter, letter, *scores, two, two, int(RNG.random() < 0.5)])))
+    (tmp_path / "rows.csv").write_text("\n".join(lines) + "\n")
+    return tmp_path / "rows.csv"
+
+
+def refusal(capsys, *arguments):
+    code = main([*map(str, arguments)])
+    out, err = capsys.readouterr()
+    assert (code, out) == (2, "")
+    return err.removeprefix("error: ").strip()
+
+
+@pytest.fixture(autouse=True)
+def arguments(monkeypatch):
+    """Let arguments be those of the call alone."""
+    monkeypatch.setattr("sys.argv", ["jaxci"])
+
+
+@pytest.mark.parametrize("way", ["--whole", "--stream"])
+@pytest.mark.parametrize("order", ["a,b,c", "a,c,b", "c,a,b"])
+def test_scores_that_labels_name_are_in_their_order(capsys, file, way, order):
+    pytest.importorskip("pandas")
+    out = file.with_name("out.json")
+    options = ["--metrics", "accuracy,log_loss", "--seed", "0", "--json", str(out)]
+    assert main(["evaluate", str(file), "--target", "y", "--score", order, way, *options]) == 0
+    found = {row["statistic"]: row["estimate"] for row in json.loads(out.read_text())["rows"]}
+    assert found["accuracy"] == 1
+    assert found["log_loss"] == pytest.approx(-np.log(SCORES[np.arange(N), CODES]).mean(), rel=1e-12)
+
+
+def test_scores_of_a_file_that_is_a_model(capsys, file, tmp_path):
+    for name, order in (("first", "abc"), ("second", "cab")):
+        rows = [order.replace("", ",")[1:-1]]
+        rows += [",".join(str(one["abc".index(letter)]) for letter in order) for one in SCORES]
+        (tmp_path / f"{name}.csv").write_text("\n".join(rows) + "\n")
+    out = tmp_path / "board.json"
+    arguments = ["leaderboard", str(file), "--target", "y", "--models", "first.csv,second.csv", "--metric", "log_loss"]
+    assert main([*arguments, "--resamples", "999", "--seed", "0", "--json", str(out)]) == 0
+    first, second = (entry["estimate"] for entry in json.loads(out.read_text())["entries"])
+    assert first == second == pytest.approx(-np.log(SCORES[np.arange(N), CODES]).mean(), rel=1e-12)
+
+
+def test_hard_labels_as_scores_have_a_remark_in_the_words_of_options(capsys, file):
+    arguments = ["compare", str(file), "--target", "two", "--score-a", "h", "--score-b", "k", "--metric", "roc_auc"]
+    assert main([*arguments, "--seed", "0"]) == 0
+    assert "--score-a, --score-b take only two values" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("way", ["--whole", "--stream"])
+@pytest.mark.parametrize("word", MISSING)
+def test_missing_words_are_missing_however_a_file_is_read(capsys, tmp_path, way, word):
+    pytest.importorskip("pandas")
+    path = tmp_path / "rows.csv"
+    path.write_text("y,guess\n" + "a,a\nb,b\n" * 5 + f"a,{word}\n")
+    said = refusal(capsys, "evaluate", path, "--target", "y", "--pred", "guess", way)
+    assert "missing" in said
+    assert "row 10" in said
+
+
+class TestArgumentsAreNamed:
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (
+                ["leaderboard", "rows.csv", "--target", "y", "--models", "guess,guess", "--metric", "accuracy"],
+                "--models must be distinct; 'guess' is given 2 times",
+            ),
+            (
+                ["leaderboard", "rows.csv", "--target", "y", "--models", "guess,y", "--metric", "accuracy,accuracy"],
+                "--metric must be distinct; 'accuracy' is given 2 times",
+            ),
+            (
+                ["evaluate", "none.csv", "--target", "y", "--pred", "guess"],
+                "FILE must be a file that exists; got 'none.csv'",
+            ),
+            (["study", "status", "none.toml"], "FILE must be a file that exists; got 'none.toml'"),
+            (
+                ["study", "new", "x.toml", "--data=none.csv", "--value", "a"],
+                "--data must be a file that exists; got 'none.csv'",
+            ),
+            (
+                ["plan", "accuracy", "--pilot", "none.csv", "--target", "y", "--pred", "guess", "--width", "0.1"],
+                "--pilot must be a file that exists; got 'none.csv'",
+            ),
+            (
+                ["compare", "folder", "--target", "y", "--pred-a", "y", "--pred-b", "y", "--metric", "accuracy"],
+                "FILE must be a file; got the folder 'folder'",
+            ),
+            (["plan", "mean", "--sd", "-1", "--width", "0.1"], "--sd must be positive and finite; got -1.0"),
+            (
+                ["plan", "roc_auc", "--auc", "3", "--prevalence", "0.2", "--width", "0.1"],
+                "--auc must lie in (0.5, 1); got 3.0",
+            ),
+            (
+                ["plan", "accuracy", "-a", "0.8", "-b", "0.9", "--discordant", "3", "--power", "0.8"],
+                "--discordant must lie between the difference, 0.1, and 0.3; got 3.0",
+            ),
+            (
+                ["evaluate", "empty.csv", "--target", "y", "--pred", "guess", "--whole"],
+                "empty.csv cannot be read as CSV: the file is empty",
+            ),
+            (["generalization", "empty.csv", "--target", "y", "--model", "ridge"], "the file is empty"),
+        ],
+    )
+    def test_by_their_options(self, capsys, monkeypatch, file, arguments, said):
+        monkeypatch.setattr("sys.argv", ["jaxci", *arguments])
+        file.with_name("empty.csv").write_text("")
+        file.with_name("folder").mkdir()
+        assert refusal(capsys, *arguments).endswith(said)
+
+    def test_an_empty_file_in_batches(self, capsys, file):
+        pytest.importorskip("pandas")
+        file.with_name("empty.csv").write_text("")
+        said = refusal(capsys, "evaluate", "empty.csv", "--target", "y", "--pred", "guess", "--stream")
+        assert said == "empty.csv cannot be read as CSV: the file is empty"
+
+    @pytest.mark.parametrize("option", ["--json", "--csv"])
+    def test_where_to_write_is_looked_at_first(self, capsys, monkeypatch, file, option):
+        monkeypatch.setattr("jaxci.evaluate", None)  # nothing is computed
+        arguments = ["evaluate", file, "--target", "y", "--pred", "guess"]
+        assert refusal(capsys, *arguments, option, "no/out").startswith(
+            f"{option} must be in a folder that exists; got 'no/out'"
+        )
+        assert refusal(capsys, *arguments, option, ".") == f"{option} must be a file; got the folder '.'"
+
+    def test_files_that_no_argument_names(self):
+        from jaxci.cli.words import of_no_file
+
+        missing, folder = FileNotFoundError(2, "", "x.csv"), IsADirectoryError(21, "", "x")
+        assert of_no_file(missing, Flags()) == "there is no file 'x.csv'"
+        assert of_no_file(folder, Flags()) == "'x' is a folder, no file"
+
+    def test_an_item_of_what_is_expected_is_an_option_or_what_it_is(self):
+        flags = Flags()
+        flags.known = {"sd": "--sd"}
+        assert in_flags("expected['sd'] must be positive", flags) == "--sd must be positive"
+        assert in_flags("expected['sd_a'] must be positive", flags) == "expected['sd_a'] must be positive"
+
+
+def test_empty_lines_may_stand_above_the_header(tmp_path, capsys):
+    path = tmp_path / "rows.csv"
+    path.write_text("\n\ny,guess\n" + "a,a\nb,b\n" * 5)
+    assert main(["evaluate", str(path), "--target", "y", "--pred", "guess", "--metrics", "accuracy"]) == 0
+
+
+def test_logits_of_a_study_are_in_the_order_of_the_labels_that_name_them(file):
+    from jaxci.cli.study import _data
+
+    found = [_data(file, [], "y", scores, [], [], None)["data"] for scores in (["a", "b", "c"], ["c", "a", "b"])]
+    for one, other in zip(*(next(iter(each.values())) for each in found), strict=True):
+        np.testing.assert_array_equal(one, other)

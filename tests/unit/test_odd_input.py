@@ -1,0 +1,293 @@
+"""Input that is odd: what may be read in two ways is refused or remarked on, and what is clear gives right numbers."""
+
+from __future__ import annotations
+
+import collections
+import re
+import warnings
+
+import numpy as np
+import pytest
+
+import jaxci
+from jaxci.api.readers.arrays import in_numpy
+from jaxci.api.readers.scores import in_label_order, in_name_order
+from jaxci.api.readers.tables import MISSING, NamedScores
+from jaxci.statistics.registry import ABBREVIATIONS, COMPLEMENTS, METRICS
+
+N = 60
+NAN = float("nan")
+RNG = np.random.default_rng(0)
+WORDS = ["a", "b", "a"] * 20
+GUESS = ["a", "b", "b"] * 20
+CODES = RNG.integers(0, 3, N)
+LETTERS = np.array(list("abc"))[CODES]
+SCORES = np.eye(3)[CODES] + RNG.random((N, 3))
+SCORES /= SCORES.sum(axis=1, keepdims=True)
+BINARY = CODES % 2
+
+
+def remarks(call) -> list[str]:
+    """Return what is said; nothing of it comes from NumPy."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    assert all(issubclass(one.category, jaxci.JaxciWarning) for one in caught), [str(one.message) for one in caught]
+    return [str(one.message) for one in caught]
+
+
+def refused(error, message, call):
+    with warnings.catch_warnings(action="ignore"), pytest.raises(error, match=message):
+        call()
+
+
+class TestListsOfTextsAndOtherThings:
+    @pytest.mark.parametrize("hole", [NAN, None])
+    @pytest.mark.parametrize("kind", [list, tuple, collections.deque])
+    @pytest.mark.parametrize(
+        ("name", "call"),
+        [
+            ("y_true", lambda x: jaxci.evaluate(x, GUESS)),
+            ("y_pred", lambda x: jaxci.evaluate(WORDS, x)),
+            ("prediction_a", lambda x: jaxci.compare("accuracy", WORDS, x, GUESS)),
+            ("predictions['a']", lambda x: jaxci.leaderboard("accuracy", WORDS, {"a": x, "b": GUESS})),
+            ("groups", lambda x: jaxci.evaluate(WORDS, GUESS, groups=x)),
+            ("strata", lambda x: jaxci.evaluate(WORDS, GUESS, strata=x)),
+            ("by['site']", lambda x: jaxci.evaluate(WORDS, GUESS, by={"site": x})),
+            ("site", lambda x: jaxci.evaluate_cases({"dice": RNG.random(N), "site": x}, by="site")),
+            ("y_true", lambda x: jaxci.Accumulator("accuracy").update(x, GUESS)),
+        ],
+    )
+    def test_what_is_missing_is_no_label(self, name, call, kind, hole):
+        message = f"^{re.escape(name)} must have no missing labels; 20 of 60 values are missing.*row 2$"
+        refused(ValueError, message, lambda: call(kind(["a", "b", hole] * 20)))
+
+    @pytest.mark.parametrize("name", ["y_true", "y_pred", "groups"])
+    def test_a_number_is_no_text(self, name):
+        mixed = {"y_true": WORDS, "y_pred": GUESS, name: [1, "1"] * 30}
+        refused(
+            TypeError, rf"{name} must hold labels of one type; got \['int', 'str'\]", lambda: jaxci.evaluate(**mixed)
+        )
+
+    @pytest.mark.parametrize("data", [WORDS, [np.str_("a"), "b"], [b"a", b"b"], [["a"], ["b"]], [np.array("a"), "b"]])
+    def test_texts_alone_stay_texts(self, data):
+        assert in_numpy(data).dtype.kind in "US"
+        np.testing.assert_array_equal(in_numpy(data), np.asarray(data))
+
+    def test_a_column_of_texts_with_a_hole(self):
+        refused(ValueError, "y_true must have no missing labels; 1 of 2", lambda: jaxci.evaluate([["a"], [NAN]], GUESS))
+
+
+class TestNamedScores:
+    @pytest.fixture
+    def frame(self):
+        return pytest.importorskip("pandas").DataFrame(SCORES, columns=list("abc"))
+
+    @pytest.mark.parametrize("order", ["abc", "cab", "bca"])
+    def test_columns_are_those_of_the_labels_that_name_them(self, frame, order):
+        metrics = ["accuracy", "roc_auc_ovr", "log_loss"]
+        with warnings.catch_warnings(action="ignore"):
+            wanted = jaxci.evaluate(LETTERS, y_score=SCORES, metrics=metrics, rng=0)
+            found = jaxci.evaluate(LETTERS, y_score=frame[list(order)], metrics=metrics, rng=0)
+            labels = jaxci.evaluate(LETTERS, y_score=frame[list(order)], metrics=metrics, labels=list("bca"), rng=0)
+        assert wanted["accuracy"].estimate == 1
+        assert found.to_dict() == wanted.to_dict()
+        for name in metrics:
+            assert labels[name].estimate == pytest.approx(wanted[name].estimate, rel=1e-12)
+
+    @pytest.mark.parametrize(
+        ("labels", "names"),
+        [
+            ([0, 10, 20], ["20", "0", "10"]),
+            ([0, 10, 20], [20, 0, 10]),
+            ([0.0, 1.0, 2.0], ["2", "0", "1"]),
+            ([0.5, 1.0, 2.0], ["2.0", "0.5", "1.0"]),
+        ],
+    )
+    def test_names_of_numbers_are_numbers_or_texts(self, labels, names):
+        given = NamedScores(tuple(names), SCORES)
+        np.testing.assert_array_equal(in_label_order(given, SCORES, labels), SCORES[:, [1, 2, 0]])
+        np.testing.assert_array_equal(in_name_order(given, SCORES, labels[1:]), SCORES[:, [1, 2, 0]])
+
+    @pytest.mark.parametrize("names", ["abx", "aab", "ab", "xyz"])
+    def test_other_names_say_nothing_of_the_order(self, names):
+        given = NamedScores(tuple(names), SCORES)
+        assert in_label_order(given, SCORES, list("cab")) is SCORES
+        assert in_label_order(SCORES, SCORES, list("cab")) is SCORES
+        assert in_name_order(given, SCORES, list("cab")) is SCORES
+
+    @pytest.mark.parametrize("pos_label", [None, "no", "yes"])
+    def test_of_two_columns_the_positive_class_has_its_own(self, pos_label):
+        pd = pytest.importorskip("pandas")
+        truth = np.where(BINARY == 1, "yes", "no")
+        score = np.where(BINARY == 1, 0.9, 0.2) - RNG.random(N) / 100
+        frame = pd.DataFrame({"yes": score, "no": 1 - score})
+        with warnings.catch_warnings(action="ignore"):
+            found = jaxci.evaluate(truth, y_score=frame, metrics=["accuracy", "roc_auc"], pos_label=pos_label, rng=0)
+        assert [row.estimate for row in found] == [1, 1]
+
+    @pytest.mark.parametrize("library", ["pyarrow", "polars"])
+    def test_tables_of_other_libraries(self, library):
+        columns = {name: SCORES[:, "abc".index(name)] for name in "cab"}
+        table = getattr(pytest.importorskip(library), {"pyarrow": "table", "polars": "DataFrame"}[library])(columns)
+        np.testing.assert_array_equal(in_label_order(table, np.asarray(table), list("abc")), SCORES)
+
+    def test_in_the_other_verbs(self, frame):
+        turned, worse = frame[list("cab")], np.roll(SCORES, 1, axis=0)
+        with warnings.catch_warnings(action="ignore"):
+            compared = jaxci.compare("roc_auc_ovr", LETTERS, turned, worse, rng=0)
+            same = jaxci.compare("roc_auc_ovr", LETTERS, SCORES, worse, rng=0)
+            alone = jaxci.interval("log_loss", LETTERS, turned, rng=0)
+            board = jaxci.leaderboard("log_loss", LETTERS, {"a": turned, "b": SCORES}, n_resamples=999, rng=0)
+        assert compared.to_dict() == same.to_dict()
+        assert alone.estimate == pytest.approx(-np.log(SCORES[np.arange(N), CODES]).mean(), rel=1e-12)
+        assert board["a"].estimate == board["b"].estimate
+
+    @pytest.mark.parametrize("labels", [None, ["b", "a", "c"]])
+    def test_in_batches_that_lack_labels(self, frame, labels):
+        accumulator = jaxci.Accumulator("log_loss", labels=labels, rng=0)
+        for row in range(0, N, 2):
+            accumulator.update(LETTERS[row : row + 2], y_score=frame[list("cab")][row : row + 2])
+        with warnings.catch_warnings(action="ignore"):
+            found = accumulator.finalize()["log_loss"].estimate
+        assert found == pytest.approx(-np.log(SCORES[np.arange(N), CODES]).mean(), rel=1e-12)
+
+
+class TestHardLabelsAsScores:
+    OTHER = np.where(RNG.random(N) < 0.2, 1 - BINARY, BINARY)
+    SAID = "only two values, as hard labels do: an area tells little of these; pass probabilities or scores"
+
+    def test_rankings_have_a_remark(self):
+        assert f"y_score takes {self.SAID}" in remarks(lambda: jaxci.interval("roc_auc", BINARY, self.OTHER, rng=0))
+        assert f"y_score takes {self.SAID}" in remarks(
+            lambda: jaxci.interval("roc_auc_ovr", CODES, np.eye(3)[(CODES + self.OTHER) % 3], rng=0)
+        )
+        said = remarks(lambda: jaxci.compare("roc_auc", BINARY, self.OTHER, RNG.random(N), rng=0))
+        assert f"prediction_a takes {self.SAID}" in said
+        boards = {"x": self.OTHER, "y": BINARY}
+        said = remarks(lambda: jaxci.leaderboard("average_precision", BINARY, boards, n_resamples=999, rng=0))
+        assert f"predictions['x'], predictions['y'] take {self.SAID}" in said
+
+    @pytest.mark.parametrize(
+        ("metric", "scores"),
+        [
+            ("roc_auc", np.ones(N)),
+            ("roc_auc", np.arange(N) % 3),
+            ("log_loss", np.where(OTHER, 0.9, 0.1)),
+            ("brier_score_loss", OTHER),
+        ],
+    )
+    def test_others_have_none(self, metric, scores):
+        assert not any("hard labels" in text for text in remarks(lambda: jaxci.interval(metric, BINARY, scores, rng=0)))
+
+
+class TestPredictedLabelsThatAreNoTrueOnes:
+    def test_three_are_named(self):
+        for odd, named in ((["?"], "'?'"), (["?", "a ", "A", "-", ""], "'', '-', '?' and 2 more")):
+            guess = np.array(LETTERS, object)
+            guess[: len(odd)] = odd
+            said = remarks(lambda guess=guess: jaxci.evaluate(LETTERS, guess, metrics="accuracy", rng=0))
+            assert said == [
+                f"y_pred in {len(odd)} of 60 rows has a label that y_true never has: {named}; each counts as a class "
+                "(pass labels to say which classes there are)"
+            ]
+
+    def test_models_are_named(self):
+        guess = np.where(np.arange(N) < 4, -1, CODES)
+        said = remarks(lambda: jaxci.compare("accuracy", CODES, guess, CODES, rng=0))
+        assert any(
+            text.startswith("prediction_a in 4 of 60 rows has a label that y_true never has: -1;") for text in said
+        )
+
+    def test_labels_that_are_listed_are_known(self):
+        guess = np.where(np.arange(N) < 4, "d", LETTERS)
+        assert not remarks(lambda: jaxci.evaluate(LETTERS, guess, metrics="accuracy", labels=list("abcd"), rng=0))
+
+    @pytest.mark.parametrize(
+        ("truth", "guess", "options"),
+        [
+            (np.zeros(N, int), BINARY, {}),
+            (np.zeros(N, bool), BINARY == 1, {}),
+            (np.full(N, "no"), np.where(BINARY, "yes", "no"), {"pos_label": "yes"}),
+            (LETTERS, np.full(N, "a"), {}),
+        ],
+    )
+    def test_two_classes_of_which_one_does_not_occur_are_no_slip(self, truth, guess, options):
+        said = remarks(lambda: jaxci.evaluate(truth, guess, metrics="accuracy", rng=0, **options))
+        assert not any("never has" in text for text in said)
+
+
+class TestNumbers:
+    def test_large_weights_are_equal_weights(self):
+        table = {}
+        for weight in (1.0, 1e307, 5e-324):
+            assert remarks(lambda weight=weight: table.update({weight: self.weighted(np.full(N, weight))})) == []
+        assert table[1e307] == table[1.0] == table[5e-324]
+
+    def weighted(self, weights):
+        return jaxci.evaluate(LETTERS, LETTERS[::-1], metrics="accuracy", sample_weight=weights, rng=0).to_dict()
+
+    def test_frequencies_that_no_sum_holds(self):
+        refused(
+            ValueError,
+            r"^sample_weight must count at most .* rows with weight_type='frequency'; got 1e\+307$",
+            lambda: jaxci.interval("mean", RNG.random(N), sample_weight=np.full(N, 1e307), weight_type="frequency"),
+        )
+
+    @pytest.mark.parametrize(
+        ("texts", "named"), [(["1", "2"] * 30, "'1' in row 0"), ([1.0, "2", "x"] * 20, "'x' in row 2")]
+    )
+    @pytest.mark.parametrize("kind", [list, lambda x: np.array(x, object)])
+    def test_texts_are_no_numbers(self, texts, named, kind):
+        given = kind(texts)
+        message = f"must hold numbers; got dtype .*, the text {named}$"
+        refused(TypeError, f"^sample_weight {message}", lambda: jaxci.evaluate(WORDS, GUESS, sample_weight=given))
+        refused(TypeError, f"^y_score {message}", lambda: jaxci.evaluate(WORDS, y_score=given))
+        refused(TypeError, f"^values {message}", lambda: jaxci.interval("mean", given))
+
+    @pytest.mark.parametrize("data", [CODES + 1j, [1j, 2.0] * 30])
+    def test_complex_numbers_are_no_labels(self, data):
+        message = "^y_true must hold labels that are real numbers, texts or booleans; got dtype complex128$"
+        refused(TypeError, message, lambda: jaxci.evaluate(data, CODES, metrics="accuracy"))
+
+    @pytest.mark.parametrize(
+        ("data", "said"),
+        [({"a": CODES}, "a dict"), ((x for x in CODES), "a generator"), ({1, 2}, "a set"), (3, "the scalar 3")],
+    )
+    def test_what_is_no_array_is_told_by_its_type(self, data, said):
+        refused(
+            ValueError, f"^y_true must be an array of observations; got {said}$", lambda: jaxci.evaluate(data, CODES)
+        )
+
+    def test_a_sparse_matrix_has_a_way_out(self):
+        sparse = pytest.importorskip("scipy.sparse").csr_matrix(CODES)
+        refused(ValueError, r"got a csr_matrix \(pass its toarray\(\)\)$", lambda: jaxci.evaluate(sparse, CODES))
+
+
+class TestNamesOfMetrics:
+    @pytest.mark.parametrize(
+        ("said", "meant"),
+        [
+            ("rmse", "root_mean_squared_error"),
+            ("MCC", "matthews_corrcoef"),
+            ("PR-AUC", "average_precision"),
+            ("fpr", "specificity"),
+            ("tpr", "recall"),
+            ("r2_score", "r2"),
+        ],
+    )
+    def test_abbreviations_lead_to_metrics(self, said, meant):
+        refused(
+            ValueError, f"unknown metric '{said}': .*did you mean '{meant}'\\?$", lambda: jaxci.interval(said, [1, 2])
+        )
+
+    def test_they_stand_for_metrics_that_there_are_and_are_none(self):
+        assert {*ABBREVIATIONS.values(), *COMPLEMENTS.values()} <= METRICS.keys()
+        assert not {*ABBREVIATIONS, *COMPLEMENTS} & METRICS.keys()
+
+
+def test_missing_words_are_those_of_pandas():
+    pytest.importorskip("pandas")
+    from pandas._libs.parsers import STR_NA_VALUES
+
+    assert set(MISSING) == STR_NA_VALUES
