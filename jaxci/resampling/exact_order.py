@@ -14,6 +14,7 @@ import functools
 import math
 from typing import Any
 
+import jax
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
@@ -28,6 +29,17 @@ MIDDLE = (0.01, 0.99)
 """Shares of a law between which atoms are typical: their size tells what is rounding."""
 TOLERANCE = 4.0 * float(np.finfo(np.float64).eps)
 """Atoms that differ by less, relative to their size, are one."""
+
+
+def between(low: Any, high: Any, fraction: Any) -> Any:
+    """Return ``(1 - fraction) low + fraction high`` as NumPy rounds it: of equal values the value, to the last bit.
+
+    Half the way it is the mean of both, rounded once: of values on a lattice the one between them, where there is one.
+    """
+    xp = namespace(low, high, fraction)
+    apart = high - low
+    near = xp.where(fraction < 0.5, low + apart * fraction, high - apart * (1 - fraction))
+    return xp.where(fraction == 0.5, low / 2 + high / 2, near)
 
 
 def order_statistic_distribution(values_sorted: ArrayLike, k: int) -> Atoms:
@@ -119,7 +131,7 @@ def quantile_distribution(values_sorted: ArrayLike, q: float) -> Atoms:
     if not 0.0 <= q <= 1.0:
         raise ValueError(f"q must be within [0, 1]; got {q}")
     weights = quantile_weights(x.size, q)
-    return discrete(weights.atoms(x), weights.mass)
+    return discrete(weights.atoms(x), weights.mass, weights.of_values(x))
 
 
 def _checked(values_sorted: ArrayLike) -> np.ndarray:
@@ -155,7 +167,7 @@ class RankWeights:
 class QuantileWeights:
     """Law of a sample quantile over pairs of ranks: it depends on n and q alone.
 
-    The quantile is ``x_(left) + fraction (x_(right) - x_(left))``, ranks from 0, with probability ``mass`` (m,).
+    The quantile is :func:`between` ``x_(left)`` and ``x_(right)``, ranks from 0, with probability ``mass`` (m,).
     """
 
     left: Any
@@ -176,8 +188,11 @@ class QuantileWeights:
 
     def atoms(self, ordered: Any) -> Any:
         """Return the values (..., m) that the quantile takes on ascending values (..., n)."""
-        start = ordered[..., self.left]
-        return start + self.fraction * (ordered[..., self.right] - start)
+        return between(ordered[..., self.left], ordered[..., self.right], self.fraction)
+
+    def of_values(self, ordered: Any) -> Any:
+        """Whether each atom (..., m) is a value of the data, and not one between two."""
+        return ordered[..., self.left] == ordered[..., self.right]
 
     def distribution(self, ordered: Any) -> Atoms:
         """Return the laws of the quantile of ascending values (..., n), NumPy's or JAX's: O(m log m) a data set."""
@@ -189,7 +204,9 @@ class QuantileWeights:
         reached = xp.cumsum(masses, axis=-1)
         places = (rank(reached, p, reached.shape[-1], through=False) for p in MIDDLE)
         ends = [xp.abs(picked(support, xp.minimum(place, reached.shape[-1] - 1))) for place in places]
-        return Atoms(support, masses, TOLERANCE * xp.maximum(*ends))
+        tolerance = TOLERANCE * xp.maximum(*ends)
+        values = xp.take_along_axis(self.of_values(ordered), order, axis=-1)
+        return Atoms(_settled(support, values, tolerance[..., None]), masses, tolerance)
 
 
 @functools.lru_cache(maxsize=16)
@@ -231,12 +248,33 @@ def _interpolated(n: int, k: int, fraction: float) -> QuantileWeights:
     return _weights(left, np.concatenate((index, upper.ravel())), fraction, np.concatenate((tied, pairs.ravel())))
 
 
-def discrete(x: np.ndarray, mass: np.ndarray) -> Atoms:
-    """Return the law of values (m,) with their ``mass``: those that differ by rounding are one atom."""
+def _settled(atoms: Any, values: Any, tolerance: Any) -> Any:
+    """Return ascending ``atoms`` (..., m) with those next to a value of the data, by rounding, put on that value.
+
+    ``values`` (..., m) says which of them are values of the data.
+    """
+    xp = namespace(atoms)
+    lower, upper = xp.where(values, atoms, -np.inf), xp.where(values, atoms, np.inf)
+    if xp is np:
+        below: Any = np.maximum.accumulate(lower, axis=-1)
+        above: Any = np.minimum.accumulate(upper[..., ::-1], axis=-1)[..., ::-1]
+    else:
+        below = jax.lax.cummax(lower, axis=lower.ndim - 1)
+        above = jax.lax.cummin(upper, axis=upper.ndim - 1, reverse=True)
+    return xp.where(atoms - below <= tolerance, below, xp.where(above - atoms <= tolerance, above, atoms))
+
+
+def discrete(x: np.ndarray, mass: np.ndarray, values: np.ndarray | None = None) -> Atoms:
+    """Return the law of values (m,) with their ``mass``: those that differ by rounding are one atom.
+
+    ``values`` (m,) says which are exact, all by default: such a one stands for those that differ from it by rounding.
+    """
     keep = mass > 0.0
     x, mass = x[keep], mass[keep]
     order = np.argsort(x, kind="stable")
     x, mass = x[order], mass[order] / mass.sum()
     tolerance = TOLERANCE * float(np.abs(x[np.searchsorted(np.cumsum(mass), MIDDLE)]).max())
+    if values is not None:
+        x = _settled(x, values[keep][order], tolerance)
     first = np.flatnonzero(np.concatenate(([True], np.diff(x) > tolerance)))
     return Atoms(x[first], np.add.reduceat(mass, first), tolerance)

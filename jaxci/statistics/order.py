@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record
-from jaxci.resampling.kernels import RankPicks, rank_picks
+from jaxci.resampling.exact_order import between
+from jaxci.resampling.kernels import RankPicks, cumulative_counts, rank_picks
 from jaxci.special import namespace
 from jaxci.statistics.base import Scaling, Statistic
 from jaxci.statistics.cumulative import cumulative_sum, gather, sorting_order
@@ -30,6 +31,13 @@ class Ordered:
 
     values: Any
     order: Any
+
+
+@record
+class RealWeights:
+    """Weights ``rows`` (B, n) that may be whole numbers: of these quantiles lie between two values."""
+
+    rows: Any
 
 
 class OrderStatistic(Statistic):
@@ -75,47 +83,100 @@ class OrderStatistic(Statistic):
         return jnp.where(total > 0, steps / self.span(total), jnp.nan)
 
     def value(self, prepared: Ordered, weights: jax.Array) -> jax.Array:
-        """Return ``coefficients @ values`` under ``weights`` (n,)."""
+        """Return ``coefficients @ values`` under ``weights`` (n,).
+
+        Quantiles that lie between two values are read off these, so that rounding does not move them; differences of
+        quantiles off their distances from the middle value, which keep their digits at an offset.
+        """
         in_order = weights if prepared.order is None else gather(weights, prepared.order)
         middle = prepared.values[len(prepared.values) // 2]
         apart = prepared.values - middle
-        coefficients = self.coefficients(1.0 * cumulative_sum(in_order))
-        return self.mass * middle + jnp.dot(coefficients, apart, precision=jax.lax.Precision.HIGHEST)
+        cumulative = 1.0 * cumulative_sum(in_order)
+        coefficients = self.coefficients(cumulative)
+        product = self.mass * middle + jnp.dot(coefficients, apart, precision=jax.lax.Precision.HIGHEST)
+        if not self.quantiles:
+            return product
+        if len(self.quantiles) == 1:
+            ((factor, _),) = self.quantiles
+            read, few = _read(prepared.values, coefficients)
+            return jnp.where(few, factor * read, product)
+        parts = [_read(apart, self._of_quantile(q, cumulative)) for _, q in self.quantiles]
+        value = sum(factor * read for (factor, _), (read, _) in zip(self.quantiles, parts, strict=True))
+        return jnp.where(jnp.all(jnp.stack([few for _, few in parts])), self.mass * middle + value, product)
+
+    def _of_quantile(self, q: Any, cumulative: jax.Array) -> jax.Array:
+        """Return the coefficients (n,) of the linear quantile of probability ``q``."""
+        return jnp.diff(quantile_profile(q, cumulative, cumulative[-1]), prepend=0.0)
 
     def sort_keys(self, sample: Sample) -> np.ndarray:
         """Return the values (n,)."""
         return self.ordered_values(sample)
 
     def scaling(self, prepared: Ordered) -> Scaling:
-        """Return the middle value, as often as the coefficients add up to, and the largest distance from it."""
-        middle = prepared.values[len(prepared.values) // 2]
-        widest = jnp.max(jnp.abs(prepared.values - middle))
-        return Scaling(self.mass * middle, jnp.where(widest > 0, widest, 1.0))
+        """Return a value near the statistic, as often as the coefficients add up to, and the size of what lies around.
+
+        Of quantiles both are such that nothing is rounded in double precision: the size is a power of two, and values
+        are counted from 0 where that is as close as they are wide.
+        """
+        origin = self._origin(prepared)
+        widest = jnp.max(jnp.abs(prepared.values - origin))
+        if self.quantiles:
+            widest = jnp.ldexp(jnp.ones_like(widest), jnp.frexp(widest)[1] - 1)
+        return Scaling(self.mass * origin, jnp.where(widest > 0, widest, 1.0))
+
+    def _origin(self, prepared: Ordered) -> jax.Array:
+        """Return what values are counted from: the middle one, or 0 or the quantile of a single one."""
+        values, n = prepared.values, len(prepared.values)
+        if len(self.quantiles) != 1:
+            return values[n // 2]
+        ((_, q),) = self.quantiles
+        near = jnp.asarray(values)[jnp.rint((n - 1) * jnp.asarray(q, float)).astype(jnp.int32)]
+        return jnp.where(jnp.abs(near) <= 2 * (values[3 * n // 4] - values[n // 4]), 0.0, near)
 
     @property
     def quantiles(self) -> tuple[tuple[float, Any], ...]:
         """Factor and probability of every linear quantile that the statistic is a sum of; empty where it is none."""
         return ()
 
-    def shared(self, bank: Bank) -> jax.Array | tuple[RankPicks, ...]:
+    def shared(self, bank: Bank) -> jax.Array | tuple[RankPicks, ...] | RealWeights:
         """Return how sorted values enter: rows are exchangeable, so sorted ones serve.
 
-        The places (B,) of those that a quantile of a resample lies between, or coefficients (n, B) of all.
+        The places (B,) of those that a quantile of a resample lies between, or coefficients (n, B) of all; the weights
+        themselves where these may be whole numbers.
         """
         if self.quantiles and bank.counts:
-            return tuple(rank_picks(bank.cumulative, q) for _, q in self.quantiles)
+            return self._picks(bank.cumulative)
+        if self.quantiles and bank.by_rows:
+            return RealWeights(bank.rows)
         # sums of counts are exact in any order; of other weights a median's ties need the accurate ones
         return self.coefficients(bank.cumulative[1:] if bank.counts else 1.0 * cumulative_sum(bank.rows).T)
 
-    def replicates(self, prepared: Ordered, shared: jax.Array | tuple[RankPicks, ...]) -> jax.Array:
-        """Return the core (B,) from the scaled sorted values."""
-        middle = prepared.values[len(prepared.values) // 2]
-        apart = (prepared.values - middle) / self.scaling(prepared).scale
-        if isinstance(shared, tuple):
-            apart = apart.astype(shared[0].fraction.dtype)
-            terms = (factor * picks.of(apart) for (factor, _), picks in zip(self.quantiles, shared, strict=True))
-            return sum(terms, jnp.zeros((), apart.dtype))
-        return jnp.matmul(apart.astype(shared.dtype), shared, precision=jax.lax.Precision.HIGHEST)
+    def _picks(self, cumulative: jax.Array) -> tuple[RankPicks, ...]:
+        """Return the places of each quantile under counts whose sums are ``cumulative`` (n + 1, B)."""
+        return tuple(rank_picks(cumulative, q) for _, q in self.quantiles)
+
+    def replicates(self, prepared: Ordered, shared: jax.Array | tuple[RankPicks, ...] | RealWeights) -> jax.Array:
+        """Return the core (B,) from the scaled sorted values, or from the values where they keep their digits."""
+        if isinstance(shared, RealWeights):
+            rows = shared.rows
+
+            def of_counts() -> jax.Array:
+                return self.replicates(prepared, self._picks(cumulative_counts(rows.T)))
+
+            def of_others() -> jax.Array:
+                return self.replicates(prepared, self.coefficients(1.0 * cumulative_sum(rows).T))
+
+            return jax.lax.cond(jnp.all(rows == jnp.floor(rows)), of_counts, of_others)
+        origin, scaling = self._origin(prepared), self.scaling(prepared)
+        if not isinstance(shared, tuple):
+            apart = ((prepared.values - origin) / scaling.scale).astype(shared.dtype)
+            return jnp.matmul(apart, shared, precision=jax.lax.Precision.HIGHEST)
+        dtype = shared[0].fraction.dtype
+        whole = dtype == prepared.values.dtype and len(self.quantiles) == 1
+        values = jnp.asarray(prepared.values) if whole else ((prepared.values - origin) / scaling.scale).astype(dtype)
+        terms = (factor * _picked(values, picks) for (factor, _), picks in zip(self.quantiles, shared, strict=True))
+        found = sum(terms, jnp.zeros((), dtype))
+        return (found - scaling.offset) / scaling.scale if whole else found
 
     def left_out(self, values: Any) -> tuple[Any, Any]:
         """Return distinct leave-one-out values (..., m) of sorted ``values`` (..., n), with multiplicities (m,)."""
@@ -123,6 +184,21 @@ class OrderStatistic(Statistic):
         coefficients = namespace(values).asarray(self.coefficients(jnp.cumsum(1.0 - jnp.eye(n), axis=0)))
         middle = values[..., n // 2 : n // 2 + 1]
         return (values - middle) @ coefficients + self.mass * middle, np.ones(n)
+
+
+def _picked(values: jax.Array, picks: RankPicks) -> jax.Array:
+    """Return the quantiles (B,) that are read from sorted ``values`` (n,)."""
+    low, high = (values.at[place].get(mode="promise_in_bounds") for place in (picks.low, picks.high))
+    found: jax.Array = between(low, high, picks.fraction)
+    return found
+
+
+def _read(values: jax.Array, coefficients: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Return ``coefficients @ values`` (n,) where two at most are not 0, which add up to 1, and whether it is so."""
+    held = ~(coefficients <= 0)
+    first, last = jnp.argmax(held), len(coefficients) - 1 - jnp.argmax(held[::-1])
+    values = jnp.asarray(values)
+    return between(values[first], values[last], coefficients[last]), jnp.sum(held) <= 2
 
 
 def quantile_profile(q: float | jax.Array, cumulative: jax.Array, total: jax.Array) -> jax.Array:
@@ -166,7 +242,7 @@ class QuantileStatistic(OrderStatistic):
         lo = xp.minimum(xp.floor(h + 1e-9), n - 3.0)
         f, place = h - lo, lo.astype(np.int32)
         a, b, c = (values[..., place + i] for i in range(3))
-        found = xp.stack([(1 - f) * b + f * c, (1 - f) * a + f * c, (1 - f) * a + f * b], axis=-1)
+        found = xp.stack([between(b, c, f), between(a, c, f), between(a, b, f)], axis=-1)
         return found, xp.stack([lo + 1.0, xp.ones_like(lo), n - 2.0 - lo])
 
 
