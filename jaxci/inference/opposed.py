@@ -12,10 +12,8 @@ from jaxci.inference.program import RowReader, of_units
 from jaxci.inference.slopes import slopes
 from jaxci.intervals.adjusted_wald import Adjusted
 from jaxci.statistics.base import TableStatistic
-from jaxci.statistics.class_ranking import AveragePrecisionMulticlass
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
-from jaxci.statistics.ranking import OPPOSED_NEGATIVE
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.sums import padded
 
@@ -29,7 +27,7 @@ def adjusted(statistic: Paired, sample: Sample, row_weights: np.ndarray | None) 
     The error is ``sqrt(sum_i m_i w_i^2 L_i^2)`` of rows, m of a kind and 1 of the data, with the weights w and the
     derivatives L in them. Opposed rows weigh what the rows of their class do on average.
     """
-    rows, masses = _opposed(statistic, sample)
+    rows, masses = statistic.opposed_rows(sample)
     joined = sample.joined(rows)
     number, weights, degrees = np.concatenate([np.ones(sample.n), masses]), np.ones(joined.n), math.inf
     if row_weights is not None:
@@ -49,19 +47,6 @@ def adjusted(statistic: Paired, sample: Sample, row_weights: np.ndarray | None) 
     error = float(np.sqrt(square))
     known = error > NOISE or not math.isfinite(error)
     return Adjusted(*(np.array([x]) for x in (_rounded(float(value)), error if known else 0.0, degrees)))
-
-
-def _opposed(statistic: Paired, sample: Sample) -> tuple[Sample, np.ndarray]:
-    """Return opposed rows and what they weigh (host).
-
-    Of K > 2 classes all of which have negatives above the others, which move most of what they precede, these weigh
-    ``1 / K^2`` of what they do alone: ``benchmarks/class_precision_differences.py``.
-    """
-    rows, masses = statistic.opposed_rows(sample)
-    classes = int(np.count_nonzero(sample.class_sizes))
-    if isinstance(statistic.statistic, AveragePrecisionMulticlass) and classes > 2:
-        masses = np.where(masses == OPPOSED_NEGATIVE, masses / classes**2, masses)
-    return rows, masses
 
 
 def _rounded(value: float) -> float:

@@ -256,7 +256,9 @@ class AveragePrecisionMulticlass(MulticlassRanking, OpposedStatistic):
         """Return for every class that has rows a member and another row which the models rank first and last.
 
         In the column of the class; those of other classes agree. The other row is of the largest other class. One
-        column of scores is that of two classes, each the other's rest.
+        column of scores is that of two classes, each the other's rest. Of K > 2 classes all of which have negatives
+        above the others, which move most of what they precede, these weigh ``1 / K^2`` of what they do alone:
+        ``benchmarks/class_precision_differences.py``.
         """
         assert sample.other is not None
         if sample.y_score.ndim == 1:
@@ -281,7 +283,8 @@ class AveragePrecisionMulticlass(MulticlassRanking, OpposedStatistic):
 
         twice = np.tile(true, 2).astype(sample.y_true.dtype)
         joined = dataclasses.replace(both_ways(sample, True), other=both_ways(sample.other, False))
-        return joined, np.tile(np.where(member, OPPOSED_POSITIVE, OPPOSED_NEGATIVE), 2)
+        negative = OPPOSED_NEGATIVE / (len(present) ** 2 if len(present) > 2 else 1)
+        return joined, np.tile(np.where(member, OPPOSED_POSITIVE, negative), 2)
 
     def value(self, prepared: ClassRankings, weights: jax.Array) -> jax.Array:
         """Return the average precision under ``weights`` (n,)."""

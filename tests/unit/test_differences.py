@@ -1,7 +1,9 @@
 """Differences of two models are interval methods: shares answer alike, methods are values, a law is computed once."""
 
+import json
 import re
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from sklearn import metrics
 
 import jaxci
 from jaxci.inference import evidence
+from jaxci.intervals.adjusted_wald import AdjustedWald
 from jaxci.intervals.auc import DeLong
 from jaxci.intervals.auc_difference import DeLongDifference
 from jaxci.intervals.base import tails
@@ -28,6 +31,7 @@ from jaxci.intervals.proportion_difference import (
 from jaxci.intervals.registry import difference_methods
 from jaxci.statistics.class_ranking import AveragePrecisionMulticlass
 
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks" / "results"
 N, B = 60, 199
 RNG = np.random.default_rng(4)
 Y = np.arange(N) % 3
@@ -288,11 +292,11 @@ def test_average_precision_is_scikit_learns_with_opposed_rows():
 @pytest.mark.slow
 @pytest.mark.parametrize("average", ["macro", "micro", "weighted"])
 def test_average_precision_of_classes_is_scikit_learns_with_opposed_rows(average):
-    """For each class a member and a row of the largest other class; other columns agree."""
+    """For each class a member and a row of the largest other class, of which three share; other columns agree."""
     rng = np.random.default_rng(3)
     truth = np.repeat([0, 1, 2], [30, 20, 10])
     scores = [np.round(rng.normal(size=(N, 3)) + spread * np.eye(3)[truth], 2) for spread in (2.0, 1.2)]
-    added = [(k, k, 0.25) for k in range(3)] + [(k, 1 if k == 0 else 0, 0.0625) for k in range(3)]
+    added = [(k, k, 0.25) for k in range(3)] + [(k, 1 if k == 0 else 0, 0.0625 / 9) for k in range(3)]
     joined, weights, tops = [], np.ones(N), ((99.0, -99.0), (-99.0, 99.0))
     labels = truth
     for own in tops:
@@ -315,6 +319,14 @@ def test_average_precision_of_classes_is_scikit_learns_with_opposed_rows(average
     assert result.method == "adjusted_wald"
     np.testing.assert_allclose(result.confidence_interval, bounds, rtol=1e-5)
     assert result.pvalue == pytest.approx(2 * stats.norm.sf(abs(whole) / error), rel=1e-4)
+
+
+def test_what_is_said_of_average_precisions_of_classes_is_what_the_benchmark_found():
+    designs = json.loads((BENCHMARKS / "class_precision_differences.json").read_text())["designs"]
+    found = [(x, *one["auto"]) for x in designs for one in x["coverage, width, below .05, width / 3.92 sd"].values()]
+    least = min(coverage for _, coverage, *_ in found)
+    assert f"covered {100 * least:.0f}% or more" in " ".join(AdjustedWald.__doc__.split())
+    assert max(wrong for x, _, _, wrong, _ in found if x["areas"][0] == x["areas"][1]) <= 0.06
 
 
 @pytest.mark.parametrize("size", [2, 3])
