@@ -33,7 +33,8 @@ class Card(Printable):
     columns : dict of str to array
         One row a law, n and method: ``distribution``, ``n``, ``method``, ``coverage`` (of 95% intervals that exist)
         with its Monte-Carlo error, ``below``, ``above`` (shares wholly below and above the truth), ``missing`` (data
-        sets without an interval), ``relative_width`` (mean width in interdecile ranges of the estimate).
+        sets without an interval), ``relative_width`` (mean width in interdecile ranges of the estimate; NaN where these
+        are 0).
     """
 
     metric: str
@@ -57,6 +58,8 @@ class Card(Printable):
             if len(rows) == 0:
                 continue
             worst = rows[np.argmin(table["coverage"][rows])]
+            widths = table["relative_width"][rows]
+            known = np.isfinite(widths)
             found.append(
                 {
                     "n": int(n),
@@ -67,7 +70,7 @@ class Card(Printable):
                     "below": float(np.median(table["below"][rows])),
                     "above": float(np.median(table["above"][rows])),
                     "missing": float(np.median(table["missing"][rows])),
-                    "relative_width": float(np.median(table["relative_width"][rows])),
+                    "relative_width": float(np.median(widths[known])) if known.any() else math.nan,
                 }
             )
         return sorted(found, key=lambda row: (row["n"], -row["worst"]))
