@@ -17,8 +17,8 @@ from jaxci.coverage.enumeration import enumerable, proportion_bounds
 from jaxci.coverage.running import cell_truths
 from jaxci.coverage.widths import FIRST, WidthStudy, auto_choice, smallest_units
 from jaxci.distributions import Clustered
-from jaxci.inference.choice import Choice
 from jaxci.inference.randomness import Randomness
+from jaxci.inference.standings import Choice
 from jaxci.intervals.base import Method, tails
 from jaxci.intervals.parametric import T
 from jaxci.intervals.proportion import ProportionMethod, Wilson

@@ -15,8 +15,9 @@ from jaxci.coverage.cell import Cell, draw
 from jaxci.coverage.running import simulate
 from jaxci.coverage.tally import COUNTS, group_error
 from jaxci.distributions import Cells, Distribution, Truth, observations
-from jaxci.inference.choice import Choice, choose
+from jaxci.inference.choice import choose
 from jaxci.inference.settings import N_RESAMPLES
+from jaxci.inference.standings import Choice
 from jaxci.intervals.base import Method, tails
 from jaxci.intervals.sample_size import ROUNDING
 from jaxci.statistics.base import Statistic

@@ -7,40 +7,44 @@ both as they are printed, rounded to a tenth of a percent; where none did, the o
 remark. A remark also says where any of these designs was covered by less than 93%. Designs are alike in the numbers of
 rows, of classes, of rows in the rarest class and of errors; of rows in clusters also in the number of clusters and the
 design effect. Rows in strata of fixed size are judged as independent ones, which vary more. What no card tells, of
-weights, differences, statistics without a card and sizes beyond the cards, is decided by the rules below; so are means
-of class scores where a class has no right prediction, which the features of the cards do not tell.
+weights, statistics without a card and sizes beyond the cards, is decided by the rules below; so are means of class
+scores where a class has no right prediction, which the features of the cards do not tell. Differences have rules of
+their own (:mod:`jaxci.inference.choice_of_differences`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 
+from jaxci.inference.choice_of_differences import choose_difference
 from jaxci.inference.design import natural_values
-from jaxci.inference.standings import best_of, described, figures, held, lowest, refused
-from jaxci.intervals.adjusted_wald import AdjustedWald
+from jaxci.inference.standings import (
+    UNKNOWN_CALIBRATION,
+    Choice,
+    best_of,
+    described,
+    figures,
+    held,
+    lowest,
+    refused,
+)
 from jaxci.intervals.auc import DeLongLogit, NewcombeAuc
-from jaxci.intervals.auc_difference import DeLongDifference
 from jaxci.intervals.base import Method, NoInterval, Tails
 from jaxci.intervals.bayesian import ProperBayesian
 from jaxci.intervals.bootstrap import Basic, BCa, Percentile, Studentized, smallest_bank
 from jaxci.intervals.calibration import SquaredGaps
-from jaxci.intervals.capabilities import is_share_difference
 from jaxci.intervals.cards import CLUSTERED, Features, Standing, cards, name_on_cards, shape_of
-from jaxci.intervals.clustered_proportion import ClopperPearsonCluster, TangoCluster, WilsonCluster
+from jaxci.intervals.clustered_proportion import ClopperPearsonCluster, WilsonCluster
 from jaxci.intervals.delta import Delta
 from jaxci.intervals.exact import Exact
-from jaxci.intervals.kurtosis import KurtosisT
 from jaxci.intervals.mover import SquareAndAdd
 from jaxci.intervals.parametric import T
 from jaxci.intervals.proportion import ClopperPearson, MidP, Wilson
-from jaxci.intervals.proportion_difference import SquareAndAddDifference, Tango
 from jaxci.intervals.quantile import OrderStatistic, needs_rows, smallest_n
-from jaxci.intervals.sign_flip import MOST_CLUSTERS, SignFlip
 from jaxci.intervals.spread import LEAST, Bonett
-from jaxci.statistics.base import LinearStatistic, MomentStatistic, RankedStatistic, Statistic, TableStatistic
+from jaxci.statistics.base import MomentStatistic, Statistic, TableStatistic
 from jaxci.statistics.custom import FunctionStatistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
@@ -110,9 +114,6 @@ CLASSES_IN_CLUSTERS = (
 ``benchmarks/classes_in_clusters.py``.
 """
 
-MOST_LEFT_OUT = 5_000
-"""Rows up to which ``auto`` leaves each out for the error of a difference, which sees how it bends."""
-
 JUDGED: tuple[frozenset[str], ...] = (frozenset(), frozenset({"groups"}), frozenset({"strata"}))
 """Layouts that cards judge; rows in strata of fixed size, which vary less, by those of independent rows."""
 
@@ -124,23 +125,8 @@ ALIKE_IN_CLUSTERS = 1.5
 covers less than the methods it chooses from.
 """
 
-ENOUGH_CASES = 2
-"""From so many rows of every class on, derivatives in their weights tell how much ranks vary."""
-
-UNKNOWN_CALIBRATION = "no method is known to hold its level for a calibration error of such data"
-"""What is said of a calibration error that no design tells of."""
-
 MISSED = "what they score is hardly known, and 95% intervals covered 87% to 100% in simulations of such data"
 """What is said of classes that have rows but no right prediction."""
-
-
-class Choice(NamedTuple):
-    """A method with the reason it was chosen; how it stands on the cards, and what a reader should know."""
-
-    method: Method
-    reason: str
-    standing: Standing | None = None
-    remark: str | None = None
 
 
 def _scale(statistic: Statistic) -> str:
@@ -150,7 +136,7 @@ def _scale(statistic: Statistic) -> str:
 def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> Choice:
     """Choose the interval method for ``statistic`` from the data's layout and size, and the rarest class."""
     if isinstance(statistic, Paired):
-        return _choose_difference(statistic, layout, tails, sample)
+        return choose_difference(statistic, layout, tails, sample)
     missed = _of_missed_classes(statistic, layout, n_resamples, tails, sample)
     if missed is not None:
         return missed
@@ -365,71 +351,6 @@ def _choose_ranking(
         return _delta(statistic, layout.n)
     why = f"ranks, {few} or more in every class" if statistic.has_extremes else "no formula for this statistic"
     return Choice(Percentile(), f"{why}: the percentile bootstrap")
-
-
-def _choose_difference(statistic: Paired, layout: Layout, tails: Tails, sample: Sample) -> Choice:
-    alike = layout.given <= {"strata"}
-    vary = "" if layout.strata is None else "; rows in strata vary less"
-    if alike and Tango().refusal(statistic) is None:
-        return Choice(Tango(), f"paired proportions: the interval that Tango's score test does not reject{vary}")
-    if alike and SquareAndAddDifference().refusal(statistic) is None:
-        why = "two means of paired proportions: Tango's intervals, squared and added"
-        return Choice(SquareAndAddDifference(), f"{why}{vary}")
-    if AdjustedWald().refusal_of_rows(statistic, layout.given) is None:
-        why = "its influence, with a few rows on which the models differ most"
-        return Choice(AdjustedWald(), f"a difference of two models on the same rows: {why}{vary}")
-    if layout.given == {"groups"} and is_share_difference(statistic):
-        why = "paired proportions in clusters: Tango's score interval of the outcomes divided by the design effect"
-        return Choice(TangoCluster(), why)
-    if layout.given == {"groups"} and is_mean(statistic):
-        return _of_flips(layout, tails)
-    if alike and DeLongDifference().refusal(statistic) is None:
-        why = "DeLong's variance, and Student's quantiles, which allow for rare classes"
-        return Choice(DeLongDifference(use_t=True), f"correlated AUCs of independent rows: {why}{vary}")
-    if layout.units is None and _has_contributions(statistic, sample):
-        return _of_contributions(statistic, layout)
-    if layout.units is not None and layout.strata is None and statistic.smooth:
-        why = "Student's quantiles, of fewer degrees of freedom where few clusters decide"
-        return Choice(
-            KurtosisT(), f"a smooth difference of rows in clusters: its influence, summed over each, and {why}"
-        )
-    kind = "rows" if layout.units is None else "clusters"
-    return Choice(Percentile(), f"no formula for this difference: the paired percentile bootstrap over {kind}")
-
-
-def _has_contributions(statistic: Paired, sample: Sample) -> bool:
-    """Whether derivatives tell what each row contributes: of ranks the only row of a class has none."""
-    if isinstance(statistic.statistic, ScoreRanking):
-        sizes = sample.class_sizes
-        return statistic.smooth and int(sizes[sizes > 0].min()) >= ENOUGH_CASES
-    known = isinstance(statistic, LinearStatistic) or isinstance(
-        statistic.statistic, FunctionStatistic | RankedStatistic
-    )
-    return statistic.smooth and known
-
-
-def _of_contributions(statistic: Paired, layout: Layout) -> Choice:
-    """Choose for a smooth difference, of sums, ranks or users' functions, of rows in no clusters."""
-    why = "Student's quantiles, of fewer degrees of freedom where few rows decide"
-    remark = UNKNOWN_CALIBRATION if isinstance(statistic.statistic, Calibration) else None
-    if layout.plain and is_mean(statistic):
-        return Choice(KurtosisT(), f"a mean of paired differences: {why}")
-    own = isinstance(statistic.statistic, FunctionStatistic)
-    if layout.plain and (own or isinstance(statistic, MomentStatistic)) and layout.n_units <= MOST_LEFT_OUT:
-        how = f"a difference of {'smooth functions' if own else 'moments'}: the values with each row left out"
-        return Choice(KurtosisT(error="jackknife"), f"{how}, and {why}", remark=remark)
-    rows = "" if layout.plain else " of rows with strata or weights"
-    return Choice(KurtosisT(), f"a smooth difference{rows}: its influence, and {why}", remark=remark)
-
-
-def _of_flips(layout: Layout, tails: Tails) -> Choice:
-    """Choose for the difference of means of rows in clusters."""
-    flips = min(2**layout.n_units, SignFlip().n_flips)
-    if layout.n_units <= MOST_CLUSTERS and max(tails.sides) * flips >= 1:
-        why = "a mean of paired differences in clusters: what flips of their signs do not reject, which is exact for"
-        return Choice(SignFlip(), f"{why} symmetric differences")
-    why = "a mean of paired differences in clusters, too few or too many for flips of their signs: Student's interval"
-    return Choice(T(), f"{why} with a cluster-robust variance")
 
 
 def _delta(statistic: Statistic, n: int) -> Choice:

@@ -1,9 +1,11 @@
-"""How methods stand on the cards: whether they held, which of them is best, and what is said of it."""
+"""What is chosen, and how methods stand on the cards: whether they held, which of them is best, what is said of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
+from jaxci.intervals.base import Method
 from jaxci.intervals.cards import CARD_LEVEL, Features, Standing
 
 TYPICAL_LOSS, WORST_LOSS = 0.01, 0.03
@@ -14,6 +16,18 @@ LEAST_LOSS = 0.02
 
 MORE = (2, 3, 5, 10, 20, 50)
 """Multiples of the data tried where no method holds, to say how many would do."""
+
+UNKNOWN_CALIBRATION = "no method is known to hold its level for a calibration error of such data"
+"""What is said of a calibration error that no design tells of."""
+
+
+class Choice(NamedTuple):
+    """A method with the reason it was chosen; how it stands on the cards, and what a reader should know."""
+
+    method: Method
+    reason: str
+    standing: Standing | None = None
+    remark: str | None = None
 
 
 def held(standing: Standing) -> bool:

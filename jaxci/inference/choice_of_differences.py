@@ -1,0 +1,95 @@
+"""``method="auto"`` of ``compare``: which interval of a difference of two models, and why; by rules, without cards."""
+
+from __future__ import annotations
+
+from jaxci.inference.standings import UNKNOWN_CALIBRATION, Choice
+from jaxci.intervals.adjusted_wald import AdjustedWald
+from jaxci.intervals.auc_difference import DeLongDifference
+from jaxci.intervals.base import Tails
+from jaxci.intervals.bootstrap import Percentile
+from jaxci.intervals.capabilities import is_share_difference
+from jaxci.intervals.clustered_proportion import TangoCluster
+from jaxci.intervals.kurtosis import KurtosisT
+from jaxci.intervals.parametric import T
+from jaxci.intervals.proportion_difference import SquareAndAddDifference, Tango
+from jaxci.intervals.sign_flip import MOST_CLUSTERS, SignFlip
+from jaxci.statistics.base import LinearStatistic, MomentStatistic, RankedStatistic
+from jaxci.statistics.custom import FunctionStatistic
+from jaxci.statistics.layout import Layout
+from jaxci.statistics.paired import Paired
+from jaxci.statistics.probability import Calibration
+from jaxci.statistics.ranking import ScoreRanking
+from jaxci.statistics.sample import Sample
+from jaxci.statistics.summary import is_mean
+
+MOST_LEFT_OUT = 5_000
+"""Rows up to which ``auto`` leaves each out for the error of a difference, which sees how it bends."""
+
+ENOUGH_CASES = 2
+"""From so many rows of every class on, derivatives in their weights tell how much ranks vary."""
+
+
+def choose_difference(statistic: Paired, layout: Layout, tails: Tails, sample: Sample) -> Choice:
+    """Choose the interval method for the difference of two models, from the data's layout, size and rarest class."""
+    alike = layout.given <= {"strata"}
+    vary = "" if layout.strata is None else "; rows in strata vary less"
+    if alike and Tango().refusal(statistic) is None:
+        return Choice(Tango(), f"paired proportions: the interval that Tango's score test does not reject{vary}")
+    if alike and SquareAndAddDifference().refusal(statistic) is None:
+        why = "two means of paired proportions: Tango's intervals, squared and added"
+        return Choice(SquareAndAddDifference(), f"{why}{vary}")
+    if AdjustedWald().refusal_of_rows(statistic, layout.given) is None:
+        why = "its influence, with a few rows on which the models differ most"
+        return Choice(AdjustedWald(), f"a difference of two models on the same rows: {why}{vary}")
+    if layout.given == {"groups"} and is_share_difference(statistic):
+        why = "paired proportions in clusters: Tango's score interval of the outcomes divided by the design effect"
+        return Choice(TangoCluster(), why)
+    if layout.given == {"groups"} and is_mean(statistic):
+        return _of_flips(layout, tails)
+    if alike and DeLongDifference().refusal(statistic) is None:
+        why = "DeLong's variance, and Student's quantiles, which allow for rare classes"
+        return Choice(DeLongDifference(use_t=True), f"correlated AUCs of independent rows: {why}{vary}")
+    if layout.units is None and _has_contributions(statistic, sample):
+        return _of_contributions(statistic, layout)
+    if layout.units is not None and layout.strata is None and statistic.smooth:
+        why = "Student's quantiles, of fewer degrees of freedom where few clusters decide"
+        return Choice(
+            KurtosisT(), f"a smooth difference of rows in clusters: its influence, summed over each, and {why}"
+        )
+    kind = "rows" if layout.units is None else "clusters"
+    return Choice(Percentile(), f"no formula for this difference: the paired percentile bootstrap over {kind}")
+
+
+def _has_contributions(statistic: Paired, sample: Sample) -> bool:
+    """Whether derivatives tell what each row contributes: of ranks the only row of a class has none."""
+    if isinstance(statistic.statistic, ScoreRanking):
+        sizes = sample.class_sizes
+        return statistic.smooth and int(sizes[sizes > 0].min()) >= ENOUGH_CASES
+    known = isinstance(statistic, LinearStatistic) or isinstance(
+        statistic.statistic, FunctionStatistic | RankedStatistic
+    )
+    return statistic.smooth and known
+
+
+def _of_contributions(statistic: Paired, layout: Layout) -> Choice:
+    """Choose for a smooth difference, of sums, ranks or users' functions, of rows in no clusters."""
+    why = "Student's quantiles, of fewer degrees of freedom where few rows decide"
+    remark = UNKNOWN_CALIBRATION if isinstance(statistic.statistic, Calibration) else None
+    if layout.plain and is_mean(statistic):
+        return Choice(KurtosisT(), f"a mean of paired differences: {why}")
+    own = isinstance(statistic.statistic, FunctionStatistic)
+    if layout.plain and (own or isinstance(statistic, MomentStatistic)) and layout.n_units <= MOST_LEFT_OUT:
+        how = f"a difference of {'smooth functions' if own else 'moments'}: the values with each row left out"
+        return Choice(KurtosisT(error="jackknife"), f"{how}, and {why}", remark=remark)
+    rows = "" if layout.plain else " of rows with strata or weights"
+    return Choice(KurtosisT(), f"a smooth difference{rows}: its influence, and {why}", remark=remark)
+
+
+def _of_flips(layout: Layout, tails: Tails) -> Choice:
+    """Choose for the difference of means of rows in clusters."""
+    flips = min(2**layout.n_units, SignFlip().n_flips)
+    if layout.n_units <= MOST_CLUSTERS and max(tails.sides) * flips >= 1:
+        why = "a mean of paired differences in clusters: what flips of their signs do not reject, which is exact for"
+        return Choice(SignFlip(), f"{why} symmetric differences")
+    why = "a mean of paired differences in clusters, too few or too many for flips of their signs: Student's interval"
+    return Choice(T(), f"{why} with a cluster-robust variance")
