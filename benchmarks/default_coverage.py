@@ -23,7 +23,7 @@ from scipy import special, stats
 import jaxci
 from jaxci import distributions
 from jaxci.coverage.store import surroundings
-from jaxci.distributions import Cells, GaussianClasses, Parametric, RegressionErrors
+from jaxci.distributions import Cells, GaussianClasses, Mixture, Parametric, RegressionErrors
 from jaxci.statistics import F1, Mean
 from jaxci.statistics.registry import METRICS
 
@@ -191,13 +191,16 @@ def of_probabilities(replications: int, rng: np.random.Generator) -> Iterator[Ro
     metrics = ("log_loss", "brier_score_loss", "expected_calibration_error", "root_mean_squared_calibration_error")
     for shares, area, temperature in (([0.5, 0.5], 0.99, 1.0), ([0.9, 0.1], 0.95, 1.0), ([0.7, 0.3], 0.9, 0.5)):
         yield from drawn_from(GaussianClasses(shares, area, temperature), metrics, replications)
+    for shares in ([0.5, 0.5], [0.9, 0.1]):
+        yield from drawn_from(GaussianClasses(shares, 0.999), metrics[:2], replications)
     several = ("roc_auc_ovr", "average_precision_macro", "log_loss")
     yield from drawn_from(GaussianClasses([0.6, 0.3, 0.1], 0.97), several, replications)
 
 
 def of_regressions(replications: int, rng: np.random.Generator) -> Iterator[Row]:
     metrics = ("mean_absolute_error", "mean_squared_error", "median_absolute_error", "r2", "pearsonr", "spearmanr")
-    for errors in (Parametric("norm"), Parametric("t", {"df": 5})):
+    outliers = Mixture((Parametric("norm"), Parametric("norm", {"scale": 10.0})), (0.96, 0.04))
+    for errors in (Parametric("norm"), Parametric("t", {"df": 5}), outliers):
         yield from drawn_from(RegressionErrors(errors, spread=3.0, centre=10.0), metrics, replications)
 
 

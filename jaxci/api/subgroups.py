@@ -164,6 +164,12 @@ def _columns(by: Any, n: int) -> dict[str, np.ndarray]:
         raise ValueError("by must hold at least one column; got none")
     columns = {name: label_values(f"by[{name!r}]", column) for name, column in given.items()}
     check_lengths({"the data": n, **{f"by[{name!r}]": len(column) for name, column in columns.items()}})
+    for name, column in columns.items():
+        if len(np.unique(column)) == n:
+            raise ValueError(
+                f"by must hold groups of rows; in {name!r} each of the {n} rows is a group of its own: cut numbers into "
+                "classes"
+            )
     if len(columns) > 1:
         crossed = [
             ", ".join(f"{k} = {v}" for k, v in zip(columns, row, strict=True))

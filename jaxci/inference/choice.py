@@ -42,7 +42,7 @@ from jaxci.intervals.exact import Exact
 from jaxci.intervals.mover import SquareAndAdd
 from jaxci.intervals.parametric import T
 from jaxci.intervals.proportion import ClopperPearson, MidP, Wilson
-from jaxci.intervals.quantile import OrderStatistic, needs_rows, smallest_n
+from jaxci.intervals.quantile import OrderStatistic, most_covered, needs_rows, smallest_n
 from jaxci.intervals.spread import LEAST, Bonett
 from jaxci.statistics.base import MomentStatistic, Statistic, TableStatistic
 from jaxci.statistics.custom import FunctionStatistic
@@ -298,9 +298,12 @@ def _by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tai
                 OrderStatistic(),
                 "a quantile: an interval between order statistics holds its level at every n",
             )
+        most = f"{100 * most_covered(n, q, tails):.2g}%"
         return Choice(
             Exact(),
             f"a quantile; the order-statistic interval {needs_rows(need)} at this level, so the exact bootstrap",
+            remark=f"intervals that end at values hold this quantile in at most {most} of data sets of {n} rows; "
+            "quantile_interval reaches beyond the values",
         )
     many = n * float(n_resamples) > MOST_DRAWS or layout.counts is not None
     if statistic.smooth and isinstance(statistic, MomentStatistic) and many:

@@ -48,6 +48,11 @@ def smallest_n(q: float, tails: Tails) -> int | None:
     return max(1, math.ceil(math.log(max(lower, upper)) / math.log(base) - 1e-12))
 
 
+def most_covered(n: int, q: float, tails: Tails) -> float:
+    """Return how often intervals that end at values of continuous data hold the quantile at most."""
+    return 1 - (q**n if tails.has_upper else 0.0) - ((1 - q) ** n if tails.has_lower else 0.0)
+
+
 def needs_rows(n: int | None) -> str:
     """Say what :func:`smallest_n` found, after "the interval"."""
     return "exists at no n" if n is None else f"needs n >= {n}"

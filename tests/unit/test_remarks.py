@@ -13,11 +13,14 @@ from jaxci.inference.choice import CLASSES_IN_CLUSTERS, MISSED
 from jaxci.inference.left_out import FOUND_IN_CLUSTERS
 from jaxci.inference.remarks import PERCENTILE_ON_CARDS, STUDENTIZED_IN_CLUSTERS, size_remarks, weight_remarks
 from jaxci.intervals.auc_difference import UNSEEN
+from jaxci.intervals.base import tails
 from jaxci.intervals.bootstrap import Percentile
 from jaxci.intervals.cards import cards
 from jaxci.intervals.kurtosis import IN_CLUSTERS
 from jaxci.intervals.proportion_difference import Tango
+from jaxci.intervals.quantile import most_covered
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.order import Quantile
 from jaxci.statistics.paired import paired_difference
 from jaxci.statistics.registry import METRICS
 from jaxci.statistics.sample import Sample
@@ -382,3 +385,24 @@ def test_few_blocks_are_told_with_what_they_covered(n, covered):
     said = [remark for remark in found.warnings if "blocks" in remark]
     assert len(said) == (covered is not None)
     assert covered is None or covered in said[0]
+
+
+# --- quantiles beyond the values -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("alternative", "q", "told"),
+    [("two-sided", 0.05, "46%"), ("two-sided", 0.5, "75%"), ("less", 0.9, "27%"), ("greater", 0.1, "27%")],
+)
+def test_quantiles_beyond_the_values_are_said_to_be_missed(alternative, q, told):
+    n = 12 if q == 0.05 else 3
+    found = jaxci.interval(Quantile(q), np.arange(n) ** 2.0, alternative=alternative, rng=0)
+    assert f"intervals that end at values hold this quantile in at most {told} of data sets of {n} rows" in " ".join(
+        found.warnings
+    )
+
+
+def test_most_that_intervals_of_values_cover_is_how_often_the_extremes_enclose_the_quantile():
+    drawn = np.random.default_rng(0).uniform(size=(20_000, 12))
+    held = np.mean((drawn.min(axis=1) <= 0.05) & (drawn.max(axis=1) >= 0.05))
+    assert most_covered(12, 0.05, tails(0.95)) == pytest.approx(held, abs=0.012)

@@ -225,6 +225,7 @@ def test_equal_groups_are_seldom_told_apart(metric, shared, false_alarm):
     ("changes", "error", "message"),
     [
         ({"by": np.zeros(N)}, ValueError, "by must name at least two groups; all rows of 'group' are"),
+        ({"by": {"age": np.linspace(20, 80, N)}}, ValueError, "by must hold groups of rows; in 'age' each of the"),
         ({"by": SITE[:9]}, ValueError, r"by\['group'\]"),
         ({"by": {}}, ValueError, "by must hold at least one column; got none"),
         ({"by": SITE, "alternative": "less"}, ValueError, "by needs two-sided intervals"),
