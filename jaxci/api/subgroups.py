@@ -167,8 +167,8 @@ def _columns(by: Any, n: int) -> dict[str, np.ndarray]:
     for name, column in columns.items():
         if len(np.unique(column)) == n:
             raise ValueError(
-                f"by must hold groups of rows; in {name!r} each of the {n} rows is a group of its own: cut numbers into "
-                "classes"
+                f"by must hold groups of rows; in {name!r} each of the {n} rows is a group of its own: cut numbers "
+                "into classes"
             )
     if len(columns) > 1:
         crossed = [
