@@ -168,18 +168,38 @@ class MatthewsCorrcoef(ConfusionStatistic):
 
 @record
 class CohenKappa(ConfusionStatistic):
-    """Agreement beyond chance, ``1 - sum_k FN_k / S / (sum_k p_k (S - t_k) / S^2)``.
+    """Agreement beyond chance, ``1 - sum_ij d_ij table[i, j] / S / (sum_ij d_ij t_i p_j / S^2)``.
 
-    Range [-1, 1]; NaN where all rows have one true and predicted class, the same one. An absent
-    class only leaves the sums. Reference: ``sklearn.metrics.cohen_kappa_score`` (unweighted).
+    All disagreements count alike, ``d_ij = 1``, or by how far apart the classes are. Range [-1, 1]; NaN where all
+    rows have one true and predicted class, the same one. An absent class only leaves the sums. Reference:
+    ``sklearn.metrics.cohen_kappa_score``.
+
+    Parameters
+    ----------
+    weights : {"linear", "quadratic"}, optional
+        Of classes in an order: ``d_ij`` is ``|i - j|`` or its square, with the numbers i and j of the classes among
+        the labels. Give ``labels=`` where some are neither true nor predicted in the data.
     """
 
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
+    weights: str | None = static(default=None)
+
+    def __post_init__(self) -> None:
+        if self.weights not in (None, "linear", "quadratic"):
+            raise ValueError(f"weights must be 'linear', 'quadratic' or None; got {self.weights!r}")
+
     def score(self, table: jax.Array) -> jax.Array:
         """Return the agreement of the rows and columns of ``table`` (K, K)."""
-        counts = OneVsRest.of(table / total(table))
-        return 1 - ratio(counts.misses.sum(axis=0), (counts.predicted * counts.others).sum(axis=0), np.nan)
+        shares = table / total(table)
+        if self.weights is None:
+            counts = OneVsRest.of(shares)
+            return 1 - ratio(counts.misses.sum(axis=0), (counts.predicted * counts.others).sum(axis=0), np.nan)
+        places = np.arange(len(table))
+        apart = np.abs(places[:, None] - places) ** (1 if self.weights == "linear" else 2)
+        seen = jnp.tensordot(apart, shares, 2)
+        by_chance = jnp.tensordot(apart, shares.sum(axis=1)[:, None] * shares.sum(axis=0), 2)
+        return 1 - ratio(seen, by_chance, np.nan)
 
 
 METRICS: dict[str, Statistic] = {

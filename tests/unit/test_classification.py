@@ -109,10 +109,20 @@ def test_binary_values_by_hand(statistic, expected):
         (Jaccard(average="micro"), 12 / 28),
         (MatthewsCorrcoef(), (20 * 12 - 136) / math.sqrt((400 - 134) * (400 - 144))),
         (CohenKappa(), (12 / 20 - 136 / 400) / (1 - 136 / 400)),
+        (CohenKappa(weights="linear"), 1 - 12 / (376 / 20)),
+        (CohenKappa(weights="quadratic"), 1 - 20 / (600 / 20)),
     ],
 )
 def test_multiclass_values_by_hand(statistic, expected):
     assert of_table(statistic, TERNARY) == pytest.approx(expected, rel=1e-14)
+
+
+def test_weights_of_kappa_are_for_classes_in_an_order():
+    assert of_table(CohenKappa(weights="quadratic"), BINARY) == of_table(CohenKappa(weights="linear"), BINARY)
+    assert of_table(CohenKappa(weights="linear"), BINARY) == pytest.approx(of_table(CohenKappa(), BINARY), rel=1e-14)
+    assert of_table(CohenKappa(weights="quadratic"), np.array([[0, 0, 5], [0, 0, 0], [5, 0, 0]])) == -1
+    with pytest.raises(ValueError, match="weights must be 'linear', 'quadratic' or None; got 'cubic'"):
+        CohenKappa(weights="cubic")
 
 
 @pytest.mark.parametrize("cls", [Precision, Recall, F1, FBeta])

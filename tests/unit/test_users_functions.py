@@ -305,3 +305,68 @@ def test_bca_of_a_step_function_in_a_cell_uses_leave_one_out_values():
     rows = rows_of(Empirical(X), {"own": THIRD}, methods)["own"]
     assert rows[0].mean_width == rows[1].mean_width == pytest.approx(rows[2].mean_width, rel=0.2)
     assert rows[2].invalid < 1
+
+
+# --- what a function of weighted data has to be ----------------------------------------------------
+
+
+def _total(y, p, weights):
+    return jnp.sum(weights * jnp.abs(y - p))
+
+
+def _by_length(y, p, weights):
+    return jnp.mean(weights * jnp.abs(y - p))
+
+
+def _without_weights(y, p, weights):
+    return jnp.mean(jnp.abs(y - p))
+
+
+def _of_rows(y, p, weights):
+    return weights * jnp.abs(y - p)
+
+
+def _in_numpy(y, p, weights):
+    return np.sum(np.asarray(weights) * np.abs(y - p))
+
+
+def _as_float(y, p, weights):
+    return float(jnp.sum(weights * jnp.abs(y - p)))
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "told"),
+    [
+        (_total, ValueError, "'_total' must not depend on the scale of the weights"),
+        (_by_length, ValueError, "'_by_length' must not depend on the scale of the weights"),
+        (_without_weights, ValueError, "'_without_weights' must weigh the rows .* it does not read the weights"),
+        (_of_rows, TypeError, "'_of_rows' must return a scalar number; got shapes"),
+        (_in_numpy, TypeError, "'_in_numpy' must be written with jax.numpy"),
+        (_as_float, TypeError, "'_as_float' must be written with jax.numpy"),
+    ],
+)
+def test_functions_that_do_not_weigh_rows_are_refused(function, error, told):
+    """By every verb: their estimates, intervals or standard errors would be wrong without a word."""
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=129)  # padded to 144 rows
+    p = y + rng.uniform(0.9, 1.1, 129)
+    own = WeightedFunction(function)
+    for verb in (
+        lambda: jaxci.interval(own, y, p),
+        lambda: jaxci.compare(own, y, p, p + 0.1),
+        lambda: jaxci.leaderboard(own, y, {"a": p, "b": p + 0.1}),
+        lambda: jaxci.check_coverage(own, y, p),
+    ):
+        with pytest.raises(error, match=told):
+            verb()
+
+
+@pytest.mark.parametrize("n", [4, 129])
+def test_functions_that_correct_for_degrees_of_freedom_are_taken(n):
+    def variance(x, weights):
+        total = weights.sum()
+        return jnp.sum(weights * (x - jnp.sum(weights * x) / total) ** 2) / (total - 1)
+
+    x = np.random.default_rng(0).normal(size=n)
+    found = jaxci.interval(WeightedFunction(variance), x, method="percentile", n_resamples=99, rng=0)
+    assert found.estimate == pytest.approx(np.var(x, ddof=1), rel=1e-12)

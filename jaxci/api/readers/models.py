@@ -12,8 +12,10 @@ import numpy as np
 from jaxci.api.readers.arrays import as_floats, check_lengths
 from jaxci.api.readers.samples import Labelled, columns_sample, regression_sample
 from jaxci.api.readers.tables import NamedScores, as_scores, column_names, read_columns
+from jaxci.api.readers.weighted_functions import check_weighted
 from jaxci.checks import check_distinct, shown
 from jaxci.statistics.base import Statistic
+from jaxci.statistics.custom import WeightedFunction
 from jaxci.statistics.sample import Sample
 
 
@@ -79,6 +81,8 @@ def read_models(
         truth = {} if y_true is None else {"y_true": y_true}
         read = [columns_sample(truth | {called: x}, numbers=True) for called, x in predictions.items()]
         check_lengths({called: one.n for called, (one, _) in zip(predictions, read, strict=True)})
+        if isinstance(statistic, WeightedFunction):
+            check_weighted(statistic, name, read[0][0])
         said = dict.fromkeys(text for _, remarks in read for text in remarks)
         return Models(tuple(one for one, _ in read), statistic, tuple(said))
     if statistic.task == "values":

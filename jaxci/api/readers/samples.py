@@ -12,8 +12,10 @@ import numpy as np
 from jaxci.api.readers.arrays import as_array, as_floats, check_lengths, in_numpy, missing_values
 from jaxci.api.readers.labels import encode_labels
 from jaxci.api.readers.scores import in_label_order
+from jaxci.api.readers.weighted_functions import check_weighted
 from jaxci.checks import shown
 from jaxci.statistics.base import Statistic
+from jaxci.statistics.custom import WeightedFunction
 from jaxci.statistics.ranking import ScoreRanking
 from jaxci.statistics.registry import METRICS
 from jaxci.statistics.sample import Sample
@@ -324,6 +326,8 @@ def sample_for(
     """
     if statistic.task == "custom":
         sample, remarks = columns_sample(positional(data), numbers=True)
+        if isinstance(statistic, WeightedFunction):
+            check_weighted(statistic, name, sample)
         return sample, statistic, remarks
     wanted = statistic.inputs
     if len(data) != len(wanted):
