@@ -89,8 +89,8 @@ def leaderboard(
     reference : str
         "best": all pairs are compared. A model's name: each other model is compared with that one only.
     less_is_better : bool, optional
-        Which end of the metric is the good one, where the metric does not know: of values larger ones are better
-        unless told.
+        Which end of the metric is the good one, where the metric does not know: of values and of your own functions
+        larger ones are better unless told.
     missing : {"raise", "pairwise"}
         What becomes of values by case that are NaN, where a model skipped the case: an error; or every model is
         estimated on the cases that it has, and two are compared on those that both have.
@@ -187,6 +187,8 @@ def leaderboard(
     kind = Incomplete if pairwise else Contest
     contest = kind(name, statistic, tuple(given), _apart(shared), layout, settings, randomness(rng))
     contest.check()
+    if statistic.task == "custom" and less_is_better is None:
+        remarks = (*remarks, f"larger values of {name!r} are taken for better; less_is_better=True is for a loss")
     board = _ranked(contest, adjust, reference, _loss(less_is_better, statistic), progress)
     return _told(board, [*remarks, *layout_remarks(layout), *contest.remarks()])
 

@@ -14,7 +14,7 @@ from jaxci.api.readers.labels import is_classification, label_values
 from jaxci.checks import check_choice, check_count, shown
 from jaxci.generalization.base import Resampled
 from jaxci.generalization.losses import LOSSES, Loss
-from jaxci.generalization.plans import FROM_PAIRS, Learning, check_plans, fault_of, keeps_shares
+from jaxci.generalization.plans import FROM_PAIRS, Learning, check_plans, fault_of, keeps_shares, tested_of_classes
 from jaxci.generalization.registry import METHODS
 from jaxci.inference.remarks import announce
 from jaxci.resampling import splits
@@ -32,6 +32,9 @@ MOST_GUESSED, LEAST_NAMED = 10_000_000, 1e-3
 """Entries of a table of splits by rows above which splits must name the second share of the rows, or n is asked for."""
 ROUNDING = 1e-6
 """Share of a loss's range, or of the largest loss, by which rounding in single precision may leave the range."""
+
+UNKEPT = 2
+"""Rows of a class that a split tests too many or too few, from which on it does not keep the shares of classes."""
 
 
 def losses_interval(
@@ -104,10 +107,11 @@ def losses_interval(
     """
     test = list(test) if isinstance(test, Iterator) else test
     plan = _plan_of(train, test, n)
+    remarks: tuple[str, ...] = ()
     if strata is not None:
-        codes = np.unique(label_values("strata", strata), return_inverse=True)[1]
+        names, codes = np.unique(label_values("strata", strata), return_inverse=True)
         check_lengths({"strata": len(codes), "the rows of the splits": plan.n})
-        plan = dataclasses.replace(plan, strata=codes)
+        plan, remarks = dataclasses.replace(plan, strata=codes), _unkept_remark(plan, names, codes)
     check_choice("method", method, ("auto", *METHODS))
     reason = "asked for" if method != "auto" else "the method for such splits"
     if method == "auto":
@@ -128,7 +132,7 @@ def losses_interval(
         bounds=(-np.inf, np.inf) if known is None else known.bounds,
         share=known is not None and known.share,
     )
-    return _told(fits.interval(method, confidence_level=confidence_level, **options), reason)
+    return _told(fits.interval(method, confidence_level=confidence_level, **options), reason, remarks)
 
 
 def from_cross_validate(
@@ -205,10 +209,25 @@ def from_cross_validate(
     return _told(fits.interval(method, confidence_level=confidence_level, **options), "asked for")
 
 
-def _told(result: GeneralizationResult, reason: str) -> GeneralizationResult:
-    result = dataclasses.replace(result, reason="; ".join(filter(None, (reason, result.reason))))
+def _told(result: GeneralizationResult, reason: str, remarks: tuple[str, ...] = ()) -> GeneralizationResult:
+    reason = "; ".join(filter(None, (reason, result.reason)))
+    result = dataclasses.replace(result, reason=reason, warnings=(*remarks, *result.warnings))
     announce(result.warnings)
     return result
+
+
+def _unkept_remark(plan: Plan, names: np.ndarray, codes: np.ndarray) -> tuple[str, ...]:
+    """Say where a split does not test the share of a stratum: what losses vary by the shares is then counted twice."""
+    found, even = tested_of_classes(plan, codes)
+    apart = np.abs(found - even)
+    if apart.max() < UNKEPT:
+        return ()
+    split, stratum = np.unravel_index(int(np.argmax(apart)), apart.shape)
+    return (
+        f"strata must be classes whose shares every split keeps; split {split} tests {found[split, stratum]} rows of "
+        f"{shown(names[stratum])}, of which its share is {even[split, stratum]:.3g}: leave strata out where splits "
+        "are random, or what losses vary by the shares is counted twice",
+    )
 
 
 def _share_remark(plan: Plan, y: Any) -> tuple[str, ...]:

@@ -126,7 +126,9 @@ def by_group(rows: Rows, overall: EvaluationTable, by: Any) -> SubgroupTable:
             raise ValueError(f"by must name at least two groups; all rows of {name!r} are {shown(labels[0])}")
         members = [np.flatnonzero(codes == g) for g in range(len(labels))]
         tables = [rows.of(one, next(number)) for one in members]
-        others = [rows.of(np.flatnonzero(codes != g), next(number)) for g in range(len(labels))]
+        others = tables[::-1]
+        if len(labels) > 2:
+            others = [rows.of(np.flatnonzero(codes != g), next(number)) for g in range(len(labels))]
         shared = rows.straddle(codes)
         if shared:
             said.append(f"clusters have rows in several groups of {name!r}: differences allow for that")
@@ -140,7 +142,7 @@ def by_group(rows: Rows, overall: EvaluationTable, by: Any) -> SubgroupTable:
                 apart = _of_clusters(ends, replicates, rows.n_clusters, level, _is_unbounded_mean(request.statistic))
             else:
                 apart = _independent(estimates, ends, level)
-            entries, gap = _compared(estimates, apart, level)
+            entries, gap = _compared(estimates, apart, level, float(np.diff(request.statistic.bounds)[0]))
             least = 1 / (1 + apart.draws.apart.shape[1])
             for label, one, size, (to_rest, to_whole) in zip(labels, own, map(len, members), entries, strict=True):
                 found.append(Subgroup(name, str(label), size, one, to_rest, to_whole, least))
@@ -289,9 +291,12 @@ def _part(ends: Ends, share: np.ndarray) -> Ends:
 
 
 def _compared(
-    estimates: Sequence[IntervalResult], apart: Apart, level: float
+    estimates: Sequence[IntervalResult], apart: Apart, level: float, most: float
 ) -> tuple[list[tuple[Contrast, Contrast]], tuple[int, int, tuple[float, float, float]] | None]:
-    """Return the differences of every group to the rest and to all rows, and the largest gap between groups."""
+    """Return the differences of every group to the rest and to all rows, and the largest gap between groups.
+
+    No difference is larger than ``most``, the range of the statistic.
+    """
     size = len(estimates) // 2
     normal = float(special.ndtri((1 + level) / 2))
 
@@ -311,7 +316,7 @@ def _compared(
 
     whole = estimates[-1].estimate
     both = [
-        (rest, _to_whole(rest, own.estimate - whole))
+        (_within(rest, most), _within(_to_whole(rest, own.estimate - whole), most))
         for rest, own in zip(contrasts(range(size, 2 * size)), estimates[:size], strict=True)
     ]
     seen = [g for g in range(size) if not math.isnan(estimates[g].confidence_interval.low)]
@@ -323,8 +328,15 @@ def _compared(
     i, j = np.transpose(which)
     found = apart.difference(i, j, wider(which))
     high, low = which[int(np.argmax(found.estimate))]
-    ends = max(0.0, float(np.fmax.reduce(found.low))), float(np.fmax.reduce(np.fmax(found.high, -found.low)))
+    largest = float(np.fmax.reduce(np.fmax(found.high, -found.low)))
+    ends = max(0.0, float(np.fmax.reduce(found.low))), min(largest, most)
     return both, (high, low, (float(found.estimate.max()), *ends))
+
+
+def _within(found: Contrast, most: float) -> Contrast:
+    """Return a difference whose interval is cut at what differences can be."""
+    low, high = np.clip((found.low, found.high), -most, most).tolist()
+    return found._replace(low=low, high=high)
 
 
 def _to_whole(rest: Contrast, estimate: float) -> Contrast:

@@ -105,11 +105,17 @@ def usual_plans(how: Splitting, data: Learning) -> Planned:
         raise ValueError(f"the usual plan of {how.method} does not fit these data: {error} (pass cv)") from None
 
 
+def tested_of_classes(plan: Plan, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return how many rows (S, K) of each class every split tests, and how many there are of even shares."""
+    rows = np.bincount(codes)
+    counts = np.stack([np.bincount(codes[mask], minlength=len(rows)) for mask in plan.test_mask])
+    return counts, plan.test_mask.sum(axis=1)[:, None] * rows / plan.n
+
+
 def keeps_shares(plan: Plan, codes: np.ndarray) -> bool:
     """Whether all splits test every class by its share, to within a row, where chance would not (1 in 1,000)."""
     rows, sizes = np.bincount(codes), plan.test_mask.sum(axis=1)
-    counts = np.stack([np.bincount(codes[mask], minlength=len(rows)) for mask in plan.test_mask])
-    even = sizes[:, None] * rows / plan.n
+    counts, even = tested_of_classes(plan, codes)
     if np.any(np.abs(counts - even) >= 1):
         return False
     widest = int(np.argmax(rows * (plan.n - rows)))

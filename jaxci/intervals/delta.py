@@ -49,7 +49,8 @@ def width_remarks(bounds: Bounds, name: str, statistic: Statistic) -> tuple[str,
         return (f"the models differ alike everywhere, so the {name!r} interval has no width; use method='auto'",)
     if isinstance(statistic, Paired):
         return (f"the models differ alike everywhere, so the {name!r} interval has no width",)
-    return (f"the values do not vary, so the {name!r} interval has no width; {_mean_advice(statistic)}",)
+    advice = f"; {_mean_advice(statistic)}" if is_proportion(statistic) or is_mean(statistic) else ""
+    return (f"the values do not vary, so the {name!r} interval has no width{advice}",)
 
 
 def _mean_advice(statistic: Statistic) -> str:

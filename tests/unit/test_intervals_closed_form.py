@@ -648,7 +648,7 @@ def test_bonetts_interval_against_loops(n, scale):
 
 
 def test_bonetts_interval_needs_values_that_vary():
-    with pytest.warns(JaxciWarning, match="the values do not vary, so the 'bonett' interval has no width"):
+    with pytest.warns(JaxciWarning, match="the values do not vary, so the 'bonett' interval has no width$"):
         row = jaxci.interval("std", np.full(9, 2.5), method="bonett")
     assert row.confidence_interval == (0, 0)
     with pytest.raises(ValueError, match="confidence_level is too high for 'bonett' at n = 5"):

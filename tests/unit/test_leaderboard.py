@@ -4,11 +4,13 @@ import dataclasses
 import json
 import math
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
 
 import jaxci
+from jaxci.statistics import WeightedFunction
 
 pytestmark = pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
 
@@ -375,3 +377,23 @@ def test_the_command(tmp_path, capsys, board):
     assert found["entries"][0]["simultaneous_low"] == board["m0"].simultaneous_interval.low
     assert main(["leaderboard", *shared, "--metric", "accuracy,f1", "--reference", "m9"]) == 2
     assert "reference must be one of" in capsys.readouterr().err
+
+
+# --- what is taken for granted ---------------------------------------------------------------------
+
+
+def test_the_good_end_of_a_function_of_ones_own_is_said():
+    own = WeightedFunction(lambda y, p, weights: jnp.sum(weights * jnp.abs(y - p)) / jnp.sum(weights))
+    given = {"n_resamples": 499, "rng": 0}
+    told = jaxci.leaderboard(own, Y, GUESSES, **given)
+    assert "are taken for better; less_is_better=True is for a loss" in told.warnings[0]
+    known = jaxci.leaderboard(own, Y, GUESSES, less_is_better=True, **given)
+    assert not any("taken for better" in text for text in known.warnings)
+    assert [entry.name for entry in known] == [entry.name for entry in told][::-1]
+
+
+@pytest.mark.parametrize(("shape", "told"), [((60, 4), True), ((60, 1), False), ((40, 4), False), ((60, 10), False)])
+def test_many_rows_of_runs_may_be_questions(shape, told):
+    scores = {name: np.random.default_rng(seed).random(shape) for seed, name in enumerate("ab")}
+    found = jaxci.leaderboard("mean", scores, n_resamples=99, rng=0)
+    assert told == any("60 rows are taken for independent runs on 4 tasks" in text for text in found.warnings)

@@ -286,3 +286,21 @@ def test_ridge_by_hand_and_by_the_verb_agree():
     of_rows = jaxci.fit_resamples(Ridge(), X, Y, plans=[plan]).interval("corrected_t")
     again = jaxci.losses_interval(of_rows.losses, plan, loss="squared")
     np.testing.assert_allclose(again.confidence_interval, of_rows.confidence_interval, rtol=1e-12)
+
+
+def test_strata_whose_shares_splits_do_not_keep_are_told():
+    """What losses vary by the shares is in the losses of random folds already."""
+    classes = (np.arange(N) % 10 < 3).astype(int)
+    kept = [np.concatenate(parts) for parts in zip(*_apart(classes), strict=True)]
+    assert jaxci.losses_interval(_losses_on(kept, classes), test=kept, strata=classes).warnings == ()
+    random = np.array_split(np.argsort(classes, kind="stable"), 6)
+    with pytest.warns(jaxci.JaxciWarning, match="strata must be classes whose shares every split keeps; split . tests"):
+        jaxci.losses_interval(_losses_on(random, classes), test=random, strata=classes)
+
+
+def _apart(classes):
+    return [np.array_split(np.flatnonzero(classes == k), 6) for k in (0, 1)]
+
+
+def _losses_on(folds, classes):
+    return [classes[fold] + Y[fold] ** 2 for fold in folds]

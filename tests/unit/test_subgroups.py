@@ -236,3 +236,26 @@ def test_equal_groups_are_seldom_told_apart(metric, shared, false_alarm):
 def test_bad_input_is_refused(changes, error, message):
     with pytest.raises(error, match=message):
         jaxci.evaluate(Y, GUESS, metrics=["accuracy"], **changes)
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(N) // 4])
+def test_differences_of_two_groups_mirror_each_other(groups):
+    sex = np.where(np.arange(N) % 3 == 0, "f", "m")
+    score = Y + np.random.default_rng(0).normal(size=N)
+    found = jaxci.evaluate(Y, y_score=score, metrics=["roc_auc"], by=sex, groups=groups, n_resamples=199, rng=0)
+    a, b = (row.rest for row in found.subgroups)
+    assert (b.estimate, b.low, b.high) == pytest.approx((-a.estimate, -a.high, -a.low), rel=1e-9)
+    assert b.pvalue == pytest.approx(a.pvalue, rel=1e-9)
+
+
+def test_differences_of_shares_are_at_most_1():
+    groups, kind = np.repeat(np.arange(30), 2), np.where(np.arange(60) % 10 == 0, "rare", "rest")
+    y = np.where(kind == "rare", 0, 1)
+    y[0] = 1
+    guess = y.copy()
+    guess[[3, 9, 17, 25]] = 0
+    found = jaxci.evaluate(y, guess, metrics=["recall"], groups=groups, by={"k": kind}, rng=0)
+    for row in found.subgroups:
+        for one in (row.rest, row.whole):
+            assert -1 <= one.low <= one.high <= 1
+    assert found.gaps[0].high == 1
