@@ -44,7 +44,7 @@ from jaxci.intervals.parametric import T
 from jaxci.intervals.proportion import ClopperPearson, MidP, Wilson
 from jaxci.intervals.quantile import OrderStatistic, most_covered, needs_rows, smallest_n
 from jaxci.intervals.spread import LEAST, Bonett
-from jaxci.statistics.base import MomentStatistic, Statistic, TableStatistic
+from jaxci.statistics.base import MomentStatistic, Statistic, TableStatistic, has_fixed_trials
 from jaxci.statistics.custom import FunctionStatistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
@@ -248,7 +248,8 @@ def _by_cards(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tai
     if name is None or layout.n > LARGEST:
         return None
     features = features_of(statistic, sample, layout)
-    if features.classes > 0 and np.isnan(features.errors):  # scores of a single class
+    alone = features.rarest == 0 and not has_fixed_trials(statistic)  # no design lacks one of two classes
+    if features.classes > 0 and (np.isnan(features.errors) or alone):
         return None
     methods = {method.label: method for method in _bearable(statistic, layout, n_resamples, tails)}
 

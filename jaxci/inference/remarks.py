@@ -10,7 +10,7 @@ import numpy as np
 from jaxci.intervals.base import Method
 from jaxci.printing import JaxciWarning
 from jaxci.special import deviation
-from jaxci.statistics.base import Statistic, TableStatistic, has_fixed_trials
+from jaxci.statistics.base import Statistic, TableStatistic, has_fixed_trials, is_proportion
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
 from jaxci.statistics.ranking import ScoreRanking
@@ -117,7 +117,7 @@ def size_remarks(
     if layout.units is not None and not {"clusters", "shares"} & method.needs:  # these see it themselves
         remarks += _of_gathered_classes(sample.y_true[: layout.n_rows], layout.units)
     if judged or method.prior is not None:
-        remarks += _of_absent_classes(sample.class_sizes)
+        remarks += _of_absent_classes(statistic, sample.class_sizes)
     if not judged or layout.n_units >= ENOUGH_ROWS:
         remarks += _of_rare_classes(_rows_in_effect(sample, layout), layout.row_weights is not None)
     return remarks
@@ -176,10 +176,13 @@ def _skewness(values: np.ndarray) -> float:
     return abs(float(np.mean(((values - np.mean(values)) / sd) ** 3))) if sd > 0 else 0.0
 
 
-def _of_absent_classes(counts: np.ndarray) -> list[str]:
+def _of_absent_classes(statistic: Statistic, counts: np.ndarray) -> list[str]:
     absent = int(np.sum(counts == 0))
-    if absent == 0 or len(counts) == 2:
+    if absent == 0:
         return []
+    if len(counts) == 2:  # shares of the rows of one class need no other
+        known = is_proportion(statistic)
+        return [] if known else ["y_true holds one of the two classes only: what depends on the other is not known"]
     what = "what they would score is unknown, and the interval does not allow for it"
     return [f"{absent} of {len(counts)} classes have no row in y_true: {what}"]
 

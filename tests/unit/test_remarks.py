@@ -406,3 +406,18 @@ def test_most_that_intervals_of_values_cover_is_how_often_the_extremes_enclose_t
     drawn = np.random.default_rng(0).uniform(size=(20_000, 12))
     held = np.mean((drawn.min(axis=1) <= 0.05) & (drawn.max(axis=1) >= 0.05))
     assert most_covered(12, 0.05, tails(0.95)) == pytest.approx(held, abs=0.012)
+
+
+# --- all rows of one class -------------------------------------------------------------------------
+
+
+def test_rows_of_one_class_alone_are_told_and_have_the_metrics_of_one():
+    """As where answers are graded: y_true says "right" everywhere."""
+    guess = (np.arange(100) % 3 > 0).astype(int)
+    assert [row.statistic for row in jaxci.evaluate(np.ones(100, int), guess, rng=0)] == ["accuracy"]
+    metrics = ["accuracy", "recall", "specificity", "balanced_accuracy", "matthews_corrcoef"]
+    found = {row.statistic: row for row in jaxci.evaluate(np.ones(100, int), guess, metrics=metrics, rng=0)}
+    told = [name for name, row in found.items() if any("one of the two classes only" in x for x in row.warnings)]
+    assert told == ["balanced_accuracy", "matthews_corrcoef"]
+    assert [name for name, row in found.items() if np.isfinite(row.simulated_coverage)] == ["accuracy"]
+    assert not any("times as many" in text for row in found.values() for text in row.warnings)

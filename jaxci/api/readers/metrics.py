@@ -47,11 +47,12 @@ def default_metrics(sample: Sample, labelled: Labelled | None) -> list[tuple[str
     if labelled is None:
         return [(name, METRICS[name]) for name in _REGRESSION]
     binary = sample.n_classes == 2
+    alone = binary and not sample.class_sizes.all()  # all rows of one class, as where answers are graded
     names: list[str] = []
     if sample.y_pred is not None:
-        names += _BINARY_LABELS if binary else _CLASS_LABELS
+        names += ("accuracy",) if alone else _BINARY_LABELS if binary else _CLASS_LABELS
     if sample.y_score is not None:
-        names += _BINARY_SCORES if binary else _CLASS_SCORES
+        names += () if alone else _BINARY_SCORES if binary else _CLASS_SCORES
         if not not_probabilities("y_score", labelled.given["y_score"]):
             names += _BINARY_PROBABILITIES if binary else _CLASS_PROBABILITIES
     return [(name, METRICS[name]) for name in names]
