@@ -37,6 +37,7 @@ DOCUMENTS = {
     "docs/extending.md": 10,
     "docs/generalization.md": 3,
     "docs/get_started.md": 7,
+    "docs/graded_answers.md": 2,
     "docs/leaderboards.md": 3,
     "docs/planning.md": 6,
     "docs/masks.md": 3,
