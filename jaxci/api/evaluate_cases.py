@@ -154,12 +154,16 @@ class _Cell(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class _Frame:
-    """Columns that are read: metrics as floats (n,), ``by`` columns, clusters; and names of those of whole numbers."""
+    """Columns that are read: metrics as floats (n,), ``by`` columns, clusters; and names of those of whole numbers.
+
+    ``repeated`` is what is to be said where rows of one case are taken for independent ones.
+    """
 
     metrics: dict[str, np.ndarray]
     levels: dict[str, np.ndarray]
     groups: np.ndarray | None
     not_read: list[str]
+    repeated: str = ""
 
     @property
     def by(self) -> tuple[str, ...]:
@@ -200,7 +204,17 @@ class _Frame:
         units = None if given is None else label_values("groups", given)
         lengths = {name: len(x) for name, x in (*values.items(), *levels.items())}
         check_lengths(lengths | ({} if units is None else {"groups": len(units)}))
-        return cls(values, levels, units, not_read)
+        repeated = ""
+        if units is None and "case" in columns and "case" not in by:
+            cases = label_values("case", columns["case"])
+            check_lengths({"case": len(cases), **lengths})
+            keys = list(zip(cases.tolist(), *(column.tolist() for column in levels.values()), strict=True))
+            if len(set(keys)) < len(keys):
+                apart = ", or by='label'" if "label" in columns and "label" not in by else ""
+                repeated = (
+                    f"rows of one case are taken for independent ones; groups='case' says that they are not{apart}"
+                )
+        return cls(values, levels, units, not_read, repeated)
 
     def combinations(self) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
         """Yield every combination of values that occurs, with its rows (n,), in order of appearance."""
@@ -228,13 +242,15 @@ class _Frame:
                 yield _Cell(by, name, column[kept], groups)
 
     def left_out(self) -> list[str]:
-        """Say how many rows of a metric have no value, and which columns might be metrics or names."""
+        """Say how many rows of a metric have no value, which cases repeat, and which columns might be metrics."""
         told: dict[str, list[str]] = {}
         for name, column in self.metrics.items():
             missing = int(np.isnan(column).sum())
             if missing:
                 told.setdefault(f"{missing} of {len(column)} rows have no value and are left out", []).append(name)
         found = [f"{', '.join(names)}: {text}" for text, names in told.items()]
+        if self.repeated:
+            found.append(self.repeated)
         if self.not_read:
             found.append(
                 f"{', '.join(self.not_read)}: whole numbers may be names and are left out; metrics= takes them"

@@ -135,3 +135,16 @@ def test_names_that_are_none(name):
 def test_a_frame_of_something_else():
     with pytest.raises(TypeError, match="frame must be a CaseTable, a dict of columns or a frame; got 3"):
         jaxci.evaluate_cases(3)
+
+
+def test_cases_that_repeat_in_a_frame_are_told():
+    """A frame knows less than a table of cases: an organ and its lesion would be two independent rows."""
+    frame = {"case": [*range(8), *range(8)], "label": [1] * 8 + [2] * 8, "dice": np.linspace(0.5, 0.9, 16)}
+    told = "rows of one case are taken for independent ones; groups='case' says that they are not"
+    found = jaxci.evaluate_cases(frame, summaries="mean", rng=0)
+    assert f"{told}, or by='label'" in found.warnings
+    for given in ({"by": "label"}, {"groups": "case"}):
+        kept = jaxci.evaluate_cases(frame, **{"summaries": "mean", "rng": 0} | given)
+        assert not any(told in text for text in kept.warnings)
+    frame["label"] = [1] * 16
+    assert told in " ".join(jaxci.evaluate_cases(frame, by="label", summaries="mean", rng=0).warnings)
