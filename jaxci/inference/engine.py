@@ -135,7 +135,7 @@ def _estimate(entries: Sequence[Entry], sample: Sample, layout: Layout) -> None:
             _settle_slopes(entry, first, layout)
     devices = [entry for entry in entries if not entry.on_host and not _is_plain_mean(entry, layout)]
     differentiated = [entry for entry in devices if entry.needs_slopes or entry.weighed]
-    plain = [entry for entry in devices if entry not in differentiated and math.isnan(entry.estimate)]
+    plain = [one for one in devices if not (one.needs_slopes or one.weighed) and math.isnan(one.estimate)]
     for program, members in programs(differentiated, layout):
         values, slopes = (np.asarray(x) for x in program_slopes(program))
         multiplicity = np.asarray(program.multiplicity)

@@ -94,8 +94,8 @@ class Entry:
 
     @property
     def weighed(self) -> bool:
-        """Whether derivatives tell how many units decide on a user's function."""
-        return self.of_users_function and self.statistic.smooth
+        """Whether derivatives are to tell how many units decide on a user's function."""
+        return self.of_users_function and self.statistic.smooth and self.request.method == "auto"
 
     @property
     def needs(self) -> frozenset[str]:

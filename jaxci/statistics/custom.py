@@ -47,8 +47,8 @@ class WeightedFunction(FunctionStatistic):
 
     ``weights`` (N,) are non-negative and sum to the number of observations; N may exceed the
     number of rows, the surplus having zero weight. ``f`` must return a scalar, must not
-    depend on the scale of the weights, and must be differentiable in them unless
-    ``differentiable`` is False.
+    depend on the scale of the weights but for corrections for degrees of freedom, and must be
+    differentiable in them unless ``differentiable`` is False.
     """
 
     function: Callable[..., Any] = static()

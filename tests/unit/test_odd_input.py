@@ -291,3 +291,31 @@ def test_missing_words_are_those_of_pandas():
     from pandas._libs.parsers import STR_NA_VALUES
 
     assert set(MISSING) == STR_NA_VALUES
+
+
+def test_the_numbers_that_columns_of_a_frame_have_without_names_are_no_labels():
+    pd = pytest.importorskip("pandas")
+    y = np.array([0, 1, 2] * 20)
+    np.testing.assert_array_equal(in_label_order(pd.DataFrame(SCORES), SCORES, [2, 1, 0]), SCORES)
+    scores = np.random.default_rng(0).dirichlet(np.ones(3), len(y))
+    ends = [jaxci.interval("log_loss", y, x, labels=[2, 1, 0], rng=0) for x in (scores, pd.DataFrame(scores))]
+    assert ends[0].estimate == ends[1].estimate
+
+
+@pytest.mark.parametrize(
+    ("names", "label", "options"),
+    [
+        ((1, 0), 0, {}),
+        ((1, 0), 1, {}),
+        (("yes", "no"), "no", {"pos_label": "yes"}),
+        (("yes", "no"), "no", {"pos_label": "no"}),
+        (("yes", "no"), "yes", {"pos_label": "yes"}),
+    ],
+)
+def test_named_scores_of_rows_of_one_class_are_read_by_their_names(names, label, options):
+    pd = pytest.importorskip("pandas")
+    p = np.random.default_rng(0).uniform(0.7, 1, 50)
+    frame = pd.DataFrame({names[0]: 1 - p, names[1]: p})
+    with pytest.warns(jaxci.JaxciWarning, match="only one class"):
+        found = jaxci.interval("log_loss", np.full(50, label), frame, rng=0, **options)
+    assert found.estimate == pytest.approx(-np.mean(np.log(frame[label])), rel=1e-12)

@@ -334,6 +334,15 @@ def _as_float(y, p, weights):
     return float(jnp.sum(weights * jnp.abs(y - p)))
 
 
+def _of_some_rows(y, p, weights):
+    return jnp.mean(y[weights > 0])
+
+
+def _in_a_loop(y, p, weights):
+    total = jax.lax.while_loop(lambda x: x > 10, lambda x: x / 2, jnp.sum(weights * y))
+    return jnp.sum(weights * y) / jnp.sum(weights) + 0 * total
+
+
 @pytest.mark.parametrize(
     ("function", "error", "told"),
     [
@@ -343,10 +352,12 @@ def _as_float(y, p, weights):
         (_of_rows, TypeError, "'_of_rows' must return a scalar number; got shapes"),
         (_in_numpy, TypeError, "'_in_numpy' must be written with jax.numpy"),
         (_as_float, TypeError, "'_as_float' must be written with jax.numpy"),
+        (_of_some_rows, TypeError, "'_of_some_rows' must be written with jax.numpy"),
+        (_in_a_loop, ValueError, "'_in_a_loop' is declared differentiable .* JAX cannot differentiate it"),
     ],
 )
 def test_functions_that_do_not_weigh_rows_are_refused(function, error, told):
-    """By every verb: their estimates, intervals or standard errors would be wrong without a word."""
+    """Their estimates, intervals or standard errors would be wrong without a word."""
     rng = np.random.default_rng(0)
     y = rng.normal(size=129)  # padded to 144 rows
     p = y + rng.uniform(0.9, 1.1, 129)
@@ -359,6 +370,31 @@ def test_functions_that_do_not_weigh_rows_are_refused(function, error, told):
     ):
         with pytest.raises(error, match=told):
             verb()
+
+
+@pytest.mark.parametrize("function", [_total, _by_length])
+def test_functions_of_two_rows_are_refused_too(function):
+    with pytest.raises(ValueError, match="must not depend on the scale of the weights"):
+        jaxci.interval(WeightedFunction(function), np.array([1.0, 2.0]), np.array([2.0, 4.0]))
+
+
+def test_functions_without_derivatives_are_taken_where_they_say_so():
+    own = WeightedFunction(_in_a_loop, differentiable=False)
+    found = jaxci.interval(own, Y, P, method="percentile", n_resamples=99, rng=0)
+    assert found.estimate == pytest.approx(np.mean(Y), rel=1e-9)
+
+
+def test_corrections_of_values_near_0_are_taken():
+    def adjusted(x, y, weights):
+        total = weights.sum()
+        dx, dy = x - jnp.sum(weights * x) / total, y - jnp.sum(weights * y) / total
+        square = jnp.sum(weights * dx * dy) ** 2 / jnp.sum(weights * dx**2) / jnp.sum(weights * dy**2)
+        return 1 - (1 - square) * (total - 1) / (total - 2)
+
+    for seed in range(20):
+        x, y = np.random.default_rng(seed).normal(size=(2, 100))
+        found = jaxci.interval(WeightedFunction(adjusted), x, y, method="percentile", n_resamples=99, rng=0)
+        assert abs(found.estimate) < 0.1
 
 
 @pytest.mark.parametrize("n", [4, 129])

@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxci.api.readers.arrays import as_array, as_floats, check_lengths, in_numpy, missing_values
 from jaxci.api.readers.labels import encode_labels
-from jaxci.api.readers.scores import in_label_order
+from jaxci.api.readers.scores import in_label_order, in_name_order
 from jaxci.api.readers.weighted_functions import check_weighted
 from jaxci.checks import shown
 from jaxci.statistics.base import Statistic
@@ -191,7 +191,10 @@ class Labelled:
         codes, classes, positive = encode_labels(columns, labels, wanted)
         check_lengths({name: len(x) for name, x in {**codes, **given}.items()})
         order = classes[:: 1 if positive == 1 else -1].tolist()  # of the columns of scores
-        given = {name: in_label_order(scores[name], x, order) for name, x in given.items()}
+        if len(classes) > 1:
+            given = {name: in_label_order(scores[name], x, order) for name, x in given.items()}
+        else:
+            given = {name: in_name_order(scores[name], x, order, wanted) for name, x in given.items()}
         remarks = _of_strange_labels(codes, classes, pos_label) if labels is None else []
         of_positive = "any" if any(x.ndim == 1 for x in given.values()) else "binary"  # whose scores one column has
         if len(classes) == 1:

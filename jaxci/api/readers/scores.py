@@ -28,8 +28,11 @@ def in_label_order(given: Any, scores: np.ndarray, labels: Sequence[Any]) -> np.
     return scores
 
 
-def in_name_order(given: Any, scores: np.ndarray, labels: Sequence[Any]) -> np.ndarray:
-    """Return scores (n, K) of a batch in the order of all labels, of which the batch has some: those of the columns."""
+def in_name_order(given: Any, scores: np.ndarray, labels: Sequence[Any], last: Any = None) -> np.ndarray:
+    """Return scores (n, K) in the order of all labels, of which the data have some: those of the columns.
+
+    They are sorted; of two the label ``last`` comes last.
+    """
     names = _names(given, scores)
     for written in _WAYS:
         known = {written(name): name for name in names}
@@ -38,6 +41,8 @@ def in_name_order(given: Any, scores: np.ndarray, labels: Sequence[Any]) -> np.n
                 everyone = sorted(_like(name, labels[0]) for name in names)
             except (TypeError, ValueError):  # a name that is no label
                 continue
+            if len(everyone) == 2 and everyone[0] == last:
+                everyone.reverse()
             return in_label_order(given, scores, everyone)
     return scores
 
@@ -50,10 +55,12 @@ def _like(name: Any, label: Any) -> Any:
 
 
 def _names(given: Any, scores: np.ndarray) -> list[Any]:
-    """Return the names of the columns of scores, where they have any."""
+    """Return the names of the columns of scores, where they have any: those of a frame without are its numbers."""
     named = getattr(given, "column_names", getattr(given, "columns", ())) if scores.ndim == 2 else ()
     found = [x.item() if isinstance(x, np.generic) else x for x in named]
-    return found if len(found) == scores.shape[-1] and all(isinstance(x, str | int | float) for x in found) else []
+    numbered = found == list(range(len(found))) and all(type(x) is int for x in found)
+    known = len(found) == scores.shape[-1] and all(isinstance(x, str | int | float) for x in found)
+    return found if known and not numbered else []
 
 
 def _plain(value: Any) -> Any:

@@ -11,19 +11,30 @@ import numpy as np
 from jaxci.statistics.custom import WeightedFunction
 from jaxci.statistics.sample import Sample
 
-CORRECTIONS = 2
-"""Twice the weights may change a value by this number over n of it: corrections for degrees of freedom do."""
+SCALES = (2.0**20, 2.0**21)
+"""Weights of a row under which values are compared: corrections for degrees of freedom vanish there."""
+ALIKE, ROUNDING = 0.01, 1e-9
+"""Values are equal, but for such corrections and for rounding, that differ by less than the first share of them or by
+less than the second number.
+"""
+UNTRACEABLE = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.NonConcreteBooleanIndexError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
+)
+"""Errors of functions that ask traced arrays for their numbers."""
 
 
 def check_weighted(statistic: WeightedFunction, name: str, sample: Sample) -> None:
-    """Refuse a function that JAX cannot trace, has no scalar value, or does not weigh the rows.
+    """Refuse a function that JAX cannot trace or differentiate, that is no scalar, or that does not weigh the rows.
 
     Raises
     ------
     TypeError
         If the function cannot be traced by JAX, or returns no scalar number.
     ValueError
-        If it does not read its weights, or depends on their scale.
+        If it does not read its weights, depends on their scale, or is declared differentiable and is not.
     """
     padded = sample.padded()
     weights = np.zeros(len(padded.columns[0]))
@@ -31,10 +42,10 @@ def check_weighted(statistic: WeightedFunction, name: str, sample: Sample) -> No
     with jax.enable_x64(True):
         try:
             traced = jax.make_jaxpr(statistic.function)(*padded.columns, weights)
-        except (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError) as error:
+        except UNTRACEABLE as error:
             raise TypeError(
-                f"{name!r} must be written with jax.numpy, to be compiled: it turns its arguments into numbers or "
-                "arrays of NumPy; pass a plain function f(*data) to have it called on resampled data instead"
+                f"{name!r} must be written with jax.numpy, to be compiled: it asks its arguments for their numbers; "
+                "pass a plain function f(*data) to have it called on resampled data instead"
             ) from error
         shapes = [value.shape for value in traced.out_avals]
         if shapes != [()]:
@@ -42,15 +53,27 @@ def check_weighted(statistic: WeightedFunction, name: str, sample: Sample) -> No
         *_, given = traced.jaxpr.invars
         if not any(given is read for step in traced.eqns for read in step.invars):
             raise ValueError(f"{name!r} must weigh the rows by its last argument; it does not read the weights")
+        if statistic.differentiable:
+            _check_differentiable(statistic, name, padded.columns, weights)
         once, twice = (float(x) for x in _scaled(statistic, padded.columns, weights))
-    if abs(twice - once) > max(CORRECTIONS / sample.n, 1e-9) * abs(once):
+    if abs(twice - once) > max(ALIKE * abs(once), ROUNDING):
         raise ValueError(
-            f"{name!r} must not depend on the scale of the weights: it is {once:.6g}, and {twice:.6g} with twice the "
-            "weights; divide by weights.sum(), not by the number of rows, which is that of padded arrays"
+            f"{name!r} must not depend on the scale of the weights: twice as large ones turn {once:.6g} into "
+            f"{twice:.6g}; divide by weights.sum(), not by the number of rows, which is that of padded arrays"
         )
+
+
+def _check_differentiable(statistic: WeightedFunction, name: str, columns: Any, weights: np.ndarray) -> None:
+    try:
+        jax.eval_shape(jax.grad(lambda given, columns: statistic.value(columns, given)), weights, columns)
+    except ValueError as error:
+        raise ValueError(
+            f"{name!r} is declared differentiable in its weights, but JAX cannot differentiate it; give "
+            "WeightedFunction(f, differentiable=False)"
+        ) from error
 
 
 @jax.jit
 def _scaled(statistic: WeightedFunction, columns: Any, weights: jax.Array) -> jax.Array:
-    """Return the values with the weights, and with twice these."""
-    return jax.vmap(lambda scale: statistic.value(columns, scale * weights))(jnp.array([1.0, 2.0]))
+    """Return the values under weights of both scales."""
+    return jax.vmap(lambda scale: statistic.value(columns, scale * weights))(jnp.array(SCALES))
