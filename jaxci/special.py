@@ -260,3 +260,14 @@ def _quantile(a: jax.Array, b: jax.Array, p: jax.Array) -> tuple[jax.Array, jax.
     s = jnp.where(inside, s, jnp.where(jnp.isnan(p), jnp.nan, -jnp.inf))
     x, y = jax.scipy.special.expit(s), jax.scipy.special.expit(-s)
     return jnp.where(flip, y, x), jnp.where(flip, x, y)
+
+
+def between(low: Any, high: Any, fraction: Any) -> Any:
+    """Return ``(1 - fraction) low + fraction high`` as NumPy rounds it: of equal values the value, to the last bit.
+
+    Half the way it is the mean of both, rounded once: of values on a lattice the one between them, where there is one.
+    """
+    xp = namespace(low, high, fraction)
+    apart = high - low
+    near = xp.where(fraction < 0.5, low + apart * fraction, high - apart * (1 - fraction))
+    return xp.where(fraction == 0.5, low / 2 + high / 2, near)

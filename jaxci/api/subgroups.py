@@ -126,7 +126,7 @@ def by_group(rows: Rows, overall: EvaluationTable, by: Any) -> SubgroupTable:
             raise ValueError(f"by must name at least two groups; all rows of {name!r} are {shown(labels[0])}")
         members = [np.flatnonzero(codes == g) for g in range(len(labels))]
         tables = [rows.of(one, next(number)) for one in members]
-        others = tables[::-1]
+        others = tables[::-1]  # of two groups the rest is the other one, with the same resamples
         if len(labels) > 2:
             others = [rows.of(np.flatnonzero(codes != g), next(number)) for g in range(len(labels))]
         shared = rows.straddle(codes)

@@ -14,6 +14,7 @@ their own (:mod:`jaxci.inference.choice_of_differences`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -299,7 +300,7 @@ def _by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tai
                 OrderStatistic(),
                 "a quantile: an interval between order statistics holds its level at every n",
             )
-        most = f"{100 * most_covered(n, q, tails):.2g}%"
+        most = f"{math.floor(1000 * most_covered(n, q, tails) + 1e-9) / 10:g}%"
         return Choice(
             Exact(),
             f"a quantile; the order-statistic interval {needs_rows(need)} at this level, so the exact bootstrap",

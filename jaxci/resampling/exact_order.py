@@ -21,7 +21,7 @@ from scipy import special
 
 from jaxci.records import record
 from jaxci.resampling.laws import Atoms, RankLaw, picked, rank
-from jaxci.special import namespace
+from jaxci.special import between, namespace
 
 OUTSIDE = 1e-13
 """Mass of the order statistic left out beyond each end of the window of indices."""
@@ -29,17 +29,6 @@ MIDDLE = (0.01, 0.99)
 """Shares of a law between which atoms are typical: their size tells what is rounding."""
 TOLERANCE = 4.0 * float(np.finfo(np.float64).eps)
 """Atoms that differ by less, relative to their size, are one."""
-
-
-def between(low: Any, high: Any, fraction: Any) -> Any:
-    """Return ``(1 - fraction) low + fraction high`` as NumPy rounds it: of equal values the value, to the last bit.
-
-    Half the way it is the mean of both, rounded once: of values on a lattice the one between them, where there is one.
-    """
-    xp = namespace(low, high, fraction)
-    apart = high - low
-    near = xp.where(fraction < 0.5, low + apart * fraction, high - apart * (1 - fraction))
-    return xp.where(fraction == 0.5, low / 2 + high / 2, near)
 
 
 def order_statistic_distribution(values_sorted: ArrayLike, k: int) -> Atoms:
@@ -167,7 +156,8 @@ class RankWeights:
 class QuantileWeights:
     """Law of a sample quantile over pairs of ranks: it depends on n and q alone.
 
-    The quantile is :func:`between` ``x_(left)`` and ``x_(right)``, ranks from 0, with probability ``mass`` (m,).
+    The quantile is :func:`~jaxci.special.between` ``x_(left)`` and ``x_(right)``, ranks from 0, with probability
+    ``mass`` (m,).
     """
 
     left: Any

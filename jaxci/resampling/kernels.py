@@ -21,6 +21,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxci.special import between
+
 Form = Literal["cpu", "accelerator"]
 EXACT = 2**24
 """Largest integer up to which float32 holds all."""
@@ -254,7 +256,7 @@ def cell_counts(cumulative: jax.Array, counts: jax.Array) -> jax.Array:
 class RankPicks(NamedTuple):
     """Places, in a sorted sample, of the two values between which a resample's quantile lies.
 
-    The quantile is ``(1 - fraction) x[low] + fraction x[high]``, x the sorted sample.
+    The quantile is :func:`~jaxci.special.between` ``x[low]`` and ``x[high]``, x the sorted sample.
 
     Attributes
     ----------
@@ -270,8 +272,9 @@ class RankPicks(NamedTuple):
 
     def of(self, ordered: jax.Array) -> jax.Array:
         """Return the quantiles (B,) that are read from a sorted sample (n,)."""
-        below, above = (ordered.at[place].get(mode="promise_in_bounds") for place in (self.low, self.high))
-        return below * (1 - self.fraction) + above * self.fraction
+        low, high = (ordered.at[place].get(mode="promise_in_bounds") for place in (self.low, self.high))
+        found: jax.Array = between(low, high, self.fraction)
+        return found
 
 
 def rank_picks(cumulative: jax.Array, q: float | jax.Array) -> RankPicks:

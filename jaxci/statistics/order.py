@@ -10,9 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record
-from jaxci.resampling.exact_order import between
 from jaxci.resampling.kernels import RankPicks, cumulative_counts, rank_picks
-from jaxci.special import namespace
+from jaxci.special import between, namespace
 from jaxci.statistics.base import Scaling, Statistic
 from jaxci.statistics.cumulative import cumulative_sum, gather, sorting_order
 from jaxci.statistics.sample import Sample
@@ -174,7 +173,7 @@ class OrderStatistic(Statistic):
         dtype = shared[0].fraction.dtype
         whole = dtype == prepared.values.dtype and len(self.quantiles) == 1
         values = jnp.asarray(prepared.values) if whole else ((prepared.values - origin) / scaling.scale).astype(dtype)
-        terms = (factor * _picked(values, picks) for (factor, _), picks in zip(self.quantiles, shared, strict=True))
+        terms = (factor * picks.of(values) for (factor, _), picks in zip(self.quantiles, shared, strict=True))
         found = sum(terms, jnp.zeros((), dtype))
         return (found - scaling.offset) / scaling.scale if whole else found
 
@@ -184,13 +183,6 @@ class OrderStatistic(Statistic):
         coefficients = namespace(values).asarray(self.coefficients(jnp.cumsum(1.0 - jnp.eye(n), axis=0)))
         middle = values[..., n // 2 : n // 2 + 1]
         return (values - middle) @ coefficients + self.mass * middle, np.ones(n)
-
-
-def _picked(values: jax.Array, picks: RankPicks) -> jax.Array:
-    """Return the quantiles (B,) that are read from sorted ``values`` (n,)."""
-    low, high = (values.at[place].get(mode="promise_in_bounds") for place in (picks.low, picks.high))
-    found: jax.Array = between(low, high, picks.fraction)
-    return found
 
 
 def _read(values: jax.Array, coefficients: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -325,7 +325,7 @@ def test_what_is_said_of_average_precisions_of_classes_is_what_the_benchmark_fou
     designs = json.loads((BENCHMARKS / "class_precision_differences.json").read_text())["designs"]
     found = [(x, *one["auto"]) for x in designs for one in x["coverage, width, below .05, width / 3.92 sd"].values()]
     least = min(coverage for _, coverage, *_ in found)
-    assert f"covered {100 * least:.0f}% or more" in " ".join(AdjustedWald.__doc__.split())
+    assert f"covered {100 * least:.1f}% or more" in " ".join(AdjustedWald.__doc__.split())
     assert max(wrong for x, _, _, wrong, _ in found if x["areas"][0] == x["areas"][1]) <= 0.06
 
 

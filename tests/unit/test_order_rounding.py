@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import jaxci
-from jaxci.resampling.exact_order import between, quantile_distribution, quantile_weights
+from jaxci.resampling.exact_order import quantile_distribution, quantile_weights
+from jaxci.special import between
 from jaxci.statistics.order import IQR, Median, Quantile
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.sums import Bank

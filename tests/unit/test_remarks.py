@@ -392,7 +392,7 @@ def test_few_blocks_are_told_with_what_they_covered(n, covered):
 
 @pytest.mark.parametrize(
     ("alternative", "q", "told"),
-    [("two-sided", 0.05, "46%"), ("two-sided", 0.5, "75%"), ("less", 0.9, "27%"), ("greater", 0.1, "27%")],
+    [("two-sided", 0.05, "45.9%"), ("two-sided", 0.5, "75%"), ("less", 0.9, "27.1%"), ("greater", 0.1, "27.1%")],
 )
 def test_quantiles_beyond_the_values_are_said_to_be_missed(alternative, q, told):
     n = 12 if q == 0.05 else 3
@@ -400,6 +400,11 @@ def test_quantiles_beyond_the_values_are_said_to_be_missed(alternative, q, told)
     assert f"intervals that end at values hold this quantile in at most {told} of data sets of {n} rows" in " ".join(
         found.warnings
     )
+
+
+def test_nearly_all_is_not_said_to_be_all():
+    found = jaxci.interval(Quantile(0.95), np.arange(125.0), confidence_level=0.999, rng=0)
+    assert "in at most 99.8% of data sets of 125 rows" in " ".join(found.warnings)
 
 
 def test_most_that_intervals_of_values_cover_is_how_often_the_extremes_enclose_the_quantile():
@@ -421,3 +426,5 @@ def test_rows_of_one_class_alone_are_told_and_have_the_metrics_of_one():
     assert told == ["balanced_accuracy", "matthews_corrcoef"]
     assert [name for name, row in found.items() if np.isfinite(row.simulated_coverage)] == ["accuracy"]
     assert not any("times as many" in text for row in found.values() for text in row.warnings)
+    with pytest.raises(ValueError, match="y_true must hold rows of both classes where scores are no probabilities"):
+        jaxci.evaluate(np.ones(100, int), y_score=np.arange(100.0))

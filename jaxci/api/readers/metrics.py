@@ -55,6 +55,8 @@ def default_metrics(sample: Sample, labelled: Labelled | None) -> list[tuple[str
         names += () if alone else _BINARY_SCORES if binary else _CLASS_SCORES
         if not not_probabilities("y_score", labelled.given["y_score"]):
             names += _BINARY_PROBABILITIES if binary else _CLASS_PROBABILITIES
+    if not names:
+        raise ValueError("y_true must hold rows of both classes where scores are no probabilities; it holds one")
     return [(name, METRICS[name]) for name in names]
 
 
