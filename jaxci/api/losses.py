@@ -251,7 +251,11 @@ def _plan_of(train: Any, test: Any, n: int | None) -> Plan:
             raise ValueError("test and n must not be given beside a plan, which says which rows test")
         return train
     if test is None:
-        raise TypeError("test must hold the rows that each split tests, where train is no plan; got None")
+        raise TypeError(
+            "test must hold the row numbers that each split tests, unless train is a plan of jaxci.resampling.splits; "
+            "got None (of scores by cross_val_score no interval is made: call cross_validate(..., return_indices=True) "
+            "and jaxci.from_cross_validate)"
+        )
     tests = _rows_of("test", test)
     trains: list[np.ndarray]
     if isinstance(train, np.ndarray) and train.ndim == 2:

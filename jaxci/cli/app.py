@@ -327,9 +327,9 @@ def check(
             progress=advance,
             **options,
         )
-    from jaxci.cli.display import page, show_check
+    from jaxci.cli.display import page, show_seeded
 
-    show_check(page(), result)
+    show_seeded(page(), result)
     if json is not None:
         write_json(json, result.to_dict())
     if csv is not None:

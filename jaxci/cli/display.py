@@ -15,6 +15,7 @@ from jaxci.printing import Printable, in_columns, is_text
 from jaxci.results import EvaluationTable, IntervalResult
 
 if TYPE_CHECKING:
+    from jaxci.api.leaderboard_results import Leaderboard
     from jaxci.api.planning_results import Plan
     from jaxci.api.quantile_results import QuantileInterval
     from jaxci.coverage.check import CoverageCheck
@@ -72,19 +73,20 @@ def show(console: Console, result: EvaluationTable | IntervalResult) -> None:
     drawn = max(row.n_resamples for row in ([result] if isinstance(result, IntervalResult) else result))
     if drawn and result.rng is not None:
         console.print(Text(f"{drawn} resamples; repeat with --seed {result.rng}", style="dim"))
+    elif isinstance(result, IntervalResult):
+        _show_seed(console, result.rng)
 
 
-def show_check(console: Console, result: CoverageCheck) -> None:
-    """Print coverage and width of every method, and what follows from them."""
+def show_seeded(console: Console, result: CoverageCheck | Plan | Leaderboard) -> None:
+    """Print a result that may have drawn, and how to draw the same again."""
     show_table(console, result)
-    console.print(Text(f"repeat with --seed {result.rng}", style="dim"))
+    _show_seed(console, result.rng)
 
 
-def show_plan(console: Console, result: Plan) -> None:
-    """Print how many cases a plan takes, and how to simulate it again."""
-    show_table(console, result)
-    if result.rng is not None:
-        console.print(Text(f"repeat with --seed {result.rng}", style="dim"))
+def _show_seed(console: Console, seed: Any) -> None:
+    """Print how to draw the same again, where anything was drawn."""
+    if seed is not None:
+        console.print(Text(f"repeat with --seed {seed}", style="dim"))
 
 
 def show_quantiles(console: Console, found: dict[str, QuantileInterval], by: str) -> None:

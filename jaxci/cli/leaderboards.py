@@ -70,6 +70,8 @@ def leaderboard(
     names = split(models)
     check_distinct("--models", names)
     check_distinct("--metric", split(metric))
+    if len(names) < 2:
+        raise ValueError(f"--models must name at least two models; got {len(names)}")
     with working("comparing") as advance:
         import jaxci
         from jaxci.api.readers.tables import read_columns
@@ -99,11 +101,13 @@ def leaderboard(
             )
             for name in split(metric)
         }
-    from jaxci.cli.display import page, show_table
+    from jaxci.cli.display import page, show_seeded, show_table
 
     results = list(boards.values()) if len(boards) == 1 else [*boards.values(), jaxci.mean_ranks(boards)]
-    for result in results:
-        show_table(page(), result)
+    for board in boards.values():
+        show_seeded(page(), board)
+    if len(boards) > 1:
+        show_table(page(), results[-1])
     if json is not None:
         write_json(json, results[0].to_dict() if len(boards) == 1 else results[-1].to_dict())
     if csv is not None:

@@ -133,8 +133,8 @@ def plan(
             )
         except TooLittleExpected as error:
             raise ValueError(f"{error.amiss}. Pass {FORMS[error.kind]}") from None
-    from jaxci.cli.display import page, show_plan
+    from jaxci.cli.display import page, show_seeded
 
-    show_plan(page(), found)
+    show_seeded(page(), found)
     if json is not None:
         write_json(json, found.to_dict())

@@ -40,12 +40,14 @@ class Flags:
     def of(self, command: Any, arguments: Sequence[str]) -> None:
         """Take the options of the command that ``arguments`` name, of a group its member, and what gives each value."""
         self.known, self.named = {}, {}
+        switches: set[str] = set()
         for word in arguments:
             command = getattr(command, "commands", {}).get(word, command)
         positional = ""
         for parameter in command.params:
             if parameter.param_type_name == "option":
                 self.known[parameter.name] = max(parameter.opts, key=len)
+                switches |= {*parameter.opts, *parameter.secondary_opts} if parameter.is_flag else set()
             else:
                 positional = positional or (parameter.metavar or parameter.name.upper()).rstrip(".")
         for before, word in zip(("", *arguments), arguments, strict=False):
@@ -53,7 +55,8 @@ class Flags:
             if word.startswith("--") and given:
                 self.named[value] = option
             elif not word.startswith("-"):
-                self.named.setdefault(word, before if before.startswith("--") and "=" not in before else positional)
+                gives = before.startswith("--") and "=" not in before and before not in switches
+                self.named.setdefault(word, before if gives else positional)
 
     def find(self, name: str) -> str | None:
         """Return the option that gives an argument of the library; None where the command has none."""

@@ -25,6 +25,7 @@ from jaxci.printing import Printable, number
 from jaxci.records import Named
 from jaxci.results import IntervalResult
 from jaxci.statistics.base import Statistic, has_fixed_trials
+from jaxci.statistics.order import OrderStatistic
 
 QUICK = frozenset(
     {
@@ -145,12 +146,19 @@ class CoverageCheck(Printable):
             lines = ["no method is recommended: none reaches its level beyond the error of the simulation"]
         elif any(j.coverage >= self.confidence_level - SHORTFALL for j in self.judgements):
             lines = ["no method is recommended: nothing varies here"]
+        elif all(math.isnan(j.mean_width) for j in self.judgements):
+            lines = [f"no method has an interval at n = {self.n}: take more data"]
+        elif self.calibrated_levels:
+            lines = [
+                f"no method reaches its level here, nor at any nominal level up to {max(NOMINAL):g}: take more data"
+            ]
         else:
             lines = ["no method reaches its level here: use calibrate=True, or more data"]
         if self.undecided:
+            least = 100 * (self.confidence_level - SHORTFALL)
             lines.append(
-                f"no difference from the level can be told in {self.n_replications} data sets for "
-                f"{', '.join(self.undecided)}"
+                f"whether they cover the {least:g}% that count as reaching it cannot be told in {self.n_replications} "
+                f"data sets: {', '.join(self.undecided)}"
             )
         infinite = [j.label for j in self.judgements if j.how == INFINITE]
         if infinite:
@@ -251,8 +259,11 @@ def check(
         choice = choose(chosen, nearby, confidence_level, tally, looks) if varies else Choice(None, (), ())
         if not varies or not simulated or not choice.undecided:
             break
+    stepped = isinstance(statistic, OrderStatistic) and bool(statistic.quantiles)  # ends go from value to value
     calibrated = {
-        label: calibrated_level({j.level: reached(j) for j in result.judgements if j.label == label}, confidence_level)
+        label: calibrated_level(
+            {j.level: reached(j) for j in result.judgements if j.label == label}, confidence_level, stepped=stepped
+        )
         for label in (nearby if calibrate and varies else {})
     }
     flags = result.behaviours[0].flags if result.behaviours else ()
@@ -337,15 +348,18 @@ def _error_of_gap(one: Judgement, other: Judgement, tally: Tally) -> float:
     return float(np.std(gaps, ddof=1) / math.sqrt(len(gaps))) if len(gaps) > 1 else 0.0
 
 
-def calibrated_level(coverages: dict[float, float], target: float) -> float:
-    """Return the smallest nominal level whose coverage reaches ``target``, interpolated; NaN if none does."""
+def calibrated_level(coverages: dict[float, float], target: float, *, stepped: bool = False) -> float:
+    """Return the smallest nominal level whose coverage reaches ``target``; NaN if none does.
+
+    It is interpolated, but where coverage is ``stepped``: between two levels it is that of either then.
+    """
     levels = np.array(sorted(coverages))
     reached = np.maximum.accumulate([coverages[level] for level in levels])
     above = np.flatnonzero(reached >= target)
     if not above.size:
         return math.nan
     right = above[0]
-    if right == 0 or reached[right] == target:
+    if right == 0 or stepped or reached[right] == target:
         return float(levels[right])
     left = right - 1
     share = (target - reached[left]) / (reached[right] - reached[left])

@@ -132,7 +132,8 @@ def read_curve_data(
     sizes = sample.class_sizes
     if sizes.min() == 0:
         raise ValueError(f"y_true must hold rows of both classes; got {sizes[0]} negative and {sizes[1]} positive")
-    remarks = [text for concern, text in labelled.remarks if concern in ("any", "binary", "y_score", "ranking")]
+    concerns = {"any", "binary", "y_score"} | (set() if probabilities else {"ranking"})
+    remarks = [text for concern, text in labelled.remarks if concern in concerns]
     remarks += layout_remarks(layout)
     rarer = min(round(layout.of_some(np.flatnonzero(sample.y_true == code)).effective_size, 9) for code in (0, 1))
     weighted = layout.row_weights is not None

@@ -121,6 +121,11 @@ class CurveResult(Printable):
         size = f"{self.n_rows:,} rows in {self.n:,} clusters" if self.n_rows else f"n = {self.n}"
         return f"{self.name}, {100 * self.confidence_level:g}% intervals and simultaneous band, {size}"
 
+    @property
+    def size_said(self) -> str:
+        """Rows, and clusters where these are the units, as the title of a picture has them."""
+        return f"n = {self.n_rows:,} in {self.n:,} clusters" if self.n_rows else f"n = {self.n:,}"
+
     def layout(self) -> tuple[list[str], list[list[Any]]]:
         """Return header and cells of the printed table: some points of the curve, then the quantities."""
         step = max(1, round((len(self.x) + 1) / (ROWS + 1)))

@@ -35,7 +35,7 @@ def draw_curve(curve: CurveResult, *, ax: Any, label: str | None, colour: str) -
             axes.fill_between(x, *getattr(curve, name), color=colour, alpha=alpha, linewidth=0, label=text)
         axes.plot(x, curve.estimate, color=colour, linewidth=1.8, label=called, zorder=4)
     across = f"1 - {curve.axes[0]}" if turned else curve.axes[0]
-    entitled(axes, f"{curve.name}, n = {curve.n:,}", across, curve.axes[1])
+    entitled(axes, f"{curve.name}, {curve.size_said}", across, curve.axes[1])
     if curve.name == "decision curve":
         axes.axhline(0, color=INK, linewidth=1, zorder=1, label="treat none")
         inside = np.concatenate([curve.estimate, curve.pointwise.high, curve.simultaneous.high])
@@ -62,6 +62,6 @@ def draw_difference(found: CurveComparison, *, ax: Any) -> Any:
     axes.plot(x, found.estimate, color=PALETTE[0], linewidth=1.8, label="a - b")
     axes.axhline(0, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
     across = f"1 - {found.axes[0]}" if turned else found.axes[0]
-    entitled(axes, f"{found.name}, n = {found.n:,}, {found.p_said}", across, f"{found.axes[1]}, a - b")
+    entitled(axes, f"{found.name}, {found.size_said}, {found.p_said}", across, f"{found.axes[1]}, a - b")
     legend_beside(axes)
     return axes

@@ -9,7 +9,7 @@ from jaxci.coverage.check import choose
 from jaxci.coverage.fitting import law_of_rows
 from jaxci.coverage.tally import Judgement, Tally
 from jaxci.distributions import EmpiricalTargets, truth
-from jaxci.statistics import R2, Mean, MeanSquaredError, Median
+from jaxci.statistics import R2, Mean, MeanSquaredError, Median, Quantile
 from jaxci.statistics.sample import Sample
 
 QUICK = {"n_replications": 100, "n_resamples": 99, "rng": 0}
@@ -271,4 +271,25 @@ def test_a_recommendation_that_cannot_be_told_is_none_or_says_so():
     assert [one.recommended for one in found].count("z") <= 4  # each with a chance below .01
     assert [one.undecided for one in found].count(()) <= 10  # each with a chance of about .04
     for one in found:
-        assert one.undecided == () or f"no difference from the level can be told in {one.n_replications}" in str(one)
+        assert one.undecided == () or f"reaching it cannot be told in {one.n_replications} data sets: " in str(one)
+
+
+@pytest.mark.slow
+@pytest.mark.false_alarm(1e-6)
+@pytest.mark.parametrize(("q", "n"), [(0.5, 15), (0.5, 25), (0.5, 40), (0.9, 100)])
+def test_calibrated_intervals_of_quantiles_reach_the_level(q, n):
+    """Their coverage goes by steps: a level between two that were tried has the coverage of either."""
+    x = np.random.default_rng(0).normal(size=n)
+    found = jaxci.check_coverage(Quantile(q), x, methods=["order_statistic"], calibrate=True, n_resamples=99, rng=0)
+    low, high = (int(np.argmin(np.abs(np.sort(x) - end))) for end in found.calibrated.confidence_interval)
+    assert stats.binom.cdf(high, n, q) - stats.binom.cdf(low, n, q) >= 0.94  # ranks from 0
+
+
+def test_what_is_told_where_no_method_reaches_its_level():
+    x = np.random.default_rng(1).exponential(1, 60)
+    given = {"methods": ["percentile"], "n": 8, **QUICK}
+    assert "use calibrate=True, or more data" in str(jaxci.check_coverage("std", x, **given))
+    told = str(jaxci.check_coverage("std", x, calibrate=True, **given))
+    assert "nor at any nominal level up to 0.999: take more data" in told
+    none = jaxci.check_coverage(Quantile(0.9), x, **(given | {"methods": ["order_statistic"]}))
+    assert "no method has an interval at n = 8: take more data" in str(none)

@@ -104,6 +104,14 @@ class TestArgumentsAreNamed:
                 ["evaluate", "none.csv", "--target", "y", "--pred", "guess"],
                 "FILE must be a file that exists; got 'none.csv'",
             ),
+            (
+                ["evaluate", "--whole", "none.csv", "--target", "y", "--pred", "guess"],
+                "FILE must be a file that exists; got 'none.csv'",
+            ),
+            (
+                ["leaderboard", "rows.csv", "--target", "y", "--models", "guess", "--metric", "accuracy"],
+                "--models must name at least two models; got 1",
+            ),
             (["study", "status", "none.toml"], "FILE must be a file that exists; got 'none.toml'"),
             (
                 ["study", "new", "x.toml", "--data=none.csv", "--value", "a"],
@@ -180,3 +188,20 @@ def test_logits_of_a_study_are_in_the_order_of_the_labels_that_name_them(file):
     found = [_data(file, [], "y", scores, [], [], None)["data"] for scores in (["a", "b", "c"], ["c", "a", "b"])]
     for one, other in zip(*(next(iter(each.values())) for each in found), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_what_was_drawn_can_be_drawn_again(capsys, tmp_path):
+    """Also by methods that flip signs and do not resample."""
+    file = tmp_path / "values.csv"
+    a, b = np.random.default_rng(0).random((2, 40)).round(2).tolist()
+    rows = [f"{x},{y},{row // 2}" for row, (x, y) in enumerate(zip(a, b, strict=True))]
+    file.write_text("\n".join(["a,b,group", *rows]) + "\n")
+    flips = ["compare", file, "--metric", "mean", "--pred-a", "a", "--pred-b", "b", "--groups", "group"]
+    board = ["leaderboard", file, "--metric", "mean", "--models", "a,b"]
+    for arguments in (flips, board):
+        main(list(map(str, arguments)))
+        first = capsys.readouterr().out
+        assert "repeat with --seed " in first
+        seed = first.split("repeat with --seed ")[1].split()[0]
+        main([*map(str, arguments), "--seed", seed])
+        assert capsys.readouterr().out == first

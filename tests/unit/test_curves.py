@@ -1,6 +1,7 @@
 """Curves with bands: their values, what is read off them, the design of the data, and what is refused."""
 
 import functools
+import warnings
 
 import numpy as np
 import pytest
@@ -454,3 +455,13 @@ def test_thresholds_of_few_rows_have_a_remark():
         name for name in said if name.startswith("threshold")
     }
     assert "a threshold lies in the tail of a class" in said["threshold at specificity 0.9"][0]
+
+
+def test_labels_in_the_place_of_scores_are_told_where_rows_are_ranked():
+    y = np.arange(40) % 2
+    with pytest.warns(jaxci.JaxciWarning, match="y_score takes only two values, as hard labels do"):
+        jaxci.curves.roc(y, np.where(np.arange(40) < 30, y, 1 - y), n_resamples=99, rng=0)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        jaxci.curves.calibration(y, np.where(y == 1, 0.8, 0.3), rng=0)
+    assert not any("hard labels" in str(one.message) for one in told)

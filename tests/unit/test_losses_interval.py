@@ -88,7 +88,7 @@ def test_five_by_two_and_holdout_by_pairs():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({}, TypeError, "test must hold the rows that each split tests"),
+        ({}, TypeError, r"test must hold the row numbers that each split tests, unless .*; got None \(of scores by"),
         ({"test": 3}, TypeError, "test must be a sequence of row numbers a split; got 3"),
         ({"test": [[0.5]]}, TypeError, "test must be a sequence of row numbers a split"),
         ({"test": FOLDS[:5]}, ValueError, "all arrays must have one length.*losses has 6, the splits has 5"),
