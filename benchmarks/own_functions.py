@@ -18,12 +18,12 @@ import numpy as np
 from simulated import simulate
 
 import jaxci
-from jaxci.inference.left_out import FOUND
+from jaxci.inference.left_out import COVERED_BY_FEW
 from jaxci.statistics import WeightedFunction
 
 MANY = 2_000_000
 """Rows that true values are read off."""
-LIMITS = (*FOUND, 0)
+LIMITS = (*COVERED_BY_FEW["bca"], 0)
 """Numbers of deciding rows that remarks tell apart; 0: no remark."""
 
 

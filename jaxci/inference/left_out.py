@@ -24,9 +24,12 @@ PROBED = 16
 """Units without which a function is evaluated where derivatives say that it does not depend on them."""
 ROUNDING = 1e-12
 """Differences below such a share of the values are rounding errors."""
-FOUND = {5: (0.24, 0.83, 0.94), FEW_DECIDING: (0.04, 0.93, 0.97)}
-"""Least, median and largest coverage of 95% BCa intervals of functions for which fewer rows decided in most data sets
-(``benchmarks/own_functions.py``).
+COVERED_BY_FEW = {
+    "bca": {5: (0.24, 0.83, 0.94), FEW_DECIDING: (0.04, 0.93, 0.97)},
+    "percentile": {5: (0.20, 0.80, 0.91), FEW_DECIDING: (0.02, 0.91, 0.99)},
+}
+"""Least, median and largest coverage of 95% intervals, by method, of functions of independent rows for which fewer rows
+decided in most data sets (``benchmarks/own_functions.py``).
 """
 FEW_CLUSTERS_DECIDING, MANY_CLUSTERS = 5, 50
 """Fewer clusters that decide on moments get a remark, where there are as many that their number is no remark."""
@@ -90,22 +93,23 @@ def deciding_remark(entry: Entry, layout: Layout, n_resamples: int) -> str | Non
     assert method is not None
     if entry.request.method != "auto" or not (method.judged_by_size or method.prior is not None):
         return None
-    told = f"a few of the {layout.n_units:,} {units} decide the estimate, as if there were {{:.2g}} alone: 95%"
+    told = f"a few of the {layout.n_units:,} {units} decide the estimate, as if there were {{:.2g}} alone"
     if entry.of_users_function:
         few = _deciding(entry, layout, n_resamples)
-        for limit, (least, median, largest) in FOUND.items():
+        known = COVERED_BY_FEW.get(method.name, {}) if layout.plain else {}
+        for limit, (least, median, largest) in known.items():
             if few < limit:
                 return (
-                    f"{told.format(few)} 'bca' intervals of functions that fewer than {limit} rows decide covered "
-                    f"{least:.0%} to {largest:.0%} in simulations, half of them less than {median:.0%}"
+                    f"{told.format(few)}: 95% {method.name!r} intervals of functions that fewer than {limit} rows "
+                    f"decide covered {least:.0%} to {largest:.0%} in simulations, half of them less than {median:.0%}"
                 )
-        return None
+        return None if known or not few < FEW_DECIDING else f"{told.format(few)}: resamples do not allow for that"
     of_sums = isinstance(entry.statistic, MomentStatistic | MeanStatistic) and entry.standing is None
     if not of_sums or layout.units is None or layout.n_units < MANY_CLUSTERS:
         return None
     if not entry.deciding < FEW_CLUSTERS_DECIDING:
         return None
-    return f"{told.format(entry.deciding)} intervals of such data covered {FOUND_IN_CLUSTERS} in simulations"
+    return f"{told.format(entry.deciding)}: 95% intervals of such data covered {FOUND_IN_CLUSTERS} in simulations"
 
 
 def _deciding(entry: Entry, layout: Layout, n_resamples: int) -> float:
