@@ -20,6 +20,10 @@ MOST_SHOWN = 200
 
 SHORTEST = 3
 """Letters that the beginning of a name has at least."""
+ALIKE, ALIKE_IN_FEW = 0.7, 0.65
+"""Names less alike than this, by the ratio of difflib, share no more than letters; of few words, such as keys."""
+MANY_CHOICES = 12
+"""Of more choices than so many the nearest is named before them all."""
 
 
 def shown(value: Any) -> str:
@@ -34,7 +38,7 @@ def _closest(name: str, known: Iterable[str]) -> str | None:
     """Return the name in ``known`` that is like ``name``, or begins with it, whatever the case of its letters."""
     folded = {other.lower(): other for other in known}
     begun = [other for other in folded if len(name) >= SHORTEST and other.startswith(name.lower())]
-    close = begun or difflib.get_close_matches(name.lower(), folded, 1, 0.5)
+    close = begun or difflib.get_close_matches(name.lower(), folded, 1, ALIKE)
     return folded[min(close, key=len)] if close else None
 
 
@@ -49,8 +53,13 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
     if isinstance(value, str) and value in choices:
         return value
     close = _closest(value, choices) if isinstance(value, str) else None
-    hint = "" if close is None else f": did you mean {close!r}?"
-    raise ValueError(f"{name} must be one of {', '.join(choices)}; got {shown(value)}{hint}")
+    known = ", ".join(choices)
+    if close is None:
+        raise ValueError(f"{name} must be one of {known}; got {shown(value)}")
+    if len(choices) > MANY_CHOICES:
+        said = f"{name} must be one of {len(choices)} names; got {shown(value)}: did you mean {close!r}?"
+        raise ValueError(f"{said} They are {known}")
+    raise ValueError(f"{name} must be one of {known}; got {shown(value)}: did you mean {close!r}?")
 
 
 def check_number(name: str, value: Any, rule: str, holds: Callable[[float], bool]) -> float:
@@ -127,7 +136,7 @@ def check_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def hint(word: str, known: Collection[str]) -> str:
     """Return the nearest known word, or all of them, as the end of a message."""
-    close = difflib.get_close_matches(word, list(known), 1, 0.5)
+    close = difflib.get_close_matches(word, list(known), 1, ALIKE_IN_FEW)
     return f": did you mean {close[0]!r}?" if close else f"; known are {', '.join(known)}"
 
 

@@ -235,6 +235,8 @@ def compare(
         raise ValueError("compare needs either --pred-a and --pred-b, or --score-a and --score-b")
     if by_score:  # what the library calls predictions came by these options
         FLAGS.known |= {"pred_a": "--score-a", "pred_b": "--score-b"}
+    else:
+        FLAGS.known["score"] = "--score-a and --score-b"
     with working("comparing") as advance:
         import jaxci
         from jaxci.api.readers.tables import as_scores, read_columns

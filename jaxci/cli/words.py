@@ -24,6 +24,10 @@ ALIASES = {
 """Arguments of the library that options of other names give; they stand for nothing else, wherever they stand."""
 FIRST = {"predictions": "models", "x": "column", "method": "methods"}
 """Such arguments where a sentence begins with them."""
+ONE = {"metrics": "metric"}
+"""Arguments that may hold several, where the option of the command holds one."""
+OF_SCORES = "belong in y_score and in metrics that read it"
+"""Where scores belong; commands without an option of scores tell them by the metric alone."""
 NO_OPTION = ("labels",)
 """Words at the beginning of a sentence that mean what they say."""
 
@@ -89,13 +93,21 @@ def in_flags(message: str, flags: Flags = FLAGS) -> str:
         return found or name
 
     def given(match: re.Match[str]) -> str:
-        option = "--method" if match[1] == "method" else flags.find(match[1])
+        other = flags.known.get(ONE.get(match[1], ""))
+        option = "--method" if match[1] == "method" else flags.find(match[1]) or other
         if option is None:
             return match[0]
         value = re.sub(r"[\[\]' ]", "", match[2])
         return option if value == "True" else f"{option} {value}"
 
-    text = re.sub(r"\bexpected\['(\w+)'\]", lambda m: flags.find(m[1]) or m[0], message)
+    def member(match: re.Match[str]) -> str:
+        option = flags.known.get(FIRST.get(match[1], ""))
+        return match[0] if option is None else f"{match[2]} of {option}"
+
+    scores = flags.find("y_score")
+    text = message.replace(OF_SCORES, f"belong in {f'{scores} and in ' if scores else ''}metrics that read them")
+    text = re.sub(r"\bexpected\['(\w+)'\]", lambda m: flags.find(m[1]) or m[0], text)
+    text = re.sub(r"^(\w+)\[('[^']*')\](?= must)", member, text)
     text = re.sub(r"^(\w+), which is (\w+): \2", r"\1", text)
     text = re.sub(r"(?<![\w'-])(\w+)=(\[[^\]]*\]|'[^']*'|[\w.]+)", given, text)
     text = re.sub(r"^(\w+)(?= must| goes with|, | and \w+ must)", first, text)

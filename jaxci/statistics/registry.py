@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,8 +31,10 @@ ABBREVIATIONS: dict[str, str] = {
     "auroc": "roc_auc",
     "bacc": "balanced_accuracy",
     "brier": "brier_score_loss",
+    "correlation": "pearsonr",
     "cross_entropy": "log_loss",
     "dice": "f1",
+    "dice_coefficient": "f1",
     "dsc": "f1",
     "ece": "expected_calibration_error",
     "iou": "jaccard",
@@ -39,27 +42,55 @@ ABBREVIATIONS: dict[str, str] = {
     "mae": "mean_absolute_error",
     "map": "average_precision_macro",
     "mape": "mean_absolute_percentage_error",
+    "matthews_correlation_coefficient": "matthews_corrcoef",
     "mcc": "matthews_corrcoef",
+    "mean_average_precision": "average_precision_macro",
     "medae": "median_absolute_error",
     "mse": "mean_squared_error",
     "nll": "log_loss",
     "npv": "negative_predictive_value",
     "pearson": "pearsonr",
+    "percentile": "quantile",
     "ppv": "precision",
     "pr_auc": "average_precision",
-    "r2_score": "r2",
+    "r_squared": "r2",
     "rmse": "root_mean_squared_error",
     "rmsce": "root_mean_squared_calibration_error",
+    "rsquared": "r2",
     "sd": "std",
+    "sens": "recall",
     "sensitivity": "recall",
     "spearman": "spearmanr",
+    "standard_deviation": "std",
     "tnr": "specificity",
     "tpr": "recall",
+    "variance": "var",
+    "zero_one_loss": "error_rate",
 }
 """Metrics by what else they are called, for hints alone."""
 
 COMPLEMENTS = {"fdr": "precision", "fnr": "recall", "fpr": "specificity"}
 """Rates of errors that are one less a metric."""
+
+QUADRATIC = "did you mean 'cohen_kappa_score' with weights='quadratic'?"
+RANKED = "there is none; another correlation of ranks is 'spearmanr'"
+RELATED = {
+    "hamming": "of one label a row it is 'error_rate'",
+    "hamming_loss": "of one label a row it is 'error_rate'",
+    "kendall": RANKED,
+    "kendall_tau": RANKED,
+    "kendalltau": RANKED,
+    "quadratic_weighted_kappa": QUADRATIC,
+    "qwk": QUADRATIC,
+    "weighted_kappa": "did you mean 'cohen_kappa_score' with weights='quadratic' or 'linear'?",
+}
+"""What to say of names that stand for a metric with settings, or for one that is only like a metric."""
+
+F_BETA = re.compile(r"f_?(beta|[02-9][._\d]*)(_(macro|micro|weighted))?")
+"""Names of F scores other than F1."""
+
+BY_WORDS = {frozenset(name.split("_")): name for name in METRICS}
+"""Metrics by the words of their names, in any order."""
 
 PER_CLASS = "_per_class"
 """Ending of a name that stands for one row a class."""
@@ -87,13 +118,20 @@ def statistic_by_name(name: Any) -> Statistic:
 
 
 def hint_of_metric(name: str) -> str:
-    """Return a hint with the metric that an abbreviation stands for, else with the nearest one."""
-    plain = name.lower().replace("-", "_").replace(" ", "_")
-    if plain in ABBREVIATIONS:
-        return f"did you mean {ABBREVIATIONS[plain]!r}?"
-    if plain in COMPLEMENTS:
-        return f"it is 1 - {COMPLEMENTS[plain]}: did you mean {COMPLEMENTS[plain]!r}?"
-    return nearest(name, METRICS)
+    """Return a hint with the metric that a name of other libraries stands for, else with the nearest one."""
+    whole = name.lower().replace("-", "_").replace(" ", "_")
+    stem = whole.removeprefix("neg_").removesuffix("_score")
+    for known in (whole, stem):
+        found = BY_WORDS.get(frozenset(known.split("_"))) or ABBREVIATIONS.get(known)
+        if found is not None:
+            return f"did you mean {found!r}?"
+        if known in COMPLEMENTS:
+            return f"it is 1 - {COMPLEMENTS[known]}: did you mean {COMPLEMENTS[known]!r}?"
+        if known in RELATED:
+            return RELATED[known]
+        if F_BETA.fullmatch(known):
+            return "did you mean 'f1', or the object jaxci.statistics.FBeta(beta=2)?"
+    return nearest(stem, METRICS)
 
 
 def name_of(statistic: Any) -> str:

@@ -83,7 +83,19 @@ def test_options_stand_for_arguments(said, shown):
         ("compare FILE --target x --score-a g --score-b h --metric roc_auc_ovr", "--score-a must have shape"),
         ("check FILE --target y --pred g --metric accuracy --methods foo", "--methods must be one of z, t"),
         ("check FILE --pred g --metric accuracy", "accuracy takes 2 arrays (--target, --pred); got 1"),
-        ("leaderboard FILE --target y --metric accuracy --models g", "--models must hold at least two models; got 1"),
+        ("leaderboard FILE --target y --metric accuracy --models g", "--models must name at least two models; got 1"),
+        ("leaderboard FILE --metric mean --models g", "--models must name at least two models; got 1"),
+        ("leaderboard FILE --target y --metric recall --models z,g", "'z' of --models must hold class labels"),
+        ("leaderboard FILE --target y --metric recall --models z,g", "(scores belong in metrics that read them;"),
+        ("leaderboard FILE --target y --metric recall --models z,g", "such as --metric mean_absolute_error)"),
+        (
+            "compare FILE --target y --pred-a z --pred-b g --metric recall",
+            "(scores belong in --score-a and --score-b and",
+        ),
+        (
+            "compare FILE --target y --score-a z --score-b z --metric recall",
+            "(scores belong in metrics that read them;",
+        ),
         ("quantile FILE --column word", "--column must hold numbers"),
         ("generalization FILE --target y --model ridge --features h --cv 1", "--cv must be an integer of at least 2"),
         ("study new x.toml --design proportions --replications 0", "--replications must be at least 2; got 0"),
@@ -96,7 +108,7 @@ def test_options_stand_for_arguments(said, shown):
 )
 def test_errors_of_commands(capsys, tmp_path, monkeypatch, arguments, told):
     monkeypatch.chdir(tmp_path)
-    rows = [f"{i % 2},{i % 3 % 2},{i % 5 % 2},{'ab'[i % 2]},{i % 3}" for i in range(20)]
-    (tmp_path / "rows.csv").write_text("\n".join(["y,g,h,word,x", *rows]) + "\n")
+    rows = [f"{i % 2},{i % 3 % 2},{i % 5 % 2},{'ab'[i % 2]},{i % 3},{i / 8}" for i in range(20)]
+    (tmp_path / "rows.csv").write_text("\n".join(["y,g,h,word,x,z", *rows]) + "\n")
     assert main(arguments.replace("FILE", "rows.csv").split()) == 2
     assert told in capsys.readouterr().err

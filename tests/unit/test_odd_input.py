@@ -13,7 +13,7 @@ import jaxci
 from jaxci.api.readers.arrays import in_numpy
 from jaxci.api.readers.scores import in_label_order, in_name_order
 from jaxci.api.readers.tables import MISSING, NamedScores
-from jaxci.statistics.registry import ABBREVIATIONS, COMPLEMENTS, METRICS
+from jaxci.statistics.registry import ABBREVIATIONS, COMPLEMENTS, METRICS, RELATED
 
 N = 60
 NAN = float("nan")
@@ -274,6 +274,13 @@ class TestNamesOfMetrics:
             ("fpr", "specificity"),
             ("tpr", "recall"),
             ("r2_score", "r2"),
+            ("f1_score", "f1"),
+            ("precision_score", "precision"),
+            ("roc_auc_score", "roc_auc"),
+            ("neg_brier_score", "brier_score_loss"),
+            ("matthews_correlation_coefficient", "matthews_corrcoef"),
+            ("acuracy_score", "accuracy"),
+            ("macro F1", "f1_macro"),
         ],
     )
     def test_abbreviations_lead_to_metrics(self, said, meant):
@@ -281,9 +288,34 @@ class TestNamesOfMetrics:
             ValueError, f"unknown metric '{said}': .*did you mean '{meant}'\\?$", lambda: jaxci.interval(said, [1, 2])
         )
 
+    @pytest.mark.parametrize("said", ["f2", "f2_macro", "f0.5", "fbeta_score"])
+    def test_other_f_scores_are_objects(self, said):
+        refused(
+            ValueError,
+            f"'{said}': did you mean 'f1', or the object jaxci.statistics.FBeta\\(beta=2\\)\\?$",
+            lambda: jaxci.interval(said, [1, 2]),
+        )
+
+    @pytest.mark.parametrize(
+        ("said", "hint"),
+        [
+            ("QWK", "did you mean 'cohen_kappa_score' with weights='quadratic'?"),
+            ("weighted_kappa", "did you mean 'cohen_kappa_score' with weights='quadratic' or 'linear'?"),
+            ("hamming_loss", "of one label a row it is 'error_rate'"),
+            ("kendalltau", "there is none; another correlation of ranks is 'spearmanr'"),
+        ],
+    )
+    def test_names_of_like_metrics_lead_to_these(self, said, hint):
+        refused(ValueError, re.escape(f"unknown metric '{said}': {hint}"), lambda: jaxci.interval(said, [1, 2]))
+
+    @pytest.mark.parametrize("said", ["ccc", "d2", "psnr", "rouge", "concordance", "max_error"])
+    def test_names_that_share_letters_alone_lead_to_none(self, said):
+        refused(ValueError, f"unknown metric '{said}': known are: accuracy, ", lambda: jaxci.interval(said, [1, 2]))
+
     def test_they_stand_for_metrics_that_there_are_and_are_none(self):
         assert {*ABBREVIATIONS.values(), *COMPLEMENTS.values()} <= METRICS.keys()
-        assert not {*ABBREVIATIONS, *COMPLEMENTS} & METRICS.keys()
+        assert not {*ABBREVIATIONS, *COMPLEMENTS, *RELATED} & METRICS.keys()
+        assert not (ABBREVIATIONS.keys() | COMPLEMENTS.keys()) & RELATED.keys()
 
 
 def test_missing_words_are_those_of_pandas():

@@ -252,6 +252,16 @@ def test_curves_of_two_models_on_one_picture():
     assert y == pytest.approx(found.a.estimate)
 
 
+@pytest.mark.slow
+def test_titles_of_curves_say_how_many_rows_the_clusters_hold():
+    groups = np.arange(N) // 2
+    one = curves.roc(Y, PROB, groups=groups, n_resamples=99, rng=0)
+    two = curves.compare("roc", Y, PROB, 1 - PROB, groups=groups, n_resamples=99, rng=0)
+    assert one.plot().get_title(loc="left") == "ROC curve, n = 60 in 30 clusters"
+    assert "n = 60 in 30 clusters, p" in two.plot().get_title(loc="left").replace("\n", " ")
+    assert curves.roc(Y, PROB, n_resamples=99, rng=0).plot().get_title(loc="left") == "ROC curve, n = 60"
+
+
 def test_what_is_infinite_or_does_not_exist():
     bars = [Bar("open", 1.0, -np.inf, 2.0), Bar("none", 1.5, np.nan, np.nan)]
     axes = draw_bars(bars, ax=None, title="t", x="x")

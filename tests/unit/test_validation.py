@@ -1092,6 +1092,15 @@ def test_the_nearest_method_whatever_the_case(wrong):
     refusal(lambda: interval("accuracy", Y, PRED, method=wrong), f"did you mean {wrong.lower()!r}", error=ValueError)
 
 
+def test_the_nearest_of_many_methods_comes_before_them_all():
+    with pytest.raises(
+        ValueError, match=r"^method must be one of \d+ names; got 'BCa': did you mean 'bca'[?] They are z, t,"
+    ):
+        interval("accuracy", Y, PRED, method="BCa")
+    with pytest.raises(ValueError, match=r"^method must be one of .*; got 'beta'$"):
+        interval("accuracy", Y, PRED, method="beta")
+
+
 @pytest.mark.parametrize("bad", [None, 3, ["wilson"]])
 def test_a_method_of_a_wrong_type(bad):
     for call in (
