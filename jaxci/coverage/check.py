@@ -136,8 +136,12 @@ class CoverageCheck(Printable):
 
     def notes(self) -> list[str]:
         """Return the lines below the table: what to use, the calibrated interval, and what to know."""
+        least = f"{100 * (self.confidence_level - SHORTFALL):g}%"
         if self.recommended is not None:
-            lines = [f"use method={_typed(self.recommended)}: the narrowest that reaches its level"]
+            found = self[self.recommended]
+            short = self.nearby.get(found.label, found.coverage) < self.confidence_level
+            counts = f", as {least} counts as reaching it" if short else ""
+            lines = [f"use method={_typed(self.recommended)}: the narrowest that reaches its level{counts}"]
             if self.as_good:
                 lines.append(f"no difference in width can be told from {', '.join(self.as_good)}")
         elif self.calibrated is not None:
@@ -155,9 +159,8 @@ class CoverageCheck(Printable):
         else:
             lines = ["no method reaches its level here: use calibrate=True, or more data"]
         if self.undecided:
-            least = 100 * (self.confidence_level - SHORTFALL)
             lines.append(
-                f"whether they cover the {least:g}% that count as reaching it cannot be told in {self.n_replications} "
+                f"whether they cover the {least} that count as reaching it cannot be told in {self.n_replications} "
                 f"data sets: {', '.join(self.undecided)}"
             )
         infinite = [j.label for j in self.judgements if j.how == INFINITE]

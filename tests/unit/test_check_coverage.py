@@ -1,3 +1,5 @@
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
@@ -5,7 +7,7 @@ from scipy import stats
 
 import jaxci
 from jaxci.coverage import proportion_coverage
-from jaxci.coverage.check import choose
+from jaxci.coverage.check import NOMINAL, calibrated_level, choose
 from jaxci.coverage.fitting import law_of_rows
 from jaxci.coverage.tally import Judgement, Tally
 from jaxci.distributions import EmpiricalTargets, truth
@@ -274,6 +276,18 @@ def test_a_recommendation_that_cannot_be_told_is_none_or_says_so():
         assert one.undecided == () or f"reaching it cannot be told in {one.n_replications} data sets: " in str(one)
 
 
+@pytest.mark.parametrize(("q", "n"), [(0.5, 15), (0.5, 20), (0.5, 25), (0.5, 40), (0.5, 60), (0.9, 100)])
+def test_the_calibrated_level_of_quantiles_has_the_coverage_asked_for(q, n):
+    """Exactly, by the law of how many values lie below the quantile."""
+
+    def covered(level):
+        low, high = jaxci.quantile_interval(np.arange(n), q, confidence_level=level).confidence_interval
+        return float(stats.binom.cdf(high, n, q) - stats.binom.cdf(low, n, q))  # values are ranks from 0
+
+    tried = {level: covered(level) for level in NOMINAL}
+    assert covered(calibrated_level(tried, 0.95, stepped=True)) >= 0.95
+
+
 @pytest.mark.slow
 @pytest.mark.false_alarm(1e-6)
 @pytest.mark.parametrize(("q", "n"), [(0.5, 15), (0.5, 25), (0.5, 40), (0.9, 100)])
@@ -283,6 +297,16 @@ def test_calibrated_intervals_of_quantiles_reach_the_level(q, n):
     found = jaxci.check_coverage(Quantile(q), x, methods=["order_statistic"], calibrate=True, n_resamples=99, rng=0)
     low, high = (int(np.argmin(np.abs(np.sort(x) - end))) for end in found.calibrated.confidence_interval)
     assert stats.binom.cdf(high, n, q) - stats.binom.cdf(low, n, q) >= 0.94  # ranks from 0
+
+
+def test_what_counts_as_the_level_is_told_where_the_recommended_method_covers_less():
+    y, guess, _ = labels()
+    found = jaxci.check_coverage("accuracy", y, guess, methods=["wilson"], rng=0)
+    (judged,) = found.judgements
+    for reached, told in ((0.947, "reaches its level, as 94% counts as reaching it"), (0.953, "reaches its level")):
+        near = dataclasses.replace(found, nearby={"wilson": reached})
+        alone = dataclasses.replace(found, nearby={}, judgements=(dataclasses.replace(judged, coverage=reached),))
+        assert {near.notes()[0], alone.notes()[0]} == {f"use method='wilson': the narrowest that {told}"}
 
 
 def test_what_is_told_where_no_method_reaches_its_level():
