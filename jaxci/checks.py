@@ -54,12 +54,11 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
         return value
     close = _closest(value, choices) if isinstance(value, str) else None
     known = ", ".join(choices)
-    if close is None:
-        raise ValueError(f"{name} must be one of {known}; got {shown(value)}")
-    if len(choices) > MANY_CHOICES:
+    if close is not None and len(choices) > MANY_CHOICES:
         said = f"{name} must be one of {len(choices)} names; got {shown(value)}: did you mean {close!r}?"
         raise ValueError(f"{said} They are {known}")
-    raise ValueError(f"{name} must be one of {known}; got {shown(value)}: did you mean {close!r}?")
+    hint = "" if close is None else f": did you mean {close!r}?"
+    raise ValueError(f"{name} must be one of {known}; got {shown(value)}{hint}")
 
 
 def check_number(name: str, value: Any, rule: str, holds: Callable[[float], bool]) -> float:

@@ -57,9 +57,10 @@ def check_weighted(statistic: WeightedFunction, name: str, sample: Sample) -> No
             _check_differentiable(statistic, name, padded.columns, weights)
         once, twice = (float(x) for x in _scaled(statistic, padded.columns, weights))
     if abs(twice - once) > max(ALIKE * abs(once), ROUNDING):
+        times = f"{twice / once:.3g} times as large" if once else "another"
         raise ValueError(
-            f"{name!r} must not depend on the scale of the weights: twice as large ones turn {once:.6g} into "
-            f"{twice:.6g}; divide by weights.sum(), not by the number of rows, which is that of padded arrays"
+            f"{name!r} must not depend on the scale of the weights: with twice the weights it is {times}; divide by "
+            "weights.sum(), not by the number of rows, which is that of padded arrays"
         )
 
 
