@@ -144,6 +144,26 @@ def test_metrics_of_good_models_cover_by_default(model, n, false_alarm):
     covers_by_default(samples, truths, 0.9, false_alarm)
 
 
+@pytest.mark.false_alarm(1e-6)
+@pytest.mark.parametrize(("n", "clusters"), [(30, 0), (100, 0), (200, 20)])
+def test_weighted_kappa_of_a_good_model_covers_by_default(n, clusters, false_alarm):
+    """Through the verb: grades of which the last has 2%, right in 95%; percentile intervals cover .6 at n = 30."""
+    shares, steps = np.array([0.7, 0.15, 0.08, 0.05, 0.02]), np.array([-1, 0, 1])
+    moved = np.array([0.025, 0.95, 0.025])
+    table = np.zeros((5, 5))
+    for grade, share in enumerate(shares):
+        np.add.at(table[grade], np.clip(grade + steps, 0, 4), share * moved)
+    apart = np.subtract.outer(np.arange(5), np.arange(5)) ** 2
+    truth = 1 - np.sum(apart * table) / np.sum(apart * np.outer(table.sum(axis=1), table.sum(axis=0)))
+    groups = np.arange(n) % clusters if clusters else None
+    rng, given = np.random.default_rng(n), {"weights": "quadratic", "labels": list(range(5)), "groups": groups}
+    calls = []
+    for _ in range(300):
+        y, p = np.divmod(rng.choice(25, n, p=table.ravel()), 5)
+        calls.append(functools.partial(jaxci.interval, "cohen_kappa_score", y, p, **given))
+    covers_by_default({"kappa": calls}, {"kappa": truth}, 0.9, false_alarm)
+
+
 @pytest.mark.false_alarm(2e-6)
 @pytest.mark.parametrize(("area", "positives", "negatives", "precision"), [(0.9, 5, 95, 0.461), (0.99, 15, 15, 0.9902)])
 def test_areas_of_good_rankings_cover_by_default(area, positives, negatives, precision, false_alarm):
