@@ -33,7 +33,7 @@ MOST_GUESSED, LEAST_NAMED = 10_000_000, 1e-3
 ROUNDING = 1e-6
 """Share of a loss's range, or of the largest loss, by which rounding in single precision may leave the range."""
 
-UNKEPT = 2
+ROWS_OFF = 2
 """Rows of a class that a split tests too many or too few, from which on it does not keep the shares of classes."""
 
 
@@ -111,7 +111,7 @@ def losses_interval(
     if strata is not None:
         names, codes = np.unique(label_values("strata", strata), return_inverse=True)
         check_lengths({"strata": len(codes), "the rows of the splits": plan.n})
-        plan, remarks = dataclasses.replace(plan, strata=codes), _unkept_remark(plan, names, codes)
+        plan, remarks = dataclasses.replace(plan, strata=codes), _rows_off_remark(plan, names, codes)
     check_choice("method", method, ("auto", *METHODS))
     reason = "asked for" if method != "auto" else "the method for such splits"
     if method == "auto":
@@ -216,11 +216,11 @@ def _told(result: GeneralizationResult, reason: str, remarks: tuple[str, ...] = 
     return result
 
 
-def _unkept_remark(plan: Plan, names: np.ndarray, codes: np.ndarray) -> tuple[str, ...]:
+def _rows_off_remark(plan: Plan, names: np.ndarray, codes: np.ndarray) -> tuple[str, ...]:
     """Say where a split does not test the share of a stratum: what losses vary by the shares is then counted twice."""
     found, even = tested_of_classes(plan, codes)
     apart = np.abs(found - even)
-    if apart.max() < UNKEPT:
+    if apart.max() < ROWS_OFF:
         return ()
     split, stratum = np.unravel_index(int(np.argmax(apart)), apart.shape)
     return (

@@ -6,10 +6,11 @@ import itertools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 
+from jaxci.api.readers.arrays import is_number
 from jaxci.api.readers.files import GZIP, JSON_LINES, PARQUET, TEXT, ending, json_rows, opened, places, separator
 from jaxci.api.readers.tables import EMPTY, MISSING, json_column
 from jaxci.checks import shown
@@ -197,15 +198,7 @@ def _holds_numbers(column: np.ndarray) -> bool:
 
 def _words(column: np.ndarray) -> np.ndarray:
     """Return which values (n,) are no numbers."""
-    return np.array([not _is_number(value) for value in column], bool)
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
+    return np.array([not is_number(value) for value in column], bool)
 
 
 def _parquet(path: Path, wanted: list[str], sep: str | None) -> Iterator[tuple[dict[str, np.ndarray], float]]:

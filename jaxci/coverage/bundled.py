@@ -17,6 +17,7 @@ from jaxci.coverage.entries import naming_lines, read_statistic, read_toml
 from jaxci.coverage.instance_files import read_instances
 from jaxci.coverage.store import Store
 from jaxci.coverage.study import Study
+from jaxci.coverage.unjudged import serves
 from jaxci.distributions import AdaptiveKDE, Distribution, Empirical, LogitKDE
 from jaxci.distributions.kde import checked_within
 from jaxci.statistics.registry import name_of
@@ -167,7 +168,7 @@ def _made(
     if "statistics" not in changes:
         laws = content["distributions"].values()
         named = [entry if isinstance(entry, tuple) else read_statistic(entry) for entry in content["statistics"]]
-        content["statistics"] = [(name, one) for name, one in named if any(Study.serves(law, one) for law in laws)]
+        content["statistics"] = [(name, one) for name, one in named if any(serves(law, one) for law in laws)]
     Study.check_fields(content)
     return Study(**content)
 

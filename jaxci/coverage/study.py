@@ -31,8 +31,8 @@ from jaxci.coverage.runner import Runnable
 from jaxci.coverage.running import PURPOSE_BANK, cell_truths, judge, simulate
 from jaxci.coverage.store import DamagedFile, digest
 from jaxci.coverage.tally import Tally
-from jaxci.coverage.unjudged import check_served, twin_of, unjudged, within
-from jaxci.distributions import Distribution, Truth, as_distribution, distribution_from_dict, distribution_to_dict
+from jaxci.coverage.unjudged import check_functions, check_served, serves, twin_of, unjudged, within
+from jaxci.distributions import Truth, as_distribution, distribution_from_dict, distribution_to_dict
 from jaxci.records import encode
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.summary import Mean
@@ -142,6 +142,7 @@ class Study(Runnable):
         keep("bounds", {str(k): self._range(str(k), ends) for k, ends in dict(self.bounds).items()})
         keep("more_sizes", tuple(map(self._further, self.more_sizes)))
         check_distinct("sample_sizes and those of more_sizes", list(map(str, self.all_sizes)))
+        check_functions(self.distributions.values(), self.statistics, self.sample_sizes[0])
         given = {called: law.layout(self.sample_sizes[0]).given for called, law in self.distributions.items()}
         for name, statistic in self.named_statistics.items():
             refusals = [
@@ -203,17 +204,8 @@ class Study(Runnable):
     def served(self, distribution: str) -> dict[str, Statistic]:
         """Return the statistics that are judged under a distribution, with the bounds that its values have."""
         law = self.distributions[distribution]
-        found = {k: within(self.bounds.get(distribution), s) for k, s in self.statistics if self.serves(law, s)}
+        found = {k: within(self.bounds.get(distribution), s) for k, s in self.statistics if serves(law, s)}
         return {k: s for k, s in found.items() if twin_of(s, law, found) is None}
-
-    @staticmethod
-    def serves(distribution: Distribution, statistic: Statistic) -> bool:
-        """Whether ``distribution`` draws what ``statistic`` reads, within the bounds that a mean declares."""
-        try:
-            check_served(distribution, statistic)
-        except ValueError:
-            return False
-        return True
 
     def _places(self) -> dict[str, tuple[str, int]]:
         """Return distribution and sample size of every cell, by the cell's name."""

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 
 from jaxci.distributions import Distribution
-from jaxci.distributions.base import check_readable
+from jaxci.distributions.base import check_readable, observations
 from jaxci.distributions.parametric import Parametric
 from jaxci.intervals.base import Method
 from jaxci.intervals.capabilities import is_binary_auc
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.class_ranking import MulticlassRanking
+from jaxci.statistics.custom import WeightedFunction
 from jaxci.statistics.summary import Mean, Std, is_mean_of_values
+from jaxci.statistics.weighted_functions import check_weighted
 
 
 def unjudged(
@@ -95,3 +98,27 @@ def check_served(distribution: Distribution, statistic: Statistic) -> None:
         raise ValueError(
             f"bounds must hold all values; got {statistic.bounds} for {distribution.label} within [{low:g}, {high:g}]"
         )
+
+
+def serves(distribution: Distribution, statistic: Statistic) -> bool:
+    """Whether ``distribution`` draws what ``statistic`` reads, within the bounds that a mean declares."""
+    try:
+        check_served(distribution, statistic)
+    except ValueError:
+        return False
+    return True
+
+
+def check_functions(laws: Iterable[Distribution], statistics: Sequence[tuple[str, Statistic]], n: int) -> None:
+    """Refuse users' functions that do not weigh ``n`` rows drawn from the first law that serves them.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As :func:`~jaxci.statistics.weighted_functions.check_weighted` does.
+    """
+    for name, statistic in statistics:
+        if isinstance(statistic, WeightedFunction):
+            for law in [law for law in laws if serves(law, statistic)][:1]:
+                drawn = jax.device_get(law.sample(jax.random.key(0), n))
+                check_weighted(statistic, name, observations(law, drawn))

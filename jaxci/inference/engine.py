@@ -27,7 +27,7 @@ from jaxci.inference.randomness import Randomness
 from jaxci.inference.remarks import convention_remarks, size_remarks
 from jaxci.inference.request import Entry, Request, by_table, programs
 from jaxci.inference.settings import Settings
-from jaxci.inference.slopes import FirstOrder, deciding, first_order, of_mean
+from jaxci.inference.slopes import FirstOrder, effective_units, first_order, of_mean
 from jaxci.inference.slopes import estimates as program_estimates
 from jaxci.inference.slopes import slopes as program_slopes
 from jaxci.inference.table_laws import law_of_table
@@ -134,8 +134,10 @@ def _estimate(entries: Sequence[Entry], sample: Sample, layout: Layout) -> None:
                 entry.estimate = float(found)
             _settle_slopes(entry, first, layout)
     devices = [entry for entry in entries if not entry.on_host and not _is_plain_mean(entry, layout)]
-    differentiated = [entry for entry in devices if entry.needs_slopes or entry.weighed]
-    plain = [one for one in devices if not (one.needs_slopes or one.weighed) and math.isnan(one.estimate)]
+    differentiated = [entry for entry in devices if entry.needs_slopes or entry.counts_effective_units]
+    plain = [
+        one for one in devices if not (one.needs_slopes or one.counts_effective_units) and math.isnan(one.estimate)
+    ]
     for program, members in programs(differentiated, layout):
         values, slopes = (np.asarray(x) for x in program_slopes(program))
         multiplicity = np.asarray(program.multiplicity)
@@ -144,7 +146,7 @@ def _estimate(entries: Sequence[Entry], sample: Sample, layout: Layout) -> None:
             if math.isnan(entry.estimate):
                 entry.estimate = float(values[position])
             check_derivatives(entry, layout, slopes[position])
-            entry.deciding = float(deciding(slopes[position], multiplicity))
+            entry.effective_units = float(effective_units(slopes[position], multiplicity))
             error = first.standard_error[position]
             if layout.units is not None and entry.method is not None and entry.method.by_leverage:
                 error = first_order(slopes[position] * layout.leverage(len(multiplicity)), multiplicity).standard_error

@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxci.inference.replicate import deleted_values
 from jaxci.inference.request import Entry, programs
-from jaxci.inference.slopes import deciding
+from jaxci.inference.slopes import effective_units
 from jaxci.statistics.base import MomentStatistic
 from jaxci.statistics.custom import HostFunction, SampleFunction
 from jaxci.statistics.layout import Layout
@@ -107,18 +107,20 @@ def deciding_remark(entry: Entry, layout: Layout, n_resamples: int) -> str | Non
     of_sums = isinstance(entry.statistic, MomentStatistic | MeanStatistic) and entry.standing is None
     if not of_sums or layout.units is None or layout.n_units < MANY_CLUSTERS:
         return None
-    if not entry.deciding < FEW_CLUSTERS_DECIDING:
+    if not entry.effective_units < FEW_CLUSTERS_DECIDING:
         return None
-    return f"{told.format(entry.deciding)}: 95% intervals of such data covered {FOUND_IN_CLUSTERS} in simulations"
+    return (
+        f"{told.format(entry.effective_units)}: 95% intervals of such data covered {FOUND_IN_CLUSTERS} in simulations"
+    )
 
 
 def _deciding(entry: Entry, layout: Layout, n_resamples: int) -> float:
     """Return how many units decide on a user's function; NaN where that is not known, or would cost too much."""
     if entry.statistic.smooth:
-        return entry.deciding
+        return entry.effective_units
     if isinstance(entry.statistic, Paired) or not layout.plain or layout.n * SHARE_LEFT_OUT > n_resamples:
         return math.nan
     values, multiplicity = left_out(entry, layout)
     apart = values - np.average(values, weights=multiplicity)
     noise = ROUNDING * np.max(np.abs(values))
-    return float(deciding(np.where(np.abs(apart) > noise, apart, 0.0), multiplicity))
+    return float(effective_units(np.where(np.abs(apart) > noise, apart, 0.0), multiplicity))

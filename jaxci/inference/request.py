@@ -46,8 +46,9 @@ class Entry:
 
     ``scale`` is the size of the numbers whose difference the statistic is, 0 where it is none; ``exact`` says that the
     method reads the law of the replicates instead of replicates, and ``law`` is it where it depends on the data whether
-    there is one; ``deciding``, where derivatives are taken, is how many units decide
-    (:func:`~jaxci.inference.slopes.deciding`); ``left_out`` what :func:`~jaxci.inference.left_out.left_out` found.
+    there is one; ``effective_units``, where derivatives are taken, is how many units decide: as many alike would vary
+    as they do (:func:`~jaxci.inference.slopes.effective_units`); ``left_out`` is what
+    :func:`~jaxci.inference.left_out.left_out` found.
     """
 
     request: Request
@@ -67,7 +68,7 @@ class Entry:
     exact: bool = False
     law: BootstrapDistribution | None = None
     absent: int = 0
-    deciding: float = math.nan
+    effective_units: float = math.nan
     left_out: tuple[np.ndarray, np.ndarray] | None = None
     remarks: list[str] = dataclasses.field(default_factory=list)
 
@@ -93,7 +94,7 @@ class Entry:
         return isinstance(statistic, FunctionStatistic)
 
     @property
-    def weighed(self) -> bool:
+    def counts_effective_units(self) -> bool:
         """Whether derivatives are to tell how many units decide on a user's function."""
         return self.of_users_function and self.statistic.smooth and self.request.method == "auto"
 

@@ -32,7 +32,7 @@ def first_order(slopes: Any, multiplicity: Any) -> FirstOrder:
     return FirstOrder(xp.sqrt(squares) * scale, acceleration)
 
 
-def deciding(slopes: Any, multiplicity: Any) -> Any:
+def effective_units(slopes: Any, multiplicity: Any) -> Any:
     """Return how many units alike would vary as ``slopes`` (..., U) do, each for several units; NaN where none does.
 
     It is ``(sum u^2)^2 / sum u^4``: n where all move the estimate alike, 1 where one alone does.

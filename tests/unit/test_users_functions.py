@@ -18,6 +18,8 @@ from jaxci.distributions import (
     Empirical,
     EmpiricalColumns,
     EmpiricalTargets,
+    Parametric,
+    RegressionErrors,
     as_distribution,
     distribution_from_dict,
     distribution_to_dict,
@@ -374,6 +376,8 @@ def test_functions_that_do_not_weigh_rows_are_refused(function, error, told):
         lambda: jaxci.compare(own, y, p, p + 0.1),
         lambda: jaxci.leaderboard(own, y, {"a": p, "b": p + 0.1}),
         lambda: jaxci.check_coverage(own, y, p),
+        lambda: jaxci.generalization_interval("ridge", p[:, None], y, loss=own),
+        lambda: Study({"errors": RegressionErrors(Parametric("norm"))}, [own], ["percentile"], [9]),
     ):
         with pytest.raises(error, match=told):
             verb()

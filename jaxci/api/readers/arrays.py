@@ -125,11 +125,11 @@ def _refuse_texts(name: str, array: np.ndarray) -> None:
     raise TypeError(f"{name} must hold numbers; got dtype {array.dtype}, the text {shown(first)} in row {row}")
 
 
-def is_number(text: str | bytes) -> bool:
-    """Whether a text is a number."""
+def is_number(value: Any) -> bool:
+    """Whether a value is a number, or a text that reads like one."""
     try:
-        float(text)
-    except ValueError:
+        float(value)
+    except (TypeError, ValueError):
         return False
     return True
 

@@ -20,6 +20,8 @@ from jaxci.inducers.host import weights_name
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.custom import WeightedFunction
 from jaxci.statistics.registry import METRICS, name_of
+from jaxci.statistics.sample import Sample
+from jaxci.statistics.weighted_functions import check_weighted
 
 SCORERS = {"average_precision": "average_precision", "brier_score": "brier_score_loss"}
 """Names of scikit-learn's scorers (without ``neg_``) that are not ours."""
@@ -139,6 +141,7 @@ def _of_loss(loss: Any, data: Learning) -> Score:
     if isinstance(loss, str):
         return _named(loss, data, "loss", names)
     if isinstance(loss, WeightedFunction):
+        check_weighted(loss, name_of(loss), _without_features(data))
         return Metric(name_of(loss), loss, loss=True)
     if isinstance(loss, Statistic):
         if not _suits(loss, data):
@@ -149,6 +152,15 @@ def _of_loss(loss: Any, data: Learning) -> Score:
     if callable(loss):
         return loss_of_function(loss, data.classes)
     raise TypeError(f"loss must be a name, a function f(y_true, y_pred) of rows, or a statistic; got {shown(loss)}")
+
+
+def _without_features(data: Learning) -> Sample:
+    """Return targets beside the predictions of a model that knows none of the features."""
+    if data.classes is None:
+        return Sample(columns=(data.y, np.full_like(data.y, data.y.mean())))
+    shares = np.bincount(data.y) / len(data.y)
+    guessed = shares[1] if len(shares) == 2 else shares
+    return Sample(columns=(data.y, np.broadcast_to(guessed, (len(data.y), *guessed.shape))))
 
 
 def _named(name: str, data: Learning, argument: str, names: Sequence[str]) -> Score:

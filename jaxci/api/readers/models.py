@@ -12,11 +12,11 @@ import numpy as np
 from jaxci.api.readers.arrays import as_floats, check_lengths
 from jaxci.api.readers.samples import Labelled, columns_sample, regression_sample
 from jaxci.api.readers.tables import NamedScores, as_scores, column_names, read_columns
-from jaxci.api.readers.weighted_functions import check_weighted
 from jaxci.checks import check_distinct, shown
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.custom import WeightedFunction
 from jaxci.statistics.sample import Sample
+from jaxci.statistics.weighted_functions import check_weighted
 
 
 def by_name(what: str, predictions: Any, ndim: int = 2) -> dict[str, Any]:

@@ -12,13 +12,13 @@ import numpy as np
 from jaxci.api.readers.arrays import as_array, as_floats, check_lengths, in_numpy, missing_values
 from jaxci.api.readers.labels import encode_labels
 from jaxci.api.readers.scores import in_label_order, in_name_order
-from jaxci.api.readers.weighted_functions import check_weighted
 from jaxci.checks import shown
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.custom import WeightedFunction
 from jaxci.statistics.ranking import ScoreRanking
 from jaxci.statistics.registry import METRICS
 from jaxci.statistics.sample import Sample
+from jaxci.statistics.weighted_functions import check_weighted
 
 MOST_APART = 0.05
 """Share of rows above which predictions that are not those of the highest score are remarked on."""
