@@ -5,8 +5,7 @@ Poisson counts of mean 1 are the limit of large n but for that sum, which ratios
 be weighted when it passes, and weights keyed by its name are the same in any batch, order and process.
 
 References: Hanley & MacGibbon (2006), Computer Methods and Programs in Biomedicine 83, 57-62; Chamandy, Muralidharan,
-Najmi & Naidu (2012), Estimating uncertainty for massive data streams; Steele, Lea & Flood (2014), Fast splittable
-pseudorandom number generators (SplitMix64).
+Najmi & Naidu (2012), Estimating uncertainty for massive data streams.
 """
 
 from __future__ import annotations
@@ -19,8 +18,9 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import special
 
+from jaxci.resampling.words import split_mix
+
 _SPACE = 2**32
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _STEPS = np.array([t for k in range(20) if (t := round(float(special.pdtr(k, 1.0)) * _SPACE)) < _SPACE], np.uint32)
 """Uniform words from which on a Poisson count of mean 1 exceeds 0, 1, ...: within 2**-33 of its distribution."""
 
@@ -52,22 +52,13 @@ def poisson_counts(key: jax.Array, words: jax.Array, n_resamples: int) -> jax.Ar
     """
     own = jax.vmap(lambda both: jax.random.key_data(_named(key, both)))(words).astype(jnp.uint64)
     starts = (own[:, :1] << np.uint64(32)) | own[:, 1:2]
-    bits = (_mixed(starts + (1 + jnp.arange(n_resamples, dtype=jnp.uint64)) * _GOLDEN) >> np.uint64(32)).astype(
-        jnp.uint32
-    )
+    bits = (split_mix(starts, 1 + jnp.arange(n_resamples)) >> np.uint64(32)).astype(jnp.uint32)
     return sum((bits >= step).astype(jnp.int32) for step in jnp.asarray(_STEPS))
 
 
 def _named(key: jax.Array, both: jax.Array) -> jax.Array:
     """Return the key of a name of two words."""
     return jax.random.fold_in(jax.random.fold_in(key, both[0]), both[1])
-
-
-def _mixed(x: jax.Array) -> jax.Array:
-    """Return the outputs of SplitMix64 for its states (...) uint64."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
 
 
 @functools.partial(jax.jit, static_argnames=("n_resamples", "n_cells"))

@@ -16,6 +16,7 @@ from jaxci.resampling.kernels import Form, by_platform, in_batches
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = np.uint32(0x1BD11BDA)
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 TOGETHER = 2**14
 """Words made together on a CPU: in a loop of their own, so that readers do not make them again, one by one."""
 
@@ -38,17 +39,33 @@ def random_words(keys: jax.Array, size: int, form: Form | None = None) -> jax.Ar
     return of_words(lambda words: words, keys, size, form)
 
 
+def wide_words(keys: jax.Array, size: int, form: Form | None = None) -> jax.Array:
+    """Return ``jax.random.bits(key, (size,), uint64)`` (B, size) of every key (B,), as :func:`random_words` does."""
+    return of_words(lambda words: words, keys, size, form, np.uint64)
+
+
 def of_words(
-    function: Callable[[jax.Array], jax.Array], keys: jax.Array, size: int, form: Form | None = None
+    function: Callable[[jax.Array], jax.Array],
+    keys: jax.Array,
+    size: int,
+    form: Form | None = None,
+    kind: type[np.unsignedinteger] = np.uint32,
 ) -> jax.Array:
-    """Return ``function`` of the words (size,) of every key, those of :func:`random_words`, as they are made."""
+    """Return ``function`` of the words (size,) of every key, those of :func:`random_words`, as they are made.
+
+    They are of ``kind`` uint32, or uint64 (:func:`wide_words`).
+    """
 
     def of_jax(keys: jax.Array) -> jax.Array:
-        return jax.vmap(lambda key: function(jax.random.bits(key, (size,), jnp.uint32)))(keys)
+        return jax.vmap(lambda key: function(jax.random.bits(key, (size,), kind)))(keys)
+
+    def own_words(key: jax.Array) -> jax.Array:
+        x, y = _threefry(key, size)
+        return x ^ y if kind is np.uint32 else (x.astype(kind) << kind(32)) | y.astype(kind)
 
     def written_out(keys: jax.Array) -> jax.Array:
         data = jax.random.key_data(keys)
-        return in_batches(lambda key: function(_threefry(key, size)), data, max(1, TOGETHER // size))
+        return in_batches(lambda key: function(own_words(key)), data, max(1, TOGETHER // size))
 
     partitionable = jax.config.jax_threefry_partitionable  # type: ignore[attr-defined]
     if not (partitionable and str(jax.random.key_impl(keys)) == "threefry2x32"):
@@ -56,8 +73,8 @@ def of_words(
     return by_platform(keys, cpu=written_out, accelerator=of_jax, form=form)
 
 
-def _threefry(key: jax.Array, size: int) -> jax.Array:
-    """Return both words of the cipher, of a key (2,) and the counters (0, i), joined by exclusive or: (size,)."""
+def _threefry(key: jax.Array, size: int) -> tuple[jax.Array, jax.Array]:
+    """Return both words (size,) of the cipher, of a key (2,) and the counters (0, i)."""
     schedule = (key[0], key[1], key[0] ^ key[1] ^ _PARITY)
     x = jnp.broadcast_to(schedule[0], (size,))
     y = jnp.arange(size, dtype=jnp.uint32) + schedule[1]
@@ -67,7 +84,20 @@ def _threefry(key: jax.Array, size: int) -> jax.Array:
             y = x ^ ((y << np.uint32(bits)) | (y >> np.uint32(32 - bits)))
         x = x + schedule[(group + 1) % 3]
         y = y + schedule[(group + 2) % 3] + np.uint32(group + 1)
-    return x ^ y
+    return x, y
+
+
+def split_mix(starts: jax.Array, places: jax.Array) -> jax.Array:
+    """Return the words uint64 at ``places`` of the sequences of SplitMix64 from ``starts`` (uint64, they broadcast).
+
+    References
+    ----------
+    Steele, Lea & Flood (2014), Fast splittable pseudorandom number generators.
+    """
+    x = starts + places.astype(jnp.uint64) * _GOLDEN
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
 
 
 def scaled_words(words: jax.Array, n: jax.Array) -> jax.Array:

@@ -14,16 +14,16 @@ pytestmark = pytest.mark.usefixtures("float64")
 ROWS = 20_000
 CELLS = 6
 
-# Trials and cell probabilities. Binomials with a mean (of the rarer side) of ten or more are drawn
+# Trials and cell probabilities. Binomials with a mean (of the rarer side) of 100 or more are drawn
 # by rejection, the others by inversion; every cell but the last is drawn given those before it.
 LAWS = {
     "small mean": (50, [0.02, 0.1, 0.88]),
     "large mean": (1000, [0.3, 0.5, 0.2]),
-    "p above one half": (200, [0.9, 0.07, 0.03]),
+    "p above one half": (2_000, [0.9, 0.07, 0.03]),
     "p above one half, small mean": (12, [0.8, 0.15, 0.05]),
-    "just below the switch": (33, [0.3, 0.3, 0.4]),
-    "just above the switch": (34, [0.3, 0.3, 0.4]),
-    "even and at one half": (64, [0.5, 0.25, 0.125, 0.125]),
+    "just below the switch": (333, [0.3, 0.3, 0.4]),
+    "just above the switch": (334, [0.3, 0.3, 0.4]),
+    "even and at one half": (640, [0.5, 0.25, 0.125, 0.125]),
     "six cells": (250, [0.05, 0.35, 0.1, 0.3, 0.15, 0.05]),
     "a million": (1_000_000, [0.1, 0.0001, 0.8999]),
     "ten million": (10_000_000, [0.2, 0.3, 0.5]),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jaxci.resampling.bank import replicate_keys
-from jaxci.resampling.words import exponentials, random_words, scaled_words
+from jaxci.resampling.words import exponentials, random_words, scaled_words, split_mix, wide_words
 
 WORDS = np.concatenate(
     [
@@ -27,6 +27,27 @@ def test_words_are_those_of_jax(size, x64, form):
         found = jax.jit(random_words, static_argnames=("size", "form"))(KEYS, size, form)
     assert found.dtype == jnp.uint32
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("form", ["cpu", "accelerator", None])
+def test_wide_words_are_those_of_jax(form):
+    with jax.enable_x64(True):
+        expected = jax.vmap(lambda key: jax.random.bits(key, (19,), jnp.uint64))(KEYS)
+        found = jax.jit(wide_words, static_argnames=("size", "form"))(KEYS, 19, form)
+    assert found.dtype == jnp.uint64
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_split_mix_gives_the_published_sequence():
+    with jax.enable_x64(True):
+        found = np.asarray(split_mix(jnp.uint64(1234567), jnp.arange(1, 6)))
+    assert found.tolist() == [
+        6457827717110365317,
+        3203168211198807973,
+        9817491932198370423,
+        4593380528125082431,
+        16408922859458223821,
+    ]
 
 
 def test_words_of_keys_of_another_kind_are_those_of_jax():
