@@ -65,7 +65,7 @@ def of_words(
 
     def written_out(keys: jax.Array) -> jax.Array:
         data = jax.random.key_data(keys)
-        return in_batches(lambda key: function(own_words(key)), data, max(1, TOGETHER // size))
+        return in_batches(lambda key: function(own_words(key)), data, max(1, TOGETHER // max(1, size)))
 
     partitionable = jax.config.jax_threefry_partitionable  # type: ignore[attr-defined]
     if not (partitionable and str(jax.random.key_impl(keys)) == "threefry2x32"):
