@@ -112,7 +112,8 @@ def jaxci(case: Case, data: Data, drawn: bool) -> Call | None:
         return named(case, row.confidence_interval.low, row.confidence_interval.high)
 
     some = case.statistic == "cells" and not drawn
-    note = "exact where the law is known: accuracy, F1, precision, recall; drawn: the other two" if some else ""
+    known = "exact where the law is known: accuracy, F1, precision, recall, balanced accuracy of 10^4 rows"
+    note = f"{known}; drawn: the others" if some else ""
     return one(ends, fixed=not drawn, draws=drawn or some, compiles=True, note=note)
 
 

@@ -19,6 +19,8 @@ BUFFER = 1024
 """Lanes retried together."""
 STEPS = 4
 """Values whose masses are summed together where a distribution function is inverted."""
+ROUNDING = 1e-13
+"""What the masses of a distribution may lack of 1: no more is looked for beyond the last of them."""
 SMALL_MEAN = 100.0
 """Means from which on a binomial is drawn by rejection; inversion sums as many masses."""
 
@@ -65,14 +67,14 @@ class _Hat(NamedTuple):
         return room, jnp.floor((2 * self.a / room + self.b) * u + self.centre)
 
 
-def _accepted(law: _Binomial, uniforms: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _accepted(law: _Binomial, u: jax.Array, v: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Return proposals (lanes,) and which are accepted: heights under the hat below the binomial mass there."""
     hat, m = _Hat.of(law), law.trials
-    room, proposal = hat.propose(uniforms[:, 0] - 0.5)
+    room, proposal = hat.propose(u - 0.5)
     inside = (proposal >= 0) & (proposal <= m)
     k = jnp.clip(proposal, 0, m)
     mode = jnp.floor((m + 1) * law.q)
-    height = jnp.log(uniforms[:, 1] * hat.alpha / (hat.a / (room * room) + hat.b))
+    height = jnp.log(v * hat.alpha / (hat.a / (room * room) + hat.b))
     bound = (
         (mode + 0.5) * jnp.log((mode + 1) / (law.odds * (m - mode + 1)))
         + (m + 1) * jnp.log((m - mode + 1) / (m - k + 1))
@@ -93,13 +95,13 @@ def _invert(law: _Binomial, u: jax.Array, active: jax.Array) -> jax.Array:
     def steps(state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
         at, k, mass, rest = state
         for step in range(STEPS):
-            k = k + ((rest > 0) & (mass > 0))
+            k = k + (rest > ROUNDING)
             mass = mass * (law.trials - (at + step)) * (law.odds / (at + step + 1))
             rest = rest - mass
         return at + STEPS, k, mass, rest
 
-    state = (jnp.zeros((), u.dtype), jnp.zeros_like(u), mass, rest)
-    k = jax.lax.while_loop(lambda s: jnp.any((s[3] > 0) & (s[2] > 0)), steps, state)[1]
+    state: tuple[jax.Array, ...] = (jnp.zeros((), u.dtype), jnp.zeros_like(u), mass, rest)
+    k = jax.lax.while_loop(lambda s: jnp.any(s[3] > ROUNDING), steps, state)[1]
     return jnp.minimum(k, law.trials)
 
 
@@ -109,39 +111,37 @@ def _uniforms(bits: jax.Array) -> jax.Array:
 
 
 def _reject(law: _Binomial, bits: jax.Array, active: jax.Array) -> jax.Array:
-    """Draw by transformed rejection where ``active``; attempts after the first read words that follow from ``bits``."""
+    """Draw by transformed rejection where ``active``; a lane's attempts read the sequence that its word starts."""
     lanes = bits.shape[0]
     size = min(BUFFER, lanes)
-    starts = bits[:, 0] + split_mix(bits[:, 1], jnp.ones((), jnp.uint64))
-    k, good = _accepted(law, _uniforms(bits))
+    k, good = _accepted(law, _uniforms(bits), _uniforms(split_mix(bits, jnp.ones((), jnp.uint64))))
 
     def retry(state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
         k, pending = state
         (chosen,) = jnp.nonzero(pending, size=size, fill_value=lanes)
         at = jnp.minimum(chosen, lanes - 1)
-        here, begin = law.take(at), starts[at]
+        here, begin = law.take(at), bits[at]
 
         def again(state: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
-            attempt, found, going = state
-            words = [split_mix(begin, attempt + word) for word in (0, 1)]
-            proposal, good = _accepted(here, _uniforms(jnp.stack(words, axis=1)))
-            return attempt + 2, jnp.where(going & good, proposal, found), going & ~good
+            place, found, going = state
+            proposal, good = _accepted(here, *(_uniforms(split_mix(begin, place + word)) for word in (0, 1)))
+            return place + 2, jnp.where(going & good, proposal, found), going & ~good
 
-        state = (jnp.ones((), jnp.int32), jnp.zeros(size, k.dtype), chosen < lanes)
-        found = jax.lax.while_loop(lambda s: jnp.any(s[2]), again, state)[1]
+        first: tuple[jax.Array, ...] = (jnp.full((), 2, jnp.int32), jnp.zeros(size, k.dtype), chosen < lanes)
+        found = jax.lax.while_loop(lambda s: jnp.any(s[2]), again, first)[1]
         return k.at[chosen].set(found, mode="drop"), pending.at[chosen].set(False, mode="drop")
 
     return jax.lax.while_loop(lambda s: jnp.any(s[1]), retry, (k, active & ~good))[0]
 
 
 def _binomial(bits: jax.Array, trials: jax.Array, p: jax.Array) -> jax.Array:
-    """Draw Binomial(trials, p) for each lane, from its own words ``bits`` (lanes, 2)."""
+    """Draw Binomial(trials, p) for each lane, from its own word ``bits`` (lanes,)."""
     flip = p > 0.5
     law = _Binomial(trials, jnp.where(flip, 1 - p, p))
     by_rejection = trials * law.q >= SMALL_MEAN
     small = ~by_rejection & (trials > 0) & (law.q > 0)
     none = jnp.zeros_like(trials)
-    inverted = jax.lax.cond(jnp.any(small), lambda: _invert(law, _uniforms(bits[:, 0]), small), lambda: none)
+    inverted = jax.lax.cond(jnp.any(small), lambda: _invert(law, _uniforms(bits), small), lambda: none)
     proposed = jax.lax.cond(jnp.any(by_rejection), lambda: _reject(law, bits, by_rejection), lambda: none)
     k = jnp.where(by_rejection, proposed, inverted)
     return jnp.where(flip, trials - k, k)
@@ -168,7 +168,7 @@ def multinomial(keys: jax.Array, trials: jax.Array, probabilities: jax.Array) ->
     Needs 64-bit types. O(B C) time, about 0.1 microseconds a cell on one CPU core.
     """
     count, cells = keys.shape[0], probabilities.shape[0]
-    bits = wide_words(keys, 2 * (cells - 1)).reshape(count, cells - 1, 2)
+    bits = wide_words(keys, cells - 1)
     tail = jnp.cumsum(probabilities[::-1])[::-1]
     share = jnp.where(tail > 0, probabilities / jnp.where(tail > 0, tail, 1.0), 0.0)
     is_last = jnp.concatenate([tail[1:] <= 0, jnp.ones(1, bool)])
