@@ -136,7 +136,7 @@ class Accumulator:
         sample_weight: Any = None,
         ids: Any = None,
     ) -> Self:
-        """Take in a batch of rows.
+        """Take in a batch of rows; one of no rows changes nothing.
 
         Parameters
         ----------
@@ -165,8 +165,11 @@ class Accumulator:
         outside of it, or in it through ``jax.debug.callback``, and ``jax.effects_barrier()`` before the result is read.
         """
         given = {"y_true": y_true, "y_pred": y_pred, "y_score": y_score, "groups": groups}
+        given |= {"sample_weight": sample_weight, "ids": ids}
+        if all(np.shape(x)[:1] == (0,) for x in given.values() if x is not None):
+            return self
         asked = self._asked
-        columns = read_batch({**given, "sample_weight": sample_weight, "ids": ids}, asked.regression, asked.labels)
+        columns = read_batch(given, asked.regression, asked.labels)
         self._check_given(frozenset(columns))
         n = len(columns["y_true"])
         if self._counts(frozenset(columns)):

@@ -45,6 +45,11 @@ class Contestants(abc.ABC):
         """Observations."""
 
     @property
+    def n_clusters(self) -> int:
+        """Clusters that observations come in, 0 where they are independent."""
+        return 0
+
+    @property
     @abc.abstractmethod
     def how(self) -> str:
         """How models hang together."""
@@ -97,6 +102,11 @@ class Contest(Contestants):
     def n(self) -> int:
         """Observations."""
         return self.layout.n
+
+    @property
+    def n_clusters(self) -> int:
+        """Clusters that observations come in, 0 where they are independent."""
+        return 0 if self.layout.units is None else self.layout.n_units
 
     @property
     def how(self) -> str:

@@ -304,6 +304,7 @@ def _ranked(
         ),
         reference,
         less_is_better,
+        contest.n_clusters,
     )
 
 

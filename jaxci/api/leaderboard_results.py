@@ -68,6 +68,8 @@ class Leaderboard(Printable):
     reference : str
         With whom competitors are said to be tied: the best, or one of them by name.
     less_is_better : bool
+    n_clusters : int
+        Clusters that the n rows come in, 0 where they are independent.
     """
 
     statistic: str
@@ -82,11 +84,13 @@ class Leaderboard(Printable):
     warnings: tuple[str, ...] = ()
     reference: str = "best"
     less_is_better: bool = False
+    n_clusters: int = 0
 
     def headline(self) -> str:
         """Return the line above the table."""
         share = f"{100 * self.confidence_level:g}%"
-        return f"{self.statistic} of {len(self.entries)} competitors, {share} intervals and ranks, n = {self.n}"
+        size = f"n = {self.n} in {self.n_clusters} clusters" if self.n_clusters else f"n = {self.n}"
+        return f"{self.statistic} of {len(self.entries)} competitors, {share} intervals and ranks, {size}"
 
     def layout(self) -> tuple[list[str], list[list[Any]]]:
         """Return header and cells of the printed table."""

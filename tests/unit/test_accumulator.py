@@ -427,3 +427,14 @@ def test_what_cannot_be_counted_is_refused_and_leaves_no_trace(metrics, change, 
     with pytest.raises(ValueError, match=message):
         found.update(**rows_of(rows, slice(100, None)))
     assert found.kept == "100 rows"
+
+
+@pytest.mark.parametrize("empty", [[], np.zeros(0, int), jnp.zeros(0, int)], ids=["list", "numpy", "jax"])
+def test_a_batch_of_no_rows_changes_nothing(empty):
+    found = (
+        jaxci.Accumulator(["accuracy"], rng=0).update(empty, empty).update([0, 1, 1], [0, 1, 0]).update(empty, empty)
+    )
+    whole = jaxci.Accumulator(["accuracy"], rng=0).update([0, 1, 1], [0, 1, 0])
+    assert found.finalize().to_dict() == whole.finalize().to_dict()
+    with pytest.raises(ValueError, match="y_true must not be empty"):
+        found.update(empty, [1])

@@ -353,6 +353,14 @@ def test_ties_are_remarked():
         jaxci.quantile_interval([1, 1, 1, 2, 3, 4, 5, 6], 0.5)
 
 
+def test_runs_that_do_not_vary_are_remarked():
+    with pytest.warns(jaxci.JaxciWarning) as said:
+        jaxci.summarize_runs([0.3] * 6)
+    told = [str(one.message) for one in said]
+    assert "all 6 values are 0.3: runs that do not vary give intervals of no width" in told
+    assert not any("are tied" in text for text in told)
+
+
 def test_too_few_runs_for_simultaneous_intervals():
     with pytest.raises(ValueError, match="needs n >= "):
         jaxci.simultaneous_quantile_intervals(np.arange(8.0), [0.1, 0.9])

@@ -421,6 +421,7 @@ def test_scores_that_are_no_probabilities_serve_ranking_metrics():
 
 
 def test_shape_of_scores():
+    refusal(lambda: interval("roc_auc", SCORE, Y), "y_true", "y_score", "swapped", error=ValueError)
     refusal(lambda: evaluate(Y3, y_score=SCORE3[:, :2]), "y_score", "K = 3", "2 columns", error=ValueError)
     refusal(
         lambda: evaluate(Y3, y_score=SCORE),

@@ -36,7 +36,9 @@ class Results:
         same = (ordered[..., 1:] == ordered[..., :-1]) & np.isfinite(ordered[..., 1:])
         pad = [(0, 0)] * (ordered.ndim - 1)
         tied = int(np.sum(np.pad(same, [*pad, (0, 1)]) | np.pad(same, [*pad, (1, 0)])))
-        if tied:
+        if tied == ordered.size and np.all(same):
+            said.append(f"all {tied} values are {ordered.flat[0]:g}: runs that do not vary give intervals of no width")
+        elif tied:
             said.append(f"{tied} of {ordered.size} values are tied: the intervals assume a continuous law")
         return said
 

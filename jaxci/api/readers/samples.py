@@ -65,6 +65,11 @@ def _positive_column(name: str, scores: np.ndarray, n_classes: int, positive: in
     if scores.ndim == 1 and n_classes <= 2:
         return scores
     if scores.ndim == 1:
+        if 2 * n_classes > len(scores) and len(np.unique(scores)) == 2:
+            raise ValueError(
+                f"y_true must hold labels and {name} scores; y_true has {n_classes} values in {len(scores)} rows and "
+                f"{name} has two: are they swapped?"
+            )
         raise ValueError(
             f"{name} must have shape (n, K) for K = {n_classes} classes ({rarest}; one column tells two apart); got "
             f"{scores.shape}"
