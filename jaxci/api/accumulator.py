@@ -13,6 +13,7 @@ from jaxci.api.counted_rows import CountedRows
 from jaxci.api.readers.batches import read_batch, stands_for
 from jaxci.api.readers.labels import label_values
 from jaxci.api.readers.metrics import is_regression, named_metrics
+from jaxci.api.readers.samples import check_threshold
 from jaxci.api.tallies import KeptRows
 from jaxci.checks import check_count, shown
 from jaxci.inference.choice import LARGEST
@@ -45,6 +46,8 @@ class Accumulator:
         As in :func:`jaxci.evaluate`.
     max_rows : int
         Rows that are kept where a metric needs them, at least 20,000; 131,072 by default.
+    threshold : float, optional
+        As in :func:`jaxci.evaluate`.
 
     Raises
     ------
@@ -93,6 +96,7 @@ class Accumulator:
         labels: Sequence[Any] | None = None,
         pos_label: Any = None,
         max_rows: int = MAX_ROWS,
+        threshold: float | None = None,
     ) -> None:
         named = named_metrics(metrics)
         if not isinstance(groups, bool):
@@ -104,6 +108,7 @@ class Accumulator:
             groups,
             None if labels is None else label_values("labels", labels),
             pos_label,
+            threshold,
         )
         self._source = randomness(rng)
         self._max_rows = check_count("max_rows", max_rows, LARGEST)
@@ -171,6 +176,7 @@ class Accumulator:
         asked = self._asked
         columns = read_batch(given, asked.regression, asked.labels)
         self._check_given(frozenset(columns))
+        check_threshold(asked.threshold, y_pred, y_score)
         n = len(columns["y_true"])
         if self._counts(frozenset(columns)):
             self._counted.table.add(columns["y_true"], columns["y_pred"], columns.get("groups"))
@@ -282,6 +288,7 @@ class Accumulator:
             "groups": self._asked.groups,
             "labels": None if self._asked.labels is None else self._asked.labels.tolist(),
             "pos_label": self._asked.pos_label,
+            "threshold": self._asked.threshold,
         }
 
     def finalize(

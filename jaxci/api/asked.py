@@ -26,6 +26,7 @@ class Asked:
     groups: bool
     labels: np.ndarray | None
     pos_label: Any
+    threshold: float | None = None
 
     @property
     def tabular(self) -> bool:
@@ -52,7 +53,7 @@ class Asked:
         asked = [name if one is None else one for name, one in self.named] if metrics is None else metrics
         truth, guess, score = (arrays.get(name) for name in ("y_true", "y_pred", "y_score"))
         return table_of(
-            read_data(truth, guess, score, asked, {}, method, labels, self.pos_label),
+            read_data(truth, guess, score, asked, {}, method, labels, self.pos_label, self.threshold),
             settings,
             source,
             groups=arrays.get("groups"),

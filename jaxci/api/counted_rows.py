@@ -226,7 +226,7 @@ class CountedRows:
         read = {name: columns[name] for name in ("y_true", "y_pred") if name in columns}
         labelled = self._labelled(read, columns.get("y_score"))
         if "y_pred" not in read and "y_score" in columns:
-            labelled = labelled.with_derived_labels()
+            labelled = labelled.with_derived_labels(self.asked.threshold)
         for name, statistic in self.asked.others:
             labelled.accept(name, statistic)
             for field in statistic.inputs:

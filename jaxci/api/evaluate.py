@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from jaxci.api.readers.labels import is_classification, label_values
 from jaxci.api.readers.layout import arranged
 from jaxci.api.readers.metrics import chosen_metrics, is_regression, named_metrics
-from jaxci.api.readers.samples import Labelled, check_n, regression_sample
+from jaxci.api.readers.samples import Labelled, check_n, check_threshold, regression_sample
 from jaxci.api.subgroups import Rows, by_group
 from jaxci.checks import check_options
 from jaxci.inference.engine import intervals
@@ -48,6 +48,7 @@ def evaluate(
     progress: Callable[[int, int], None] | None = None,
     check: bool = False,
     by: Any = None,
+    threshold: float | None = None,
 ) -> EvaluationTable:
     """Confidence intervals for several metrics of one model, which share their resamples.
 
@@ -111,6 +112,10 @@ def evaluate(
     by : (n,) array_like, or dict or frame of them, optional
         Group of every row: the metrics are also given for every group of every column, and of their crossing, with
         differences to the rest and to all rows that hold together, adjusted p-values and the largest gap.
+    threshold : float, optional
+        Of two classes, the least ``y_score`` (where columns are no probabilities: the difference of both) that counts
+        as positive, where ``y_pred`` is not given; by default 0.5 of probabilities. Choose it on other rows than
+        these: intervals do not allow for a choice.
 
     Returns
     -------
@@ -170,7 +175,8 @@ def evaluate(
             "by needs two-sided intervals and independent rows or clusters, without check=True; got "
             f"alternative={alternative!r}, {settings.scheme}, check={check}"
         )
-    read = read_data(y_true, y_pred, y_score, metrics, conventions, method, labels, pos_label)
+    check_threshold(threshold, y_pred, y_score)
+    read = read_data(y_true, y_pred, y_score, metrics, conventions, method, labels, pos_label, threshold)
     given = {"groups": groups, "strata": strata, "sample_weight": sample_weight}
     table = table_of(read, settings, source, **given, weight_type=weight_type, check=check)
     if by is not None:
@@ -197,6 +203,7 @@ def read_data(
     method: str | Method,
     labels: Sequence[Any] | None,
     pos_label: Any,
+    threshold: float | None = None,
 ) -> Reading:
     """Return the sample of a model and one request a metric."""
     named = None if metrics is None else named_metrics(metrics)
@@ -214,7 +221,7 @@ def read_data(
         scores = {} if y_score is None else {"y_score": y_score}
         labelled = Labelled.of(columns, scores, labels=labels, pos_label=pos_label)
         if y_pred is None:
-            labelled = labelled.with_derived_labels()
+            labelled = labelled.with_derived_labels(threshold)
         sample = labelled.sample("y_pred", "y_score")
     chosen = chosen_metrics(named, sample, labelled)
     said = () if labelled is None else labelled.remarks_for(statistic for _, statistic in chosen)

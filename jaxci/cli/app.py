@@ -112,6 +112,9 @@ def evaluate(
     by: Annotated[
         str | None, typer.Option(metavar="COL,...", help="Columns that name groups: also a table by group.")
     ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Least score that counts as positive, without --pred; 0.5 by default.")
+    ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Also measure the coverage of each interval on data like these.")
     ] = False,
@@ -160,6 +163,7 @@ def evaluate(
                 progress=advance,
                 sep=sep,
                 label_options=lambda column: label_options(column, pos_label, labels),
+                threshold=threshold,
             )
         else:
             wanted = [target, *extra, *scores]
@@ -187,6 +191,7 @@ def evaluate(
                 progress=advance,
                 check=check,
                 by={name: columns[name] for name in split(by)} or None,
+                threshold=threshold,
                 **label_options(columns[target], pos_label, labels),
             )
     from jaxci.cli.display import page, show

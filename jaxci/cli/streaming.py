@@ -59,6 +59,7 @@ def streamed(
     progress: Callable[[int, int], None],
     sep: str | None,
     label_options: Callable[[np.ndarray], dict[str, Any]],
+    threshold: float | None = None,
 ) -> EvaluationTable:
     """Return the table of metrics of files in one pass; the first batch decides on the metrics where none are named.
 
@@ -76,7 +77,7 @@ def streamed(
         arrays = columns.arrays(batch.columns)
         try:
             if accumulator is None:
-                options = label_options(batch.columns[columns.target])
+                options = {**label_options(batch.columns[columns.target]), "threshold": threshold}
                 chosen = metrics or _default_metrics(arrays, options)
                 grouped = columns.groups is not None
                 accumulator = Accumulator(chosen, n_resamples=n_resamples, groups=grouped, rng=rng, **options)
@@ -95,7 +96,6 @@ def _default_metrics(arrays: dict[str, Any], options: dict[str, Any]) -> list[An
         return [statistic for _, statistic in default_metrics(Sample(), None)]
     read: dict[str, Any] = {name: arrays[name] for name in ("y_true", "y_pred") if name in arrays}
     scores = {"y_score": arrays["y_score"]} if "y_score" in arrays else {}
-    known = {"labels": None, "pos_label": None, **options}
-    labelled = Labelled.of(read, scores, **known)
-    labelled = labelled if "y_pred" in read else labelled.with_derived_labels()
+    labelled = Labelled.of(read, scores, labels=options.get("labels"), pos_label=options.get("pos_label"))
+    labelled = labelled if "y_pred" in read else labelled.with_derived_labels(options.get("threshold"))
     return [name for name, _ in default_metrics(labelled.sample("y_pred", "y_score"), labelled)]

@@ -57,6 +57,19 @@ def test_batches_give_the_result_of_the_whole_file(tmp_path, monkeypatch, name):
     assert evaluated(tmp_path, *arguments, "--stream") == evaluated(tmp_path, *arguments, "--whole")
 
 
+def test_a_threshold_makes_labels_of_scores_in_batches_as_in_the_whole_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("jaxci.cli.batches.BATCH_ROWS", 700)
+    rows = frame()
+    rows["logit"] = 4 * rows["score"] - 2
+    WRITERS["rows.csv"](rows, tmp_path / "rows.csv")
+    arguments = [tmp_path / "rows.csv", "--target", "y", "--score", "logit", "--threshold", "0.5"]
+    streamed, whole = (evaluated(tmp_path, *arguments, reading)["rows"] for reading in ("--stream", "--whole"))
+    assert [row["statistic"] for row in streamed] == [row["statistic"] for row in whole]
+    recall = {row["statistic"]: row["estimate"] for row in streamed}["recall"]
+    assert recall == np.mean(rows["logit"][rows["y"] == 1] >= 0.5)
+    assert recall == {row["statistic"]: row["estimate"] for row in whole}["recall"]
+
+
 def test_a_folder_and_several_files_are_one_data_set(tmp_path):
     rows = frame()
     folder = tmp_path / "data" / "inner"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from jaxci.api.readers.arrays import as_array, as_floats, check_lengths, in_numpy, missing_values
 from jaxci.api.readers.labels import encode_labels
 from jaxci.api.readers.scores import in_label_order, in_name_order
-from jaxci.checks import shown
+from jaxci.checks import check_number, shown
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.custom import WeightedFunction
 from jaxci.statistics.ranking import ScoreRanking
@@ -243,10 +244,16 @@ class Labelled:
             score_eps=self.eps.get(score, _epsilon(None)),
         )
 
-    def with_derived_labels(self) -> Labelled:
-        """Add the labels "y_pred" that follow from "y_score", where that is unambiguous."""
+    def with_derived_labels(self, threshold: float | None = None) -> Labelled:
+        """Add the labels "y_pred" that follow from "y_score", where that is unambiguous or there is a threshold."""
         scores = self.scores["y_score"]
-        if scores.ndim == 2:
+        if threshold is not None:
+            if scores.ndim == 2:
+                raise ValueError(f"threshold needs two classes; y_true has {self.n_classes}")
+            derived = (scores >= threshold).astype(np.int32)
+            reached = f"{derived.sum()} of {len(derived)} scores reach the threshold {threshold:g}"
+            remark = f"y_pred was not given: {reached} and count as positive"
+        elif scores.ndim == 2:
             derived = np.argmax(scores, axis=1).astype(np.int32)
             remark = "y_pred was not given: the class with the highest score is the prediction"
         elif self.given["y_score"].ndim == 2 and not_probabilities("y_score", self.given["y_score"]):
@@ -354,6 +361,16 @@ def sample_for(
         labelled.accept(name, statistic),
         labelled.remarks_for([statistic]),
     )
+
+
+def check_threshold(threshold: Any, y_pred: Any, y_score: Any) -> None:
+    """Refuse a threshold that is no finite number, or that nothing is read by: without scores, or with predictions."""
+    if threshold is None:
+        return
+    check_number("threshold", threshold, "be a finite number", math.isfinite)
+    if y_score is None or y_pred is not None:
+        what = "y_pred is given, too" if y_score is not None else "y_score is not given"
+        raise ValueError(f"threshold makes labels of y_score where y_pred is not given; {what}")
 
 
 def check_n(sample: Sample) -> None:
