@@ -20,9 +20,9 @@ def numbers(table):
 @pytest.mark.parametrize("threshold", [0.0, 0.3, 0.5, 2.0])
 def test_scores_from_the_threshold_on_count_as_positive(threshold):
     found = jaxci.evaluate(Y, y_score=SCORE, metrics=METRICS, threshold=threshold, rng=0)
-    own = jaxci.evaluate(Y, (SCORE >= threshold).astype(int), SCORE, metrics=METRICS, rng=0)
+    own = jaxci.evaluate(Y, (threshold <= SCORE).astype(int), SCORE, metrics=METRICS, rng=0)
     assert numbers(found) == numbers(own)
-    assert any(f"{np.sum(SCORE >= threshold)} of 120 scores reach the threshold" in text for text in found.warnings)
+    assert any(f"{np.sum(threshold <= SCORE)} of 120 scores reach the threshold" in text for text in found.warnings)
 
 
 def test_scores_that_are_no_probabilities_make_labels_too():
