@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -82,7 +84,12 @@ def metrics() -> None:
 
 def methods(
     statistic: Annotated[
-        str | None, typer.Argument(help="Only those that apply to this metric.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="[NAME]",
+            help="Only those that apply to this metric; or a method, to be told of.",
+            show_default=False,
+        ),
     ] = None,
     n: Annotated[
         int | None,
@@ -95,6 +102,10 @@ def methods(
     from jaxci.cli.display import grid, page, show_table
     from jaxci.intervals.registry import METHODS, difference_methods
 
+    named = METHODS | difference_methods()
+    if statistic in named and n is None and not difference:
+        page().print(_told_of(statistic, named[statistic]))
+        return
     if n is not None:
         from jaxci.coverage import card
 
@@ -109,6 +120,21 @@ def methods(
     for name in family if statistic is None else jaxci.list_methods(statistic, difference=difference):
         rows.append([name, _summary(family[name])])
     page().print(grid(["method", ""], rows))
+
+
+def _told_of(name: str, method: Any) -> str:
+    """Return what a method is, its settings, and which metrics it serves, of one model and of two."""
+    import jaxci
+    from jaxci.statistics.registry import METRICS
+
+    settings = ", ".join(f"{field.name}={field.default!r}" for field in dataclasses.fields(method))
+    told = [f"{name}: {_summary(method)}", f"settings: {settings or 'none'}"]
+    for difference, whose in ((False, "one model"), (True, "the difference of two")):
+        for groups, rows in ((False, "rows"), (True, "rows in clusters")):
+            able = partial(jaxci.list_methods, groups=groups, difference=difference)
+            serving = [metric for metric in METRICS if name in able(metric)]
+            told.append(f"of {whose}, {rows}: {', '.join(serving) or 'no metric'}")
+    return "\n".join([*told, f"more in Python: help({method.__module__}.{method.__name__})"])
 
 
 def _summary(thing: Any) -> str:

@@ -349,7 +349,10 @@ class Wald(ProportionMethod):
 
 @record
 class Wilson(ProportionMethod):
-    """Score interval; see :func:`wilson`, and :mod:`~jaxci.intervals.weighted_proportion` for rows with weights."""
+    """Score interval; see :func:`wilson`.
+
+    Rows with weights: see :mod:`~jaxci.intervals.weighted_proportion`.
+    """
 
     name = "wilson"
     takes = frozenset({"strata", "sample_weight"})

@@ -30,6 +30,7 @@ from jaxci.cli.app import COMMANDS
 from jaxci.cli.progress import progress
 from jaxci.cli.tables import as_label
 from jaxci.data import load_demo
+from jaxci.intervals.registry import DIFFERENCES, METHODS
 
 QUICK = ["--resamples", "400", "--seed", "1"]
 
@@ -402,6 +403,18 @@ def test_lists(capsys):
     assert "tango" in out
     assert "wilson" not in out
     assert "--difference" in refusal(capsys, "methods", "accuracy", "--difference", "--n", "50")
+
+
+@pytest.mark.parametrize("method", {**METHODS, **DIFFERENCES})
+def test_a_method_is_told_of(capsys, method):
+    code, out, _ = run(capsys, "methods", method)
+    assert code == 0
+    told = dict(line.split(": ", 1) for line in re.sub(r"\s*\n(?!of|settings|more)", " ", out.strip()).split("\n"))
+    assert told[method]
+    assert not re.search(r"``|:\w+:", told[method])
+    assert told["more in Python"].startswith("help(jaxci.intervals.")
+    served = {metric for metric in jaxci.list_metrics() if method in jaxci.list_methods(metric)}
+    assert set(told["of one model, rows"].split(", ")) - {"no metric"} == served
 
 
 def test_help_lists_commands_in_groups_in_the_order_of_need(capsys):
