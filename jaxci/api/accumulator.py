@@ -12,7 +12,7 @@ from jaxci.api.asked import Asked
 from jaxci.api.counted_rows import CountedRows
 from jaxci.api.readers.batches import read_batch, stands_for
 from jaxci.api.readers.labels import label_values
-from jaxci.api.readers.metrics import is_regression, named_metrics
+from jaxci.api.readers.metrics import is_of_values, is_regression, named_metrics
 from jaxci.api.readers.samples import check_threshold
 from jaxci.api.tallies import KeptRows
 from jaxci.checks import check_count, shown
@@ -99,6 +99,9 @@ class Accumulator:
         threshold: float | None = None,
     ) -> None:
         named = named_metrics(metrics)
+        if is_of_values(named):
+            given = ", ".join(name for name, _ in named)
+            raise ValueError(f"metrics must be of predictions where rows come in batches; {given} summarize values")
         if not isinstance(groups, bool):
             raise TypeError(f"groups must be True or False, and batches name the clusters; got {shown(groups)}")
         self._asked = Asked(

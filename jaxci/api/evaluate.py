@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from jaxci.api.readers.arrays import as_floats
 from jaxci.api.readers.labels import is_classification, label_values
 from jaxci.api.readers.layout import arranged
-from jaxci.api.readers.metrics import chosen_metrics, is_regression, named_metrics
+from jaxci.api.readers.metrics import chosen_metrics, is_of_values, is_regression, named_metrics
 from jaxci.api.readers.samples import Labelled, check_n, check_threshold, regression_sample
 from jaxci.api.subgroups import Rows, by_group
 from jaxci.checks import check_options
@@ -55,7 +56,8 @@ def evaluate(
     Parameters
     ----------
     y_true : (n,) array_like
-        Class labels (numbers, strings, booleans) or regression targets.
+        Class labels (numbers, strings, booleans) or regression targets; or, alone, values of cases (such as Dice),
+        where ``metrics`` are summaries of these ("mean", "median", "std").
     y_pred : (n,) array_like, optional
         Predicted labels or values. Where only ``y_score`` is given, labels are derived from
         it and the table says so.
@@ -207,14 +209,21 @@ def read_data(
 ) -> Reading:
     """Return the sample of a model and one request a metric."""
     named = None if metrics is None else named_metrics(metrics)
-    if y_pred is None and y_score is None:
+    of_values = is_of_values(named)
+    if not of_values and y_pred is None and y_score is None:
         raise TypeError("y_pred or y_score must be given; both are None")
-    if named is None:
+    if of_values and not (y_pred is None and y_score is None):
+        raise ValueError("metrics that summarize values read y_true alone; y_pred and y_score must be None")
+    if of_values:
+        regression = False
+    elif named is None:
         regression = y_score is None and labels is None and not is_classification(y_true)
     else:
         regression = is_regression(named)
     labelled = None
-    if regression:
+    if of_values:
+        sample = Sample(values=as_floats("y_true", y_true))
+    elif regression:
         sample = regression_sample(y_true, y_pred)
     else:
         columns = {"y_true": y_true} if y_pred is None else {"y_true": y_true, "y_pred": y_pred}

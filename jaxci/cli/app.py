@@ -131,8 +131,8 @@ def evaluate(
 ) -> None:
     """Intervals for the metrics of one model."""
     scores = split(score)
-    if pred is None and not scores:
-        raise ValueError("evaluate needs --pred, --score, or both")
+    if pred is None and not scores and not metrics:
+        raise ValueError("evaluate needs --pred, --score, or both; or --metrics that summarize the values of --target")
     with working("evaluating") as advance:
         import jaxci
         from jaxci.api.readers.tables import as_scores, read_columns

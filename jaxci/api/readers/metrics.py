@@ -76,6 +76,11 @@ def named_metrics(metrics: Any) -> list[tuple[str, Statistic | None]]:
     return found
 
 
+def is_of_values(named: list[tuple[str, Statistic | None]] | None) -> bool:
+    """Whether all metrics are summaries of values: a mean, a quantile, a deviation."""
+    return named is not None and all(one is not None and one.task == "values" for _, one in named)
+
+
 def is_regression(named: list[tuple[str, Statistic | None]]) -> bool:
     """Whether all metrics are for regressions, rather than all for class labels.
 
