@@ -89,7 +89,7 @@ class Leaderboard(Printable):
     def headline(self) -> str:
         """Return the line above the table."""
         share = f"{100 * self.confidence_level:g}%"
-        size = f"n = {self.n} in {self.n_clusters} clusters" if self.n_clusters else f"n = {self.n}"
+        size = f"{self.n:,} rows in {self.n_clusters:,} clusters" if self.n_clusters else f"n = {self.n}"
         return f"{self.statistic} of {len(self.entries)} competitors, {share} intervals and ranks, {size}"
 
     def layout(self) -> tuple[list[str], list[list[Any]]]:

@@ -192,7 +192,7 @@ def test_clusters_weights_and_frames():
     pair = next(pair for pair in found.pairs if (pair.a, pair.b) == ("m0", "m2"))
     assert pair.pvalue == jaxci.compare("accuracy", Y, GUESSES["m0"], GUESSES["m2"], groups=groups).pvalue
     weights = np.where(np.arange(300) < 150, 1.0, 0.0)
-    assert found.headline() == "accuracy of 4 competitors, 95% intervals and ranks, n = 300 in 50 clusters"
+    assert found.headline() == "accuracy of 4 competitors, 95% intervals and ranks, 300 rows in 50 clusters"
     half = jaxci.leaderboard("accuracy", Y, GUESSES, sample_weight=weights, n_resamples=999, rng=0)
     cut = jaxci.leaderboard("accuracy", Y[:150], {name: x[:150] for name, x in GUESSES.items()}, n_resamples=999, rng=0)
     assert [entry[:2] for entry in half] == [entry[:2] for entry in cut]
