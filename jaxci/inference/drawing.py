@@ -10,9 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.inference.dependence import block_length
-from jaxci.inference.evidence import draws_posterior
 from jaxci.inference.iterated import levels
-from jaxci.inference.posterior import posterior_of
+from jaxci.inference.posterior import draws_posterior, posterior_of
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.replicate import Replicates, Resampled, replicate, tie_width
 from jaxci.inference.request import Entry, by_shared_table, by_table, programs, table_program, unit_program

@@ -12,21 +12,16 @@ import numpy as np
 from jaxci.inference.choice import choose
 from jaxci.inference.design import DesignEffect, design_effect
 from jaxci.inference.drawing import fill_levels, fill_replicates
-from jaxci.inference.evidence import (
-    count_trials,
-    error_or_zero,
-    gather,
-    rounding,
-    row_values_of,
-    standard_error,
-)
+from jaxci.inference.evidence import error_or_zero, gather, rounding, standard_error
 from jaxci.inference.held import few_programs_at_times
+from jaxci.inference.known_laws import row_values_of
 from jaxci.inference.left_out import check_derivatives, deciding_remark
 from jaxci.inference.program import RowReader
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.remarks import convention_remarks, size_remarks
 from jaxci.inference.request import Entry, Request, by_table, programs
 from jaxci.inference.settings import Settings
+from jaxci.inference.shares import count_trials
 from jaxci.inference.slopes import FirstOrder, effective_units, first_order, of_mean
 from jaxci.inference.slopes import estimates as program_estimates
 from jaxci.inference.slopes import slopes as program_slopes

@@ -12,8 +12,11 @@ import numpy as np
 from jaxci.inference.program import Program
 from jaxci.inference.request import Entry, by_shared_table, by_table, table_program, unit_program
 from jaxci.intervals.base import Prior
+from jaxci.intervals.capabilities import has_beta_law
 from jaxci.records import record, static
+from jaxci.resampling.laws import BootstrapDistribution, Drawn
 from jaxci.resampling.posterior import PosteriorWeights
+from jaxci.resampling.share_laws import BetaLaw
 from jaxci.special import namespace
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.sample import PseudoUnits, Sample
@@ -110,3 +113,19 @@ def sizes(sample: Sample, layout: Layout) -> tuple[Any, Any]:
     holding = (held > 0).sum(axis=0)
     mean = held.sum() / (held > 0).any(axis=1).sum()
     return mean, xp.where(holding > 0, held.sum(axis=0) / xp.maximum(holding, 1), mean)
+
+
+def draws_posterior(entry: Entry, layout: Layout) -> bool:
+    """Whether a method reads a posterior that must be drawn: that of a share of independent rows is known."""
+    return "posterior" in entry.needs and not (layout.plain and has_beta_law(entry.statistic))
+
+
+def posterior_law(entry: Entry, layout: Layout) -> BootstrapDistribution:
+    """Return the posterior of one data set, known or drawn."""
+    assert entry.method is not None
+    assert entry.method.prior is not None
+    if draws_posterior(entry, layout):
+        assert entry.replicates is not None
+        return Drawn.of(entry.replicates[None])
+    assert entry.trials is not None
+    return BetaLaw(np.array([entry.trials.successes]), np.array([entry.trials.nobs]), entry.method.prior.mass)

@@ -12,7 +12,7 @@ from scipy import optimize, special, stats
 from sklearn import metrics
 
 import jaxci
-from jaxci.inference import evidence
+from jaxci.inference import known_laws
 from jaxci.intervals.adjusted_wald import AdjustedWald
 from jaxci.intervals.auc import DeLong
 from jaxci.intervals.auc_difference import DeLongDifference
@@ -633,13 +633,13 @@ def test_two_sided_p_values_double_the_smaller_one_sided_one(method, metric):
 
 def test_the_exact_law_of_a_difference_is_computed_once(monkeypatch):
     calls = []
-    law = evidence.mean_distribution
+    law = known_laws.mean_distribution
 
     def counted(values, counts):
         calls.append(len(values))
         return law(values, counts)
 
-    monkeypatch.setattr(evidence, "mean_distribution", counted)
+    monkeypatch.setattr(known_laws, "mean_distribution", counted)
     result = jaxci.compare("mean", None, *X, method=Exact(endpoints="bca"))
     assert calls == [N]
     assert result.test == "inversion of the 'exact' interval"
