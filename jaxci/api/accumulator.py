@@ -16,7 +16,7 @@ from jaxci.api.readers.metrics import is_of_values, is_regression, named_metrics
 from jaxci.api.readers.samples import check_threshold
 from jaxci.api.tallies import KeptRows
 from jaxci.checks import check_count, shown
-from jaxci.inference.choice import LARGEST
+from jaxci.inference.features import LARGEST
 from jaxci.inference.randomness import Randomness, randomness
 from jaxci.inference.remarks import announce
 from jaxci.inference.settings import Settings

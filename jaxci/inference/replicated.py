@@ -8,7 +8,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from jaxci.inference.choice import of_calibration
+from jaxci.inference.choice_by_rules import of_calibration
 from jaxci.inference.design import DesignEffect
 from jaxci.inference.drawing import check_bank
 from jaxci.inference.engine import finish

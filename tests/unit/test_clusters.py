@@ -10,7 +10,7 @@ import pytest
 from scipy import special, stats
 
 import jaxci
-from jaxci.inference import choice
+from jaxci.inference import choice_by_rules
 from jaxci.intervals.base import tails
 from jaxci.intervals.clustered_proportion import effective_size
 from jaxci.intervals.clusters import ClusterSums, cluster_variance, satterthwaite
@@ -377,7 +377,7 @@ def test_many_classes_are_averaged_in_little_memory():
 
 
 def test_ranks_of_many_rows_in_many_clusters_are_not_resampled(monkeypatch):
-    monkeypatch.setattr(choice, "MOST_AREA_DRAWS", 1e5)
+    monkeypatch.setattr(choice_by_rules, "MOST_AREA_DRAWS", 1e5)
     groups = np.arange(300) % 100
     y, score = np.arange(300) % 2, np.random.default_rng(0).normal(size=300) + np.arange(300) % 2
     found = {

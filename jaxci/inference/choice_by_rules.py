@@ -1,0 +1,200 @@
+"""The rules of ``method="auto"`` where no card tells: of weights, of statistics without a card, of very many rows."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from jaxci.inference.features import LARGEST, features_of_rows
+from jaxci.inference.standings import (
+    UNKNOWN_CALIBRATION,
+    Choice,
+    described,
+    figures,
+    held,
+)
+from jaxci.intervals.auc import DeLongLogit, NewcombeAuc
+from jaxci.intervals.base import Tails
+from jaxci.intervals.bayesian import ProperBayesian
+from jaxci.intervals.bootstrap import Basic, BCa, Percentile, Studentized, smallest_bank
+from jaxci.intervals.calibration import SquaredGaps
+from jaxci.intervals.cards import cards, name_on_cards
+from jaxci.intervals.delta import Delta
+from jaxci.intervals.exact import Exact
+from jaxci.intervals.mover import SquareAndAdd
+from jaxci.intervals.parametric import T
+from jaxci.intervals.proportion import Wilson
+from jaxci.intervals.quantile import OrderStatistic, most_covered, needs_rows, smallest_n
+from jaxci.intervals.spread import LEAST, Bonett
+from jaxci.statistics.base import MomentStatistic, Statistic, TableStatistic
+from jaxci.statistics.custom import FunctionStatistic
+from jaxci.statistics.layout import Layout
+from jaxci.statistics.probability import Calibration
+from jaxci.statistics.ranking import ScoreRanking
+from jaxci.statistics.sample import Sample
+from jaxci.statistics.summary import MeanStatistic, is_mean
+
+MOST_DRAWS = 4e9
+"""Above so many draws (units times resamples) a smooth statistic gets the delta interval."""
+
+MOST_AREA_DRAWS = 1e8
+"""Above so many draws the area under one ROC curve is not resampled: a formula serves nearly as well, at once."""
+
+SMALL_MEAN = 50
+"""Below so many observations a mean of values without bounds gets the t interval."""
+
+MANY_CLUSTERS = 100
+"""From so many clusters on the delta method serves ranks of many rows."""
+
+LARGE_MEAN = 1000
+"""From so many observations on the exact bootstrap of a bounded mean covers, which needs no draws."""
+
+
+def _scale(statistic: Statistic) -> str:
+    return {(0.0, 1.0): "logit", (-1.0, 1.0): "fisher"}.get(statistic.bounds, "natural")
+
+
+def by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> Choice:
+    """Choose for a statistic of independent rows without weights."""
+    n = layout.n
+    if isinstance(statistic, TableStatistic) and statistic.is_proportion:
+        if statistic.share is None:
+            return Choice(Wilson(), "a proportion of independent rows: Wilson's score interval")
+        return Choice(Wilson(), f"increases with the proportion {statistic.share}: Wilson's score interval of that")
+    if isinstance(statistic, TableStatistic) and statistic.has_extremes:
+        return _proper("a metric of a confusion table", layout)
+    enough = n_resamples >= smallest_bank(tails)
+    if isinstance(statistic, ScoreRanking):
+        return _choose_ranking(statistic, sample, layout, n_resamples, enough=enough)
+    if isinstance(statistic, MeanStatistic):
+        return _choose_mean(statistic, layout, enough=enough)
+    if SquaredGaps().refusal(statistic) is None:
+        return Choice(SquaredGaps(), "a debiased calibration error: the normal interval of its square")
+    if isinstance(statistic, Calibration):
+        return of_calibration() if layout.counts is None else _delta(statistic, n)
+    if Bonett().refusal(statistic) is None and n >= LEAST:
+        return Choice(Bonett(), "a standard deviation or variance: Bonett's interval, by the kurtosis of the values")
+    if OrderStatistic().refusal(statistic) is None:
+        q = float(statistic.q)  # type: ignore[attr-defined]
+        need = smallest_n(q, tails)
+        if need is not None and n >= need:
+            return Choice(
+                OrderStatistic(),
+                "a quantile: an interval between order statistics holds its level at every n",
+            )
+        most = f"{math.floor(1000 * most_covered(n, q, tails) + 1e-9) / 10:g}%"
+        return Choice(
+            Exact(),
+            f"a quantile; the order-statistic interval {needs_rows(need)} at this level, so the exact bootstrap",
+            remark=f"intervals that end at values hold this quantile in at most {most} of data sets of {n} rows; "
+            "quantile_interval reaches beyond the values",
+        )
+    many = n * float(n_resamples) > MOST_DRAWS or layout.counts is not None
+    if statistic.smooth and isinstance(statistic, MomentStatistic) and many:
+        return _delta(statistic, n)
+    if statistic.smooth and isinstance(statistic, FunctionStatistic):
+        return Choice(BCa(), "no formula for a function of your own: the bootstrap, corrected for bias and skewness")
+    return Choice(Percentile(), "no formula for this statistic: the percentile bootstrap")
+
+
+def _proper(what: str, layout: Layout) -> Choice:
+    units = "rows" if layout.units is None else "clusters"
+    return Choice(ProperBayesian(), f"{what}: random weights of the {units}, and of a few that were not seen")
+
+
+def of_calibration() -> Choice:
+    """Choose for a calibration error of which no design tells."""
+    why = "a calibration error, which resamples exaggerate: the basic bootstrap allows for that in part"
+    return Choice(Basic(), why, remark=UNKNOWN_CALIBRATION)
+
+
+def _choose_mean(statistic: MeanStatistic, layout: Layout, *, enough: bool) -> Choice:
+    if np.isfinite(statistic.bounds).any() and layout.n < LARGE_MEAN and enough:
+        return _proper(f"a mean of bounded values (or its root) with n < {LARGE_MEAN}", layout)
+    if is_mean(statistic) and layout.n < SMALL_MEAN:
+        return Choice(T(), f"a mean with n < {SMALL_MEAN}")
+    return Choice(
+        Exact(endpoints="bca"),
+        "a mean (or its root): BCa endpoints of the exact bootstrap distribution, free of Monte-Carlo error",
+    )
+
+
+def _choose_ranking(
+    statistic: ScoreRanking, sample: Sample, layout: Layout, n_resamples: int, *, enough: bool
+) -> Choice:
+    sizes = sample.class_sizes
+    rarest, draws = int(sizes[sizes > 0].min()), layout.n * float(n_resamples)
+    whole, few = statistic.is_whole_area, statistic.least_class
+    counted = layout.counts is not None
+    drawn = draws <= (MOST_AREA_DRAWS if whole else MOST_DRAWS) and (enough or not whole) and not counted
+    if statistic.has_extremes and rarest < few and drawn:
+        return _proper(f"ranks, {rarest} in the rarest class", layout)
+    if whole and rarest < few:
+        why = "too many rows to resample" if enough else "too few resamples for this level"
+        return Choice(NewcombeAuc(), f"a ROC AUC, {rarest} in the rarest class, and {why}: Newcombe's score interval")
+    if DeLongLogit().refusal(statistic) is None:
+        return Choice(DeLongLogit(), "a ROC AUC of independent rows: DeLong on the logit scale stays in [0, 1]")
+    if statistic.smooth and (draws > MOST_DRAWS or counted):
+        return _delta(statistic, layout.n)
+    why = f"ranks, {few} or more in every class" if statistic.has_extremes else "no formula for this statistic"
+    return Choice(Percentile(), f"{why}: the percentile bootstrap")
+
+
+def _delta(statistic: Statistic, n: int) -> Choice:
+    scale = _scale(statistic)
+    on = "" if scale == "natural" else f" on the {scale} scale"
+    return Choice(Delta(scale=scale), f"n = {n} is large enough for the delta method{on}, and too large to resample")
+
+
+def ranks_many(statistic: Statistic, layout: Layout, n_resamples: int) -> bool:
+    """Whether the ranks of so many rows are asked for that they are not resampled, in clusters enough to do without."""
+    many = layout.n * float(n_resamples) > MOST_AREA_DRAWS and layout.n_units >= MANY_CLUSTERS
+    return isinstance(statistic, ScoreRanking) and statistic.smooth and layout.given == {"groups"} and many
+
+
+def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> Choice:
+    """Choose where rows have weights, or come in clusters or strata."""
+    parts = []
+    if layout.strata is not None:
+        parts.append("stratified")
+    if layout.units is not None:
+        parts.append("cluster")
+    kind = " ".join(parts) or "weighted"
+    size = layout.effective_size
+    effective = f"{size:.3g}" if size < 1000 else f"{size:,.0f}"
+    weighted = f"rows weighted by importance, {effective} of {layout.n:,} in effect"
+    if isinstance(statistic, Calibration):
+        return of_calibration()
+    if statistic.smooth and layout.n_units * float(n_resamples) > MOST_DRAWS:
+        return _delta(statistic, layout.n_units)
+    if ranks_many(statistic, layout, n_resamples):
+        why = f"ranks of too many rows to resample, in {MANY_CLUSTERS} clusters or more: influence, summed over each"
+        return Choice(Delta(scale=_scale(statistic), use_t=True), f"{why}, and Student's quantiles")
+    if layout.units is None and layout.row_weights is not None:
+        if Wilson().refusal(statistic) is None:
+            return Choice(Wilson(), f"{weighted}: Wilson's score interval at the effective number")
+        if SquareAndAdd().refusal(statistic) is None:
+            why = "Wilson's interval of each class at its effective number, squared and added"
+            return Choice(SquareAndAdd(), f"{weighted}: {why}")
+    if statistic.has_extremes:
+        return _proper(weighted if kind == "weighted" else {"cluster": "clustered"}.get(kind, kind) + " rows", layout)
+    studentized = isinstance(statistic, MomentStatistic) and statistic.smooth and layout.given == {"groups"}
+    if studentized and n_resamples >= smallest_bank(tails):
+        why = "moments of rows in clusters: resamples of these, each by its own standard error"
+        return Choice(Studentized(), f"{why}, which allows for few and skewed ones")
+    why = f"rows are not i.i.d.: the {kind} bootstrap with percentile endpoints"
+    doubted = _doubted(statistic, layout, sample) if layout.given == {"sample_weight"} else None
+    return Choice(Percentile(), why, remark=doubted)
+
+
+def _doubted(statistic: Statistic, layout: Layout, sample: Sample) -> str | None:
+    """Say where percentile intervals did not hold of as many independent rows as weighted ones are in effect."""
+    name = name_on_cards(statistic, cards().names)
+    if name is None or layout.n > LARGEST:
+        return None
+    features = features_of_rows(statistic, sample)._replace(n=layout.effective_size)
+    for one in cards().near(name, features):
+        if one.method == Percentile.name and one.designs > 0 and not held(one):
+            return f"percentile's {figures(one)} in simulations of independent rows like these ({described(features)})"
+    return None

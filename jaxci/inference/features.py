@@ -1,0 +1,36 @@
+"""What tells of data and estimate which simulated designs are like them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxci.inference.design import natural_values
+from jaxci.intervals.cards import Features, shape_of
+from jaxci.statistics.base import Statistic
+from jaxci.statistics.layout import Layout
+from jaxci.statistics.sample import Sample
+
+LARGEST = 20_000
+"""Above so many rows the rules decide: no design of the cards is as large."""
+
+
+def features_of(statistic: Statistic, sample: Sample, layout: Layout) -> Features:
+    """Return the features of data by which cards are read."""
+    found = features_of_rows(statistic, sample)
+    if layout.units is None:
+        return found
+    return found.in_clusters(
+        np.bincount(layout.units), layout.intraclass_correlation(natural_values(statistic, sample))
+    )
+
+
+def features_of_rows(statistic: Statistic, sample: Sample) -> Features:
+    """Return the features of data whose rows are independent."""
+    if statistic.task in ("values", "regression"):
+        values = sample.values if statistic.task == "values" else sample.y_true - sample.y_pred
+        skewness, kurtosis = shape_of(values[: sample.n])
+        return Features(sample.n, skewness=float(skewness), kurtosis=float(kurtosis))
+    sizes = sample.class_sizes
+    rarest = float(sizes.min() if sample.n_classes == 2 else sizes[sizes > 0].min())
+    errors = sample.wrong if "y_pred" in statistic.inputs else sample.misranked
+    return Features(sample.n, max(2, int(np.count_nonzero(sizes))), rarest, errors)
