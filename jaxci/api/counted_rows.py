@@ -14,10 +14,11 @@ from jaxci.api.asked import Asked
 from jaxci.api.poisson_replicates import PoissonReplicates
 from jaxci.api.rank_replicates import TOO_MANY_SUMS, RankReplicates
 from jaxci.api.readers.batches import of_binary_scores, of_table
+from jaxci.api.readers.labelled import Labelled
 from jaxci.api.readers.labels import encode_labels, label_values
 from jaxci.api.readers.layout import arranged
 from jaxci.api.readers.metrics import chosen_metrics
-from jaxci.api.readers.samples import Labelled, regression_sample
+from jaxci.api.readers.samples import regression_sample
 from jaxci.api.score_bins import ScoreBins
 from jaxci.api.tallies import LabelTable
 from jaxci.api.value_bins import ValueBins

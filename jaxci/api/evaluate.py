@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from jaxci.api.readers.arrays import as_floats
+from jaxci.api.readers.labelled import Labelled
 from jaxci.api.readers.labels import is_classification, label_values
 from jaxci.api.readers.layout import arranged
 from jaxci.api.readers.metrics import chosen_metrics, is_of_values, is_regression, named_metrics
-from jaxci.api.readers.samples import Labelled, check_n, check_threshold, regression_sample
+from jaxci.api.readers.samples import check_n, check_threshold, regression_sample
 from jaxci.api.subgroups import Rows, by_group
 from jaxci.checks import check_options
 from jaxci.inference.engine import intervals
@@ -213,7 +214,8 @@ def read_data(
     if not of_values and y_pred is None and y_score is None:
         raise TypeError("y_pred or y_score must be given; both are None")
     if of_values and not (y_pred is None and y_score is None):
-        raise ValueError("metrics that summarize values read y_true alone; y_pred and y_score must be None")
+        given = ", ".join(name for name, _ in named or ())
+        raise ValueError(f"metrics that summarize values ({given}) read y_true alone; y_pred and y_score must be None")
     if of_values:
         regression = False
     elif named is None:

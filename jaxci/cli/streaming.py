@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxci.api.accumulator import Accumulator
+from jaxci.api.readers.labelled import Labelled
 from jaxci.api.readers.labels import is_classification
 from jaxci.api.readers.metrics import default_metrics, is_regression, named_metrics
-from jaxci.api.readers.samples import Labelled
 from jaxci.api.readers.tables import as_scores
 from jaxci.cli.batches import Rules, read_batches
 from jaxci.results import EvaluationTable

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxci.api.readers.labelled import Labelled, not_probabilities
 from jaxci.api.readers.layout import arranged
-from jaxci.api.readers.samples import Labelled, check_n, not_probabilities
+from jaxci.api.readers.samples import check_n
 from jaxci.checks import check_count, shown
 from jaxci.inference.randomness import Randomness, randomness
 from jaxci.inference.remarks import cases, layout_remarks

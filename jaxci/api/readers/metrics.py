@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
-from jaxci.api.readers.samples import Labelled, not_probabilities
+from jaxci.api.readers.labelled import Labelled, not_probabilities
 from jaxci.checks import check_distinct, shown
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.registry import METRICS, PER_CLASS, name_of, statistic_by_name

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxci.api.readers.arrays import as_floats, check_lengths
-from jaxci.api.readers.samples import Labelled, columns_sample, regression_sample
+from jaxci.api.readers.labelled import Labelled
+from jaxci.api.readers.samples import columns_sample, regression_sample
 from jaxci.api.readers.tables import NamedScores, as_scores, column_names, read_columns
 from jaxci.checks import check_distinct, shown
 from jaxci.statistics.base import Statistic

@@ -1,0 +1,77 @@
+"""What is to be said of labels and scores: slips, perhaps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from jaxci.checks import shown
+
+MOST_APART = 0.05
+"""Share of rows above which predictions that are not those of the highest score are remarked on."""
+LIKELIER = 0.5
+"""The probability above which a class is the likelier one of two."""
+MOST_NAMED = 3
+"""Labels that a remark names."""
+
+
+def of_disagreement(codes: np.ndarray, scores: np.ndarray, columns: np.ndarray) -> list[tuple[str, str]]:
+    """Remark on predictions ``codes`` (n,) that are often not the class with the highest score (n, K)."""
+    apart = scores[np.arange(len(codes)), codes] < scores.max(axis=1)
+    taken = f"columns of y_score are taken in the order {shown(columns)}"
+    return _of_apart(apart, "y_pred is not the class with the highest y_score", taken)
+
+
+def of_disagreement_with_one(codes: np.ndarray, scores: np.ndarray, positive: Any) -> list[tuple[str, str]]:
+    """Remark on predictions ``codes`` (n,) that are often not the likelier class by probabilities (n,) of class 1.
+
+    Nothing is said of scores outside [0, 1]: from which on they speak for class 1 is unknown.
+    """
+    if scores.min() < 0 or scores.max() > 1:
+        return []
+    apart = np.where(codes == 1, scores < LIKELIER, scores > LIKELIER)
+    taken = f"y_score is taken for the probability of {shown(positive)}, and {LIKELIER} for the threshold"
+    return _of_apart(apart, "y_pred is not the class that y_score makes likelier", taken)
+
+
+def _of_apart(apart: np.ndarray, what: str, taken: str) -> list[tuple[str, str]]:
+    """Return the remark on rows ``apart`` (n,) where these are many."""
+    if apart.mean() <= MOST_APART:
+        return []
+    return [("any", f"{what} in {apart.sum()} of {len(apart)} rows ({apart.mean():.1%}); {taken}")]
+
+
+def of_hard_labels(scores: Mapping[str, np.ndarray]) -> list[tuple[str, str]]:
+    """Remark on scores that take two values only, which rank hardly anything."""
+    hard = [name for name, x in scores.items() if len(x) > 2 and _two_valued(x)]
+    if not hard:
+        return []
+    take = "takes" if len(hard) == 1 else "take"
+    text = "only two values, as hard labels do: an area tells little of these; pass probabilities or scores"
+    return [("ranking", f"{', '.join(hard)} {take} {text}")]
+
+
+def _two_valued(scores: np.ndarray) -> bool:
+    low, high = scores.min(), scores.max()
+    return bool(low < high and np.all((scores == low) | (scores == high)))
+
+
+def of_strange_labels(codes: Mapping[str, np.ndarray], classes: np.ndarray, pos_label: Any) -> list[tuple[str, str]]:
+    """Remark on predicted labels that are no true ones: slips, perhaps. Two numbers, such as 0 and 1, are none."""
+    if len(classes) < 2 or (len(classes) == 2 and classes.dtype.kind not in "US"):
+        return []
+    never = np.bincount(codes["y_true"], minlength=len(classes)) == 0
+    if not never.any():
+        return []
+    counts = {name: np.bincount(code, minlength=len(classes)) * never for name, code in codes.items()}
+    found = np.any(list(counts.values()), axis=0)
+    labels = [label for label in classes[found].tolist() if label != pos_label]
+    if not labels:
+        return []
+    more = f" and {len(labels) - MOST_NAMED} more" if len(labels) > MOST_NAMED else ""
+    what = f"{', '.join(map(shown, labels[:MOST_NAMED]))}{more}"
+    rows = ", ".join(f"{name} in {count.sum()}" for name, count in counts.items() if count.any())
+    text = f"{rows} of {len(codes['y_true'])} rows has a label that y_true never has: {what}"
+    return [("y_pred", f"{text}; each counts as a class (pass labels to say which classes there are)")]
