@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxci.resampling.kernels import count_rows, in_parts
 from jaxci.statistics.run_scores import Aggregate
 
 TOGETHER = 2**22
@@ -71,8 +72,13 @@ def _replicates(
 
 def improvement(first: Any, second: Any) -> Any:
     """Return by task (..., T) the share of pairs of runs (..., R, T) that ``first`` wins, ties halved."""
+    return _wins(first, second).mean(axis=(-3, -2))
+
+
+def _wins(first: Any, second: Any) -> Any:
+    """Return which pairs of runs (..., R, R', T) ``first`` wins, ties halved."""
     apart = first[..., :, None, :] - second[..., None, :, :]
-    return ((apart > 0) + 0.5 * (apart == 0)).mean(axis=(-3, -2))
+    return (apart > 0) + 0.5 * (apart == 0)
 
 
 def improvement_evidence(first: np.ndarray, second: np.ndarray, key: jax.Array, n_resamples: int) -> RunEvidence:
@@ -90,18 +96,27 @@ def improvement_evidence(first: np.ndarray, second: np.ndarray, key: jax.Array, 
 
 @functools.partial(jax.jit, static_argnames="n_resamples")
 def _improvements(first: jax.Array, second: jax.Array, key: jax.Array, n_resamples: int) -> jax.Array:
-    """Return :func:`improvement` (B, T) of resamples of R - 1 of the R runs of each task and model."""
+    """Return :func:`improvement` (B, T) of resamples of R - 1 of the R runs of each task and model.
 
-    def drawn(own: jax.Array, scores: jax.Array) -> jax.Array:
+    How often runs are drawn weighs which of all pairs are won: a product for each task.
+    """
+    wins = _wins(first, second)
+
+    def counts(own: jax.Array, scores: jax.Array) -> jax.Array:
         runs, tasks = scores.shape
-        return jnp.take_along_axis(scores, jax.random.randint(own, (runs - 1, tasks), 0, runs), axis=0)
+        return count_rows(jax.random.randint(own, (runs - 1, tasks), 0, runs).T.astype(jnp.int32), runs)
 
-    def one(own: jax.Array) -> jax.Array:
-        a, b = jax.random.split(own)
-        return improvement(drawn(a, first), drawn(b, second))
+    def of(keys: jax.Array) -> jax.Array:
+        own = jax.vmap(jax.random.split)(keys)
+        ours, theirs = (
+            jax.vmap(counts, (0, None))(own[:, side], scores) for side, scores in enumerate((first, second))
+        )
+        of_tasks = [
+            jnp.sum((ours[:, task] @ wins[..., task]) * theirs[:, task], axis=1) for task in range(first.shape[1])
+        ]
+        return jnp.stack(of_tasks, axis=1) / ((len(first) - 1) * (len(second) - 1))
 
-    size = max(1, min(n_resamples, TOGETHER // (first.size * len(second))))
-    return jax.lax.map(one, jax.random.split(key, n_resamples), batch_size=size)
+    return in_parts(of, jax.random.split(key, n_resamples), max(1, TOGETHER // (first.size + second.size)))
 
 
 @functools.partial(jax.jit, static_argnames="n_resamples")
