@@ -16,6 +16,7 @@ from jaxci.api.readers.arrays import missing_values
 from jaxci.api.readers.functions import Function
 from jaxci.checks import ALTERNATIVES, check_alternative, check_choice, check_confidence_level, check_count, shown
 from jaxci.inference.randomness import randomness
+from jaxci.inference.replicate import chunk_workers
 from jaxci.inference.slopes import first_order
 from jaxci.intervals.base import Evidence, Method, tails
 from jaxci.intervals.bootstrap import Basic, BCa, Percentile
@@ -23,6 +24,7 @@ from jaxci.printing import MOST_ROWS, ConfidenceInterval, JaxciWarning, Printabl
 from jaxci.resampling.bank import replicate_keys
 from jaxci.resampling.kernels import in_batches
 from jaxci.resampling.laws import Drawn
+from jaxci.resampling.threads import each
 from jaxci.resampling.words import random_words, scaled_words
 from jaxci.special import deviation
 from jaxci.statistics.summary import Mean
@@ -164,16 +166,21 @@ def _replicates(
     per = sum(x.size for x in samples)
     chunk = max(1, min(n_resamples, batch or max(1, CHUNK_ELEMENTS // per)))
     chunk = -(-n_resamples // -(-n_resamples // chunk))
-    parts: list[Any] = []
-    on_device = function.traceable(samples)
-    moved = [jnp.asarray(x) for x in samples] if on_device else []
+    starts = range(first, last, chunk)
     sizes = tuple(x.shape[-1] for x in samples)
-    for start in range(first, last, chunk):
-        if on_device:
-            parts.append(_device_chunk(function, key, jnp.int32(start), moved, paired, chunk))
-            continue
+
+    def on_host(start: int) -> np.ndarray:
         drawn = [np.asarray(i)[: last - start] for i in _host_indices(key, jnp.int32(start), sizes, paired, chunk)]
-        parts.append(function.on_host(*(x[..., i] for x, i in zip(samples, drawn, strict=True))))
+        return function.on_host(*(x[..., i] for x, i in zip(samples, drawn, strict=True)))
+
+    parts: list[Any]
+    if function.traceable(samples):
+        moved = [jnp.asarray(x) for x in samples]
+        parts = [_device_chunk(function, key, jnp.int32(start), moved, paired, chunk) for start in starts]
+    elif function.stays_on_host:
+        parts = each(on_host, starts, chunk_workers())
+    else:  # users' functions, in the thread and the contexts of the call
+        parts = [on_host(start) for start in starts]
     return np.concatenate([np.asarray(part) for part in parts], axis=-1)[..., :n_resamples]
 
 
@@ -197,6 +204,11 @@ def _left_out(function: Function, samples: Sequence[np.ndarray], which: tuple[in
         return (samples[0].sum(axis=-1, keepdims=True) - samples[0]) / (n - 1)
     if function.traceable(samples):
         return np.moveaxis(np.asarray(_device_left_out(function, [jnp.asarray(x) for x in samples], which)), 0, -1)
+    if function.vectorized and len(samples) == 1:
+        kept, several = np.arange(n - 1), max(1, CHUNK_ELEMENTS // samples[0].size)
+        left = (np.arange(start, min(start + several, n)) for start in range(0, n, several))
+        rows = (kept + (kept >= out[:, None]) for out in left)
+        return np.concatenate([function.on_host(samples[0][..., one]) for one in rows], axis=-1)
     found = [
         function.on_host(*(np.delete(x, i, axis=-1) if j in which else x for j, x in enumerate(samples)))
         for i in range(n)
@@ -329,7 +341,7 @@ def bootstrap(
     with jax.enable_x64(True):
         function = Function.of(statistic, vectorized)
         traceable = function.traceable(samples)
-        if not traceable:
+        if not (traceable or function.stays_on_host):
             warnings.warn(SLOW, JaxciWarning, stacklevel=2)
         theta = np.asarray((function.on_device if traceable else function.on_host)(*samples))
         lead = samples[0].shape[:-1]

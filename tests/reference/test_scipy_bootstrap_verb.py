@@ -379,6 +379,19 @@ def test_warns_once_where_the_statistic_runs_on_the_host():
             jaxci.bootstrap((X,), statistic, n_resamples=99, method="percentile", rng=0)
 
 
+@pytest.mark.parametrize("method", ["percentile", "BCa"])
+@pytest.mark.parametrize(
+    "data", [X, np.stack([X, V]), np.where(np.arange(len(X)) == 3, np.nan, X)], ids=["1d", "2d", "nan"]
+)
+def test_numpys_median_stays_on_the_host_of_a_cpu_with_the_answers_of_jax(data, method):
+    found, traced = (
+        quiet(jaxci.bootstrap, (data,), statistic, axis=-1, n_resamples=499, method=method, rng=0, batch=100)
+        for statistic in (np.median, jnp.median)
+    )
+    np.testing.assert_allclose(found.bootstrap_distribution, traced.bootstrap_distribution, rtol=1e-15)
+    np.testing.assert_allclose(found.confidence_interval, traced.confidence_interval, rtol=1e-13)
+
+
 def test_scipy_functions_work_on_the_host():
     found = quiet(
         jaxci.bootstrap, (X, V), lambda a, b: stats.spearmanr(a, b).statistic, n_resamples=99, paired=True, rng=0
