@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -22,8 +23,8 @@ from jaxci.statistics.sample import Sample
 
 ROUNDING = 1e-9
 """Shares apart by less are equal."""
-STEPS = 30
-"""Newton steps of a logistic recalibration."""
+STEPS, SHORT = 30, 1e-9
+"""Newton steps of a logistic recalibration at most, and how short the last is of fewer: the next would be its square."""
 LONGEST = 2.0
 """Longest of them, in slopes of standardized log odds."""
 
@@ -428,22 +429,38 @@ def recalibration(odds: jax.Array, positive: jax.Array, weights: jax.Array) -> t
     spread = jnp.sqrt(jnp.sum(weights * (odds - centre) ** 2) / total)
     scaled = ratio(odds - centre, spread, 0.0)
 
-    def newton(state: tuple[jax.Array, jax.Array], _: None) -> tuple[tuple[jax.Array, jax.Array], None]:
-        height, slope = state
+    def newton(height: jax.Array, slope: jax.Array) -> tuple[jax.Array, jax.Array]:
         fitted = jax.nn.sigmoid(height + slope * scaled)
         apart, curvature = weights * (positive - fitted), weights * fitted * (1 - fitted)
         first, second = jnp.sum(apart), jnp.sum(apart * scaled)
         a, b, c = jnp.sum(curvature), jnp.sum(curvature * scaled), jnp.sum(curvature * scaled**2)
         steps = ratio(c * first - b * second, a * c - b * b, 0.0), ratio(a * second - b * first, a * c - b * b, 0.0)
         shrink = LONGEST / jnp.maximum(LONGEST, jnp.maximum(jnp.abs(steps[0]), jnp.abs(steps[1])))
-        return (height + shrink * steps[0], slope + shrink * steps[1]), None
+        return shrink * steps[0], shrink * steps[1]
 
-    def level(height: jax.Array, _: None) -> tuple[jax.Array, None]:
+    def level(height: jax.Array) -> tuple[jax.Array]:
         fitted = jax.nn.sigmoid(height + odds)
         step = ratio(jnp.sum(weights * (positive - fitted)), jnp.sum(weights * fitted * (1 - fitted)), 0.0)
-        return height + jnp.clip(step, -LONGEST, LONGEST), None
+        return (jnp.clip(step, -LONGEST, LONGEST),)
 
     start = jnp.zeros((), weights.dtype)
-    (_, slope), _ = jax.lax.scan(newton, (start, start), None, length=STEPS)
-    intercept, _ = jax.lax.scan(level, start, None, length=STEPS)
+    _, slope = _after_steps(newton, (start, start))
+    (intercept,) = _after_steps(level, (start,))
     return ratio(slope, spread), intercept
+
+
+def _after_steps(step: Callable[..., tuple[jax.Array, ...]], start: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+    """Return where Newton's steps lead from a start, until they are as short as :data:`SHORT`."""
+
+    def going(state: tuple[Any, ...]) -> jax.Array:
+        count, _, longest = state
+        return (count < STEPS) & (longest > SHORT)
+
+    def taken(state: tuple[Any, ...]) -> tuple[Any, ...]:
+        count, at, _ = state
+        moves = step(*at)
+        longest = jnp.max(jnp.abs(jnp.stack(moves)))
+        return count + 1, tuple(x + move for x, move in zip(at, moves, strict=True)), longest
+
+    found: tuple[jax.Array, ...] = jax.lax.while_loop(going, taken, (0, start, jnp.full_like(start[0], jnp.inf)))[1]
+    return found
