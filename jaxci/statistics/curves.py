@@ -24,7 +24,7 @@ from jaxci.statistics.sample import Sample
 ROUNDING = 1e-9
 """Shares apart by less are equal."""
 STEPS, SHORT = 30, 1e-9
-"""Newton steps of a logistic recalibration at most, and how short the last is of fewer: the next would be its square."""
+"""Newton steps of a logistic recalibration at most, and how short the last of fewer is; the next is its square."""
 LONGEST = 2.0
 """Longest of them, in slopes of standardized log odds."""
 
