@@ -17,7 +17,7 @@ from peers_page import seconds_text, times_text
 RESULTS = Path(__file__).resolve().parent / "results"
 RUNS = ("2026-11-21", "2026-11-22")
 """Days of the two runs against SciPy and of coverage cells; of the fits, the first."""
-LEARNERS = "2026-11-23"
+LEARNERS, CALLS = "2026-11-23", "2026-11-26"
 START, END = "<!-- figures: written by speed_page.py -->", "<!-- end of the other figures -->"
 
 
@@ -29,7 +29,7 @@ def name_of(script: str, day: str) -> str:
 def kept() -> dict[str, Any]:
     """Return all runs that the page shows, by the names of their files."""
     names = [name_of(script, day) for script in ("versus_scipy", "coverage_speed") for day in RUNS]
-    names += [name_of("generalization_speed", RUNS[0]), name_of("learners", LEARNERS)]
+    names += [name_of("generalization_speed", RUNS[0]), name_of("learners", LEARNERS), name_of("bootstrap_verb", CALLS)]
     return {name: json.loads((RESULTS / name).read_text(encoding="utf-8")) for name in names}
 
 
@@ -68,6 +68,18 @@ def _against_scipy(found: dict[str, Any]) -> list[str]:
             ],
         ),
         *_from(*names),
+    ]
+
+
+def _calls(found: dict[str, Any]) -> list[str]:
+    name = name_of("bootstrap_verb", CALLS)
+    keys = ("seconds", "scipy_seconds", "ratio")
+    return [
+        *table(
+            ["BCa interval of", "n", "jaxci", "SciPy, best batch", "times"],
+            [[row["what"], f"{row['n']:,}", *_cells(row, *keys)] for row in found[name]["rows"]],
+        ),
+        *_from(name),
     ]
 
 
@@ -127,6 +139,7 @@ def figures(found: dict[str, Any]) -> dict[str, str]:
     """Return the figures of each section, in Markdown, by its heading."""
     parts = {
         "SciPy and scikit-learn": _against_scipy,
+        "The same call as SciPy's": _calls,
         "Coverage cells": _coverage,
         "Refitting": _fits,
         "Learners": _learners,

@@ -217,6 +217,13 @@ def _sizes(estimates: Sequence[IntervalResult]) -> np.ndarray:
     return np.array([one.n_rows or one.n for one in estimates], float)
 
 
+def _errors(estimates: Sequence[IntervalResult], ends: Ends, level: float) -> np.ndarray:
+    """Return standard errors; where a method has none those of a normal interval as wide, 0 where there is no width."""
+    known = np.array([one.standard_error for one in estimates], float)
+    as_wide = (ends.high - ends.low) / (2 * float(special.ndtri((1 + level) / 2)))
+    return np.nan_to_num(np.where(np.isnan(known), as_wide, known), nan=0.0, posinf=0.0)
+
+
 def _independent(estimates: Sequence[IntervalResult], ends: Ends, level: float) -> Apart:
     """Return differences of G groups, of what is left without each, and of all rows, where groups are independent.
 
@@ -225,7 +232,7 @@ def _independent(estimates: Sequence[IntervalResult], ends: Ends, level: float) 
     """
     size = len(estimates) // 2
     sizes = _sizes(estimates[:size])
-    errors = np.nan_to_num([one.standard_error for one in estimates], nan=0.0)
+    errors = _errors(estimates, ends, level)
     shares = np.concatenate([np.eye(size), np.tile(sizes, (size + 1, 1))])
     shares[size + np.arange(size), np.arange(size)] = 0.0
     parts = shares / shares.sum(axis=1, keepdims=True) * errors[:size]
