@@ -258,7 +258,7 @@ ROWS = labelled()
     [
         (lambda: jaxci.Accumulator(["accuracy"]).finalize(), "at least 2 observations"),
         (lambda: jaxci.Accumulator(["accuracy"], groups=ROWS["y_true"]), "groups must be True or False"),
-        (lambda: jaxci.Accumulator(["mean"]), "mean are not for class labels"),
+        (lambda: jaxci.Accumulator(["mean"]), "not summaries of values; got mean"),
         (lambda: jaxci.Accumulator(["acuracy"]), "did you mean 'accuracy'"),
         (lambda: jaxci.Accumulator(["roc_auc"], max_rows=5), "max_rows must be at least 20000; got 5"),
         (lambda: jaxci.Accumulator(["accuracy"]).update(ROWS["y_true"]), "y_pred or y_score must be given"),

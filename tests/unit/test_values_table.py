@@ -40,7 +40,7 @@ def test_summaries_are_given_by_group():
         (lambda: jaxci.evaluate(DICE, metrics=["mean", "accuracy"]), TypeError, "y_pred or y_score must be given"),
         (lambda: jaxci.evaluate(["a"] * 9, metrics=["mean"]), TypeError, "y_true must hold numbers"),
         (lambda: jaxci.evaluate(DICE, metrics=["mean"], threshold=0.5), ValueError, "y_score is not given"),
-        (lambda: jaxci.Accumulator(["mean", "std"]), ValueError, "mean, std summarize values"),
+        (lambda: jaxci.Accumulator(["mean", "std"]), ValueError, "not summaries of values; got mean, std"),
     ],
 )
 def test_what_is_no_table_of_values_is_refused(verb, error, message):
