@@ -101,9 +101,7 @@ class Accumulator:
         named = named_metrics(metrics)
         if is_of_values(named):
             given = ", ".join(name for name, _ in named)
-            raise ValueError(
-                f"metrics must be of predictions where rows come in batches, not summaries of values; got {given}"
-            )
+            raise ValueError(f"metrics must be of predictions in batches, not summaries of values; got {given}")
         if not isinstance(groups, bool):
             raise TypeError(f"groups must be True or False, and batches name the clusters; got {shown(groups)}")
         self._asked = Asked(
