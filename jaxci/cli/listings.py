@@ -102,7 +102,7 @@ def methods(
     from jaxci.cli.display import grid, page, show_table
     from jaxci.intervals.registry import METHODS, difference_methods
 
-    named = METHODS | difference_methods()
+    named = difference_methods() | METHODS
     if statistic in named and n is None and not difference:
         page().print(_told_of(statistic, named[statistic]))
         return
