@@ -13,7 +13,7 @@ from jaxci.api.counted_rows import CountedRows
 from jaxci.api.readers.batches import read_batch, stands_for
 from jaxci.api.readers.labels import label_values
 from jaxci.api.readers.metrics import is_of_values, is_regression, named_metrics
-from jaxci.api.readers.samples import check_threshold
+from jaxci.api.readers.samples import as_threshold, check_threshold
 from jaxci.api.tallies import KeptRows
 from jaxci.checks import check_count, shown
 from jaxci.inference.features import LARGEST
@@ -111,7 +111,7 @@ class Accumulator:
             groups,
             None if labels is None else label_values("labels", labels),
             pos_label,
-            threshold,
+            as_threshold(threshold),
         )
         self._source = randomness(rng)
         self._max_rows = check_count("max_rows", max_rows, LARGEST)

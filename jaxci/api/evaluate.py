@@ -10,7 +10,7 @@ from jaxci.api.readers.labelled import Labelled
 from jaxci.api.readers.labels import is_classification, label_values
 from jaxci.api.readers.layout import arranged
 from jaxci.api.readers.metrics import chosen_metrics, is_of_values, is_regression, named_metrics
-from jaxci.api.readers.samples import check_n, check_threshold, regression_sample
+from jaxci.api.readers.samples import as_threshold, check_n, check_threshold, regression_sample
 from jaxci.api.subgroups import Rows, by_group
 from jaxci.checks import check_options
 from jaxci.inference.engine import intervals
@@ -20,7 +20,7 @@ from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
 from jaxci.intervals.base import Method
 from jaxci.results import EvaluationTable
-from jaxci.statistics.base import TableStatistic
+from jaxci.statistics.base import Statistic, TableStatistic
 from jaxci.statistics.registry import configured
 from jaxci.statistics.sample import Sample
 
@@ -178,6 +178,7 @@ def evaluate(
             "by needs two-sided intervals and independent rows or clusters, without check=True; got "
             f"alternative={alternative!r}, {settings.scheme}, check={check}"
         )
+    threshold = as_threshold(threshold)
     check_threshold(threshold, y_pred, y_score)
     read = read_data(y_true, y_pred, y_score, metrics, conventions, method, labels, pos_label, threshold)
     given = {"groups": groups, "strata": strata, "sample_weight": sample_weight}
@@ -210,23 +211,21 @@ def read_data(
 ) -> Reading:
     """Return the sample of a model and one request a metric."""
     named = None if metrics is None else named_metrics(metrics)
-    of_values = is_of_values(named)
-    if not of_values and y_pred is None and y_score is None:
+    without_classes = {"labels": labels, "pos_label": pos_label}
+    if is_of_values(named):
+        _refuse_unread({"y_pred": y_pred, "y_score": y_score, **without_classes}, "summarize values", named)
+        sample = Sample(values=as_floats("y_true", y_true))
+        return Reading(sample, _requests(chosen_metrics(named, sample, None), conventions, method), ())
+    if y_pred is None and y_score is None:
         raise TypeError("y_pred or y_score must be given; both are None")
-    if of_values and not (y_pred is None and y_score is None):
-        given = ", ".join(name for name, _ in named or ())
-        raise ValueError(f"metrics that summarize values ({given}) read y_true alone; y_pred and y_score must be None")
-    if of_values:
-        regression = False
-    elif named is None:
+    if named is None:
         regression = y_score is None and labels is None and not is_classification(y_true)
     else:
         regression = is_regression(named)
     labelled = None
-    if of_values:
-        sample = Sample(values=as_floats("y_true", y_true))
-    elif regression:
+    if regression:
         sample = regression_sample(y_true, y_pred)
+        _refuse_unread({"y_score": y_score, **without_classes}, "are of a regression", named)
     else:
         columns = {"y_true": y_true} if y_pred is None else {"y_true": y_true, "y_pred": y_pred}
         scores = {} if y_score is None else {"y_score": y_score}
@@ -236,8 +235,21 @@ def read_data(
         sample = labelled.sample("y_pred", "y_score")
     chosen = chosen_metrics(named, sample, labelled)
     said = () if labelled is None else labelled.remarks_for(statistic for _, statistic in chosen)
-    requests = tuple(Request(name, configured(statistic, conventions)[0], method) for name, statistic in chosen)
-    return Reading(sample, requests, tuple(said))
+    return Reading(sample, _requests(chosen, conventions, method), tuple(said))
+
+
+def _requests(
+    chosen: Sequence[tuple[str, Statistic]], conventions: Mapping[str, Any], method: str | Method
+) -> tuple[Request, ...]:
+    return tuple(Request(name, configured(statistic, conventions)[0], method) for name, statistic in chosen)
+
+
+def _refuse_unread(given: Mapping[str, Any], what: str, named: Sequence[tuple[str, Any]] | None) -> None:
+    """Refuse arguments that metrics would not read."""
+    names = "the default ones" if named is None else ", ".join(name for name, _ in named)
+    for argument, value in given.items():
+        if value is not None:
+            raise ValueError(f"{argument} must not be given with metrics that {what} and do not read it; got {names}")
 
 
 def table_of(

@@ -192,7 +192,7 @@ def _ends(estimates: Sequence[IntervalResult], statistic: Statistic, level: floa
     if not _is_unbounded_mean(statistic):
         return ends
     sizes = _sizes(estimates)
-    variances = np.nan_to_num([one.standard_error for one in estimates], nan=0.0) ** 2 * sizes
+    variances = _errors(estimates, ends, level) ** 2 * sizes
     others = np.append(np.roll(variances[:-1], len(estimates) // 2), variances[-1])
     pooled = (sizes * variances + BORROWED * others) / (sizes + BORROWED)
     margins = float(special.ndtri((1 + level) / 2)) * np.sqrt(pooled / sizes)

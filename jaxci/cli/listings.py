@@ -86,8 +86,8 @@ def methods(
     statistic: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAME]",
-            help="Only those that apply to this metric; or a method, to be told of.",
+            metavar="NAME",
+            help="A metric: only what applies to it; or a method: what it is.",
             show_default=False,
         ),
     ] = None,

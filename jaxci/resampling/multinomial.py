@@ -165,7 +165,7 @@ def multinomial(keys: jax.Array, trials: jax.Array, probabilities: jax.Array) ->
 
     Notes
     -----
-    Needs 64-bit types. O(B C) time, about 0.1 microseconds a cell on one CPU core.
+    Needs 64-bit types. O(B C) time, about 0.03 microseconds a cell on one CPU core.
     """
     count, cells = keys.shape[0], probabilities.shape[0]
     bits = wide_words(keys, cells - 1)

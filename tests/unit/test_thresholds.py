@@ -50,6 +50,11 @@ def test_an_accumulator_makes_the_same_labels(most):
         streamed.merge(jaxci.Accumulator(["recall", "precision"], threshold=0.4))
 
 
+def test_a_threshold_that_is_no_number_is_refused_before_rows_come():
+    with pytest.raises(TypeError, match="threshold must be a number; got 'high'"):
+        jaxci.Accumulator(["recall"], threshold="high")
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [

@@ -36,7 +36,26 @@ def test_summaries_are_given_by_group():
 @pytest.mark.parametrize(
     ("verb", "error", "message"),
     [
-        (lambda: jaxci.evaluate(DICE, DICE, metrics=["mean"]), ValueError, "y_pred and y_score must be None"),
+        (
+            lambda: jaxci.evaluate(DICE, DICE, metrics=["mean"]),
+            ValueError,
+            "y_pred must not be given with metrics that summ",
+        ),
+        (
+            lambda: jaxci.evaluate(DICE, metrics=["mean"], labels=[0, 1]),
+            ValueError,
+            "labels must not be given .*; got mean",
+        ),
+        (
+            lambda: jaxci.evaluate(DICE, DICE, metrics=["r2"], pos_label=1),
+            ValueError,
+            "pos_label must not be given .*; got r2",
+        ),
+        (
+            lambda: jaxci.evaluate(DICE, DICE, DICE, metrics=["r2"]),
+            ValueError,
+            "y_score must not be given .* are of a regression",
+        ),
         (lambda: jaxci.evaluate(DICE, metrics=["mean", "accuracy"]), TypeError, "y_pred or y_score must be given"),
         (lambda: jaxci.evaluate(["a"] * 9, metrics=["mean"]), TypeError, "y_true must hold numbers"),
         (lambda: jaxci.evaluate(DICE, metrics=["mean"], threshold=0.5), ValueError, "y_score is not given"),

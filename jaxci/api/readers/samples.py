@@ -88,12 +88,14 @@ def sample_for(
     )
 
 
-def check_threshold(threshold: Any, y_pred: Any, y_score: Any) -> None:
-    """Refuse a threshold that is no finite number, or that nothing is read by: without scores, or with predictions."""
-    if threshold is None:
-        return
-    check_number("threshold", threshold, "be a finite number", math.isfinite)
-    if y_score is None or y_pred is not None:
+def as_threshold(threshold: Any) -> float | None:
+    """Return a threshold of scores, a finite number, if there is one."""
+    return None if threshold is None else check_number("threshold", threshold, "be a finite number", math.isfinite)
+
+
+def check_threshold(threshold: float | None, y_pred: Any, y_score: Any) -> None:
+    """Refuse a threshold that nothing is read by: without scores, or with predictions."""
+    if threshold is not None and (y_score is None or y_pred is not None):
         what = "y_pred is given, too" if y_score is not None else "y_score is not given"
         raise ValueError(f"threshold makes labels of y_score where y_pred is not given; {what}")
 
