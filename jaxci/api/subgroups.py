@@ -23,12 +23,14 @@ from jaxci.inference.joint import joint_replicates
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
+from jaxci.intervals.base import NoInterval
 from jaxci.intervals.differences import Difference, Ends, recovered, studentized
-from jaxci.intervals.multiple import Pairs, simultaneous_level, step_down
+from jaxci.intervals.multiple import Pairs, bonferroni_level, simultaneous_level, step_down
 from jaxci.printing import ConfidenceInterval
 from jaxci.results import EvaluationTable, IntervalResult
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.layout import Layout
+from jaxci.statistics.order import OrderStatistic
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import is_mean
 
@@ -66,6 +68,12 @@ class Rows:
         sample, layout = arranged(self.sample.take(rows), **given, weight_type=self.weight_type)
         source = Randomness(jax.random.fold_in(self.source.key, number))  # groups are resampled apart
         return intervals(self.requests, sample, layout, self.settings, source)
+
+    def at(self, level: float, request: Request) -> Rows:
+        """Return the same rows, of which one thing is asked at a confidence level."""
+        return dataclasses.replace(
+            self, requests=(request,), settings=dataclasses.replace(self.settings, confidence_level=level)
+        )
 
     def _nothing(self, request: Request, rows: np.ndarray, why: str) -> IntervalResult:
         nan = math.nan
@@ -141,6 +149,10 @@ def by_group(rows: Rows, overall: EvaluationTable, by: Any) -> SubgroupTable:
                 replicates = rows.shared(request, codes, len(labels))
                 apart = _of_clusters(ends, replicates, rows.n_clusters, level, _is_unbounded_mean(request.statistic))
             else:
+                ordered = isinstance(request.statistic, OrderStatistic)
+                if ordered or np.isnan([one.standard_error for one in estimates]).any():
+                    parts = [*members, *(np.flatnonzero(codes != g) for g in range(len(labels))), np.arange(len(codes))]
+                    ends = _reaching(ends, rows.at(bonferroni_level(level, len(labels)), request), parts, level)
                 apart = _independent(estimates, ends, level)
             entries, gap = _compared(estimates, apart, level, float(np.diff(request.statistic.bounds)[0]))
             least = 1 / (1 + apart.draws.apart.shape[1])
@@ -222,6 +234,26 @@ def _errors(estimates: Sequence[IntervalResult], ends: Ends, level: float) -> np
     known = np.array([one.standard_error for one in estimates], float)
     as_wide = (ends.high - ends.low) / (2 * float(special.ndtri((1 + level) / 2)))
     return np.nan_to_num(np.where(np.isnan(known), as_wide, known), nan=0.0, posinf=0.0)
+
+
+def _reaching(ends: Ends, rows: Rows, parts: Sequence[np.ndarray], level: float) -> Ends:
+    """Return intervals that, as much wider as normal ones are at the level of ``rows``, hold theirs of all ``parts``.
+
+    Intervals for quantiles, and others without a standard error, may grow faster with their level than normal ones.
+    Parts of too few rows for that level keep theirs.
+    """
+
+    def interval_of(part: np.ndarray) -> tuple[float, float]:
+        try:
+            low, high = rows.of(part, 0)[0].confidence_interval
+        except NoInterval:
+            return math.nan, math.nan
+        return low, high
+
+    further = np.transpose([interval_of(part) for part in parts])
+    share = float(special.ndtri((1 + level) / 2) / special.ndtri((1 + rows.settings.confidence_level) / 2))
+    low, high = (ends.estimate + share * (end - ends.estimate) for end in further)
+    return Ends(ends.estimate, np.fmin(ends.low, low), np.fmax(ends.high, high))
 
 
 def _independent(estimates: Sequence[IntervalResult], ends: Ends, level: float) -> Apart:

@@ -206,17 +206,36 @@ def test_differences_and_gaps_hold_together(false_alarm):
 
 @pytest.mark.slow
 @pytest.mark.false_alarm(2e-6)
-def test_medians_of_equal_groups_are_adjusted_though_their_intervals_have_no_error(false_alarm):
+@pytest.mark.parametrize("size", [15, 30])
+def test_medians_of_equal_groups_are_seldom_told_apart(size, false_alarm):
     """Ten groups of 15 values: 20% to 30% of data sets told any apart where differences were not adjusted."""
     rng, sets = np.random.default_rng(2), 150
-    by = np.repeat(np.arange(10), 15)
+    by = np.repeat(np.arange(10), size)
     told = np.zeros(2, int)
     for _ in range(sets):
         found = jaxci.evaluate(rng.normal(size=len(by)), metrics=["median"], by=by, rng=0)
-        assert np.isnan(found.subgroups[0].result.standard_error)
+        assert size > 15 or np.isnan(found.subgroups[0].result.standard_error)
         told += any(row.rest.adjusted < 0.05 for row in found.subgroups), found.gaps[0].low > 0
     for count in told:
         assert stats.binomtest(int(count), sets, 0.06, alternative="greater").pvalue > false_alarm
+
+
+def test_groups_of_too_few_rows_for_the_level_of_all_differences_keep_their_intervals():
+    values, by = np.random.default_rng(0).normal(size=80), np.repeat(np.arange(10), 8)
+    found = jaxci.evaluate(values, metrics=["median"], by=by, method="order_statistic")
+    assert np.isfinite([(row.rest.low, row.rest.high) for row in found.subgroups]).all()
+
+
+def test_differences_of_medians_reach_as_far_as_intervals_at_the_level_of_all():
+    values, by = np.random.default_rng(1).normal(size=300), np.repeat(np.arange(10), 30)
+    asked = {"metrics": ["median"], "method": "order_statistic"}
+    found = jaxci.evaluate(values, by=by, **asked)
+    at_all = jaxci.evaluate(values[:30], confidence_level=0.995, **asked)["median"]
+    group = found.subgroups[0]
+    normal = stats.norm.ppf([0.975, 0.9975])
+    least = normal[0] / normal[1] * (at_all.estimate - at_all.confidence_interval.low)
+    assert least > group.result.estimate - group.result.confidence_interval.low
+    assert group.rest.estimate - group.rest.low >= least
 
 
 @pytest.mark.slow
