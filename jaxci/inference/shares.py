@@ -19,15 +19,15 @@ from jaxci.statistics.base import Shares, TableStatistic, is_proportion
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.sums import Cells
 
-LEAST_WEIGHT = 1e-150
-"""Weights below such a share of the largest count as it: squares of smaller ones would be 0."""
+LEAST_WEIGHT = 1e-100
+"""Weights below such a share of the largest count as it: cubes of smaller ones would be 0."""
 
 
 def _tables_by_weight(cells: Cells, layout: Layout) -> list[np.ndarray]:
-    """Return the numbers of rows in the cells of a table, their weights and the squares of these, at most 1."""
+    """Return the numbers of rows in the cells of a table, their weights, and squares and cubes of these, at most 1."""
     assert layout.row_weights is not None
     weights = np.maximum(layout.row_weights / layout.row_weights.max(), LEAST_WEIGHT)
-    return [table_of(cells, Layout(layout.n, row_weights=weights**power)) for power in (0, 1, 2)]
+    return [table_of(cells, Layout(layout.n, row_weights=weights**power)) for power in range(4)]
 
 
 def _potential(statistic: TableStatistic, tables: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -59,7 +59,7 @@ def counted_rows(statistic: TableStatistic, trials: Trials, cells: Cells, layout
         return {"count": count, "nobs": nobs}
     tables = _tables_by_weight(cells, layout)
     weighing = _weighing(statistic, tables, lambda table: np.asarray(_successes((statistic,), table))[0][:, None])
-    sums, squares = (np.asarray(_successes((statistic,), table))[0] for table in tables[1:])
+    sums, squares = (np.asarray(_successes((statistic,), table))[0] for table in tables[1:3])
     size = rows_in_effect(*sums, *squares)[None]
     return {"count": np.minimum(count / nobs, 1.0) * size, "nobs": size, "weighing": weighing}
 

@@ -24,16 +24,14 @@ class Weighing(NamedTuple):
     ----------
     rows, total : (...) arrays
         Number of rows, and the sum of their weights.
-    success, success_square, failure, failure_square : (..., 2) arrays
-        Means of the weights and of their squares.
+    success, failure : (3, ..., 2) arrays
+        Means of the weights, of their squares and of their cubes.
     """
 
     rows: Any
     total: Any
     success: Any
-    success_square: Any
     failure: Any
-    failure_square: Any
 
     @classmethod
     def of(cls, seen: Any, potential: Any, whole: Any) -> Weighing:
@@ -41,16 +39,16 @@ class Weighing(NamedTuple):
 
         Parameters
         ----------
-        seen : (3, 2, ...) array
-            Number of rows, sum of weights and of their squares: of successes, and of trials.
-        potential : (3, 2, ...) array
+        seen : (4, 2, ...) array
+            Number of rows, sums of weights, of their squares and of their cubes: of successes, and of trials.
+        potential : (4, 2, ...) array
             The same of rows that could be either.
-        whole : (3,) array
+        whole : (4,) array
             The same of all rows, where none could be one of them.
         """
         xp = namespace(seen)
 
-        def means(seen: Any, potential: Any) -> tuple[Any, Any]:
+        def means(seen: Any, potential: Any) -> Any:
             there = potential[0] > 0
             of_class = [
                 xp.where(there, sums / xp.where(there, potential[0], 1.0), all_rows / whole[0])
@@ -60,25 +58,43 @@ class Weighing(NamedTuple):
                 (sums + PRIOR_ROWS * mean) / (seen[0] + PRIOR_ROWS)
                 for sums, mean in zip(seen[1:], of_class, strict=True)
             ]
-            first, second = (xp.stack(pair, axis=-1) for pair in zip(joined, of_class, strict=True))
-            return first, second
+            return xp.stack([xp.stack(pair, axis=-1) for pair in zip(joined, of_class, strict=True)])
 
         success = means(seen[:, 0], potential[:, 0])
         failure = means(seen[:, 1] - seen[:, 0], potential[:, 1] - potential[:, 0])
-        return cls(seen[0, 1], seen[1, 1], *success, *failure)
+        return cls(seen[0, 1], seen[1, 1], success, failure)
 
-    def size(self, share: Any) -> Any:
-        """Return how many rows of equal weight would tell as much of a proportion (...), by the less certain account.
+    def reach(self, share: Any, z: Any) -> Any:
+        """Return how far above a proportion (...) the weight that succeeds may lie, or below it where z is negative.
 
-        With means a, b of the weights of successes and failures, and A, B of their squares, n rows of which a share p
-        of the weight succeeds weigh ``w = n / (p / a + (1 - p) / b)``, and the variance of their weighted successes
-        less p of their weight is ``w p (1 - p) ((1 - p) A / a + p B / b)``.
+        It is ``z + g / 6 (z^2 - 1)`` standard errors, by the account that says more: the expansion of Cornish and
+        Fisher, where g is the skewness that differences of weights among successes, and among failures, add to that of
+        a count. With means a, b of the weights of successes and failures, A, B of their squares and C, D of their
+        cubes, n rows of which a share p of the weight succeeds weigh ``w = n / (p / a + (1 - p) / b)``; their weighted
+        successes less p of their weight have the variance ``w p (1 - p) ((1 - p) A / a + p B / b)`` and the third
+        moment ``w p (1 - p) ((1 - p)^2 C / a - p^2 D / b)``, ``C = A^2 / a`` and ``D = B^2 / b`` where weights do not
+        differ. At least half of z and at most twice of it.
         """
         xp, p = namespace(share, self.total), share[..., None]
-        weight = self.rows[..., None] / (p / self.success + (1 - p) / self.failure)
-        spread = weight * ((1 - p) * self.success_square / self.success + p * self.failure_square / self.failure)
-        spread = xp.max(spread, axis=-1)
-        return xp.where(spread > 0, self.total**2 / xp.where(spread > 0, spread, 1.0), 0.0)
+        weight = self.rows[..., None] / (p / self.success[0] + (1 - p) / self.failure[0])
+        alike, more = zip(*(_unevenness(weights) for weights in (self.success, self.failure)), strict=True)
+        spread = (1 - p) * alike[0] + p * alike[1]
+        varies = (p > 0) & (p < 1) & (spread > 0)
+        third = ((1 - p) * alike[0]) ** 2 * more[0] - (p * alike[1]) ** 2 * more[1]
+        variance = xp.where(varies, weight * p * (1 - p) * spread, 1.0)
+        skewness = xp.where(varies, weight * p * (1 - p) * third / variance**1.5, 0.0)
+        steps = xp.clip(abs(z) + xp.sign(z) * skewness / 6 * (z**2 - 1), abs(z) / 2, 2 * abs(z))
+        found = xp.where(varies, steps * xp.sqrt(variance) / self.total[..., None], 0.0)
+        return xp.where(xp.all(spread > 0, axis=-1), xp.max(found, axis=-1), xp.inf)
+
+
+def _unevenness(weights: Any) -> tuple[Any, Any]:
+    """Return the weight of rows alike that vary as much as some of weights whose moments (3, ...) are given.
+
+    Beside it, how much larger the mean cube is than theirs, as a share of theirs.
+    """
+    alike = weights[1] / weights[0]
+    return alike, weights[2] / weights[1] / alike - 1
 
 
 def rows_in_effect(successes: Any, trials: Any, square_successes: Any, square_trials: Any) -> Any:
@@ -105,8 +121,8 @@ def rows_in_effect(successes: Any, trials: Any, square_successes: Any, square_tr
 def weighted_wilson(share: Any, weighing: Weighing, tails: Tails) -> Bounds:
     """Return the proportions that the score test of weighted rows does not reject.
 
-    The share of the weight that succeeds is ``p +- z sqrt(p (1 - p) / n(p))`` at its ends, with n(p) rows in effect
-    (:meth:`Weighing.size`), so that failures that were not seen weigh what failures would.
+    The share of the weight that succeeds is as far from the ends as the score test with corrected skewness lets it be
+    (:meth:`Weighing.reach`), so that failures that were not seen weigh what failures would.
 
     Parameters
     ----------
@@ -130,6 +146,8 @@ def weighted_wilson(share: Any, weighing: Weighing, tails: Tails) -> Bounds:
     ----------
     .. [1] Wilson (1927), JASA 22, 209-212.
     .. [2] Kish (1965), Survey Sampling, section 11.7, on weights that are unrelated to what is measured.
+    .. [3] Gart & Nam (1988), Approximate interval estimation of the ratio of binomial parameters: a review and
+       corrections for skewness, Biometrics 44, 323-338.
     """
     xp = namespace(share)
 
@@ -138,8 +156,7 @@ def weighted_wilson(share: Any, weighing: Weighing, tails: Tails) -> Bounds:
         inner, outer = share, xp.broadcast_to(outside, share.shape)
         for _ in range(STEPS):
             middle = (inner + outer) / 2
-            apart = abs(middle - share) * xp.sqrt(weighing.size(middle))
-            kept = apart <= abs(z) * xp.sqrt(middle * (1 - middle))
+            kept = abs(middle - share) <= weighing.reach(middle, -sign * z)
             inner, outer = xp.where(kept, middle, inner), xp.where(kept, outer, middle)
         return (inner + outer) / 2
 

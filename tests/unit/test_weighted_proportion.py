@@ -1,5 +1,6 @@
 """Wilson's interval of weighted rows, against Wilson's of counts where the two must agree."""
 
+import itertools
 import json
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import stats
 
 import jaxci
 from jaxci.intervals.base import tails
@@ -19,11 +21,11 @@ COUNTS, TRIALS = np.array([0, 1, 7, 19, 20]), 20
 
 def weighing(count, trials, success, failure):
     """Of ``count`` of ``trials`` rows that succeed and weigh ``success``, others ``failure``."""
-    powers = np.arange(3.0)[:, None]
+    powers = np.arange(4.0)[:, None]
     hits, missed = count * success**powers, (trials - count) * failure**powers
     one = np.ones_like(count, float)
     potential = np.stack([success**powers * one, (success**powers + failure**powers) * one], axis=1)
-    return Weighing.of(np.stack([hits, hits + missed], axis=1), potential, np.array([20.0, 20.0, 20.0]))
+    return Weighing.of(np.stack([hits, hits + missed], axis=1), potential, np.full(4, 20.0))
 
 
 @pytest.mark.parametrize("sides", SIDES, ids=["two-sided", "less", "greater"])
@@ -55,15 +57,34 @@ def test_numpy_and_jax_agree(float64):
 def test_one_account_takes_weights_for_unrelated_to_success():
     """Then n rows vary as ``sum(w)^2 / sum(w^2)`` do, whichever of them fail: here those that weigh least."""
     weights = np.linspace(0.1, 1, 40)
-    powers = weights ** np.arange(3)[:, None]
+    powers = weights ** np.arange(4)[:, None]
+    one, two, three = powers[1:].sum(axis=1)
     seen = np.stack([powers[:, 4:].sum(axis=1), powers.sum(axis=1)], axis=1)
     of_all = np.stack([powers.sum(axis=1), 2 * powers.sum(axis=1)], axis=1)
     found = Weighing.of(seen, of_all, powers.sum(axis=1))
-    share = seen[1, 0] / seen[1, 1]
-    assert found.size(share) <= weights.sum() ** 2 / (weights**2).sum() * (1 + 1e-12)
-    assert found._replace(**{name: getattr(found, name)[..., 1:] for name in found._fields[2:]}).size(
-        share
-    ) == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
+    unrelated = found._replace(success=found.success[..., 1:], failure=found.failure[..., 1:])
+    for p, z in itertools.product((0.2, 0.5, 0.9), (-2.5, -1.0, 1.5, 3.0)):
+        error = np.sqrt(p * (1 - p) * two) / one
+        skewness = (1 - 2 * p) / np.sqrt(p * (1 - p)) * (three / two**1.5 - np.sqrt(two) / one)
+        reach = (abs(z) + np.sign(z) * skewness / 6 * (z**2 - 1)) * error
+        assert unrelated.reach(np.array(p), z) == pytest.approx(reach)
+        assert found.reach(np.array(p), z) >= reach * (1 - 1e-12)
+
+
+@pytest.mark.statistical
+@pytest.mark.false_alarm(2e-6)
+@pytest.mark.parametrize(("right", "most"), [(0.9, 0.006), (0.95, 0.009)])
+def test_few_truths_lie_above_intervals_of_high_levels(right, most, false_alarm):
+    """Errors that weigh much are few: .5% should lie above; without the skewness that weights add 1.0% and 1.3% do."""
+    rng, sets, rows = np.random.default_rng(5), 20_000, 70
+    weights, hits = rng.lognormal(0, 1.2, (sets, rows)), rng.random((sets, rows)) < right
+    powers = weights ** np.arange(4)[:, None, None]
+    of_all = powers.sum(axis=2)
+    seen = np.stack([(powers * hits).sum(axis=2), of_all], axis=1)
+    given = Weighing.of(seen, np.stack([of_all, 2 * of_all], axis=1), of_all)
+    low, high = weighted_wilson(seen[1, 0] / seen[1, 1], given, tails(0.99))
+    for missed, share in ((right > high, most), (right < low, 0.005)):
+        assert stats.binomtest(int(missed.sum()), sets, share, alternative="greater").pvalue > false_alarm
 
 
 Y = np.repeat([1, 1, 0, 0], [18, 2, 5, 75])
