@@ -66,6 +66,40 @@ def test_improvement_is_the_mean_of_mann_whitneys():
     assert 0.5 < always.confidence_interval.low < 0.99
 
 
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("tasks", [1, 3])
+@pytest.mark.parametrize("runs", [5, 8, 15, 29])
+def test_a_model_that_wins_throughout_has_an_interval_without_a_half(runs, tasks, swapped):
+    """Five wins over five are p = .008 by the exact test of Mann and Whitney."""
+    best = np.tile(np.arange(runs)[:, None] + 100.0, tasks)
+    pair = (best - 100, best) if swapped else (best, best - 100)
+    found = jaxci.probability_of_improvement(*pair, n_resamples=99, rng=0)
+    low, high = found.confidence_interval
+    assert found.standard_error == 0
+    assert (0 == low < high < 0.45) if swapped else (0.55 < low < high == 1)
+
+
+def test_improvement_has_the_degrees_of_freedom_of_brunner_and_munzel():
+    a, b = RUNS["a"][:, 0], RUNS["b"][:4, 0]
+    found = improvement_evidence(a[:, None], b[:, None], jax.random.key(0), 99)
+    with_t, with_z = (stats.brunnermunzel(a, b, distribution=law) for law in ("t", "normal"))
+    assert with_t.statistic == with_z.statistic
+    assert 2 * stats.t.sf(abs(with_t.statistic), found.degrees) == pytest.approx(with_t.pvalue)
+
+
+@pytest.mark.statistical
+@pytest.mark.false_alarm(2e-6)
+@pytest.mark.parametrize(("runs", "tasks", "wins"), [((5, 5), 1, 0.8), ((3, 10), 2, 0.7)])
+def test_the_probability_of_improvement_is_covered(runs, tasks, wins, false_alarm):
+    rng, sets, held = np.random.default_rng(6), 300, 0
+    for _ in range(sets):
+        first = rng.normal(stats.norm.ppf(wins) * np.sqrt(2), 1, (runs[0], tasks))
+        found = jaxci.probability_of_improvement(first, rng.normal(size=(runs[1], tasks)), n_resamples=499, rng=rng)
+        low, high = found.confidence_interval
+        held += low <= wins <= high
+    assert stats.binomtest(held, sets, 0.95, alternative="less").pvalue > false_alarm
+
+
 def test_profiles_count_scores_above_thresholds():
     at = np.quantile(RUNS["a"], [0.1, 0.5, 0.9])
     with jax.enable_x64(True):
