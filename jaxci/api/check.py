@@ -204,8 +204,6 @@ def with_coverage(
     sample: Sample,
     layout: Layout,
     source: Randomness,
-    n_replications: int = 2_000,
-    n_resamples: int = 1_999,
 ) -> list[IntervalResult]:
     """Return the rows of a table, each with the coverage that its own method reaches on data like these.
 
@@ -222,7 +220,7 @@ def with_coverage(
         methods = {row.statistic: [method_by_name(row.method)] for row in together}
         level = together[0].confidence_level
         law = _fitted(list(mine.values()), sample, layout)
-        cell = Cell(law, sample.n, mine, methods, [level], n_replications, n_resamples)
+        cell = Cell(law, sample.n, mine, methods, [level], n_replications=2_000, n_resamples=1_999)
         judged.update({j.statistic: j for j in run_cell(cell, key).judgements})
     return [
         dataclasses.replace(

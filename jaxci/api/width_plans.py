@@ -334,7 +334,7 @@ def _by_study(
         key,
         progress,
     )
-    found = smallest_units(study, asked.width, asked.assurance, 2, MOST // study.cluster_size)
+    found = smallest_units(study, asked.width, asked.assurance, MOST // study.cluster_size)
     if found is None:
         raise asked.too_many()
     met, met_error = found.assurance(asked.width)

@@ -23,8 +23,6 @@ GROUP = ("statistic", "method", "level", "n")
 """Settings that instances (distributions) are summarized within."""
 KIND = "metric"
 """Tag that tells apart what is not summarized together, where there is such a column."""
-FAMILIES = ("all", "stratum", "level")
-"""Comparisons that a correction counts."""
 
 
 class StudyTable(Protocol):
@@ -355,9 +353,3 @@ def failures(columns: Columns, *, by: Sequence[str] | None = None) -> Columns:
     failed = np.flatnonzero(columns["coverage"] < fence)
     failed = failed[np.argsort(columns["coverage"][failed], kind="stable")]
     return take(columns | {"fence": fence}, failed)
-
-
-Samples = dict[tuple[Any, ...], dict[tuple[Any, ...], list[float]]]
-
-
-Test = tuple[int, int, float, float, int, str]

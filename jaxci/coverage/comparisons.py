@@ -10,12 +10,9 @@ import numpy as np
 
 from jaxci.checks import check_choice, check_count, shown
 from jaxci.coverage.analysis import (
-    FAMILIES,
     GROUP,
     SERIES,
     Columns,
-    Samples,
-    Test,
     convergence_pace,
     groups,
     levels_of,
@@ -25,8 +22,12 @@ from jaxci.coverage.analysis import (
 )
 from jaxci.coverage.permutation import label_test, sign_flip_test
 
+FAMILIES = ("all", "stratum", "level")
+"""Comparisons that a correction counts."""
 DRAWN = "drawn"
 """Begins the name of a test that took some permutations, not all."""
+Samples = dict[tuple[Any, ...], dict[tuple[Any, ...], list[float]]]
+Test = tuple[int, int, float, float, int, str]
 
 
 def compare(

@@ -70,16 +70,13 @@ def surroundings() -> dict[str, str]:
     }
 
 
-GROWS = ("contains", "at least", "free")
-"""How a field of a study may grow: keep every entry there was, not fall, or be anything."""
-
-
 def difference(
     old: Any, new: Any, path: str = "", grows: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[str, Any, Any] | None:
     """Return path and values of the first field in which two descriptions differ; None if they agree.
 
-    ``grows`` names by their path the fields in which ``new`` may have more than ``old``, and how: one of :data:`GROWS`.
+    ``grows`` names by their path the fields in which ``new`` may have more than ``old``, and how:
+    "contains" keeps every entry there was, "at least" does not fall, "free" may be anything.
     """
     how = grows.get(path)
     if how == "free" or (how == "at least" and new >= old):

@@ -28,8 +28,8 @@ JUDGES = 5
 """Samples of each size for which ``method="auto"`` is asked; the method that most of them get is simulated."""
 MOST_JUDGED = 30_000
 """Rows of such a sample at most: the choice is the same for more."""
-FIRST = 100
-"""Units (rows or clusters) that are simulated first."""
+LEAST, FIRST = 2, 100
+"""Units (rows or clusters) that are simulated at least, and first."""
 LARGEST, LEAST_LARGEST = 4_000, 100
 """Rows, at most, that are simulated, and units in any case: from there on widths fall as the root of their number."""
 MOST_TRIED = 20
@@ -205,7 +205,7 @@ def expected_rows(law: Cells, n: int) -> Sample:
     return Sample(y_true=true, y_pred=predicted, columns=(true, predicted), n_classes=law.n_classes)
 
 
-def smallest_units(study: WidthStudy, width: float, assurance: float | None, least: int, most: int) -> Widths | None:
+def smallest_units(study: WidthStudy, width: float, assurance: float | None, most: int) -> Widths | None:
     """Return the widths at the smallest number of units that is narrow enough, found by secants on log scales.
 
     The mean width is at most ``width``, or a share of ``assurance`` of the widths. The search ends where the number
@@ -216,8 +216,8 @@ def smallest_units(study: WidthStudy, width: float, assurance: float | None, lea
     Widths or None
         None where ``most`` units are not enough.
     """
-    low, high = least - 1, most + 1
-    units, values = max(least, min(FIRST, most)), dict[int, float]()
+    low, high = LEAST - 1, most + 1
+    units, values = max(LEAST, min(FIRST, most)), dict[int, float]()
     for _ in range(MOST_TRIED):
         values[units] = study.at(units).value(assurance)
         if values[units] <= width * (1 + ROUNDING):

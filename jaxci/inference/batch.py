@@ -138,7 +138,7 @@ def _evidence(
         statistic=statistic, estimate=estimate, n=layout.n_units, standard_error=first.standard_error, **parts
     )
     posteriors = _posteriors(statistic, want, number, programs, evidence, found, layout)
-    levels = tuple(_levels(statistic, number, programs, evidence, nested[one]) for one in want.nestings)
+    levels = tuple(_levels(number, programs, evidence, nested[one]) for one in want.nestings)
     influence = first.acceleration if want.influence else None
     return evidence, Variants(influence, jackknife, leveraged, posteriors, levels, want.priors, want.nestings)
 
@@ -159,7 +159,7 @@ def _posteriors(
     return tuple(drawn_laws(statistic, prepared, cores, evidence.estimate) for cores in found.posteriors[number])
 
 
-def _levels(statistic: Statistic, number: int, programs: Program, evidence: Evidence, nested: Nested) -> Drawn:
+def _levels(number: int, programs: Program, evidence: Evidence, nested: Nested) -> Drawn:
     """Levels (R, B1) of all data sets, unsorted, one data set after another."""
     law, estimate = evidence.distribution, evidence.estimate
 

@@ -41,46 +41,11 @@ def _moments(x: Any) -> tuple[Any, Any]:
     return x.mean(axis=-1), deviation(x, ddof=1) / math.sqrt(n)
 
 
-def _rows(values: ArrayLike, least: int = 2) -> np.ndarray:
+def _rows(values: ArrayLike) -> np.ndarray:
     x = np.asarray(values, float)
-    if x.ndim == 0 or x.shape[-1] < least:
-        raise ValueError(f"values must be rows of at least {least} numbers; got shape {x.shape}")
+    if x.ndim == 0 or x.shape[-1] < 2:
+        raise ValueError(f"values must be rows of at least 2 numbers; got shape {x.shape}")
     return x
-
-
-def z_interval(values: ArrayLike, tails: Tails, sigma: float | None = None) -> Bounds:
-    """Gaussian interval for a mean, ``xbar +- z s / sqrt(n)``.
-
-    Parameters
-    ----------
-    values : (..., n) array_like
-        Observations, n >= 2 (n >= 1 with ``sigma``).
-    tails : Tails
-        Error probability of each side.
-    sigma : float, optional
-        Known standard deviation, in place of ``s`` (ddof 1).
-
-    Returns
-    -------
-    low, high : float
-        Bounds; infinite on a side whose tail is zero.
-
-    Raises
-    ------
-    ValueError
-        If there are too few values, or they are not one row.
-
-    Notes
-    -----
-    Rows independent and identically distributed. Asymptotic; exact for normal observations with
-    known ``sigma``.
-    """
-    return _z(_rows(values, least=2 if sigma is None else 1), tails, sigma)
-
-
-def _z(x: Any, tails: Tails, sigma: Any) -> Bounds:
-    mean, error = (x.mean(axis=-1), sigma / math.sqrt(x.shape[-1])) if sigma is not None else _moments(x)
-    return around(mean, error, normal_steps(tails), tails)
 
 
 def t_interval(values: ArrayLike, tails: Tails) -> Bounds:
@@ -162,7 +127,9 @@ def welch(a: ArrayLike, b: ArrayLike, tails: Tails) -> Bounds:
 
 @record
 class Z(Method):
-    """Normal interval of a mean; see :func:`z_interval`.
+    """Normal interval of a mean, ``xbar +- z s / sqrt(n)``.
+
+    Exact for normal observations with known ``sigma``, else asymptotic.
 
     Attributes
     ----------
@@ -190,7 +157,9 @@ class Z(Method):
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Bounds from ``evidence.values``."""
-        return open_sides(*_z(evidence.values, tails, self.sigma), tails, evidence.statistic.bounds)
+        x = evidence.values
+        mean, error = _moments(x) if self.sigma is None else (x.mean(axis=-1), self.sigma / math.sqrt(x.shape[-1]))
+        return open_sides(*around(mean, error, normal_steps(tails), tails), tails, evidence.statistic.bounds)
 
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
         """Say that the interval has no width."""

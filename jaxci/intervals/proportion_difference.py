@@ -27,48 +27,17 @@ AT_ONCE = 128
 """Bounds of a share, or so, that are searched at once for a p-value."""
 
 
-def newcombe_difference(
-    count_a: ArrayLike, nobs_a: ArrayLike, count_b: ArrayLike, nobs_b: ArrayLike, tails: Tails
-) -> Bounds:
-    """Interval for the difference ``p_a - p_b`` of two independent proportions.
-
-    With Wilson's bounds ``(l, u)`` of each: ``d - sqrt((p_a - l_a)^2 + (u_b - p_b)^2)`` and
-    ``d + sqrt((u_a - p_a)^2 + (p_b - l_b)^2)``.
-
-    Parameters
-    ----------
-    count_a, nobs_a, count_b, nobs_b : array_like
-        Successes and trials of each group.
-    tails : Tails
-        Error probability of each side.
-
-    Returns
-    -------
-    low, high : float or ndarray
-        Bounds in [-1, 1].
-
-    Notes
-    -----
-    Asymptotic.
-
-    References
-    ----------
-    .. [1] Newcombe (1998), Interval estimation for the difference between independent
-       proportions, Statistics in Medicine 17, 873-890, method 10.
-    """
-    xa, na, xb, nb = as_float_arrays(count_a, nobs_a, count_b, nobs_b)
-    return _square_and_add(xa, na, xb, nb, namespace(xa).zeros_like(xa), tails)
-
-
 def paired_difference(
     both: ArrayLike, only_a: ArrayLike, only_b: ArrayLike, neither: ArrayLike, tails: Tails
 ) -> Bounds:
     """Interval for the difference ``p_a - p_b`` of two proportions on the same observations.
 
-    The hybrid of :func:`newcombe_difference` with cross terms ``-2 phi (p_a - l_a)(u_b - p_b)``
-    and ``-2 phi (u_a - p_a)(p_b - l_b)`` under the roots. ``phi`` is the correlation of the two
-    indicators, ``c / sqrt(product of the four margins)`` with ``c = both neither - only_a
-    only_b``, replaced by ``max(c - n/2, 0)`` where positive; 0 where a margin is empty.
+    With Wilson's bounds ``(l, u)`` of each and d = ``p_a - p_b``:
+    ``d - sqrt((p_a - l_a)^2 - 2 phi (p_a - l_a)(u_b - p_b) + (u_b - p_b)^2)`` and
+    ``d + sqrt((u_a - p_a)^2 - 2 phi (u_a - p_a)(p_b - l_b) + (p_b - l_b)^2)``. ``phi`` is the
+    correlation of the two indicators, ``c / sqrt(product of the four margins)`` with
+    ``c = both neither - only_a only_b``, replaced by ``max(c - n/2, 0)`` where positive; 0 where a
+    margin is empty.
 
     Parameters
     ----------
@@ -97,38 +66,30 @@ def paired_difference(
     cross = xp.where(cross > 0, xp.maximum(cross - n / 2, 0), cross)
     scale = xp.sqrt(a + b) * xp.sqrt(c + d) * xp.sqrt(a + c) * xp.sqrt(b + d)
     phi = xp.where(scale > 0, cross / xp.where(scale > 0, scale, 1), 0.0)
-    return _square_and_add(a + b, n, a + c, n, phi, tails)
+    z_down, z_up = normal_steps(tails)
 
-
-def _square_and_add(xa: Any, na: Any, xb: Any, nb: Any, phi: Any, tails: Tails) -> Bounds:
-    xp, (z_down, z_up) = namespace(xa), normal_steps(tails)
-
-    def reach(x: Any, n: Any, y: Any, m: Any, z: Any) -> Any:
-        """Length from the difference down to its lower bound (up, with the groups exchanged)."""
+    def reach(x: Any, y: Any, z: Any) -> Any:
+        """Length from the difference down to its lower bound (up, with the two exchanged)."""
         down = x / n - score_bound(x, n, -z, 0.0)
-        up = score_bound(y, m, z, 0.0) - y / m
+        up = score_bound(y, n, z, 0.0) - y / n
         square = down**2 + up**2 - 2 * phi * down * up
         return xp.sign(z) * xp.sqrt(xp.maximum(square, 0))
 
-    difference = xa / na - xb / nb
-    low = difference - reach(xa, na, xb, nb, z_down)
-    high = difference + reach(xb, nb, xa, na, z_up)
+    difference = (a + b) / n - (a + c) / n
+    low = difference - reach(a + b, a + c, z_down)
+    high = difference + reach(a + c, a + b, z_up)
     return open_sides(xp.clip(low, -1, 1)[()], xp.clip(high, -1, 1)[()], tails, (-1.0, 1.0))
 
 
-def mcnemar_pvalue(only_a: ArrayLike, only_b: ArrayLike, exact: bool = True) -> Any:
-    """Two-sided p-value of equal proportions on the same observations.
+def mcnemar_pvalue(only_a: ArrayLike, only_b: ArrayLike) -> Any:
+    """Exact two-sided p-value of equal proportions on the same observations.
 
-    Exact: the discordant observations are Binomial(only_a + only_b, 1/2), and the smaller tail
-    is doubled. Otherwise ``max(|only_a - only_b| - 1, 0)^2 / (only_a + only_b)`` is chi-square
-    with one degree of freedom.
+    The discordant observations are Binomial(only_a + only_b, 1/2), and the smaller tail is doubled.
 
     Parameters
     ----------
     only_a, only_b : array_like
         Observations on which only a, only b succeeds.
-    exact : bool
-        Binomial (finite-sample, conservative) or continuity-corrected chi-square (asymptotic).
 
     Returns
     -------
@@ -138,14 +99,10 @@ def mcnemar_pvalue(only_a: ArrayLike, only_b: ArrayLike, exact: bool = True) -> 
     References
     ----------
     .. [1] McNemar (1947), Psychometrika 12, 153-157.
-    .. [2] Edwards (1948), Psychometrika 13, 185-187 (the correction).
     """
     b, c = as_float_arrays(only_a, only_b)
     total, smaller = b + c, np.minimum(b, c)
-    if exact:
-        return np.minimum(1.0, 2 * special.bdtr(smaller, total.astype(int), 0.5))[()]
-    excess = np.maximum(np.abs(b - c) - 1, 0)
-    return special.chdtrc(1, excess**2 / np.maximum(total, 1))[()]
+    return np.minimum(1.0, 2 * special.bdtr(smaller, total.astype(int), 0.5))[()]
 
 
 def score_statistic(only_a: Any, only_b: Any, n: Any, difference: Any) -> Any:

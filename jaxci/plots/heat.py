@@ -14,7 +14,7 @@ SHORT = 10.0
 """Points below the level at which the colour is the strongest."""
 
 
-def draw_heat(found: Mapping[tuple[str, int], float], level: float, *, ax: Any, title: str, x: str) -> Any:
+def draw_heat(found: Mapping[tuple[str, int], float], level: float, *, ax: Any, title: str) -> Any:
     """Draw coverage in percent by method and n: darker the more it lacks; empty where there is none.
 
     Rows are ordered by what a method lacks on average. The numbers are in the cells, so that grey tells as much.
@@ -35,5 +35,5 @@ def draw_heat(found: Mapping[tuple[str, int], float], level: float, *, ax: Any, 
     axes.tick_params(length=0)
     axes.set_xticks(range(len(sizes)), [f"{n:,}" for n in sizes])
     axes.set_yticks(range(len(methods)), methods)
-    entitled(axes, title, x)
+    entitled(axes, title, "sample size n")
     return axes

@@ -384,7 +384,7 @@ def _(card: Card, *, ax: Any = None, value: str = "worst") -> Any:
     rows = card.records()
     found = {(row["method"], row["n"]): 100 * row[value] for row in rows}
     title = f"{card.metric}: {value} coverage of 95% intervals over simulated laws (%)"
-    return draw_heat(found, 95.0, ax=ax, title=title, x="sample size n")
+    return draw_heat(found, 95.0, ax=ax, title=title)
 
 
 @draw.register
@@ -398,7 +398,7 @@ def _(results: StudyResults, *, ax: Any = None, statistic: str | None = None, le
         key: 100 * float(np.median(table["coverage"][[other == key for other in keys]])) for key in dict.fromkeys(keys)
     }
     title = f"{name}: median coverage of {100 * level:g}% intervals over distributions (%)"
-    return draw_heat(found, 100 * level, ax=ax, title=title, x="sample size n")
+    return draw_heat(found, 100 * level, ax=ax, title=title)
 
 
 @draw.register

@@ -67,16 +67,14 @@ def styles_of(results: StudyTable, column: str) -> dict[Any, tuple[str, str, Any
     }
 
 
-def axes_grid(
-    count: int, *, height: float, sharey: bool, sharex: bool = True, across: int = 3, width: float = 3.4
-) -> tuple[Any, list[Any]]:
+def axes_grid(count: int, *, height: float, sharey: bool, across: int = 3, width: float = 3.4) -> tuple[Any, list[Any]]:
     """Return a figure with ``count`` panels, at most ``across`` a row; what is compared shares its axes."""
     across = 2 if count == 4 and across > 2 else min(count, across)
     down = -(-count // across)
     size = (max(6.4, width * across + 1.0), height * down + 0.9)
     figure = matplotlib_modules().figure.Figure(figsize=size, layout="constrained")
     figure.get_layout_engine().set(w_pad=0.08, h_pad=0.08)
-    grid = figure.subplots(down, across, squeeze=False, sharex=sharex, sharey=sharey).ravel().tolist()
+    grid = figure.subplots(down, across, squeeze=False, sharex=True, sharey=sharey).ravel().tolist()
     for axes in grid[count:]:
         axes.remove()
     for axes in grid[:count]:

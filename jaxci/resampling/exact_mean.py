@@ -311,18 +311,18 @@ def mean_distributions(values: jax.Array, points: int = COARSE) -> GridLaw:
     return jax.tree.map(lambda x: x.reshape(values.shape[:-1] + x.shape[1:]), found)
 
 
-def shares_below_zero(values: jax.Array, points: int = COARSE) -> Share:
+def shares_below_zero(values: jax.Array) -> Share:
     """Return what :func:`share_below_zero` does for each row of ``values`` (..., n): traceable, in double precision.
 
     Atoms are not looked for: one at 0 itself is halved nevertheless.
     """
     n = values.shape[-1]
-    found = in_batches(functools.partial(_share, points=points), values.reshape(-1, n), 8)
+    found = in_batches(_share, values.reshape(-1, n), 8)
     return Share(*(x.reshape(values.shape[:-1]) for x in found))
 
 
-def _share(x: jax.Array, *, points: int) -> Share:
-    at = _Traced.of(x)
+def _share(x: jax.Array) -> Share:
+    points, at = COARSE, _Traced.of(x)
     window, n = at.window, x.shape[0]
     z, modulus, rest = spectrum_of(add_values(jnp.zeros(2 * points), at.d, n, 2 * points / window), n, points=points)
     smooth = rest < 0.01 * PROBABILITY_ERROR

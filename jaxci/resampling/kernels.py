@@ -72,9 +72,7 @@ def count_rows(
     size: int,
     counted: jax.Array | None = None,
     *,
-    transposed: bool = False,
     even: bool = False,
-    dtype: Any = float,
     form: Form | None = None,
 ) -> jax.Array:
     """Count the draws of every resample.
@@ -91,19 +89,15 @@ def count_rows(
         Number of units.
     counted : (m,) or (B, m) bool, optional
         Which draws count; all by default.
-    transposed : bool
-        Whether to return counts by unit; a CPU takes less time so than to transpose.
     even : bool
         Whether draws are independent, and all of about as many units as there are draws, or more, equally likely: then
         a count of 256 has a chance below 1e-490.
-    dtype : dtype
-        Type of the counts, wide enough for m.
     form : {"cpu", "accelerator"}, optional
         Form to use; by default that of the platform.
 
     Returns
     -------
-    (B, size) array, or (size, B) if ``transposed``
+    (B, size) array
         Counts.
 
     Raises
@@ -115,18 +109,16 @@ def count_rows(
     check_places(rows, size)
     narrow = next(t for t in (jnp.uint8, jnp.uint16, jnp.uint32) if even or m <= jnp.iinfo(t).max)
     counted = jnp.broadcast_to(True if counted is None else counted, index.shape)
-    step, stride = (1, rows) if transposed else (size, 1)
 
     def added(index: jax.Array, counted: jax.Array) -> jax.Array:
-        place = index * stride + (jnp.arange(rows, dtype=jnp.int32) * step)[:, None]
+        place = index + (jnp.arange(rows, dtype=jnp.int32) * size)[:, None]
         counts = jnp.zeros(rows * size, narrow)
         counts = counts.at[place.ravel()].add(counted.ravel().astype(narrow), mode="promise_in_bounds")
-        return counts.reshape((size, rows) if transposed else (rows, size)).astype(dtype)
+        return counts.reshape(rows, size).astype(float)
 
     def compared(index: jax.Array, counted: jax.Array) -> jax.Array:
         unit, kept = jnp.arange(size, dtype=jnp.int32), jnp.where(counted, index, -1)
-        same = kept.T[:, None, :] == unit[:, None] if transposed else kept[:, :, None] == unit
-        return jnp.sum(same, axis=0 if transposed else 1, dtype=jnp.int32).astype(dtype)
+        return jnp.sum(kept[:, :, None] == unit, axis=1, dtype=jnp.int32).astype(float)
 
     return by_platform(index, counted, cpu=added, accelerator=compared if size <= COMPARED else added, form=form)
 

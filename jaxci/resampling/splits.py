@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -420,15 +419,3 @@ def _index_counts(name: str, rows: npt.ArrayLike, n: int) -> np.ndarray:
             f"{name} must hold integers in [0, {n}); got {index.dtype} from {index.min()!s} to {index.max()!s}"
         )
     return np.bincount(index.astype(np.intp), minlength=n)
-
-
-def from_splitter(
-    splitter: Any, X: Any, y: Any = None, groups: Any = None, *, name: str = "splitter", repetition: npt.ArrayLike = 0
-) -> Plan:
-    """Take the splits that ``splitter.split(X, y, groups)`` yields, as scikit-learn's splitters do.
-
-    The rest is as in :func:`from_indices`, with ``n`` the length of ``X``. A splitter does not tell
-    its repetitions: give their number for each split where a method needs it.
-    """
-    n = int(X.shape[0]) if hasattr(X, "shape") else len(X)
-    return from_indices(n, splitter.split(X, y, groups), name=name, repetition=repetition)

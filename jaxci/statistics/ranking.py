@@ -50,15 +50,13 @@ class Placements(NamedTuple):
     variance_neg: jax.Array
 
 
-def placement_variances(prepared: Ranking, present: jax.Array | None = None) -> Placements:
+def placement_variances(prepared: Ranking) -> Placements:
     """Return DeLong's evidence of a ranking, in a program.
 
     Parameters
     ----------
     prepared : Ranking
         What a binary statistic's ``prepare`` returned.
-    present : (n,) array, optional
-        1 for observations and 0 for padding; all are observations by default.
 
     Returns
     -------
@@ -69,8 +67,7 @@ def placement_variances(prepared: Ranking, present: jax.Array | None = None) -> 
     DeLong, DeLong & Clarke-Pearson (1988), Comparing the areas under two or more correlated ROC curves,
     Biometrics 44, 837-845; by mid-ranks as in Sun & Xu (2014), Fast implementation of DeLong's algorithm.
     """
-    present = jnp.ones(prepared.labels.shape[0]) if present is None else present
-    positive, negative = prepared.split(present, 1)
+    positive, negative = prepared.split(jnp.ones(prepared.labels.shape[0]), 1)
     m, n = jnp.sum(positive), jnp.sum(negative)
     below = prepared.ordering.below(negative)
     above = m - prepared.ordering.below(positive)

@@ -342,7 +342,7 @@ def test_learners_are_compared_by_scores():
 
 
 def test_splits_by_hand_and_plans_agree():
-    plan = splits.from_splitter(FOLDS, X, name="kfold")
+    plan = splits.from_indices(len(X), FOLDS.split(X), name="kfold")
     np.testing.assert_allclose(
         jaxci.generalization_interval("ridge", X, TARGET, method="corrected_t", cv=plan).confidence_interval,
         interval("ridge", TARGET).confidence_interval,

@@ -452,13 +452,9 @@ def test_statistics_of_one_ranking_share_a_walk(statistics, walks, monkeypatch):
 @pytest.mark.parametrize(("rows", "decimals"), [(N, TIED), (N, UNTIED), (17, UNTIED)])
 def test_placement_variances_are_those_of_the_host(rows, decimals):
     y, s = draw(rows, 2, decimals)
-    order = np.argsort(s)
-    padded = sample_of(y[order], s[order]).padded()
     expected = auc_evidence(y, s)
-    present = np.arange(padded.n + padded.padding) < padded.n
     for got in (
         jax.jit(placement_variances)(RocAuc().prepare(sample_of(y, s))),
-        jax.jit(placement_variances)(RocAuc().prepare(padded), present.astype(float)),
         jax.jit(lambda *data: placement_variances(prepared_in_program(RocAuc(), data)))(y, s),
     ):
         want = (expected.auc, expected.n_pos, expected.n_neg)

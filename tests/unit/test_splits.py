@@ -166,18 +166,6 @@ def test_by_hand():
     assert given.subset(np.array([False, True])).train_counts.tolist() == [[0, 0, 0, 1]]
 
 
-def test_splitters_are_asked_for_their_splits():
-    class Halves:
-        def split(self, X, y, groups):
-            assert (y, groups) == ("y", "groups")
-            yield np.arange(2), np.arange(2, len(X))
-            yield np.arange(2, len(X)), np.arange(2)
-
-    for X in (np.zeros((5, 2)), [0] * 5):
-        plan = splits.from_splitter(Halves(), X, "y", "groups")
-        assert plan.train_counts.tolist() == [[1, 1, 0, 0, 0], [0, 0, 1, 1, 1]]
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -217,7 +217,7 @@ def _of_mapping(statistic: Statistic, name: str, given: dict[str, Any], labels: 
     if "auc" in keys:
         return _of_area(statistic, given)
     if "sd" in keys:
-        return _of_moments(statistic, name, given)
+        return _of_moments(statistic, given)
     if keys & set(RATES):
         return _of_rates(statistic, name, given)
     known = ("table", "values", "y_true", "auc", "sd", *RATES)
@@ -269,7 +269,7 @@ def _of_area(statistic: Statistic, given: Mapping[str, Any]) -> Expected:
     return Expected(statistic, law, f"AUC {area:g}, prevalence {prevalence:g}", prevalence)
 
 
-def _of_moments(statistic: Statistic, name: str, given: Mapping[str, Any]) -> Expected:
+def _of_moments(statistic: Statistic, given: Mapping[str, Any]) -> Expected:
     """Read mean and standard deviation of values: a beta law where the statistic has both bounds, else a normal one."""
     known_keys(given, ("mean", "sd"))
     deviation = check_number("expected['sd']", given["sd"], "be positive and finite", lambda x: 0 < x < math.inf)
