@@ -22,7 +22,6 @@ from jaxci.statistics.sample import Sample
 HUNDREDTHS = np.arange(1, 100) / 100
 FEW = 10
 """Rows of a class below which curves get a remark."""
-DESIGN = ("groups", "strata", "sample_weight", "weight_type")
 
 
 class Data(NamedTuple):
@@ -105,20 +104,16 @@ KINDS: Mapping[str, Kind] = {
 
 
 def read_curve_data(
+    kind: str,
     y_true: Any,
     scores: Mapping[str, Any],
-    *,
+    design: tuple[Any, Any, Any, str],
     pos_label: Any,
-    confidence_level: float,
-    n_resamples: int | None,
+    settings: Settings,
     rng: Any,
-    memory_limit: int | None,
-    progress: Callable[[int, int], None] | None,
-    probabilities: bool = False,
-    **design: Any,
 ) -> Data:
-    """Return the rows of one model, or of two, one behind the other."""
-    settings = Settings.of(confidence_level, "two-sided", n_resamples, memory_limit=memory_limit, progress=progress)
+    """Return the rows of one model, or of two, one behind the other; ``design`` is what :func:`arranged` takes."""
+    probabilities = KINDS[kind].probabilities
     labelled = Labelled.of({"y_true": y_true}, scores, labels=None, pos_label=pos_label)
     if labelled.n_classes > 2:
         raise ValueError(f"y_true must hold two classes; got {labelled.n_classes} ({shown(labelled.classes)})")
@@ -128,7 +123,7 @@ def read_curve_data(
     models = [labelled.sample("", name) for name in scores]
     sample = models[0] if len(models) == 1 else dataclasses.replace(models[0], other=models[1])
     check_n(sample)
-    sample, layout = arranged(sample, *(design[name] for name in DESIGN))
+    sample, layout = arranged(sample, *design)
     settings.check_layout(layout)
     sizes = sample.class_sizes
     if sizes.min() == 0:

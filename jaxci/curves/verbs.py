@@ -9,6 +9,7 @@ from jaxci.checks import check_choice
 from jaxci.curves.finding import compared, single
 from jaxci.curves.reading import KINDS, read_curve_data
 from jaxci.curves.results import CurveComparison, CurveResult
+from jaxci.inference.settings import Settings
 
 
 def roc(
@@ -86,20 +87,9 @@ def roc(
     >>> round(curve["sensitivity at specificity 0.9"].estimate, 2)
     0.73
     """
-    data = read_curve_data(
-        y_true,
-        {"y_score": y_score},
-        groups=groups,
-        strata=strata,
-        sample_weight=sample_weight,
-        weight_type=weight_type,
-        pos_label=pos_label,
-        confidence_level=confidence_level,
-        n_resamples=n_resamples,
-        rng=rng,
-        memory_limit=memory_limit,
-        progress=progress,
-    )
+    settings = Settings.of(confidence_level, "two-sided", n_resamples, memory_limit=memory_limit, progress=progress)
+    design = (groups, strata, sample_weight, weight_type)
+    data = read_curve_data("roc", y_true, {"y_score": y_score}, design, pos_label, settings, rng)
     return single(
         "roc", data, {"specificities": specificities, "sensitivities": sensitivities, "max_fpr": max_fpr, "grid": grid}
     )
@@ -155,20 +145,9 @@ def precision_recall(
     Weights, bands and assumptions are those of :func:`roc`. At a small recall the precision rests on a few rows, and
     the band is as wide as that. The share of positives is that of the data: strata of the classes keep it fixed.
     """
-    data = read_curve_data(
-        y_true,
-        {"y_score": y_score},
-        groups=groups,
-        strata=strata,
-        sample_weight=sample_weight,
-        weight_type=weight_type,
-        pos_label=pos_label,
-        confidence_level=confidence_level,
-        n_resamples=n_resamples,
-        rng=rng,
-        memory_limit=memory_limit,
-        progress=progress,
-    )
+    settings = Settings.of(confidence_level, "two-sided", n_resamples, memory_limit=memory_limit, progress=progress)
+    design = (groups, strata, sample_weight, weight_type)
+    data = read_curve_data("precision_recall", y_true, {"y_score": y_score}, design, pos_label, settings, rng)
     return single("precision_recall", data, {"recalls": recalls, "grid": grid})
 
 
@@ -224,21 +203,9 @@ def calibration(
     independent rows then has Jeffreys' law. Bins are taken as given. In the recalibration (Van Calster et al., 2016) a
     positive with the least and a negative with the largest of the predictions weigh an eighth of a row each.
     """
-    data = read_curve_data(
-        y_true,
-        {"y_prob": y_prob},
-        probabilities=True,
-        groups=groups,
-        strata=strata,
-        sample_weight=sample_weight,
-        weight_type=weight_type,
-        pos_label=pos_label,
-        confidence_level=confidence_level,
-        n_resamples=n_resamples,
-        rng=rng,
-        memory_limit=memory_limit,
-        progress=progress,
-    )
+    settings = Settings.of(confidence_level, "two-sided", n_resamples, memory_limit=memory_limit, progress=progress)
+    design = (groups, strata, sample_weight, weight_type)
+    data = read_curve_data("calibration", y_true, {"y_prob": y_prob}, design, pos_label, settings, rng)
     return single("calibration", data, {"n_bins": n_bins})
 
 
@@ -296,21 +263,9 @@ def decision(
     with Satterthwaite's degrees of freedom. Clusters count alike whatever their size: of 20 clusters of 1 to 63 rows
     95% intervals covered 87% to 91% in simulations, of equal ones 94%.
     """
-    data = read_curve_data(
-        y_true,
-        {"y_prob": y_prob},
-        probabilities=True,
-        groups=groups,
-        strata=strata,
-        sample_weight=sample_weight,
-        weight_type=weight_type,
-        pos_label=pos_label,
-        confidence_level=confidence_level,
-        n_resamples=n_resamples,
-        rng=rng,
-        memory_limit=memory_limit,
-        progress=progress,
-    )
+    settings = Settings.of(confidence_level, "two-sided", n_resamples, memory_limit=memory_limit, progress=progress)
+    design = (groups, strata, sample_weight, weight_type)
+    data = read_curve_data("decision", y_true, {"y_prob": y_prob}, design, pos_label, settings, rng)
     return single("decision", data, {"thresholds": thresholds, "grid": grid})
 
 
@@ -382,19 +337,7 @@ def compare(
     check_choice("kind", kind, KINDS)
     if kind == "calibration":
         raise ValueError("kind must not be 'calibration': two models have different bins, whose shares do not compare")
-    data = read_curve_data(
-        y_true,
-        {"score_a": score_a, "score_b": score_b},
-        probabilities=KINDS[kind].probabilities,
-        groups=groups,
-        strata=strata,
-        sample_weight=sample_weight,
-        weight_type=weight_type,
-        pos_label=pos_label,
-        confidence_level=confidence_level,
-        n_resamples=n_resamples,
-        rng=rng,
-        memory_limit=memory_limit,
-        progress=progress,
-    )
+    settings = Settings.of(confidence_level, "two-sided", n_resamples, memory_limit=memory_limit, progress=progress)
+    design = (groups, strata, sample_weight, weight_type)
+    data = read_curve_data(kind, y_true, {"score_a": score_a, "score_b": score_b}, design, pos_label, settings, rng)
     return compared(kind, data, options)
