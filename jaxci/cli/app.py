@@ -137,7 +137,6 @@ def evaluate(
         import jaxci
         from jaxci.api.readers.tables import as_scores, read_columns
         from jaxci.cli.batches import data_files, read_batches, too_large, whole
-        from jaxci.cli.tables import write_csv, write_json
 
         paths = data_files(files)
         asked = split(metrics)
@@ -194,13 +193,9 @@ def evaluate(
                 threshold=threshold,
                 **label_options(columns[target], pos_label, labels),
             )
-    from jaxci.cli.display import page, show
+    from jaxci.cli.display import show, show_and_write
 
-    show(page(), table)
-    if json is not None:
-        write_json(json, table.to_dict())
-    if csv is not None:
-        write_csv(csv, table.records())
+    show_and_write(table, json, csv, show)
 
 
 def compare(
@@ -245,7 +240,6 @@ def compare(
     with working("comparing") as advance:
         import jaxci
         from jaxci.api.readers.tables import as_scores, read_columns
-        from jaxci.cli.tables import write_json
 
         extra = [name for name in (target, pred_a, pred_b, groups, strata, weights) if name is not None]
         columns = read_columns(file, [*extra, *scores_a, *scores_b], sep)
@@ -276,11 +270,9 @@ def compare(
             progress=advance,
             **options,
         )
-    from jaxci.cli.display import page, show
+    from jaxci.cli.display import show, show_and_write
 
-    show(page(), result)
-    if json is not None:
-        write_json(json, result.to_dict())
+    show_and_write(result, json, how=show)
 
 
 def check(
@@ -310,7 +302,6 @@ def check(
     with working("simulating") as advance:
         import jaxci
         from jaxci.api.readers.tables import as_scores, read_columns
-        from jaxci.cli.tables import write_csv, write_json
 
         named = [name for name in (target, pred, groups, strata) if name is not None]
         columns = read_columns(file, named + scores, sep)
@@ -334,13 +325,9 @@ def check(
             progress=advance,
             **options,
         )
-    from jaxci.cli.display import page, show_seeded
+    from jaxci.cli.display import show_and_write, show_seeded
 
-    show_seeded(page(), result)
-    if json is not None:
-        write_json(json, result.to_dict())
-    if csv is not None:
-        write_csv(csv, result.records())
+    show_and_write(result, json, csv, show_seeded)
 
 
 COMMANDS = {

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich import box
@@ -10,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from jaxci.cli.tables import write_csv, write_json
 from jaxci.cli.words import in_flags
 from jaxci.printing import Printable, in_columns, is_text
 from jaxci.results import EvaluationTable, IntervalResult
@@ -87,6 +89,17 @@ def _show_seed(console: Console, seed: Any) -> None:
     """Print how to draw the same again, where anything was drawn."""
     if seed is not None:
         console.print(Text(f"repeat with --seed {seed}", style="dim"))
+
+
+def show_and_write(
+    result: Any, json: Path | None, csv: Path | None = None, how: Callable[[Console, Any], None] = show_table
+) -> None:
+    """Print a result, and write the files that were asked for."""
+    how(page(), result)
+    if json is not None:
+        write_json(json, result.to_dict())
+    if csv is not None:
+        write_csv(csv, result.records())
 
 
 def show_quantiles(console: Console, found: dict[str, QuantileInterval], by: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -102,7 +101,9 @@ def generalization(
             result = jaxci.compare_inducers(model, others[0], X, columns[target], **arguments)
         else:
             result = jaxci.rank_inducers([model, *others], X, columns[target], **arguments)
-    _shown(result, json, csv)
+    from jaxci.cli.display import show_and_write
+
+    show_and_write(result, json, csv)
     typer.echo(f"repeat with --seed {result.rng}")
 
 
@@ -162,15 +163,6 @@ def losses(
             groups=None if groups is None else columns[groups][place],
             confidence_level=level,
         )
-    _shown(result, json, csv)
+    from jaxci.cli.display import show_and_write
 
-
-def _shown(result: Any, json: Path | None, csv: Path | None) -> None:
-    from jaxci.cli.display import page, show_table
-    from jaxci.cli.tables import write_csv, write_json
-
-    show_table(page(), result)
-    if json is not None:
-        write_json(json, result.to_dict())
-    if csv is not None:
-        write_csv(csv, result.records())
+    show_and_write(result, json, csv)

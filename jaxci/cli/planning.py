@@ -111,7 +111,6 @@ def plan(
     with working("planning") as advance:
         import jaxci
         from jaxci.api.readers.expected import TooLittleExpected
-        from jaxci.cli.tables import write_json
 
         try:
             found = jaxci.plan(
@@ -133,8 +132,6 @@ def plan(
             )
         except TooLittleExpected as error:
             raise ValueError(f"{error.amiss}. Pass {FORMS[error.kind]}") from None
-    from jaxci.cli.display import page, show_seeded
+    from jaxci.cli.display import show_and_write, show_seeded
 
-    show_seeded(page(), found)
-    if json is not None:
-        write_json(json, found.to_dict())
+    show_and_write(found, json, how=show_seeded)
