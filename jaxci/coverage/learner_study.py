@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -13,7 +12,8 @@ from typing import Any, ClassVar
 import jax
 import numpy as np
 
-from jaxci.checks import check_choice, check_confidence_level, check_count, check_distinct, nearest, shown
+from jaxci.checks import check_choice, check_confidence_level, check_count, check_distinct, shown
+from jaxci.coverage.entries import listed
 from jaxci.coverage.learner_cell import Configuration, Found, LearningCell, rows_of, run_cell
 from jaxci.coverage.processes import Work
 from jaxci.coverage.runner import Runnable
@@ -95,6 +95,7 @@ class GeneralizationStudy(Runnable):
     seed: int = 0
     name: str = "generalization"
 
+    called: ClassVar[str] = "a study of learners"
     grows: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             **{f"generalization.{f}": "contains" for f in ("problems", "inducers", "losses", "methods")},
@@ -110,17 +111,17 @@ class GeneralizationStudy(Runnable):
 
         keep("problems", _by_label("problems", self.problems, _problem, problem_label))
         keep("inducers", _by_label("inducers", self.inducers, _inducer, inducer_label))
-        losses = _listed("losses", self.losses)
+        losses = listed("losses", self.losses)
         check_distinct("losses", losses)
         for loss in losses:
             check_choice("losses", loss, LOSSES)
         keep("losses", tuple(losses))
-        methods = [_configuration(entry) for entry in _listed("methods", self.methods)]
+        methods = [_configuration(entry) for entry in listed("methods", self.methods)]
         check_distinct("methods", [configuration.label for configuration in methods])
         keep("methods", tuple(methods))
         keep(
             "sample_sizes",
-            tuple(sorted({check_count("sample_sizes", n, 4) for n in _listed("sample_sizes", self.sample_sizes)})),
+            tuple(sorted({check_count("sample_sizes", n, 4) for n in listed("sample_sizes", self.sample_sizes)})),
         )
         for field, least in (("n_replications", 2), ("n_groups", 1), ("n_validation", 2), ("seed", 0)):
             keep(field, check_count(field, getattr(self, field), least))
@@ -233,13 +234,7 @@ class GeneralizationStudy(Runnable):
             If a field is unknown or missing, or breaks its rule.
         """
         given = {"name": description.get("name", "generalization"), **description["generalization"], **changes}
-        fields = [f.name for f in dataclasses.fields(cls)]
-        for key in given:
-            if key not in fields:
-                raise ValueError(f"a study of learners has no field {key!r}; {nearest(key, fields)}")
-        for key in ("problems", "inducers", "losses", "methods", "sample_sizes"):
-            if key not in given:
-                raise ValueError(f"a study of learners needs the field {key!r}; got {', '.join(given)}")
+        cls.check_fields(given, ("problems", "inducers", "losses", "methods", "sample_sizes"))
         return cls(**given)
 
     @property
@@ -265,8 +260,7 @@ class GeneralizationStudy(Runnable):
         if not cell.configurations:
             return {"rows": [], "seconds": 0.0} if processes.index == 0 else None
         # The data of a problem are the same for all learners, losses and methods.
-        key = jax.random.fold_in(jax.random.key(self.seed, impl="threefry2x32"), zlib.crc32(law.encode()))
-        key = jax.random.fold_in(key, cell.n)
+        key = jax.random.fold_in(self.key(law), cell.n)
         mine = processes.mine(range(len(cell.group_sizes())))
         mine_found = run_cell(cell, key, mine, work.spread, progress, work.memory_limit).to_arrays() if mine else None
         parts = work.gather(name, mine_found)
@@ -278,21 +272,14 @@ class GeneralizationStudy(Runnable):
         return {"rows": rows, "seconds": time.perf_counter() - started}
 
 
-def _listed(field: str, given: Any) -> list[Any]:
-    found = [given] if isinstance(given, str | int | float | Mapping) else list(given)
-    if not found:
-        raise ValueError(f"{field} must not be empty")
-    return found
-
-
 def _by_label(
     field: str, given: Any, read: Callable[[Any], Any], label: Callable[[Any, Any], str] | Callable[[Any], str]
 ) -> dict[str, Any]:
     if isinstance(given, Mapping):
         found = {str(name): read(entry) for name, entry in given.items()}
     else:
-        listed = _listed(field, given)
-        made = [(entry if isinstance(entry, str) else label(read(entry)), read(entry)) for entry in listed]  # type: ignore[call-arg]
+        entries = listed(field, given)
+        made = [(entry if isinstance(entry, str) else label(read(entry)), read(entry)) for entry in entries]  # type: ignore[call-arg]
         check_distinct(field, [name for name, _ in made])
         found = dict(made)
     if not found:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
 import sys
 import time
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -12,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import jax
 
-from jaxci.checks import check_count
+from jaxci.checks import check_count, nearest
 from jaxci.coverage.banks import Banks
 from jaxci.coverage.claims import POLL, Claims
 from jaxci.coverage.processes import Processes, Work
@@ -27,14 +29,31 @@ from jaxci.whole_files import write_whole
 class Runnable(abc.ABC):
     """A study: a description that identifies it, and cells that can be judged one by one.
 
-    ``limits_memory`` says whether its cells can be computed in parts that fit a limit; ``grows`` names the fields of
-    :meth:`to_dict` and :meth:`identity` in which it may have more than its folder, and how (see
-    :func:`~jaxci.coverage.store.difference`); ``tags`` are the columns that describe each distribution.
+    ``called`` is how errors name it; ``limits_memory`` says whether its cells can be computed in parts that fit a
+    limit; ``grows`` names the fields of :meth:`to_dict` and :meth:`identity` in which it may have more than its folder,
+    and how (see :func:`~jaxci.coverage.store.difference`); ``tags`` are the columns that describe each distribution.
     """
 
+    called: ClassVar[str] = "a study"
     limits_memory: ClassVar[bool] = True
     grows: ClassVar[Mapping[str, str]] = MappingProxyType({})
     tags: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+    seed: int
+
+    @classmethod
+    def check_fields(cls, given: Mapping[str, Any], needs: Sequence[str] = ()) -> None:
+        """Raise ``ValueError`` if ``given`` has a field that the study has not, or lacks one of ``needs``."""
+        fields = [f.name for f in dataclasses.fields(cls)]  # type: ignore[arg-type]
+        for key in given:
+            if key not in fields:
+                raise ValueError(f"{cls.called} has no field {key!r}; {nearest(key, fields)}")
+        for key in needs:
+            if key not in given:
+                raise ValueError(f"{cls.called} needs the field {key!r}; got {', '.join(given) or 'nothing'}")
+
+    def key(self, name: str) -> jax.Array:
+        """JAX key of a cell, or of a distribution: from the seed and the name alone."""
+        return jax.random.fold_in(jax.random.key(self.seed, impl="threefry2x32"), zlib.crc32(name.encode()))
 
     @abc.abstractmethod
     def to_dict(self) -> dict[str, Any]:

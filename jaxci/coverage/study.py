@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import time
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -293,21 +292,10 @@ class Study(Runnable):
             If a field is unknown or missing, or breaks its rule.
         """
         given = dict(description)
-        cls.check_fields(given)
-        for key in ("distributions", "statistics", "methods", "sample_sizes"):
-            if key not in given:
-                raise ValueError(f"a study needs the field {key!r}; got {', '.join(given) or 'nothing'}")
+        cls.check_fields(given, ("distributions", "statistics", "methods", "sample_sizes"))
         laws = {name: distribution_from_dict(law) for name, law in given.pop("distributions").items()}
         measured = [read_statistic(entry) for entry in given.pop("statistics")]
         return cls(laws, measured, **given)
-
-    @classmethod
-    def check_fields(cls, given: Mapping[str, Any]) -> None:
-        """Raise ``ValueError`` if ``given`` has a field that a study has not."""
-        fields = [f.name for f in dataclasses.fields(cls)]
-        for key in given:
-            if key not in fields:
-                raise ValueError(f"a study has no field {key!r}; {nearest(key, fields)}")
 
     def save(self, path: str | Path) -> None:
         """Write the study to a TOML file; a distribution or function of the user's own is refused."""
@@ -316,10 +304,6 @@ class Study(Runnable):
         for _, statistic in self.statistics:
             encode(statistic, STATISTICS, key="class")
         super().save(path)
-
-    def key(self, name: str) -> jax.Array:
-        """JAX key of a cell, or of a distribution: from the seed and the name alone."""
-        return jax.random.fold_in(jax.random.key(self.seed, impl="threefry2x32"), zlib.crc32(name.encode()))
 
     def banks(self) -> Banks | None:
         """Return the banks that all cells of one n share, if they do."""
