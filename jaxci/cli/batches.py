@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxci.api.readers.arrays import is_number
 from jaxci.api.readers.files import GZIP, JSON_LINES, PARQUET, TEXT, ending, json_rows, opened, places, separator
-from jaxci.api.readers.tables import EMPTY, MISSING, json_column
+from jaxci.api.readers.tables import AS_CSV, EMPTY, arrow_column, json_column, pyarrow
 from jaxci.checks import shown
 
 BATCH_ROWS, BATCH_BYTES = 2**17, 2**24
@@ -202,24 +202,14 @@ def _words(column: np.ndarray) -> np.ndarray:
 
 
 def _parquet(path: Path, wanted: list[str], sep: str | None) -> Iterator[tuple[dict[str, np.ndarray], float]]:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise ImportError("reading Parquet needs pyarrow: install jaxci[data]") from error
+    pa, pq = pyarrow()
     try:
         with pq.ParquetFile(path) as file:
             places(path, file.schema_arrow.names, wanted)
             rows, done = max(1, file.metadata.num_rows), 0
             for batch in file.iter_batches(BATCH_ROWS, columns=wanted):
-                found = {}
-                for name in wanted:
-                    column = batch.column(name)
-                    if pa.types.is_dictionary(column.type):
-                        column = column.dictionary_decode()
-                    found[name] = column.to_numpy(zero_copy_only=False)
                 done += len(batch)
-                yield found, done / rows
+                yield {name: arrow_column(pa, batch.column(name)) for name in wanted}, done / rows
     except pa.ArrowException as error:
         raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
 
@@ -249,20 +239,12 @@ def _csv(path: Path, wanted: list[str], sep: str | None) -> Iterator[tuple[dict[
         import pandas as pd
     except ImportError as error:
         raise ImportError("reading CSV in batches needs pandas: install jaxci[data]") from error
-    options = {
-        "sep": separator(path, sep),
-        "encoding": "utf-8-sig",
-        "skipinitialspace": True,
-        "keep_default_na": False,
-        "na_values": list(MISSING),
-    }
+    sep = separator(path, sep)
     try:
         with opened(path) as (file, share), warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header
             warnings.simplefilter("ignore", pd.errors.DtypeWarning)
-            with pd.read_csv(
-                file, chunksize=_rows_at_a_time(path), index_col=False, low_memory=False, **options
-            ) as frames:
+            with pd.read_csv(file, sep=sep, chunksize=_rows_at_a_time(path), **AS_CSV) as frames:
                 for frame in frames:
                     at = places(path, list(frame.columns), wanted)
                     yield {n: frame.iloc[:, i].to_numpy() for n, i in zip(wanted, at, strict=True)}, share()

@@ -11,9 +11,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from jaxci.api.readers.arrays import is_number
 from jaxci.api.readers.files import GZIP, JSON_LINES, PARQUET, ending
-from jaxci.api.readers.tables import TRUTH
+from jaxci.api.readers.tables import TRUTH, first_text
 from jaxci.whole_files import whole_file
 
 
@@ -56,10 +55,8 @@ def as_numbers(path: Path, name: str, values: np.ndarray, *, complete: bool = Fa
         place = f"row {row}" if ending(path) in (*PARQUET, *JSON_LINES) else f"line {row + 2}"
         raise ValueError(f"{path}, {place}: column {name!r} must hold numbers; got {what}")
 
-    if values.dtype.kind not in "biuf":
-        for row, value in enumerate(values):
-            if isinstance(value, str | bytes) and not is_number(value):
-                refuse(row, repr(value))
+    if found := first_text(values):
+        refuse(found[0], repr(found[1]))
     numbers = values.astype(np.float64)
     if complete and not np.isfinite(numbers).all():
         row = int(np.argmin(np.isfinite(numbers)))

@@ -40,6 +40,16 @@ MISSING = (
 )
 """What a missing value looks like in a CSV file: the words that pandas takes for one."""
 
+AS_CSV: dict[str, Any] = {
+    "index_col": False,
+    "encoding": "utf-8-sig",
+    "skipinitialspace": True,
+    "keep_default_na": False,
+    "na_values": list(MISSING),
+    "low_memory": False,
+}
+"""How pandas reads a CSV file."""
+
 EMPTY = "the file is empty"
 
 SMALL = 2**20
@@ -82,11 +92,7 @@ def read_columns(path: Path, names: Iterable[str], sep: str | None = None) -> di
 def column_names(path: Path, sep: str | None = None) -> list[str]:
     """Return the names of the columns of a file, in their order; those of JSON lines are in the first."""
     if ending(path) in PARQUET:
-        try:
-            import pyarrow as pa
-            import pyarrow.parquet as pq
-        except ImportError as error:
-            raise ImportError("reading Parquet needs pyarrow: install jaxci[data]") from error
+        pa, pq = pyarrow()
         try:
             return list(pq.read_schema(path).names)
         except pa.ArrowException as error:
@@ -100,25 +106,33 @@ def column_names(path: Path, sep: str | None = None) -> list[str]:
         raise ValueError(f"{path} cannot be read as CSV: {error}") from error
 
 
-def _read_parquet(path: Path, wanted: list[str]) -> dict[str, np.ndarray]:
+def pyarrow() -> tuple[Any, Any]:
+    """Return the module ``pyarrow``, and its module of Parquet files."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError as error:
         raise ImportError("reading Parquet needs pyarrow: install jaxci[data]") from error
+    return pa, pq
+
+
+def _read_parquet(path: Path, wanted: list[str]) -> dict[str, np.ndarray]:
+    pa, pq = pyarrow()
     with path.open("rb") as file:
         try:
             places(path, pq.read_schema(file).names, wanted)
             table = pq.read_table(file, columns=wanted)
         except pa.ArrowException as error:
             raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
-    columns = {}
-    for name in wanted:
-        column = table.column(name).combine_chunks()
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        columns[name] = column.to_numpy(zero_copy_only=False)
-    return columns
+    return {name: arrow_column(pa, table.column(name).combine_chunks()) for name in wanted}
+
+
+def arrow_column(pa: Any, column: Any) -> np.ndarray:
+    """Return a column of a Parquet file, with the values of a dictionary in its place."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    found: np.ndarray = column.to_numpy(zero_copy_only=False)
+    return found
 
 
 def _read_json(path: Path, wanted: list[str]) -> dict[str, np.ndarray]:
@@ -183,16 +197,7 @@ def _frame(pd: Any, file: IO[bytes], sep: str) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header
         try:
-            return pd.read_csv(
-                file,
-                sep=sep,
-                index_col=False,
-                encoding="utf-8-sig",
-                skipinitialspace=True,
-                keep_default_na=False,
-                na_values=list(MISSING),
-                low_memory=False,
-            )
+            return pd.read_csv(file, sep=sep, **AS_CSV)
         except pd.errors.ParserWarning as warning:
             raise ValueError(str(warning)) from warning
 
@@ -242,8 +247,16 @@ def as_scores(columns: dict[str, np.ndarray], names: Sequence[str]) -> np.ndarra
 def as_matrix(columns: dict[str, np.ndarray], names: Sequence[str]) -> np.ndarray:
     """Return columns of numbers side by side (n, K)."""
     for name in names:
-        if columns[name].dtype.kind not in "biuf":
-            for row, value in enumerate(columns[name]):
-                if isinstance(value, str | bytes) and not is_number(value):
-                    raise ValueError(f"column {name!r} must hold numbers; got {value!r} in row {row}")
+        if found := first_text(columns[name]):
+            row, text = found
+            raise ValueError(f"column {name!r} must hold numbers; got {text!r} in row {row}")
     return np.column_stack([columns[name].astype(np.float64) for name in names])
+
+
+def first_text(column: np.ndarray) -> tuple[int, str | bytes] | None:
+    """Return the first text of a column that reads like no number, and its row."""
+    if column.dtype.kind not in "biuf":
+        for row, value in enumerate(column):
+            if isinstance(value, str | bytes) and not is_number(value):
+                return row, value
+    return None
