@@ -20,6 +20,7 @@ from scipy import special
 from jaxci.coverage.processes import Work
 from jaxci.coverage.runner import Runnable
 from jaxci.coverage.tally import judged_row
+from jaxci.generalization.base import LossInterval, normal, quantiles, student
 
 FLIPPED = 0.25
 """Share of labels that are drawn anew, so that half of them are wrong."""
@@ -152,29 +153,19 @@ class Retrained:
     test_accuracies: np.ndarray
 
 
-Triple = tuple[float, float, float]
-"""Estimate, lower and upper bound."""
+def _normal(of: Retrained, level: float) -> LossInterval:
+    return normal(of.right.mean(), of.right.std() / math.sqrt(len(of.right)), level)
 
 
-def _normal(of: Retrained, level: float) -> Triple:
-    return _around(of.right.mean(), of.right.std() / math.sqrt(len(of.right)), float(special.ndtri((1 + level) / 2)))
+def _oob_t(of: Retrained, level: float) -> LossInterval:
+    return student(of.left_out.mean(), of.left_out.std(ddof=1), len(of.left_out) - 1, level)
 
 
-def _oob_t(of: Retrained, level: float) -> Triple:
-    quantile = float(special.stdtrit(len(of.left_out) - 1, (1 + level) / 2))
-    return _around(of.left_out.mean(), of.left_out.std(ddof=1), quantile)
+def _percentiles(accuracies: np.ndarray, level: float) -> LossInterval:
+    return quantiles(accuracies.mean(), accuracies, 0.0, level)
 
 
-def _around(centre: float, error: float, quantile: float) -> Triple:
-    return centre, centre - quantile * error, centre + quantile * error
-
-
-def _percentiles(accuracies: np.ndarray, level: float) -> Triple:
-    low, high = np.quantile(accuracies, [(1 - level) / 2, (1 + level) / 2])
-    return float(accuracies.mean()), float(low), float(high)
-
-
-METHODS: dict[str, Callable[[Retrained, float], Triple]] = {
+METHODS: dict[str, Callable[[Retrained, float], LossInterval]] = {
     "normal": _normal,
     "oob_t": _oob_t,
     "oob_percentile": lambda of, level: _percentiles(of.left_out, level),
@@ -183,7 +174,7 @@ METHODS: dict[str, Callable[[Retrained, float], Triple]] = {
     "bootstrap_632": lambda of, level: _percentiles((1 - WEIGHT) * of.apparent + WEIGHT * of.left_out, level),
     "test_bootstrap": lambda of, level: _percentiles(of.test_accuracies, level),
 }
-"""Methods by name, as :class:`ClassifierStudy` says: what was fitted and a level in, estimate and bounds out."""
+"""Methods by name, as :class:`ClassifierStudy` says: what was fitted and a level in, interval out."""
 ON_THE_TEST_SET = ("normal", "test_bootstrap")
 """Methods whose n is the size of the test set."""
 
@@ -315,7 +306,7 @@ class ClassifierStudy(Runnable):
         training, left_out = _retrained(features, labels, self.n_resamples, of_training)
         drawn = of_test.integers(0, self.n_test, (self.n_resamples, self.n_test))
         fitted = Retrained(truth, right, float(apparent), training, left_out, right[drawn].mean(axis=1))
-        return Repetition(truth, *np.array([method(fitted, self.level) for method in METHODS.values()]).T)
+        return Repetition(truth, *np.array([method(fitted, self.level)[:3] for method in METHODS.values()]).T)
 
     def rows(self, repetitions: Iterable[Repetition]) -> list[dict[str, Any]]:
         """Judge repetitions: one row a method, as every study has it.
