@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.inference.posterior import sizes
-from jaxci.inference.program import Program, Rows
+from jaxci.inference.program import Program, Rows, of_units
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.replicate import replicate
 from jaxci.inference.settings import Settings
@@ -67,15 +67,9 @@ def curve_replicates(
     unseen = curve.unseen(sample)
     held = _unseen_sizes(sample, layout)[unseen.rows.y_true]
     capacity = padded(layout.n_units)
-    multiplicity = np.zeros(capacity)
-    multiplicity[: layout.n_units] = 1.0
     units = np.arange(layout.n) if layout.units is None else layout.units
     units = np.concatenate([units, capacity + np.arange(unseen.rows.n)])
     weights = np.concatenate([np.ones(layout.n) if layout.row_weights is None else layout.row_weights, held])
-    strata = None
-    if layout.strata is not None:
-        strata = np.zeros(capacity, np.int32)
-        strata[: layout.n_units] = layout.strata
     models = []
     seen: Any = sample
     added: Any = unseen.rows
@@ -84,17 +78,10 @@ def curve_replicates(
         models.append(_prepared(curve, joined, layout.n, units, weights))
         seen, added = seen.other, added.other
     with jax.enable_x64(True):
-        program = Program(
-            statistics=(),
-            sources=tuple(data for data, _ in models),
-            rows=tuple(rows for _, rows in models),
-            multiplicity=multiplicity,
-            strata=strata,
-            n_strata=0 if strata is None else layout.n_strata,
-        )
+        program = of_units((), models, layout, capacity)
         found = replicate(
-            CurveProgram(curve, program, np.concatenate([multiplicity, np.zeros(unseen.rows.n)])),
-            PosteriorWeights.of(multiplicity, [unseen.masses], tabulated=False),
+            CurveProgram(curve, program, np.concatenate([program.multiplicity, np.zeros(unseen.rows.n)])),
+            PosteriorWeights.of(program.multiplicity, [unseen.masses], tabulated=False),
             rng.key,
             settings.n_resamples,
             purpose=PURPOSE_CURVES,

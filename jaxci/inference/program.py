@@ -346,10 +346,11 @@ class RowReader:
 def of_units(
     statistics: Sequence[Statistic], prepared: Sequence[tuple[Any, Rows]], layout: Layout, capacity: int
 ) -> Program:
-    """Return the program over the rows or clusters of one data set."""
+    """Return the program over the rows or clusters of one data set; without ``statistics``, of data read otherwise."""
     sources, source_at = distinct([data for data, _ in prepared])
     orders, order_at = distinct([rows for _, rows in prepared])
-    linear = {at for statistic, at in zip(statistics, source_at, strict=True) if isinstance(statistic, LinearStatistic)}
+    both = zip(statistics, source_at, strict=bool(statistics))
+    linear = {at for statistic, at in both if isinstance(statistic, LinearStatistic)}
     multiplicity = np.zeros(capacity)
     if layout.units is None and layout.counts is not None:
         multiplicity[: layout.n_rows] = layout.counts
