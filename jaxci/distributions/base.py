@@ -113,8 +113,29 @@ class RowDistribution(Distribution):
         return PaddedRows.of(self)
 
 
+class OfLaw(Distribution):
+    """A distribution that draws what another one, ``law``, draws."""
+
+    law: Distribution
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        """What is drawn."""
+        return self.law.kind
+
+    @property
+    def n_classes(self) -> int:  # type: ignore[override]
+        """K, 0 where there are no classes."""
+        return self.law.n_classes
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Interval that no draw leaves."""
+        return self.law.bounds
+
+
 @record
-class PaddedRows(Distribution):
+class PaddedRows(OfLaw):
     """A distribution whose data are filled up to a padded size: those of similar size share a program.
 
     Attributes
@@ -138,21 +159,6 @@ class PaddedRows(Distribution):
 
         fields = {name: jax.tree.map(filled, getattr(law, name)) for name in law.row_fields}
         return cls(dataclasses.replace(law, **fields), np.int32(law.n_rows))  # type: ignore[type-var]
-
-    @property
-    def kind(self) -> str:  # type: ignore[override]
-        """What is drawn."""
-        return self.law.kind
-
-    @property
-    def n_classes(self) -> int:  # type: ignore[override]
-        """K, 0 where there are no classes."""
-        return self.law.n_classes
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Interval that no draw leaves."""
-        return self.law.bounds
 
     def sample(self, key: jax.Array, n: int) -> dict[str, Any]:
         """Draw ``n`` rows: those that the distribution draws without the filling."""

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.checks import check_count, check_number, shown
-from jaxci.distributions.base import Distribution
+from jaxci.distributions.base import Distribution, OfLaw
 from jaxci.distributions.tables import float_type
 from jaxci.distributions.user import as_distribution
 from jaxci.records import record, static
@@ -44,7 +44,7 @@ def _positive(name: str, given: Any) -> tuple[float, ...]:
 
 
 @record
-class Clustered(Distribution):
+class Clustered(OfLaw):
     """Rows of a law in clusters, those of one cluster alike.
 
     Every row by itself has the law that is given; two rows of a cluster are the same draw with probability
@@ -89,21 +89,6 @@ class Clustered(Distribution):
         object.__setattr__(self, "clusters", _positive("clusters", self.clusters))
         within = check_number("correlation", self.correlation, "lie in [0, 1]", lambda x: 0 <= x <= 1)
         object.__setattr__(self, "correlation", within)
-
-    @property
-    def kind(self) -> str:  # type: ignore[override]
-        """What is drawn."""
-        return self.law.kind
-
-    @property
-    def n_classes(self) -> int:  # type: ignore[override]
-        """K, 0 where there are no classes."""
-        return self.law.n_classes
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Interval that no draw leaves."""
-        return self.law.bounds
 
     @property
     def label(self) -> str:
