@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxci.api.readers.samples import columns_sample, is_function, positional, sample_for
 from jaxci.checks import check_count
-from jaxci.inference.program import RowReader, of_units
+from jaxci.inference.program import of_sample
 from jaxci.inference.remarks import announce
 from jaxci.inference.replicate import deleted_values, subsets
 from jaxci.inference.slopes import estimates
@@ -20,7 +20,6 @@ from jaxci.special import deviation
 from jaxci.statistics.custom import as_scalar
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.registry import name_of, statistic_by_name
-from jaxci.statistics.sums import padded
 
 
 def jackknife(data: Any, statistic: Any, *, delete: int = 1) -> JackknifeResult:
@@ -84,10 +83,7 @@ def jackknife(data: Any, statistic: Any, *, delete: int = 1) -> JackknifeResult:
         values = np.array([as_scalar(statistic(*(np.delete(x, s, axis=0) for x in sample.columns))) for s in left_out])
     else:
         with jax.enable_x64(True):
-            layout = Layout(n)
-            program = of_units(
-                [resolved], [RowReader(sample, layout, exchangeable=False).prepared(resolved)], layout, padded(n)
-            )
+            program = of_sample(resolved, sample, Layout(n))
             estimate = float(estimates(program)[0])
             (values,) = deleted_values(program, left_out)
         if not resolved.smooth and delete == 1:

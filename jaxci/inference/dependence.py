@@ -33,12 +33,7 @@ def influence(entry: Entry, sample: Sample, layout: Layout) -> np.ndarray:
     """
     statistic = entry.statistic
     if isinstance(statistic, QuantileStatistic):
-        values = statistic.ordered_values(sample)
-        order = np.argsort(values, kind="stable")
-        found, multiplicity = statistic.left_out(values[order])
-        without = np.empty(layout.n)
-        without[order] = np.repeat(found, np.asarray(multiplicity, int))
-        return -without
+        return -_values_without(statistic, sample)
     if statistic.smooth and not entry.on_host:
         return np.asarray(slopes(unit_program([entry], layout, exchangeable=False))[1])[0, : layout.n]
     if layout.n > MOST_LEFT_OUT:
@@ -49,9 +44,15 @@ def influence(entry: Entry, sample: Sample, layout: Layout) -> np.ndarray:
     if isinstance(statistic, HostFunction):
         return -np.array([statistic.value(entry.prepared, row) for row in 1.0 - np.eye(layout.n)])
     if isinstance(statistic, OrderStatistic):
-        values = statistic.ordered_values(sample)
-        without = np.empty(layout.n)
-        order = np.argsort(values, kind="stable")
-        without[order] = np.asarray(statistic.left_out(values[order])[0])
-        return -without
+        return -_values_without(statistic, sample)
     return -deleted_values(unit_program([entry], layout, exchangeable=False), np.arange(layout.n)[:, None])[0]
+
+
+def _values_without(statistic: OrderStatistic, sample: Sample) -> np.ndarray:
+    """Return the value of a statistic without each row (n,)."""
+    values = statistic.ordered_values(sample)
+    order = np.argsort(values, kind="stable")
+    found, multiplicity = statistic.left_out(values[order])
+    without = np.empty(len(values))
+    without[order] = np.repeat(np.asarray(found), np.asarray(multiplicity, int))
+    return without

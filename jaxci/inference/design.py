@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxci.inference.program import RowReader, of_units
+from jaxci.inference.program import of_sample
 from jaxci.inference.slopes import slopes
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.order import OrderStatistic
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.sums import padded
 
 
 class DesignEffect(NamedTuple):
@@ -47,9 +46,7 @@ def row_influence(statistic: Statistic, sample: Sample) -> np.ndarray:
     Of one that is not smooth, or has none, the values that it puts in order, or :func:`natural_values`.
     """
     if statistic.smooth:
-        plain = Layout(sample.n)
-        prepared = RowReader(sample, plain, exchangeable=False).prepared(statistic)
-        _, found = slopes(of_units([statistic], [prepared], plain, padded(sample.n)))
+        _, found = slopes(of_sample(statistic, sample, Layout(sample.n)))
         influence = np.asarray(found)[0, : sample.n]
         if np.all(np.isfinite(influence)):
             return influence

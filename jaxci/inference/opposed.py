@@ -8,14 +8,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxci.inference.program import RowReader, of_units
+from jaxci.inference.program import of_sample
 from jaxci.inference.slopes import slopes
 from jaxci.intervals.adjusted_wald import Adjusted
 from jaxci.statistics.base import TableStatistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.sums import padded
 
 NOISE = 1e-12
 """Differences of metrics, which are of order one, and their errors up to it are rounding errors."""
@@ -41,8 +40,7 @@ def adjusted(statistic: Paired, sample: Sample, row_weights: np.ndarray | None) 
         squares = prepared.weights_of(Layout(joined.n, row_weights=number * weights**2))
         square = np.sum(squares * np.asarray(found) ** 2)
     else:
-        prepared = RowReader(joined, layout, exchangeable=False).prepared(statistic)
-        (value,), (found,) = slopes(of_units([statistic], [prepared], layout, padded(joined.n)))
+        (value,), (found,) = slopes(of_sample(statistic, joined, layout))
         square = np.sum(np.asarray(found)[: joined.n] ** 2 / number)  # all rows of a kind, which vary one by one
     error = float(np.sqrt(square))
     known = error > NOISE or not math.isfinite(error)

@@ -371,6 +371,12 @@ def of_units(
     )
 
 
+def of_sample(statistic: Statistic, sample: Sample, layout: Layout) -> Program:
+    """Return the program of one statistic over the rows of one data set."""
+    prepared = RowReader(sample, layout, exchangeable=False).prepared(statistic)
+    return of_units([statistic], [prepared], layout, padded(sample.n))
+
+
 def of_batch(statistics: Sequence[Statistic], sample: Sample, layout: Layout) -> Program:
     """Return the program over the units of traced data: ``jax.vmap`` of it serves a batch of data sets."""
     prepared = [statistic.prepare(sample) for statistic in statistics]
