@@ -7,12 +7,14 @@ import dataclasses
 import html
 import math
 import re
-from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
 from jaxci.records import Named
+
+T = TypeVar("T", bound=Hashable)
 
 MOST_ROWS = 60
 """Rows that a printed table shows."""
@@ -150,6 +152,20 @@ def stated_level(confidence_level: float, alternative: str, what: str) -> str:
     """Return level and side of intervals in words, as a headline has them."""
     side = "" if alternative == "two-sided" else f", one-sided ({alternative})"
     return f"{100 * confidence_level:g}% {what}{side}"
+
+
+def gathered(said: Iterable[tuple[str, T]]) -> dict[T, list[str]]:
+    """Return each thing that is said once, in order of appearance, with those of which it is said."""
+    found: dict[T, list[str]] = {}
+    for of, what in said:
+        found.setdefault(what, []).append(of)
+    return found
+
+
+def first_few(names: Sequence[str], most: int = 3) -> str:
+    """Return names in a row: the first ``most``, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
 
 
 def left_out(size: int) -> list[str]:

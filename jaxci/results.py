@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from jaxci.printing import ConfidenceInterval, Printable, number, p_said, stated_level
+from jaxci.printing import ConfidenceInterval, Printable, gathered, number, p_said, stated_level
 from jaxci.records import Named
 
 SIMULATED = "about the narrowest whose 95% intervals held in simulations of such data, or the nearest to that"
@@ -173,15 +173,12 @@ class EvaluationTable(Printable):
 
     def notes(self) -> list[str]:
         """Return the lines below the table: reasons and warnings."""
-        reasons: dict[tuple[Named | str, str], list[str]] = {}
-        for row in self.rows:
-            reason = row.reason if math.isnan(row.simulated_coverage) else SIMULATED
-            reasons.setdefault((row.method, reason), []).append(row.statistic)
+        reasons = gathered(
+            (row.statistic, (row.method, row.reason if math.isnan(row.simulated_coverage) else SIMULATED))
+            for row in self.rows
+        )
         notes = [f"{method}: {reason} ({', '.join(names)})" for (method, reason), names in reasons.items()]
-        remarks: dict[str, list[str]] = {}
-        for row in self.rows:
-            for text in row.warnings:
-                remarks.setdefault(text, []).append(row.statistic)
+        remarks = gathered((row.statistic, text) for row in self.rows for text in row.warnings)
         notes += [f"warning: {text}" for text in self.warnings]
         return notes + [f"warning ({', '.join(names)}): {text}" for text, names in remarks.items()]
 

@@ -19,6 +19,7 @@ from jaxci.inference.remarks import announce, layout_remarks
 from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
 from jaxci.intervals.base import Method
+from jaxci.printing import first_few, gathered
 from jaxci.segmentation.table import DISTANCES, METRICS, OVERLAPS, CaseTable
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.registry import METRICS as STATISTICS
@@ -115,11 +116,11 @@ def evaluate_cases(
     check_distinct("summaries", [request.name for request in requests])
     ranges = _ranges(bounds, table.metrics)
     source = randomness(rng)
-    rows, remarks = [], _Remarks(table.left_out())
+    rows, remarks = [], [("", text) for text in table.left_out()]
     cells = list(table.cells())
     for done, cell in enumerate(cells):
         if len(cell.values) < 2:
-            remarks.add(f"{cell.what} has {len(cell.values)} values: no interval")
+            remarks.append(("", f"{cell.what} has {len(cell.values)} values: no interval"))
             continue
         sample, layout = arranged(Sample(values=cell.values), cell.groups, None, None, "importance")
         found = intervals(
@@ -127,13 +128,13 @@ def evaluate_cases(
         )
         for result in found:
             rows.append(CaseSummary(cell.by, cell.metric, result))
-            for text in (*layout_remarks(layout), *result.warnings):
-                remarks.add(text, f"{result.statistic} of {cell.what}")
+            texts = (*layout_remarks(layout), *result.warnings)
+            remarks += [(f"{result.statistic} of {cell.what}", text) for text in texts]
         if progress is not None:
             progress(done + 1, len(cells))
     if not rows:
-        raise ValueError(f"frame must have at least 2 values of a metric; got {shown(remarks.told())}")
-    told = remarks.told()
+        raise ValueError(f"frame must have at least 2 values of a metric; got {shown(_told(remarks))}")
+    told = _told(remarks)
     announce(told)
     return CaseSummaries(tuple(rows), table.by, source.record, told)
 
@@ -304,21 +305,7 @@ def _within(request: Request, ends: tuple[float, float] | None, cell: _Cell) -> 
     return dataclasses.replace(request, statistic=Mean(bounds=ends))
 
 
-class _Remarks:
-    """Remarks on cells: each once, with those that it is made on."""
-
-    def __init__(self, first: Sequence[str]):
-        self.found: dict[str, list[str]] = {text: [] for text in first}
-
-    def add(self, text: str, of: str = "") -> None:
-        self.found.setdefault(text, [])
-        if of:
-            self.found[text].append(of)
-
-    def told(self) -> tuple[str, ...]:
-        """Return the remarks."""
-
-        def joined(names: list[str]) -> str:
-            return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:3])} and {len(names) - 3} more"
-
-        return tuple(f"{joined(of)}: {text}" if of else text for text, of in self.found.items())
+def _told(remarks: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Return remarks, each once, with the cells that it is made on: "" where it is on none."""
+    texts = gathered(remarks)
+    return tuple(f"{first_few(of)}: {text}" if any(of) else text for text, of in texts.items())

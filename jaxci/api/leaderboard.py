@@ -32,6 +32,7 @@ from jaxci.intervals.multiple import (
     step_down,
     two_sided_z,
 )
+from jaxci.printing import first_few, gathered
 from jaxci.results import IntervalResult
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.registry import configured, name_of, statistic_by_name
@@ -317,10 +318,7 @@ def _shares_best(losses: np.ndarray) -> np.ndarray:
 
 def _remarks(names: Sequence[str], results: Sequence[IntervalResult]) -> tuple[str, ...]:
     """Return what is said of the models, once where it is said of several."""
-    said: dict[str, list[str]] = {}
-    for name, result in zip(names, results, strict=True):
-        for text in result.warnings:
-            said.setdefault(text, []).append(name)
+    said = gathered((name, text) for name, result in zip(names, results, strict=True) for text in result.warnings)
     return tuple(text if len(of) == len(names) else f"{', '.join(of)}: {text}" for text, of in said.items())
 
 
@@ -342,5 +340,4 @@ def _still(pairs: Sequence[Pair]) -> tuple[str, ...]:
     still = [f"{pair.a} - {pair.b}" for pair in pairs if pair.low == pair.high]
     if not still:
         return ()
-    more = f" and {len(still) - 3} more" if len(still) > 3 else ""
-    return (f"{', '.join(still[:3])}{more}: the difference does not vary, so its interval has no width",)
+    return (f"{first_few(still)}: the difference does not vary, so its interval has no width",)

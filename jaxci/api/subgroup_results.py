@@ -6,7 +6,7 @@ import dataclasses
 import math
 from typing import Any, NamedTuple
 
-from jaxci.printing import MOST_ROWS, left_out, number, p_cell
+from jaxci.printing import MOST_ROWS, gathered, left_out, number, p_cell
 from jaxci.results import EvaluationTable, IntervalResult
 
 OF_RESULT = ("estimate", "low", "high", "method", "warnings")
@@ -121,10 +121,8 @@ class SubgroupTable(EvaluationTable):
     @property
     def remarks(self) -> list[str]:
         """All warnings, those of groups under their names."""
-        seen: dict[str, list[str]] = {}
-        for row in self.subgroups:
-            for text in row.result.warnings:
-                seen.setdefault(text, []).append(f"{row.result.statistic} of {row.name}")
+        groups = [(f"{row.result.statistic} of {row.name}", row.result.warnings) for row in self.subgroups]
+        seen = gathered((name, text) for name, warnings in groups for text in warnings)
         return [*super().remarks, *(f"{', '.join(dict.fromkeys(names))}: {text}" for text, names in seen.items())]
 
     def records(self) -> list[dict[str, Any]]:

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from jaxci.checks import shown
+from jaxci.printing import first_few
 
 MOST_APART = 0.05
 """Share of rows above which predictions that are not those of the highest score are remarked on."""
 LIKELIER = 0.5
 """The probability above which a class is the likelier one of two."""
-MOST_NAMED = 3
-"""Labels that a remark names."""
 
 
 def of_disagreement(codes: np.ndarray, scores: np.ndarray, columns: np.ndarray) -> list[tuple[str, str]]:
@@ -70,8 +69,7 @@ def of_strange_labels(codes: Mapping[str, np.ndarray], classes: np.ndarray, pos_
     labels = [label for label in classes[found].tolist() if label != pos_label]
     if not labels:
         return []
-    more = f" and {len(labels) - MOST_NAMED} more" if len(labels) > MOST_NAMED else ""
-    what = f"{', '.join(map(shown, labels[:MOST_NAMED]))}{more}"
+    what = first_few(list(map(shown, labels)))
     rows = ", ".join(f"{name} in {count.sum()}" for name, count in counts.items() if count.any())
     text = f"{rows} of {len(codes['y_true'])} rows has a label that y_true never has: {what}"
     return [("y_pred", f"{text}; each counts as a class (pass labels to say which classes there are)")]
