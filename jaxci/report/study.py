@@ -27,6 +27,7 @@ from jaxci.coverage.analysis import (
     require,
     required_n,
     summarized_by,
+    table_by,
     take,
     three_quartiles,
 )
@@ -264,10 +265,9 @@ def _pace(columns: Columns, tags: Sequence[str]) -> str:
     by = (*_metric(tags), "statistic", "method", "level")
     paces = convergence_pace(columns, tags)
     found = groups(paces, by)
-    out: Columns = {name: np.array([key[j] for key in found]) for j, name in enumerate(by)}
-    three = np.array([three_quartiles(paces["pace"][rows]) for rows in found.values()])
-    out |= {"pace_q1": three[:, 0], "pace_median": three[:, 1], "pace_q3": three[:, 2]}
-    out["largest_relative_error"] = np.array([_largest(paces["relative_error"][rows]) for rows in found.values()])
+    q1, median, q3 = np.array([three_quartiles(paces["pace"][rows]) for rows in found.values()]).T
+    largest = [_largest(paces["relative_error"][rows]) for rows in found.values()]
+    out = table_by(by, list(found), pace_q1=q1, pace_median=median, pace_q3=q3, largest_relative_error=largest)
     told = said("Coverage = level + pace / n, fitted by least squares to each instance; quartiles over instances.")
     return told + listing(out, named(tuple(out)))
 
@@ -310,9 +310,9 @@ def _extrapolated(columns: Columns) -> str:
     found |= {name: columns[name][same] for name in summarized_by(columns) if name not in (*SERIES, "n")}
     by = summarized_by(found)
     parts = groups(found, by)
-    out: Columns = {name: np.array([key[j] for key in parts]) for j, name in enumerate(by)}
-    out["median_of_mean_width"] = np.array([np.median(found["mean_width"][rows]) for rows in parts.values()])
-    out["largest_error_within"] = np.array([_largest(np.abs(found["error_within"][rows])) for rows in parts.values()])
+    widths = [np.median(found["mean_width"][rows]) for rows in parts.values()]
+    largest = [_largest(np.abs(found["error_within"][rows])) for rows in parts.values()]
+    out = table_by(by, list(parts), median_of_mean_width=widths, largest_error_within=largest)
     told = said(
         "Width falls as 1 / sqrt(n) beyond the largest size; the error is what this rule has from at most half the "
         "largest size to it."
