@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -35,6 +35,13 @@ class StudyTable(Protocol):
     @property
     def tags(self) -> tuple[str, ...]:
         """Columns that describe the distribution."""
+
+
+class Rows(NamedTuple):
+    """Some rows of a study."""
+
+    columns: Columns
+    tags: tuple[str, ...]
 
 
 def require(columns: Mapping[str, np.ndarray], names: Sequence[str], argument: str = "columns") -> None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxci.coverage.analysis import Columns, StudyTable, groups, levels_of, quartiles, take, three_quartiles
+from jaxci.coverage.analysis import Columns, Rows, StudyTable, groups, levels_of, quartiles, take, three_quartiles
 from jaxci.plots.style import (
     ACROSS,
     BESIDE,
@@ -16,6 +16,7 @@ from jaxci.plots.style import (
     MOST_PANELS,
     NAMED,
     REACH,
+    REFERENCE,
     TOGETHER,
     axes_grid,
     facets,
@@ -73,7 +74,7 @@ def coverage_against_n(
     table, level = selected_rows(results, level, statistics, methods)
     figure, drawn = _panels(results, table, "coverage")
     for panel in drawn:
-        panel.axes.axhline(100 * level, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+        panel.axes.axhline(100 * level, **REFERENCE)
     label = f"Coverage of {100 * level:g}% intervals (%)"
     if _framed(drawn, 100 * (level - REACH)):
         label += f"\n(triangles: below {100 * (level - REACH):g}%)"
@@ -115,13 +116,6 @@ def width_against_n(
         panel.name()
     figure.supylabel(label, fontsize=10, color=INK)
     return figure
-
-
-class Rows(NamedTuple):
-    """Rows of a study."""
-
-    columns: Columns
-    tags: tuple[str, ...]
 
 
 class Curve(NamedTuple):

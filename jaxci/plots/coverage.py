@@ -26,6 +26,7 @@ from jaxci.coverage.analysis import (
 from jaxci.plots.style import (
     INK,
     REACH,
+    REFERENCE,
     TOGETHER,
     axes_grid,
     facets,
@@ -95,7 +96,7 @@ def coverage_boxes(results: StudyTable, *, by: str = "method", n: int | None = N
             place = r + (j - (len(inner) - 1) / 2) * 0.8 / len(inner)
             _box(axes, place, 0.62 / len(inner), styles[row if own is None else own][0], values)
             _count_below(axes, place, styles[row if own is None else own][0], int(np.sum(values < 100 * LOWEST)))
-        axes.axvline(100 * level, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+        axes.axvline(100 * level, **REFERENCE)
         _name_rows(axes, rows)
         named_panel(axes, key)
     if np.any(table["coverage"] < LOWEST):
@@ -141,7 +142,7 @@ def pace_by_statistic(results: StudyTable, *, level: float | None = None) -> Any
         part = take(table, where)
         for key, mine in groups(part, panel_keys(results)).items():
             _box(axes, rows.index(key), 0.62, styles[method][0], part["pace"][mine])
-        axes.axvline(0, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+        axes.axvline(0, **REFERENCE)
         _name_rows(axes, [" of ".join(map(str, key[::-1])) for key in rows])
         named_panel(axes, (method,))
     text = f"Convergence pace b: coverage = {level:g} + b / n (below 0: undercoverage)"
@@ -200,7 +201,7 @@ def saw_tooth(
             colour, marker, dash = styles[method]
             dots = {"marker": marker, "markersize": 3.5} if len(part["n"]) <= 25 else {}
             axes.plot(part["truth"], 100 * part["coverage"], color=colour, linestyle=dash, linewidth=1.2, **dots)
-        axes.axhline(100 * level, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+        axes.axhline(100 * level, **REFERENCE)
         axes.set_title(title, loc="left", fontsize=9 if apart else 10, color=INK)
     figure.supxlabel(f"True {name}", fontsize=10, color=INK)
     lowest = 100 * float(np.nanmin(table["coverage"]))

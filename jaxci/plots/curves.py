@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jaxci.curves.results import CurveComparison, CurveResult
-from jaxci.plots.style import INK, PALETTE, entitled, legend_beside, own_axes
+from jaxci.plots.style import INK, PALETTE, REFERENCE, entitled, legend_beside, own_axes
 
 SQUARE = (5.0, 4.6)
 
@@ -20,7 +20,7 @@ def draw_curve(curve: CurveResult, *, ax: Any, label: str | None, colour: str) -
     if curve.reference is not None:
         said = {"decision curve": "treat all", "calibration curve": "perfect", "ROC curve": "chance"}
         axes.plot(
-            x, curve.reference, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1,
+            x, curve.reference, **REFERENCE,
             label=said.get(curve.name, "share of positives"),
         )  # fmt: skip
     called = label or curve.name
@@ -60,7 +60,7 @@ def draw_difference(found: CurveComparison, *, ax: Any) -> Any:
         x, *found.pointwise, color=PALETTE[0], alpha=0.28, linewidth=0, label=f"{level} band of each point"
     )
     axes.plot(x, found.estimate, color=PALETTE[0], linewidth=1.8, label="a - b")
-    axes.axhline(0, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+    axes.axhline(0, **REFERENCE)
     across = f"1 - {found.axes[0]}" if turned else found.axes[0]
     entitled(axes, f"{found.name}, {found.size_said}, {found.p_said}", across, f"{found.axes[1]}, a - b")
     legend_beside(axes)

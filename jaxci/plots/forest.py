@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxci.plots.style import INK, PALETTE, dressed, entitled, own_axes
+from jaxci.plots.style import PALETTE, REFERENCE, dressed, entitled, own_axes
 from jaxci.printing import number
 
 ROW = 0.32
@@ -68,7 +68,7 @@ def draw_bars(
     for place, bar in enumerate(bars):
         _bar(axes, place, bar, least - margin, most + margin)
     if line is not None:
-        axes.axvline(line, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+        axes.axvline(line, **REFERENCE)
     axes.set_xlim(least - 1.5 * margin, most + 1.5 * margin)
     axes.set_yticks(range(len(bars)), [bar.label for bar in bars])
     axes.set_ylim(len(bars) - 0.4, -1.3 if beside else -0.6)

@@ -12,6 +12,8 @@ from jaxci.plots.style import (
     BESIDE,
     INK,
     NAMED,
+    REFERENCE,
+    at_size,
     axes_grid,
     legend_above,
     named_height,
@@ -52,11 +54,7 @@ def target_coverage(results: StudyTable, *, n: int | None = None) -> Any:
     """
     require(results.columns, ("inducer", *TARGETS))
     table, level = selected_rows(results, None, None, None)
-    sizes = levels_of(table["n"])
-    n = max(sizes) if n is None else n
-    if n not in sizes:
-        raise ValueError(f"n must be a simulated sample size ({', '.join(map(str, sizes))}); got {n}")
-    table = take(table, np.flatnonzero(table["n"] == n))
+    table, n = at_size(table, n, max)
     methods = levels_of(table["method"])
     styles = styles_of(results, "inducer")
     figure, grid = axes_grid(len(TARGETS), height=0.25 * len(methods) + 1.2, sharey=True)
@@ -73,7 +71,7 @@ def target_coverage(results: StudyTable, *, n: int | None = None) -> Any:
                 axes.plot(100 * max(share, LOWEST), place + offset, color=colour, marker=marker, markersize=3.5)
             mean = 100 * max(float(shares.mean()), LOWEST)
             axes.plot([mean, mean], [place - 0.35, place + 0.35], color=INK, linewidth=2)
-        axes.axvline(100 * level, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+        axes.axvline(100 * level, **REFERENCE)
         axes.set_xlim(100 * LOWEST - 1, 101)
         axes.set_yticks(range(len(methods)), methods)
         axes.set_title(what, loc="left", fontsize=9, color=INK)
@@ -121,7 +119,7 @@ def coverage_against_width(results: StudyTable) -> Any:
             width = float(np.nanmedian(part["width_over_sd"]))
             found[-1][method] = width, 100 * float(np.nanmean(part["coverage"]))
             axes.plot(*found[-1][method], color=colour, marker=marker, markersize=6, clip_on=False, zorder=3)
-        axes.axhline(100 * level, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+        axes.axhline(100 * level, **REFERENCE)
         axes.axvline(4, color=INK, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
         axes.set_title(f"n = {n:,}", loc="left", fontsize=10, color=INK)
     for axes, ends in zip(grid, found, strict=True):

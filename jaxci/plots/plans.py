@@ -7,7 +7,7 @@ from typing import Any
 
 from jaxci.api.planning_results import Plan
 from jaxci.api.quantile_results import QuantilePlan
-from jaxci.plots.style import INK, PALETTE, entitled, matplotlib_modules, own_axes
+from jaxci.plots.style import INK, PALETTE, REFERENCE, entitled, matplotlib_modules, own_axes
 
 NEAR = 16
 """Sizes so many times smaller than the planned one, or larger, are not drawn."""
@@ -28,7 +28,7 @@ def draw_plan(plan: Plan | QuantilePlan, *, ax: Any, title: str, x: str) -> Any:
     place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "fontsize": 10, "color": INK}
     axes.annotate(f"{plan.n:,} {x}", (plan.n, 0.92 if what == "width" else 0.04), (5, 0), **place)
     if math.isfinite(wanted):
-        axes.axhline(wanted, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+        axes.axhline(wanted, **REFERENCE)
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_major_formatter(ticker.FuncFormatter(lambda n, _: f"{n:,.0f}"))

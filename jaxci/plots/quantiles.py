@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxci.coverage.analysis import groups, levels_of, take
 from jaxci.coverage.results import StudyResults
-from jaxci.plots.style import INK, PALE, PALETTE, axes_grid, legend_above, selected_rows, styles_of
+from jaxci.plots.style import INK, PALE, PALETTE, REFERENCE, at_size, axes_grid, legend_above, selected_rows, styles_of
 from jaxci.statistics.order import QuantileStatistic
 
 PAPER = ("exact_randomized", "interpolated", "asymptotic", "semiparametric", "noncentral_t")
@@ -52,11 +52,7 @@ def quantile_panels(
         raise ValueError(f"value must be 'coverage' or 'mean_width'; got {value!r}")
     probabilities = _probabilities(results)
     table, level = selected_rows(results, level, list(probabilities), list(methods))
-    sizes = levels_of(table["n"])
-    n = min(sizes) if n is None else n
-    if n not in sizes:
-        raise ValueError(f"n must be a simulated sample size ({', '.join(map(str, sizes))}); got {n}")
-    table = take(table, np.flatnonzero(table["n"] == n))
+    table, n = at_size(table, n, min)
     styles, shown = styles_of(results, "method"), levels_of(table["method"])
     order = sorted(set(probabilities.values()))
     panels = groups(table, ("distribution",))
@@ -74,7 +70,7 @@ def quantile_panels(
             axes.plot(x, y[rows], color=colour, marker=marker, linestyle=dash, markersize=4, linewidth=0.7)
             missing += [(axes, place, colour) for place in x[np.isnan(y[rows])]]
         if value == "coverage":
-            axes.axhline(100 * level, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+            axes.axhline(100 * level, **REFERENCE)
         axes.set_xticks(range(len(order)), [f"{100 * q:g}" for q in order])
         axes.set_xlim(-0.6, len(order) - 0.4)
         axes.grid(False, axis="x")
@@ -118,11 +114,7 @@ def estimator_panels(table: Any, *, value: str = "relative_bias", n: int | None 
     """
     if value not in ("relative_bias", "relative_rmse"):
         raise ValueError(f"value must be 'relative_bias' or 'relative_rmse'; got {value!r}")
-    sizes = levels_of(table["n"])
-    n = min(sizes) if n is None else n
-    if n not in sizes:
-        raise ValueError(f"n must be a simulated sample size ({', '.join(map(str, sizes))}); got {n}")
-    columns = take(table.columns, np.flatnonzero(table["n"] == n))
+    columns, n = at_size(table.columns, n, min)
     styles = styles_of(table, "estimator")
     panels = groups(columns, ("distribution",))
     figure, grid = axes_grid(len(panels), height=2.4, sharey=True)

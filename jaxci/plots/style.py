@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5
 MARKERS = "osD^vPX*"
 DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)))
 INK, FAINT, PALE = "#333333", "#B0B0B0", "#D9D9D9"
+REFERENCE: dict[str, Any] = {"color": INK, "linewidth": 1, "linestyle": (0, (4, 3)), "zorder": 1}
+"""A line that results are held against: a level, no difference."""
 REACH = 0.2
 """Coverage farther below its level is out of the frame of curves."""
 LINE = 0.16
@@ -65,6 +67,15 @@ def styles_of(results: StudyTable, column: str) -> dict[Any, tuple[str, str, Any
         name: (PALETTE[i % len(PALETTE)], MARKERS[i % len(MARKERS)], DASHES[i // len(PALETTE) % len(DASHES)])
         for i, name in enumerate(levels_of(results.columns[column]))
     }
+
+
+def at_size(table: Columns, n: int | None, default: Callable[[list[int]], int]) -> tuple[Columns, int]:
+    """Return the rows of one sample size, by default that which ``default`` picks of those simulated, and the size."""
+    sizes = levels_of(table["n"])
+    n = default(sizes) if n is None else n
+    if n not in sizes:
+        raise ValueError(f"n must be a simulated sample size ({', '.join(map(str, sizes))}); got {n}")
+    return take(table, np.flatnonzero(table["n"] == n)), n
 
 
 def axes_grid(count: int, *, height: float, sharey: bool, across: int = 3, width: float = 3.4) -> tuple[Any, list[Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import html
 import os
 import pathlib
@@ -15,6 +14,7 @@ import numpy as np
 from jaxci.coverage.analysis import (
     SERIES,
     Columns,
+    Rows,
     StudyTable,
     averages,
     convergence_pace,
@@ -116,14 +116,6 @@ def report(results: StudyTable, path: str | os.PathLike[str]) -> pathlib.Path:
     out = pathlib.Path(path)
     out.write_text(document(title, sections), encoding="utf-8")
     return out
-
-
-@dataclasses.dataclass(frozen=True)
-class Rows:
-    """Some rows of a study."""
-
-    columns: Columns
-    tags: tuple[str, ...]
 
 
 PROPORTION = re.compile(r"(?:^|(?<=\())p=(\d*\.?\d+)")
