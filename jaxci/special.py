@@ -93,7 +93,7 @@ def logit(p: Any) -> Any:
 
 
 def log_binomial(k: Any, n: Any, p: Any) -> Any:
-    """Return ``log P(X = k)`` for whole numbers k, ``X ~ Binomial(n, p)``; -inf below 0 and above n."""
+    """Return ``log P(X = k)``, ``X ~ Binomial(n, p)``: -inf below 0 and above n, by the gamma function in between."""
     xp = namespace(k, n, p)
     by = special if xp is np else jax.scipy.special
     inside = (k >= 0) & (k <= n)

@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from scipy import special
 
 from jaxci.api.generalization import Progress, read_task, remarks_of, settled
@@ -24,6 +23,7 @@ from jaxci.generalization.scores import Score
 from jaxci.inducers.registry import as_inducer, inducer_label
 from jaxci.inference.remarks import announce
 from jaxci.intervals.multiple import ADJUSTMENTS, adjusted_pvalues
+from jaxci.intervals.pvalues import two_sided
 from jaxci.printing import ConfidenceInterval, JaxciWarning
 
 
@@ -308,20 +308,6 @@ def _test_of(of: LossInterval) -> str:
     if math.isnan(df):
         return "no p-value from quantiles"
     return "z test of no difference" if math.isinf(df) else f"t test of no difference, {df:g} degrees of freedom"
-
-
-def two_sided(estimate: float, error: float, df: float) -> float:
-    """Return the p-value of ``estimate`` against 0; NaN where there is no test.
-
-    Without any variation it is 1 for an estimate of 0, and else NaN: values that do not vary tell nothing of how much
-    others would.
-    """
-    if math.isnan(df) or math.isnan(estimate):
-        return math.nan
-    if error == 0:
-        return 1.0 if estimate == 0 else math.nan
-    ratio = -abs(estimate) / error
-    return float(2 * (special.ndtr(ratio) if np.isinf(df) else special.stdtr(df, ratio)))
 
 
 def _conclusion(of: LossInterval, score: Score) -> str:

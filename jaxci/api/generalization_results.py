@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from jaxci.checks import check_choice, check_confidence_level
 from jaxci.generalization.base import IncompleteFits, LossInterval, Resampled
 from jaxci.generalization.registry import METHODS, usual_scale
 from jaxci.inference.engine import within_range
-from jaxci.intervals.base import Bounds
+from jaxci.intervals.base import Bounds, tails
+from jaxci.intervals.proportion import clopper_pearson
 from jaxci.intervals.pvalues import NO_VARIATION
 from jaxci.printing import ConfidenceInterval, Printable, number
 from jaxci.resampling.plan import Plan
@@ -270,9 +270,8 @@ class ResampledFits(Printable):
         if self.groups is not None:
             n, what = min(n, float(len(np.unique(self.groups[seen])))), "groups"
         level = 2 * level - 1 if options.get("one_sided") else level
-        count, tail = min(max(estimate, 0.0), 1.0) * n, (1 - level) / 2
-        low = float(special.betaincinv(count, n - count + 1, tail)) if count > 0 else 0.0
-        high = float(special.betaincinv(count + 1, n - count, 1 - tail)) if count < n else 1.0
+        count = min(max(estimate, 0.0), 1.0) * n
+        low, high = map(float, clopper_pearson(count, n, tails(level)))
         losses = of.tested[np.isfinite(of.tested)]
         if np.all(losses == 0) or np.all(losses == 1):
             found = f"no row is predicted {'right' if estimate else 'wrong'}"

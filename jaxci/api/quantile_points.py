@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from jaxci.api.readers.arrays import as_floats
 from jaxci.checks import check_choice, shown
 from jaxci.intervals.order_laws import Place, TailedEnd, sample_rank
+from jaxci.intervals.quantile import harrell_davis_shares
 from jaxci.intervals.semiparametric import Semiparametric
 
 ESTIMATES = ("sample", "interpolated", "linear", "semiparametric_median", "harrell_davis")
@@ -33,11 +33,6 @@ def type_6(ordered: np.ndarray, u: float) -> np.ndarray:
     share = place.of(np.where(lost, np.sign(ordered), 0.0))
     found = place.of(np.where(lost, 0.0, ordered))
     return np.where(np.abs(share) > SHARE, np.copysign(np.inf, share), found)
-
-
-def harrell_davis_weights(n: int, u: float) -> np.ndarray:
-    """Return the weights (n,) of the order statistics in the Harrell-Davis estimator (Harrell and Davis 1982)."""
-    return np.diff(special.betainc((n + 1) * u, (n + 1) * (1 - u), np.arange(n + 1) / n))
 
 
 def quantile_estimate(x: Any, q: Any, *, method: str = "sample") -> Any:
@@ -78,7 +73,8 @@ def quantile_estimate(x: Any, q: Any, *, method: str = "sample") -> Any:
         ends = [Semiparametric().end(ordered, TailedEnd.at(n, u, 0.5, 0.5)) for u in probabilities]
     elif method == "harrell_davis":
         middle = ordered[..., n // 2]
-        ends = [middle + (ordered - middle[..., None]) @ harrell_davis_weights(n, u) for u in probabilities]
+        weights = [np.diff(harrell_davis_shares(n, u)) for u in probabilities]
+        ends = [middle + (ordered - middle[..., None]) @ own for own in weights]
     else:
         positions: dict[str, Callable[[float], float]] = {
             "sample": lambda u: sample_rank(n, u),

@@ -12,7 +12,6 @@ import jax
 import numpy as np
 from scipy import special
 
-from jaxci.api.compare_inducers import two_sided
 from jaxci.api.contests import Contestants
 from jaxci.api.readers.arrays import as_floats
 from jaxci.checks import check_number, shown
@@ -20,7 +19,7 @@ from jaxci.inference.randomness import Randomness
 from jaxci.inference.run_scores import RunEvidence, run_evidence
 from jaxci.inference.settings import Settings
 from jaxci.intervals.multiple import Pairs, in_units
-from jaxci.intervals.pvalues import NO_VARIATION
+from jaxci.intervals.pvalues import NO_VARIATION, two_sided
 from jaxci.printing import ConfidenceInterval
 from jaxci.results import IntervalResult
 from jaxci.statistics.run_scores import AGGREGATES, Aggregate, OptimalityGap, TaskMedian

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.api.compare_inducers import two_sided
 from jaxci.api.quantile_results import RunSummary
 from jaxci.api.quantiles import intervals_of
 from jaxci.api.readers.arrays import as_floats, missing_values
@@ -16,7 +15,8 @@ from jaxci.api.readers.runs import limits_of, results_of
 from jaxci.checks import check_confidence_level
 from jaxci.inference.remarks import announce
 from jaxci.intervals.base import tails
-from jaxci.intervals.parametric import T, t_interval, welch
+from jaxci.intervals.parametric import T, t_interval, welch, welch_error
+from jaxci.intervals.pvalues import two_sided
 from jaxci.printing import ConfidenceInterval
 from jaxci.results import ComparisonResult, IntervalResult
 from jaxci.special import deviation, mean_of
@@ -120,11 +120,7 @@ def welch_interval(scores_a: Any, scores_b: Any, *, confidence_level: float = 0.
     """
     a, b = _scores("scores_a", scores_a), _scores("scores_b", scores_b)
     level = check_confidence_level(confidence_level)
-    parts = [float(deviation(x, ddof=1)) / math.sqrt(len(x)) for x in (a, b)]
-    error = math.hypot(*parts)
-    df = math.inf
-    if error > 0:
-        df = 1 / sum((part / error) ** 4 / (len(x) - 1) for part, x in zip(parts, (a, b), strict=True))
+    error, df = welch_error(a, b)
     estimate = float(mean_of(a) - mean_of(b))
     low, high = welch(a, b, tails(level)) if error > 0 else (estimate, estimate)
     apart = error > 0 or estimate == 0

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import stats
 
-from jaxci.coverage.finite_banks import binomial_mass, is_known, mean_ends, misses
+from jaxci.coverage.finite_banks import is_known, mean_ends, misses
 from jaxci.coverage.tally import INFINITE, Behaviour, Judgement, flags_of
 from jaxci.distributions.base import Truth
 from jaxci.inference.slopes import jackknife_acceleration
@@ -19,6 +19,7 @@ from jaxci.intervals.exact import Exact
 from jaxci.intervals.proportion import ProportionMethod
 from jaxci.intervals.registry import method_by_name
 from jaxci.resampling.share_laws import BinomialLaw
+from jaxci.special import log_binomial
 from jaxci.statistics.classification import Accuracy
 
 ENDPOINTS: dict[Method, str] = {
@@ -122,11 +123,11 @@ def _misses(
     """Return the chances that an interval lies wholly below, and wholly above, each ``p``."""
     if n_resamples is None:
         low, high = proportion_bounds(method, n, level)
-        mass = binomial_mass(np.arange(n + 1.0), n, p[..., None])
+        mass = np.exp(log_binomial(np.arange(n + 1.0), n, p[..., None]))
         return np.sum(mass * (high < p[..., None] - NEAR), axis=-1), np.sum(mass * (low > p[..., None] + NEAR), axis=-1)
     flat = p.reshape(-1)
     counts, of = _likely(flat, n)
-    mass = binomial_mass(counts, n, flat[of])
+    mass = np.exp(log_binomial(counts, n, flat[of]))
     found = misses(method, counts, flat[of], n, n_resamples, level)
     below, above = (np.bincount(of, mass * one, minlength=len(flat)).reshape(p.shape) for one in found)
     return below, above

@@ -19,6 +19,7 @@ from scipy import special, stats
 
 from jaxci.intervals.base import Method, tails
 from jaxci.intervals.bootstrap import Basic, BCa, Percentile, adjusted_probability
+from jaxci.special import log_binomial
 
 LATTICE = np.arange(-6.0, 6.5, 0.75)
 COARSE = np.arange(-6.0, 6.5, 1.5)
@@ -118,7 +119,7 @@ class End:
         others, tied = size - below, (through - lower) / (1 - lower)
         spread = np.sqrt(others * tied * (1 - tied))
         ties = np.clip(others * tied + spread * steps, 0, others)
-        mass = binomial_mass(below, size, lower) * binomial_mass(ties, others, tied) * spread
+        mass = np.exp(log_binomial(below, size, lower) + log_binomial(ties, others, tied)) * spread
         below, ties, mass = (np.broadcast_to(x, ties.shape).reshape(len(counts), -1) for x in (below, ties, mass))
         acceleration = (1 - 2 * share) / (6 * np.sqrt(n * share * (1 - share)))
         bias = special.ndtri((below + ties / 2) / size)
@@ -142,12 +143,6 @@ class Points(NamedTuple):
     trials: np.ndarray
     chance: np.ndarray
     weights: np.ndarray
-
-
-def binomial_mass(k: np.ndarray, n: np.ndarray | int, p: np.ndarray) -> np.ndarray:
-    """Return the mass of a binomial law; between whole numbers by the gamma function."""
-    ways = special.gammaln(np.add(n, 1.0)) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
-    return np.exp(ways + special.xlogy(k, p) + special.xlog1py(n - k, -p))
 
 
 def _at_least(wanted: np.ndarray, trials: np.ndarray, chance: np.ndarray) -> np.ndarray:

@@ -294,12 +294,8 @@ def group_error(covered: np.ndarray, sizes: np.ndarray) -> float:
 
     With one group there is none; then the binomial error, a lower bound, is returned.
     """
-    total = sizes.sum()
-    p = covered.sum() / total
-    if len(sizes) < 2:
-        return math.sqrt(p * (1 - p) / total)
-    squares = np.sum((covered - sizes * p) ** 2) * len(sizes) / (len(sizes) - 1)
-    return float(math.sqrt(squares) / total)
+    p, error = mean_by_groups(sizes, covered)
+    return error if len(sizes) > 1 else math.sqrt(p * (1 - p) / sizes.sum())
 
 
 def mean_by_groups(sizes: np.ndarray, sums: np.ndarray) -> tuple[float, float]:

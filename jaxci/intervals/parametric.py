@@ -116,13 +116,19 @@ def welch(a: ArrayLike, b: ArrayLike, tails: Tails) -> Bounds:
     .. [2] Satterthwaite (1946), Biometrics Bulletin 2, 110-114.
     """
     x, y = _rows(a), _rows(b)
-    (mean_a, error_a), (mean_b, error_b) = _moments(x), _moments(y)
-    error = math.hypot(error_a, error_b)
+    error, df = welch_error(x, y)
+    steps = student_steps(df, tails) if error > 0 else (0.0, 0.0)
+    return around(x.mean() - y.mean(), error, steps, tails)
+
+
+def welch_error(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """Return the standard error of the difference of two means, and its degrees of freedom, infinite where it is 0."""
+    errors = _moments(x)[1], _moments(y)[1]
+    error = math.hypot(*errors)
     if error == 0:
-        return around(mean_a - mean_b, 0.0, (0.0, 0.0), tails)
-    share_a, share_b = (error_a / error) ** 2, (error_b / error) ** 2
-    df = 1 / (share_a**2 / (x.size - 1) + share_b**2 / (y.size - 1))
-    return around(mean_a - mean_b, error, student_steps(df, tails), tails)
+        return 0.0, math.inf
+    share_x, share_y = ((one / error) ** 4 for one in errors)
+    return error, float(1 / (share_x / (x.size - 1) + share_y / (y.size - 1)))
 
 
 @record

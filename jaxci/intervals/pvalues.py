@@ -5,10 +5,12 @@ The interval of a general method holds 0 where its p-value is not below its erro
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import special
 
 UNDEFINED = "none: the difference is undefined"
 """What is said in place of a test where there is no estimate."""
@@ -40,6 +42,20 @@ def standardized_test(
     """Return the p-value of ``estimate / standard_error`` under a symmetric ``law``, a distribution function."""
     ratio = estimate / standard_error
     return PValue(one_or_two_sided(float(law(-ratio)), float(law(ratio)), alternative), test)
+
+
+def two_sided(estimate: float, error: float, df: float) -> float:
+    """Return the p-value of ``estimate`` against 0; NaN where there is no test.
+
+    Without any variation it is 1 for an estimate of 0, and else NaN: values that do not vary tell nothing of how much
+    others would.
+    """
+    if math.isnan(df) or math.isnan(estimate):
+        return math.nan
+    if error == 0:
+        return 1.0 if estimate == 0 else math.nan
+    ratio = -abs(estimate) / error
+    return float(2 * (special.ndtr(ratio) if np.isinf(df) else special.stdtr(df, ratio)))
 
 
 def varies(estimate: float, standard_error: float) -> bool:

@@ -316,6 +316,11 @@ def _noncentral_factors(n: int, q: float, lower: float, upper: float) -> tuple[f
     return float(low) / math.sqrt(n), float(high) / math.sqrt(n)
 
 
+def harrell_davis_shares(n: int, q: float) -> np.ndarray:
+    """Return the share of the Harrell-Davis estimator's weight (n + 1,) on the first 0, 1, ... n of n sorted values."""
+    return special.betainc((n + 1) * q, (n + 1) * (1 - q), np.arange(n + 1) / n)
+
+
 @record
 class HarrellDavis(QuantileMethod):
     """Percentile bootstrap of the Harrell-Davis estimator, a smooth mean of order statistics (1982).
@@ -333,8 +338,8 @@ class HarrellDavis(QuantileMethod):
         return None if q in (0, 1) else 2
 
     def places(self, n: int, q: float, tails: Tails) -> np.ndarray:
-        """Return the share of the estimator's weight (n + 1,) on the first 0, 1, ... n of n sorted values."""
-        return special.betainc((n + 1) * q, (n + 1) * (1 - q), np.arange(n + 1) / n)
+        """Return :func:`harrell_davis_shares`."""
+        return harrell_davis_shares(n, q)
 
     def ends(self, ordered: Any, places: Any, tails: Tails, evidence: Evidence) -> tuple[Any, Any]:
         """Return quantiles of the estimator over the resamples."""
