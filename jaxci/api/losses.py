@@ -14,7 +14,7 @@ from jaxci.api.readers.labels import is_classification, label_values
 from jaxci.checks import check_choice, check_count, shown
 from jaxci.generalization.base import Resampled
 from jaxci.generalization.losses import LOSSES, Loss
-from jaxci.generalization.plans import FROM_PAIRS, Learning, check_plans, fault_of, keeps_shares, tested_of_classes
+from jaxci.generalization.plans import FROM_PAIRS, Learning, check_plans, keeps_shares, standing_for, tested_of_classes
 from jaxci.generalization.registry import METHODS
 from jaxci.inference.remarks import announce
 from jaxci.resampling import splits
@@ -313,11 +313,8 @@ def _named_for(method: str, plan: Plan, as_it_is: bool) -> Plan:
         return plan
     if names[0] not in FROM_PAIRS or others:
         raise ValueError(f"{method} needs a plan of jaxci.resampling.splits, which losses_interval takes as train")
-    plan = dataclasses.replace(plan, name=names[0])
-    if plan.name == "repeated_kfold":
-        number = np.arange(len(plan), dtype=np.int32)
-        plan = dataclasses.replace(plan, repetition=number // 2, outer=number % 2)
-    if fault := fault_of(plan):
+    plan, fault = standing_for(names[0], plan)
+    if fault:
         raise ValueError(f"test must give {fault} for {method}")
     return plan
 

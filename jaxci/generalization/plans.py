@@ -313,10 +313,8 @@ def _from_pairs(how: Splitting, data: Learning) -> Plan:
             raise ValueError(f"stratify={how.stratify} is not what cv does: its splits {say} the shares of the classes")
         if kept:
             found = dataclasses.replace(found, strata=data.codes)
-    if name == "repeated_kfold":
-        number = np.arange(len(found), dtype=np.int32)
-        found = dataclasses.replace(found, repetition=number // 2, outer=number % 2)
-    if fault := fault_of(found):
+    found, fault = standing_for(name, found)
+    if fault:
         raise ValueError(f"cv must give {fault} for {method}; got {shown(cv)}")
     return found
 
@@ -339,8 +337,16 @@ def _seeded(splitter: Any, seed: int) -> Any:
     return settled
 
 
-def fault_of(plan: Plan) -> str | None:
-    """Say what pairs of indices lack to be the plan that they stand for."""
+def standing_for(name: str, plan: Plan) -> tuple[Plan, str | None]:
+    """Return splits that were given as the plan called ``name``, and what they lack to be it."""
+    plan = dataclasses.replace(plan, name=name)
+    if name == "repeated_kfold":
+        number = np.arange(len(plan), dtype=np.int32)
+        plan = dataclasses.replace(plan, repetition=number // 2, outer=number % 2)
+    return plan, _fault_of(plan)
+
+
+def _fault_of(plan: Plan) -> str | None:
     times = plan.test_mask.sum(axis=0)
     if plan.name == "holdout" and len(plan) != 1:
         return f"one split, not {len(plan)},"

@@ -103,15 +103,9 @@ def conservative_z(of: Resampled, paired: Resampled, *, level: float = 0.95) -> 
 
 def five_by_two_cv(of: Resampled, *, level: float = 0.95) -> LossInterval:
     """5x2 cross-validation (Dietterich 1998): t with 5 degrees of freedom about the first fold's loss."""
-    of.need("five_by_two_cv", "repeated_kfold")
-    plan = of.plan
-    if len(plan) != 10 or int(plan.outer.max()) != 1:
-        folds, repetitions = int(plan.outer.max()) + 1, int(plan.repetition.max()) + 1
-        raise ValueError(f"five_by_two_cv needs 5 repetitions of 2 folds; got {repetitions} of {folds}")
-    of.need_all("five_by_two_cv")
-    by_repetition = of.means[np.lexsort((plan.outer, plan.repetition))].reshape(5, 2)
+    by_repetition = _by_repetition(of, "five_by_two_cv")
     squared = float(np.sum((by_repetition[:, 0] - by_repetition[:, 1]) ** 2)) / 10
-    error = math.sqrt(squared + 2 * of.between / plan.n)
+    error = math.sqrt(squared + 2 * of.between / of.plan.n)
     return student(float(by_repetition[0, 0]), error, 5, level)
 
 
@@ -121,14 +115,8 @@ def combined_five_by_two_cv(of: Resampled, *, level: float = 0.95) -> LossInterv
     With p_ij of fold j of repetition i, ``sum_ij (p_ij - d)^2 / (2 sum_i s_i^2)`` is F with 10 and 5 degrees of
     freedom. Where folds differ so much from one repetition to the next that it rejects every d, there is no interval.
     """
-    of.need("combined_five_by_two_cv", "repeated_kfold")
-    plan = of.plan
-    if len(plan) != 10 or int(plan.outer.max()) != 1:
-        folds, repetitions = int(plan.outer.max()) + 1, int(plan.repetition.max()) + 1
-        raise ValueError(f"combined_five_by_two_cv needs 5 repetitions of 2 folds; got {repetitions} of {folds}")
-    of.need_all("combined_five_by_two_cv")
-    by_repetition = of.means[np.lexsort((plan.outer, plan.repetition))].reshape(5, 2)
-    variances = by_repetition.var(axis=1, ddof=1) + 2 * of.between / plan.n
+    by_repetition = _by_repetition(of, "combined_five_by_two_cv")
+    variances = by_repetition.var(axis=1, ddof=1) + 2 * of.between / of.plan.n
     estimate, total = float(by_repetition.mean()), float(variances.sum())
     apart = float(np.sum((by_repetition - estimate) ** 2))
     error = math.sqrt(total / 5)
@@ -140,6 +128,17 @@ def combined_five_by_two_cv(of: Resampled, *, level: float = 0.95) -> LossInterv
         return LossInterval(estimate, math.nan, math.nan, error, math.nan, (said,), pvalue)
     half = math.sqrt(squared)
     return LossInterval(estimate, estimate - half, estimate + half, error, math.nan, (), pvalue)
+
+
+def _by_repetition(of: Resampled, method: str) -> np.ndarray:
+    """Return the mean losses (5, 2) of both folds of every repetition."""
+    of.need(method, "repeated_kfold")
+    plan = of.plan
+    if len(plan) != 10 or int(plan.outer.max()) != 1:
+        folds, repetitions = int(plan.outer.max()) + 1, int(plan.repetition.max()) + 1
+        raise ValueError(f"{method} needs 5 repetitions of 2 folds; got {repetitions} of {folds}")
+    of.need_all(method)
+    return of.means[np.lexsort((plan.outer, plan.repetition))].reshape(5, 2)
 
 
 def nested_cv(of: Resampled, *, level: float = 0.95, correction: str = "printed", scale: str = "plain") -> LossInterval:
