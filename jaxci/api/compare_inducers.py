@@ -17,7 +17,6 @@ from jaxci.api.leaderboard_results import Leaderboard, Pair, ranked
 from jaxci.checks import check_choice, check_confidence_level, check_distinct, shown
 from jaxci.generalization.base import LossInterval, Resampled
 from jaxci.generalization.fits import Outcome, difference
-from jaxci.generalization.plans import read_plans
 from jaxci.generalization.registry import METHODS
 from jaxci.generalization.scores import Score
 from jaxci.inducers.registry import as_inducer, inducer_label
@@ -97,10 +96,7 @@ def compare_inducers(
     _check_paired(method, options)
     if rope is not None and method != "corrected_t":
         raise ValueError(f"rope needs method='corrected_t', whose t distribution is the posterior; got {method!r}")
-    how = task.splitting(method, options, cv, stratify)
-    options = dict(how.options)
-    planned = read_plans(how, task.data)
-    METHODS[method].rehearse(planned.plans, level, options)
+    planned, options = task.planned(method, options, cv, stratify, level)
     found = task.fitted(planned.plans, progress)
     apart = _apart(found[0], found[1])
     offset, sign = task.turn
@@ -206,10 +202,7 @@ def rank_inducers(
     task = read_task(learners, X, y, loss, scoring, groups, sample_weight, pos_label, params, n_jobs, rng)
     method, reason = settled(method, None, task, cv)
     _check_paired(method, options)
-    how = task.splitting(method, options, cv, stratify)
-    options = dict(how.options)
-    planned = read_plans(how, task.data)
-    METHODS[method].rehearse(planned.plans, level, options)
+    planned, options = task.planned(method, options, cv, stratify, level)
     found = task.fitted(planned.plans, progress)
     numbers, sign = list(itertools.combinations(range(len(names)), 2)), task.turn[1]
     each = 1 - (1 - level) / len(numbers)

@@ -19,7 +19,7 @@ from jaxci.api.readers.learning import read_learning, read_score
 from jaxci.checks import check_choice, check_confidence_level, shown
 from jaxci.generalization.fits import Outcome, Pace, distinct_samples, fit_plans
 from jaxci.generalization.losses import Loss
-from jaxci.generalization.plans import Learning, Splitting, check_plans, read_plans
+from jaxci.generalization.plans import Learning, Planned, Splitting, check_plans, read_plans
 from jaxci.generalization.registry import METHODS, SMALL, recommended
 from jaxci.generalization.scores import Score
 from jaxci.inducers.base import Inducer
@@ -63,12 +63,17 @@ class Task:
         """Whether learners are judged by a mean of losses."""
         return isinstance(self.score, Loss)
 
-    def splitting(self, method: str, options: Mapping[str, Any], cv: Any, stratify: bool | None) -> Splitting:
-        """Return how rows are split for a method."""
+    def planned(
+        self, method: str, options: Mapping[str, Any], cv: Any, stratify: bool | None, level: float
+    ) -> tuple[Planned, dict[str, Any]]:
+        """Return the plans of a method, of which its interval can be made, and the options of its formula."""
         data = self.data
         check_permitted(method, not self.is_mean, self.score.name, data.groups is not None, data.weights is not None)
         seed = int(jax.random.bits(jax.random.fold_in(self.source.key, PURPOSE_PLANS)))
-        return Splitting(method, seed, not self.is_mean, *METHODS[method].told_apart(options), cv, stratify)
+        how = Splitting(method, seed, not self.is_mean, *METHODS[method].told_apart(options), cv, stratify)
+        found, left = read_plans(how, data), dict(how.options)
+        METHODS[method].rehearse(found.plans, level, left)
+        return found, left
 
     def fitted(self, plans: Sequence[Plan], progress: Progress) -> list[Outcome]:
         """Fit every learner on the same plans.
@@ -394,11 +399,9 @@ def generalization_interval(
     level = check_confidence_level(confidence_level)
     task = read_task([inducer], X, y, loss, scoring, groups, sample_weight, pos_label, params, n_jobs, rng)
     method, reason = settled(method, target, task, cv)
-    how = task.splitting(method, options, cv, stratify)
-    planned = read_plans(how, task.data)
-    METHODS[method].rehearse(planned.plans, level, how.options)
+    planned, options = task.planned(method, options, cv, stratify, level)
     fits = task.kept(task.fitted(planned.plans, progress)[0], planned.remarks)
-    result = fits.interval(method, confidence_level=level, **how.options)
+    result = fits.interval(method, confidence_level=level, **options)
     result = dataclasses.replace(result, reason="; ".join(filter(None, (reason, *planned.notes, result.reason))))
     announce(result.warnings)
     return result
