@@ -8,9 +8,9 @@ from typing import Any
 
 from jaxci.api.planning_results import Plan
 from jaxci.api.power_plans import PowerAsked, plan_power
-from jaxci.api.readers.expected import read_expected
+from jaxci.api.readers.expected import Clusters, read_expected
 from jaxci.api.readers.samples import is_function
-from jaxci.api.width_plans import Clusters, WidthAsked, plan_width
+from jaxci.api.width_plans import WidthAsked, plan_width
 from jaxci.checks import check_confidence_level, check_count, check_number, shown
 from jaxci.inference.randomness import randomness
 from jaxci.inference.remarks import announce
@@ -145,9 +145,7 @@ def plan(
         if assurance is not None:
             assurance = check_number("assurance", assurance, "lie in (0, 1)", lambda x: 0 < x < 1)
         known = read_expected(statistic, name, expected, labels, pos_label)
-        if clusters is None and known.correlation is not None and known.cluster_size is not None:
-            clusters = Clusters(known.correlation, known.cluster_size)
-        asked = WidthAsked(name, limit, assurance, level, method, clusters, replications, resamples)
+        asked = WidthAsked(name, limit, assurance, level, method, clusters or known.clusters, replications, resamples)
         found = plan_width(asked, known, source, progress)
     elif power is not None:
         if assurance is not None:

@@ -10,14 +10,13 @@ from typing import Any
 import jax
 
 from jaxci.api.planning_results import Plan, Tried
-from jaxci.api.readers.expected import Pilot, known_keys
+from jaxci.api.readers.expected import Clusters, Pilot, known_keys
 from jaxci.api.readers.layout import arranged
 from jaxci.api.readers.models import read_models
 from jaxci.api.readers.samples import check_n
-from jaxci.api.width_plans import MOST, Clusters, pilot_remark
+from jaxci.api.width_plans import MOST, pilot_remark
 from jaxci.checks import check_number, shown
 from jaxci.distributions import Cells
-from jaxci.inference.design import row_influence
 from jaxci.inference.engine import comparison
 from jaxci.inference.randomness import randomness
 from jaxci.inference.request import Request
@@ -346,11 +345,8 @@ def _of_pilot(asked: PowerAsked, given: Mapping[str, Any]) -> tuple[Statistic, D
     check_n(sample)
     paired = paired_difference(statistic)
     prevalence = float(sample.class_sizes[1] / sample.n) if sample.n_classes == 2 else None
-    clusters = None
     with jax.enable_x64(True):
-        if layout.units is not None:
-            correlation = layout.intraclass_correlation(row_influence(paired, sample))
-            clusters = Clusters(float(correlation), max(1, round(layout.n / layout.n_units)))
+        clusters = Clusters.of(paired, sample, layout)
         known = _of_outcomes(paired, sample) if is_share_difference(paired) else None
     if known is None:
         found = _interval(asked, paired, sample, Layout(sample.n))

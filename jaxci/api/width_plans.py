@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 
 from jaxci.api.planning_results import Plan, Tried
-from jaxci.api.readers.expected import Expected, Pilot
+from jaxci.api.readers.expected import Clusters, Expected, Pilot
 from jaxci.coverage.enumeration import enumerable, proportion_bounds
 from jaxci.coverage.running import cell_truths
 from jaxci.coverage.widths import FIRST, WidthStudy, auto_choice, smallest_units
@@ -36,19 +36,6 @@ ACROSS = 41
 """Values across the interval of a pilot's share, of which those of the least and the largest width are planned for."""
 SETTLING = 6
 """Times that the method of ``method="auto"`` and the number of cases are matched to each other at most."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Clusters:
-    """Clusters of one size, and the correlation of their rows."""
-
-    correlation: float
-    size: int
-
-    @property
-    def design_effect(self) -> float:
-        """Variance of a mean over that of as many independent rows, ``1 + (m - 1) r`` (Kish 1965)."""
-        return 1 + (self.size - 1) * self.correlation
 
 
 @dataclasses.dataclass(frozen=True)

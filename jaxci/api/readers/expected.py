@@ -83,6 +83,27 @@ class Pilot:
 
 
 @dataclasses.dataclass(frozen=True)
+class Clusters:
+    """Clusters of one size, and the correlation of their rows."""
+
+    correlation: float
+    size: int
+
+    @property
+    def design_effect(self) -> float:
+        """Variance of a mean over that of as many independent rows, ``1 + (m - 1) r`` (Kish 1965)."""
+        return 1 + (self.size - 1) * self.correlation
+
+    @classmethod
+    def of(cls, statistic: Statistic, sample: Sample, layout: Layout) -> Clusters | None:
+        """Return how alike rows of a cluster are in what a statistic reads; None of independent rows."""
+        if layout.units is None:
+            return None
+        correlation = layout.intraclass_correlation(row_influence(statistic, sample))
+        return cls(float(correlation), max(1, round(layout.n / layout.n_units)))
+
+
+@dataclasses.dataclass(frozen=True)
 class Expected:
     """What is expected of the data of one model.
 
@@ -97,8 +118,8 @@ class Expected:
         Share of positive rows where it is known.
     deviation : float or None
         Standard deviation, where it and the mean are all that is known of the values.
-    correlation, cluster_size : float and int, or None
-        Of the clusters of pilot data.
+    clusters : Clusters or None
+        Of pilot data.
     remarks : tuple of str
         How pilot data were read.
     pilot : Pilot or None
@@ -110,8 +131,7 @@ class Expected:
     described: str
     prevalence: float | None = None
     deviation: float | None = None
-    correlation: float | None = None
-    cluster_size: int | None = None
+    clusters: Clusters | None = None
     remarks: tuple[str, ...] = ()
     pilot: Pilot | None = None
 
@@ -305,22 +325,14 @@ def _of_pilot(statistic: Statistic, name: str, given: dict[str, Any], labels: An
     sample, layout = arranged(sample, given.get("groups"), None, None, "importance")
     with jax.enable_x64(True):
         law = law_of_rows(settled, sample)
-        correlation, size = _clusters(settled, sample, layout)
+        clusters = Clusters.of(settled, sample, layout)
     prevalence = float(sample.class_sizes[1] / sample.n) if sample.n_classes == 2 else None
     return Expected(
         settled,
         law,
         f"as in {sample.n} pilot rows",
         prevalence,
-        correlation=correlation,
-        cluster_size=size,
+        clusters=clusters,
         remarks=remarks,
         pilot=Pilot(sample, layout),
     )
-
-
-def _clusters(statistic: Statistic, sample: Any, layout: Layout) -> tuple[float | None, int | None]:
-    if layout.units is None:
-        return None, None
-    correlation = layout.intraclass_correlation(row_influence(statistic, sample))
-    return float(correlation), max(1, round(layout.n / layout.n_units))
