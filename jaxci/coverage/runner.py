@@ -133,7 +133,7 @@ class Runnable(abc.ABC):
         return results_in(self, folder)
 
 
-class Pace:
+class StudyProgress:
     """Tells how far a run is: a line on stderr, or calls of a user's function with (done, total) in thousandths."""
 
     def __init__(self, progress: bool | Callable[[int, int], None], cells: int):
@@ -241,7 +241,7 @@ def run(
     names = study.cell_names()
     left = study.in_order([name for name in names if not store.has(name, study.identity(name))])
     processes.wait("counted what is missing")
-    pace = Pace(progress, len(left))
+    pace = StudyProgress(progress, len(left))
     with Claims(store.folder / "claims") as claims:
         work = Work(store, processes, spread, memory_limit, study.banks(), claims, keep_tallies, recompute)
         while left:
