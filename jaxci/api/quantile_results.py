@@ -96,7 +96,11 @@ class QuantileInterval(Printable):
         if self._is_batch():
             shape = np.shape(self.estimate)
             return [f"{shape[0]} samples: see .confidence_interval, arrays {shape}", *warnings]
-        return [*dict.fromkeys(f"{r['method']}: {r['reason']}" for r in self.records()), *warnings]
+        return [*self.reasons(), *warnings]
+
+    def reasons(self) -> list[str]:
+        """Return why each method was taken."""
+        return list(dict.fromkeys(f"{r['method']}: {r['reason']}" for r in self.records()))
 
     def headline(self) -> str:
         """Return the line above the table."""
@@ -157,6 +161,8 @@ class RunSummary(Printable):
     mean_interval : ConfidenceInterval
     quantiles : QuantileInterval
     goal : {"higher", "lower"}
+    warnings : tuple of str
+        What is to be said of the mean and of the quantiles.
     """
 
     n: int
@@ -164,6 +170,7 @@ class RunSummary(Printable):
     mean_interval: ConfidenceInterval
     quantiles: QuantileInterval
     goal: str
+    warnings: tuple[str, ...] = ()
 
     def layout(self) -> tuple[list[str], list[list[Any]]]:
         """Return header and cells of the printed table: the mean, then the quantiles from bad to good."""
@@ -191,7 +198,7 @@ class RunSummary(Printable):
     def notes(self) -> list[str]:
         """Return the lines below the table: reasons and warnings."""
         undefined = ["t: the mean is not defined where a run has no result"] if self.quantiles.n_lost else []
-        return [*undefined, *self.quantiles.notes()]
+        return [*undefined, *self.quantiles.reasons(), *(f"warning: {text}" for text in self.warnings)]
 
     def headline(self) -> str:
         """Return the line above the table."""

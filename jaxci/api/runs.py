@@ -15,6 +15,7 @@ from jaxci.api.readers.runs import limits_of, results_of
 from jaxci.checks import check_confidence_level
 from jaxci.inference.remarks import announce
 from jaxci.intervals.base import tails
+from jaxci.intervals.cards import shape_of
 from jaxci.intervals.parametric import T, t_interval, welch, welch_error
 from jaxci.intervals.pvalues import two_sided
 from jaxci.printing import ConfidenceInterval
@@ -32,6 +33,23 @@ def _scores(name: str, scores: Any) -> np.ndarray:
             "counts such runs as the worst, in quantiles"
         )
     return found
+
+
+def skewed_runs(values: np.ndarray) -> tuple[str, ...]:
+    """Say that runs (n,) are more skewed than normal ones, by two standard errors of the skewness of these.
+
+    References
+    ----------
+    Cramer (1946), Mathematical Methods of Statistics, section 29.3, of the error.
+    """
+    n, skewness = len(values), float(shape_of(values)[0])
+    usual = 2 * math.sqrt(6 * (n - 2) / ((n + 1) * (n + 3)))
+    if skewness <= usual:
+        return ()
+    return (
+        f"the runs are skewed ({skewness:.1f}, of normal ones seldom above {usual:.1f}): Student's interval of their "
+        "mean may cover less than it says; interval('mean', scores) allows for more",
+    )
 
 
 def runs_interval(scores: Any, *, confidence_level: float = 0.95) -> IntervalResult:
@@ -52,10 +70,16 @@ def runs_interval(scores: Any, *, confidence_level: float = 0.95) -> IntervalRes
     ValueError
         If there are fewer than 2 scores, or one is not finite.
 
+    Warns
+    -----
+    JaxciWarning
+        If the runs do not vary, or are skewed.
+
     Notes
     -----
     Says how the score varies with what the seed controls, and nothing of other test sets. Student's interval takes the
-    runs for normal: of 5 lognormal ones it covers 82%, and few runs do not tell how skewed they are.
+    runs for normal: of 5 lognormal ones it covers 82%. Where the runs are more skewed than normal ones it warns; few
+    do not tell.
 
     References
     ----------
@@ -73,9 +97,8 @@ def runs_interval(scores: Any, *, confidence_level: float = 0.95) -> IntervalRes
     estimate = float(mean_of(values))
     error = float(deviation(values, ddof=1)) / math.sqrt(len(values))
     low, high = t_interval(values, tails(level)) if error > 0 else (estimate, estimate)
-    warned: tuple[str, ...] = (
-        () if error > 0 else ("the runs do not vary, so the interval has no width: more of them may tell",)
-    )
+    still = "the runs do not vary, so the interval has no width: more of them may tell"
+    warned = skewed_runs(values) if error > 0 else (still,)
     announce(warned)
     return IntervalResult(
         statistic="mean of runs",
@@ -188,7 +211,7 @@ def summarize_runs(
     Warns
     -----
     JaxciWarning
-        As :func:`quantile_interval` does.
+        As :func:`quantile_interval` does, and where the runs are skewed, for the interval of their mean.
 
     References
     ----------
@@ -206,11 +229,14 @@ def summarize_runs(
     quantiles = intervals_of(
         results, np.sort(np.atleast_1d(qs)), bounds=bounds, confidence_level=confidence_level, rng=rng
     )
-    announce(quantiles.warnings)
     mean, interval = math.nan, ConfidenceInterval(math.nan, math.nan)
+    skewed: tuple[str, ...] = ()
     if not results.n_lost:
         limits = limits_of(bounds)[0] or (-math.inf, math.inf)
         low, high = t_interval(values, tails(quantiles.confidence_level))
         mean = float(values.mean())
         interval = ConfidenceInterval(float(np.clip(low, *limits)), float(np.clip(high, *limits)))
-    return RunSummary(len(values), mean, interval, quantiles, goal or "higher")
+        skewed = skewed_runs(values)
+    found = RunSummary(len(values), mean, interval, quantiles, goal or "higher", (*skewed, *quantiles.warnings))
+    announce(found.warnings)
+    return found

@@ -67,11 +67,10 @@ def roc(
     Notes
     -----
     All intervals and bands are read off one bank of weights: rows (or clusters) weigh Dirichlet(1, ..., 1), and a
-    positive that scores below all others and a negative that scores above them share in it with a quarter of a row
-    each [1]_, so that a curve that reaches the corner has a band. The simultaneous band lies between the k-th smallest
-    and the k-th largest replicate of every point, k the same for all [2]_. Rows, or clusters, are assumed independent;
-    asymptotic. In simulations of 100 to 300 rows and areas of .9 to .98 (``docs/curves.md``) 95% bands held the whole
-    curve in 97 to 100% of data sets, of net benefits in 94 to 96%.
+    positive and a negative that score below all others, and two that score above them, share in it with a quarter of a
+    row each [1]_, so that a curve that reaches the corner has a band. The simultaneous band lies between the k-th
+    smallest and the k-th largest replicate of every point, k the same for all [2]_. Rows, or clusters, are assumed
+    independent; asymptotic. What simulations found is in ``docs/curves.md``.
 
     References
     ----------
@@ -142,8 +141,9 @@ def precision_recall(
 
     Notes
     -----
-    Weights, bands and assumptions are those of :func:`roc`. At a small recall the precision rests on a few rows, and
-    the band is as wide as that. The share of positives is that of the data: strata of the classes keep it fixed.
+    Weights, bands and assumptions are those of :func:`roc`. At a small recall the precision rests on the few rows of
+    the highest scores, and the band is as wide as that. The share of positives is that of the data: strata of the
+    classes keep it fixed.
     """
     settings = Settings.of(confidence_level, "two-sided", n_resamples, memory_limit=memory_limit, progress=progress)
     design = (groups, strata, sample_weight, weight_type)

@@ -74,8 +74,6 @@ class Curve(abc.ABC):
         The range of values; an estimate at an end of it leaves the band open to that end.
     mass : float
         Weight of a row that was not seen, in rows.
-    both_ways : bool
-        Whether rows that were not seen may be the best as well as the worst.
     is_mean : bool
         Whether every value is a mean over rows.
     """
@@ -83,7 +81,6 @@ class Curve(abc.ABC):
     axes: ClassVar[tuple[str, str]]
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     mass: ClassVar[float] = 0.25
-    both_ways: ClassVar[bool] = False
     is_mean: ClassVar[bool] = False
     grid: Any
 
@@ -107,17 +104,18 @@ class Curve(abc.ABC):
         return Settled(values)
 
     def unseen(self, sample: Sample) -> Unseen:
-        """Return the worst that a row of either class could be: a positive below all others, a negative above them.
+        """Return the worst and the best that a row of either class could be: below all others, or above them.
 
-        The best too, where a curve gains by them (``both_ways``). Where two models are compared there is one of each
-        for either model, of half the mass, on which the other is right.
+        Where two models are compared there is one of each for either model, of half the mass, on which the other is
+        right.
         """
-        y_true, worst, best = np.array([1, 0], np.int32), np.array([-np.inf, np.inf]), np.array([np.inf, -np.inf])
-        if sample.other is None and not self.both_ways:
-            return Unseen(Sample(y_true=y_true, y_score=worst, n_classes=2), (self.mass,) * 2)
         first, second = (
-            Sample(y_true=np.tile(y_true, 2), y_score=np.concatenate(pair), n_classes=2)
-            for pair in ((worst, best), (best, worst))
+            Sample(
+                y_true=np.tile(np.array([1, 0], np.int32), 2),
+                y_score=end * np.array([-np.inf, np.inf, np.inf, -np.inf]),
+                n_classes=2,
+            )
+            for end in (1.0, -1.0)
         )
         if sample.other is None:
             return Unseen(first, (self.mass,) * 4)
@@ -304,7 +302,6 @@ class NetBenefit(Curve):
 
     axes = ("threshold probability", "net benefit")
     bounds = (-np.inf, np.inf)
-    both_ways = True
     is_mean = True
 
     grid: Any

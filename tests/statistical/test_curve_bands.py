@@ -40,6 +40,7 @@ def truth(kind, x, auc, prevalence):
         ("roc", 100, 0.9, 0.5, False),
         ("roc", 100, 0.98, 0.5, False),
         ("roc", 200, 0.95, 0.2, False),
+        ("precision_recall", 60, 0.8, 0.1, False),
         ("precision_recall", 200, 0.95, 0.2, False),
         ("decision", 200, 0.95, 0.2, False),
         ("decision", 100, 0.9, 0.3, True),

@@ -151,3 +151,16 @@ def test_tests_of_normality_do_not_depend_on_the_unit():
         ]
     pvalues = np.array([(one.shapiro_pvalue, one.lilliefors_pvalue) for one in found])
     np.testing.assert_allclose(pvalues[1:], pvalues[[0, 0]], rtol=1e-6)
+
+
+def test_runs_that_are_more_skewed_than_normal_ones_are_told():
+    """Of lognormal runs Student's interval covers 83%, whether 10 or 30."""
+    rng = np.random.default_rng(0)
+    skewed, normal = rng.lognormal(size=30), rng.normal(size=30)
+    with pytest.warns(jaxci.JaxciWarning, match=r"the runs are skewed \(1\.\d, of normal ones seldom above 0\.8\)"):
+        found = jaxci.runs_interval(skewed)
+    with pytest.warns(jaxci.JaxciWarning, match="the runs are skewed"):
+        summary = jaxci.summarize_runs(skewed, qs=[0.5])
+    assert summary.warnings == found.warnings
+    assert f"warning: {found.warnings[0]}" in str(summary)
+    assert jaxci.runs_interval(normal).warnings == jaxci.summarize_runs(normal, qs=[0.5]).warnings == ()

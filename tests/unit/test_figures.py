@@ -377,6 +377,21 @@ def defaults_by_kind_of_data() -> list[str]:
 
 
 @on("curves")
+def how_often_bands_of_curves_hold() -> list[str]:
+    found, told = kept("curve_coverage"), []
+    titles = {"roc": "ROC", "precision_recall": "precision-recall"}
+    for x in found["designs"]:
+        kind = titles.get(x["kind"], x["kind"])
+        kind = f"difference of {kind}, equal models" if x["models"] == 2 else kind
+        kind += f", {x['n'] // 10} clusters" if x["clustered"] else f", {x['weights']} weights" if x["weights"] else ""
+        (curve, *others) = (one["95%"][0] for one in x["coverage, width, warned"].values())
+        numbers = [f"{x[name]:g}".removeprefix("0") for name in ("share", "area")]
+        between = shares(others) if share(min(others)) != share(max(others)) else share(min(others))
+        told.append(f"| {kind} | {x['n']}, {' | '.join(numbers)} | {share(curve)} | {between} |")
+    return [f"{found['sets']} data sets of binormal scores each", *told]
+
+
+@on("curves")
 def bands_beside_another_library() -> list[str]:
     rows = kept("curves_beside_rocci")["rows"]
     told = []
