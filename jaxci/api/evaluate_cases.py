@@ -65,7 +65,7 @@ def evaluate_cases(
         ``groups``, cases and labels. Whole numbers, which may be names, are summarized where they are named here.
     summaries : str, Statistic or sequence of these
         By default the mean, median, standard deviation ("std", with divisor n), length of the interquartile range
-        ("iqr") and trimmed mean.
+        ("iqr") and trimmed mean (without a quarter of the values at either end).
     bounds : (low, high), or dict of str to such a pair, optional
         Range that the values of all metrics can have, or of each by its name; intervals of means allow for it. By
         default 0 to 1 for "dice", "iou", "boundary_iou" and "nsd", from 0 for distances, where values lie within.

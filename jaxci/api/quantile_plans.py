@@ -70,7 +70,7 @@ def simultaneous_quantile_intervals(
     ranks = simultaneous_ranks(n, us, level)
     if ranks is None:
         needs = needs_rows(least_simultaneous_n(us, level))
-        raise ValueError(f"simultaneous intervals for qs = {shown(qs)} at level {level:g} {needs}; got n = {n}")
+        raise ValueError(f"the simultaneous interval for qs = {shown(qs)} at level {level:g} {needs}; got n = {n}")
     back = np.argsort(order)
     k, l = np.array(ranks)[back].T
     joint = joint_level(ranks, n, us)

@@ -307,12 +307,12 @@ class IQR(ValueOrderStatistic):
 
 @record
 class TrimmedMean(ValueOrderStatistic):
-    """Mean without the g smallest and the g largest values, ``g = floor(proportiontocut * N)``.
+    """Mean without a share of the smallest and of the largest values, by default a quarter of either.
 
-    Weights are cut at g and at N - g, so the value is differentiable for almost all weights; the
-    derivatives keep the trimmed share ``g / N`` fixed, which gives the influence values of the
-    trimmed mean (winsorized values, centred, over ``1 - 2 g / N``). 0.25 is the interquartile
-    mean. NaN if nothing is left.
+    Without the g smallest and the g largest of N, ``g = floor(proportiontocut * N)``. Weights are cut at g and at
+    N - g, so the value is differentiable for almost all weights; the derivatives keep the trimmed share ``g / N``
+    fixed, which gives the influence values of the trimmed mean (winsorized values, centred, over ``1 - 2 g / N``). 0.25
+    is the interquartile mean. NaN if nothing is left.
 
     Parameters
     ----------
