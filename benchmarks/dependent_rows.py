@@ -59,7 +59,7 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore", jaxci.JaxciWarning)
     rows = []
-    for n in (100, 400):
+    for n in (100, 400, 1600):
         for slope in (0.0, 0.3, 0.6, 0.9):
             for statistic in STATISTICS:
                 rows.append(row(statistic, n, slope, options.replications))

@@ -17,6 +17,7 @@ from jaxci.inference.remarks import announce
 from jaxci.intervals.base import tails
 from jaxci.intervals.order_laws import joint_level, least_simultaneous_n, simultaneous_ranks
 from jaxci.intervals.quantile import OrderStatistic, needs_rows, order_statistic_ranks
+from jaxci.intervals.sample_size import smallest
 from jaxci.printing import ConfidenceInterval
 
 
@@ -185,16 +186,11 @@ def plan_quantile(q: float, *, width: float, confidence_level: float = 0.95, dis
         raise ValueError(
             f"q = {u:g} needs more than {MOST_PLANNED} values for any interval at confidence_level = {level:g}"
         )
-    low = high = least
-    while at(high).expected_width > width:
-        low, high = high, 2 * high
-        if high > MOST_PLANNED:
-            raise ValueError(f"width = {width:g} needs more than {MOST_PLANNED} values at q = {u:g}")
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if at(middle).expected_width <= width else (middle, high)
+    enough = smallest(lambda n: at(n).expected_width <= width, least, MOST_PLANNED)
+    if enough is None:
+        raise ValueError(f"width = {width:g} needs more than {MOST_PLANNED} values at q = {u:g}")
     # widths fall with n but for steps of one rank on each side: go on as long as ranks two further in would do
-    best = plan = at(high)
+    best = plan = at(enough)
     while plan.n > least and between((plan.ranks[0] + STEPS, plan.ranks[1] - STEPS), plan.n) <= width:
         plan = at(plan.n - 1)
         best = plan if plan.expected_width <= width else best

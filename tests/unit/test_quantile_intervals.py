@@ -464,6 +464,16 @@ def test_a_plan_is_the_smallest_sample_size(q, width):
     assert plan.expected_width <= width * (1 + 1e-12)
 
 
+def test_a_plan_goes_as_far_as_the_most_that_is_planned(monkeypatch):
+    """Also where twice a number that does not do would be more."""
+    needed = jaxci.plan_quantile(0.5, width=0.12).n
+    monkeypatch.setattr(jaxci.api.quantile_plans, "MOST_PLANNED", needed + 10)
+    assert jaxci.plan_quantile(0.5, width=0.12).n == needed
+    monkeypatch.setattr(jaxci.api.quantile_plans, "MOST_PLANNED", needed - 10)
+    with pytest.raises(ValueError, match=f"width = 0.12 needs more than {needed - 10} values"):
+        jaxci.plan_quantile(0.5, width=0.12)
+
+
 def test_methods_are_values_too():
     x = np.random.default_rng(0).normal(size=30)
     named = jaxci.quantile_interval(x, 0.5, method="harrell_davis", n_resamples=500, rng=0)
