@@ -25,7 +25,7 @@ from jaxci.statistics.sample import Sample
 
 PURPOSE_UNITS, PURPOSE_CELLS, PURPOSE_POSTERIOR = 0, 1, 2
 
-FEW_BLOCKS = {20: "50% to 90%", 60: "78% to 95%"}
+FEW_BLOCKS = {20: "50% to 90%", 60: "78% to 95%", 200: "89% to 95%"}
 """What 95% intervals covered in simulations of fewer blocks than these: the result says so.
 
 Blocks of estimated length count as n^(1/3) rows at least: estimates are too short just where intervals cover least.
@@ -92,7 +92,7 @@ def _by_scheme(
             for few, covered in FEW_BLOCKS.items():
                 if layout.n < few * least:
                     entry.remarks.append(
-                        f"{layout.n} rows are {layout.n / least:.2g} blocks of {least:.3g}: 95% intervals of fewer "
+                        f"{layout.n} rows are {layout.n / least:.0f} blocks of {least:.3g}: 95% intervals of fewer "
                         f"than {few} blocks covered {covered} in simulations, least for areas and shares near 1 of "
                         "rows that follow each other closely; more rows help"
                     )

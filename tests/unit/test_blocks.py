@@ -159,7 +159,9 @@ def test_few_blocks_are_told():
         jaxci.interval("mean", x, block_length=10, **given)
     with pytest.warns(jaxci.JaxciWarning, match="100 rows are 20 blocks of 5: 95% intervals of fewer than 60 blocks"):
         jaxci.interval("mean", x, block_length=5, **given)
-    assert not jaxci.interval("mean", x, block_length=1, **given).warnings
+    with pytest.warns(jaxci.JaxciWarning, match="100 rows are 100 blocks of 1: 95% intervals of fewer than 200"):
+        jaxci.interval("mean", x, block_length=1, **given)
+    assert not jaxci.interval("mean", series(200, 0.9), block_length=1, **given).warnings
 
 
 def test_users_functions_are_resampled_in_blocks():
