@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import integrate, special, stats
-from simulated import simulate
+from simulated import averaged, simulate
 
 from jaxci import curves
 from jaxci.curves import CurveResult
@@ -108,22 +108,20 @@ def drawn(design: Design, rng: np.random.Generator, seed: int) -> tuple[CurveRes
 
 def simulated(design: Design, sets: int) -> dict[str, dict[str, tuple[float, ...]]]:
     """Return coverage and mean width of the band, and of what is read off, and how often there was a warning."""
-    held: dict[str, list[tuple[bool, float, bool]]] = {}
+    held: dict[str, dict[str, list[tuple[bool, float, bool]]]] = {}
     for number in range(sets):
         found, true = drawn(design, np.random.default_rng([number, design.n]), number)
-        warned = bool(found.warnings)
-        low, high = found.simultaneous
-        held.setdefault("curve", []).append(
-            (bool(np.all((low <= true) & (true <= high))), float(np.mean(high - low)), warned)
-        )
+
+        def judge(name: str, true: Any, bounds: Any, warned: bool = bool(found.warnings)) -> None:
+            low, high = bounds
+            one = bool(np.all((low <= true) & (true <= high))), float(np.mean(high - low)), warned
+            held.setdefault(name, {}).setdefault("95%", []).append(one)
+
+        judge("curve", true, found.simultaneous)
         for name, value in design.read_off().items():
-            (row,) = (row for row in found if row.statistic.startswith(name) or row.statistic == name)
-            value = 0.0 if design.models == 2 else value
-            low, high = row.confidence_interval
-            held.setdefault(name, []).append((low <= value <= high, high - low, warned))
-    return {
-        name: {"95%": tuple(np.round(np.mean(np.array(one, float), axis=0), 4).tolist())} for name, one in held.items()
-    }
+            (row,) = (row for row in found if row.statistic.startswith(name))
+            judge(name, 0.0 if design.models == 2 else value, np.array(row.confidence_interval))
+    return averaged(held)
 
 
 DESIGNS = (
