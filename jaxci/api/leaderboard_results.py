@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -228,13 +229,16 @@ def ranked(
 
 
 class MeanRank(NamedTuple):
-    """One competitor: its mean rank, the interval of that, and its rank on each board."""
+    """One competitor: its mean rank, the interval of that, and its rank on each board.
+
+    Those of equal estimates share the mean of the ranks that they take, as in Friedman's test.
+    """
 
     name: str
     mean_rank: float
     low: float
     high: float
-    ranks: tuple[int, ...]
+    ranks: tuple[float, ...]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -260,7 +264,7 @@ class MeanRanks(Printable):
 
     def layout(self) -> tuple[list[str], list[list[Any]]]:
         """Return header and cells of the printed table."""
-        rows = [[one.name, *(f"{x:.2f}" for x in one[1:4]), *map(str, one.ranks), ""] for one in self.entries]
+        rows = [[one.name, *(f"{x:.2f}" for x in one[1:4]), *(f"{x:g}" for x in one.ranks), ""] for one in self.entries]
         return ["name", "mean rank", "low", "high", *self.boards, ""], rows
 
     def notes(self) -> list[str]:
@@ -289,8 +293,9 @@ def mean_ranks(boards: Mapping[str, Leaderboard]) -> MeanRanks:
     Returns
     -------
     MeanRanks
-        An interval goes from the mean of the least to that of the largest ranks. The sets of ranks of all boards hold
-        together (Bonferroni over boards), so all intervals do.
+        Those of equal estimates share the mean of the ranks that they take, as in Friedman's test (two first ones have
+        1.5). An interval goes from the mean of the least to that of the largest ranks. The sets of ranks of all boards
+        hold together (Bonferroni over boards), so all intervals do.
 
     Raises
     ------
@@ -312,13 +317,14 @@ def mean_ranks(boards: Mapping[str, Leaderboard]) -> MeanRanks:
             raise ValueError(f"boards must compare all pairs at one confidence_level; {called!r} does not")
     alpha = (1 - first.confidence_level) / len(boards)
     sets = [rank_sets(names, board.pairs, alpha, board.less_is_better) for board in boards.values()]
+    ranks = [_mid_ranks(board) for board in boards.values()]
     entries = [
         MeanRank(
             name,
-            _mean([board[name].rank for board in boards.values()]),
+            _mean([one[name] for one in ranks]),
             _mean([one[name].low for one in sets]),
             _mean([one[name].high for one in sets]),
-            tuple(board[name].rank for board in boards.values()),
+            tuple(one[name] for one in ranks),
         )
         for name in names
     ]
@@ -326,5 +332,11 @@ def mean_ranks(boards: Mapping[str, Leaderboard]) -> MeanRanks:
     return MeanRanks(dict(boards), tuple(entries), first.confidence_level)
 
 
-def _mean(ranks: Sequence[int]) -> float:
+def _mid_ranks(board: Leaderboard) -> dict[str, float]:
+    """Return the ranks, those of equal estimates as the mean of the ranks that they take."""
+    sharing = Counter(entry.rank for entry in board)
+    return {entry.name: entry.rank + (sharing[entry.rank] - 1) / 2 for entry in board}
+
+
+def _mean(ranks: Sequence[float]) -> float:
     return sum(ranks) / len(ranks)

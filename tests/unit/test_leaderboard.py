@@ -247,6 +247,18 @@ def test_mean_ranks_hold_on_all_boards_together(board):
     assert "mean rank over 2, 95% intervals" in str(found)
 
 
+def test_equal_competitors_share_their_mean_rank():
+    tied = {"a": GUESSES["m0"], "b": GUESSES["m0"], "c": GUESSES["m3"]}
+    first = jaxci.leaderboard("accuracy", Y, tied, n_resamples=999, rng=0)
+    other = jaxci.leaderboard("mean", {"a": VALUES["a"] + 1, "b": VALUES["a"], "c": VALUES["a"] - 1}, n_resamples=999)
+    found = {entry.name: entry for entry in jaxci.mean_ranks({"tied": first, "not": other}).entries}
+    assert found["a"].ranks == (1.5, 1)
+    assert found["b"].ranks == (1.5, 2)
+    ours = [[found[name].ranks[0] for name in "abc"], [found[name].ranks[1] for name in "abc"]]
+    values = [[-first[name].estimate for name in "abc"], [-other[name].estimate for name in "abc"]]
+    np.testing.assert_array_equal(ours, stats.rankdata(values, axis=1))
+
+
 @pytest.mark.parametrize(
     ("boards", "error", "message"),
     [

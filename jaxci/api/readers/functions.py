@@ -86,13 +86,18 @@ class Function:
 
 def _as_floats(value: Any) -> jax.Array:
     """Return a traced number, an array of them or a sequence of arrays as one array."""
-    return jnp.stack([_as_floats(x) for x in value]) if isinstance(value, tuple | list) else jnp.asarray(value, float)
+    if isinstance(value, tuple | list):
+        return jnp.stack([_as_floats(x) for x in value])
+    if jnp.iscomplexobj(value):
+        raise TypeError  # the host says which
+    return jnp.asarray(value, float)
 
 
 def _as_host_floats(value: Any) -> np.ndarray:
     """Return a number, an array of them or a sequence of arrays as one array."""
     try:
-        return np.asarray(value, float)
+        found = np.asarray(value)
+        return found.astype(float, casting="safe" if np.iscomplexobj(found) else "unsafe")
     except (TypeError, ValueError):
         raise TypeError(f"statistic must return a number or an array of numbers; got {shown(value)}") from None
 
