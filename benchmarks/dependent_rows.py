@@ -2,8 +2,10 @@
 
     python benchmarks/dependent_rows.py [--replications 300] [--json OUT]
 
-Autoregressions of the first order: their mean, their median, and the share of values within one standard deviation
-of their law. 95% percentile intervals of 999 resamples, of single rows and of blocks whose length is estimated.
+Autoregressions of the first order: their mean, their median, the shares of values within one standard deviation of
+their law and below its 95% quantile, and the area under the curve of scores that depend on each other, of classes that
+do. 95% intervals of 999 resamples: percentiles of single rows and of blocks whose length is estimated, and what
+``method="auto"`` gives for these.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,35 +23,59 @@ from scipy.signal import lfilter
 
 import jaxci
 
-WAYS = ("bootstrap", "moving", "circular", "stationary")
-STATISTICS = {"mean": 0.0, "median": 0.0, "accuracy": float(1 - 2 * stats.norm.sf(1))}
+WAYS = {
+    "rows": {"method": "percentile"},
+    "blocks, percentile": {"method": "percentile", "resampling": "stationary"},
+    "blocks, auto": {"resampling": "stationary"},
+}
+GAP = 1.2
+"""Of the mean scores of two classes, in standard deviations."""
 
 
-def autoregression(n: int, slope: float, seed: int) -> np.ndarray:
+def autoregression(n: int, slope: float, rng: np.random.Generator) -> np.ndarray:
     """Return values with variance 1."""
-    noise = np.random.default_rng([seed, n]).normal(size=n + 300)
-    return lfilter([np.sqrt(1 - slope**2)], [1.0, -slope], noise)[300:]
+    return lfilter([np.sqrt(1 - slope**2)], [1.0, -slope], rng.normal(size=n + 300))[300:]
+
+
+def share(below: Callable[[np.ndarray], np.ndarray]) -> Callable[..., tuple[str, tuple[np.ndarray, ...]]]:
+    """Return what makes labels of which a share is right."""
+    return lambda x, _: ("accuracy", (below(x), np.ones(len(x), bool)))
+
+
+def scored(x: np.ndarray, other: np.ndarray) -> tuple[str, tuple[np.ndarray, ...]]:
+    """Return classes and their scores."""
+    positive = other > 0
+    return "roc_auc", (positive, x + GAP * positive)
+
+
+STATISTICS: dict[str, tuple[Callable[..., tuple[str, tuple[np.ndarray, ...]]], float]] = {
+    "mean": (lambda x, _: ("mean", (x,)), 0.0),
+    "median": (lambda x, _: ("median", (x,)), 0.0),
+    "accuracy of 68%": (share(lambda x: np.abs(x) < 1), float(1 - 2 * stats.norm.sf(1))),
+    "accuracy of 95%": (share(lambda x: x < stats.norm.ppf(0.95)), 0.95),
+    "area": (scored, float(stats.norm.cdf(GAP / np.sqrt(2)))),
+}
+"""How data are made of two series, and the true value."""
 
 
 def row(statistic: str, n: int, slope: float, replications: int) -> dict[str, Any]:
-    """Return coverages and mean widths by the way of resampling."""
-    held, width = dict.fromkeys(WAYS, 0), dict.fromkeys(WAYS, 0.0)
+    """Return coverages and median widths by the way of resampling."""
+    made, truth = STATISTICS[statistic]
+    held, widths = dict.fromkeys(WAYS, 0), {way: [] for way in WAYS}
     for seed in range(replications):
-        x = autoregression(n, slope, seed)
-        data = (np.abs(x) < 1, np.ones(n, bool)) if statistic == "accuracy" else (x,)
-        for way in WAYS:
-            low, high = jaxci.interval(
-                statistic, *data, method="percentile", resampling=way, n_resamples=999, rng=seed
-            ).confidence_interval
-            held[way] += low <= STATISTICS[statistic] <= high
-            width[way] += (high - low) / replications
+        rng = np.random.default_rng([seed, n])
+        name, data = made(autoregression(n, slope, rng), autoregression(n, slope, rng))
+        for way, options in WAYS.items():
+            low, high = jaxci.interval(name, *data, n_resamples=999, rng=seed, **options).confidence_interval
+            held[way] += low <= truth <= high
+            widths[way].append(high - low)
     return {
         "statistic": statistic,
         "n": n,
         "slope": slope,
         "replications": replications,
-        **{f"coverage, {way}": count / replications for way, count in held.items()},
-        **{f"width, {way}": mean for way, mean in width.items()},
+        **{f"coverage, {way}": int(count) / replications for way, count in held.items()},
+        **{f"width, {way}": float(np.median(found)) for way, found in widths.items()},
     }
 
 
@@ -66,7 +93,7 @@ def main() -> None:
                 found = "  ".join(f"{way} {rows[-1][f'coverage, {way}']:.3f}" for way in WAYS)
                 if options.json:
                     options.json.write_text(json.dumps(rows, indent=1) + "\n")
-                print(f"{statistic:9s} n = {n}, slope {slope}: {found}", flush=True)
+                print(f"{statistic:15s} n = {n}, slope {slope}: {found}", flush=True)
 
 
 if __name__ == "__main__":

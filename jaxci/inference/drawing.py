@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.inference.dependence import block_length
+from jaxci.inference.dependence import block_length, dependence, influence
 from jaxci.inference.iterated import levels
 from jaxci.inference.posterior import draws_posterior, posterior_of
 from jaxci.inference.randomness import Randomness
@@ -68,36 +68,45 @@ def fill_replicates(
     for group in by_shared_table(tables):
         program, cells = table_program(group, layout)
         _draw(group, program, cells, PURPOSE_CELLS, settings, rng)
-    for scheme, members in _by_scheme(rest, sample, layout, settings):
+    for scheme, members in _by_scheme(rest, layout, settings):
         program = unit_program(members, layout, exchangeable=not settings.in_blocks)
         _draw(members, program, scheme, PURPOSE_UNITS, settings, rng)
-    for scheme, members in _by_scheme(hosted, sample, layout, settings):
+    for scheme, members in _by_scheme(hosted, layout, settings):
         for entry in members:
             entry.replicates = host_replicates(entry, layout, scheme, settings, rng)
 
 
-def _by_scheme(
-    entries: Sequence[Entry], sample: Sample, layout: Layout, settings: Settings
-) -> list[tuple[Scheme, list[Entry]]]:
-    """Group entries by the scheme they read: blocks are of a length of each statistic's own where none is given."""
-    groups: dict[float, list[Entry]] = {}
+def settle_blocks(entries: Sequence[Entry], sample: Sample, layout: Layout, settings: Settings) -> None:
+    """Find the lengths of blocks, of each statistic's own where none is given, and how rows depend on each other."""
+    if not settings.in_blocks:
+        return
     for entry in entries:
-        length = 1.0
-        if settings.in_blocks:
-            estimated = settings.block_length is None
-            length = settings.block_length or block_length(entry, sample, layout, settings.resampling)
+        estimated = settings.block_length is None
+        reads_dependence = "dependence" in entry.needs
+        series = influence(entry, sample, layout) if estimated or reads_dependence else np.zeros(0)
+        length = settings.block_length or block_length(series, settings.resampling)
+        if reads_dependence:
+            entry.dependence = dependence(series, length, settings.resampling)
+        if "replicates" in entry.needs:
+            entry.block_length = length
             mean = " on average" if settings.resampling == "stationary" else ""
             entry.reason += f"; blocks of {length:.4g} rows{mean}{', estimated' if estimated else ''}"
-            least = max(length, float(np.cbrt(layout.n))) if estimated else length
-            for few, covered in FEW_BLOCKS.items():
-                if layout.n < few * least:
-                    entry.remarks.append(
-                        f"{layout.n} rows are {layout.n / least:.0f} blocks of {least:.3g}: 95% intervals of fewer "
-                        f"than {few} blocks covered {covered} in simulations, least for areas and shares near 1 of "
-                        "rows that follow each other closely; more rows help"
-                    )
-                    break
-        groups.setdefault(length, []).append(entry)
+        least = max(length, float(np.cbrt(layout.n))) if estimated else length
+        for few, covered in FEW_BLOCKS.items():
+            if layout.n < few * least:
+                entry.remarks.append(
+                    f"{layout.n} rows are {layout.n / least:.0f} blocks of {least:.3g}: 95% intervals of fewer "
+                    f"than {few} blocks covered {covered} in simulations, least for areas and shares near 1 of "
+                    "rows that follow each other closely; more rows help"
+                )
+                break
+
+
+def _by_scheme(entries: Sequence[Entry], layout: Layout, settings: Settings) -> list[tuple[Scheme, list[Entry]]]:
+    """Group entries by the scheme they read."""
+    groups: dict[float, list[Entry]] = {}
+    for entry in entries:
+        groups.setdefault(entry.block_length, []).append(entry)
     made = {length: make_scheme(layout, settings.resampling, settings.resample_size, length) for length in groups}
     return [(made[length], members) for length, members in groups.items()]
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxci.inference.choice import choose
 from jaxci.inference.design import DesignEffect, design_effect
-from jaxci.inference.drawing import fill_levels, fill_replicates
+from jaxci.inference.drawing import fill_levels, fill_replicates, settle_blocks
 from jaxci.inference.evidence import error_or_zero, gather, rounding, standard_error
 from jaxci.inference.held import few_programs_at_times
 from jaxci.inference.known_laws import row_values_of
@@ -26,13 +26,15 @@ from jaxci.inference.slopes import FirstOrder, effective_units, first_order, of_
 from jaxci.inference.slopes import estimates as program_estimates
 from jaxci.inference.slopes import slopes as program_slopes
 from jaxci.inference.table_laws import law_of_table
-from jaxci.intervals.base import Bounds, Evidence
+from jaxci.intervals.base import Bounds, Evidence, Method
+from jaxci.intervals.blocks import BlockT, BlockWilson
 from jaxci.intervals.bootstrap import Percentile
 from jaxci.intervals.capabilities import has_exact_law
 from jaxci.intervals.pvalues import UNDEFINED, PValue
 from jaxci.intervals.quantile import OrderStatistic
 from jaxci.intervals.registry import applicable_methods, method_by_name
 from jaxci.printing import ConfidenceInterval
+from jaxci.resampling.schemes import BLOCKS
 from jaxci.results import IntervalResult
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.custom import HostFunction
@@ -54,6 +56,7 @@ def intervals(
         for entry in entries:
             _settle_method(entry, sample, layout, settings)
             _settle_source(entry, layout, settings)
+        settle_blocks(entries, sample, layout, settings)
         fill_replicates(entries, sample, layout, settings, rng)
         count_trials(entries, layout)
         _estimate(entries, sample, layout)
@@ -84,6 +87,7 @@ def comparison(request: Request, sample: Sample, layout: Layout, settings: Setti
         entry.remarks += convention_remarks(request.statistic.statistic, request.name, sample, layout)
         _settle_method(entry, sample, layout, settings)
         _settle_source(entry, layout, settings)
+        settle_blocks([entry], sample, layout, settings)
         fill_replicates([entry], sample, layout, settings, rng)
         if entry.replicates is not None:  # the same on both sides is no difference, whatever the order of its sums
             alike = np.abs(entry.replicates) <= rounding(entry.scale, *request.statistic.statistic.bounds)
@@ -160,6 +164,14 @@ def _settle_slopes(entry: Entry, first: FirstOrder, layout: Layout) -> None:
     entry.acceleration = float(first.acceleration) if entry.standard_error > 0 else math.nan
 
 
+def _without_rows_alike(statistic: Statistic, layout: Layout, settings: Settings) -> Method:
+    """Return the method for resamples that are not those of independent rows."""
+    if not settings.in_blocks:
+        return Percentile()
+    wilson = BlockWilson()
+    return BlockT() if wilson.refusal(statistic) or wilson.unusable(layout.given) else wilson
+
+
 def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Settings) -> None:
     """Choose the method or check the one asked for."""
     request, statistic = entry.request, entry.statistic
@@ -171,7 +183,8 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
             entry.method, entry.reason, entry.standing = choice.method, choice.reason, choice.standing
             entry.remarks += [] if choice.remark is None else [choice.remark]
         else:
-            entry.method, entry.reason = Percentile(), f"asked for {settings.resampling} resampling"
+            entry.method = _without_rows_alike(statistic, layout, settings)
+            entry.reason = f"asked for {settings.resampling} resampling"
         values = row_values_of(statistic, sample) if isinstance(statistic, MeanStatistic) else None
         judged = entry.standing is not None
         entry.remarks += size_remarks(statistic, sample, layout, values, entry.method, judged=judged)
@@ -182,14 +195,19 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
     if refusal is not None:
         names = ", ".join(applicable_methods(statistic, groups=layout.units is not None))
         raise ValueError(f"method {method.name!r} cannot serve {request.name!r}: {refusal}. Methods that can: {names}")
-    if not settings.plain and "replicates" not in method.needs:
+    if method.requires_blocks and not settings.in_blocks:
+        raise ValueError(
+            f"resampling must be {', '.join(map(repr, BLOCKS))} for method {method.name!r}, which is for rows in the "
+            f"order of time; got {settings.resampling!r}"
+        )
+    if not (settings.plain or method.requires_blocks) and "replicates" not in method.needs:
         raise ValueError(
             f"{settings.scheme} go with methods that read resamples, such as 'percentile'; got {method.name!r}"
         )
     if settings.in_blocks and method.needs & {"acceleration", "standard_error", "pivots"}:
         raise ValueError(
             f"method {method.name!r} takes rows for independent, so it cannot go with {settings.scheme}; "
-            "use 'percentile', 'basic', 'normal' or 'bc'"
+            "use 'block_t', 'percentile', 'basic', 'normal' or 'bc'"
         )
     if not settings.plain and method.nesting is not None:
         raise ValueError(

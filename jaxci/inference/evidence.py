@@ -21,6 +21,7 @@ from jaxci.inference.slopes import jackknife_acceleration, jackknife_error, slop
 from jaxci.intervals.auc import auc_evidence
 from jaxci.intervals.auc_difference import auc_difference_evidence
 from jaxci.intervals.base import Evidence
+from jaxci.intervals.blocks import Dependence
 from jaxci.intervals.bootstrap import studentized_pivots
 from jaxci.intervals.capabilities import (
     averages_share_differences,
@@ -168,6 +169,8 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
     if "curvature" in needs:
         ((program, _),) = programs([entry], layout)
         parts["curvature"] = curvature(program, 0)
+    if entry.dependence is not None:
+        parts["dependence"] = Dependence(*(np.array([x]) for x in entry.dependence))
     if "acceleration" in needs:
         parts["acceleration"] = np.array([_acceleration(entry, sample, layout)])
     if "posterior" in needs:

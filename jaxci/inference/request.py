@@ -12,6 +12,7 @@ import numpy as np
 from jaxci.inference import program
 from jaxci.inference.program import Program, RowReader, Rows
 from jaxci.intervals.base import Method
+from jaxci.intervals.blocks import Dependence
 from jaxci.intervals.cards import Standing
 from jaxci.resampling.bank import CellBootstrap
 from jaxci.resampling.laws import BootstrapDistribution
@@ -70,6 +71,8 @@ class Entry:
     absent: int = 0
     effective_units: float = math.nan
     left_out: tuple[np.ndarray, np.ndarray] | None = None
+    dependence: Dependence | None = None
+    block_length: float = 1.0
     remarks: list[str] = dataclasses.field(default_factory=list)
 
     @classmethod

@@ -161,6 +161,8 @@ class Evidence:
         Distribution of the statistic under random weights of the units and of pseudo-units that were not seen.
     gaps : Gaps
         Bins of a calibration curve along the last axis (see :class:`~jaxci.statistics.probability.Gaps`).
+    dependence : Dependence
+        How rows in the order of time depend on each other (see :mod:`jaxci.intervals.blocks`).
     uniform : (...) array
         A draw from (0, 1) for a method that is randomized or draws for itself.
     """
@@ -192,6 +194,7 @@ class Evidence:
     curvature: Any = None
     posterior: BootstrapDistribution | None = None
     gaps: Any = None
+    dependence: Any = None
     uniform: Any = None
 
     @property
@@ -215,11 +218,11 @@ class Method(Named, abc.ABC):
     """An interval method: a frozen :func:`~jaxci.records.record`.
 
     Class attributes: ``name`` (the word users type), ``takes`` (what of clusters, strata and weights it honours; it
-    refuses the rest), ``requires_groups`` (it is for clusters alone), ``leaves_range`` (bounds may fall outside the
-    estimand's range and are then clipped), ``of_differences`` (it also serves the difference of a statistic between two
-    models, with a p-value), ``judged_by_size`` (few rows get a remark where no card judged it), ``models_variance``
-    (the variance of an area comes from a model of the scores), ``reads_counts`` (it serves values that are counted, not
-    listed row by row).
+    refuses the rest), ``requires_groups`` (it is for clusters alone), ``requires_blocks`` (for blocks of rows
+    alone), ``leaves_range`` (bounds may fall outside the estimand's range and are then clipped), ``of_differences``
+    (it also serves the difference of a statistic between two models, with a p-value), ``judged_by_size`` (few rows
+    get a remark where no card judged it), ``models_variance`` (the variance of an area comes from a model of the
+    scores), ``reads_counts`` (it serves values that are counted, not listed row by row).
 
     The work is in three parts. :meth:`critical` is host code that knows the sample size and the level but no data;
     :meth:`bounds` is array code, on NumPy arrays or traced by JAX, for stacks of data sets; :meth:`remarks` is host
@@ -228,6 +231,7 @@ class Method(Named, abc.ABC):
 
     takes: ClassVar[frozenset[str]] = frozenset({"groups", "strata", "sample_weight"})
     requires_groups: ClassVar[bool] = False
+    requires_blocks: ClassVar[bool] = False
     leaves_range: ClassVar[bool] = False
     of_differences: ClassVar[bool] = False
     judged_by_size: ClassVar[bool] = False
@@ -284,6 +288,8 @@ class Method(Named, abc.ABC):
         """
         if self.requires_groups and "groups" not in given:
             return f"{self.name!r} is for rows in clusters, and these are independent"
+        if self.requires_blocks:
+            return f"{self.name!r} is for rows in the order of time, and these are independent"
         if unusable := self.unusable(given):
             return f"{self.name!r} cannot use {' and '.join(sorted(unusable))}"
         return self.refusal(statistic)

@@ -13,6 +13,7 @@ from jaxci.intervals.auc import DeLong, DeLongLogit, HanleyMcNeil, NewcombeAuc
 from jaxci.intervals.auc_difference import DeLongDifference
 from jaxci.intervals.base import Method
 from jaxci.intervals.bayesian import ProperBayesian
+from jaxci.intervals.blocks import BlockT, BlockWilson
 from jaxci.intervals.bootstrap import BC, Basic, BCa, Normal, Percentile, Studentized
 from jaxci.intervals.calibration import SquaredGaps
 from jaxci.intervals.clustered_proportion import ClopperPearsonCluster, TangoCluster, WilsonCluster
@@ -61,6 +62,8 @@ _ALL: tuple[type[Method], ...] = (
     BC,
     BCa,
     Studentized,
+    BlockT,
+    BlockWilson,
     Calibrated,
     ABC,
     Exact,
@@ -140,8 +143,8 @@ def _chosen(name: Any, options: Mapping[str, Any], family: Mapping[str, type[Met
 def applicable_methods(statistic: Statistic, *, groups: bool = False) -> list[str]:
     """Return the names of the methods that serve ``statistic`` of independent rows, in the order of the documentation.
 
-    With ``groups``, of rows in clusters.
+    With ``groups``, of rows in clusters. Methods for blocks of rows in the order of time alone are not among them.
     """
     family = difference_methods() if isinstance(statistic, Paired) else METHODS
-    served = {name: cls for name, cls in family.items() if cls().refusal(statistic) is None}
+    served = {name: cls for name, cls in family.items() if not cls.requires_blocks and cls().refusal(statistic) is None}
     return [name for name, cls in served.items() if ("groups" in cls.takes if groups else not cls.requires_groups)]

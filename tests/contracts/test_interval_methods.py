@@ -16,6 +16,7 @@ from jaxci.intervals.approximate import Curvature
 from jaxci.intervals.auc import AucEvidence, auc_evidence
 from jaxci.intervals.auc_difference import AucDifferenceEvidence
 from jaxci.intervals.base import Evidence, NoInterval, tails
+from jaxci.intervals.blocks import Dependence
 from jaxci.intervals.bootstrap import studentized_pivots
 from jaxci.intervals.capabilities import averages_share_differences
 from jaxci.intervals.concentration import ConcentrationMethod
@@ -227,6 +228,7 @@ def evidence_of(statistic, law):
         outcomes=outcomes,
         adjusted=Adjusted(share_difference(OUTCOMES) * N / (N + 2), np.linspace(0.02, 0.3, R), DEGREES),
         influence=x - mean[:, None],
+        dependence=Dependence(*np.linspace([0.4, 2, 0.7], [30, 40, 3], R).T),
         curvature=Curvature(error, 0.1 * mean, 0.01 * error, 0.02 * mean, jax.tree_util.Partial(along, x)),
         uniform=np.full(R, 0.37),
     )

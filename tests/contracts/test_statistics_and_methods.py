@@ -64,6 +64,7 @@ def metrics_of(task):
     return [name for name, statistic in METRICS.items() if statistic.task == task or name in also]
 
 
+IN_BLOCKS = [name for name, cls in METHODS.items() if cls.requires_blocks]
 CLUSTERED = [name for name, cls in METHODS.items() if cls.requires_groups]
 
 
@@ -77,6 +78,8 @@ def rows_of(task, names, **arguments):
     sample, arguments = sample_of(task), {"n_resamples": RESAMPLES, "rng": 0, **arguments}
     if arguments.get("method") in CLUSTERED:
         arguments = {"groups": np.arange(N) % 12, **arguments}  # each within a stratum of LAYOUTS
+    if arguments.get("method") in IN_BLOCKS:
+        arguments = {"resampling": "stationary", **arguments}
     if task == "values":
         return [jaxci.interval(name, sample.values, **arguments) for name in names]
     return list(jaxci.evaluate(sample.y_true, sample.y_pred, sample.y_score, metrics=names, **arguments))
@@ -154,7 +157,7 @@ def test_refusals_are_reasons(method):
         reason = METHODS[method]().refusal(statistic)
         assert reason is None or len(reason) > 30
         able = jaxci.list_methods(name, groups=METHODS[method].requires_groups)
-        assert (method in able) == (reason is None)
+        assert (method in able) == (reason is None and method not in IN_BLOCKS)
 
 
 @pytest.mark.parametrize(("method", "task"), REFUSED)
@@ -182,8 +185,8 @@ LAYOUTS = {
     "strata": {"strata": np.arange(N) % 3},
     "sample_weight": {"sample_weight": 0.5 + np.arange(N) % 4},
 }
-DEPENDENT = [name for name, cls in METHODS.items() if cls.takes]
-INDEPENDENT = [name for name, cls in METHODS.items() if not cls.takes]
+DEPENDENT = [name for name, cls in METHODS.items() if cls.takes and not cls.requires_blocks]
+INDEPENDENT = [name for name, cls in METHODS.items() if not cls.takes and not cls.requires_blocks]
 
 
 @pytest.mark.slow
@@ -231,7 +234,8 @@ def test_bounds_are_in_order_where_every_replicate_lies_on_one_side_of_the_estim
     # A resample of well calibrated predictions is worse calibrated than the sample.
     p = np.sort(np.random.default_rng(1).random(200))
     y = np.diff(np.floor(np.cumsum(p) + 0.5), prepend=0.0).astype(int)
-    row = jaxci.interval("expected_calibration_error", y, p, method=method, n_resamples=RESAMPLES, rng=0)
+    rows = {"resampling": "stationary" if method in IN_BLOCKS else "bootstrap"}
+    row = jaxci.interval("expected_calibration_error", y, p, method=method, n_resamples=RESAMPLES, rng=0, **rows)
     assert row.bootstrap_distribution.min() > row.estimate
     check(row, method)
 
@@ -265,6 +269,8 @@ def typical(method, **arguments):
     }["values" if task == "values" else name]
     if method in CLUSTERED:
         arguments["groups"] = np.arange(N) % 13
+    if method in IN_BLOCKS:
+        arguments["resampling"] = "stationary"
     return jaxci.interval(name, *data, method=method, n_resamples=399, rng=1, **options, **arguments)
 
 

@@ -6,10 +6,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from arch.bootstrap._samplers_python import stationary_bootstrap_sample
+from scipy import stats
 from scipy.signal import lfilter
 from sklearn import metrics
 
 import jaxci
+from jaxci.inference.dependence import dependence
 from jaxci.inference.randomness import randomness
 from jaxci.resampling.blocks import CircularBlocks, MovingBlocks, StationaryBlocks, optimal_block_lengths
 from jaxci.resampling.words import scaled_words
@@ -18,6 +20,7 @@ from jaxci.statistics.registry import statistic_by_name
 pytestmark = pytest.mark.computes
 
 N, LENGTH, COUNT = 23, 4, 20_000
+STATIONARY = {"resampling": "stationary"}
 
 
 def series(n, slope, seed=0):
@@ -194,16 +197,104 @@ def test_what_does_not_go_with_blocks_is_refused(arguments, message):
         jaxci.interval("mean", series(60, 0.0), **arguments)
 
 
-@pytest.mark.false_alarm(1e-6)
+@pytest.mark.false_alarm(2e-6)
 @pytest.mark.slow
 def test_intervals_of_an_autoregression_hold_its_mean():
-    held = {"bootstrap": 0, "stationary": 0}
+    ways = {"rows": {"method": "percentile"}, "blocks": {"method": "percentile", **STATIONARY}, "auto": STATIONARY}
+    held = dict.fromkeys(ways, 0)
     for seed in range(300):
         x = series(200, 0.6, seed=1000 + seed)
-        for resampling in held:
-            low, high = jaxci.interval(
-                "mean", x, method="percentile", resampling=resampling, n_resamples=499, rng=seed
-            ).confidence_interval
-            held[resampling] += low <= 0 <= high
-    assert held["bootstrap"] < 0.77 * 300  # in the long run .67
-    assert held["stationary"] > 0.82 * 300  # .90
+        for way, given in ways.items():
+            low, high = jaxci.interval("mean", x, n_resamples=499, rng=seed, **given).confidence_interval
+            held[way] += low <= 0 <= high
+    assert held["rows"] < 0.77 * 300  # in the long run .67
+    assert held["blocks"] > 0.82 * 300  # .89
+    assert held["auto"] > 0.88 * 300  # .94
+
+
+@pytest.mark.false_alarm(1e-6)
+@pytest.mark.slow
+def test_intervals_of_shares_near_one_and_of_differences_hold_in_short_series():
+    share, errors = 0, 0
+    for seed in range(200):
+        a, b = (series(100, 0.8, seed=one) for one in (2 * seed, 2 * seed + 1))
+        right = a * 0.6 < 1.645  # standard deviation 1 / .6
+        found = jaxci.interval("accuracy", np.ones(100, bool), right, resampling="stationary")
+        share += found.confidence_interval.low <= 0.95 <= found.confidence_interval.high
+        truth = np.zeros(100)
+        given = {"resampling": "stationary", "n_resamples": 499, "rng": seed}
+        errors += jaxci.compare("mean_absolute_error", truth, a, b, **given).pvalue < 0.05
+    assert share > 0.86 * 200  # in the long run .96, of percentiles .72
+    assert errors < 0.17 * 200  # .08, of percentiles .22
+
+
+def test_shares_have_wilsons_interval_at_the_number_of_rows_that_vary_as_much():
+    x = series(300, 0.8)
+    right = x < 1
+    found = jaxci.interval("accuracy", np.ones(300, bool), right, **STATIONARY)
+    effect, degrees, _ = dependence(right.astype(float), 1.0, "stationary")
+    assert found.method == "block_wilson"
+    assert effect > 2
+    size, z = 300 / effect, stats.t.ppf(0.975, degrees)
+    for end in found.confidence_interval:  # the score equation
+        apart = right.mean() - end
+        assert apart**2 == pytest.approx(z**2 * end * (1 - end) / size)
+    alike = jaxci.interval("accuracy", right, right, **STATIONARY)
+    assert alike.confidence_interval.low == pytest.approx(1 / (1 + z**2 / 300 ** (2 / 3)))
+    assert alike.confidence_interval.high == 1
+
+
+def test_means_have_students_interval_of_the_long_run_variance():
+    x = series(300, 0.8)
+    found = jaxci.interval("mean", x, rng=0, **STATIONARY)
+    _, degrees, ratio = dependence(x, optimal_block_lengths(x).stationary, "stationary")
+    assert found.method == "block_t"
+    assert degrees == 17
+    drawn = found.bootstrap_distribution
+    reach = ratio * stats.t.ppf(0.975, degrees) / stats.norm.ppf(0.975)
+    expected = x.mean() + reach * (np.quantile(drawn, [0.025, 0.975]) - np.median(drawn))
+    np.testing.assert_allclose(found.confidence_interval, expected, atol=0.01 * np.ptp(expected))
+    high = jaxci.interval("mean", x, rng=0, alternative="less", confidence_level=0.975, **STATIONARY)
+    assert high.confidence_interval.high == pytest.approx(found.confidence_interval.high)
+
+
+def test_means_of_ranges_with_ends_stay_within():
+    y = np.abs(series(60, 0.9))
+    found = jaxci.interval("mean_absolute_error", np.zeros(60), y, rng=0, **STATIONARY)
+    drawn = np.log(found.bootstrap_distribution)
+    _, degrees, ratio = dependence(y, optimal_block_lengths(y).stationary, "stationary")
+    reach = ratio * stats.t.ppf(0.975, degrees) / stats.norm.ppf(0.975)
+    expected = y.mean() * np.exp(reach * (np.quantile(drawn, [0.025, 0.975]) - np.median(drawn)))
+    np.testing.assert_allclose(found.confidence_interval, expected, rtol=0.02)
+
+
+@pytest.mark.parametrize("resampling", ["circular", "stationary"])
+def test_the_variance_of_blocks_and_the_one_in_the_long_run_are_those_of_their_definitions(resampling):
+    x = series(60, 0.6)
+    apart, n, degrees = x - x.mean(), 60, 6
+    slope = (apart[1:] @ apart[:-1]) / (apart[:-1] @ apart[:-1])
+    slope += (1 + 3 * slope) / n
+    noise = apart[1:] - slope * apart[:-1]
+    t = (np.arange(n - 1) + 0.5) / (n - 1)
+    waves = [np.sqrt(2 / (n - 1)) * np.cos(np.pi * j * t) @ noise for j in range(1, degrees + 1)]
+    long_run = np.mean(np.square(waves)) / (1 - slope) ** 2
+    effect, found, ratio = dependence(x, 4.0, resampling)
+    assert found == degrees
+    assert effect == pytest.approx(long_run / x.var())
+    with jax.enable_x64(True):
+        made = {"circular": CircularBlocks, "stationary": StationaryBlocks}[resampling].of(60, 4)
+        counts = jax.jit(lambda made: made.counts(jax.random.key(3), jnp.arange(COUNT, dtype=jnp.int32)))(made)
+        means = np.asarray(counts[:, :60] @ x) / 60
+    assert ratio**2 == pytest.approx(long_run / (60 * means.var()), rel=0.05)
+
+
+def test_blocks_have_methods_of_their_own():
+    x = series(60, 0.0)
+    with pytest.raises(ValueError, match="resampling must be 'moving', 'circular', 'stationary' for method 'block_t'"):
+        jaxci.interval("mean", x, method="block_t")
+    assert not {"block_t", "block_wilson"} & set(jaxci.list_methods("accuracy"))
+    weighted = jaxci.interval("accuracy", x > 0, x < 1, sample_weight=1 + np.arange(60), **STATIONARY)
+    assert weighted.method == "block_t"
+    assert jaxci.compare("accuracy", x > 0, x > 0.1, x > 0.3, **STATIONARY).method == "block_t"
+    with pytest.raises(ValueError, match="block_length must be a number for 'iqr'"):
+        jaxci.interval("iqr", np.resize(x, 5001), **STATIONARY)

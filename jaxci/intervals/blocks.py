@@ -1,0 +1,113 @@
+"""Intervals of blocks of rows in time: quantiles of the replicates, as far out as the long-run variance asks."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from jaxci.intervals.base import Bounds, Evidence, Tails, normal_steps, open_sides
+from jaxci.intervals.bootstrap import BootstrapMethod
+from jaxci.intervals.clustered_proportion import wilson_cluster
+from jaxci.intervals.delta import student_steps
+from jaxci.intervals.proportion import ProportionMethod, wilson
+from jaxci.records import record
+from jaxci.special import expit, logit, namespace
+
+
+class Dependence(NamedTuple):
+    """How rows depend on each other in their order, as far as a statistic sees it.
+
+    ``effect`` (...) is the long-run variance of the statistic over that of independent rows, ``degrees`` (...) its
+    degrees of freedom, and ``ratio`` (...) its root over that of the variance which blocks of the drawn length show.
+    """
+
+    effect: Any
+    degrees: Any
+    ratio: Any
+
+
+@record
+class BlockT(BootstrapMethod):
+    """Student's interval of the long-run variance, of the shape of the replicates drawn in blocks.
+
+    Blocks show too little of what lies further apart than they are long, and their variance is itself an estimate.
+    Distances of the quantiles of the replicates from their median are multiplied by what the variance lacks, on the
+    scale on which the range of the statistic has no ends, and by Student's quantile over the normal one.
+    """
+
+    name = "block_t"
+    needs = frozenset({"replicates", "dependence"})
+    requires_blocks = True
+
+    def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
+        """Return the estimate less or plus the distances."""
+        law, (_, degrees, ratio), xp = evidence.distribution, evidence.dependence, evidence.xp
+        assert law is not None
+        ends = evidence.statistic.bounds
+        median = law.quantile(0.5)
+        centre, middle = (_opened(x, ends) for x in (evidence.estimate, median))
+        inside = xp.isfinite(centre) & xp.isfinite(middle)
+
+        def bound(quantile: Any, step: Any, normal: Any) -> Any:
+            reach = xp.where(normal == 0, 1.0, step / xp.where(normal == 0, 1.0, normal))
+            apart = _opened(quantile, ends) - xp.where(inside, middle, 0.0)
+            moved = xp.where(inside, centre, 0.0) + ratio * reach * xp.where(quantile == median, 0.0, apart)
+            return xp.where(inside, _closed(moved, ends), quantile)
+
+        steps = zip(student_steps(degrees, tails), normal_steps(tails), strict=True)
+        quantiles = law.quantile(tails.lower), law.quantile(1 - tails.upper)
+        low, high = (bound(q, *both) for q, both in zip(quantiles, steps, strict=True))
+        return open_sides(low, high, tails, ends)
+
+
+@record
+class BlockWilson(ProportionMethod):
+    """Wilson's interval of as many independent rows as vary as much in the long run, with Student's quantile.
+
+    No more rows than there are. Where all agree, nothing tells how they depend on each other: then n^(1/3) neighbours
+    count as one.
+    """
+
+    name = "block_wilson"
+    needs = frozenset({"count", "nobs", "dependence"})
+    takes = frozenset()
+    requires_blocks = True
+
+    def of_share(self, evidence: Evidence, tails: Tails) -> Bounds:
+        """Return (low, high) of the proportion; the range where there are no trials."""
+        effect, degrees, _ = evidence.dependence
+        xp, tried = evidence.xp, evidence.nobs > 0
+        size = xp.where(tried, evidence.nobs / xp.maximum(effect, 1.0), 1.0)
+        share = evidence.count / xp.where(tried, evidence.nobs, 1.0)
+        low, high = wilson_cluster(share, size, degrees, tails)
+        return Bounds(xp.where(tried, low, 0.0), xp.where(tried, high, 1.0))
+
+    def from_counts(self, count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
+        """Return (low, high) of independent rows."""
+        return wilson(count, nobs, tails)
+
+
+def _opened(x: Any, ends: tuple[float, float]) -> Any:
+    """Map a range to the whole line: by a logit, or a logarithm where it has one end."""
+    low, high = ends
+    xp = namespace(x)
+    with np.errstate(divide="ignore"):
+        if math.isfinite(low) and math.isfinite(high):
+            return logit((x - low) / (high - low))
+        if math.isfinite(low):
+            return xp.log(x - low)
+        return -xp.log(high - x) if math.isfinite(high) else x
+
+
+def _closed(x: Any, ends: tuple[float, float]) -> Any:
+    """Return what :func:`_opened` maps to ``x``."""
+    low, high = ends
+    xp = namespace(x)
+    if math.isfinite(low) and math.isfinite(high):
+        return low + (high - low) * expit(x)
+    if math.isfinite(low):
+        return low + xp.exp(x)
+    return high - xp.exp(-x) if math.isfinite(high) else x
