@@ -29,6 +29,13 @@ def _probabilities(sample: Sample) -> tuple[Any, Any]:
     return sample.y_true, namespace(p).stack([1 - p, p], axis=1) if p.ndim == 1 else p
 
 
+def _of_others(codes: Any, p: Any, least: Any) -> Any:
+    """Return how likely the classes other than that of a row are, by its scores, which count as ``least`` (n, K)."""
+    xp = namespace(p)
+    others = xp.where(codes[:, None] == np.arange(p.shape[1]), 0.0, xp.maximum(p, least))
+    return others / others.sum(axis=1, keepdims=True)
+
+
 @record
 class LogLoss(MeanStatistic):
     """Mean negative log-likelihood, ``-sum_i w_i log(p_i[y_i]) / N``, natural logarithm.
@@ -52,8 +59,17 @@ class LogLoss(MeanStatistic):
     def row_values(self, sample: Sample) -> Any:
         """Return the negative log probability of every row's class (n,)."""
         codes, p = _probabilities(sample)
-        eps, xp = sample.score_eps, namespace(p)
-        return -xp.log(xp.clip(p[np.arange(len(codes)), codes], eps, 1 - eps))
+        return self._of_scores(p[np.arange(len(codes)), codes], sample)
+
+    def mistaken_values(self, sample: Sample) -> Any:
+        """Return the negative log probability of another class (n,), on average over these by their scores."""
+        codes, p = _probabilities(sample)
+        return (_of_others(codes, p, sample.score_eps) * self._of_scores(p, sample)).sum(axis=1)
+
+    @staticmethod
+    def _of_scores(p: Any, sample: Sample) -> Any:
+        xp = namespace(p)
+        return -xp.log(xp.clip(p, sample.score_eps, 1 - sample.score_eps))
 
 
 @record
@@ -95,9 +111,17 @@ class BrierScoreLoss(MeanStatistic):
         """Return the squared distance of every row's probabilities from its class (n,)."""
         codes, p = _probabilities(sample)
         outcome = codes[:, None] == np.arange(p.shape[1])
-        distance = ((outcome - p) ** 2).sum(axis=1)
+        return self._factor(p) * ((outcome - p) ** 2).sum(axis=1)
+
+    def mistaken_values(self, sample: Sample) -> Any:
+        """Return the squared distance from another class (n,), on average over these by their scores."""
+        codes, p = _probabilities(sample)
+        distance = (p**2).sum(axis=1, keepdims=True) - 2 * p + 1
+        return self._factor(p) * (_of_others(codes, p, sample.score_eps) * distance).sum(axis=1)
+
+    def _factor(self, p: Any) -> float:
         halve = p.shape[1] < 3 if self.scale_by_half == "auto" else self.scale_by_half
-        return 0.5 * distance if halve else distance
+        return 0.5 if halve else 1.0
 
 
 class Calibration(MomentStatistic):

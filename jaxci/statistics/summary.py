@@ -67,15 +67,20 @@ class MeanStatistic(MomentStatistic, ExtremeStatistic):
     def row_values(self, sample: Sample) -> Any:
         """Return the averaged value of every row, (n,) float64."""
 
+    def mistaken_values(self, sample: Sample) -> Any:
+        """Return what rows would have had, had they been of another class (n,); None where no class decides."""
+        return None
+
     def prepare(self, sample: Sample) -> Features:
-        """Standardize the row values."""
-        values = self.row_values(sample)
+        """Standardize the row values, and the mean of those that they would have had as mistakes, if any."""
+        values, mistaken = self.row_values(sample), self.mistaken_values(sample)
         design, middle, scale = standardized(values.astype(np.float64), sample.n)
-        return Features(design[:, None], (middle, scale))
+        unseen = () if mistaken is None else ((mistaken[: sample.n].mean() - middle) / scale,)
+        return Features(design[:, None], (middle, scale, *unseen))
 
     def scaling(self, prepared: Features) -> Scaling:
         """Return centre and scale of the row values, and whether the link is a root."""
-        middle, scale = prepared.constants
+        middle, scale, *_ = prepared.constants
         return Scaling(middle, scale, self.link == "sqrt")
 
     def core(self, prepared: Features, sums: jax.Array) -> jax.Array:
@@ -96,14 +101,15 @@ class MeanStatistic(MomentStatistic, ExtremeStatistic):
     def _extremes(self, prepared: Features, reach: Any) -> tuple[jax.Array, jax.Array]:
         """Return the standardized values of units at the extremes: beyond the lowest and highest, within the bounds.
 
-        Where values do not vary they are the bounds.
+        Where values do not vary they are the bounds. Where a row may be mistaken for one of another class, the highest is
+        what such rows have on average, or what was seen.
         """
         values = jnp.asarray(prepared.design)[:, 0]
         held = jnp.ones_like(values) if prepared.mass is None else jnp.asarray(prepared.mass)
         values = values / jnp.where(held > 0, held, 1.0)
         least = jnp.min(jnp.where(held > 0, values, jnp.inf))
         most = jnp.max(jnp.where(held > 0, values, -jnp.inf))
-        middle, scale = prepared.constants
+        middle, scale, *mistaken = prepared.constants
         power = 2 if self.link == "sqrt" else 1
         bottom, top = ((end**power - middle) / scale for end in self.bounds)
         flat = (most - least) * scale <= ROUNDING * np.finfo(float).eps * jnp.abs(middle)
@@ -116,7 +122,7 @@ class MeanStatistic(MomentStatistic, ExtremeStatistic):
             cut = jnp.where(flat, bound, jnp.clip(extreme + side * beyond, bottom, top))
             return jnp.where(jnp.isfinite(bound), cut, extreme + side * beyond)
 
-        return end(least, bottom, -1), end(most, top, 1)
+        return end(least, bottom, -1), jnp.maximum(most, mistaken[0]) if mistaken else end(most, top, 1)
 
 
 def is_mean(statistic: Statistic) -> bool:
