@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("rich")
 
-from jaxci.api.readers.tables import MISSING
+from jaxci.api.readers.tables import MISSING, read_columns
 from jaxci.cli import main
 from jaxci.cli.words import Flags, in_flags
 
@@ -205,3 +205,40 @@ def test_what_was_drawn_can_be_drawn_again(capsys, tmp_path):
         seed = first.split("repeat with --seed ")[1].split()[0]
         main([*map(str, arguments), "--seed", seed])
         assert capsys.readouterr().out == first
+
+
+class TestFilesOfText:
+    @pytest.mark.parametrize("size", [1, 2**21])
+    def test_what_holds_an_underscore_is_no_number(self, tmp_path, size):
+        path = tmp_path / "rows.csv"
+        names = ["1_12", "11_2", "1_1"]
+        path.write_text("patient,more\n" + "".join(f"{name},{'x' * (size // 3)}\n" for name in names))
+        assert read_columns(path, ["patient"])["patient"].tolist() == names
+
+    def test_clusters_of_two_parts_stay_apart(self, capsys, tmp_path):
+        path, out = tmp_path / "rows.csv", tmp_path / "out.json"
+        names = [f"{site}_{case}" for site in range(1, 13) for case in range(1, 13)]
+        path.write_text("y,guess,patient\n" + "".join(f"1,1,{name}\n0,1,{name}\n" for name in names))
+        options = ["--target", "y", "--pred", "guess", "--groups", "patient", "--metrics", "accuracy", "--seed", "0"]
+        assert main(["evaluate", str(path), *options, "--json", str(out)]) == 0
+        assert json.loads(out.read_text())["rows"][0]["n"] == len(names)
+
+    def test_numbers_have_no_underscores(self, capsys, tmp_path):
+        path = tmp_path / "rows.csv"
+        path.write_text("x\n1_000\n" + "2000\n" * 20)
+        said = refusal(capsys, "check", path, "--metric", "mean", "--pred", "x")
+        assert said.endswith("must hold numbers; got dtype object, the text '1_000' in row 0")
+
+    @pytest.mark.parametrize("size", [10, 2**20])
+    def test_an_empty_line_of_a_single_column_is_a_missing_value(self, tmp_path, size):
+        path = tmp_path / "rows.csv"
+        path.write_text("x\n1\n\n" + "2\n" * size + "\n\n")
+        found = read_columns(path, ["x"])["x"]
+        assert len(found) == size + 2
+        np.testing.assert_array_equal(found[:3], [1, np.nan, 2])
+
+    def test_other_empty_lines_are_none(self, capsys, tmp_path):
+        path = tmp_path / "rows.csv"
+        path.write_text("x,y\n\n1,2\n\n3,4,5\n")
+        said = refusal(capsys, "check", path, "--metric", "mean", "--pred", "x")
+        assert said.endswith("row 1 has 3 values, the header has 2")

@@ -126,12 +126,12 @@ def _refuse_texts(name: str, array: np.ndarray) -> None:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a number, or a text that reads like one."""
+    """Whether a value is a number, or a text that reads like one: "1_000", which Python takes, does not."""
     try:
         float(value)
     except (TypeError, ValueError):
         return False
-    return True
+    return not (isinstance(value, str) and "_" in value)
 
 
 def check_lengths(lengths: Mapping[str, int]) -> None:

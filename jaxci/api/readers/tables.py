@@ -171,7 +171,8 @@ def _read_csv(path: Path, wanted: list[str], sep: str) -> dict[str, np.ndarray]:
             rows = _csv_rows(file, sep)
             header = _header(rows)
             at = places(path, header, wanted)
-            pandas = _pandas() if path.stat().st_size > SMALL else None
+            large = path.stat().st_size > SMALL and len(header) > 1  # of one column pandas would skip empty lines
+            pandas = _pandas() if large else None
             if pandas is None:
                 columns = [_typed(text) for text in zip(*_cells(rows, len(header), at), strict=True)]
             else:
@@ -203,18 +204,24 @@ def _frame(pd: Any, file: IO[bytes], sep: str) -> Any:
 
 
 def _cells(rows: Iterator[list[str]], width: int, places: Sequence[int]) -> Iterator[list[str]]:
-    for number, row in enumerate(rows):
+    """Yield the texts of the columns wanted; an empty line is no row, but a missing value of a single column."""
+    number = empty = 0
+    for row in rows:
         if len(row) > width:
             raise ValueError(f"row {number} has {len(row)} values, the header has {width}")
-        if row:
-            yield [row[place] if place < len(row) else "" for place in places]
+        if not row:
+            empty += width == 1
+            continue
+        yield from [[""] * len(places)] * empty
+        yield [row[place] if place < len(row) else "" for place in places]
+        number, empty = number + empty + 1, 0
 
 
 def _typed(texts: Sequence[str]) -> np.ndarray:
     """Turn the texts of one column into integers, floats, booleans or strings."""
     present = [text for text in texts if text not in MISSING]
     whole = len(present) == len(texts)
-    for kind in (int, float):
+    for kind in (int, float) if not any("_" in text for text in present) else ():  # Python reads "1_2" as 12
         with contextlib.suppress(ValueError):
             numbers = iter([kind(text) for text in present])
             return np.array([math.nan if text in MISSING else next(numbers) for text in texts])
