@@ -242,3 +242,11 @@ class TestFilesOfText:
         path.write_text("x,y\n\n1,2\n\n3,4,5\n")
         said = refusal(capsys, "check", path, "--metric", "mean", "--pred", "x")
         assert said.endswith("row 1 has 3 values, the header has 2")
+
+    @pytest.mark.parametrize("way", ["--whole", "--stream"])
+    def test_json_that_is_not_in_lines(self, capsys, tmp_path, way):
+        pytest.importorskip("pandas")
+        path = tmp_path / "rows.json"
+        path.write_text('[{"y": 0, "p": 0}, {"y": 1, "p": 1}]')
+        said = refusal(capsys, "evaluate", path, "--target", "y", "--pred", "p", way)
+        assert said.endswith("must end in .jsonl, and hold an object of JSON in each line, to be read as JSON")

@@ -58,6 +58,8 @@ def separator(path: Path, given: str | None) -> str:
 
     By default a tab where the name ends in ``.tsv``, else a comma.
     """
+    if ending(path) == ".json":
+        raise ValueError(f"{path} must end in .jsonl, and hold an object of JSON in each line, to be read as JSON")
     if given is None:
         return "\t" if ending(path) == ".tsv" else ","
     found = "\t" if given in ("tab", "\\t") else given
