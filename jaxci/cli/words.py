@@ -101,13 +101,13 @@ def in_flags(message: str, flags: Flags = FLAGS) -> str:
         return option if value == "True" else f"{option} {value}"
 
     def member(match: re.Match[str]) -> str:
-        option = flags.known.get(FIRST.get(match[1], ""))
+        option = flags.known.get(FIRST.get(match[1], match[1]))
         return match[0] if option is None else f"{match[2]} of {option}"
 
     scores = flags.find("y_score")
     text = message.replace(OF_SCORES, f"belong in {f'{scores} and in ' if scores else ''}metrics that read them")
     text = re.sub(r"\bexpected\['(\w+)'\]", lambda m: flags.find(m[1]) or m[0], text)
-    text = re.sub(r"^(\w+)\[('[^']*')\](?= must)", member, text)
+    text = re.sub(r"\b(\w+)\[('[^']*')\](?= must| has )", member, text)
     text = re.sub(r"^(\w+), which is (\w+): \2", r"\1", text)
     text = re.sub(r"(?<![\w'-])(\w+)=(\[[^\]]*\]|'[^']*'|[\w.]+)", given, text)
     text = re.sub(r"^(\w+)(?= must| goes with|, | and \w+ must)", first, text)

@@ -250,3 +250,31 @@ class TestFilesOfText:
         path.write_text('[{"y": 0, "p": 0}, {"y": 1, "p": 1}]')
         said = refusal(capsys, "evaluate", path, "--target", "y", "--pred", "p", way)
         assert said.endswith("must end in .jsonl, and hold an object of JSON in each line, to be read as JSON")
+
+    def test_a_text_among_numbers_is_told(self, capsys, tmp_path):
+        path = tmp_path / "rows.csv"
+        path.write_text("y,guess\n" + "1,1\n0,0\n" * 5 + "-,1\n")
+        said = refusal(capsys, "evaluate", path, "--target", "y", "--pred", "guess", "--whole")
+        assert said.endswith("the text '-' in row 10 of --target")
+
+    def test_types_among_labels_are_told(self, capsys, tmp_path):
+        path = tmp_path / "rows.jsonl"
+        path.write_text('{"y": 1, "p": 1}\n{"y": 0, "p": 0}\n{"y": 1, "p": "1"}\n')
+        said = refusal(capsys, "evaluate", path, "--target", "y", "--pred", "p", "--whole")
+        told = "got ['int', 'str'], such as 1 in row 0 and '1' in row 2"
+        assert said == f"--pred must hold labels of one type; {told}"
+
+    def test_a_gap_in_groups_is_told_by_its_option(self, capsys, tmp_path):
+        path = tmp_path / "rows.csv"
+        path.write_text("y,guess,site\n" + "1,1,a\n0,0,b\n" * 5 + "1,1,\n")
+        said = refusal(capsys, "evaluate", path, "--target", "y", "--pred", "guess", "--by", "site", "--whole")
+        assert said.startswith("'site' of --by must have no missing labels; 1 of 11 values")
+
+    def test_models_of_another_length_are_told_by_their_option(self, capsys, tmp_path):
+        (tmp_path / "rows.csv").write_text("y\n" + "1\n0\n" * 10)
+        for name in "ab":
+            (tmp_path / f"{name}.csv").write_text("p\n" + "1\n0\n" * 9)
+        models = ",".join(str(tmp_path / f"{name}.csv") for name in "ab")
+        arguments = ["--target", "y", "--models", models, "--metric", "accuracy"]
+        said = refusal(capsys, "leaderboard", tmp_path / "rows.csv", *arguments)
+        assert said.endswith("--target has 20, 'a' of --models has 18, 'b' of --models has 18")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.api.readers.arrays import as_array, missing_values
+from jaxci.api.readers.arrays import as_array, is_number, missing_values
 from jaxci.checks import shown
 
 SMALL_RANGE = 10_000
@@ -41,7 +41,10 @@ def label_values(name: str, data: Any) -> np.ndarray:
         elif all(issubclass(k, bool | np.bool_) for k in kinds):
             array = array.astype(bool)
         elif not all(issubclass(k, int | float | np.number) for k in kinds):
-            raise TypeError(f"{name} must hold labels of one type; got {sorted(k.__name__ for k in kinds)}")
+            row = next(row for row, x in enumerate(array) if type(x) is not type(array[0]))
+            told = f"{shown(array[0])} in row 0 and {shown(array[row])} in row {row}"
+            names = sorted(k.__name__ for k in kinds)
+            raise TypeError(f"{name} must hold labels of one type; got {names}, such as {told}")
         else:
             array = exact_numbers([x.item() if isinstance(x, np.generic) else x for x in array])
     return array
@@ -191,7 +194,9 @@ def encode_labels(
     given = arrays if labels is None else {**arrays, "labels": label_values("labels", labels)}
     if len({a.dtype.kind in "US" for a in given.values()}) > 1:
         kinds = ", ".join(f"{name} has dtype {a.dtype}" for name, a in given.items())
-        raise TypeError(f"labels must be of one type; {kinds}")
+        name, texts = next((name, a) for name, a in given.items() if a.dtype.kind in "US")
+        row = next((row for row, text in enumerate(texts) if not is_number(text)), 0)
+        raise TypeError(f"labels must be of one type; {kinds}: the text {shown(texts[row])} in row {row} of {name}")
     _refuse_rounded(given)
     if labels is None:
         for name, array in arrays.items():
