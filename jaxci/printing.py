@@ -43,8 +43,8 @@ def plain(value: Any) -> Any:
         return value.to_dict()
     if isinstance(value, Named):
         return value.written()
-    if isinstance(value, ConfidenceInterval):
-        return {"low": plain(value.low), "high": plain(value.high)}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):  # a named tuple, such as an interval or a mean rank
+        return {name: plain(part) for name, part in value._asdict().items()}
     if isinstance(value, tuple | list):
         return [plain(v) for v in value]
     if isinstance(value, dict):

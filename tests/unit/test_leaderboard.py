@@ -243,7 +243,9 @@ def test_mean_ranks_hold_on_all_boards_together(board):
         assert entry.mean_rank == (board[entry.name].rank + other[entry.name].rank) / 2
         assert entry.low <= (board[entry.name].rank_low + other[entry.name].rank_low) / 2
         assert entry.high >= (board[entry.name].rank_high + other[entry.name].rank_high) / 2
-    assert found.to_dict()["entries"][0][0] == found.entries[0].name
+    first = found.to_dict()["entries"][0]
+    assert list(first) == ["name", "mean_rank", "low", "high", "ranks"]
+    assert (first["name"], first["ranks"]) == (found.entries[0].name, list(found.entries[0].ranks))
     assert "mean rank over 2, 95% intervals" in str(found)
 
 
