@@ -14,6 +14,7 @@ from jaxci.statistics.base import Statistic, TableStatistic, has_fixed_trials, i
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
 from jaxci.statistics.ranking import ScoreRanking
+from jaxci.statistics.regression import MeanAbsolutePercentageError
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic
 
@@ -109,7 +110,7 @@ def size_remarks(
     Where the method was ``judged`` by the cards these tell of sizes. ``values`` are those whose mean, or its root, the
     statistic is.
     """
-    remarks = _of_equal_scores(statistic, sample, method)
+    remarks = _of_equal_scores(statistic, sample, method) + _of_zero_targets(statistic, sample, layout)
     if not judged:
         remarks += _of_few_rows(statistic, layout, values, method)
     if sample.y_true is None or statistic.task not in ("binary", "multiclass") or _counts_all_rows(statistic):
@@ -133,6 +134,15 @@ def _of_equal_scores(statistic: Statistic, sample: Sample, method: Method) -> li
     if silent and isinstance(statistic, ScoreRanking) and np.ptp(sample.y_score) == 0:
         return ["all scores are equal: they tell nothing of the classes"]
     return []
+
+
+def _of_zero_targets(statistic: Statistic, sample: Sample, layout: Layout) -> list[str]:
+    relative = statistic.statistic if isinstance(statistic, Paired) else statistic
+    if not isinstance(relative, MeanAbsolutePercentageError):
+        return []
+    zeros = int((np.asarray(sample.y_true)[: layout.n_rows] == 0).sum())
+    rows = f"{zeros} of {layout.n_rows} rows"
+    return [f"y_true is 0 in {rows}: errors there are divided by 2.2e-16 and decide the mean"] if zeros else []
 
 
 def _of_few_rows(statistic: Statistic, layout: Layout, values: np.ndarray | None, method: Method) -> list[str]:

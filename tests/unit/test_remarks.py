@@ -428,3 +428,15 @@ def test_rows_of_one_class_alone_are_told_and_have_the_metrics_of_one():
     assert not any("times as many" in text for row in found.values() for text in row.warnings)
     with pytest.raises(ValueError, match="y_true must hold rows of both classes where scores are no probabilities"):
         jaxci.evaluate(np.ones(100, int), y_score=np.arange(100.0))
+
+
+# --- relative errors of nothing --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("zeros", [0, 2])
+def test_relative_errors_of_targets_that_are_zero_are_told(zeros):
+    y = np.where(np.arange(30) < zeros, 0.0, 10 + X)
+    metric, told = "mean_absolute_percentage_error", f"y_true is 0 in {zeros} of 30 rows"
+    one = jaxci.evaluate(y, y + 1 + X, metrics=[metric], rng=0)[metric].warnings
+    two = jaxci.compare(metric, y, y + 1 + X, y - X, rng=0).warnings
+    assert [any(text.startswith(told) for text in texts) for texts in (one, two)] == [zeros > 0] * 2
