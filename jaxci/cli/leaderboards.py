@@ -9,6 +9,7 @@ import typer
 
 from jaxci.checks import check_distinct
 from jaxci.cli.options import (
+    Bounds,
     Csv,
     DrawnResamples,
     File,
@@ -24,6 +25,7 @@ from jaxci.cli.options import (
     WeightType,
     given,
     label_options,
+    numbers,
     split,
     working,
 )
@@ -53,6 +55,7 @@ def leaderboard(
     missing: Annotated[
         str, typer.Option(metavar="HOW", help="Of values by case that a model lacks: raise, or pairwise.")
     ] = "raise",
+    bounds: Bounds = None,
     level: Level = 0.95,
     groups: Groups = None,
     strata: Strata = None,
@@ -81,6 +84,9 @@ def leaderboard(
         of_files = bool(names) and all(Path(name).is_file() for name in names)
         columns = read_columns(file, [*extra, *([] if of_files else names)], sep)
         truth = None if target is None else columns[target]
+        options = label_options(truth, pos_label, labels)
+        if bounds is not None:
+            options["bounds"] = numbers("--bounds", bounds)
         by_model: Any = names if of_files else {name: columns[name] for name in names}
         boards = {
             name: jaxci.leaderboard(
@@ -95,7 +101,7 @@ def leaderboard(
                 n_resamples=resamples,
                 weight_type=weight_type,
                 **given(columns, groups=groups, strata=strata, sample_weight=weights),
-                **label_options(truth, pos_label, labels),
+                **options,
                 rng=seed,
                 progress=advance,
             )

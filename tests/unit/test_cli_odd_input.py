@@ -278,3 +278,15 @@ class TestFilesOfText:
         arguments = ["--target", "y", "--models", models, "--metric", "accuracy"]
         said = refusal(capsys, "leaderboard", tmp_path / "rows.csv", *arguments)
         assert said.endswith("--target has 20, 'a' of --models has 18, 'b' of --models has 18")
+
+
+def test_bounds_of_values_on_a_leaderboard(capsys, tmp_path):
+    path, out = tmp_path / "rows.csv", tmp_path / "board.json"
+    path.write_text("a,b\n" + "1,1\n" * 30 + "1,0\n" * 5)
+    arguments = ["leaderboard", str(path), "--models", "a,b", "--metric", "mean", "--seed", "0", "--resamples", "999"]
+    assert main([*arguments, "--bounds", "0,1", "--json", str(out)]) == 0
+    first = json.loads(out.read_text())["entries"][0]
+    assert (first["name"], first["high"]) == ("a", 1)
+    assert first["low"] < 0.97  # all passed, and others may not
+    capsys.readouterr()
+    assert refusal(capsys, *arguments, "--bounds", "0,0.5").startswith("--bounds must hold all values")
