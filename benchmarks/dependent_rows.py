@@ -2,10 +2,10 @@
 
     python benchmarks/dependent_rows.py [--replications 300] [--json OUT]
 
-Autoregressions of the first order: their mean, their median, the shares of values within one standard deviation of
-their law and below its 95% quantile, and the area under the curve of scores that depend on each other, of classes that
-do. 95% intervals of 999 resamples: percentiles of single rows and of blocks whose length is estimated, and what
-``method="auto"`` gives for these.
+Autoregressions of the first order, and on the same day of the week before: their mean, their median, the shares of
+values within one standard deviation of their law and below its 95% quantile, and the area under the curve of scores
+that depend on each other, of classes that do. 95% intervals of 999 resamples: percentiles of single rows and of
+blocks whose length is estimated, and what ``method="auto"`` gives for these.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ GAP = 1.2
 """Of the mean scores of two classes, in standard deviations."""
 
 
-def autoregression(n: int, slope: float, rng: np.random.Generator) -> np.ndarray:
-    """Return values with variance 1."""
-    return lfilter([np.sqrt(1 - slope**2)], [1.0, -slope], rng.normal(size=n + 300))[300:]
+def autoregression(n: int, slope: float, lag: int, rng: np.random.Generator) -> np.ndarray:
+    """Return values with variance 1, each with ``slope`` on the one ``lag`` rows before."""
+    past = [1.0, *np.zeros(lag - 1), -slope]
+    return lfilter([np.sqrt(1 - slope**2)], past, rng.normal(size=n + 300))[300:]
 
 
 def share(below: Callable[[np.ndarray], np.ndarray]) -> Callable[..., tuple[str, tuple[np.ndarray, ...]]]:
@@ -58,13 +59,21 @@ STATISTICS: dict[str, tuple[Callable[..., tuple[str, tuple[np.ndarray, ...]]], f
 """How data are made of two series, and the true value."""
 
 
-def row(statistic: str, n: int, slope: float, replications: int) -> dict[str, Any]:
+SIZES = (100, 400, 1600)
+DESIGNS = [
+    *((n, slope, 1, name) for n in SIZES for slope in (0.0, 0.3, 0.6, 0.9) for name in STATISTICS),
+    *((n, 0.5, 7, "mean") for n in SIZES),
+]
+"""Rows, slope, on which row before, and statistic."""
+
+
+def row(statistic: str, n: int, slope: float, lag: int, replications: int) -> dict[str, Any]:
     """Return coverages and median widths by the way of resampling."""
     made, truth = STATISTICS[statistic]
     held, widths = dict.fromkeys(WAYS, 0), {way: [] for way in WAYS}
     for seed in range(replications):
         rng = np.random.default_rng([seed, n])
-        name, data = made(autoregression(n, slope, rng), autoregression(n, slope, rng))
+        name, data = made(autoregression(n, slope, lag, rng), autoregression(n, slope, lag, rng))
         for way, options in WAYS.items():
             low, high = jaxci.interval(name, *data, n_resamples=999, rng=seed, **options).confidence_interval
             held[way] += low <= truth <= high
@@ -73,6 +82,7 @@ def row(statistic: str, n: int, slope: float, replications: int) -> dict[str, An
         "statistic": statistic,
         "n": n,
         "slope": slope,
+        "lag": lag,
         "replications": replications,
         **{f"coverage, {way}": int(count) / replications for way, count in held.items()},
         **{f"width, {way}": float(np.median(found)) for way, found in widths.items()},
@@ -86,14 +96,12 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore", jaxci.JaxciWarning)
     rows = []
-    for n in (100, 400, 1600):
-        for slope in (0.0, 0.3, 0.6, 0.9):
-            for statistic in STATISTICS:
-                rows.append(row(statistic, n, slope, options.replications))
-                found = "  ".join(f"{way} {rows[-1][f'coverage, {way}']:.3f}" for way in WAYS)
-                if options.json:
-                    options.json.write_text(json.dumps(rows, indent=1) + "\n")
-                print(f"{statistic:15s} n = {n}, slope {slope}: {found}", flush=True)
+    for n, slope, lag, statistic in DESIGNS:
+        rows.append(row(statistic, n, slope, lag, options.replications))
+        found = "  ".join(f"{way} {rows[-1][f'coverage, {way}']:.3f}" for way in WAYS)
+        if options.json:
+            options.json.write_text(json.dumps(rows, indent=1) + "\n")
+        print(f"{statistic:15s} n = {n}, slope {slope} on row -{lag}: {found}", flush=True)
 
 
 if __name__ == "__main__":

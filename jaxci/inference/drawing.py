@@ -26,7 +26,8 @@ from jaxci.statistics.sample import Sample
 PURPOSE_UNITS, PURPOSE_CELLS, PURPOSE_POSTERIOR = 0, 1, 2
 
 FEW_BLOCKS = {20: "50% to 90%", 60: "78% to 95%", 200: "89% to 95%"}
-"""What 95% intervals covered in simulations of fewer blocks than these: the result says so.
+FEW_BLOCKS_ALLOWED_FOR = {20: "87% to 98%", 60: "91% to 99%"}
+"""What 95% intervals covered in simulations of fewer blocks than these: percentiles, and methods that allow for them.
 
 Blocks of estimated length count as n^(1/3) rows at least: estimates are too short just where intervals cover least.
 """
@@ -92,12 +93,13 @@ def settle_blocks(entries: Sequence[Entry], sample: Sample, layout: Layout, sett
             mean = " on average" if settings.resampling == "stationary" else ""
             entry.reason += f"; blocks of {length:.4g} rows{mean}{', estimated' if estimated else ''}"
         least = max(length, float(np.cbrt(layout.n))) if estimated else length
-        for few, covered in FEW_BLOCKS.items():
+        for few, covered in (FEW_BLOCKS_ALLOWED_FOR if reads_dependence else FEW_BLOCKS).items():
             if layout.n < few * least:
+                advice = "more rows help" if reads_dependence else "method='auto' allows for it, and more rows help"
                 entry.remarks.append(
                     f"{layout.n} rows are {layout.n / least:.0f} blocks of {least:.3g}: 95% intervals of fewer "
                     f"than {few} blocks covered {covered} in simulations, least for areas and shares near 1 of "
-                    "rows that follow each other closely; more rows help"
+                    f"rows that follow each other closely; {advice}"
                 )
                 break
 

@@ -36,6 +36,20 @@ class BlockT(BootstrapMethod):
     Blocks show too little of what lies further apart than they are long, and their variance is itself an estimate.
     Distances of the quantiles of the replicates from their median are multiplied by what the variance lacks, on the
     scale on which the range of the statistic has no ends, and by Student's quantile over the normal one.
+
+    The long-run variance is that of the derivatives of the statistic in the weights of the rows: of what a row does not
+    owe to the one before (slope with Kendall's correction, at most .97 [2]_), by the squares of the first
+    ``.4 n^(2/3)`` cosine waves, which are its degrees of freedom [1]_.
+
+    Asymptotic in the number of rows. Covers 93% to 97% of autoregressions with slopes up to .6 from 100 rows on, 87% to
+    96% at .9; fewer where rows depend on ones further back, as those of the same weekday (``docs/time.md``).
+
+    References
+    ----------
+    .. [1] Lazarus, Lewis, Stock & Watson (2018), HAR inference: recommendations for practice, Journal of Business &
+       Economic Statistics 36, 541-559, equations (4) and (10).
+    .. [2] Andrews & Monahan (1992), An improved heteroskedasticity and autocorrelation consistent covariance matrix
+       estimator, Econometrica 60, 953-966.
     """
 
     name = "block_t"
@@ -67,8 +81,11 @@ class BlockT(BootstrapMethod):
 class BlockWilson(ProportionMethod):
     """Wilson's interval of as many independent rows as vary as much in the long run, with Student's quantile.
 
-    No more rows than there are. Where all agree, nothing tells how they depend on each other: then n^(1/3) neighbours
-    count as one.
+    No more rows than there are; how much they vary is told by the long-run variance of :class:`BlockT`. Where all
+    agree, nothing tells how they depend on each other: then n^(1/3) neighbours count as one.
+
+    Asymptotic in the number of rows. Covers 93% to 100% of autoregressions with slopes up to .6 from 100 rows on,
+    shares of .68 and .95, and 87% to 96% at .9 (``docs/time.md``).
     """
 
     name = "block_wilson"

@@ -101,8 +101,8 @@ class MeanStatistic(MomentStatistic, ExtremeStatistic):
     def _extremes(self, prepared: Features, reach: Any) -> tuple[jax.Array, jax.Array]:
         """Return the standardized values of units at the extremes: beyond the lowest and highest, within the bounds.
 
-        Where values do not vary they are the bounds. Where a row may be mistaken for one of another class, the highest is
-        what such rows have on average, or what was seen.
+        Where values do not vary they are the bounds. Where a row may be mistaken for one of another class, the highest
+        is what such rows have on average, or what was seen.
         """
         values = jnp.asarray(prepared.design)[:, 0]
         held = jnp.ones_like(values) if prepared.mass is None else jnp.asarray(prepared.mass)

@@ -305,13 +305,21 @@ def how_often_a_board_holds() -> list[str]:
 @on("time")
 def rows_and_blocks() -> list[str]:
     cells: dict[tuple[int, float], list[str]] = {}
+    weekly: dict[int, list[float]] = {}
     for x in kept("dependent_rows"):
-        pair = f"{share(x['coverage, bootstrap'])}, {share(x['coverage, stationary'])}"
-        cells.setdefault((x["n"], x["slope"]), []).append(pair)
+        if x["lag"] > 1:
+            weekly[x["n"]] = [100 * x[f"coverage, {way}"] for way in ("blocks, auto", "blocks, percentile")]
+            continue
+        covered = (share(x[f"coverage, {way}"]) for way in ("rows", "blocks, percentile", "blocks, auto"))
+        cells.setdefault((x["n"], x["slope"]), []).append(", ".join(covered))
     first = min(slope for _, slope in cells)
+    figures = [f"{figure:.0f}%" for n in (100, 400) for figure in weekly[n]]
     return [
-        f"| {f'{n} ' if slope == first else ''}| {share(slope, 1) if slope else 0} | {' | '.join(row)} |"
-        for (n, slope), row in cells.items()
+        "covered {0}, of 400 rows {2} (percentiles of blocks {1} and {3})".format(*figures),
+        *(
+            f"| {f'{n} ' if slope == first else ''}| {share(slope, 1) if slope else 0} | {' | '.join(row)} |"
+            for (n, slope), row in cells.items()
+        ),
     ]
 
 

@@ -377,11 +377,23 @@ def test_a_root_mean_square_in_clusters_has_the_remark_of_its_square():
     assert found[1].warnings == found[0].warnings
 
 
-@pytest.mark.parametrize(("n", "covered"), [(60, "50% to 90%"), (240, "78% to 95%"), (2000, None)])
-def test_few_blocks_are_told_with_what_they_covered(n, covered):
+@pytest.mark.parametrize(
+    ("method", "n", "covered"),
+    [
+        ("percentile", 60, "50% to 90%"),
+        ("percentile", 240, "78% to 95%"),
+        ("percentile", 2000, None),
+        ("auto", 60, "87% to 98%"),
+        ("auto", 240, "91% to 99%"),
+        ("auto", 400, None),
+    ],
+)
+def test_few_blocks_are_told_with_what_they_covered(method, n, covered):
     values = np.random.default_rng(0).normal(size=n)
     with warnings.catch_warnings(action="ignore"):
-        found = jaxci.interval("mean", values, resampling="stationary", block_length=5, n_resamples=99, rng=0)
+        found = jaxci.interval(
+            "mean", values, method=method, resampling="stationary", block_length=5, n_resamples=99, rng=0
+        )
     said = [remark for remark in found.warnings if "blocks" in remark]
     assert len(said) == (covered is not None)
     assert covered is None or covered in said[0]
