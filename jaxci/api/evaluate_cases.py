@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import numbers
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxci.api.case_results import CaseSummaries, CaseSummary
-from jaxci.api.readers.arrays import as_floats, check_lengths
+from jaxci.api.readers.arrays import as_floats, check_lengths, is_missing
 from jaxci.api.readers.labels import label_values
 from jaxci.api.readers.layout import arranged
 from jaxci.checks import check_distinct, nearest, shown
@@ -183,7 +184,7 @@ class _Frame:
         not_read: list[str] = []
         if metrics is None:
             spared = {*by, groups if isinstance(groups, str) else "", "case", "label"}
-            kinds = {name: np.asarray(columns[name]).dtype.kind for name in columns if name not in spared}
+            kinds = {name: _kind(columns[name]) for name in columns if name not in spared}
             metrics = list(METRICS) if own else [name for name, kind in kinds.items() if kind == "f"]
             not_read = [] if own else [str(name) for name, kind in kinds.items() if kind in "iu"]
         metrics = _listed("metrics", metrics)
@@ -264,6 +265,16 @@ def _listed(name: str, given: Any) -> list[Any]:
     if not isinstance(given, Iterable):
         raise TypeError(f"{name} must be a name or a sequence of names; got {shown(given)}")
     return [given] if isinstance(given, str) else list(given)
+
+
+def _kind(column: Any) -> str:
+    """Return the kind of a column's type; of objects that are numbers or missing, that of the numbers."""
+    array = np.asarray(column)
+    if array.dtype.kind != "O":
+        return array.dtype.kind
+    there = [x for x in array.flat if not is_missing(x)]
+    real = len(there) > 0 and all(isinstance(x, numbers.Real) and not isinstance(x, bool | np.bool_) for x in there)
+    return np.asarray(there).dtype.kind if real else "O"
 
 
 def _columns(frame: Any) -> dict[Any, Any]:

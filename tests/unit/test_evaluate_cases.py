@@ -92,6 +92,18 @@ def test_columns_of_whole_numbers_are_summarized_where_they_are_named():
     assert named.result("lesions", "mean").estimate == 2.0
 
 
+def test_numbers_with_none_for_a_missing_value():
+    """A list with None is a column of objects, which was left out without a word beside a column of floats."""
+    frame = {"dice": [0.9, None, 1, 0.8], "hd": np.array([1.0, 2.0, 3.0, 4.0]), "note": ["a", None, 0.5, "b"]}
+    with pytest.warns(jaxci.JaxciWarning, match="dice: 1 of 4 rows have no value and are left out"):
+        found = jaxci.evaluate_cases(frame, summaries=["mean"], method="t")
+    assert [row.metric for row in found] == ["dice", "hd"]
+    assert found.result("dice", "mean").estimate == pytest.approx(0.9)
+    frame = {"lesions": [1, None, 3, 4], "hd": frame["hd"]}
+    with pytest.warns(jaxci.JaxciWarning, match="lesions: whole numbers may be names and are left out; metrics= takes"):
+        jaxci.evaluate_cases(frame, summaries=["mean"], method="t")
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

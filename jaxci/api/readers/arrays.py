@@ -65,7 +65,8 @@ def _counted(bad: np.ndarray, what: str) -> str:
     return f"{int(bad.sum())} of {bad.size} values are {what}, the first in row {int(np.argwhere(bad)[0][0])}"
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, NaT or pandas.NA."""
     if value is None:
         return True
     try:
@@ -81,7 +82,7 @@ def _missing(array: np.ndarray) -> np.ndarray:
     if array.dtype.kind in "mM":
         return np.isnat(array)
     if array.dtype.kind == "O":
-        return np.array([_is_missing(x) for x in array.flat], bool).reshape(array.shape)
+        return np.array([is_missing(x) for x in array.flat], bool).reshape(array.shape)
     return np.zeros(array.shape, bool)
 
 
