@@ -119,9 +119,15 @@ def evaluate_cases(
     source = randomness(rng)
     rows, remarks = [], [("", text) for text in table.left_out()]
     cells = list(table.cells())
+    clustered = table.groups is not None and len(np.unique(table.groups)) > 1  # of a single cluster there is an error
     for done, cell in enumerate(cells):
         if len(cell.values) < 2:
             remarks.append(("", f"{cell.what} has {len(cell.values)} values: no interval"))
+            continue
+        if clustered and cell.groups is not None and (cell.groups == cell.groups[0]).all():
+            remarks.append(
+                ("", f"{cell.what} has the values of 1 cluster of groups, {shown(cell.groups[0])}: no interval")
+            )
             continue
         sample, layout = arranged(Sample(values=cell.values), cell.groups, None, None, "importance")
         found = intervals(
@@ -134,7 +140,8 @@ def evaluate_cases(
         if progress is not None:
             progress(done + 1, len(cells))
     if not rows:
-        raise ValueError(f"frame must have at least 2 values of a metric; got {shown(_told(remarks))}")
+        of = " in 2 clusters" if clustered else ""
+        raise ValueError(f"frame must have at least 2 values of a metric{of}; got {shown(_told(remarks))}")
     told = _told(remarks)
     announce(told)
     return CaseSummaries(tuple(rows), table.by, source.record, told)

@@ -104,6 +104,21 @@ def test_numbers_with_none_for_a_missing_value():
         jaxci.evaluate_cases(frame, summaries=["mean"], method="t")
 
 
+def test_values_of_one_cluster():
+    """A lesion of which one patient alone has any leaves the other lesions their intervals."""
+    frame = {"x": np.array([1.0, 2.0, 3.0, 4.0, 5.0]), "lesion": [1, 1, 1, 2, 2], "patient": [0, 0, 1, 2, 2]}
+    given = {"summaries": ["mean"], "method": "t", "groups": "patient"}
+    with pytest.warns(
+        jaxci.JaxciWarning, match=r"'x' \(lesion 2\) has the values of 1 cluster of groups, 2: no interval"
+    ):
+        found = jaxci.evaluate_cases(frame, by="lesion", **given)
+    assert [row.by for row in found] == [{"lesion": 1}]
+    with pytest.raises(ValueError, match="at least 2 values of a metric in 2 clusters"):
+        jaxci.evaluate_cases(frame | {"patient": [0, 0, 0, 2, 2]}, by="lesion", **given)
+    with pytest.raises(ValueError, match="groups must name at least 2 clusters; all 3 rows belong to 7"):
+        jaxci.evaluate_cases(frame | {"patient": [7] * 5}, by="lesion", **given)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
