@@ -47,6 +47,12 @@ SMALL_MEAN = 50
 MANY_CLUSTERS = 100
 """From so many clusters on the delta method serves ranks of many rows."""
 
+LEAST_FOR_PIVOTS = 4
+"""In fewer clusters most resamples are the data or one cluster, which has no standard error: of 2 clusters studentized
+intervals have no width, of 3 those of R2, correlations and standard deviations covered 64% to 77% of 100 data sets,
+where the delta method with Student's quantiles covered 81% to 92% (of 2 clusters 81% to 97%).
+"""
+
 LARGE_MEAN = 1000
 """From so many observations on the exact bootstrap of a bounded mean covers, which needs no draws."""
 
@@ -180,6 +186,9 @@ def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, ta
     if statistic.has_extremes:
         return _proper(weighted if kind == "weighted" else {"cluster": "clustered"}.get(kind, kind) + " rows", layout)
     studentized = isinstance(statistic, MomentStatistic) and statistic.smooth and layout.given == {"groups"}
+    if studentized and layout.n_units < LEAST_FOR_PIVOTS:
+        why = "moments of rows in clusters, too few to resample: influence, summed over each, and Student's quantiles"
+        return Choice(Delta(use_t=True), why)
     if studentized and n_resamples >= smallest_bank(tails):
         why = "moments of rows in clusters: resamples of these, each by its own standard error"
         return Choice(Studentized(), f"{why}, which allows for few and skewed ones")

@@ -460,6 +460,19 @@ def test_an_interval_by_flips_says_that_few_clusters_differ():
     assert text in values.warnings
 
 
+def test_moments_of_two_clusters_have_intervals_with_a_width():
+    """Resamples of two clusters hold one of them twice, which has no error, or both: pivots of 0 alone."""
+    rng = np.random.default_rng(0)
+    for clusters, method in ((2, "delta"), (3, "delta"), (4, "studentized")):
+        groups = np.repeat(np.arange(clusters), 15)
+        y = rng.normal(size=len(groups))
+        table = jaxci.evaluate(y, y + rng.normal(size=len(y)), metrics=["r2", "pearsonr"], groups=groups, rng=0)
+        for row in table:
+            assert row.method.name == method
+            assert row.confidence_interval.high - row.confidence_interval.low > row.standard_error
+        assert jaxci.interval("std", y, groups=groups, rng=0).method.name == method
+
+
 def test_thousands_of_clusters_are_flipped_by_chance():
     x = np.random.default_rng(0).normal(0.01, 1, 6_000)
     groups = np.arange(6_000) // 2
