@@ -11,6 +11,7 @@ from jaxci.checks import check_count
 from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails
 from jaxci.intervals.capabilities import is_mean, is_share_difference
 from jaxci.intervals.clusters import ClusterSums
+from jaxci.intervals.kurtosis import MANY, spread
 from jaxci.intervals.pvalues import PValue, one_or_two_sided
 from jaxci.records import record, static
 from jaxci.statistics.base import Statistic
@@ -21,6 +22,10 @@ ROUNDING = 1e-12
 """Means below this share of the largest are 0."""
 FEW_DIFFER = 6
 """Below so many clusters with any difference an interval gets a remark."""
+FEW_DEGREES, MASS = 10.0, 0.25
+"""So does that of a mean where what clusters contribute, with such a mass at either extreme, has fewer degrees of
+freedom: then they are hardly symmetric.
+"""
 
 
 class Flipped(NamedTuple):
@@ -70,6 +75,13 @@ def _ascending(means: np.ndarray) -> np.ndarray:
     return np.sort(np.where(np.abs(means) <= ROUNDING * np.abs(means).max(initial=0.0), 0.0, means))
 
 
+def _few_decide(sums: ClusterSums) -> bool:
+    """Whether what clusters contribute to the mean has the kurtosis of a few."""
+    totals, sizes = sums.totals[0], sums.sizes[0]
+    apart = totals - totals.sum() / sizes.sum() * sizes
+    return float(spread(apart, MASS).degrees_of_freedom) < min(FEW_DEGREES, MANY * (len(sizes) - 1))
+
+
 @record
 class SignFlip(Method):
     """Interval of the mean differences that the sign-flip test of clusters does not reject, with its test.
@@ -81,8 +93,11 @@ class SignFlip(Method):
 
     Finite-sample: exact for symmetric differences of independent clusters, whatever their sizes. Where few clusters
     differ, and in one direction, the test keeps its level and the interval does not: a share of rows of .02 on which
-    only a is right was covered in 58% with 12 clusters of 15 (``tango_cluster`` .99 and more). Rows without ``groups``
-    are clusters of one.
+    only a is right was covered in 58% with 12 clusters of 15 (``tango_cluster`` .99 and more). Nor does it of skewed
+    differences: those of mean squared errors with t(3) or lognormal errors of clusters and rows (correlation .4), one
+    model's 1.6 times the other's, were covered .76 to .91 in 12 to 40 clusters (``kurtosis_t`` .83 to .94; normal
+    errors .90 to .97), 150 data sets a design. Few clusters that decide get a remark. Rows without ``groups`` are
+    clusters of one.
 
     Attributes
     ----------
@@ -133,6 +148,13 @@ class SignFlip(Method):
                 f"only {differing} of {g} clusters differ: the interval covers less than it says; use 'tango_cluster'"
             )
             return bounds, (*remarks, text if is_share_difference(evidence.statistic) else text.partition(";")[0])
+        if is_mean(evidence.statistic) and _few_decide(evidence.clusters):
+            return bounds, (
+                *remarks,
+                f"a few of the {g} clusters decide the difference, which flips of signs take to be symmetric: where "
+                "models differ much and errors have heavy tails, 95% intervals covered as little as 76% in simulations "
+                "('kurtosis_t' 83%)",
+            )
         return bounds, remarks
 
     def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:

@@ -460,6 +460,21 @@ def test_an_interval_by_flips_says_that_few_clusters_differ():
     assert text in values.warnings
 
 
+def test_an_interval_by_flips_says_that_few_clusters_decide():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(20), 8)
+    y, error = rng.normal(size=160), rng.normal(size=160)
+    heavy = np.where(groups == 3, 9.0, 1.0)
+    text = "a few of the 20 clusters decide the difference, which flips of signs take to be symmetric"
+    few, many = (
+        jaxci.compare("mean_squared_error", y, y + error * by, y + 1.6 * rng.normal(size=160) * by, groups=groups)
+        for by in (heavy, 1.0)
+    )
+    assert few.method == many.method == "sign_flip"
+    assert any(text in remark for remark in few.warnings)
+    assert not any(text in remark for remark in many.warnings)
+
+
 def test_moments_of_two_clusters_have_intervals_with_a_width():
     """Resamples of two clusters hold one of them twice, which has no error, or both: pivots of 0 alone."""
     rng = np.random.default_rng(0)
