@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from scipy import stats
 
 from jaxci.inference.choice_by_rules import MOST_DRAWS, by_rules, of_dependent_rows, ranks_many
 from jaxci.inference.choice_of_differences import choose_difference
@@ -33,7 +34,7 @@ from jaxci.inference.standings import (
 from jaxci.intervals.auc import DeLongLogit, NewcombeAuc
 from jaxci.intervals.base import Method, NoInterval, Tails
 from jaxci.intervals.bayesian import ProperBayesian
-from jaxci.intervals.bootstrap import Basic, BCa, Percentile, smallest_bank
+from jaxci.intervals.bootstrap import BC, Basic, BCa, Percentile, smallest_bank
 from jaxci.intervals.calibration import SquaredGaps
 from jaxci.intervals.cards import CLUSTERED, Features, Standing, cards, name_on_cards
 from jaxci.intervals.clustered_proportion import ClopperPearsonCluster, WilsonCluster
@@ -48,6 +49,7 @@ from jaxci.statistics.base import Statistic, TableStatistic, has_fixed_trials
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
 from jaxci.statistics.probability import Calibration
+from jaxci.statistics.regression import SpearmanR
 from jaxci.statistics.sample import Sample
 
 SHARES: tuple[Method, ...] = (Wilson(), MidP(), ClopperPearson())
@@ -104,6 +106,18 @@ ALIKE_IN_CLUSTERS = 1.5
 covers less than the methods it chooses from.
 """
 
+NEAR_ONE, ROUNDING = 0.9, 1e-14
+"""From such a rank correlation on, either way, the estimate and resamples lie so far from 1 that percentiles, which
+take both biases in, miss; but for one within rounding of 1. The estimate decides, so that correlations at the limit are
+covered less than by either method: in .91 and more of 250 data sets with this one, .88 with .975.
+"""
+
+NEAR_ONE_COVERED = (
+    "a rank correlation this close to 1: 95% 'bc' intervals covered 84% to 99% in simulations of those from .9 to "
+    ".9995 in 20 to 1,000 rows ('percentile' 27% to 98%)"
+)
+"""What is said of these."""
+
 MISSED = "what they score is hardly known, and 95% intervals covered 87% to 100% in simulations of such data"
 """What is said of classes that have rows but no right prediction."""
 
@@ -115,6 +129,9 @@ def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails,
     missed = _of_missed_classes(statistic, layout, n_resamples, tails, sample)
     if missed is not None:
         return missed
+    if _ranks_nearly_equal(statistic, layout, n_resamples, tails, sample):
+        why = "a rank correlation near 1 or -1, from which that of resamples bends away: percentiles, corrected for it"
+        return Choice(BC(), why, remark=NEAR_ONE_COVERED)
     few = layout.units is not None and sample.n_classes > 2 and layout.n_units < FEW_FOR_CLASSES
     if few and _adds_classes(statistic, layout):
         why = f"a mean of class scores in fewer than {FEW_FOR_CLASSES} clusters: Wilson's interval of each class"
@@ -151,6 +168,16 @@ def _of_missed_classes(
     return Choice(method, f"{why} tell nothing", remark=remark)
 
 
+def _ranks_nearly_equal(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> bool:
+    """Whether independent rows have a rank correlation near 1 or -1, of which no card tells."""
+    if not (isinstance(statistic, SpearmanR) and layout.plain and _drawn(layout, n_resamples, tails)):
+        return False
+    ranks = stats.rankdata([sample.y_true[: sample.n], sample.y_pred[: sample.n]], axis=1)
+    if (np.ptp(ranks, axis=1) == 0).any():
+        return False
+    return bool(NEAR_ONE <= abs(np.corrcoef(ranks)[0, 1]) < 1 - ROUNDING)
+
+
 def _adds_classes(statistic: Statistic, layout: Layout) -> bool:
     """Whether a mean over classes is of shares of their rows, or functions of them, that are squared and added."""
     if not isinstance(statistic, TableStatistic) or SquareAndAdd().refusal_of_rows(statistic, layout.given):
@@ -160,7 +187,7 @@ def _adds_classes(statistic: Statistic, layout: Layout) -> bool:
 
 def _bearable(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails) -> Iterator[Method]:
     """Yield the methods tried that have an interval for the statistic, at a cost of at most :data:`MOST_DRAWS`."""
-    drawn = n_resamples >= smallest_bank(tails) and layout.n * float(n_resamples) <= MOST_DRAWS
+    drawn = _drawn(layout, n_resamples, tails)
     for method in _tried(statistic, layout):
         if method.refusal_of_rows(statistic, layout.given) or (
             not drawn and {"replicates", "posterior"} & method.needs
@@ -171,6 +198,11 @@ def _bearable(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tai
         except NoInterval:
             continue
         yield method
+
+
+def _drawn(layout: Layout, n_resamples: int, tails: Tails) -> bool:
+    """Whether resamples are enough for the level, and at most :data:`MOST_DRAWS`."""
+    return n_resamples >= smallest_bank(tails) and layout.n * float(n_resamples) <= MOST_DRAWS
 
 
 def _tried(statistic: Statistic, layout: Layout) -> tuple[Method, ...]:
