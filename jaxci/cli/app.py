@@ -41,6 +41,7 @@ from jaxci.cli.options import (
     label_options,
     numbers,
     split,
+    within,
     working,
 )
 from jaxci.cli.planning import plan
@@ -96,6 +97,7 @@ def evaluate(
     metrics: Annotated[
         str | None, typer.Option(metavar="NAME,...", help="See 'jaxci metrics'; a sensible set by default.")
     ] = None,
+    bounds: Bounds = None,
     method: Method = "auto",
     level: Level = 0.95,
     alternative: Alternative = "two-sided",
@@ -142,10 +144,10 @@ def evaluate(
         asked = split(metrics)
         extra = [name for name in (pred, groups, strata, weights, *split(by)) if name is not None]
         if too_large(paths) if stream is None else stream:
-            if strata or by or check or weight_type != "importance" or resampling != "bootstrap":
+            if strata or by or check or bounds or weight_type != "importance" or resampling != "bootstrap":
                 raise ValueError(
-                    "--strata, --by, --check, --weight-type and --resampling need --whole: files are read in batches "
-                    "here"
+                    "--strata, --by, --bounds, --check, --weight-type and --resampling need --whole: files are read in "
+                    "batches here"
                 )
             from jaxci.cli.streaming import Columns, streamed
             from jaxci.inference.settings import N_RESAMPLES
@@ -177,7 +179,7 @@ def evaluate(
                 columns[target],
                 None if pred is None else columns[pred],
                 as_scores(columns, scores) if scores else None,
-                metrics=asked or None,
+                metrics=within(asked, bounds) or None,
                 method=method,
                 confidence_level=level,
                 n_resamples=resamples,

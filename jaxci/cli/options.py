@@ -120,6 +120,18 @@ def numbers(option: str, text: str) -> tuple[float, ...]:
         raise ValueError(f"{option} must be numbers between commas; {error}") from None
 
 
+def within(metrics: list[str], bounds: str | None) -> list[Any]:
+    """Return names of metrics, the mean as one of values within ``bounds`` where these are given."""
+    if bounds is None:
+        return [*metrics]
+    from jaxci.statistics import Mean
+
+    if "mean" not in metrics:
+        raise ValueError(f"--bounds goes with --metrics mean; got {', '.join(metrics) or 'no --metrics'}")
+    mean = Mean(bounds=numbers("--bounds", bounds))  # type: ignore[arg-type]
+    return [mean if name == "mean" else name for name in metrics]
+
+
 @contextlib.contextmanager
 def working(label: str) -> Iterator[Callable[[int, int], None]]:
     """Show progress, and leave remarks to the result, which holds them all."""

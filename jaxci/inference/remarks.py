@@ -16,7 +16,7 @@ from jaxci.statistics.paired import Paired
 from jaxci.statistics.ranking import ScoreRanking
 from jaxci.statistics.regression import MeanAbsolutePercentageError
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.summary import MeanStatistic
+from jaxci.statistics.summary import MeanStatistic, is_mean_of_values
 
 FEW_CLUSTERS = 10
 """Below so many clusters every interval gets a remark."""
@@ -111,6 +111,7 @@ def size_remarks(
     statistic is.
     """
     remarks = _of_equal_scores(statistic, sample, method) + _of_zero_targets(statistic, sample, layout)
+    remarks += _of_shares_without_bounds(statistic, values)
     if not judged:
         remarks += _of_few_rows(statistic, layout, values, method)
     if sample.y_true is None or statistic.task not in ("binary", "multiclass") or _counts_all_rows(statistic):
@@ -143,6 +144,14 @@ def _of_zero_targets(statistic: Statistic, sample: Sample, layout: Layout) -> li
     zeros = int((np.asarray(sample.y_true)[: layout.n_rows] == 0).sum())
     rows = f"{zeros} of {layout.n_rows} rows"
     return [f"y_true is 0 in {rows}: errors there are divided by 2.2e-16 and decide the mean"] if zeros else []
+
+
+def _of_shares_without_bounds(statistic: Statistic, values: np.ndarray | None) -> list[str]:
+    if values is None or not is_mean_of_values(statistic) or np.isfinite(statistic.bounds).any():
+        return []
+    if not ((values == 0) | (values == 1)).all():
+        return []
+    return ["all values are 0 or 1: if there are no others, bounds=(0, 1) gives their mean the interval of a share"]
 
 
 def _of_few_rows(statistic: Statistic, layout: Layout, values: np.ndarray | None, method: Method) -> list[str]:

@@ -290,3 +290,17 @@ def test_bounds_of_values_on_a_leaderboard(capsys, tmp_path):
     assert first["low"] < 0.97  # all passed, and others may not
     capsys.readouterr()
     assert refusal(capsys, *arguments, "--bounds", "0,0.5").startswith("--bounds must hold all values")
+
+
+def test_bounds_of_the_mean_of_values(capsys, tmp_path):
+    file, out = tmp_path / "a.csv", tmp_path / "out.json"
+    file.write_text("\n".join(["pass", *["1"] * 29, "0"]) + "\n")
+    arguments = ["evaluate", str(file), "--target", "pass", "--seed", "0"]
+    assert main([*arguments, "--metrics", "mean,std", "--bounds", "0,1", "--json", str(out)]) == 0
+    first, second = json.loads(out.read_text())["rows"]
+    expected = jaxci.interval("mean", [1.0] * 29 + [0.0], bounds=(0, 1), rng=0)
+    assert first["confidence_interval"]["high"] == pytest.approx(expected.confidence_interval.high)
+    assert second["statistic"] == "std"
+    told = refusal(capsys, *arguments, "--metrics", "median", "--bounds", "0,1")
+    assert told == "--bounds goes with --metrics mean; got median"
+    assert refusal(capsys, *arguments, "--metrics", "mean", "--bounds", "0,1", "--stream").startswith("--strata, --by, ")

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 from sklearn import metrics as sk
 
 import jaxci
@@ -352,3 +352,52 @@ def test_a_level_that_needs_more_resamples_is_left_to_formulas(name):
     row = jaxci.interval(name, codes, 1 / (1 + np.exp(-scores[:, 1])), confidence_level=0.9999)
     assert row.n_resamples == 0
     assert row.confidence_interval.low < row.estimate < row.confidence_interval.high
+
+
+# Losses of scores
+
+
+def test_the_unseen_row_of_a_loss_is_one_of_another_class():
+    codes, _, scores = classes(3)
+    p = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    sample = Sample(y_true=codes, y_score=p, n_classes=3)
+    for name, loss in (
+        ("log_loss", lambda p, k: -np.log(p[k])),
+        ("brier_score_loss", lambda p, k: np.sum((np.arange(3) == k) * (1 - 2 * p)) + p @ p),
+    ):
+        seen = np.array([loss(row, code) for row, code in zip(p, codes, strict=True)])
+        mistaken = [
+            sum(row[k] * loss(row, k) for k in range(3) if k != code) / (1 - row[code])
+            for row, code in zip(p, codes, strict=True)
+        ]
+        unseen = np.random.default_rng(0).gamma(0.25, size=(2, B))
+        low = max(0, seen.min() - 2 * np.ptp(seen))
+        high = max(np.mean(mistaken), seen.max())
+        expected = (WEIGHTS @ seen + unseen[0] * low + unseen[1] * high) / (WEIGHTS.sum(axis=1) + unseen.sum(axis=0))
+        found = posterior(METRICS[name].settled(3), sample, unseen)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_a_certain_model_without_a_mistake_may_make_one():
+    y = np.arange(30) % 2
+    low, high = jaxci.interval("brier_score_loss", y, y.astype(float), rng=0, n_resamples=9999).confidence_interval
+    assert low == 0
+    assert high == pytest.approx(stats.beta.ppf(0.975, 0.25, 30.25), rel=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@pytest.mark.false_alarm(1e-6)
+@pytest.mark.parametrize("metric", ["log_loss", "brier_score_loss"])
+def test_losses_of_nearly_perfect_models_are_covered(metric):
+    """With pseudo-rows two ranges beyond the losses .69 and .68 of 150 such data sets were covered, of area .999."""
+    rng = np.random.default_rng(0)
+
+    def drawn(n):
+        y = (rng.random(n) < 0.5).astype(int)
+        return y, special.expit(4.4 * (rng.normal(size=n) + 4.4 * (y - 0.5)))
+
+    truth = jaxci.interval(metric, *drawn(10**6), method="delta").estimate
+    found = [jaxci.interval(metric, *drawn(50), n_resamples=999, rng=seed) for seed in range(200)]
+    held = [low <= truth <= high for low, high in (one.confidence_interval for one in found)]
+    assert np.mean(held) > 0.87  # in the long run .95 to .97

@@ -24,6 +24,7 @@ from jaxci.statistics.order import Quantile
 from jaxci.statistics.paired import paired_difference
 from jaxci.statistics.registry import METRICS
 from jaxci.statistics.sample import Sample
+from jaxci.statistics.summary import Mean
 
 pytestmark = pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
 
@@ -468,3 +469,15 @@ def test_rank_correlations_near_one_are_corrected_for_what_resamples_bend(sign):
     for other in (y, y + rng.normal(size=100), np.zeros(100)):
         (row,) = jaxci.evaluate(y, other, metrics=["spearmanr"], rng=0)
         assert row.method.name == "percentile"
+
+
+# --- shares without a range ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("bounds", "last"), [(None, 0.0), ((0, 1), 0.0), (None, 0.5)])
+def test_means_of_zeros_and_ones_are_told_of_bounds(bounds, last):
+    values = np.append(np.ones(29), last)
+    statistic = "mean" if bounds is None else Mean(bounds=bounds)
+    found = jaxci.interval(statistic, values, rng=0)
+    told = any("bounds=(0, 1) gives their mean the interval of a share" in text for text in found.warnings)
+    assert told == (bounds is None and last == 0)
