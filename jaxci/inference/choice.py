@@ -49,7 +49,6 @@ from jaxci.statistics.base import Statistic, TableStatistic, has_fixed_trials
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
 from jaxci.statistics.probability import Calibration
-from jaxci.statistics.regression import SpearmanR
 from jaxci.statistics.sample import Sample
 
 SHARES: tuple[Method, ...] = (Wilson(), MidP(), ClopperPearson())
@@ -170,7 +169,7 @@ def _of_missed_classes(
 
 def _ranks_nearly_equal(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> bool:
     """Whether independent rows have a rank correlation near 1 or -1, of which no card tells."""
-    if not (isinstance(statistic, SpearmanR) and layout.plain and _drawn(layout, n_resamples, tails)):
+    if not (statistic.correlates_ranks and layout.plain and _drawn(layout, n_resamples, tails)):
         return False
     ranks = stats.rankdata([sample.y_true[: sample.n], sample.y_pred[: sample.n]], axis=1)
     if (np.ptp(ranks, axis=1) == 0).any():

@@ -14,7 +14,6 @@ from jaxci.statistics.base import Statistic, TableStatistic, has_fixed_trials, i
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
 from jaxci.statistics.ranking import ScoreRanking
-from jaxci.statistics.regression import MeanAbsolutePercentageError
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic, is_mean_of_values
 
@@ -139,7 +138,7 @@ def _of_equal_scores(statistic: Statistic, sample: Sample, method: Method) -> li
 
 def _of_zero_targets(statistic: Statistic, sample: Sample, layout: Layout) -> list[str]:
     relative = statistic.statistic if isinstance(statistic, Paired) else statistic
-    if not isinstance(relative, MeanAbsolutePercentageError):
+    if not relative.relative_to_target:
         return []
     zeros = int((np.asarray(sample.y_true)[: layout.n_rows] == 0).sum())
     rows = f"{zeros} of {layout.n_rows} rows"

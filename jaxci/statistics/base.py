@@ -46,6 +46,8 @@ class Statistic(abc.ABC):
     - ``averages_classes``: whether it averages over classes;
     - ``has_extremes``: whether it knows what the unseen could be at worst (:class:`ExtremeStatistic`);
     - ``reads_sorted``: whether what it reads of a bank must have rows in the order of its sort keys;
+    - ``relative_to_target``: whether errors are divided by the targets;
+    - ``correlates_ranks``: whether it is a correlation of ranks;
     - ``together``: whether replicates of many data sets are products or gathers, best computed together;
     - ``least_n``: the size below which studies found too little coverage, and of what.
 
@@ -63,6 +65,8 @@ class Statistic(abc.ABC):
     absent_class: Any = None
     has_extremes: ClassVar[bool] = False
     reads_sorted: ClassVar[bool] = False
+    relative_to_target: ClassVar[bool] = False
+    correlates_ranks: ClassVar[bool] = False
     together: ClassVar[bool] = False
     bounds: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
     loss: ClassVar[bool] = False

@@ -80,6 +80,8 @@ class MeanAbsolutePercentageError(MeanError):
     target of 0 makes the value enormous rather than undefined, as in scikit-learn.
     """
 
+    relative_to_target = True
+
     def row_values(self, sample: Sample) -> Any:
         """Return relative absolute errors (n,)."""
         y, p = _pair(sample)
@@ -270,6 +272,7 @@ class SpearmanR(RankedStatistic):
     Spearman (1904), The proof and measurement of association between two things.
     """
 
+    correlates_ranks = True
     task = "regression"
     inputs = ("y_true", "y_pred")
     bounds = (-1.0, 1.0)

@@ -7,6 +7,8 @@ import json
 import numpy as np
 import pytest
 
+import jaxci
+
 pytest.importorskip("typer")
 pytest.importorskip("rich")
 
@@ -303,4 +305,6 @@ def test_bounds_of_the_mean_of_values(capsys, tmp_path):
     assert second["statistic"] == "std"
     told = refusal(capsys, *arguments, "--metrics", "median", "--bounds", "0,1")
     assert told == "--bounds goes with --metrics mean; got median"
-    assert refusal(capsys, *arguments, "--metrics", "mean", "--bounds", "0,1", "--stream").startswith("--strata, --by, ")
+    assert refusal(capsys, *arguments, "--metrics", "mean", "--bounds", "0,1", "--stream").startswith(
+        "--strata, --by, "
+    )

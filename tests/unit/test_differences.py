@@ -615,8 +615,8 @@ def test_equal_areas_of_classes_of_which_one_is_rare_are_told_apart_by_chance_al
 
 
 def test_every_method_of_differences_serves_something():
-    of_clusters = {name for name, cls in difference_methods().items() if cls.requires_groups}
-    assert set(SERVED) | of_clusters == set(difference_methods())
+    of_others = {name for name, cls in difference_methods().items() if cls.requires_groups or cls.requires_blocks}
+    assert set(SERVED) | of_others == set(difference_methods())
     assert "tango_cluster" in jaxci.list_methods("accuracy", groups=True, difference=True)
 
 
