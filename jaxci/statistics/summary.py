@@ -162,6 +162,11 @@ class Mean(MeanStatistic):
             raise ValueError(f"bounds must be the lowest and the highest value, in this order; got {self.bounds!r}")
         object.__setattr__(self, "bounds", (low, high))
 
+    @property
+    def described(self) -> str:
+        """Name and range."""
+        return f"mean within [{self.bounds[0]:g}, {self.bounds[1]:g}]"
+
     def row_values(self, sample: Sample) -> np.ndarray:
         """Return the values (n,).
 

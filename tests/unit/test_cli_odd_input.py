@@ -299,7 +299,9 @@ def test_bounds_of_the_mean_of_values(capsys, tmp_path):
     file.write_text("\n".join(["pass", *["1"] * 29, "0"]) + "\n")
     arguments = ["evaluate", str(file), "--target", "pass", "--seed", "0"]
     assert main([*arguments, "--metrics", "mean,std", "--bounds", "0,1", "--json", str(out)]) == 0
+    capsys.readouterr()
     first, second = json.loads(out.read_text())["rows"]
+    assert first["statistic"] == "mean within [0, 1]"
     expected = jaxci.interval("mean", [1.0] * 29 + [0.0], bounds=(0, 1), rng=0)
     assert first["confidence_interval"]["high"] == pytest.approx(expected.confidence_interval.high)
     assert second["statistic"] == "std"
