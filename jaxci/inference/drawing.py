@@ -88,6 +88,7 @@ def settle_blocks(entries: Sequence[Entry], sample: Sample, layout: Layout, sett
         length = settings.block_length or block_length(series, settings.resampling)
         if reads_dependence:
             entry.dependence = dependence(series, length, settings.resampling)
+            entry.reason += f"; design effect {entry.dependence.effect:.3g}" if "replicates" not in entry.needs else ""
         if "replicates" in entry.needs:
             entry.block_length = length
             mean = " on average" if settings.resampling == "stationary" else ""

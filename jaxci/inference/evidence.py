@@ -200,7 +200,19 @@ def _slope(entry: Entry, share: float) -> float:
 
 
 def standard_error(entry: Entry, evidence: Evidence) -> float:
-    """Return the standard error that goes with the interval; NaN where there is none."""
+    """Return the standard error that goes with the interval; NaN where there is none.
+
+    Of rows that depend on each other it is the one in the long run.
+    """
+    found = _error_of_resamples(entry, evidence)
+    if entry.dependence is None:
+        return found
+    effect, _, ratio = entry.dependence
+    return found * (ratio if "replicates" in entry.needs else math.sqrt(max(effect, 1.0)))
+
+
+def _error_of_resamples(entry: Entry, evidence: Evidence) -> float:
+    """Return the standard error of independent rows, or of the resamples that were drawn; NaN where there is none."""
     if evidence.influence is not None:
         return 0.0 if entry.standard_error == 0 else float(spread(evidence.influence, 0.0).standard_error[0])
     if not math.isnan(entry.standard_error) and (entry.needs_slopes or entry.error_by_jackknife):

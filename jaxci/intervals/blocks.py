@@ -106,6 +106,13 @@ class BlockWilson(ProportionMethod):
         """Return (low, high) of independent rows."""
         return wilson(count, nobs, tails)
 
+    def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
+        """Say what was taken for granted where all rows agree."""
+        if np.all((evidence.count > 0) & (evidence.count < evidence.nobs)):
+            return ()
+        taken = f"{float(evidence.dependence.effect[0]):.2g} neighbours count as one"
+        return (f"all rows agree, so how they depend on each other is unknown: {taken}",)
+
 
 def _opened(x: Any, ends: tuple[float, float]) -> Any:
     """Map a range to the whole line: by a logit, or a logarithm where it has one end."""

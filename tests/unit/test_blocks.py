@@ -239,7 +239,11 @@ def test_shares_have_wilsons_interval_at_the_number_of_rows_that_vary_as_much():
     for end in found.confidence_interval:  # the score equation
         apart = right.mean() - end
         assert apart**2 == pytest.approx(z**2 * end * (1 - end) / size)
+    iid = np.sqrt(right.mean() * (1 - right.mean()) / 300)
+    assert found.standard_error == pytest.approx(iid * np.sqrt(effect))
+    assert found.reason == f"asked for stationary resampling; design effect {effect:.3g}"
     alike = jaxci.interval("accuracy", right, right, **STATIONARY)
+    assert "all rows agree, so how they depend on each other is unknown: 6.7 neighbours count as one" in alike.warnings
     assert alike.confidence_interval.low == pytest.approx(1 / (1 + z**2 / 300 ** (2 / 3)))
     assert alike.confidence_interval.high == 1
 
@@ -251,6 +255,7 @@ def test_means_have_students_interval_of_the_long_run_variance():
     assert found.method == "block_t"
     assert degrees == 17
     drawn = found.bootstrap_distribution
+    assert found.standard_error == pytest.approx(ratio * drawn.std(ddof=1), rel=1e-3)
     reach = ratio * stats.t.ppf(0.975, degrees) / stats.norm.ppf(0.975)
     expected = x.mean() + reach * (np.quantile(drawn, [0.025, 0.975]) - np.median(drawn))
     np.testing.assert_allclose(found.confidence_interval, expected, atol=0.01 * np.ptp(expected))
