@@ -10,6 +10,7 @@ import jax
 
 from jaxci.api.readers.layout import arranged, one_length
 from jaxci.api.readers.samples import check_n, columns_sample, is_function, positional, sample_for
+from jaxci.checks import check_choice
 from jaxci.inference.engine import intervals
 from jaxci.inference.randomness import randomness
 from jaxci.inference.remarks import announce, layout_remarks
@@ -17,6 +18,7 @@ from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
 from jaxci.intervals.base import Method
 from jaxci.intervals.registry import applicable_methods
+from jaxci.resampling.schemes import BLOCKS, RESAMPLING
 from jaxci.results import IntervalResult
 from jaxci.statistics.custom import from_callable
 from jaxci.statistics.paired import paired_difference
@@ -149,7 +151,9 @@ def list_metrics() -> list[str]:
     return list(METRICS)
 
 
-def list_methods(statistic: Any, *, groups: bool = False, difference: bool = False) -> list[str]:
+def list_methods(
+    statistic: Any, *, groups: bool = False, difference: bool = False, resampling: str = "bootstrap"
+) -> list[str]:
     """Return the names of the interval methods that serve a statistic.
 
     Parameters
@@ -160,10 +164,17 @@ def list_methods(statistic: Any, *, groups: bool = False, difference: bool = Fal
         Of rows in clusters; by default, of independent rows.
     difference : bool
         Of the difference of two models on the same rows, for :func:`compare`.
+    resampling : str
+        "moving", "circular" or "stationary": of blocks of rows in the order of time, without ``groups``.
 
     Returns
     -------
     list of str
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown, or ``groups`` are to go with blocks.
 
     Examples
     --------
@@ -174,6 +185,11 @@ def list_methods(statistic: Any, *, groups: bool = False, difference: bool = Fal
     ['wilson_cluster', 'clopper_pearson_cluster', 'proper_bayesian']
     >>> jaxci.list_methods("roc_auc", difference=True)[:2]
     ['delong', 'kurtosis_t']
+    >>> jaxci.list_methods("accuracy", resampling="stationary")[:3]
+    ['block_t', 'block_wilson', 'percentile']
     """
     found = statistic_by_name(statistic)
-    return applicable_methods(paired_difference(found) if difference else found, groups=groups)
+    blocks = check_choice("resampling", resampling, RESAMPLING) in BLOCKS
+    if blocks and groups:
+        raise ValueError(f"groups do not go with resampling={resampling!r}, which draws blocks of rows in their order")
+    return applicable_methods(paired_difference(found) if difference else found, groups=groups, blocks=blocks)

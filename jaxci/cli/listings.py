@@ -130,8 +130,11 @@ def _told_of(name: str, method: Any) -> str:
     settings = ", ".join(f"{field.name}={field.default!r}" for field in dataclasses.fields(method))
     told = [f"{name}: {_summary(method)}", f"settings: {settings or 'none'}"]
     for difference, whose in ((False, "one model"), (True, "the difference of two")):
-        for groups, rows in ((False, "rows"), (True, "rows in clusters")):
-            able = partial(jaxci.list_methods, groups=groups, difference=difference)
+        for rows, able in (
+            ("rows", partial(jaxci.list_methods, difference=difference)),
+            ("rows in clusters", partial(jaxci.list_methods, difference=difference, groups=True)),
+            ("rows in the order of time", partial(jaxci.list_methods, difference=difference, resampling="stationary")),
+        ):
             serving = [metric for metric in METRICS if name in able(metric)]
             told.append(f"of {whose}, {rows}: {', '.join(serving) or 'no metric'}")
     return "\n".join([*told, f"more in Python: help({method.__module__}.{method.__name__})"])

@@ -269,6 +269,12 @@ class Method(Named, abc.ABC):
         return None
 
     @property
+    def allows_blocks(self) -> bool:
+        """Whether it serves blocks of rows in the order of time: for them, or by what their resamples alone tell."""
+        formulas = self.needs & {"acceleration", "standard_error", "pivots"} or self.nesting is not None
+        return self.requires_blocks or ("replicates" in self.needs and not formulas)
+
+    @property
     def n_flips(self) -> int:
         """How many ways to flip the signs of clusters a method reads at most."""
         return 0

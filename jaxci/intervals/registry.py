@@ -140,11 +140,17 @@ def _chosen(name: Any, options: Mapping[str, Any], family: Mapping[str, type[Met
     return chosen
 
 
-def applicable_methods(statistic: Statistic, *, groups: bool = False) -> list[str]:
+def applicable_methods(statistic: Statistic, *, groups: bool = False, blocks: bool = False) -> list[str]:
     """Return the names of the methods that serve ``statistic`` of independent rows, in the order of the documentation.
 
-    With ``groups``, of rows in clusters. Methods for blocks of rows in the order of time alone are not among them.
+    With ``groups``, of rows in clusters; with ``blocks``, of blocks of rows in the order of time.
     """
     family = difference_methods() if isinstance(statistic, Paired) else METHODS
-    served = {name: cls for name, cls in family.items() if not cls.requires_blocks and cls().refusal(statistic) is None}
+    served = {name: cls for name, cls in family.items() if cls().refusal(statistic) is None}
+    if blocks:
+        return sorted(
+            (name for name, cls in served.items() if cls().allows_blocks),
+            key=lambda name: not served[name].requires_blocks,
+        )
+    served = {name: cls for name, cls in served.items() if not cls.requires_blocks}
     return [name for name, cls in served.items() if ("groups" in cls.takes if groups else not cls.requires_groups)]

@@ -298,6 +298,12 @@ def test_blocks_have_methods_of_their_own():
     with pytest.raises(ValueError, match="resampling must be 'moving', 'circular', 'stationary' for method 'block_t'"):
         jaxci.interval("mean", x, method="block_t")
     assert not {"block_t", "block_wilson"} & set(jaxci.list_methods("accuracy"))
+    able = jaxci.list_methods("accuracy", **STATIONARY)
+    assert able == ["block_t", "block_wilson", "percentile", "basic", "normal", "bc"]
+    for method in able:
+        assert jaxci.interval("accuracy", x > 0, x < 1, method=method, n_resamples=99, **STATIONARY).method == method
+    with pytest.raises(ValueError, match="groups do not go with resampling='stationary'"):
+        jaxci.list_methods("accuracy", groups=True, **STATIONARY)
     weighted = jaxci.interval("accuracy", x > 0, x < 1, sample_weight=1 + np.arange(60), **STATIONARY)
     assert weighted.method == "block_t"
     assert jaxci.compare("accuracy", x > 0, x > 0.1, x > 0.3, **STATIONARY).method == "block_t"

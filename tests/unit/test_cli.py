@@ -413,8 +413,9 @@ def test_a_method_is_told_of(capsys, method):
     assert told[method]
     assert not re.search(r"``|:\w+:", told[method])
     assert told["more in Python"].startswith("help(jaxci.intervals.")
-    served = {metric for metric in jaxci.list_metrics() if method in jaxci.list_methods(metric)}
-    assert set(told["of one model, rows"].split(", ")) - {"no metric"} == served
+    for rows, options in (("rows", {}), ("rows in the order of time", {"resampling": "moving"})):
+        served = {metric for metric in jaxci.list_metrics() if method in jaxci.list_methods(metric, **options)}
+        assert set(told[f"of one model, {rows}"].split(", ")) - {"no metric"} == served
 
 
 def test_help_lists_commands_in_groups_in_the_order_of_need(capsys):
