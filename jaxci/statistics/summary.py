@@ -102,7 +102,7 @@ class MeanStatistic(MomentStatistic, ExtremeStatistic):
         """Return the standardized values of units at the extremes: beyond the lowest and highest, within the bounds.
 
         Where values do not vary they are the bounds. Where a row may be mistaken for one of another class, the highest
-        is what such rows have on average, or what was seen.
+        is what such rows have on average, if that is more.
         """
         values = jnp.asarray(prepared.design)[:, 0]
         held = jnp.ones_like(values) if prepared.mass is None else jnp.asarray(prepared.mass)
@@ -122,7 +122,8 @@ class MeanStatistic(MomentStatistic, ExtremeStatistic):
             cut = jnp.where(flat, bound, jnp.clip(extreme + side * beyond, bottom, top))
             return jnp.where(jnp.isfinite(bound), cut, extreme + side * beyond)
 
-        return end(least, bottom, -1), jnp.maximum(most, mistaken[0]) if mistaken else end(most, top, 1)
+        high = end(most, top, 1)
+        return end(least, bottom, -1), jnp.maximum(high, mistaken[0]) if mistaken else high
 
 
 def is_mean(statistic: Statistic) -> bool:
