@@ -75,8 +75,10 @@ class MeanStatistic(MomentStatistic, ExtremeStatistic):
         """Standardize the row values, and the mean of those that they would have had as mistakes, if any."""
         values, mistaken = self.row_values(sample), self.mistaken_values(sample)
         design, middle, scale = standardized(values.astype(np.float64), sample.n)
-        unseen = () if mistaken is None else ((mistaken[: sample.n].mean() - middle) / scale,)
-        return Features(design[:, None], (middle, scale, *unseen))
+        if mistaken is None:
+            return Features(design[:, None], (middle, scale))
+        mean = namespace(values).average(mistaken[: sample.n], weights=sample.counts)
+        return Features(design[:, None], (middle, scale, (mean - middle) / scale))
 
     def scaling(self, prepared: Features) -> Scaling:
         """Return centre and scale of the row values, and whether the link is a root."""
