@@ -28,8 +28,8 @@ WAYS = {
     "blocks, percentile": {"method": "percentile", "resampling": "stationary"},
     "blocks, auto": {"resampling": "stationary"},
 }
-GAP = 1.2
-"""Of the mean scores of two classes, in standard deviations."""
+GAP, LARGE_GAP = 1.2, 3.1
+"""Of the mean scores of two classes, in standard deviations: areas of .80 and .986."""
 
 
 def autoregression(n: int, slope: float, lag: int, rng: np.random.Generator) -> np.ndarray:
@@ -43,10 +43,9 @@ def share(below: Callable[[np.ndarray], np.ndarray]) -> Callable[..., tuple[str,
     return lambda x, _: ("accuracy", (below(x), np.ones(len(x), bool)))
 
 
-def scored(x: np.ndarray, other: np.ndarray) -> tuple[str, tuple[np.ndarray, ...]]:
-    """Return classes and their scores."""
-    positive = other > 0
-    return "roc_auc", (positive, x + GAP * positive)
+def scored(gap: float) -> tuple[Callable[..., tuple[str, tuple[np.ndarray, ...]]], float]:
+    """Return what makes classes and their scores, and the area."""
+    return lambda x, other: ("roc_auc", (other > 0, x + gap * (other > 0))), float(stats.norm.cdf(gap / np.sqrt(2)))
 
 
 STATISTICS: dict[str, tuple[Callable[..., tuple[str, tuple[np.ndarray, ...]]], float]] = {
@@ -54,15 +53,17 @@ STATISTICS: dict[str, tuple[Callable[..., tuple[str, tuple[np.ndarray, ...]]], f
     "median": (lambda x, _: ("median", (x,)), 0.0),
     "accuracy of 68%": (share(lambda x: np.abs(x) < 1), float(1 - 2 * stats.norm.sf(1))),
     "accuracy of 95%": (share(lambda x: x < stats.norm.ppf(0.95)), 0.95),
-    "area": (scored, float(stats.norm.cdf(GAP / np.sqrt(2)))),
+    "area": scored(GAP),
+    "area near 1": scored(LARGE_GAP),
 }
 """How data are made of two series, and the true value."""
 
 
 SIZES = (100, 400, 1600)
 DESIGNS = [
-    *((n, slope, 1, name) for n in SIZES for slope in (0.0, 0.3, 0.6, 0.9) for name in STATISTICS),
+    *((n, slope, 1, name) for n in SIZES for slope in (0.0, 0.3, 0.6, 0.9) for name in [*STATISTICS][:5]),
     *((n, 0.5, 7, "mean") for n in SIZES),
+    *((n, 0.6, 1, "area near 1") for n in (30, *SIZES)),
 ]
 """Rows, slope, on which row before, and statistic."""
 

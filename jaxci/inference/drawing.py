@@ -26,8 +26,10 @@ from jaxci.statistics.sample import Sample
 PURPOSE_UNITS, PURPOSE_CELLS, PURPOSE_POSTERIOR = 0, 1, 2
 
 FEW_BLOCKS = {20: "50% to 90%", 60: "78% to 95%", 200: "89% to 95%"}
-FEW_BLOCKS_ALLOWED_FOR = {20: "87% to 98%", 60: "91% to 99%"}
-"""What 95% intervals covered in simulations of fewer blocks than these: percentiles, and methods that allow for them.
+FEW_BLOCKS_STRETCHED = {20: "50% to 96%", 60: "89% to 98%"}
+FEW_BLOCKS_OF_SHARES = {20: "87% to 98%", 60: "91% to 99%"}
+"""What 95% intervals covered in simulations of fewer blocks than these: percentiles, and methods that allow for them
+with resamples and without.
 
 Blocks of estimated length count as n^(1/3) rows at least: estimates are too short just where intervals cover least.
 """
@@ -94,7 +96,8 @@ def settle_blocks(entries: Sequence[Entry], sample: Sample, layout: Layout, sett
             mean = " on average" if settings.resampling == "stationary" else ""
             entry.reason += f"; blocks of {length:.4g} rows{mean}{', estimated' if estimated else ''}"
         least = max(length, float(np.cbrt(layout.n))) if estimated else length
-        for few, covered in (FEW_BLOCKS_ALLOWED_FOR if reads_dependence else FEW_BLOCKS).items():
+        told = FEW_BLOCKS_STRETCHED if "replicates" in entry.needs else FEW_BLOCKS_OF_SHARES
+        for few, covered in (told if reads_dependence else FEW_BLOCKS).items():
             if layout.n < few * least:
                 advice = "more rows help" if reads_dependence else "method='auto' allows for it, and more rows help"
                 entry.remarks.append(

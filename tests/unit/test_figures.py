@@ -306,7 +306,11 @@ def how_often_a_board_holds() -> list[str]:
 def rows_and_blocks() -> list[str]:
     cells: dict[tuple[int, float], list[str]] = {}
     weekly: dict[int, list[float]] = {}
+    near = [x for x in kept("dependent_rows") if x["statistic"] == "area near 1"]
+    auto, blocks = ([share(x[f"coverage, blocks, {way}"]) for x in near] for way in ("auto", "percentile"))
     for x in kept("dependent_rows"):
+        if x["statistic"] == "area near 1":
+            continue
         if x["lag"] > 1:
             weekly[x["n"]] = [100 * x[f"coverage, {way}"] for way in ("blocks, auto", "blocks, percentile")]
             continue
@@ -315,6 +319,8 @@ def rows_and_blocks() -> list[str]:
     first = min(slope for _, slope in cells)
     figures = [f"{figure:.0f}%" for n in (100, 400) for figure in weekly[n]]
     return [
+        "{} at n = 30, {} at 100, {} at 400 and {} at 1,600".format(*auto),
+        f"(percentiles of blocks {', '.join(blocks)})",
         "covered {0}, of 400 rows {2} (percentiles of blocks {1} and {3})".format(*figures),
         *(
             f"| {f'{n} ' if slope == first else ''}| {share(slope, 1) if slope else 0} | {' | '.join(row)} |"

@@ -384,8 +384,8 @@ def test_a_root_mean_square_in_clusters_has_the_remark_of_its_square():
         ("percentile", 60, "50% to 90%"),
         ("percentile", 240, "78% to 95%"),
         ("percentile", 2000, None),
-        ("auto", 60, "87% to 98%"),
-        ("auto", 240, "91% to 99%"),
+        ("auto", 60, "50% to 96%"),
+        ("auto", 240, "89% to 98%"),
         ("auto", 400, None),
     ],
 )
