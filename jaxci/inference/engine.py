@@ -204,7 +204,7 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
         raise ValueError(
             f"{settings.scheme} go with methods that read resamples, such as 'percentile'; got {method.name!r}"
         )
-    if settings.in_blocks and method.needs & {"acceleration", "standard_error", "pivots"}:
+    if settings.in_blocks and method.reads_formulas:
         raise ValueError(
             f"method {method.name!r} takes rows for independent, so it cannot go with {settings.scheme}; "
             "use 'block_t', 'percentile', 'basic', 'normal' or 'bc'"

@@ -269,10 +269,15 @@ class Method(Named, abc.ABC):
         return None
 
     @property
+    def reads_formulas(self) -> bool:
+        """Whether it reads, besides resamples, what takes rows for independent."""
+        return bool(self.needs & {"acceleration", "standard_error", "pivots"})
+
+    @property
     def allows_blocks(self) -> bool:
         """Whether it serves blocks of rows in the order of time: for them, or by what their resamples alone tell."""
-        formulas = self.needs & {"acceleration", "standard_error", "pivots"} or self.nesting is not None
-        return self.requires_blocks or ("replicates" in self.needs and not formulas)
+        alone = "replicates" in self.needs and not self.reads_formulas and self.nesting is None
+        return self.requires_blocks or alone
 
     @property
     def n_flips(self) -> int:
