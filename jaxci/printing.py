@@ -209,7 +209,7 @@ class Printable(abc.ABC):
         return {name: getattr(self, name) for name in names if name not in self.unlisted}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain Python values, ready for JSON."""
+        """Return plain Python values, for JSON; NaN and infinities stay floats, which ``json`` writes as NaN."""
         return {name: plain(value) for name, value in self.contents().items()}
 
     def to_frame(self) -> Any:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import importlib
+import os
 import pickle
 import sys
 import traceback
-import warnings
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any
 
 import jax
@@ -30,6 +30,8 @@ CARRIED = (
 """Settings of JAX that change results or errors: every process takes those of the caller."""
 IDLE_SECONDS = 5
 """How long a process without work holds its memory."""
+THREADS = tuple(f"{library}_NUM_THREADS" for library in ("OMP", "OPENBLAS", "MKL", "NUMEXPR"))
+"""What numerical libraries read the number of their threads from, where the caller has not set it."""
 
 
 def joblib_needed() -> Any:
@@ -57,35 +59,30 @@ def outcomes(trainer: Trainer, waiting: deque[tuple[int, int]], n_processes: int
         If the training function cannot be sent to another process, or not be loaded there.
     """
     packed = _packed(trainer)
-    joblib = joblib_needed()
-    parallel = joblib.Parallel(
-        n_processes,
-        backend="loky",
-        return_as="generator_unordered",
-        batch_size=1,  # so that every run comes back when it ends
-        pre_dispatch=n_processes,
-        idle_worker_timeout=IDLE_SECONDS,
-    )
     settings = {name: getattr(jax.config, name) for name in CARRIED}
-    found = parallel(
-        joblib.delayed(_attempt)(packed, settings, "torch" in sys.modules, *pair) for pair in _taken(waiting)
-    )
+    executor = _executor(n_processes)
+    under_way: set[Future[bytes | str]] = set()
     try:
-        for sent in found:
-            if isinstance(sent, str):
-                raise TypeError(f"train must be loadable in other processes for n_jobs other than 1; got {sent} there")
-            yield pickle.loads(sent)
+        while waiting or under_way:
+            while waiting and len(under_way) < n_processes:
+                under_way.add(executor.submit(_attempt, packed, settings, "torch" in sys.modules, *waiting.popleft()))
+            ended, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+            for sent in (future.result() for future in ended):
+                if isinstance(sent, str):
+                    raise TypeError(
+                        f"train must be loadable in other processes for n_jobs other than 1; got {sent} there"
+                    )
+                yield pickle.loads(sent)
     finally:
-        waiting.clear()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # joblib tells of tasks that a closed generator did not hand out
-            found.close()
+        executor.shutdown(kill_workers=bool(under_way))
 
 
-def _taken(waiting: deque[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    with contextlib.suppress(IndexError):  # joblib asks from another thread than the one that empties it
-        while True:
-            yield waiting.popleft()
+def _executor(n_processes: int) -> Any:
+    """Return ``n_processes`` processes, which share the cores in the threads of their numerical libraries."""
+    joblib = joblib_needed()
+    threads = str(max(1, joblib.cpu_count() // n_processes))
+    shared = {name: os.environ.get(name, threads) for name in THREADS}
+    return joblib.externals.loky.ProcessPoolExecutor(n_processes, timeout=IDLE_SECONDS, env=shared)
 
 
 def _packed(trainer: Trainer) -> bytes:
