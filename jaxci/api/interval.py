@@ -186,7 +186,7 @@ def list_methods(
     >>> jaxci.list_methods("roc_auc", difference=True)[:2]
     ['delong', 'kurtosis_t']
     >>> jaxci.list_methods("accuracy", resampling="stationary")[:3]
-    ['block_t', 'block_wilson', 'percentile']
+    ['block_t', 'block_wilson', 'block_bayesian']
     """
     found = statistic_by_name(statistic)
     blocks = check_choice("resampling", resampling, RESAMPLING) in BLOCKS

@@ -9,6 +9,7 @@ from jaxci.inference.replicate import deleted_values
 from jaxci.inference.request import Entry, unit_program
 from jaxci.inference.slopes import slopes
 from jaxci.intervals.blocks import Dependence
+from jaxci.intervals.kurtosis import KurtosisT, spread
 from jaxci.resampling.blocks import optimal_block_lengths
 from jaxci.statistics.custom import HostFunction
 from jaxci.statistics.layout import Layout
@@ -17,6 +18,8 @@ from jaxci.statistics.sample import Sample
 
 STEEPEST = 0.97
 """Largest slope of a row on the one before."""
+FURTHEST, STANDS_OUT = 31, 1.2
+"""How far back a row may depend on another, and how much more alike they are than the most alike ones of noise."""
 MOST_LEFT_OUT = 5000
 """Up to so many rows a statistic without derivatives is computed without each."""
 
@@ -33,20 +36,51 @@ def dependence(series: np.ndarray, length: float, resampling: str) -> Dependence
     degrees = max(2, int(0.4 * len(series) ** (2 / 3)))
     largest = np.abs(apart).max()
     if len(series) < 8 or not largest > 1e-12 * np.abs(series).max():
-        return Dependence(float(np.cbrt(len(series))), degrees, 1.0)
+        return Dependence(float(np.cbrt(len(series))), degrees, 1.0, degrees)
     apart = apart / largest
     found, of_blocks = _long_run(apart, degrees), _of_blocks(apart, length, resampling)
-    return Dependence(found / float(apart @ apart / len(apart)), degrees, float(np.sqrt(found / of_blocks)))
+    effect = found / float(apart @ apart / len(apart))
+    alone = float(spread(apart, KurtosisT().mass).degrees_of_freedom)
+    few = max(effect, 1.0) * max(1 / alone - 1 / len(apart), 0.0)  # beyond what normal values, which the waves take, do
+    return Dependence(effect, degrees, float(np.sqrt(found / of_blocks)), max(1.0, 1 / (1 / degrees + few)))
 
 
 def _long_run(apart: np.ndarray, degrees: int) -> float:
-    """Return the long-run variance of a series with mean 0, as that of an autoregression's own noise."""
-    n = len(apart)
-    slope = float(apart[1:] @ apart[:-1] / (apart[:-1] @ apart[:-1]))
-    slope = float(np.clip(slope + (1 + 3 * slope) / n, -STEEPEST, STEEPEST))
-    noise = apart[1:] - slope * apart[:-1]
+    """Return the long-run variance of a series with mean 0, as that of an autoregression's own noise.
+
+    A row depends on the one before and, where what is left tells so, on one further back and the one before that.
+    """
+    slope, noise = _autoregression(apart, (1,))
+    further = _further_back(noise)
+    if further:
+        slope, noise = _autoregression(apart, (1, further, further + 1))
     waves = dct(noise - noise.mean(), norm="ortho")[1 : degrees + 1]
     return float(np.mean(waves**2)) / (1 - slope) ** 2
+
+
+def _autoregression(apart: np.ndarray, lags: tuple[int, ...]) -> tuple[float, np.ndarray]:
+    """Return the sum of the slopes on rows so many before, the first with Kendall's correction, and the noise."""
+    n, start = len(apart), lags[-1]
+    before = np.stack([apart[start - lag : n - lag] for lag in lags], axis=1)
+    slopes = np.linalg.lstsq(before, apart[start:], rcond=None)[0]
+    total = float(np.clip(slopes.sum() + (1 + 3 * slopes[0]) / n, -STEEPEST, STEEPEST))
+    return total, apart[start:] - before @ slopes
+
+
+def _further_back(noise: np.ndarray) -> int:
+    """Return the lag at which noise is most alike, as those of the same weekday; 0 where none stands out.
+
+    Up to a fifth of the rows, and :data:`FURTHEST`. Of independent rows some lag stands out in 2% to 4% of data sets.
+    """
+    n = len(noise)
+    last = min(n // 5, FURTHEST)
+    if last < 2:
+        return 0
+    apart = noise - noise.mean()
+    alike = np.fft.irfft(np.abs(np.fft.rfft(apart, 2 * n)) ** 2)[: last + 1]
+    alike = alike / max(alike[0], np.finfo(float).tiny) * n / (n - np.arange(last + 1))
+    lag = 2 + int(np.argmax(alike[2:]))
+    return lag if alike[lag] > STANDS_OUT * np.sqrt(2 * np.log(last) / n) else 0
 
 
 def _of_blocks(apart: np.ndarray, length: float, resampling: str) -> float:

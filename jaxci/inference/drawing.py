@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxci.inference.dependence import block_length, dependence, influence
 from jaxci.inference.iterated import levels
-from jaxci.inference.posterior import draws_posterior, posterior_of
+from jaxci.inference.posterior import draws_posterior, posterior_in_blocks, posterior_of
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.replicate import Replicates, Resampled, replicate, tie_width
 from jaxci.inference.request import Entry, by_shared_table, by_table, programs, table_program, unit_program
@@ -61,8 +61,13 @@ def fill_replicates(
     posteriors = [entry for entry in entries if draws_posterior(entry, layout)]
     for entry in (*drawing, *posteriors):
         check_bank(entry, settings)
-    for posterior, weights, members in posterior_of(posteriors, sample, layout):
-        _draw(members, posterior, weights, PURPOSE_POSTERIOR, settings, rng)
+    if settings.in_blocks:
+        for entry in posteriors:
+            blocks = make_scheme(layout, settings.resampling, settings.resample_size, entry.block_length)
+            _draw([entry], *posterior_in_blocks(entry, sample, layout, blocks), PURPOSE_POSTERIOR, settings, rng)
+    else:
+        for posterior, weights, members in posterior_of(posteriors, sample, layout):
+            _draw(members, posterior, weights, PURPOSE_POSTERIOR, settings, rng)
     if not drawing:
         return
     tables = [entry for entry in drawing if _by_cells(entry, layout, settings)]
@@ -84,6 +89,7 @@ def settle_blocks(entries: Sequence[Entry], sample: Sample, layout: Layout, sett
     if not settings.in_blocks:
         return
     for entry in entries:
+        assert entry.method is not None
         estimated = settings.block_length is None
         reads_dependence = "dependence" in entry.needs
         series = influence(entry, sample, layout) if estimated or reads_dependence else np.zeros(0)
@@ -91,12 +97,12 @@ def settle_blocks(entries: Sequence[Entry], sample: Sample, layout: Layout, sett
         if reads_dependence:
             entry.dependence = dependence(series, length, settings.resampling)
             entry.reason += f"; design effect {entry.dependence.effect:.3g}" if "replicates" not in entry.needs else ""
-        if "replicates" in entry.needs:
+        if entry.method.reads_resamples:
             entry.block_length = length
             mean = " on average" if settings.resampling == "stationary" else ""
             entry.reason += f"; blocks of {length:.4g} rows{mean}{', estimated' if estimated else ''}"
         least = max(length, float(np.cbrt(layout.n))) if estimated else length
-        told = FEW_BLOCKS_STRETCHED if "replicates" in entry.needs else FEW_BLOCKS_OF_SHARES
+        told = FEW_BLOCKS_STRETCHED if entry.method.reads_resamples else FEW_BLOCKS_OF_SHARES
         for few, covered in (told if reads_dependence else FEW_BLOCKS).items():
             if layout.n < few * least:
                 advice = "more rows help" if reads_dependence else "method='auto' allows for it, and more rows help"

@@ -27,9 +27,9 @@ from jaxci.inference.slopes import estimates as program_estimates
 from jaxci.inference.slopes import slopes as program_slopes
 from jaxci.inference.table_laws import law_of_table
 from jaxci.intervals.base import Bounds, Evidence, Method
-from jaxci.intervals.blocks import BlockT, BlockWilson
+from jaxci.intervals.blocks import BlockBayesian, BlockT, BlockWilson
 from jaxci.intervals.bootstrap import Percentile
-from jaxci.intervals.capabilities import has_exact_law
+from jaxci.intervals.capabilities import has_exact_law, knows_mistakes
 from jaxci.intervals.pvalues import UNDEFINED, PValue
 from jaxci.intervals.quantile import OrderStatistic
 from jaxci.intervals.registry import applicable_methods, method_by_name
@@ -169,7 +169,9 @@ def _without_rows_alike(statistic: Statistic, layout: Layout, settings: Settings
     if not settings.in_blocks:
         return Percentile()
     wilson = BlockWilson()
-    return BlockT() if wilson.refusal(statistic) or wilson.unusable(layout.given) else wilson
+    if not (wilson.refusal(statistic) or wilson.unusable(layout.given)):
+        return wilson
+    return BlockBayesian() if knows_mistakes(statistic) else BlockT()
 
 
 def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Settings) -> None:
@@ -247,7 +249,7 @@ def _needed_rows(entry: Entry, layout: Layout) -> str:
     if isinstance(entry.statistic, QuantileStatistic):
         return "" if entry.method.reads_counts else "more than two order statistics"
     found = entry.method.needs - {"standard_error", "acceleration", "law", "auc", "gaps"}
-    return "resamples" if {"replicates", "posterior"} & found else ", ".join(sorted(found))
+    return "resamples" if entry.method.reads_resamples else ", ".join(sorted(found))
 
 
 def _settle_source(entry: Entry, layout: Layout, settings: Settings) -> None:

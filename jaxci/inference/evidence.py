@@ -205,10 +205,11 @@ def standard_error(entry: Entry, evidence: Evidence) -> float:
     Of rows that depend on each other it is the one in the long run.
     """
     found = _error_of_resamples(entry, evidence)
+    assert entry.method is not None
     if entry.dependence is None:
         return found
-    effect, _, ratio = entry.dependence
-    return found * (ratio if "replicates" in entry.needs else math.sqrt(max(effect, 1.0)))
+    effect = max(entry.dependence.effect, 1.0)
+    return found * (entry.dependence.ratio if entry.method.reads_resamples else math.sqrt(effect))
 
 
 def _error_of_resamples(entry: Entry, evidence: Evidence) -> float:

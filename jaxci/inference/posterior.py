@@ -14,8 +14,9 @@ from jaxci.inference.request import Entry, by_shared_table, by_table, table_prog
 from jaxci.intervals.base import Prior
 from jaxci.intervals.capabilities import has_beta_law
 from jaxci.records import record, static
+from jaxci.resampling.bank import Scheme
 from jaxci.resampling.laws import BootstrapDistribution, Drawn
-from jaxci.resampling.posterior import PosteriorWeights
+from jaxci.resampling.posterior import GammaTables, PosteriorOfBlocks, PosteriorWeights
 from jaxci.resampling.share_laws import BetaLaw
 from jaxci.special import namespace
 from jaxci.statistics.layout import Layout
@@ -72,20 +73,36 @@ def posterior_of(
     ]
     rest = [entry for entry in entries if entry not in tables]
     for group in by_shared_table(tables):
-        yield *_joined(table_program(group, layout)[0], group, sample, layout, tabulated=True), group
+        posterior, masses = _joined(table_program(group, layout)[0], group, sample, layout)
+        yield posterior, PosteriorWeights.of(np.asarray(posterior.program.multiplicity), masses, tabulated=True), group
     if rest:
-        yield *_joined(unit_program(rest, layout), rest, sample, layout, tabulated=False), rest
+        posterior, masses = _joined(unit_program(rest, layout), rest, sample, layout)
+        yield posterior, PosteriorWeights.of(np.asarray(posterior.program.multiplicity), masses, tabulated=False), rest
+
+
+def posterior_in_blocks(
+    entry: Entry, sample: Sample, layout: Layout, blocks: Scheme
+) -> tuple[Posterior, PosteriorOfBlocks]:
+    """Return the posterior of rows that are drawn in blocks, and its weights.
+
+    A row that was not seen stands for as many as count as one.
+    """
+    assert entry.dependence is not None
+    program = unit_program([entry], layout, exchangeable=False)
+    posterior, (masses,) = _joined(program, [entry], sample, layout, alike=max(1.0, entry.dependence.effect))
+    return posterior, PosteriorOfBlocks(blocks, GammaTables.of(masses))
 
 
 def _joined(
-    program: Program, entries: Sequence[Entry], sample: Sample, layout: Layout, *, tabulated: bool
-) -> tuple[Posterior, PosteriorWeights]:
+    program: Program, entries: Sequence[Entry], sample: Sample, layout: Layout, alike: float = 1.0
+) -> tuple[Posterior, list[tuple[float, ...]]]:
+    """Return the posterior of ``entries`` whose units are ``alike`` as many times, and the masses of each."""
     priors = [_prior(entry) for entry in entries]
     masses = [prior.masses(entry.statistic, sample.n_classes) for entry, prior in zip(entries, priors, strict=True)]
     reach = np.array([(prior.reach, prior.bounded_reach) for prior in priors])
     ends = tuple(int(end) for end in np.cumsum([len(one) for one in masses]))
-    posterior = Posterior(program, *sizes(sample, layout), reach, ends)
-    return posterior, PosteriorWeights.of(np.asarray(program.multiplicity), masses, tabulated=tabulated)
+    size, class_sizes = sizes(sample, layout)
+    return Posterior(program, alike * size, alike * class_sizes, reach, ends), masses
 
 
 def _prior(entry: Entry) -> Prior:
@@ -117,7 +134,8 @@ def sizes(sample: Sample, layout: Layout) -> tuple[Any, Any]:
 
 def draws_posterior(entry: Entry, layout: Layout) -> bool:
     """Whether a method reads a posterior that must be drawn: that of a share of independent rows is known."""
-    return "posterior" in entry.needs and not (layout.plain and has_beta_law(entry.statistic))
+    known = layout.plain and entry.dependence is None and has_beta_law(entry.statistic)
+    return "posterior" in entry.needs and not known
 
 
 def posterior_law(entry: Entry, layout: Layout) -> BootstrapDistribution:

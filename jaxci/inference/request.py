@@ -126,8 +126,10 @@ class Entry:
     @property
     def needs_slopes(self) -> bool:
         """Whether derivatives in the weights are wanted."""
+        assert self.method is not None
         by_slopes = "standard_error" in self.needs and not self.by_jackknife
-        if by_slopes or ("posterior" in self.needs and isinstance(self.statistic, MeanStatistic)):
+        of_posterior = "posterior" in self.needs and not self.method.requires_blocks
+        if by_slopes or (of_posterior and isinstance(self.statistic, MeanStatistic)):
             return True
         return "acceleration" in self.needs and self.statistic.smooth and not self.by_jackknife
 

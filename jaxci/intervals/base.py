@@ -269,6 +269,11 @@ class Method(Named, abc.ABC):
         return None
 
     @property
+    def reads_resamples(self) -> bool:
+        """Whether it reads resamples, be it of the rows or of a posterior."""
+        return bool(self.needs & {"replicates", "posterior"})
+
+    @property
     def reads_formulas(self) -> bool:
         """Whether it reads, besides resamples, what takes rows for independent."""
         return bool(self.needs & {"acceleration", "standard_error", "pivots"})

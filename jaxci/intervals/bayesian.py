@@ -78,9 +78,14 @@ class ProperBayesian(Method):
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Return the quantiles at the tails; a tail below one half leaves the estimate within the interval."""
-        law, estimate, xp = evidence.posterior, evidence.estimate, evidence.xp
+        law = evidence.posterior
         assert law is not None
-        low, high = law.quantile(tails.lower), law.quantile(1 - tails.upper)
+        return self.around(evidence, Bounds(law.quantile(tails.lower), law.quantile(1 - tails.upper)), tails)
+
+    @staticmethod
+    def around(evidence: Evidence, bounds: Bounds, tails: Tails) -> Bounds:
+        """Return bounds that leave the estimate within, where tails are below one half."""
+        (low, high), estimate, xp = bounds, evidence.estimate, evidence.xp
         low = xp.where((tails.lower < 0.5) & (low > estimate), estimate, low)
         high = xp.where((tails.upper < 0.5) & (high < estimate), estimate, high)
         return open_sides(low, high, tails, evidence.statistic.bounds)

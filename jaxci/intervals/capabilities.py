@@ -33,6 +33,7 @@ __all__ = [
     "is_proportion",
     "is_share_difference",
     "is_whole_auc",
+    "knows_mistakes",
     "power_of_variance",
     "quantile_order",
 ]
@@ -51,6 +52,11 @@ def averages_shares(statistic: Statistic) -> bool:
 def quantile_order(statistic: Statistic) -> float | None:
     """Return q if the statistic is the q-quantile of one value per row, else None."""
     return statistic.probability if isinstance(statistic, QuantileStatistic) else None
+
+
+def knows_mistakes(statistic: Statistic) -> bool:
+    """Whether the statistic is one of labels or their scores that knows what mistakes which were not seen would do."""
+    return statistic.has_extremes and statistic.task in ("binary", "multiclass")
 
 
 def power_of_variance(statistic: Statistic) -> float | None:

@@ -9,7 +9,14 @@ import numpy as np
 
 from jaxci.checks import check_choice, check_number
 from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails, normal_steps, open_sides
-from jaxci.intervals.capabilities import averages_shares, is_binary_auc, is_mean, is_proportion, is_share_difference
+from jaxci.intervals.capabilities import (
+    averages_shares,
+    is_binary_auc,
+    is_mean,
+    is_proportion,
+    is_share_difference,
+    knows_mistakes,
+)
 from jaxci.intervals.clusters import DEGREES, ClusterSums, satterthwaite
 from jaxci.records import record, static
 from jaxci.special import expit, logit, namespace, stdtrit
@@ -74,7 +81,7 @@ def _width_advice(statistic: Statistic) -> tuple[str, ...]:
         return ("use method='square_and_add'",)
     if is_mean(statistic):
         return (_mean_advice(statistic),)
-    if not statistic.has_extremes or statistic.task not in ("binary", "multiclass"):
+    if not knows_mistakes(statistic):
         return ()
     advice = "use method='proper_bayesian', which allows for what was not seen"
     if "y_pred" not in statistic.inputs:

@@ -13,7 +13,7 @@ from jaxci.intervals.auc import DeLong, DeLongLogit, HanleyMcNeil, NewcombeAuc
 from jaxci.intervals.auc_difference import DeLongDifference
 from jaxci.intervals.base import Method
 from jaxci.intervals.bayesian import ProperBayesian
-from jaxci.intervals.blocks import BlockT, BlockWilson
+from jaxci.intervals.blocks import BlockBayesian, BlockT, BlockWilson
 from jaxci.intervals.bootstrap import BC, Basic, BCa, Normal, Percentile, Studentized
 from jaxci.intervals.calibration import SquaredGaps
 from jaxci.intervals.clustered_proportion import ClopperPearsonCluster, TangoCluster, WilsonCluster
@@ -64,6 +64,7 @@ _ALL: tuple[type[Method], ...] = (
     Studentized,
     BlockT,
     BlockWilson,
+    BlockBayesian,
     Calibrated,
     ABC,
     Exact,

@@ -12,12 +12,14 @@ import numpy as np
 from scipy import special
 
 from jaxci.records import record, static
-from jaxci.resampling.bank import Scheme, replicate_keys
+from jaxci.resampling.bank import Scheme, replicate_keys, replicate_keys_of
 from jaxci.resampling.words import exponentials
 from jaxci.statistics.sums import padded
 
 NODES = 2048
 """Points of the logarithm of an exponential variate at which quantiles of a Gamma law are tabulated."""
+_UNSEEN = 2
+"""What the keys of replicates are folded with for pseudo-units; blocks take 0 and 1."""
 FIRST, LAST = np.log(1e-9), np.log(40.0)
 """First and last of them; variates beyond have a chance of 1e-9 together and are taken for the nearest."""
 
@@ -134,3 +136,22 @@ class PosteriorWeights(Scheme):
         if self.units is not None:
             seen = self.units.variates(seen)
         return jnp.concatenate([jnp.where(jnp.asarray(self.present) > 0, seen, 0.0), others], axis=1).astype(float)
+
+
+@record
+class PosteriorOfBlocks(Scheme):
+    """Counts of rows that are drawn in blocks, and after them Gamma weights of pseudo-units, of laws ``unseen``."""
+
+    blocks: Scheme
+    unseen: GammaTables
+
+    @property
+    def n_units(self) -> int:
+        """Number of rows, padded, and pseudo-units."""
+        return self.blocks.n_units + self.unseen.of_unit.shape[0]
+
+    def counts(self, key: jax.Array, ids: jax.Array) -> jax.Array:
+        """Return rows of weights (B, U + P)."""
+        keys = replicate_keys_of(replicate_keys(key, ids), jnp.int32(_UNSEEN))
+        others = self.unseen.variates(exponentials(keys, self.unseen.of_unit.shape[0]))
+        return jnp.concatenate([self.blocks.counts(key, ids).astype(float), others.astype(float)], axis=1)

@@ -6,14 +6,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from arch.bootstrap._samplers_python import stationary_bootstrap_sample
-from scipy import stats
+from scipy import special, stats
 from scipy.signal import lfilter
 from sklearn import metrics
 
 import jaxci
-from jaxci.inference.dependence import dependence
+from jaxci.inference.dependence import _further_back, dependence
+from jaxci.inference.drawing import PURPOSE_POSTERIOR
 from jaxci.inference.randomness import randomness
 from jaxci.resampling.blocks import CircularBlocks, MovingBlocks, StationaryBlocks, optimal_block_lengths
+from jaxci.resampling.posterior import GammaTables, PosteriorOfBlocks
 from jaxci.resampling.words import scaled_words
 from jaxci.statistics.registry import statistic_by_name
 
@@ -232,7 +234,7 @@ def test_shares_have_wilsons_interval_at_the_number_of_rows_that_vary_as_much():
     x = series(300, 0.8)
     right = x < 1
     found = jaxci.interval("accuracy", np.ones(300, bool), right, **STATIONARY)
-    effect, degrees, _ = dependence(right.astype(float), 1.0, "stationary")
+    effect, degrees, *_ = dependence(right.astype(float), 1.0, "stationary")
     assert found.method == "block_wilson"
     assert effect > 2
     size, z = 300 / effect, stats.t.ppf(0.975, degrees)
@@ -251,9 +253,10 @@ def test_shares_have_wilsons_interval_at_the_number_of_rows_that_vary_as_much():
 def test_means_have_students_interval_of_the_long_run_variance():
     x = series(300, 0.8)
     found = jaxci.interval("mean", x, rng=0, **STATIONARY)
-    _, degrees, ratio = dependence(x, optimal_block_lengths(x).stationary, "stationary")
+    _, waves, ratio, degrees = dependence(x, optimal_block_lengths(x).stationary, "stationary")
     assert found.method == "block_t"
-    assert degrees == 17
+    assert waves == 17
+    assert degrees < waves
     drawn = found.bootstrap_distribution
     assert found.standard_error == pytest.approx(ratio * drawn.std(ddof=1), rel=1e-3)
     reach = ratio * stats.t.ppf(0.975, degrees) / stats.norm.ppf(0.975)
@@ -267,7 +270,7 @@ def test_means_of_ranges_with_ends_stay_within():
     y = np.abs(series(60, 0.9))
     found = jaxci.interval("mean_absolute_error", np.zeros(60), y, rng=0, **STATIONARY)
     drawn = np.log(found.bootstrap_distribution)
-    _, degrees, ratio = dependence(y, optimal_block_lengths(y).stationary, "stationary")
+    _, _, ratio, degrees = dependence(y, optimal_block_lengths(y).stationary, "stationary")
     reach = ratio * stats.t.ppf(0.975, degrees) / stats.norm.ppf(0.975)
     expected = y.mean() * np.exp(reach * (np.quantile(drawn, [0.025, 0.975]) - np.median(drawn)))
     np.testing.assert_allclose(found.confidence_interval, expected, rtol=0.02)
@@ -278,13 +281,17 @@ def test_the_variance_of_blocks_and_the_one_in_the_long_run_are_those_of_their_d
     x = series(60, 0.6)
     apart, n, degrees = x - x.mean(), 60, 6
     slope = (apart[1:] @ apart[:-1]) / (apart[:-1] @ apart[:-1])
-    slope += (1 + 3 * slope) / n
     noise = apart[1:] - slope * apart[:-1]
+    slope += (1 + 3 * slope) / n
     t = (np.arange(n - 1) + 0.5) / (n - 1)
     waves = [np.sqrt(2 / (n - 1)) * np.cos(np.pi * j * t) @ noise for j in range(1, degrees + 1)]
     long_run = np.mean(np.square(waves)) / (1 - slope) ** 2
-    effect, found, ratio = dependence(x, 4.0, resampling)
+    effect, found, ratio, fewer = dependence(x, 4.0, resampling)
     assert found == degrees
+    squares, ends = apart**2, np.array([apart.max(), apart.min()]) ** 2
+    kurtosis = 60.5 * (np.sum(squares**2) + np.sum(ends**2) / 4) / (squares.sum() + ends.sum() / 4) ** 2
+    assert kurtosis > 1 + 2 * 60 / 59  # more than that of normal values
+    assert 1 / fewer == pytest.approx(1 / degrees + effect * ((kurtosis - 1) / 120 - 1 / 60))
     assert effect == pytest.approx(long_run / x.var())
     with jax.enable_x64(True):
         made = {"circular": CircularBlocks, "stationary": StationaryBlocks}[resampling].of(60, 4)
@@ -293,19 +300,135 @@ def test_the_variance_of_blocks_and_the_one_in_the_long_run_are_those_of_their_d
     assert ratio**2 == pytest.approx(long_run / (60 * means.var()), rel=0.05)
 
 
+def test_rows_may_depend_on_those_of_the_same_weekday():
+    rng = np.random.default_rng(5)
+    x = lfilter([1.0], [1.0, -0.3, *np.zeros(5), -0.4], rng.normal(size=900))[500:]
+    apart, n = x - x.mean(), 400
+    before = np.stack([apart[8 - lag : n - lag] for lag in (1, 7, 8)], axis=1)
+    slopes, *_ = np.linalg.lstsq(before, apart[8:], rcond=None)
+    noise = apart[8:] - before @ slopes
+    t = (np.arange(n - 8) + 0.5) / (n - 8)
+    waves = [np.sqrt(2 / (n - 8)) * np.cos(np.pi * j * t) @ noise for j in range(1, 22)]
+    long_run = np.mean(np.square(waves)) / (1 - slopes.sum() - (1 + 3 * slopes[0]) / n) ** 2
+    found = dependence(x, 4.0, "stationary")
+    assert found.degrees == 21
+    assert found.effect == pytest.approx(long_run / x.var())
+    assert found.effect > 4  # in the long run 1 / (1 - .7)^2 over the variance of a value, some 6
+    alone = [_further_back(np.random.default_rng(seed).normal(size=100)) > 0 for seed in range(500)]
+    assert np.mean(alone) < 0.06
+
+
 def test_blocks_have_methods_of_their_own():
     x = series(60, 0.0)
     with pytest.raises(ValueError, match="resampling must be 'moving', 'circular', 'stationary' for method 'block_t'"):
         jaxci.interval("mean", x, method="block_t")
-    assert not {"block_t", "block_wilson"} & set(jaxci.list_methods("accuracy"))
+    assert not {"block_t", "block_wilson", "block_bayesian"} & set(jaxci.list_methods("accuracy"))
     able = jaxci.list_methods("accuracy", **STATIONARY)
-    assert able == ["block_t", "block_wilson", "percentile", "basic", "normal", "bc"]
+    assert able == ["block_t", "block_wilson", "block_bayesian", "percentile", "basic", "normal", "bc"]
     for method in able:
         assert jaxci.interval("accuracy", x > 0, x < 1, method=method, n_resamples=99, **STATIONARY).method == method
     with pytest.raises(ValueError, match="groups do not go with resampling='stationary'"):
         jaxci.list_methods("accuracy", groups=True, **STATIONARY)
     weighted = jaxci.interval("accuracy", x > 0, x < 1, sample_weight=1 + np.arange(60), **STATIONARY)
-    assert weighted.method == "block_t"
+    assert weighted.method == "block_bayesian"
+    assert jaxci.interval("iqr", x, **STATIONARY).method == "block_t"
+    with pytest.raises(ValueError, match="cannot serve 'iqr': 'block_bayesian' needs known extremes"):
+        jaxci.interval("iqr", x, method="block_bayesian", **STATIONARY)
     assert jaxci.compare("accuracy", x > 0, x > 0.1, x > 0.3, **STATIONARY).method == "block_t"
     with pytest.raises(ValueError, match="block_length must be a number for 'iqr'"):
         jaxci.interval("iqr", np.resize(x, 5001), **STATIONARY)
+
+
+def scored(n, slope, gap, positives, seed):
+    """Return classes, and scores whose positives lie ``gap`` standard deviations higher."""
+    x, other = (series(n, slope, seed=one) * np.sqrt(1 - slope**2) for one in (2 * seed, 2 * seed + 1))
+    y = (other > stats.norm.isf(positives)).astype(int)
+    return y, x + gap * y
+
+
+@pytest.mark.false_alarm(2e-6)
+def test_rows_in_blocks_come_with_rows_that_were_not_seen():
+    blocks = StationaryBlocks.of(N, LENGTH)
+    posterior = PosteriorOfBlocks(blocks, GammaTables.of((0.25, 0.25, 1.0)))
+    key, ids = jax.random.key(7), jnp.arange(COUNT, dtype=jnp.int32)
+    drawn = np.asarray(jax.jit(lambda made: made.counts(key, ids))(posterior))
+    np.testing.assert_array_equal(drawn[:, :-3], jax.jit(lambda made: made.counts(key, ids))(blocks))
+    unseen = drawn[:, -3:]
+    for one, mass in zip(unseen.T, (0.25, 0.25, 1.0), strict=True):
+        assert stats.kstest(one, stats.gamma(mass).cdf).pvalue > 4e-7
+    together = np.corrcoef(unseen.T)[np.triu_indices(3, 1)]
+    assert np.abs(together).max() < 5.2 / np.sqrt(COUNT)
+    again = np.asarray(posterior.counts(key, ids[100:110]))
+    np.testing.assert_allclose(again, drawn[100:110], rtol=1e-6)
+
+
+def test_a_row_that_was_not_seen_weighs_as_many_as_count_as_one():
+    y, score = scored(120, 0.8, 2.0, 0.3, seed=5)
+    found = jaxci.interval("roc_auc", y, score, rng=3, n_resamples=199, **STATIONARY)
+    assert found.method == "block_bayesian"
+    positive, negative = (score[y == c][:, None] for c in (1, 0))
+    wins = positive > negative.T
+    slopes = np.empty(120)
+    slopes[y == 1] = (wins.mean(axis=1) - wins.mean()) / np.mean(y)
+    slopes[y == 0] = (wins.mean(axis=0) - wins.mean()) / np.mean(1 - y)
+    length = optimal_block_lengths(slopes).stationary
+    effect, degrees, ratio, _ = dependence(slopes, length, "stationary")
+    assert effect > 1
+    posterior = PosteriorOfBlocks(StationaryBlocks.of(120, length), GammaTables.of((0.125, 0.125)))
+    with jax.enable_x64(True):
+        key = jax.random.fold_in(randomness(3).key, PURPOSE_POSTERIOR)
+        drawn = np.asarray(posterior.counts(key, jnp.arange(199, dtype=jnp.int32)))
+    weights = np.concatenate([drawn[:, :120], effect * drawn[:, -2:]], axis=1)
+    kinds, scores = np.append(y, [0, 1]), np.append(score, [99.0, -99.0])  # ranked first and last
+    values = [metrics.roc_auc_score(kinds, scores, sample_weight=one) for one in weights]
+    np.testing.assert_allclose(np.sort(found.bootstrap_distribution), np.sort(values), atol=1e-9)
+    reach = ratio * stats.t.ppf(0.975, degrees) / stats.norm.ppf(0.975)
+    low, middle, high = special.logit(np.quantile(found.bootstrap_distribution, [0.025, 0.5, 0.975]))
+    expected = special.expit([middle + reach * (low - middle), middle + reach * (high - middle)])
+    np.testing.assert_allclose(found.confidence_interval, expected, atol=0.02)
+    assert found.standard_error == pytest.approx(ratio * np.std(values, ddof=1), rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("metric", "method"),
+    [
+        ("accuracy", "block_wilson"),
+        ("f1", "block_wilson"),
+        ("balanced_accuracy", "block_bayesian"),
+        ("matthews_corrcoef", "block_bayesian"),
+        ("roc_auc", "block_bayesian"),
+        ("average_precision", "block_bayesian"),
+        ("brier_score_loss", "block_bayesian"),
+        ("log_loss", "block_bayesian"),
+        ("root_mean_squared_calibration_error", "block_t"),
+        ("mean_absolute_error", "block_t"),
+    ],
+)
+def test_what_could_be_mistaken_has_width_where_nothing_went_wrong(metric, method):
+    y = scored(60, 0.6, 0.0, 0.4, seed=1)[0]
+    scores = np.where(y == 1, 0.99, 0.01)
+    read = y if metric in ("accuracy", "f1", "balanced_accuracy", "matthews_corrcoef") else scores
+    found = jaxci.interval(metric, y * 1.0 if metric == "mean_absolute_error" else y, read, rng=0, **STATIONARY)
+    assert found.method == method
+    low, high = found.confidence_interval
+    assert method == "block_t" or low <= found.estimate <= high
+    assert (high - low > 0.02) == (method != "block_t")
+
+
+@pytest.mark.false_alarm(1e-6)
+@pytest.mark.slow
+@pytest.mark.parametrize(("metric", "least"), [("roc_auc", 0.93), ("average_precision", 0.93)])
+def test_areas_near_one_hold_in_short_series_of_a_rare_class(metric, least):
+    truth = {"roc_auc": 0.9858, "average_precision": 0.9203}[metric]  # benchmarks/dependent_rows.py
+    held, percentiles, made = 0, 0, 0
+    for seed in range(200):
+        y, score = scored(100, 0.6, 3.1, 0.1, seed)
+        if len(np.unique(y)) < 2:
+            continue
+        made += 1
+        for method in ("auto", "percentile"):
+            found = jaxci.interval(metric, y, score, method=method, n_resamples=499, rng=seed, **STATIONARY)
+            within = found.confidence_interval.low <= truth <= found.confidence_interval.high
+            held, percentiles = held + within * (method == "auto"), percentiles + within * (method != "auto")
+    assert held > least * made - 4.9 * np.sqrt(least * (1 - least) * made)
+    assert percentiles < 0.9 * made
