@@ -228,7 +228,7 @@ def evidence_of(statistic, law):
         outcomes=outcomes,
         adjusted=Adjusted(share_difference(OUTCOMES) * N / (N + 2), np.linspace(0.02, 0.3, R), DEGREES),
         influence=x - mean[:, None],
-        dependence=Dependence(*np.linspace([0.4, 2, 0.7], [30, 40, 3], R).T),
+        dependence=Dependence(*np.linspace([0.4, 2, 0.7, 1.5], [30, 40, 3, 20], R).T),
         curvature=Curvature(error, 0.1 * mean, 0.01 * error, 0.02 * mean, jax.tree_util.Partial(along, x)),
         uniform=np.full(R, 0.37),
     )
