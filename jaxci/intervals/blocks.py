@@ -63,10 +63,10 @@ class BlockT(BootstrapMethod):
     requires_blocks = True
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
-        """Return the estimate less or plus the distances."""
+        """Return the stretched quantiles."""
         assert evidence.distribution is not None
         known: Dependence = evidence.dependence
-        low, high = _stretched(evidence.distribution, evidence.estimate, evidence, known.degrees_of_variance, tails)
+        low, high = _stretched(evidence.distribution, evidence, known.degrees_of_variance, tails)
         return open_sides(low, high, tails, evidence.statistic.bounds)
 
 
@@ -76,7 +76,7 @@ class BlockBayesian(ProperBayesian):
 
     To the rows that are drawn in blocks come the pseudo-rows of :class:`ProperBayesian`. Each stands for as many rows
     as count as one, which the long-run variance tells: a mistake that was not seen would have come with its neighbours.
-    The distances of the quantiles from the median are stretched as in :class:`BlockT`, about the median. Where no row
+    The distances of the quantiles from the median are stretched as in :class:`BlockT`. Where no row
     tells how they depend on each other n^(1/3) neighbours count as one.
 
     Asymptotically the interval of :class:`BlockT`. Covers areas, average precision and metrics of tables near 1 where
@@ -90,8 +90,8 @@ class BlockBayesian(ProperBayesian):
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Return the stretched quantiles; a tail below one half leaves the estimate within the interval."""
         assert evidence.posterior is not None
-        law, degrees = evidence.posterior, evidence.dependence.degrees
-        return self.around(evidence, Bounds(*_stretched(law, law.quantile(0.5), evidence, degrees, tails)), tails)
+        stretched = _stretched(evidence.posterior, evidence, evidence.dependence.degrees, tails)
+        return self.around(evidence, Bounds(*stretched), tails)
 
 
 @record
@@ -131,20 +131,18 @@ class BlockWilson(ProportionMethod):
         return (f"all rows agree, so how they depend on each other is unknown: {taken}",)
 
 
-def _stretched(
-    law: BootstrapDistribution, centre: Any, evidence: Evidence, degrees: Any, tails: Tails
-) -> tuple[Any, Any]:
-    """Return the quantiles of ``law`` at the tails, as far from ``centre`` (...) as the long-run variance asks."""
+def _stretched(law: BootstrapDistribution, evidence: Evidence, degrees: Any, tails: Tails) -> tuple[Any, Any]:
+    """Return the quantiles of ``law`` at the tails, as far from its median as the long-run variance asks."""
     ratio, xp, ends = evidence.dependence.ratio, evidence.xp, evidence.statistic.bounds
     median = law.quantile(0.5)
-    about, middle = (_opened(x, ends) for x in (centre, median))
-    inside = xp.isfinite(about) & xp.isfinite(middle)
+    opened = _opened(median, ends)
+    inside = xp.isfinite(opened)
+    middle = xp.where(inside, opened, 0.0)
 
     def bound(quantile: Any, step: Any, normal: Any) -> Any:
         reach = xp.where(normal == 0, 1.0, step / xp.where(normal == 0, 1.0, normal))
-        apart = _opened(quantile, ends) - xp.where(inside, middle, 0.0)
-        moved = xp.where(inside, about, 0.0) + ratio * reach * xp.where(quantile == median, 0.0, apart)
-        return xp.where(inside, _closed(moved, ends), quantile)
+        apart = xp.where(quantile == median, 0.0, _opened(quantile, ends) - middle)
+        return xp.where(inside, _closed(middle + ratio * reach * apart, ends), quantile)
 
     steps = zip(student_steps(degrees, tails), normal_steps(tails), strict=True)
     quantiles = law.quantile(tails.lower), law.quantile(1 - tails.upper)
