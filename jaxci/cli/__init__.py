@@ -55,12 +55,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(error, FileNotFoundError | IsADirectoryError) and error.filename is not None:
             return _fail(of_no_file(error))
         if isinstance(error, OSError | ImportError) or _deliberate(error):
-            return _fail(in_flags(str(error.args[0]) if isinstance(error, KeyError) else str(error)))
+            said = in_flags(str(error.args[0]) if isinstance(error, KeyError) else str(error))
+            return _fail(f"{said}{TAKEN_FOR_MISSING if NO_LABELS in said else ''}")
         place = _innermost(error.__traceback__, inside=True)
         where = f" ({place.tb_frame.f_code.co_filename}:{place.tb_lineno})" if place else ""
         print(traceback.format_exception_only(error)[-1].strip(), file=sys.stderr)
         print(f"this is a bug in jaxci{where}: please report it with the command", file=sys.stderr)
         return 1
+
+
+NO_LABELS = "must have no missing labels"
+"""What the library says of missing labels, which may have been words of the file."""
+TAKEN_FOR_MISSING = " (fields that are empty, NA, N/A, NaN, null or None are taken for missing)"
 
 
 @contextlib.contextmanager

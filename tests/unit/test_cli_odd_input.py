@@ -271,6 +271,7 @@ class TestFilesOfText:
         path.write_text("y,guess,site\n" + "1,1,a\n0,0,b\n" * 5 + "1,1,\n")
         said = refusal(capsys, "evaluate", path, "--target", "y", "--pred", "guess", "--by", "site", "--whole")
         assert said.startswith("'site' of --by must have no missing labels; 1 of 11 values")
+        assert said.endswith("(fields that are empty, NA, N/A, NaN, null or None are taken for missing)")
 
     def test_models_of_another_length_are_told_by_their_option(self, capsys, tmp_path):
         (tmp_path / "rows.csv").write_text("y\n" + "1\n0\n" * 10)

@@ -456,6 +456,66 @@ def replaced_one() -> list[str]:
     return [f"{wide}, the corrected {corrected[0]} and {corrected[1]}"]
 
 
+# --- rows in the order of time ---------------------------------------------------------------------
+
+WAYS = ("rows", "blocks, percentile", "blocks, auto")
+
+
+def of_time() -> dict[tuple[str, int, float, int], dict[str, float]]:
+    return {(row["statistic"], row["n"], row["slope"], row["lag"]): row for row in kept("dependent_rows")}
+
+
+@on("time")
+def autoregressions() -> list[str]:
+    found, names = of_time(), ("mean", "median", "accuracy of 68%", "accuracy of 95%", "area")
+
+    def cells(n: int, slope: float) -> str:
+        of_ways = ([share(found[name, n, slope, 1][f"coverage, {way}"]) for way in WAYS] for name in names)
+        return " | ".join(", ".join(one) for one in of_ways)
+
+    both = itertools.product((100, 400, 1600), (0.0, 0.3, 0.6, 0.9))
+    return [f"| {share(slope, 1) if slope else 0} | {cells(n, slope)} |" for n, slope in both]
+
+
+@on("time")
+def good_models_and_rare_classes() -> list[str]:
+    found = of_time()
+    metrics = {
+        "roc_auc": "area under the curve",
+        "average_precision": "average precision",
+        "balanced_accuracy": "balanced accuracy",
+        "matthews_corrcoef": "Matthews correlation",
+        "brier_score_loss": "Brier score",
+    }
+    kinds = {"": "good model", ", rare": "10% positives", ", good, rare": "good model, 10% positives"}
+    same = {f"{one} of two models": f"two equal models: {metrics[one]}" for one in [*metrics][:3]}
+
+    def line(name: str, first: str, second: str) -> str:
+        def cell(n: int) -> str:
+            rows = [found[name, n, slope, 1] for slope in (0.0, 0.6, 0.9)]
+            return "; ".join(shares(row[f"coverage, {way}"] for row in rows) for way in WAYS[1:])
+
+        return f"| {first} | {second} | {cell(30)} | {cell(100)} | {cell(400)} |"
+
+    single = [line(f"{one}{kind}", metrics[one], kinds[kind]) for one in metrics for kind in kinds]
+    pairs = {"": "good models", ", rare": "good models, 10% positives"}
+    both = [line(f"{one}{kind}", same[one], pairs[kind]) for one in same for kind in pairs]
+    return single + both
+
+
+@on("time")
+def weekdays() -> list[str]:
+    found = of_time()
+    said = []
+    for slope in (0.5, 0.8):
+        percentile, auto = (
+            [share(found["mean", n, slope, 7][f"coverage, blocks, {way}"]) for n in (100, 400, 1600)]
+            for way in ("percentile", "auto")
+        )
+        said.append(f"{', '.join(auto)} by `auto` and {', '.join(percentile)} by percentiles of blocks")
+    return said
+
+
 def text(page: str) -> str:
     return " ".join((ROOT / "docs" / f"{page}.md").read_text().split())
 

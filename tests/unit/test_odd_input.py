@@ -187,9 +187,10 @@ class TestPredictedLabelsThatAreNoTrueOnes:
             guess = np.array(LETTERS, object)
             guess[: len(odd)] = odd
             said = remarks(lambda guess=guess: jaxci.evaluate(LETTERS, guess, metrics="accuracy", rng=0))
+            alike = "; but for case and spaces these are true ones: 'A', 'a '" if "A" in odd else ""
             assert said == [
                 f"y_pred in {len(odd)} of 60 rows has a label that y_true never has: {named}; each counts as a class "
-                "(pass labels to say which classes there are)"
+                f"(pass labels to say which classes there are){alike}"
             ]
 
     def test_models_are_named(self):
@@ -351,3 +352,11 @@ def test_named_scores_of_rows_of_one_class_are_read_by_their_names(names, label,
     with pytest.warns(jaxci.JaxciWarning, match="only one class"):
         found = jaxci.interval("log_loss", np.full(50, label), frame, rng=0, **options)
     assert found.estimate == pytest.approx(-np.mean(np.log(frame[label])), rel=1e-12)
+
+
+def test_labels_that_differ_in_case_or_spaces_are_asked_about():
+    truth = np.resize(["cat", "dog"], 40)
+    with pytest.warns(jaxci.JaxciWarning, match=r"but for case and spaces these are true ones: ' dog', 'Cat'$"):
+        jaxci.interval("accuracy", truth, np.resize(["Cat", " dog"], 40))
+    with pytest.warns(jaxci.JaxciWarning, match=r"which classes there are\)$"):
+        jaxci.interval("accuracy", truth, np.resize(["cat", "cow"], 40))

@@ -72,4 +72,7 @@ def of_strange_labels(codes: Mapping[str, np.ndarray], classes: np.ndarray, pos_
     what = first_few(list(map(shown, labels)))
     rows = ", ".join(f"{name} in {count.sum()}" for name, count in counts.items() if count.any())
     text = f"{rows} of {len(codes['y_true'])} rows has a label that y_true never has: {what}"
-    return [("y_pred", f"{text}; each counts as a class (pass labels to say which classes there are)")]
+    true = {str(label).strip().casefold() for label in classes[~never].tolist()}
+    meant = [label for label in labels if isinstance(label, str) and label.strip().casefold() in true]
+    slip = f"; but for case and spaces these are true ones: {first_few(list(map(shown, meant)))}" if meant else ""
+    return [("y_pred", f"{text}; each counts as a class (pass labels to say which classes there are){slip}")]
