@@ -105,11 +105,12 @@ def settle_blocks(entries: Sequence[Entry], sample: Sample, layout: Layout, sett
         told = FEW_BLOCKS_STRETCHED if entry.method.reads_resamples else FEW_BLOCKS_OF_SHARES
         for few, covered in (told if reads_dependence else FEW_BLOCKS).items():
             if layout.n < few * least:
+                worst = "of" if reads_dependence else "for areas and shares near 1 of"
                 advice = "more rows help" if reads_dependence else "method='auto' allows for it, and more rows help"
                 entry.remarks.append(
                     f"{layout.n} rows are {layout.n / least:.0f} blocks of {least:.3g}: 95% intervals of fewer "
-                    f"than {few} blocks covered {covered} in simulations, least for areas and shares near 1 of "
-                    f"rows that follow each other closely; {advice}"
+                    f"than {few} blocks covered {covered} in simulations, least {worst} rows that follow each other "
+                    f"closely; {advice}"
                 )
                 break
 

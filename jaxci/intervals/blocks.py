@@ -76,8 +76,8 @@ class BlockBayesian(ProperBayesian):
 
     To the rows that are drawn in blocks come the pseudo-rows of :class:`ProperBayesian`. Each stands for as many rows
     as count as one, which the long-run variance tells: a mistake that was not seen would have come with its neighbours.
-    The distances of the quantiles from the median are stretched as in :class:`BlockT`. Where no row
-    tells how they depend on each other n^(1/3) neighbours count as one.
+    The distances of the quantiles from the median are stretched as in :class:`BlockT`. Where no row tells how they
+    depend on each other n^(1/3) neighbours count as one.
 
     Asymptotically the interval of :class:`BlockT`. Covers areas, average precision and metrics of tables near 1 where
     that one does not (``docs/time.md``).

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import jaxci
+from jaxci.inference import drawing
 from jaxci.intervals.cards import cards
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -525,3 +526,26 @@ def test_the_page_says_what_was_found(page, said):
     phrases = said()
     assert phrases
     assert [phrase for phrase in phrases if phrase not in text(page)] == []
+
+
+def test_remarks_on_few_blocks_tell_what_was_found():
+    def blocks(row: dict[str, Any]) -> int:
+        if row["n"] == 1600:
+            return 200
+        return 20 if row["n"] == 30 or (row["n"] == 100 and row["slope"] == 0.9) else 60
+
+    def of_few(few: int, way: str, *, shares: bool | None) -> str:
+        """Blocks count as n^(1/3) rows, and as ten or more of rows that follow each other closely."""
+        rows = [row for row in kept("dependent_rows") if row["lag"] == 1]
+        held = [
+            row[f"coverage, {way}"]
+            for row in rows
+            if few == blocks(row) and shares in (None, row["statistic"].startswith("accuracy"))
+        ]
+        return percents(held).replace(" to ", "% to ")
+
+    assert {few: of_few(few, "blocks, percentile", shares=None) for few in drawing.FEW_BLOCKS} == drawing.FEW_BLOCKS
+    stretched = drawing.FEW_BLOCKS_STRETCHED
+    assert {few: of_few(few, "blocks, auto", shares=False) for few in stretched} == stretched
+    of_shares = drawing.FEW_BLOCKS_OF_SHARES
+    assert {few: of_few(few, "blocks, auto", shares=True) for few in of_shares} == of_shares
