@@ -25,9 +25,9 @@ from jaxci.statistics.sample import Sample
 
 PURPOSE_UNITS, PURPOSE_CELLS, PURPOSE_POSTERIOR = 0, 1, 2
 
-FEW_BLOCKS = {20: "50% to 90%", 60: "78% to 95%", 200: "89% to 95%"}
-FEW_BLOCKS_STRETCHED = {20: "50% to 96%", 60: "89% to 98%"}
-FEW_BLOCKS_OF_SHARES = {20: "87% to 98%", 60: "91% to 99%"}
+FEW_BLOCKS = {20: "6% to 100%", 60: "63% to 97%", 200: "87% to 95%"}
+FEW_BLOCKS_STRETCHED = {20: "86% to 100%", 60: "90% to 100%"}
+FEW_BLOCKS_OF_SHARES = {20: "96% to 98%", 60: "88% to 100%"}
 """What 95% intervals covered in simulations of fewer blocks than these: percentiles, and methods that allow for them
 with resamples and without.
 

@@ -303,33 +303,6 @@ def how_often_a_board_holds() -> list[str]:
     ]
 
 
-@on("time")
-def rows_and_blocks() -> list[str]:
-    cells: dict[tuple[int, float], list[str]] = {}
-    weekly: dict[int, list[float]] = {}
-    near = [x for x in kept("dependent_rows") if x["statistic"] == "area near 1"]
-    auto, blocks = ([share(x[f"coverage, blocks, {way}"]) for x in near] for way in ("auto", "percentile"))
-    for x in kept("dependent_rows"):
-        if x["statistic"] == "area near 1":
-            continue
-        if x["lag"] > 1:
-            weekly[x["n"]] = [100 * x[f"coverage, {way}"] for way in ("blocks, auto", "blocks, percentile")]
-            continue
-        covered = (share(x[f"coverage, {way}"]) for way in ("rows", "blocks, percentile", "blocks, auto"))
-        cells.setdefault((x["n"], x["slope"]), []).append(", ".join(covered))
-    first = min(slope for _, slope in cells)
-    figures = [f"{figure:.0f}%" for n in (100, 400) for figure in weekly[n]]
-    return [
-        "{} at n = 30, {} at 100, {} at 400 and {} at 1,600".format(*auto),
-        f"(percentiles of blocks {', '.join(blocks)})",
-        "covered {0}, of 400 rows {2} (percentiles of blocks {1} and {3})".format(*figures),
-        *(
-            f"| {f'{n} ' if slope == first else ''}| {share(slope, 1) if slope else 0} | {' | '.join(row)} |"
-            for (n, slope), row in cells.items()
-        ),
-    ]
-
-
 @on("choose")
 def average_precisions_of_classes_compared() -> list[str]:
     found: dict[str, list[float]] = {"auto": [], "kurtosis_t": []}
@@ -509,11 +482,11 @@ def weekdays() -> list[str]:
     found = of_time()
     said = []
     for slope in (0.5, 0.8):
-        percentile, auto = (
-            [share(found["mean", n, slope, 7][f"coverage, blocks, {way}"]) for n in (100, 400, 1600)]
-            for way in ("percentile", "auto")
+        auto, percentile = (
+            ", ".join(share(found["mean", n, slope, 7][f"coverage, blocks, {way}"]) for n in (100, 400, 1600))
+            for way in ("auto", "percentile")
         )
-        said.append(f"{', '.join(auto)} by `auto` and {', '.join(percentile)} by percentiles of blocks")
+        said.append(f"covered {auto} by `auto` and {percentile} by percentiles of blocks")
     return said
 
 
