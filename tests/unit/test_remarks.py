@@ -381,11 +381,11 @@ def test_a_root_mean_square_in_clusters_has_the_remark_of_its_square():
 @pytest.mark.parametrize(
     ("method", "n", "covered"),
     [
-        ("percentile", 60, "50% to 90%"),
-        ("percentile", 240, "78% to 95%"),
+        ("percentile", 60, "6% to 100%"),
+        ("percentile", 240, "63% to 97%"),
         ("percentile", 2000, None),
-        ("auto", 60, "50% to 96%"),
-        ("auto", 240, "89% to 98%"),
+        ("auto", 60, "86% to 100%"),
+        ("auto", 240, "90% to 100%"),
         ("auto", 400, None),
     ],
 )
