@@ -19,6 +19,7 @@ from jaxci.intervals.base import Tails
 from jaxci.intervals.bayesian import ProperBayesian
 from jaxci.intervals.bootstrap import Basic, BCa, Percentile, Studentized, smallest_bank
 from jaxci.intervals.calibration import SquaredGaps
+from jaxci.intervals.capabilities import power_of_variance
 from jaxci.intervals.cards import cards, name_on_cards
 from jaxci.intervals.delta import Delta
 from jaxci.intervals.exact import Exact
@@ -186,6 +187,7 @@ def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, ta
     if statistic.has_extremes:
         return _proper(weighted if kind == "weighted" else {"cluster": "clustered"}.get(kind, kind) + " rows", layout)
     studentized = isinstance(statistic, MomentStatistic) and statistic.smooth and layout.given == {"groups"}
+    studentized |= layout.given == {"groups", "sample_weight"} and power_of_variance(statistic) is not None
     if studentized and layout.n_units < LEAST_FOR_PIVOTS:
         why = "moments of rows in clusters, too few to resample: influence, summed over each, and Student's quantiles"
         return Choice(Delta(use_t=True), why)

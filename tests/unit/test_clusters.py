@@ -488,6 +488,34 @@ def test_moments_of_two_clusters_have_intervals_with_a_width():
         assert jaxci.interval("std", y, groups=groups, rng=0).method.name == method
 
 
+@pytest.mark.parametrize(("clusters", "method"), [(3, "delta"), (4, "studentized"), (60, "studentized")])
+def test_deviations_of_weighted_rows_in_clusters_are_studentized(clusters, method):
+    groups = np.arange(240) % clusters
+    y, guess, weights = RNG.normal(size=240), RNG.normal(size=240), RNG.uniform(0.5, 2, 240)
+    options = {"groups": groups, "sample_weight": weights, "rng": 0}
+    for metric in ("std", "var"):
+        found = jaxci.interval(metric, y, **options)
+        assert found.method.name == method
+        assert (
+            found.confidence_interval == jaxci.interval(metric, y, **options, method=found.method).confidence_interval
+        )
+        assert bool(found.warnings) == (clusters < 50)
+    assert jaxci.interval("r2", y, guess, **options).method == "percentile"
+
+
+@pytest.mark.slow
+@pytest.mark.false_alarm(1e-6)
+def test_deviations_of_weighted_rows_in_clusters_are_covered():
+    """Percentile intervals cover 77%."""
+    rng, groups, law, held = np.random.default_rng(4), np.repeat(np.arange(60), 5), stats.lognorm(0.8), 0
+    for number in range(1_000):
+        normal = np.sqrt(0.4) * rng.normal(size=60)[groups] + np.sqrt(0.6) * rng.normal(size=300)
+        options = {"groups": groups, "sample_weight": rng.gamma(2, 1, 300) + 0.1, "n_resamples": 999, "rng": number}
+        low, high = jaxci.interval("std", np.exp(0.8 * normal), **options).confidence_interval
+        held += low <= law.std() <= high
+    assert held >= stats.binom.ppf(1e-6, 1_000, 0.86)
+
+
 def test_thousands_of_clusters_are_flipped_by_chance():
     x = np.random.default_rng(0).normal(0.01, 1, 6_000)
     groups = np.arange(6_000) // 2
