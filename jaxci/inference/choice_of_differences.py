@@ -90,6 +90,6 @@ def _of_flips(layout: Layout, tails: Tails) -> Choice:
     flips = min(2**layout.n_units, SignFlip().n_flips)
     if layout.n_units <= MOST_CLUSTERS and max(tails.sides) * flips >= 1:
         why = "a mean of paired differences in clusters: what flips of their signs do not reject, which is exact for"
-        return Choice(SignFlip(), f"{why} symmetric differences")
+        return Choice(SignFlip(skewed=True), f"{why} symmetric differences, and further away from 0 for skewed ones")
     why = "a mean of paired differences in clusters, too few or too many for flips of their signs: Student's interval"
     return Choice(T(), f"{why} with a cluster-robust variance")

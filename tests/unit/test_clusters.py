@@ -475,6 +475,59 @@ def test_an_interval_by_flips_says_that_few_clusters_decide():
     assert not any(text in remark for remark in many.warnings)
 
 
+@pytest.mark.parametrize("ratio", [0.4, 2.0])
+@pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
+def test_auto_reaches_away_from_0_as_far_as_student_and_keeps_the_verdict(ratio, alternative):
+    rng = np.random.default_rng(1)
+    groups = np.repeat(np.arange(20), np.arange(1, 21))
+    y = rng.normal(size=len(groups))
+    models = [y + times * rng.standard_t(3, len(y)) for times in (1, ratio)]
+    auto, flips, student = (
+        jaxci.compare("mean_squared_error", y, *models, groups=groups, method=method, alternative=alternative, rng=0)
+        for method in ("auto", "sign_flip", "kurtosis_t")
+    )
+    assert auto.method == SignFlip(skewed=True)
+    assert auto.pvalue == flips.pvalue
+    assert auto.conclusion == flips.conclusion
+    low, high = flips.confidence_interval
+    if ratio > 1 and alternative != "less":
+        assert student.confidence_interval.low < low
+        low = student.confidence_interval.low
+    if ratio < 1 and alternative != "greater":
+        assert student.confidence_interval.high > high
+        high = student.confidence_interval.high
+    np.testing.assert_allclose(auto.confidence_interval, (low, high), rtol=1e-9)
+    alone = jaxci.compare("recall", 1 * (GROUPS == 0), P, Q, groups=GROUPS, method=SignFlip(skewed=True))
+    assert tuple(alone.confidence_interval) == (-1, 1)
+    with pytest.raises(TypeError, match="skewed must be True or False; got 1"):
+        SignFlip(skewed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.false_alarm(2e-6)
+def test_differences_in_clusters_with_heavy_tails_are_covered():
+    """Flips alone cover 83%: the model that errs more has the longer tail. Equal models are seldom told apart."""
+    rng, groups = np.random.default_rng(11), np.repeat(np.arange(40), 10)
+    heavy = functools.partial(rng.standard_t, 3)
+    for ratio, data_sets in ((1.6, 5_000), (1.0, 2_000)):
+        held = found = 0
+        for _ in range(data_sets):
+            y, alike, common = rng.normal(size=400), heavy(size=40), heavy(size=400)
+            models = [
+                y
+                + times * np.sqrt(0.2 / 3) * (alike + heavy(size=40))[groups]
+                + times * np.sqrt(0.3 / 3) * (common + heavy(size=400))
+                for times in (1, ratio)
+            ]
+            row = jaxci.compare("mean_squared_error", y, *models, groups=groups)
+            held += row.confidence_interval.low <= 1 - ratio**2 <= row.confidence_interval.high
+            found += row.pvalue <= 0.05
+        if ratio > 1:
+            assert held >= stats.binom.ppf(1e-6, data_sets, 0.87)
+        else:
+            assert found <= stats.binom.isf(1e-6, data_sets, 0.05)
+
+
 def test_moments_of_two_clusters_have_intervals_with_a_width():
     """Resamples of two clusters hold one of them twice, which has no error, or both: pivots of 0 alone."""
     rng = np.random.default_rng(0)

@@ -19,6 +19,7 @@ from jaxci.intervals.cards import cards
 from jaxci.intervals.kurtosis import IN_CLUSTERS
 from jaxci.intervals.proportion_difference import Tango
 from jaxci.intervals.quantile import most_covered
+from jaxci.intervals.sign_flip import COVERED, COVERED_SKEWED
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.order import Quantile
 from jaxci.statistics.paired import paired_difference
@@ -271,6 +272,15 @@ def test_what_is_said_of_differences_where_a_class_is_rare_is_what_the_benchmark
         least = min(one["auto"][0] for x in found for one in x.values())
         assert f"covered as little as {100 * least:.0f}%" in said
         assert min(one["auto"][3] for x in found for one in x.values() if one["auto"][0] < 0.93) > 0.85
+
+
+def test_what_is_said_of_flips_where_few_clusters_decide_is_what_the_benchmark_found():
+    designs = json.loads((BENCHMARKS / "heavy_differences.json").read_text())["designs"]
+    found = [x["coverage, width, below .05, told"]["mean_squared_error"] for x in designs]
+    skewed, flips = (min(one[method][0] for one in found) for method in ("auto", "sign_flip"))
+    assert f"95% intervals covered as little as {100 * skewed:.0f}% in simulations" == COVERED_SKEWED
+    expected = f"95% intervals covered as little as {100 * flips:.0f}% in simulations"
+    assert f"{expected} ({100 * skewed:.0f}% with skewed=True)" == COVERED
 
 
 def test_weights_do_not_silence_what_cards_say_of_heavy_tails():
