@@ -101,7 +101,7 @@ def check(row, method, level=0.95):
         assert high <= top, where
         assert low < high or row.warnings, where
     assert math.isnan(row.standard_error) or row.standard_error >= 0, where
-    draws = "replicates" in METHODS[method]().needs
+    draws = METHODS[method]().reads_resamples
     if method == "proper_bayesian":  # that of a proportion of independent rows is known
         draws = row.bootstrap_distribution is not None
         assert draws or has_beta_law(statistic)
