@@ -57,6 +57,13 @@ def spread(influence: Any, mass: float) -> Spread:
     return Spread(xp.sqrt(second / (n * (n - 1))) * scale, xp.where(varied, degrees, n - 1.0))
 
 
+def spread_of_clusters(influence: Any, mass: float, sums: ClusterSums) -> Spread:
+    """Return the :func:`spread` of what clusters contribute, with at most the degrees of freedom their sizes leave."""
+    error, degrees = spread(influence, mass)
+    fewer = satterthwaite(sums, working_correlation=0.0)
+    return Spread(error, namespace(influence).minimum(degrees, fewer))
+
+
 @record
 class KurtosisT(Method):
     """Student's interval and test of a smooth difference whose values may have heavy tails.
@@ -134,12 +141,12 @@ class KurtosisT(Method):
 
     def _spread(self, evidence: Evidence) -> Spread:
         """Return the error and its degrees of freedom, none where the difference has no error but rounding."""
-        found = spread(evidence.influence, self.mass)
-        xp, sizes = evidence.xp, evidence.sizes
-        error, degrees = xp.where(evidence.standard_error == 0, 0.0, found.standard_error), found.degrees_of_freedom
-        if sizes is not None:
-            degrees = xp.minimum(degrees, satterthwaite(ClusterSums(sizes, sizes), working_correlation=0.0))
-        return Spread(error, degrees)
+        seen, sizes = evidence.influence, evidence.sizes
+        if sizes is None:
+            error, degrees = spread(seen, self.mass)
+        else:
+            error, degrees = spread_of_clusters(seen, self.mass, ClusterSums(sizes, sizes))
+        return Spread(evidence.xp.where(evidence.standard_error == 0, 0.0, error), degrees)
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Bounds from ``evidence.influence``."""

@@ -10,9 +10,9 @@ import numpy as np
 from jaxci.checks import check_count
 from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails
 from jaxci.intervals.capabilities import is_mean, is_share_difference
-from jaxci.intervals.clusters import ClusterSums, cluster_residuals, satterthwaite
+from jaxci.intervals.clusters import ClusterSums, cluster_residuals
 from jaxci.intervals.delta import delta_interval, student_steps
-from jaxci.intervals.kurtosis import MANY, spread
+from jaxci.intervals.kurtosis import MANY, spread, spread_of_clusters
 from jaxci.intervals.pvalues import PValue, one_or_two_sided
 from jaxci.records import record, static
 from jaxci.statistics.base import Statistic
@@ -89,9 +89,9 @@ def _few_decide(sums: ClusterSums) -> bool:
 def _by_student(sums: ClusterSums, tails: Tails) -> Bounds:
     """Student's interval of the mean of all rows, with the degrees of freedom of ``kurtosis_t``."""
     apart = cluster_residuals(sums)
-    found, g = spread(apart - apart.mean(axis=-1, keepdims=True), MASS), apart.shape[-1]
-    error = found.standard_error * math.sqrt(g * (g - 1)) / sums.rows
-    degrees = np.minimum(found.degrees_of_freedom, satterthwaite(sums, working_correlation=0.0))
+    error, degrees = spread_of_clusters(apart - apart.mean(axis=-1, keepdims=True), MASS, sums)
+    g = apart.shape[-1]
+    error = error * math.sqrt(g * (g - 1)) / sums.rows
     return delta_interval(sums.mean, error, tails, steps=student_steps(degrees, tails))
 
 
