@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import numbers
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -165,13 +166,15 @@ class _Cell(NamedTuple):
 class _Frame:
     """Columns that are read: metrics as floats (n,), ``by`` columns, clusters; and names of those of whole numbers.
 
-    ``repeated`` is what is to be said where rows of one case are taken for independent ones.
+    ``written`` names columns of numbers that are text, ``repeated`` is what is to be said where rows of one case are
+    taken for independent ones.
     """
 
     metrics: dict[str, np.ndarray]
     levels: dict[str, np.ndarray]
     groups: np.ndarray | None
     not_read: list[str]
+    written: list[str]
     repeated: str = ""
 
     @property
@@ -189,11 +192,14 @@ class _Frame:
         if isinstance(groups, str):
             read["groups"] = groups
         not_read: list[str] = []
+        written: list[str] = []
         if metrics is None:
             spared = {*by, groups if isinstance(groups, str) else "", "case", "label"}
             kinds = {name: _kind(columns[name]) for name in columns if name not in spared}
             metrics = list(METRICS) if own else [name for name, kind in kinds.items() if kind == "f"]
-            not_read = [] if own else [str(name) for name, kind in kinds.items() if kind in "iu"]
+            if not own:
+                not_read = [str(name) for name, kind in kinds.items() if kind in "iu"]
+                written = [str(name) for name, kind in kinds.items() if kind in "OUS" and _reads_real(columns[name])]
         metrics = _listed("metrics", metrics)
         check_distinct("by", by)
         check_distinct("metrics", metrics)
@@ -201,7 +207,7 @@ class _Frame:
             if name not in columns:
                 raise ValueError(f"{what} must be a column of frame; {nearest(str(name), [*map(str, columns)])}")
         if not metrics:
-            named = ", ".join(map(str, columns))
+            named = ", ".join(map(str, columns)) + (f"; numbers in {', '.join(written)} are text" if written else "")
             raise ValueError(f"frame must have a column of real numbers, or metrics must name one; it has {named}")
         values = {name: as_floats(name, columns[name], finite=False) for name in metrics}
         for name, column in values.items():
@@ -223,7 +229,7 @@ class _Frame:
                 repeated = (
                     f"rows of one case are taken for independent ones; groups='case' says that they are not{apart}"
                 )
-        return cls(values, levels, units, not_read, repeated)
+        return cls(values, levels, units, not_read, written, repeated)
 
     def combinations(self) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
         """Yield every combination of values that occurs, with its rows (n,), in order of appearance."""
@@ -264,6 +270,8 @@ class _Frame:
             found.append(
                 f"{', '.join(self.not_read)}: whole numbers may be names and are left out; metrics= takes them"
             )
+        if self.written:
+            found.append(f"{', '.join(self.written)}: numbers written as text are left out; make them numbers")
         return found
 
 
@@ -282,6 +290,21 @@ def _kind(column: Any) -> str:
     there = [x for x in array.flat if not is_missing(x)]
     real = len(there) > 0 and all(isinstance(x, numbers.Real) and not isinstance(x, bool | np.bool_) for x in there)
     return np.asarray(there).dtype.kind if real else "O"
+
+
+def _reads_real(column: Any) -> bool:
+    """Return whether most of the texts in a column read as numbers that are not whole, which may be names."""
+    texts = [str(x) for x in np.ravel(np.asarray(column, object)) if not is_missing(x)]
+    read = [number for number in map(_number, texts) if number is not None]
+    return 2 * len(read) > len(texts) and not all(number.is_integer() for number in read)
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _columns(frame: Any) -> dict[Any, Any]:

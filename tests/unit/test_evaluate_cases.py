@@ -104,6 +104,16 @@ def test_numbers_with_none_for_a_missing_value():
         jaxci.evaluate_cases(frame, summaries=["mean"], method="t")
 
 
+def test_numbers_that_are_text_are_told():
+    """Such a column was left out without a word beside one of floats; names and whole numbers still are."""
+    frame = {"dice": ["0.9", "0.8", "n/a"], "site": ["a", "b", "a"], "id": ["01", "02", "03"], "x": np.arange(3) / 2}
+    with pytest.warns(jaxci.JaxciWarning, match="^dice: numbers written as text are left out; make them numbers$"):
+        found = jaxci.evaluate_cases(frame, summaries=["mean"], method="t")
+    assert found.warnings == ("dice: numbers written as text are left out; make them numbers",)
+    with pytest.raises(ValueError, match=r"it has dice, site; numbers in dice are text$"):
+        jaxci.evaluate_cases({name: frame[name] for name in ("dice", "site")})
+
+
 def test_values_of_one_cluster():
     """A lesion of which one patient alone has any leaves the other lesions their intervals."""
     frame = {"x": np.array([1.0, 2.0, 3.0, 4.0, 5.0]), "lesion": [1, 1, 1, 2, 2], "patient": [0, 0, 1, 2, 2]}
