@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from jaxci.inference.engine import comparison, intervals
-from jaxci.inference.joint import joint_replicates
+from jaxci.inference.joint import joint_replicates, longest_block
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.replicate import chunk_workers
 from jaxci.inference.request import Request
@@ -111,7 +111,16 @@ class Contest(Contestants):
     @property
     def how(self) -> str:
         """How models hang together."""
-        return f"{self.settings.n_resamples} resamples shared by all models"
+        mean = " on average" if self.settings.resampling == "stationary" else ""
+        blocks = f" of blocks of {self.block_length:.4g} rows{mean}" if self.settings.in_blocks else ""
+        return f"{self.settings.n_resamples} resamples{blocks} shared by all models"
+
+    @functools.cached_property
+    def block_length(self) -> float:
+        """Length of the blocks of rows that all models are resampled with, 1 where rows are drawn."""
+        if not self.settings.in_blocks:
+            return 1.0
+        return longest_block(self.statistic, self.samples, self.layout, self.settings)
 
     def on(self, members: Sequence[int]) -> tuple[list[Sample], Layout]:
         """Return the samples of some models on the rows that count for all of them, and their layout."""
@@ -167,7 +176,9 @@ class Contest(Contestants):
     @functools.cached_property
     def replicates(self) -> np.ndarray:
         """Replicates (m, B) of every model."""
-        return joint_replicates(self.statistic, self.samples, self.layout, self.settings, self.source)
+        return joint_replicates(
+            self.statistic, self.samples, self.layout, self.settings, self.source, self.block_length
+        )
 
     def pairs(self, which: Sequence[tuple[int, int]], estimates: np.ndarray) -> Differences:
         """Return the replicates of differences of models."""
@@ -190,7 +201,9 @@ class Incomplete(Contest):
         return ~np.isnan([sample.values for sample in self.samples])
 
     def check(self) -> None:
-        """Refuse models, and pairs of them, that are not seen on two cases."""
+        """Refuse models, and pairs of them, that are not seen on two cases, and blocks of rows with gaps."""
+        if self.settings.in_blocks:
+            raise ValueError(f"missing='pairwise' does not go with {self.settings.scheme}, which draws blocks of rows")
         both = self.seen.astype(float) @ self.seen.T
         for i, j in np.argwhere(both < 2)[:1]:
             whose = f"{self.names[i]!r} has" if i == j else f"{self.names[i]!r} and {self.names[j]!r} have together"

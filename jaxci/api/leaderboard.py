@@ -33,6 +33,7 @@ from jaxci.intervals.multiple import (
     two_sided_z,
 )
 from jaxci.printing import first_few, gathered
+from jaxci.resampling.schemes import BLOCKS
 from jaxci.results import IntervalResult
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.registry import configured, name_of, statistic_by_name
@@ -56,6 +57,8 @@ def leaderboard(
     less_is_better: bool | None = None,
     missing: str = "raise",
     n_resamples: int | None = None,
+    resampling: str = "bootstrap",
+    block_length: float | str = "auto",
     sample_weight: Any = None,
     weight_type: str = "importance",
     labels: Sequence[Any] | None = None,
@@ -84,6 +87,10 @@ def leaderboard(
         As in :func:`jaxci.evaluate`. Every resample takes the same rows for all models.
     confidence_level : float
         Of every interval, and of all sets of ranks together.
+    resampling : {"bootstrap", "stationary", "circular", "moving"}
+        "bootstrap" draws rows; the others draw blocks of rows that follow each other, for rows in the order of time.
+    block_length : float or "auto"
+        As in :func:`jaxci.interval`; what is shared by all models is read off blocks of the longest such length.
     adjust : {"max_t", "holm", "bonferroni", "none"}
         How p-values and intervals of differences allow for their number. "max_t" reads off the resamples how the
         differences hang together, and is never wider than "bonferroni".
@@ -126,7 +133,7 @@ def leaderboard(
     of methods that read resamples, at most the level that these tell, which a remark says. A rank is no better than one
     more than the number of models shown to be better, and no worse than the number of those not shown to be worse [2]_.
     The model confidence set leaves the worst out as long as the largest difference is larger than chance allows [3]_.
-    Observations, or clusters, are assumed independent.
+    Observations, or clusters, are assumed independent, but in blocks.
 
     Training runs are resampled within each task, of every model by itself, R - 1 of R runs at a time, so that
     variances are unbiased; tasks are given [4]_, [5]_. Intervals are Student's with Satterthwaite's degrees of freedom.
@@ -154,7 +161,14 @@ def leaderboard(
     >>> [(entry.name, entry.rank_low, entry.rank_high, entry.tied_with_best) for entry in board]
     [('b', 1, 2, True), ('a', 1, 2, True), ('c', 3, 3, False)]
     """
-    settings = Settings.of(confidence_level, "two-sided", n_resamples, memory_limit=memory_limit)
+    settings = Settings.of(
+        confidence_level,
+        "two-sided",
+        n_resamples,
+        resampling=check_choice("resampling", resampling, ("bootstrap", *BLOCKS)),
+        block_length=block_length,
+        memory_limit=memory_limit,
+    )
     adjust = check_choice("adjust", adjust, ("max_t", *ADJUSTMENTS))
     if less_is_better is not None and not isinstance(less_is_better, bool):
         raise TypeError(f"less_is_better must be True, False or None; got {shown(less_is_better)}")
@@ -164,6 +178,8 @@ def leaderboard(
         rows = {"groups": groups, "strata": strata, "sample_weight": sample_weight, "pos_label": pos_label}
         if said := [name for name, x in {**rows, "labels": labels}.items() if x is not None]:
             raise TypeError(f"{said[0]} must be None for {metric} of runs on tasks")
+        if settings.in_blocks:
+            raise ValueError(f"{settings.scheme} is for rows in the order of time; {metric} is of runs on tasks")
         if check_choice("missing", missing, MISSING) != "raise":
             raise ValueError(f"missing='pairwise' is for values by case; {metric} is of runs on tasks")
         runs = RunContest.of(metric, options, given, settings, randomness(rng))

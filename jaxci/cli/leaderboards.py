@@ -9,6 +9,7 @@ import typer
 
 from jaxci.checks import check_distinct
 from jaxci.cli.options import (
+    BlockLength,
     Bounds,
     Csv,
     DrawnResamples,
@@ -18,6 +19,7 @@ from jaxci.cli.options import (
     Labels,
     Level,
     PosLabel,
+    Resampling,
     Seed,
     Sep,
     Strata,
@@ -64,6 +66,8 @@ def leaderboard(
     pos_label: PosLabel = None,
     labels: Labels = None,
     resamples: DrawnResamples = 9_999,
+    resampling: Resampling = "bootstrap",
+    block_length: BlockLength = None,
     seed: Seed = None,
     sep: Sep = None,
     json: Json = None,
@@ -99,6 +103,8 @@ def leaderboard(
                 missing=missing,
                 confidence_level=level,
                 n_resamples=resamples,
+                resampling=resampling,
+                block_length="auto" if block_length is None else block_length,
                 weight_type=weight_type,
                 **given(columns, groups=groups, strata=strata, sample_weight=weights),
                 **options,

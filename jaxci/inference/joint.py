@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxci.inference.dependence import block_length, influence
 from jaxci.inference.drawing import PURPOSE_UNITS, host_replicates
 from jaxci.inference.program import Program, RowReader
 from jaxci.inference.randomness import Randomness
@@ -59,20 +60,32 @@ class Stacked:
         return values[:, 0], None, absent[:, 0]
 
 
+def longest_block(statistic: Statistic, samples: Sequence[Sample], layout: Layout, settings: Settings) -> float:
+    """Return the length of blocks that all models are resampled with: the longest that any of them needs."""
+    if settings.block_length is not None:
+        return settings.block_length
+    with jax.enable_x64(True):
+        entries = [Entry.of(Request("", statistic), RowReader(one, layout, exchangeable=False)) for one in samples]
+        series = [influence(entry, one, layout) for entry, one in zip(entries, samples, strict=True)]
+    return max(block_length(one, settings.resampling) for one in series)
+
+
 def joint_replicates(
     statistic: Statistic,
     samples: Sequence[Sample],
     layout: Layout | Sequence[Layout],
     settings: Settings,
     rng: Randomness,
+    length: float = 1.0,
 ) -> np.ndarray:
     """Return replicates (m, B) of a statistic of m models; every resample takes the same units for all.
 
     ``samples`` hold the same rows with the predictions of each model. Rows keep their order, so that a unit of the
     bank is the same row for every model. Several ``layout`` of the same units differ in what their rows weigh.
+    ``length`` is that of blocks of rows, where these are drawn.
     """
     layouts = [layout] * len(samples) if isinstance(layout, Layout) else list(layout)
-    scheme = make_scheme(layouts[0], settings.resampling, settings.resample_size)
+    scheme = make_scheme(layouts[0], settings.resampling, settings.resample_size, length)
     with jax.enable_x64(True):
         entries = [
             Entry.of(Request("", statistic), RowReader(one, of, exchangeable=False))

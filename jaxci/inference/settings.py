@@ -98,8 +98,8 @@ class Settings:
         """Refuse schemes that cannot honour strata or clusters, and blocks longer than the data."""
         if self.in_blocks and layout.units is not None:
             raise ValueError(f"groups do not go with {self.scheme}, which draws blocks of rows in their order")
-        if self.block_length is not None and self.block_length > layout.n:
-            raise ValueError(f"block_length must be at most n = {layout.n}; got {self.block_length:g}")
+        if self.block_length is not None and self.block_length >= layout.n:  # one block is all rows: nothing varies
+            raise ValueError(f"block_length must be less than n = {layout.n}; got {self.block_length:g}")
         if layout.strata is not None and not self.plain:
             raise ValueError(f"strata go with resampling='bootstrap' and no resample_size only; got {self.scheme}")
 

@@ -184,7 +184,7 @@ def test_users_functions_are_resampled_in_blocks():
         ({"resampling": "moving", "block_length": 2.5}, "block_length must be a whole number of at least 1; got 2.5"),
         ({"resampling": "stationary", "block_length": 0.5}, "block_length must be at least 1; got 0.5"),
         ({"resampling": "circular", "block_length": "long"}, "block_length must be a number or 'auto'; got 'long'"),
-        ({"resampling": "moving", "block_length": 61}, "block_length must be at most n = 60; got 61"),
+        ({"resampling": "moving", "block_length": 60}, "block_length must be less than n = 60; got 60"),
         ({"block_length": 3}, "block_length goes with resampling = 'moving', 'circular', 'stationary' only"),
         ({"resampling": "moving", "groups": np.arange(60) // 4}, "groups do not go with resampling='moving'"),
         ({"resampling": "moving", "strata": np.arange(60) // 30}, "strata go with resampling='bootstrap'"),

@@ -207,9 +207,35 @@ def test_scores_of_several_models():
     assert next(iter(found)).name == "s0"
 
 
+def test_rows_in_the_order_of_time():
+    """Models and pairs have the intervals of single calls in blocks, and share blocks as long as any model needs."""
+    spells = np.repeat(RNG.normal(size=(3, 50)), 6, axis=1)
+    values = {name: one + RNG.normal(size=300) / 2 for name, one in zip("abc", spells, strict=True)}
+    values["d"] = RNG.normal(size=300)
+    found = jaxci.leaderboard("mean", values, resampling="circular", n_resamples=999, rng=0)
+    lengths = []
+    for name, one in values.items():
+        alone = jaxci.interval("mean", one, resampling="circular", n_resamples=999, rng=0)
+        assert found[name].confidence_interval == alone.confidence_interval
+        lengths.append(float(alone.reason.split("blocks of ")[1].split()[0]))
+    assert max(lengths) > min(lengths)
+    assert found.reason.endswith(f"999 resamples of blocks of {max(lengths):.4g} rows shared by all models")
+    for pair in found.pairs:
+        two = jaxci.compare("mean", None, values[pair.a], values[pair.b], resampling="circular", n_resamples=999, rng=0)
+        assert (pair.estimate, pair.pvalue) == (two.estimate, two.pvalue)
+        assert pair.low < two.confidence_interval.low
+    given = jaxci.leaderboard("mean", values, resampling="stationary", block_length=5, n_resamples=999, rng=0)
+    assert "999 resamples of blocks of 5 rows on average shared" in given.reason
+    blocks = jaxci.leaderboard("mean", values, resampling="circular", block_length=299, n_resamples=999, rng=0)
+    assert max(entry.probability_best for entry in blocks) == 1.0  # blocks of nearly all rows hardly vary
+
+
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
+        ({"resampling": "balanced"}, ValueError, "resampling must be one of bootstrap, moving, circular, stationary"),
+        ({"block_length": 5}, ValueError, "block_length goes with resampling"),
+        ({"resampling": "moving", "groups": Y}, ValueError, "groups do not go with resampling='moving'"),
         ({"predictions": {"a": GUESSES["m0"]}}, ValueError, "predictions must hold at least two models; got 1"),
         ({"predictions": [GUESSES["m0"]] * 2}, TypeError, "predictions must be a dict or a frame of models by name"),
         ({"predictions": {1: GUESSES["m0"], "1": GUESSES["m1"]}}, ValueError, "predictions must be distinct; '1'"),
@@ -281,6 +307,15 @@ def test_equal_competitors_share_their_mean_rank():
 def test_boards_that_cannot_be_joined(board, boards, error, message):
     with pytest.raises(error, match=message):
         jaxci.mean_ranks(boards(board))
+
+
+def test_blocks_are_of_rows_in_the_order_of_time_without_gaps():
+    gaps = {"a": np.where(np.arange(30) == 3, np.nan, VALUES["a"]), "b": VALUES["b"]}
+    with pytest.raises(ValueError, match="missing='pairwise' does not go with resampling='moving'"):
+        jaxci.leaderboard("mean", gaps, missing="pairwise", resampling="moving")
+    runs = {"a": RNG.normal(size=(4, 3)), "b": RNG.normal(size=(4, 3))}
+    with pytest.raises(ValueError, match="rows in the order of time; iqm is of runs on tasks"):
+        jaxci.leaderboard("iqm", runs, resampling="moving")
 
 
 def test_values_that_are_missing_are_refused():
@@ -392,6 +427,9 @@ def test_the_command(tmp_path, capsys, board):
     assert found["entries"][0]["simultaneous_low"] == board["m0"].simultaneous_interval.low
     assert main(["leaderboard", *shared, "--metric", "accuracy,f1", "--reference", "m9"]) == 2
     assert "reference must be one of" in capsys.readouterr().err
+    arguments = [*shared, "--metric", "accuracy", "--resampling", "moving", "--block-length", "7", "--json", str(out)]
+    assert main(["leaderboard", *arguments]) == 0
+    assert "999 resamples of blocks of 7 rows shared by all models" in json.loads(out.read_text())["reason"]
 
 
 # --- what is taken for granted ---------------------------------------------------------------------
