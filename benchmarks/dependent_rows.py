@@ -4,8 +4,8 @@
 
 Autoregressions of the first order, and on the same day of the week before: their mean, their median, the shares of
 values within one standard deviation of their law and below its 95% quantile, and metrics of scores that depend on each
-other, of classes that do: for a fair model, a good one, a rare class, and the difference of two good models that are
-equal. 95% intervals of 999 resamples: percentiles of single rows and of blocks whose length is estimated, and what
+other, of classes that do: for a fair model, a good one, a rare class, and the difference of two good models, equal and
+not. 95% intervals of 999 resamples: percentiles of single rows and of blocks whose length is estimated, and what
 ``method="auto"`` gives for these. Data of one class are made anew.
 """
 
@@ -30,8 +30,8 @@ WAYS = {
     "blocks, auto": {"resampling": "stationary"},
 }
 Made = tuple[str, tuple[np.ndarray, ...]]
-GAP, LARGE_GAP = 1.2, 3.1
-"""Of the mean scores of two classes, in standard deviations: areas of .80 and .986, recalls of .73 and .94."""
+GAP, LARGE_GAP, LESS = 1.2, 3.1, 2.6
+"""Of the mean scores of two classes, in standard deviations: areas of .80, .986 and .967, recalls of .73 and .94."""
 RARE = 0.1
 """Share of the rare class."""
 
@@ -107,20 +107,23 @@ MODELS = {
 SIZES = (100, 400, 1600)
 
 
-def two_models(metric: str, positives: float) -> tuple[Callable[..., Made], float]:
-    """Return what makes classes and the labels, or scores, of two models that are equally good."""
-    one = scored(metric, LARGE_GAP, positives)[0]
+def two_models(metric: str, positives: float, gap: float = LARGE_GAP) -> tuple[Callable[..., Made], float]:
+    """Return what makes classes and the labels, or scores, of two good models, the second with ``gap``."""
+    (one, true), (other_one, other_true) = scored(metric, LARGE_GAP, positives), scored(metric, gap, positives)
 
     def made(x: np.ndarray, other: np.ndarray, second: np.ndarray) -> Made:
-        (_, (y, a)), (_, (_, b)) = one(x, other), one(second, other)
+        (_, (y, a)), (_, (_, b)) = one(x, other), other_one(second, other)
         return metric, (y, a, b)
 
-    return made, 0.0
+    return made, true - other_true
 
 
 DIFFERENCES = {
     f"{metric} of two models{name}": two_models(metric, positives)
     for metric in ("roc_auc", "average_precision", "balanced_accuracy")
+    for name, positives in (("", 0.5), (", rare", RARE))
+} | {
+    f"roc_auc of unequal models{name}": two_models("roc_auc", positives, LESS)
     for name, positives in (("", 0.5), (", rare", RARE))
 }
 """The same, of two good models."""

@@ -1,4 +1,4 @@
-"""Simulate ``jaxci.compare`` of two models that rank rows of which few are positive.
+"""Simulate ``jaxci.compare`` of two models that rank, or label, rows of which few are positive.
 
 Run ``python benchmarks/rare_differences.py``; ``--json FILE`` keeps the numbers, ``--sets N`` changes how many data
 sets there are of a design. Rows are independent or in clusters, alike in their classes and scores. Nominal 95%.
@@ -11,11 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import norm
 from simulated import averaged, simulate
-from sklearn.metrics import average_precision_score
+from sklearn.metrics import average_precision_score, f1_score, matthews_corrcoef, precision_score
 
 import jaxci
 
-METRICS = ("roc_auc", "average_precision")
+SCORED = ("roc_auc", "average_precision")
+LABELLED = ("f1", "matthews_corrcoef", "precision")
 COMMON, ALIKE, ALIKE_CLASSES = 0.49, 0.3, 0.1
 """Share of the variance of scores that both models have in common, and that clusters have, of scores and of classes."""
 MANY = 400_000
@@ -46,7 +47,7 @@ class Design(NamedTuple):
         return found
 
     def drawn(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Return classes (n,), at least three of each, and scores of both models (2, n)."""
+        """Return classes (n,), at least three of each, and scores of both models (2, n), which find some positive."""
         groups = self.groups
 
         def noise(alike: float) -> np.ndarray:
@@ -59,19 +60,32 @@ class Design(NamedTuple):
 
         while True:
             y = 1 * (noise(ALIKE_CLASSES) < norm.ppf(self.prevalence))
-            if 3 <= y.sum() <= y.size - 3:
-                break
-        common = np.sqrt(COMMON) * noise(ALIKE)
-        return y, np.stack([common + np.sqrt(1 - COMMON) * noise(ALIKE) + shift * y for shift in self.shifts])
+            common = np.sqrt(COMMON) * noise(ALIKE)
+            scores = np.stack([common + np.sqrt(1 - COMMON) * noise(ALIKE) + shift * y for shift in self.shifts])
+            if 3 <= y.sum() <= y.size - 3 and self.labels(scores).any(axis=1).all():
+                return y, scores
+
+    def labels(self, scores: np.ndarray) -> np.ndarray:
+        """Return the likelier class (2, n) by the scores of each model."""
+        cuts = self.shifts / 2 + np.log(1 / self.prevalence - 1) / self.shifts
+        found: np.ndarray = 1 * (scores > cuts[:, None])
+        return found
 
     @property
     def truth(self) -> dict[str, float]:
         """True differences, by metric."""
         rng = np.random.default_rng(0)
         y = 1 * (rng.random(MANY) < self.prevalence)
-        score = rng.normal(size=MANY)
-        precisions = [average_precision_score(y, score + shift * y) for shift in self.shifts]
-        return {"roc_auc": self.areas[0] - self.areas[1], "average_precision": precisions[0] - precisions[1]}
+        scores = rng.normal(size=MANY) + self.shifts[:, None] * y
+        labels = self.labels(scores)
+        read = {
+            "average_precision": (average_precision_score, scores),
+            "f1": (f1_score, labels),
+            "matthews_corrcoef": (matthews_corrcoef, labels),
+            "precision": (precision_score, labels),
+        }
+        found = {metric: [of(y, one) for one in both] for metric, (of, both) in read.items()}
+        return {"roc_auc": self.areas[0] - self.areas[1]} | {metric: a - b for metric, (a, b) in found.items()}
 
 
 LAYOUTS = (
@@ -86,18 +100,19 @@ LAYOUTS = (
     (15, 12, True, 0.3),
     (40, 6, True, 0.1),
 )
-AREAS = ((0.988, 0.967), (0.95, 0.95), (0.9, 0.85))
+AREAS = ((0.988, 0.967), (0.95, 0.95), (0.9, 0.85), (0.995, 0.95), (0.99, 0.99))
 DESIGNS = tuple(Design(*layout, areas) for layout in LAYOUTS for areas in AREAS)
 
 
 def simulated(design: Design, sets: int) -> dict[str, dict[str, tuple[float, ...]]]:
     """Return coverage, mean width, share of p-values below .05 and of warnings of the default, by metric."""
-    true, held = design.truth, {metric: {"auto": []} for metric in METRICS}
+    true, held = design.truth, {metric: {"auto": []} for metric in SCORED + LABELLED}
     given = {} if design.clusters == 0 else {"groups": design.groups}
     for number in range(sets):
         y, scores = design.drawn(np.random.default_rng([number, design.clusters]))
-        for metric in METRICS:
-            row = jaxci.compare(metric, y, *scores, rng=number, **given)
+        for metric in held:
+            read = scores if metric in SCORED else design.labels(scores)
+            row = jaxci.compare(metric, y, *read, rng=number, **given)
             low, high = row.confidence_interval
             one = low <= true[metric] <= high, high - low, row.pvalue < 0.05, bool(row.warnings)
             held[metric]["auto"].append(one)

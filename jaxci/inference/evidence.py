@@ -25,6 +25,8 @@ from jaxci.intervals.blocks import Dependence
 from jaxci.intervals.bootstrap import studentized_pivots
 from jaxci.intervals.capabilities import (
     averages_share_differences,
+    has_opposed_rows,
+    is_auc_difference,
     is_debiased_calibration,
     is_share_difference,
 )
@@ -32,6 +34,7 @@ from jaxci.intervals.clusters import ClusterRobust, ClusterSums, cluster_varianc
 from jaxci.intervals.kurtosis import spread
 from jaxci.intervals.proportion_difference import PairedOutcomes
 from jaxci.intervals.sign_flip import flipped
+from jaxci.intervals.unseen import unseen_variance
 from jaxci.resampling.laws import Drawn
 from jaxci.special import deviation
 from jaxci.statistics.base import TableStatistic
@@ -154,6 +157,11 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
         assert sample.other is not None
         areas = auc_difference_evidence(sample.y_true, sample.y_score, sample.other.y_score)
         parts["auc_difference"] = jax.tree.map(lambda x: x[None], areas)
+    if "unseen" in needs and is_auc_difference(statistic):
+        n_neg, n_pos = sample.class_sizes[:2]
+        parts["unseen"] = np.array([unseen_variance(n_pos, n_neg)])
+    elif "unseen" in needs and has_opposed_rows(statistic):
+        parts["unseen"] = adjusted(statistic, sample, layout.row_weights).unseen
     if "outcomes" in needs:
         assert is_share_difference(statistic) or averages_share_differences(statistic)
         counted = statistic.outcomes(entry.prepared, entry.prepared.weights_of(layout))

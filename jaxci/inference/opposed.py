@@ -37,14 +37,20 @@ def adjusted(statistic: Paired, sample: Sample, row_weights: np.ndarray | None) 
     if isinstance(statistic, TableStatistic):
         prepared = statistic.prepare(joined)
         value, found = _of_table(statistic, prepared.without_rows(), prepared.weights_of(layout))
-        squares = prepared.weights_of(Layout(joined.n, row_weights=number * weights**2))
-        square = np.sum(squares * np.asarray(found) ** 2)
+        added = np.arange(joined.n) >= sample.n
+        squares = [
+            np.sum(
+                prepared.weights_of(Layout(joined.n, row_weights=some * number * weights**2)) * np.asarray(found) ** 2
+            )
+            for some in (1.0, added)
+        ]
     else:
         (value,), (found,) = slopes(of_sample(statistic, joined, layout))
-        square = np.sum(np.asarray(found)[: joined.n] ** 2 / number)  # all rows of a kind, which vary one by one
-    error = float(np.sqrt(square))
+        of_rows = np.asarray(found)[: joined.n] ** 2 / number  # all rows of a kind, which vary one by one
+        squares = [np.sum(of_rows), np.sum(of_rows[sample.n :])]
+    error, unseen = float(np.sqrt(squares[0])), float(squares[1])
     known = error > NOISE or not math.isfinite(error)
-    return Adjusted(*(np.array([x]) for x in (_rounded(float(value)), error if known else 0.0, degrees)))
+    return Adjusted(*(np.array([x]) for x in (_rounded(float(value)), error if known else 0.0, degrees, unseen)))
 
 
 def _rounded(value: float) -> float:

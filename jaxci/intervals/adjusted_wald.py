@@ -21,12 +21,14 @@ from jaxci.statistics.base import Statistic
 class Adjusted(NamedTuple):
     """Differences (...) where opposed rows are added to the data, and their standard errors (...) by influence.
 
-    The ``degrees`` of freedom (...) of the errors are infinite for rows of equal weight.
+    The ``degrees`` of freedom (...) of the errors are infinite for rows of equal weight; ``unseen`` (...) is what the
+    opposed rows add to the variance.
     """
 
     difference: np.ndarray
     standard_error: np.ndarray
     degrees: np.ndarray
+    unseen: np.ndarray
 
 
 @record
@@ -88,7 +90,7 @@ class AdjustedWald(Method):
 
     def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:
         """Return the normal p-value of the adjusted difference, Student's of weighted rows."""
-        difference, error, degrees = (float(x[0]) for x in evidence.adjusted)
+        difference, error, degrees, _ = (float(x[0]) for x in evidence.adjusted)
         if error == 0:
             return PValue(1.0, "no variation") if difference == 0 else PValue(math.nan, UNDEFINED)
         law = ndtr if math.isinf(degrees) else functools.partial(special.stdtr, degrees)

@@ -16,18 +16,13 @@ from jaxci.intervals.capabilities import is_auc_difference
 from jaxci.intervals.delta import delta_interval, student_steps
 from jaxci.intervals.kurtosis import spread
 from jaxci.intervals.pvalues import PValue, one_or_two_sided, standardized_test
+from jaxci.intervals.unseen import reaching_away, unseen_variance
 from jaxci.records import record, static
 from jaxci.special import namespace, ndtr
 from jaxci.statistics.base import Statistic
 
 MASS = 0.25
 """Of the rows at the extremes of each class, for Student's interval."""
-NEAR_ONE, FEW_NEAR_ONE = 0.95, 40
-"""Areas of which one is above the first, or as near to 0, of fewer rows of a class than the second get a remark."""
-UNSEEN = (
-    "pairs that are ranked otherwise may not have been seen, and 95% intervals covered as little as 89% in simulations"
-)
-"""What ``benchmarks/rare_differences.py`` found of independent rows."""
 
 
 @record
@@ -36,8 +31,8 @@ class AucDifferenceEvidence:
 
     Attributes
     ----------
-    difference, extreme : (...) arrays
-        Area of a less that of b, and the one that is nearest to 0 or 1, or 1 less it.
+    difference : (...) array
+        Area of a less that of b.
     variance : (...) array
         DeLong's variance of the difference; 0 where a class has a single member.
     alike : (...) bool array
@@ -51,7 +46,6 @@ class AucDifferenceEvidence:
     """
 
     difference: Any
-    extreme: Any
     variance: Any
     alike: Any
     n_pos: Any
@@ -97,9 +91,7 @@ def auc_difference_evidence(y_true: ArrayLike, score_a: ArrayLike, score_b: Arra
         degrees = widened**2 / sum(weights)
     # these counts determine the order of every pair, ties included
     alike = not below_gap.any() and not above_gap.any()
-    areas = below.sum(axis=1) / (m * n)
-    extreme = float(np.maximum(areas, 1 - areas).max())
-    found = float(below_gap.sum()) / (m * n), extreme, variance, alike, m, n, widened, degrees
+    found = float(below_gap.sum()) / (m * n), variance, alike, m, n, widened, degrees
     return AucDifferenceEvidence(*map(np.asarray, found))
 
 
@@ -108,7 +100,10 @@ def _bounds(seen: AucDifferenceEvidence, tails: Tails, use_t: bool) -> Bounds:
     known, k = seen.variance > 0, seen.pairs
     error = xp.sqrt(xp.where(known, seen.widened if use_t else seen.variance, 1.0))
     steps = student_steps(xp.where(known, seen.degrees_of_freedom, 1.0), tails) if use_t else None
-    low, high = open_sides(*delta_interval(seen.difference, error, tails, steps=steps), tails, (-1.0, 1.0))
+    found = Bounds(*delta_interval(seen.difference, error, tails, steps=steps))
+    if use_t:
+        found = reaching_away(found, seen.difference, unseen_variance(seen.n_pos, seen.n_neg), tails)
+    low, high = open_sides(*found, tails, (-1.0, 1.0))
 
     def reach(tail: Any, bounded: bool) -> Any:
         if not bounded:
@@ -139,9 +134,7 @@ def _pvalue(seen: AucDifferenceEvidence, alternative: str, use_t: bool) -> PValu
 def _remarks(seen: AucDifferenceEvidence) -> tuple[str, ...]:
     m, n, k = (int(np.squeeze(x)) for x in (seen.n_pos, seen.n_neg, seen.pairs))
     if np.all(seen.variance > 0):
-        if np.all(seen.extreme <= NEAR_ONE) or k >= FEW_NEAR_ONE:
-            return ()
-        return (f"a class has only {k} rows, and an area is near 0 or 1: {UNSEEN}",)
+        return ()
     if np.all(seen.alike):
         reason = "the two scores order every pair of a positive and a negative alike"
     else:
@@ -162,7 +155,8 @@ class DeLongDifference(Method):
     use_t : bool
         Step by Student's quantiles: of the placements of each class, with a quarter of a row at both extremes besides,
         the variance and its degrees of freedom by their kurtosis (:func:`jaxci.intervals.kurtosis.spread`), joined as
-        Welch's test joins two (Satterthwaite). For rare classes.
+        Welch's test joins two (Satterthwaite). The end away from 0 also allows for a sixteenth of a row of each class
+        that the models rank first and last (:mod:`jaxci.intervals.unseen`). For rare classes.
 
     Notes
     -----

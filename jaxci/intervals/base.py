@@ -153,6 +153,9 @@ class Evidence:
         On how many rows two models succeed (see :mod:`jaxci.intervals.proportion_difference`).
     adjusted : Adjusted
         The difference of two models with rows added on which they differ (see :mod:`jaxci.intervals.adjusted_wald`).
+    unseen : (...) array
+        Variance that rows on which two models differ most add to their difference, though none was seen (see
+        :mod:`jaxci.intervals.unseen`); None of statistics that know of none.
     influence : (..., n) array
         What every row contributes to the estimate, less the mean of that (see :mod:`jaxci.intervals.kurtosis`).
     curvature : Curvature
@@ -190,6 +193,7 @@ class Evidence:
     flips: Any = None
     outcomes: Any = None
     adjusted: Any = None
+    unseen: Any = None
     influence: Any = None
     curvature: Any = None
     posterior: BootstrapDistribution | None = None

@@ -14,6 +14,7 @@ from jaxci.intervals.bootstrap import BootstrapMethod
 from jaxci.intervals.clustered_proportion import wilson_cluster
 from jaxci.intervals.delta import student_steps
 from jaxci.intervals.proportion import ProportionMethod, wilson
+from jaxci.intervals.unseen import reaching_away
 from jaxci.records import record
 from jaxci.resampling.laws import BootstrapDistribution
 from jaxci.special import expit, logit, namespace
@@ -44,7 +45,9 @@ class BlockT(BootstrapMethod):
     The long-run variance is that of the derivatives of the statistic in the weights of the rows: of what a row does not
     owe to the one before (slope with Kendall's correction, at most .97 [2]_), and to one further back that stands out,
     by the squares of the first ``.4 n^(2/3)`` cosine waves [1]_. These are its degrees of freedom, fewer where few rows
-    decide, by the kurtosis of the derivatives (:func:`~jaxci.intervals.kurtosis.spread`).
+    decide, by the kurtosis of the derivatives (:func:`~jaxci.intervals.kurtosis.spread`). Differences of areas
+    and of metrics of labels reach further away from 0, as rows on which models differ would have come together
+    (:mod:`jaxci.intervals.unseen`).
 
     Asymptotic in the number of rows. Of means and medians of autoregressions it covers 93% to 97% with slopes up to .6,
     from 100 rows on, and 89% to 95% at .9; less of areas under curves near 1, as no resample holds a mistake that was
@@ -59,15 +62,19 @@ class BlockT(BootstrapMethod):
     """
 
     name = "block_t"
-    needs = frozenset({"replicates", "dependence"})
+    needs = frozenset({"replicates", "dependence", "unseen"})
     requires_blocks = True
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Return the stretched quantiles."""
         assert evidence.distribution is not None
         known: Dependence = evidence.dependence
-        low, high = _stretched(evidence.distribution, evidence, known.degrees_of_variance, tails)
-        return open_sides(low, high, tails, evidence.statistic.bounds)
+        found = Bounds(*_stretched(evidence.distribution, evidence, known.degrees_of_variance, tails))
+        if evidence.unseen is not None:  # as many rows as count as one would have come together
+            together = evidence.unseen * evidence.xp.maximum(known.effect, 1.0)
+            found = reaching_away(found, evidence.estimate, together, tails)
+            found = Bounds(*(evidence.xp.clip(end, *evidence.statistic.bounds) for end in found))
+        return open_sides(*found, tails, evidence.statistic.bounds)
 
 
 @record

@@ -159,7 +159,6 @@ OUTCOMES_OF_TWO = dataclasses.replace(OUTCOMES_OF_TWO, weights=np.full((R, 2), 0
 """The same of two shares, which are averaged."""
 AREAS = AucDifferenceEvidence(
     difference=np.array([0.1, -0.03, 0.0, 0.0, 0.0, 0.5, -1.0, 0.9, 1e-9]),
-    extreme=np.full(9, 0.9),
     variance=np.array([2e-3, 1e-4, 0.01, 0.0, 0.0, 0.0, 0.0, 0.04, 1e-20]),
     alike=np.array([False, False, False, True, False, False, False, False, False]),
     n_pos=np.array([20.0, 30, 30, 4, 30, 1, 30, 9, 30]),
@@ -226,7 +225,9 @@ def evidence_of(statistic, law):
         gaps=gaps,
         auc_difference=AREAS,
         outcomes=outcomes,
-        adjusted=Adjusted(share_difference(OUTCOMES) * N / (N + 2), np.linspace(0.02, 0.3, R), DEGREES),
+        adjusted=Adjusted(
+            share_difference(OUTCOMES) * N / (N + 2), np.linspace(0.02, 0.3, R), DEGREES, np.linspace(0.001, 0.01, R)
+        ),
         influence=x - mean[:, None],
         dependence=Dependence(*np.linspace([0.4, 2, 0.7, 1.5], [30, 40, 3, 20], R).T),
         curvature=Curvature(error, 0.1 * mean, 0.01 * error, 0.02 * mean, jax.tree_util.Partial(along, x)),
@@ -501,7 +502,7 @@ def test_what_a_method_needs_is_a_field_of_the_evidence(method):
 @walk
 def test_no_interval_is_said_by_its_own_error(method):
     statistic = statistic_of(told(method))
-    names = ("t", "z", "bonett", "empirical_bernstein")
+    names = ("t", "z", "bonett", "empirical_bernstein", "expanded_percentile")
     needy = isinstance(method, QuantileMethod) or label(method) in names or method.name == "kurtosis_t"
     if not needy:
         assert jax.tree.leaves(told(method).critical(statistic, 1, tails(0.9))) is not None

@@ -520,7 +520,10 @@ def test_areas_are_compared_by_students_quantiles_of_both_classes():
     variance = sum(error**2 for error, _ in classes)
     degrees = variance**2 / sum(error**4 / freedom for error, freedom in classes)
     half = stats.t.ppf(0.975, degrees) * np.sqrt(variance)
-    np.testing.assert_allclose(found.confidence_interval, [found.estimate - half, found.estimate + half], rtol=1e-9)
+    unseen = 2 / 16 * (1 / np.sum(BINARY == 1) ** 2 + 1 / np.sum(BINARY == 0) ** 2)
+    reach = {True: half, False: np.sqrt(half**2 + stats.norm.ppf(0.975) ** 2 * unseen)}
+    ends = found.estimate - reach[found.estimate > 0], found.estimate + reach[found.estimate < 0]
+    np.testing.assert_allclose(found.confidence_interval, ends, rtol=1e-9)
     p = 2 * stats.t.sf(abs(found.estimate) / np.sqrt(variance), degrees)
     assert found.pvalue == pytest.approx(p, rel=1e-9)
     assert found.test == "DeLong, Student's t"
@@ -548,6 +551,49 @@ def test_differences_of_areas_are_covered_where_a_class_is_rare(prevalence, n, l
         hits, normal = hits + (low <= truth <= high), normal + (below <= truth <= above)
     assert hits / data_sets > least - 3 * np.sqrt(least * (1 - least) / data_sets)
     assert hits > normal
+
+
+def ranked(rng, n, prevalence, areas):
+    """Classes, at least three of each, and scores of two models with such areas and half of their noise in common."""
+    y = 1 * (rng.random(n) < prevalence)
+    y[:6] = 0, 1, 0, 1, 0, 1
+    common = rng.normal(size=n)
+    return y, *(np.sqrt(2) * stats.norm.ppf(area) * y + np.sqrt(0.5) * (common + rng.normal(size=n)) for area in areas)
+
+
+@pytest.mark.parametrize("given", [{}, {"groups": np.arange(200) // 4}, {"resampling": "circular", "block_length": 4}])
+def test_areas_may_differ_more_than_was_seen(given):
+    """The end away from 0 allows for a sixteenth of a row of each class that the models rank first and last.
+
+    In blocks as many rows as count as one come together. The other end and the p-value are those of what was seen.
+    """
+    y, a, b = ranked(np.random.default_rng(1), 200, 0.1, (0.98, 0.95))
+    positives = int(y.sum())
+    unseen = 2 / 16 * (1 / positives**2 + 1 / (200 - positives) ** 2)
+    found = jaxci.compare("roc_auc", y, a, b, n_resamples=999, rng=0, **given)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("jaxci.intervals.unseen.MASS", 0.0)
+        seen = jaxci.compare("roc_auc", y, a, b, n_resamples=999, rng=0, **given)
+    assert found.estimate > 0
+    assert found.confidence_interval.low == seen.confidence_interval.low
+    assert found.pvalue == seen.pvalue
+    reached, saw = (one.confidence_interval.high - found.estimate for one in (found, seen))
+    added = (reached**2 - saw**2) / (stats.norm.ppf(0.975) ** 2 * unseen)
+    assert added == pytest.approx(1.0) if "resampling" not in given else added >= 1 - 1e-9
+    mirrored = jaxci.compare("roc_auc", y, b, a, n_resamples=999, rng=0, **given).confidence_interval
+    assert mirrored.low == pytest.approx(-found.confidence_interval.high)
+
+
+@pytest.mark.parametrize("given", [{"groups": np.arange(60) // 3}, {"resampling": "stationary"}])
+def test_models_that_order_all_pairs_alike_may_still_differ(given):
+    """Their difference had no width in clusters and in blocks."""
+    y = np.tile([0, 1, 0, 0, 1, 0], 10)
+    a, b = (y + 0.5 * np.random.default_rng(seed).random(60) for seed in (0, 1))
+    found = jaxci.compare("roc_auc", y, a, b, n_resamples=999, rng=0, **given)
+    assert (found.estimate, found.pvalue) == (0.0, 1.0)
+    low, high = found.confidence_interval
+    assert low == -high
+    assert high >= stats.norm.ppf(0.975) * np.sqrt(2 / 16 * (1 / 20**2 + 1 / 40**2)) * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("metric", ["log_loss", "brier_score_loss", "expected_calibration_error", "roc_auc_ovr"])
@@ -765,6 +811,10 @@ def test_contributions_of_many_rows_are_their_influence(metric):
     step = 1e-5
     influence = n * np.array([value(1 + step * row) - value(1 - step * row) for row in np.eye(n)]) / (2 * step)
     _, _, bounds = student(influence, found.estimate)
+    if metric == "average_precision":  # which knows of rows on which models differ most: further away from 0
+        away = int(found.estimate > 0)
+        assert abs(found.confidence_interval[away] - found.estimate) > abs(bounds[away] - found.estimate)
+        bounds = [found.confidence_interval[0], bounds[1]] if away == 0 else [bounds[0], found.confidence_interval[1]]
     np.testing.assert_allclose(found.confidence_interval, bounds, rtol=1e-5)
 
 

@@ -240,10 +240,16 @@ def standard_deviations() -> list[str]:
 def rare_differences() -> list[str]:
     designs = [x for x in kept("rare_differences")["designs"] if x["clusters"]]
     rare = [x["prevalence"] for x in designs if x["clusters"] >= 30]
-    found = [one["auto"][0] for x in designs for one in x["coverage, width, below .05, warned"].values()]
+
+    def covered(*metrics: str) -> str:
+        found = [x["coverage, width, below .05, warned"] for x in designs]
+        return shares(one[metric]["auto"][0] for one in found for metric in metrics)
+
     return [
         f"with {percents(rare)[:-1]}% of positive rows in 30 to 200 clusters",
-        f"are covered {shares(found)}",
+        f"are covered {covered('roc_auc', 'average_precision')}",
+        f"of F1 {covered('f1')}, of the Matthews correlation {covered('matthews_corrcoef')}",
+        f"of precision, of few predicted positives, {covered('precision')}",
     ]
 
 
@@ -489,6 +495,7 @@ def good_models_and_rare_classes() -> list[str]:
     }
     kinds = {"": "good model", ", rare": "10% positives", ", good, rare": "good model, 10% positives"}
     same = {f"{one} of two models": f"two equal models: {metrics[one]}" for one in [*metrics][:3]}
+    same["roc_auc of unequal models"] = f"areas .986 and .967: {metrics['roc_auc']}"
 
     def line(name: str, first: str, second: str) -> str:
         def cell(n: int) -> str:

@@ -12,7 +12,6 @@ import jaxci
 from jaxci.inference.choice import CLASSES_IN_CLUSTERS, MISSED
 from jaxci.inference.left_out import FOUND_IN_CLUSTERS
 from jaxci.inference.remarks import PERCENTILE_ON_CARDS, STUDENTIZED_IN_CLUSTERS, size_remarks, weight_remarks
-from jaxci.intervals.auc_difference import UNSEEN
 from jaxci.intervals.base import tails
 from jaxci.intervals.bootstrap import Percentile
 from jaxci.intervals.cards import cards
@@ -267,11 +266,12 @@ def test_few_clusters_that_decide_are_told_with_what_the_benchmark_found():
 
 def test_what_is_said_of_differences_where_a_class_is_rare_is_what_the_benchmark_found():
     designs = json.loads((BENCHMARKS / "rare_differences.json").read_text())["designs"]
-    for in_clusters, said in ((False, UNSEEN), (True, IN_CLUSTERS)):
-        found = [x["coverage, width, below .05, warned"] for x in designs if (x["clusters"] > 0) == in_clusters]
-        least = min(one["auto"][0] for x in found for one in x.values())
-        assert f"covered as little as {100 * least:.0f}%" in said
-        assert min(one["auto"][3] for x in found for one in x.values() if one["auto"][0] < 0.93) > 0.85
+    found = {x: [] for x in (False, True)}
+    for x in designs:
+        found[x["clusters"] > 0] += [one["auto"] for one in x["coverage, width, below .05, warned"].values()]
+    assert f"covered as little as {100 * min(one[0] for one in found[True]):.0f}%" in IN_CLUSTERS
+    assert min(one[3] for one in found[True] if one[0] < 0.92) > 0.9
+    assert min(one[0] for one in found[False]) > 0.925  # of independent rows there is nothing to say
 
 
 def test_what_is_said_of_flips_where_few_clusters_decide_is_what_the_benchmark_found():
@@ -293,15 +293,6 @@ def test_weights_do_not_silence_what_cards_say_of_heavy_tails():
         assert "in simulations of independent rows like these (n about 200" in said
     many, weights = rng.normal(size=2000), np.tile(weights, 10)
     assert warnings_of("r2", many + 0.6 * rng.normal(size=2000), many, sample_weight=weights) == ()
-
-
-@pytest.mark.parametrize(("positives", "area", "told"), [(15, 0.99, True), (15, 0.8, False), (60, 0.99, False)])
-def test_areas_near_one_of_few_rows_are_told(positives, area, told):
-    y = np.repeat([1, 0], [positives, 100])
-    x = np.random.default_rng(0).normal(size=(2, y.size)) + np.sqrt(2) * stats.norm.ppf(area) * y
-    for scores in (x, -x):
-        found = jaxci.compare("roc_auc", y, *scores).warnings
-        assert any(f"a class has only {positives} rows, and an area is near 0 or 1" in text for text in found) == told
 
 
 @pytest.mark.parametrize(("held", "said"), [(1, "a single cluster of 12"), (3, "3 clusters of 12"), (6, None)])
