@@ -18,10 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.inference.choice import ALIKE, ALIKE_IN_CLUSTERS, SHARES, TRIED, TRIED_IN_CLUSTERS
+from jaxci.inference.choice import ALIKE, ALIKE_IN_CLUSTERS, TRIED_IN_CLUSTERS
+from jaxci.inference.choice import tried as tried_of
 from jaxci.inference.standings import best_of, held, lowest
 from jaxci.intervals.base import Method
-from jaxci.intervals.cards import SHARE, Designs, Features, cards
+from jaxci.intervals.cards import BOUNDED_MEAN, Designs, Features, cards
+from jaxci.statistics import Mean
+from jaxci.statistics.registry import statistic_by_name
 
 HONEST, EVENTS, WIDE = 0.93, 10, 1.5
 
@@ -30,7 +33,7 @@ def tried(name: str) -> tuple[tuple[Method, ...], float]:
     """Return the methods that the default tries for a card, and what counts as alike."""
     if name.endswith(" in clusters"):
         return TRIED_IN_CLUSTERS, ALIKE_IN_CLUSTERS
-    return (SHARES if name == SHARE else TRIED), ALIKE
+    return tried_of(Mean(bounds=(0.0, 1.0)) if name == BOUNDED_MEAN else statistic_by_name(name)), ALIKE
 
 
 def choices(name: str) -> list[dict[str, Any]]:

@@ -73,10 +73,10 @@ def evaluate(
     confidence_level : float
         Between 0 and 1.
     n_resamples : int, optional
-        Bootstrap resamples B, where a method draws any. By default "percentile", "basic", "normal", "bc" and "bca" are
-        read from the exact bootstrap distribution, the limit of infinitely many resamples, where it is known (means,
-        shares, quantiles, ratios of counts or sums such as precision, recall and F-beta of one class; of weighted rows
-        and of clusters, means and such ratios), and from 9,999 resamples elsewhere.
+        Bootstrap resamples B, where a method draws any. By default "percentile", "expanded_percentile", "basic",
+        "normal", "bc" and "bca" are read from the exact bootstrap distribution, the limit of infinitely many resamples,
+        where it is known (means, shares, quantiles, ratios of counts or sums such as precision, recall and F-beta of
+        one class; of weighted rows and of clusters, means and such ratios), and from 9,999 resamples elsewhere.
     alternative : {"two-sided", "less", "greater"}
         "less" gives upper bounds, "greater" lower bounds.
     groups : (n,) array_like, optional

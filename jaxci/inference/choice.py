@@ -34,7 +34,7 @@ from jaxci.inference.standings import (
 from jaxci.intervals.auc import DeLongLogit, NewcombeAuc
 from jaxci.intervals.base import Method, NoInterval, Tails
 from jaxci.intervals.bayesian import ProperBayesian
-from jaxci.intervals.bootstrap import BC, Basic, BCa, Percentile, smallest_bank
+from jaxci.intervals.bootstrap import BC, Basic, BCa, ExpandedPercentile, Percentile, smallest_bank
 from jaxci.intervals.calibration import SquaredGaps
 from jaxci.intervals.cards import CLUSTERED, Features, Standing, cards, name_on_cards
 from jaxci.intervals.clustered_proportion import ClopperPearsonCluster, WilsonCluster
@@ -69,6 +69,9 @@ TRIED: tuple[Method, ...] = (
     Delta(scale="logit"),
 )
 """Methods that ``auto`` may take for other statistics: all but Student's keep to the range of the statistic."""
+
+WITHOUT_FORMULA: tuple[Method, ...] = (ExpandedPercentile(),)
+"""Beside these, of statistics that have neither Student's interval nor one between order statistics."""
 
 TRIED_IN_CLUSTERS: tuple[Method, ...] = (
     ProperBayesian(),
@@ -205,12 +208,18 @@ def _drawn(layout: Layout, n_resamples: int, tails: Tails) -> bool:
     return n_resamples >= smallest_bank(tails) and layout.n * float(n_resamples) <= MOST_DRAWS
 
 
-def _tried(statistic: Statistic, layout: Layout) -> tuple[Method, ...]:
-    if layout.units is not None:
-        return TRIED_IN_CLUSTERS
+def tried(statistic: Statistic) -> tuple[Method, ...]:
+    """Return the methods that ``auto`` may take for a statistic of independent rows, the first of equals first."""
     if isinstance(statistic, TableStatistic) and statistic.is_proportion:
         return SHARES
-    return (Basic(),) if isinstance(statistic, Calibration) and not statistic.debiased else TRIED
+    if isinstance(statistic, Calibration) and not statistic.debiased:
+        return (Basic(),)
+    formula = any(method.refusal(statistic) is None for method in (T(), OrderStatistic()))
+    return TRIED if formula else (*TRIED, *WITHOUT_FORMULA)
+
+
+def _tried(statistic: Statistic, layout: Layout) -> tuple[Method, ...]:
+    return tried(statistic) if layout.units is None else TRIED_IN_CLUSTERS
 
 
 def _card_of(statistic: Statistic, sample: Sample, layout: Layout, n_resamples: int) -> str | None:

@@ -17,7 +17,7 @@ from jaxci.inference.standings import (
 from jaxci.intervals.auc import DeLongLogit, NewcombeAuc
 from jaxci.intervals.base import Tails
 from jaxci.intervals.bayesian import ProperBayesian
-from jaxci.intervals.bootstrap import Basic, BCa, Percentile, Studentized, smallest_bank
+from jaxci.intervals.bootstrap import Basic, BCa, ExpandedPercentile, Percentile, Studentized, smallest_bank
 from jaxci.intervals.calibration import SquaredGaps
 from jaxci.intervals.capabilities import power_of_variance
 from jaxci.intervals.cards import cards, name_on_cards
@@ -195,6 +195,8 @@ def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, ta
         why = "moments of rows in clusters: resamples of these, each by its own standard error"
         return Choice(Studentized(), f"{why}, which allows for few and skewed ones")
     why = f"rows are not i.i.d.: the {kind} bootstrap with percentile endpoints"
+    if layout.units is not None:
+        return Choice(ExpandedPercentile(), f"{why}, further out as clusters are few")
     doubted = _doubted(statistic, layout, sample) if layout.given == {"sample_weight"} else None
     return Choice(Percentile(), why, remark=doubted)
 

@@ -6,7 +6,7 @@ from jaxci.inference.standings import UNKNOWN_CALIBRATION, Choice
 from jaxci.intervals.adjusted_wald import AdjustedWald
 from jaxci.intervals.auc_difference import DeLongDifference
 from jaxci.intervals.base import Tails
-from jaxci.intervals.bootstrap import Percentile
+from jaxci.intervals.bootstrap import ExpandedPercentile, Percentile
 from jaxci.intervals.capabilities import is_share_difference
 from jaxci.intervals.clustered_proportion import TangoCluster
 from jaxci.intervals.kurtosis import KurtosisT
@@ -56,8 +56,10 @@ def choose_difference(statistic: Paired, layout: Layout, tails: Tails, sample: S
         return Choice(
             KurtosisT(), f"a smooth difference of rows in clusters: its influence, summed over each, and {why}"
         )
-    kind = "rows" if layout.units is None else "clusters"
-    return Choice(Percentile(), f"no formula for this difference: the paired percentile bootstrap over {kind}")
+    why = "no formula for this difference: the paired percentile bootstrap over"
+    if layout.units is not None:
+        return Choice(ExpandedPercentile(), f"{why} clusters, further out as these are few")
+    return Choice(Percentile(), f"{why} rows")
 
 
 def _has_contributions(statistic: Paired, sample: Sample) -> bool:

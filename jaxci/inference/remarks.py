@@ -90,10 +90,10 @@ def weight_remarks(n: int, effective: float, share: float) -> list[str]:
 
 
 def few_clusters(n: int) -> str | None:
-    """Remark on percentile intervals of so many clusters that more would be needed."""
+    """Remark on intervals read from resamples of so many clusters that more would be needed."""
     if n >= FEW_ROWS:
         return None
-    return f"{n} clusters are fewer than {FEW_ROWS}, where 'percentile' intervals often cover less than they say"
+    return f"{n} clusters are fewer than {FEW_ROWS}, where intervals read off resamples often cover less than they say"
 
 
 def _too_few(layout: Layout, least: int) -> str:

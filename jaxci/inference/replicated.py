@@ -17,7 +17,7 @@ from jaxci.inference.randomness import Randomness
 from jaxci.inference.request import Entry, Request
 from jaxci.inference.settings import Settings
 from jaxci.intervals.base import Method
-from jaxci.intervals.bootstrap import Percentile
+from jaxci.intervals.bootstrap import ExpandedPercentile
 from jaxci.intervals.registry import method_by_name
 from jaxci.results import IntervalResult
 from jaxci.statistics.layout import Layout
@@ -44,7 +44,7 @@ def intervals_from(
         if method.needs != {"replicates"} or method.nesting is not None:
             raise ValueError(
                 f"method {method.name!r} reads more of {request.name!r} than replicates, which are all that is kept; "
-                "use 'percentile', 'basic', 'normal' or 'bc', or method='auto'"
+                "use 'percentile', 'expanded_percentile', 'basic', 'normal' or 'bc', or method='auto'"
             )
         entry = Entry(request, None, Rows(), float(values[0]), method=method, reason=reason + why)
         entry.remarks += [*remark, *remarks]
@@ -56,10 +56,10 @@ def intervals_from(
 
 
 def _method(request: Request) -> tuple[Method, str, list[str]]:
-    """Return the method that is asked for, or percentiles but of what resamples exaggerate; why, and remarks."""
+    """Return the method that is asked for, or expanded percentiles but of what resamples exaggerate; and why."""
     if request.method != "auto":
         return method_by_name(request.method, request.options), "", []
     if not isinstance(request.statistic, Calibration):
-        return Percentile(), "", []
+        return ExpandedPercentile(), "", []
     choice = of_calibration()
     return choice.method, f"; {choice.reason}", [choice.remark or ""]

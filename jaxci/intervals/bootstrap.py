@@ -10,8 +10,10 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtr
 
-from jaxci.intervals.base import Bounds, Evidence, Method, Tails, normal_steps, open_sides
+from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails, normal_steps, open_sides
+from jaxci.intervals.delta import student_steps
 from jaxci.records import record, static
 from jaxci.resampling.laws import BootstrapDistribution, Drawn
 from jaxci.special import namespace, ndtr, ndtri
@@ -146,6 +148,45 @@ class Percentile(BootstrapMethod):
         """Return the law's probabilities of no more than 0, and of no less."""
         below, through = _around(law, 0.0)
         return through, 1 - below
+
+
+@record
+class ExpandedPercentile(BootstrapMethod):
+    """Percentiles further out, by what the spread of resamples of few units lacks.
+
+    At the tails ``Phi(-sqrt(n / (n - 1)) t)`` of n units, with Student's quantile t of n - 1 degrees of freedom in the
+    place of the normal one: of a mean of normal values it is nearly Student's interval. Respects transformations and
+    range. Units are clusters where there are any: medians, interquartile lengths, rank correlations and differences of
+    median errors of rows in 5 to 8 clusters are covered 86% to 98%, by percentiles 76% to 94%
+    (``benchmarks/few_clusters.py``). Of very few clusters it ends at the outermost resamples.
+
+    References
+    ----------
+    .. [1] Hesterberg (2015), What teachers should know about the bootstrap: resampling in the undergraduate statistics
+       curriculum, American Statistician 69, 371-386, the expanded percentile interval.
+    """
+
+    name = "expanded_percentile"
+
+    def critical(self, statistic: Statistic, n: int, tails: Tails) -> Any:
+        """Return the tails that are read, of both sides; 0 on an open side."""
+        if n < 2:
+            raise NoInterval(f"method {self.name!r} needs at least 2 units; got {n}")
+        return tuple(
+            ndtr(-math.sqrt(n / (n - 1)) * step) if there else 0.0
+            for step, there in zip(student_steps(n - 1.0, tails), (tails.has_lower, tails.has_upper), strict=True)
+        )
+
+    def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
+        """Return the quantiles at the expanded tails."""
+        law, (below, above) = _distribution(evidence), critical
+        return open_sides(law.quantile(below), law.quantile(1 - above), tails, evidence.statistic.bounds)
+
+    def tails_of_law(self, evidence: Evidence, law: BootstrapDistribution, least: float) -> tuple[float, float]:
+        """Return the tails that the law's probabilities of no more than 0, and of no less, are expanded from."""
+        (below, through), n = _around(law, 0.0), evidence.n
+        lower, upper = (float(stdtr(n - 1, math.sqrt((n - 1) / n) * ndtri(p))) for p in (through, 1 - below))
+        return lower, upper
 
 
 @record

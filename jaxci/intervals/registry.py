@@ -14,7 +14,7 @@ from jaxci.intervals.auc_difference import DeLongDifference
 from jaxci.intervals.base import Method
 from jaxci.intervals.bayesian import ProperBayesian
 from jaxci.intervals.blocks import BlockBayesian, BlockT, BlockWilson
-from jaxci.intervals.bootstrap import BC, Basic, BCa, Normal, Percentile, Studentized
+from jaxci.intervals.bootstrap import BC, Basic, BCa, ExpandedPercentile, Normal, Percentile, Studentized
 from jaxci.intervals.calibration import SquaredGaps
 from jaxci.intervals.clustered_proportion import ClopperPearsonCluster, TangoCluster, WilsonCluster
 from jaxci.intervals.concentration import Betting, EmpiricalBernstein, Hoeffding
@@ -57,6 +57,7 @@ _ALL: tuple[type[Method], ...] = (
     ProperBayesian,
     Delta,
     Percentile,
+    ExpandedPercentile,
     Basic,
     Normal,
     BC,

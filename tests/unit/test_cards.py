@@ -211,8 +211,8 @@ def test_where_none_held_the_nearest_is_taken_and_said(monkeypatch):
 
 
 def test_how_many_values_would_do():
-    with pytest.warns(jaxci.JaxciWarning, match=r"; 2 times as many rows \(about 18\) would do"):
-        jaxci.interval("iqr", np.random.default_rng(0).normal(size=9), n_resamples=199, rng=0)
+    with pytest.warns(jaxci.JaxciWarning, match=r"; 50 times as many rows \(about 450\) would do"):
+        jaxci.interval("std", np.random.default_rng(0).normal(size=9), n_resamples=199, rng=0)
 
 
 @pytest.mark.parametrize(("lowest", "said"), [(0.9294, True), (0.9296, False)])
@@ -455,7 +455,8 @@ def test_cards_of_two_classes_do_not_tell_of_several_in_clusters(monkeypatch, me
 
 
 def test_every_method_that_auto_may_take_is_on_the_cards_under_its_label():
-    tried = {method.label for method in (*choice.SHARES, *choice.TRIED, *choice.TRIED_IN_CLUSTERS)}
+    every = (*choice.SHARES, *choice.TRIED, *choice.WITHOUT_FORMULA, *choice.TRIED_IN_CLUSTERS)
+    tried = {method.label for method in every}
     assert tried <= set(cards().columns["method"].tolist())
 
 

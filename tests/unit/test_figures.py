@@ -14,6 +14,7 @@ import pytest
 
 import jaxci
 from jaxci.inference import drawing
+from jaxci.intervals.bootstrap import ExpandedPercentile
 from jaxci.intervals.cards import cards
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -251,6 +252,38 @@ def rare_differences() -> list[str]:
         f"of F1 {covered('f1')}, of the Matthews correlation {covered('matthews_corrcoef')}",
         f"of precision, of few predicted positives, {covered('precision')}",
     ]
+
+
+def few_and_more_clusters() -> dict[bool, dict[str, list[float]]]:
+    """Coverage of metrics without a formula, by whether clusters are few and by method, and how much wider one is."""
+    found: dict[bool, dict[str, list[float]]] = {
+        few: {"auto": [], "percentile": [], "wider": []} for few in (True, False)
+    }
+    for design in kept("few_clusters")["designs"]:
+        for of in design["coverage, width, warned"].values():
+            here = found[design["clusters"] <= 8]
+            here["wider"].append(of["auto"][1] / of["percentile"][1])
+            for method in ("auto", "percentile"):
+                here[method].append(of[method][0])
+    return found
+
+
+@on("clusters")
+def metrics_without_a_formula() -> list[str]:
+    found = few_and_more_clusters()
+    few, more = ({name: shares(x) for name, x in found[one].items() if name != "wider"} for one in (True, False))
+    wider = found[True]["wider"] + found[False]["wider"]
+    return [
+        f"of 5 and 8 clusters covered {few['auto']}, percentiles {few['percentile']}, and of 15 to 60 clusters "
+        f"{more['auto']}, percentiles {more['percentile']}, at {min(wider):.2f} to {max(wider):.2f} times the width"
+    ]
+
+
+def test_the_docstring_of_expanded_percentiles_says_what_was_found():
+    few = few_and_more_clusters()[True]
+    auto, percentile = (percents(few[method]).replace(" to ", "% to ") for method in ("auto", "percentile"))
+    said = " ".join(str(ExpandedPercentile.__doc__).split())
+    assert f"in 5 to 8 clusters are covered {auto}, by percentiles {percentile}" in said
 
 
 @on("clusters")

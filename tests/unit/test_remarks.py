@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import jaxci
 from jaxci.inference.choice import CLASSES_IN_CLUSTERS, MISSED

@@ -448,7 +448,7 @@ def test_a_function_of_weights_takes_the_fast_road():
     weighted = interval(statistic, X, sample_weight=WEIGHTS)
     assert weighted.estimate == pytest.approx(np.average(X, weights=WEIGHTS), rel=1e-12)
     clustered = interval(statistic, X, groups=GROUPS)
-    builtin = interval("mean", X, groups=GROUPS, method="percentile")
+    builtin = interval("mean", X, groups=GROUPS, method="expanded_percentile")
     np.testing.assert_allclose(clustered.confidence_interval, builtin.confidence_interval, rtol=1e-12)
 
 
@@ -866,7 +866,8 @@ def test_auto_gives_up_formulas_for_dependent_rows(statistic, given, word):
     if word == "weighted" and statistic == "accuracy":  # Wilson's formula allows for weights
         assert result.method == "wilson"
     else:
-        assert result.method == ("percentile" if statistic == "median" else "proper_bayesian")
+        percentiles = "expanded_percentile" if "groups" in given else "percentile"
+        assert result.method == (percentiles if statistic == "median" else "proper_bayesian")
     assert word in result.reason
 
 
