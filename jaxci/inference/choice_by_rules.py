@@ -191,12 +191,12 @@ def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, ta
     if studentized and layout.n_units < LEAST_FOR_PIVOTS:
         why = "moments of rows in clusters, too few to resample: influence, summed over each, and Student's quantiles"
         return Choice(Delta(use_t=True), why)
-    if studentized and n_resamples >= smallest_bank(tails):
+    if studentized and n_resamples >= smallest_bank(tails) and not np.isfinite(statistic.bounds).all():
         why = "moments of rows in clusters: resamples of these, each by its own standard error"
         return Choice(Studentized(), f"{why}, which allows for few and skewed ones")
     why = f"rows are not i.i.d.: the {kind} bootstrap with percentile endpoints"
     if layout.units is not None:
-        return Choice(ExpandedPercentile(), f"{why}, further out as clusters are few")
+        return Choice(ExpandedPercentile(), f"{why}, further out as clusters are few")  # correlations among these
     doubted = _doubted(statistic, layout, sample) if layout.given == {"sample_weight"} else None
     return Choice(Percentile(), why, remark=doubted)
 

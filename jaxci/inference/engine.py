@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -133,10 +134,9 @@ def _estimate(entries: Sequence[Entry], sample: Sample, layout: Layout) -> None:
                 entry.estimate = float(found)
             _settle_slopes(entry, first, layout)
     devices = [entry for entry in entries if not entry.on_host and not _is_plain_mean(entry, layout)]
-    differentiated = [entry for entry in devices if entry.needs_slopes or entry.counts_effective_units]
-    plain = [
-        one for one in devices if not (one.needs_slopes or one.counts_effective_units) and math.isnan(one.estimate)
-    ]
+    derived = [entry.needs_slopes or entry.counts_effective_units(layout) for entry in devices]
+    differentiated = list(itertools.compress(devices, derived))
+    plain = [one for one, told in zip(devices, derived, strict=True) if not told and math.isnan(one.estimate)]
     for program, members in programs(differentiated, layout):
         values, slopes = (np.asarray(x) for x in program_slopes(program))
         multiplicity = np.asarray(program.multiplicity)

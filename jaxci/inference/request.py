@@ -16,7 +16,7 @@ from jaxci.intervals.blocks import Dependence
 from jaxci.intervals.cards import Standing
 from jaxci.resampling.bank import CellBootstrap
 from jaxci.resampling.laws import BootstrapDistribution
-from jaxci.statistics.base import Statistic, TableStatistic
+from jaxci.statistics.base import MomentStatistic, Statistic, TableStatistic
 from jaxci.statistics.custom import FunctionStatistic, HostFunction
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
@@ -96,10 +96,10 @@ class Entry:
         statistic = self.statistic.statistic if isinstance(self.statistic, Paired) else self.statistic
         return isinstance(statistic, FunctionStatistic)
 
-    @property
-    def counts_effective_units(self) -> bool:
-        """Whether derivatives are to tell how many units decide on a user's function."""
-        return self.of_users_function and self.statistic.smooth and self.request.method == "auto"
+    def counts_effective_units(self, layout: Layout) -> bool:
+        """Whether derivatives are to tell how many units decide on a user's function, or on moments of clusters."""
+        told = self.of_users_function or (isinstance(self.statistic, MomentStatistic) and layout.units is not None)
+        return told and self.statistic.smooth and self.request.method == "auto"
 
     @property
     def needs(self) -> frozenset[str]:

@@ -592,8 +592,9 @@ def test_moments_of_two_clusters_have_intervals_with_a_width():
         groups = np.repeat(np.arange(clusters), 15)
         y = rng.normal(size=len(groups))
         table = jaxci.evaluate(y, y + rng.normal(size=len(y)), metrics=["r2", "pearsonr"], groups=groups, rng=0)
-        for row in table:
-            assert row.method.name == method
+        correlation = "expanded_percentile" if clusters == 4 else method  # it stays in its range
+        for row, expected in zip(table, (method, correlation), strict=True):
+            assert row.method.name == expected
             assert row.confidence_interval.high - row.confidence_interval.low > row.standard_error
         assert jaxci.interval("std", y, groups=groups, rng=0).method.name == method
 
