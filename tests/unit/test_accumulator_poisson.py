@@ -91,13 +91,13 @@ def test_estimates_are_those_of_all_rows(rows, metrics):
     assert found.kept == "sums of 199 Poisson resamples"
     table = found.finalize()
     expected = jaxci.evaluate(
-        **{k: x for k, x in data.items() if k != "ids"}, metrics=metrics, method="percentile", rng=0
+        **{k: x for k, x in data.items() if k != "ids"}, metrics=metrics, method="expanded_percentile", rng=0
     )
     assert table.n == expected.n == np.count_nonzero(data["sample_weight"])
     for one, two in zip(table, expected, strict=True):
         assert one.statistic == two.statistic
         np.testing.assert_allclose(one.estimate, two.estimate, rtol=1e-10)
-        assert (one.method.name, one.n_resamples) == ("percentile", 199)
+        assert (one.method.name, one.n_resamples) == ("expanded_percentile", 199)
         assert "Poisson bootstrap" in one.reason
 
 

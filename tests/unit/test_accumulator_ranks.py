@@ -177,9 +177,9 @@ def test_other_metrics_of_unweighted_clusters_are_those_of_all_rows():
     for row in alone:
         assert row.confidence_interval == table[row.statistic].confidence_interval
     area = table["roc_auc_ovr"]
-    assert (area.n, area.n_rows, area.method.name) == (30, N, "percentile")
+    assert (area.n, area.n_rows, area.method.name) == (30, N, "expanded_percentile")
     assert area.reason.startswith("the Poisson bootstrap of clusters, by weights")
-    expected = jaxci.evaluate(**rows, metrics=["roc_auc_ovr"], method="percentile", n_resamples=999, rng=0)
+    expected = jaxci.evaluate(**rows, metrics=["roc_auc_ovr"], method="expanded_percentile", n_resamples=999, rng=0)
     assert abs(area.standard_error / expected["roc_auc_ovr"].standard_error - 1) < 0.15
 
 

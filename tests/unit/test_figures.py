@@ -354,15 +354,25 @@ def bounds_of_quantiles() -> list[str]:
     ]
 
 
+WAYS_OF_BOARDS = ("bootstrap", "stationary")
+
+
 @on("leaderboards")
 def how_often_a_board_holds() -> list[str]:
-    rows = kept("leaderboards")["rows"]
+    every = kept("leaderboards")["rows"]
+    rows = [x for x in every if x["slope"] == 0]
+    of_rows, of_blocks = (next(x for x in every if x["slope"] and x["resampling"] == how) for how in WAYS_OF_BOARDS)
 
     def held(what: str) -> str:
         return percents((x[what] for x in rows), 1)
 
+    def one(x: dict[str, Any]) -> str:
+        told, intervals, differences = (f"{100 * x[what]:g}%" for what in ("told_apart", "intervals", "differences"))
+        return f"told apart in {told}, all intervals hold in {intervals} and all differences in {differences}"
+
     assert {x["ranks"] for x in rows} == {1.0}
     return [
+        f"equal models are {one(of_blocks)}; of rows one by one they are {one(of_rows)}.",
         f"All ten simultaneous intervals held in {held('intervals')}, all 45 differences in {held('differences')}, "
         f"all sets of ranks in every data set; any two equal models were told apart in {held('told_apart')}; "
         f"and all five were in the confidence set in {held('confidence_set')}",
