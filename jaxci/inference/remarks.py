@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from jaxci.intervals.base import Method
-from jaxci.intervals.bootstrap import ExpandedPercentile
 from jaxci.printing import JaxciWarning
 from jaxci.special import deviation
 from jaxci.statistics.base import Statistic, TableStatistic, has_fixed_trials, is_proportion
@@ -190,7 +189,7 @@ def _least_sizes(
         often, found = "often", PERCENTILE_ON_CARDS
         if layout.units is not None and "pivots" in method.needs:
             found = STUDENTIZED_IN_CLUSTERS
-        elif layout.units is not None and isinstance(method, ExpandedPercentile):
+        elif layout.units is not None and method.allows_for_few:
             often, found = "may", EXPANDED_IN_CLUSTERS
         yield FEW_ROWS, f"{method.name!r} intervals {often} {less}: {found}"
 

@@ -225,8 +225,9 @@ class Method(Named, abc.ABC):
     refuses the rest), ``requires_groups`` (it is for clusters alone), ``requires_blocks`` (for blocks of rows
     alone), ``leaves_range`` (bounds may fall outside the estimand's range and are then clipped), ``of_differences``
     (it also serves the difference of a statistic between two models, with a p-value), ``judged_by_size`` (few rows
-    get a remark where no card judged it), ``models_variance`` (the variance of an area comes from a model of the
-    scores), ``reads_counts`` (it serves values that are counted, not listed row by row).
+    get a remark where no card judged it), ``allows_for_few`` (percentiles go further out where units are few),
+    ``models_variance`` (the variance of an area comes from a model of the scores), ``reads_counts`` (it serves values
+    that are counted, not listed row by row).
 
     The work is in three parts. :meth:`critical` is host code that knows the sample size and the level but no data;
     :meth:`bounds` is array code, on NumPy arrays or traced by JAX, for stacks of data sets; :meth:`remarks` is host
@@ -239,6 +240,7 @@ class Method(Named, abc.ABC):
     leaves_range: ClassVar[bool] = False
     of_differences: ClassVar[bool] = False
     judged_by_size: ClassVar[bool] = False
+    allows_for_few: ClassVar[bool] = False
     models_variance: ClassVar[bool] = False
     reads_counts: ClassVar[bool] = False
 

@@ -167,6 +167,7 @@ class ExpandedPercentile(BootstrapMethod):
     """
 
     name = "expanded_percentile"
+    allows_for_few = True
 
     def critical(self, statistic: Statistic, n: int, tails: Tails) -> Any:
         """Return the tails that are read, of both sides; 0 on an open side."""
