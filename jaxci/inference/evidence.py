@@ -17,7 +17,13 @@ from jaxci.inference.posterior import posterior_law
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.request import Entry, programs
 from jaxci.inference.shares import counted_rows, shares_that_tell
-from jaxci.inference.slopes import jackknife_acceleration, jackknife_error, slopes
+from jaxci.inference.slopes import (
+    contributions,
+    contributions_left_out,
+    jackknife_acceleration,
+    jackknife_error,
+    slopes,
+)
 from jaxci.intervals.auc import auc_evidence
 from jaxci.intervals.auc_difference import auc_difference_evidence
 from jaxci.intervals.base import Evidence
@@ -62,30 +68,18 @@ def error_or_zero(error: float, entry: Entry, layout: Layout) -> float:
 def _influence(
     entry: Entry, sample: Sample, layout: Layout, without: tuple[np.ndarray, np.ndarray] | None
 ) -> np.ndarray:
-    """Return what each row contributes to the estimate (n,), from values that leave it out if given.
-
-    Within strata of m rows it is less their mean, times ``sqrt(m / (m - 1) (n - 1) / n)``: the sum of squares over
-    ``n (n - 1)`` is then the variance.
-    """
-    n = layout.n_units
+    """Return what each unit contributes to the estimate (n,), from values that leave it out if given."""
     if without is not None:
         values, multiplicity = without
-        return np.repeat((n - 1) * (np.average(values, weights=multiplicity) - values), multiplicity.astype(int))
-    strata = layout.strata
+        return contributions_left_out(np.repeat(values, multiplicity.astype(int)))
     if is_mean(entry.statistic) and layout.rows_are_units:
-        found = row_values_of(entry.statistic, sample)
-    else:
-        ((program, _),) = programs([entry], layout)
-        multiplicity = np.asarray(program.multiplicity).astype(int)
-        found = np.repeat(n * np.asarray(slopes(program)[1])[0], multiplicity)
-        if layout.units is not None and entry.method is not None and entry.method.by_leverage:
-            found = found * layout.leverage(n)
-        strata = None if program.strata is None else np.repeat(program.strata, multiplicity)
-    if strata is None:
-        return found - found.mean()
-    held = np.bincount(strata)
-    apart = found - (np.bincount(strata, found) / np.maximum(held, 1))[strata]
-    return apart * np.sqrt(held / np.maximum(held - 1, 1) * (n - 1) / n)[strata]
+        return contributions(row_values_of(entry.statistic, sample) / layout.n, layout.strata)
+    ((program, _),) = programs([entry], layout)
+    found, multiplicity = np.asarray(slopes(program)[1])[0], np.asarray(program.multiplicity).astype(int)
+    if layout.units is not None and entry.method is not None and entry.method.by_leverage:
+        found = found * layout.leverage(len(found))
+    strata = None if program.strata is None else np.repeat(program.strata, multiplicity)
+    return contributions(np.repeat(found, multiplicity), strata)
 
 
 def _acceleration(entry: Entry, sample: Sample, layout: Layout) -> float:
