@@ -17,7 +17,19 @@ from simulated import keep, options
 import jaxci
 
 RESAMPLES = 999
-SHAPES = ((8, 3), (20, 3), (20, 10), (50, 4), (60, 3), (100, 2), (200, 2))
+SHAPES = (
+    (8, 3, False),
+    (20, 3, False),
+    (20, 10, False),
+    (50, 4, False),
+    (60, 3, False),
+    (100, 2, False),
+    (200, 2, False),
+    (8, 15, True),
+    (20, 8, True),
+    (60, 5, True),
+)
+"""Clusters, of so many rows; uneven ones are lognormal(0, 1) times as large."""
 LAWS = {
     "normal": stats.norm(),
     "beta(8, 2)": stats.beta(8, 2),
@@ -34,11 +46,19 @@ MANY = 300_000
 """Clusters that the true values are read off."""
 
 
-def drawn(law: Any, rng: np.random.Generator, clusters: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return values and predictions (clusters * rows,)."""
+def groups_of(clusters: int, rows: int, uneven: bool) -> np.ndarray:
+    """Return the cluster (n,) of every row."""
+    if not uneven:
+        return np.repeat(np.arange(clusters), rows)
+    spread = np.exp(stats.norm.ppf((np.arange(clusters) + 0.5) / clusters))
+    return np.repeat(np.arange(clusters), np.maximum(1, np.round(rows * spread)).astype(int))
+
+
+def drawn(law: Any, rng: np.random.Generator, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return values and predictions (n,)."""
     both = []
     for _ in range(2):
-        normal = np.repeat(rng.normal(size=clusters), rows) + rng.normal(size=clusters * rows)
+        normal = rng.normal(size=groups[-1] + 1)[groups] + rng.normal(size=len(groups))
         both.append(law.ppf(stats.norm.cdf(normal / np.sqrt(2))))
     values, errors = both
     return values, values + ERROR * (errors - law.mean())
@@ -46,7 +66,7 @@ def drawn(law: Any, rng: np.random.Generator, clusters: int, rows: int) -> tuple
 
 def truths(law: Any) -> dict[str, float]:
     """Return the true values."""
-    values, predictions = drawn(law, np.random.default_rng(0), MANY, 1)
+    values, predictions = drawn(law, np.random.default_rng(0), np.arange(MANY))
     unexplained = np.mean((values - predictions) ** 2)
     return {
         "std": float(law.std()),
@@ -56,12 +76,12 @@ def truths(law: Any) -> dict[str, float]:
     }
 
 
-def design(law: Any, clusters: int, rows: int, sets: int) -> dict[str, dict[str, tuple[float, ...]]]:
+def design(law: Any, clusters: int, rows: int, uneven: bool, sets: int) -> dict[str, dict[str, tuple[float, ...]]]:
     """Return coverage, mean width and the share of remarks on few clusters of every method, by metric."""
-    groups, true = np.repeat(np.arange(clusters), rows), truths(law)
+    groups, true = groups_of(clusters, rows, uneven), truths(law)
     held: dict[tuple[str, str], list[tuple[bool, float, bool]]] = {}
     for number in range(sets):
-        values, predictions = drawn(law, np.random.default_rng([number, clusters, rows]), clusters, rows)
+        values, predictions = drawn(law, np.random.default_rng([number, clusters, rows]), groups)
         for metric in METRICS:
             data = (values,) if metric == "std" else (values, predictions)
             for method in METHODS:
@@ -80,12 +100,14 @@ def main() -> None:
     given = options(__doc__, sets=150)
     warnings.simplefilter("ignore", jaxci.JaxciWarning)
     found = []
-    for clusters, rows in SHAPES:
+    for clusters, rows, uneven in SHAPES:
         for name, law in LAWS.items():
-            one = design(law, clusters, rows, given.sets)
-            found.append({"clusters": clusters, "rows": rows, "law": name, "coverage, width, told": one})
+            one = design(law, clusters, rows, uneven, given.sets)
+            shape = {"clusters": clusters, "rows": rows, "uneven": uneven}
+            found.append({**shape, "law": name, "coverage, width, told": one})
             cells = "   ".join(f"{m} " + " ".join(f"{c:.3f}" for c, *_ in by.values()) for m, by in one.items())
-            print(f"{clusters:3d} x {rows:2d} {name:12s} {cells}", flush=True)
+            kind = "uneven" if uneven else ""
+            print(f"{clusters:3d} x {rows:2d} {kind:6s} {name:12s} {cells}", flush=True)
     print("each metric:", ", ".join(METHODS))
     keep(given, found)
 

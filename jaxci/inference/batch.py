@@ -20,7 +20,15 @@ from jaxci.inference.curvature import curvatures
 from jaxci.inference.iterated import Nested, placed
 from jaxci.inference.program import Program, Rows, alone, read
 from jaxci.inference.replicate import tie_width
-from jaxci.inference.slopes import FirstOrder, first_order, jackknife_acceleration, jackknife_error, of_mean
+from jaxci.inference.slopes import (
+    FirstOrder,
+    contributions,
+    contributions_left_out,
+    first_order,
+    jackknife_acceleration,
+    jackknife_error,
+    of_mean,
+)
 from jaxci.inference.table_laws import shares_of_units
 from jaxci.inference.wanted import Wanted
 from jaxci.intervals.auc import AucEvidence
@@ -31,6 +39,7 @@ from jaxci.intervals.mover import shares_in_clusters
 from jaxci.resampling.exact_order import QuantileWeights, RankWeights
 from jaxci.resampling.laws import BootstrapDistribution, Drawn
 from jaxci.resampling.share_laws import BetaLaw
+from jaxci.special import unit
 from jaxci.statistics.base import LinearStatistic, Shares, Statistic, TableStatistic, counted_in_table
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.order import OrderStatistic
@@ -133,14 +142,13 @@ def _evidence(
         known = errors > FLAT * first.standard_error[:, None]
         apart = parts["distribution"].mapped(parts["distribution"].ordered) - estimate[:, None]
         parts["pivots"] = Drawn(jnp.where(known, apart / jnp.where(known, errors, 1.0), jnp.nan))
-    jackknife = _of_left_out(statistic, values, programs, number, layout) if want.jackknife else None
+    jackknife = _of_left_out(statistic, want, values, programs, number, layout) if want.jackknife else None
     evidence = Evidence(
         statistic=statistic, estimate=estimate, n=layout.n_units, standard_error=first.standard_error, **parts
     )
     posteriors = _posteriors(statistic, want, number, programs, evidence, found, layout)
     levels = tuple(_levels(number, programs, evidence, nested[one]) for one in want.nestings)
-    influence = first.acceleration if want.influence else None
-    return evidence, Variants(influence, jackknife, leveraged, posteriors, levels, want.priors, want.nestings)
+    return evidence, Variants(first, jackknife, leveraged, posteriors, levels, want.priors, want.nestings)
 
 
 def _posteriors(
@@ -210,27 +218,38 @@ def _shares(statistic: TableStatistic, programs: Program, number: int, layout: L
 def _first_order(
     statistic: Statistic, want: Wanted, values: Any, programs: Program, number: int, layout: Layout
 ) -> tuple[Any, FirstOrder, Any]:
-    """Estimates (R,) with their standard errors and accelerations, NaN where there are no derivatives.
+    """Estimates (R,) with their first-order terms, NaN where there are no derivatives.
 
     At last standard errors (R,) that allow for clusters of unequal size, None where not wanted.
     """
     if values is not None and isinstance(statistic, MeanStatistic):
-        estimate, first = of_mean(values, statistic.link == "sqrt")
-        return estimate, first, first.standard_error
+        root = statistic.link == "sqrt"
+        estimate, first = of_mean(values, root)
+        slopes = values / (unit(2 * estimate)[:, None] if root else 1.0) / layout.n
+        return estimate, _wanted(want, first, slopes, layout), first.standard_error
     if not statistic.smooth:
         estimate = jax.vmap(lambda program: program.value(number, program.multiplicity))(programs)
         unknown = jnp.full_like(estimate, jnp.nan)
-        return estimate, FirstOrder(unknown, unknown), unknown
+        return estimate, _wanted(want, FirstOrder(unknown, unknown), None, layout), unknown
     estimate, slopes = jax.vmap(lambda program: program.slope(number))(programs)
     first = first_order(slopes, programs.multiplicity)
     if layout.units is None or not want.leverage:
-        return estimate, first, first.standard_error
-    leverage = layout.leverage(layout.n_units)
-    return estimate, first, first_order(slopes * leverage, programs.multiplicity).standard_error
+        return estimate, _wanted(want, first, slopes, layout), first.standard_error
+    slopes = slopes * layout.leverage(layout.n_units)
+    leveraged = first_order(slopes, programs.multiplicity).standard_error
+    return estimate, _wanted(want, first, slopes, layout), leveraged
 
 
-def _of_left_out(statistic: Statistic, values: Any, programs: Program, number: int, layout: Layout) -> FirstOrder:
-    """Errors and accelerations (R,) from leave-one-out values: of sums, or a bank of weights like any other."""
+def _wanted(want: Wanted, first: FirstOrder, slopes: Any, layout: Layout) -> FirstOrder:
+    """Return what is read of first-order terms, with the contributions (R, n) whose ``slopes`` (R, n) are given."""
+    added = contributions(slopes, layout.strata) if "influence" in want.needs and slopes is not None else None
+    return FirstOrder(first.standard_error, first.acceleration if want.influence else None, added)
+
+
+def _of_left_out(
+    statistic: Statistic, want: Wanted, values: Any, programs: Program, number: int, layout: Layout
+) -> FirstOrder:
+    """First-order terms from leave-one-out values: of sums, or a bank of weights like any other."""
     if values is not None and isinstance(statistic, OrderStatistic):
         found = statistic.left_out(values)
         return FirstOrder(jackknife_error(*found), jackknife_acceleration(*found))
@@ -245,7 +264,8 @@ def _of_left_out(statistic: Statistic, values: Any, programs: Program, number: i
         (left_out,) = jax.lax.map(lambda program: program.cores(shared, (number,)), programs)
     scaled = jax.vmap(lambda prepared, core: statistic.scaling(prepared)(core))(prepared_of(programs, number), left_out)
     once = np.ones(n)
-    return FirstOrder(jackknife_error(scaled, once), jackknife_acceleration(scaled, once))
+    added = contributions_left_out(scaled) if "influence" in want.needs else None
+    return FirstOrder(jackknife_error(scaled, once), jackknife_acceleration(scaled, once), added)
 
 
 def _trials(statistic: TableStatistic, programs: Program, number: int) -> Any:

@@ -39,12 +39,11 @@ NOISE = 1e-6
 class Variants:
     """Evidence that depends on the settings of a method.
 
-    BCa accelerations (R,) from derivatives, standard errors and accelerations (R,) from leave-one-out values, standard
-    errors (R,) that allow for clusters of unequal size, None where not wanted, a posterior for each of ``priors`` and
-    levels for each of ``nestings``.
+    What derivatives tell, what leave-one-out values do, and standard errors (R,) that allow for clusters of unequal
+    size, None where not wanted, a posterior for each of ``priors`` and levels for each of ``nestings``.
     """
 
-    influence: Any
+    influence: FirstOrder
     jackknife: FirstOrder | None
     leveraged: Any
     posteriors: tuple[BootstrapDistribution, ...]
@@ -57,14 +56,15 @@ class Variants:
         by_jackknife = method.by_jackknife or not evidence.statistic.smooth
         posterior = None if method.prior is None else self.posteriors[self.priors.index(method.prior)]
         levels = None if method.nesting is None else self.levels[self.nestings.index(method.nesting)]
-        jackknife = self.jackknife or FirstOrder(evidence.standard_error, None)
+        jackknife = self.jackknife or FirstOrder(evidence.standard_error)
         error = self.leveraged if method.by_leverage else evidence.standard_error
         if method.by_jackknife and "standard_error" in method.needs:
             error = jackknife.standard_error
         return dataclasses.replace(
             evidence,
             standard_error=error,
-            acceleration=jackknife.acceleration if by_jackknife else self.influence,
+            acceleration=(jackknife if by_jackknife else self.influence).acceleration,
+            influence=(jackknife if method.by_jackknife else self.influence).contributions,
             posterior=posterior,
             levels=levels,
         )

@@ -21,8 +21,9 @@ from jaxci.intervals.bootstrap import Basic, BCa, ExpandedPercentile, Percentile
 from jaxci.intervals.calibration import SquaredGaps
 from jaxci.intervals.capabilities import power_of_variance
 from jaxci.intervals.cards import cards, name_on_cards
-from jaxci.intervals.delta import Delta
+from jaxci.intervals.delta import SCALES, Delta
 from jaxci.intervals.exact import Exact
+from jaxci.intervals.kurtosis import KurtosisT
 from jaxci.intervals.mover import SquareAndAdd
 from jaxci.intervals.parametric import T
 from jaxci.intervals.proportion import Wilson
@@ -191,6 +192,11 @@ def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, ta
     if studentized and layout.n_units < LEAST_FOR_PIVOTS:
         why = "moments of rows in clusters, too few to resample: influence, summed over each, and Student's quantiles"
         return Choice(Delta(use_t=True), why)
+    if studentized and statistic.bounds == SCALES["log_complement"].bounds:
+        why = "explained variance of rows in clusters: influence, summed over each, on the scale of log(1 - R2), and"
+        return Choice(
+            KurtosisT(scale="log_complement"), f"{why} Student's quantiles, further out where few clusters decide"
+        )
     if studentized and n_resamples >= smallest_bank(tails) and not np.isfinite(statistic.bounds).all():
         why = "moments of rows in clusters: resamples of these, each by its own standard error"
         return Choice(Studentized(), f"{why}, which allows for few and skewed ones")

@@ -15,10 +15,11 @@ from jaxci.special import mean_of, namespace, unit
 
 
 class FirstOrder(NamedTuple):
-    """Standard errors (...) and accelerations (...), NaN where nothing varies."""
+    """Standard errors (...), accelerations (...), NaN where nothing varies, and contributions (..., n) where wanted."""
 
     standard_error: Any
-    acceleration: Any
+    acceleration: Any = None
+    contributions: Any = None
 
 
 def first_order(slopes: Any, multiplicity: Any) -> FirstOrder:
@@ -70,10 +71,10 @@ def contributions_left_out(left_out: Any) -> Any:
 def _summed(values: Any, codes: np.ndarray, number: int) -> Any:
     """Sum values (..., n) of every code: (..., number)."""
     xp = namespace(values)
-    sums = xp.zeros((*values.shape[:-1], number))
+    sums: Any = xp.zeros((*values.shape[:-1], number))
     if xp is not np:
         return sums.at[..., codes].add(values)
-    np.add.at(sums, (..., codes), values)
+    np.add.at(sums.T, codes, values.T)
     return sums
 
 

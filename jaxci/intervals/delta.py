@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,11 +24,45 @@ from jaxci.special import expit, logit, namespace, stdtrit
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.paired import Paired
 
-SCALES: dict[str, tuple[float, float]] = {
-    "natural": (-math.inf, math.inf),
-    "logit": (0.0, 1.0),
-    "fisher": (-1.0, 1.0),
+MOST_LOG = 709.0
+"""Above it the exponential is no number in double precision."""
+
+
+class Scale(NamedTuple):
+    """Scale on which an interval is symmetric.
+
+    The ``bounds`` of the values that it serves, one of them, the increasing function ``to`` it, its inverse and its
+    derivative.
+    """
+
+    bounds: tuple[float, float]
+    inside: float
+    to: Callable[[Any], Any]
+    back: Callable[[Any], Any]
+    slope: Callable[[Any], Any]
+
+
+SCALES: dict[str, Scale] = {
+    "natural": Scale((-math.inf, math.inf), 0.0, lambda x: x, lambda x: x, lambda x: 1.0),
+    "logit": Scale((0.0, 1.0), 0.5, logit, expit, lambda p: 1 / (p * (1 - p))),
+    "fisher": Scale(
+        (-1.0, 1.0),
+        0.0,
+        lambda r: namespace(r).arctanh(r),
+        lambda z: namespace(z).tanh(z),
+        lambda r: 1 / (1 - r**2),
+    ),
+    "log": Scale((0.0, math.inf), 1.0, lambda x: namespace(x).log(x), lambda y: _exp(y), lambda x: 1 / x),
+    "log_complement": Scale(
+        (-math.inf, 1.0), 0.0, lambda x: -namespace(x).log1p(-x), lambda y: 1 - _exp(-y), lambda x: 1 / (1 - x)
+    ),
 }
+
+
+def _exp(y: Any) -> Any:
+    """Return ``exp(y)``, at most the largest number."""
+    xp = namespace(y)
+    return xp.exp(xp.minimum(y, MOST_LOG))
 
 
 def around(centre: Any, error: Any, steps: tuple[Any, Any], tails: Tails) -> Bounds:
@@ -89,12 +124,24 @@ def _width_advice(statistic: Statistic) -> tuple[str, ...]:
     return advice, "method='clopper_pearson' serves the accuracy beside it"
 
 
+def scale_refusal(scale: str, statistic: Statistic) -> str | None:
+    """Return why a statistic is not served on a scale; None if it is."""
+    low, high = SCALES[scale].bounds
+    if scale == "natural" or tuple(statistic.bounds) == (low, high):
+        return None
+    return (
+        f"scale={scale!r} needs a statistic between {low:g} and {high:g}; "
+        f"{type(statistic).__name__} lies between {statistic.bounds[0]:g} and {statistic.bounds[1]:g}"
+    )
+
+
 def delta_interval(
     estimate: Any, standard_error: Any, tails: Tails, scale: str = "natural", steps: tuple[Any, Any] | None = None
 ) -> Bounds:
     """Delta-method interval ``g^-1(g(theta) +- z SE g'(theta))``.
 
-    ``g`` is the identity ("natural"), ``log(p / (1 - p))`` ("logit") or ``atanh`` ("fisher").
+    ``g`` is the identity ("natural"), ``log(p / (1 - p))`` ("logit"), ``atanh`` ("fisher"), ``log`` ("log") or
+    ``-log(1 - x)`` ("log_complement").
 
     Parameters
     ----------
@@ -103,7 +150,7 @@ def delta_interval(
         latter is ``sqrt(sum L_i^2) / n``.
     tails : Tails
         Error probability of each side.
-    scale : {"natural", "logit", "fisher"}
+    scale : {"natural", "logit", "fisher", "log", "log_complement"}
         Scale on which the interval is symmetric.
     steps : pair of floats, optional
         Quantiles for z below and above, the standard normal ones by default.
@@ -118,19 +165,12 @@ def delta_interval(
     -----
     Asymptotic.
     """
-    xp, steps = namespace(estimate, standard_error), steps or normal_steps(tails)
-    if scale == "natural":
-        return around(estimate, standard_error, steps, tails)
-    bottom, top = SCALES[scale]
-    inside = (bottom < estimate) & (estimate < top)
-    centre = xp.where(inside, estimate, (bottom + top) / 2)
-    if scale == "logit":
-        found = around(logit(centre), standard_error / (centre * (1 - centre)), steps, tails)
-        low, high = (expit(end) for end in found)
-    else:
-        found = around(xp.arctanh(centre), standard_error / (1 - centre**2), steps, tails)
-        low, high = (xp.tanh(end) for end in found)
-    return open_sides(xp.where(inside, low, estimate)[()], xp.where(inside, high, estimate)[()], tails, SCALES[scale])
+    xp, steps, known = namespace(estimate, standard_error), steps or normal_steps(tails), SCALES[scale]
+    inside = (known.bounds[0] < estimate) & (estimate < known.bounds[1])
+    centre = xp.where(inside, estimate, known.inside)
+    found = around(known.to(centre), standard_error * known.slope(centre), steps, tails)
+    low, high = (xp.where(inside, known.back(end), estimate)[()] for end in found)
+    return open_sides(low, high, tails, known.bounds)
 
 
 @record
@@ -141,9 +181,10 @@ class Delta(Method):
 
     Attributes
     ----------
-    scale : {"natural", "logit", "fisher"}
-        Scale on which the interval is symmetric. "logit" needs a range of (0, 1) and "fisher"
-        one of (-1, 1); they never leave it.
+    scale : {"natural", "logit", "fisher", "log", "log_complement"}
+        Scale on which the interval is symmetric. "logit" needs a range of (0, 1), "fisher" one of (-1, 1), "log" (of
+        errors and standard deviations) one of (0, inf), and "log_complement" (of R2: log of 1 - R2) one of (-inf, 1);
+        they never leave it.
     use_t : bool
         Step by Student's quantiles with n - 1 degrees of freedom, n being the number of units, and take the standard
         error of the jackknife of a mean: the influence of a unit that holds a share h of the rows counts
@@ -171,8 +212,7 @@ class Delta(Method):
     leaves_range = True
 
     def __post_init__(self) -> None:
-        if self.scale not in SCALES:
-            raise ValueError(f"scale must be one of {tuple(SCALES)}; got {self.scale!r}")
+        check_choice("scale", self.scale, tuple(SCALES))
         if not isinstance(self.use_t, bool):
             raise TypeError(f"use_t must be True or False; got {self.use_t!r}")
         check_choice("degrees_of_freedom", self.degrees_of_freedom, DEGREES)
@@ -208,13 +248,7 @@ class Delta(Method):
                 f"{self.name!r} needs a statistic that is differentiable in the weights; "
                 f"{type(statistic).__name__} is not"
             )
-        if self.scale != "natural" and tuple(statistic.bounds) != SCALES[self.scale]:
-            low, high = SCALES[self.scale]
-            return (
-                f"scale={self.scale!r} needs a statistic between {low:g} and {high:g}; "
-                f"{type(statistic).__name__} lies between {statistic.bounds[0]:g} and {statistic.bounds[1]:g}"
-            )
-        return None
+        return scale_refusal(self.scale, statistic)
 
     def critical(self, statistic: Statistic, n: int, tails: Tails) -> Any:
         """Return Student's quantiles, inflated, where they are wanted."""

@@ -1,4 +1,4 @@
-"""Student's interval of a difference, with degrees of freedom that allow for heavy tails."""
+"""Student's interval of a smooth statistic, with degrees of freedom that allow for heavy tails."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jaxci.checks import check_choice, check_number
 from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails, open_sides
 from jaxci.intervals.capabilities import is_mean
 from jaxci.intervals.clusters import ClusterSums, satterthwaite
-from jaxci.intervals.delta import delta_interval, student_steps, width_remarks
+from jaxci.intervals.delta import SCALES, delta_interval, scale_refusal, student_steps, width_remarks
 from jaxci.intervals.pvalues import UNDEFINED, PValue, sign_test, standardized_test, varies
 from jaxci.intervals.unseen import reaching_away
 from jaxci.records import record, static
@@ -29,6 +29,8 @@ HEAVY_TAILS = (
 )
 IN_CLUSTERS = "Where a class is rare, 95% intervals covered as little as 78% in simulations"
 """What ``benchmarks/rare_differences.py`` found of rows in clusters."""
+EXPLAINED_IN_CLUSTERS = "95% intervals of R2 covered as little as 82% in simulations"
+"""What ``benchmarks/spread_in_clusters.py`` found."""
 
 
 class Spread(NamedTuple):
@@ -67,16 +69,19 @@ def spread_of_clusters(influence: Any, mass: float, sums: ClusterSums) -> Spread
 
 @record
 class KurtosisT(Method):
-    """Student's interval and test of a smooth difference whose values may have heavy tails.
+    """Student's interval of a smooth statistic whose rows may have heavy tails, and interval and test of a difference.
 
-    ``d -+ t s``: the error s and the degrees of freedom of t come from what the rows contribute to the difference, and
+    ``d -+ t s``: the error s and the degrees of freedom of t come from what the rows contribute to the estimate, and
     from a little of a row at the largest and at the smallest contribution (see :func:`spread`). For normal
-    contributions that is nearly Student's interval; where few rows decide the difference it is wider.
+    contributions that is nearly Student's interval; where few rows decide the estimate it is wider.
 
     Attributes
     ----------
     mass : float
         Of the rows at both extremes, at least 0.
+    scale : {"natural", "logit", "fisher", "log", "log_complement"}
+        Scale on which the interval is symmetric, as of :class:`~jaxci.intervals.delta.Delta`; that of a difference is
+        the natural one.
     error : {"influence", "jackknife"}
         What a row contributes: n times the derivative in its weight (for a mean, its value less the mean), or Tukey's
         pseudo-value less their mean, which costs as much as n resamples.
@@ -105,15 +110,18 @@ class KurtosisT(Method):
     """
 
     mass: float = static(default=0.25)
+    scale: str = static(default="natural")
     error: str = static(default="influence")
 
     name = "kurtosis_t"
+    of_differences = True
     needs = frozenset({"standard_error", "influence", "unseen"})
     takes = frozenset({"groups", "strata", "sample_weight"})
     leaves_range = True
 
     def __post_init__(self) -> None:
         check_number("mass", self.mass, "be finite and not negative", lambda x: 0 <= x < math.inf)
+        check_choice("scale", self.scale, tuple(SCALES))
         check_choice("error", self.error, ("influence", "jackknife"))
 
     @property
@@ -131,10 +139,12 @@ class KurtosisT(Method):
         return super().unusable(given) | (given & {"groups", "strata"} if self.by_jackknife else frozenset())
 
     def refusal(self, statistic: Statistic) -> str | None:
-        """Refuse differences that are not differentiable in the weights."""
-        if isinstance(statistic, Paired) and statistic.smooth:
-            return None
-        return f"{self.name!r} compares two models by a metric that is differentiable in the weights of the rows"
+        """Refuse what is not differentiable in the weights, or not in the range of the scale."""
+        if not statistic.smooth:
+            return f"{self.name!r} needs a metric that is differentiable in the weights of the rows"
+        if isinstance(statistic, Paired) and self.scale != "natural":
+            return f"scale={self.scale!r} of {self.name!r} is for the metric of one model"
+        return scale_refusal(self.scale, statistic)
 
     def critical(self, statistic: Statistic, n: int, tails: Tails) -> Any:
         """Refuse a single row."""
@@ -154,7 +164,7 @@ class KurtosisT(Method):
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Bounds from ``evidence.influence``."""
         error, degrees = self._spread(evidence)
-        found = Bounds(*delta_interval(evidence.estimate, error, tails, steps=student_steps(degrees, tails)))
+        found = Bounds(*delta_interval(evidence.estimate, error, tails, self.scale, student_steps(degrees, tails)))
         if evidence.unseen is not None:
             found = reaching_away(found, evidence.estimate, evidence.unseen, tails)
         return open_sides(*found, tails, evidence.statistic.bounds)
@@ -164,12 +174,15 @@ class KurtosisT(Method):
         error, degrees = (float(x[0]) for x in self._spread(evidence))
         if not error > 0 or degrees >= min(FEW_DEGREES, MANY * (evidence.n - 1)):
             return width_remarks(bounds, self.name, evidence.statistic)
-        units, low = ("rows", HEAVY_TAILS) if evidence.sizes is None else ("clusters", "")
-        if evidence.sizes is not None and evidence.statistic.task in ("binary", "multiclass"):
+        of_two, units = isinstance(evidence.statistic, Paired), "rows" if evidence.sizes is None else "clusters"
+        low = HEAVY_TAILS if of_two and units == "rows" else ""
+        if units == "clusters" and self.scale == "log_complement":
+            low = EXPLAINED_IN_CLUSTERS
+        if units == "clusters" and of_two and evidence.statistic.task in ("binary", "multiclass"):
             low = IN_CLUSTERS
         return (
-            f"a few of the {evidence.n} {units} decide the difference: its error is known no better than that of "
-            f"{degrees + 1:.0f} normal values. {low}".rstrip(),
+            f"a few of the {evidence.n} {units} decide the {'difference' if of_two else 'estimate'}: its error is "
+            f"known no better than that of {degrees + 1:.0f} normal values. {low}".rstrip(),
         )
 
     def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:

@@ -56,6 +56,7 @@ _ALL: tuple[type[Method], ...] = (
     SquaredGaps,
     ProperBayesian,
     Delta,
+    KurtosisT,
     Percentile,
     ExpandedPercentile,
     Basic,
@@ -93,7 +94,6 @@ DIFFERENCES: dict[str, type[Method]] = {
         SquareAndAddDifference,
         AdjustedWald,
         DeLongDifference,
-        KurtosisT,
         SignFlip,
     )
 }

@@ -221,20 +221,28 @@ def means_over_classes() -> list[str]:
 
 
 @on("clusters")
-def standard_deviations() -> list[str]:
+def moments_in_clusters() -> list[str]:
     designs = kept("spread_in_clusters")["designs"]
 
-    def covered(method: str, clusters: int) -> str:
-        of_size = [x for x in designs if (x["clusters"], x["rows"]) == (clusters, 3)]
-        return shares(x["coverage, width, told"]["std"][method][0] for x in of_size)
+    def of(metric: str, method: str, holds: Callable[[dict[str, Any]], bool] = bool) -> list[float]:
+        return [x["coverage, width, told"][metric][method][0] for x in designs if holds(x)]
 
-    many = [one["auto"] for x in designs if x["clusters"] >= 50 for one in x["coverage, width, told"].values()]
-    told, others = (shares(x[0] for x in many if (x[2] > 0.5) == most) for most in (True, False))
+    def covered(method: str, clusters: int) -> str:
+        return shares(of("std", method, lambda x: (x["clusters"], x["rows"]) == (clusters, 3)))
+
+    many = [x["coverage, width, told"] for x in designs if x["clusters"] >= 50]
+    ends = [one["auto"] for by in many for metric, one in by.items() if metric != "r2"]
+    told, others = (shares(x[0] for x in ends if (x[2] > 0.5) == most) for most in (True, False))
     return [
         f"designs where it mostly did were covered {told}, all others {others}",
         f"covered {covered('percentile', 8)} in 8 clusters of 3 rows and {covered('percentile', 20)} in 20",
         f"which covered {covered('auto', 8)} and {covered('auto', 20)}",
-        f"in all 42 designs {shares(x['coverage, width, told']['pearsonr']['auto'][0] for x in designs)}",
+        f"of 8 to 60 very uneven clusters {shares(of('std', 'auto', lambda x: x['uneven']))}",
+        f"in all {len(designs)} designs {shares(of('r2', 'auto'))}, "
+        f"half of them at least {share(np.median(of('r2', 'auto')), 3)},",
+        f"from 50 clusters on {shares(of('r2', 'auto', lambda x: x['clusters'] >= 50))} "
+        f"(percentiles {shares(of('r2', 'percentile'))})",
+        f"`expanded_percentile`: {shares(of('pearsonr', 'auto'))}",
     ]
 
 

@@ -15,12 +15,22 @@ from scipy import optimize, stats
 
 import jaxci
 from jaxci.api.proportion import proportion_interval
-from jaxci.intervals import auc, auc_difference, concentration, delta, parametric, proportion, proportion_difference
+from jaxci.intervals import (
+    auc,
+    auc_difference,
+    concentration,
+    delta,
+    kurtosis,
+    parametric,
+    proportion,
+    proportion_difference,
+)
 from jaxci.intervals.base import Bounds, Evidence, Tails, tails
 from jaxci.printing import ConfidenceInterval, JaxciWarning
 from jaxci.statistics import (
     F1,
     IQR,
+    R2,
     Accuracy,
     BrierScoreLoss,
     CohenKappa,
@@ -316,8 +326,15 @@ def test_refusals():
     assert auc.DeLong().refusal(AUC) is None
     assert "max_fpr=0.1" in auc.DeLong().refusal(RocAuc(max_fpr=0.1))
     assert "ROC" in auc.HanleyMcNeil().refusal(F1())
-    with pytest.raises(ValueError, match="scale must be one of"):
-        delta.Delta(scale="log")
+    for method in (delta.Delta, kurtosis.KurtosisT):
+        assert method(scale="log").refusal(RootMeanSquaredError()) is None
+        assert "between 0 and inf" in method(scale="log").refusal(F1())
+        assert method(scale="log_complement").refusal(R2()) is None
+        assert "between -inf and 1" in method(scale="log_complement").refusal(MEAN)
+        assert "differentiable" in method().refusal(IQR())
+        with pytest.raises(ValueError, match=r"scale must be one of natural, logit, .*got 'log10'"):
+            method(scale="log10")
+    assert "for the metric of one model" in kurtosis.KurtosisT(scale="fisher").refusal(paired_difference(KAPPA))
 
 
 def test_closed_forms_for_dependent_rows_are_the_delta_method_and_students_for_clusters():
@@ -410,6 +427,26 @@ def test_delta_at_the_end_of_the_range():
     bounds, remarks = delta.Delta().interval(Evidence(F1(), 0.9, 9, standard_error=0.1), tails(0.9, "less"))
     assert bounds.low == 0
     assert remarks == ()
+
+
+@pytest.mark.parametrize(
+    ("scale", "estimate"), [("logit", 0.3), ("fisher", -0.4), ("log", 2.5), ("log_complement", -0.7)]
+)
+def test_scales_are_what_they_say(scale, estimate):
+    """Symmetric there, of the slope of the scale at the estimate, and no further than the range."""
+    to = {
+        "logit": lambda p: np.log(p / (1 - p)),
+        "fisher": np.arctanh,
+        "log": np.log,
+        "log_complement": lambda x: -np.log(1 - x),
+    }[scale]
+    error, step = 0.02, stats.norm.ppf(0.975)
+    low, high = map(to, delta.delta_interval(estimate, error, TWO, scale))
+    slope = (to(estimate + 1e-6) - to(estimate - 1e-6)) / 2e-6
+    np.testing.assert_allclose([low, high], to(estimate) + step * error * slope * np.array([-1, 1]), rtol=1e-8)
+    (bottom, top), far = delta.SCALES[scale].bounds, delta.delta_interval(estimate, 1e6, TWO, scale)
+    assert bottom <= far.low < far.high <= top
+    assert np.all(np.isnan(delta.delta_interval(math.nan, 0.1, TWO, scale)))
 
 
 def test_delta_keeps_nan():
