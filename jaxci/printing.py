@@ -90,6 +90,8 @@ def p_cell(value: float, least: float = 0.0) -> str:
     """
     if math.isnan(value):
         return ""
+    if value == least == 0.0:
+        return "< 1e-300"  # what double precision can tell from 0, nearly
     if value <= least * (1 + 1e-9):
         return f"< {np.format_float_positional(float(f'{least:.2g}'), min_digits=DECIMALS)}"
     return number(value)

@@ -43,6 +43,8 @@ def _conclusion(result: IntervalResult, statistic: Statistic, margin: float | No
     low, high = result.confidence_interval
     if math.isnan(low) or math.isnan(high):
         return "nothing can be said without an interval"
+    if math.isnan(pvalue) and not low <= 0 <= high:
+        return "nothing can be said of a difference that does not vary"
     good_low, good_high = (-high, -low) if statistic.loss else (low, high)
     values = statistic.task in ("values", "custom")
     rejected = pvalue <= (1 - result.confidence_level) * (1 + 1e-12)

@@ -24,6 +24,7 @@ from jaxci.inference.randomness import Randomness
 from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
 from jaxci.intervals.base import NoInterval
+from jaxci.intervals.capabilities import knows_mistakes
 from jaxci.intervals.differences import Difference, Ends, recovered, studentized
 from jaxci.intervals.multiple import Pairs, bonferroni_level, simultaneous_level, step_down
 from jaxci.printing import ConfidenceInterval
@@ -32,12 +33,14 @@ from jaxci.statistics.base import Statistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.order import OrderStatistic
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.summary import is_mean
+from jaxci.statistics.summary import MeanStatistic
 
 DRAWS = 100_000
 """Normal draws that the critical values of several differences are read from."""
 BORROWED = 100
 """Rows whose spread a group takes from all others, for a mean of values without a bound."""
+LEAST = 6
+"""Rows, or clusters, that a group must have to be compared by a metric that knows nothing of what was not seen."""
 STILL = 1e-9
 """Share of its size below which the deviation of replicates is rounding."""
 
@@ -60,12 +63,18 @@ class Rows:
 
     def of(self, rows: np.ndarray, number: int) -> list[IntervalResult]:
         """Return the intervals of some rows, or what says why there are none."""
-        units = rows if self.groups is None else np.unique(self.groups[rows])
-        if len(units) < 2:
-            what = "row" if self.groups is None else "cluster"
-            return [self._nothing(request, rows, f"a group of one {what} has no interval") for request in self.requests]
-        given: dict[str, Any] = {name: None if x is None else x[rows] for name, x in self.columns.items()}
-        sample, layout = arranged(self.sample.take(rows), **given, weight_type=self.weight_type)
+        given = self.columns["sample_weight"]
+        weights = np.ones(self.sample.n) if given is None else np.asarray(given)
+        counted = rows[weights[rows] > 0]
+        if self.groups is None:
+            what, units = "row", float(np.sum(weights[rows])) if self.weight_type == "frequency" else len(counted)
+        else:
+            what, units = "cluster", len(np.unique(self.groups[counted]))
+        if units < 2:
+            why = f"a group of one {what} has no interval" if units else "a group without weight has no interval"
+            return [self._nothing(request, counted, why) for request in self.requests]
+        columns: dict[str, Any] = {name: None if x is None else x[rows] for name, x in self.columns.items()}
+        sample, layout = arranged(self.sample.take(rows), **columns, weight_type=self.weight_type)
         source = Randomness(jax.random.fold_in(self.source.key, number))  # groups are resampled apart
         return intervals(self.requests, sample, layout, self.settings, source)
 
@@ -144,7 +153,10 @@ def by_group(rows: Rows, overall: EvaluationTable, by: Any) -> SubgroupTable:
             own, rest = [table[place] for table in tables], [table[place] for table in others]
             whole = overall.rows[place]
             estimates = [*own, *rest, whole]
-            ends = _ends(estimates, request.statistic, level, shared)
+            ends, few = _ends(estimates, request.statistic, level, shared), _few(estimates, request.statistic)
+            if few.any():
+                what = "rows" if rows.groups is None else "clusters"
+                said.append(f"groups of fewer than {LEAST} {what} in {name!r} are not compared by {request.name!r}")
             if shared:
                 replicates = rows.shared(request, codes, len(labels))
                 apart = _of_clusters(ends, replicates, rows.n_clusters, level, _is_unbounded_mean(request.statistic))
@@ -154,10 +166,10 @@ def by_group(rows: Rows, overall: EvaluationTable, by: Any) -> SubgroupTable:
                     parts = [*members, *(np.flatnonzero(codes != g) for g in range(len(labels))), np.arange(len(codes))]
                     ends = _reaching(ends, rows.at(bonferroni_level(level, len(labels)), request), parts, level)
                 apart = _independent(estimates, ends, level)
-            entries, gap = _compared(estimates, apart, level, float(np.diff(request.statistic.bounds)[0]))
+            entries, gap = _compared(estimates, few, apart, level, float(np.diff(request.statistic.bounds)[0]))
             least = 1 / (1 + apart.draws.apart.shape[1])
-            for label, one, size, (to_rest, to_whole) in zip(labels, own, map(len, members), entries, strict=True):
-                found.append(Subgroup(name, str(label), size, one, to_rest, to_whole, least))
+            for label, one, size, (to_rest, to_whole) in zip(labels, own, _sizes(own), entries, strict=True):
+                found.append(Subgroup(name, str(label), int(size), one, to_rest, to_whole, least))
             if gap is not None:
                 high, low, found_gap = gap
                 gaps.append(Gap(name, request.name, str(labels[high]), str(labels[low]), *found_gap))
@@ -219,13 +231,24 @@ def _ends(estimates: Sequence[IntervalResult], statistic: Statistic, level: floa
     )
 
 
+def _few(estimates: Sequence[IntervalResult], statistic: Statistic) -> np.ndarray:
+    """Return which groups, rests and all rows are too few to be compared.
+
+    Resamples of 2 rows have a correlation of 1, or a deviation near 0: a metric that is no mean, and does not know what
+    mistakes that were not seen would do, says nothing of so few.
+    """
+    if isinstance(statistic, MeanStatistic) or knows_mistakes(statistic):
+        return np.zeros(len(estimates), bool)
+    return np.array([one.n for one in estimates]) < LEAST
+
+
 def _is_unbounded_mean(statistic: Statistic) -> bool:
-    """Whether the statistic is a mean of values that have no bound on a side."""
-    return is_mean(statistic) and not np.isfinite(statistic.bounds).all()
+    """Whether the statistic is a mean of values that have no bound on a side, or the root of one."""
+    return isinstance(statistic, MeanStatistic) and not np.isfinite(statistic.bounds).all()
 
 
 def _sizes(estimates: Sequence[IntervalResult]) -> np.ndarray:
-    """Return the numbers of rows."""
+    """Return the numbers of rows, repeated ones of a frequency."""
     return np.array([one.n_rows or one.n for one in estimates], float)
 
 
@@ -267,7 +290,8 @@ def _independent(estimates: Sequence[IntervalResult], ends: Ends, level: float) 
     errors = _errors(estimates, ends, level)
     shares = np.concatenate([np.eye(size), np.tile(sizes, (size + 1, 1))])
     shares[size + np.arange(size), np.arange(size)] = 0.0
-    parts = shares / shares.sum(axis=1, keepdims=True) * errors[:size]
+    totals = shares.sum(axis=1, keepdims=True)
+    parts = shares / np.where(totals > 0, totals, 1.0) * errors[:size]
     lengths = np.sqrt(np.sum(parts**2, axis=1, keepdims=True))
     parts = parts / np.where(lengths > 0, lengths, 1.0)
     known = parts @ parts.T
@@ -330,11 +354,11 @@ def _part(ends: Ends, share: np.ndarray) -> Ends:
 
 
 def _compared(
-    estimates: Sequence[IntervalResult], apart: Apart, level: float, most: float
+    estimates: Sequence[IntervalResult], few: np.ndarray, apart: Apart, level: float, most: float
 ) -> tuple[list[tuple[Contrast, Contrast]], tuple[int, int, tuple[float, float, float]] | None]:
     """Return the differences of every group to the rest and to all rows, and the largest gap between groups.
 
-    No difference is larger than ``most``, the range of the statistic.
+    No difference is larger than ``most``, the range of the statistic; none is known of what is ``few``.
     """
     size = len(estimates) // 2
     normal = float(special.ndtri((1 + level) / 2))
@@ -347,6 +371,8 @@ def _compared(
         which = list(zip(range(size), targets, strict=True))
         i, j = np.transpose(which)
         found = apart.difference(i, j, wider(which))
+        unknown = few[i] | few[j]
+        found = Difference(*(np.where(unknown, np.nan, x) for x in found))
         z = np.nan_to_num(found.z, nan=0.0, posinf=1e9, neginf=-1e9)
         adjusted = np.fmax(step_down(z, lambda i: apart.draws.of(*which[i])), found.pvalue)
         adjusted[np.isnan(found.z)] = np.nan
@@ -358,7 +384,7 @@ def _compared(
         (_within(rest, most), _within(_to_whole(rest, own.estimate - whole), most))
         for rest, own in zip(contrasts(range(size, 2 * size)), estimates[:size], strict=True)
     ]
-    seen = [g for g in range(size) if not math.isnan(estimates[g].confidence_interval.low)]
+    seen = [g for g in range(size) if not (few[g] or math.isnan(estimates[g].confidence_interval.low))]
     if len(seen) < 2:
         return both, None
     which = [
@@ -368,8 +394,8 @@ def _compared(
     found = apart.difference(i, j, wider(which))
     high, low = which[int(np.argmax(found.estimate))]
     largest = float(np.fmax.reduce(np.fmax(found.high, -found.low)))
-    ends = max(0.0, float(np.fmax.reduce(found.low))), min(largest, most)
-    return both, (high, low, (float(found.estimate.max()), *ends))
+    least = max(0.0, float(np.fmax.reduce(found.low)))
+    return both, (high, low, (float(found.estimate.max()), least, min(largest, most)))
 
 
 def _within(found: Contrast, most: float) -> Contrast:

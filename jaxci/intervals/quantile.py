@@ -295,6 +295,12 @@ class NoncentralT(QuantileMethod):
 
     name = "noncentral_t"
 
+    def refusal(self, statistic: Statistic) -> str | None:
+        """Refuse quantiles of errors too, which are not normal: they are not negative."""
+        if statistic.task != "values":
+            return f"{self.name!r} is for quantiles of values that may be normal"
+        return super().refusal(statistic)
+
     def least_n(self, q: float, tails: Tails) -> int | None:
         """Return 2."""
         return None if q in (0, 1) else 2

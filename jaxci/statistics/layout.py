@@ -157,8 +157,8 @@ class Layout:
         """Return the layout of some rows alone, of which each is one observation; units are numbered anew."""
         assert self.counts is None
         weights, strata = None if self.row_weights is None else self.row_weights[rows], self.strata
-        if weights is not None and np.any(weights != np.round(weights)):
-            weights = weights * (len(rows) / weights.sum())
+        if weights is not None:
+            weights = weights / (weights.sum() / len(rows))
         found, units = (rows, None) if self.units is None else np.unique(self.units[rows], return_inverse=True)
         if strata is not None:
             strata = np.unique(strata[found], return_inverse=True)[1].astype(np.int32)

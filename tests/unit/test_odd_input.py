@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import re
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -69,6 +70,16 @@ class TestListsOfTextsAndOtherThings:
             TypeError, rf"{name} must hold labels of one type; got \['int', 'str'\]", lambda: jaxci.evaluate(**mixed)
         )
 
+    @pytest.mark.parametrize("name", ["y_true", "y_pred", "groups"])
+    def test_what_is_neither_number_nor_text_is_refused(self, name):
+        """It stopped without a word where all were of one type."""
+        mixed = {"y_true": WORDS, "y_pred": GUESS, name: [Fraction(1, 3), Fraction(2, 3)] * 30}
+        refused(
+            TypeError,
+            rf"{name} must hold labels that are numbers, texts or booleans; got Fraction, such as .*1.* in row 0",
+            lambda: jaxci.evaluate(**mixed),
+        )
+
     @pytest.mark.parametrize("data", [WORDS, [np.str_("a"), "b"], [b"a", b"b"], [["a"], ["b"]], [np.array("a"), "b"]])
     def test_texts_alone_stay_texts(self, data):
         assert in_numpy(data).dtype.kind in "US"
@@ -109,7 +120,14 @@ class TestNamedScores:
         np.testing.assert_array_equal(in_label_order(given, SCORES, labels), SCORES[:, [1, 2, 0]])
         np.testing.assert_array_equal(in_name_order(given, SCORES, labels[1:]), SCORES[:, [1, 2, 0]])
 
-    @pytest.mark.parametrize("names", ["abx", "aab", "ab", "xyz"])
+    @pytest.mark.parametrize("names", ["abx", "aab"])
+    def test_labels_in_the_place_of_others_are_refused_where_not_all_are_named(self, names):
+        """They were read by position without a word: an area of .98 became .02."""
+        given = NamedScores(tuple(names), SCORES)
+        with pytest.raises(ValueError, match=r"named by all labels, or by none of them; got 'a' in the place of 'c'"):
+            in_label_order(given, SCORES, list("cab"))
+
+    @pytest.mark.parametrize("names", ["cyx", "ab", "xyz"])
     def test_other_names_say_nothing_of_the_order(self, names):
         given = NamedScores(tuple(names), SCORES)
         assert in_label_order(given, SCORES, list("cab")) is SCORES

@@ -295,3 +295,49 @@ def test_differences_of_shares_are_at_most_1():
         for one in (row.rest, row.whole):
             assert -1 <= one.low <= one.high <= 1
     assert found.gaps[0].high == 1
+
+
+@pytest.mark.parametrize("metric", ["spearmanr", "pearsonr", "r2", "iqr", "std", "median"])
+def test_groups_of_a_handful_of_rows_are_not_compared_by_what_knows_nothing_of_the_unseen(metric):
+    """Two rows always have a correlation of 1: of equal groups 40 of 40 were told apart."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=60)
+    data = (x, x + rng.normal(size=60)) if metric in ("spearmanr", "pearsonr", "r2") else (x,)
+    groups = np.repeat(["few", "more", "most"], [5, 6, 49])
+    table = jaxci.evaluate(*data, metrics=[metric], by=groups, rng=0)
+    few, more, most = table.subgroups
+    assert np.isnan([few.rest.low, few.rest.pvalue, few.whole.high]).all()
+    assert not np.isnan([more.rest.low, more.rest.pvalue, most.rest.pvalue]).any()
+    assert not np.isnan(few.result.estimate)
+    (gap,) = table.gaps
+    assert {gap.highest, gap.lowest} == {"more", "most"}
+    assert f"groups of fewer than 6 rows in 'group' are not compared by {metric!r}" in table.warnings
+
+
+@pytest.mark.slow
+def test_root_mean_squares_of_six_rows_are_told_apart_by_chance_alone():
+    """Through the verb; of equal groups 20% were, as six rows hold few large errors."""
+    rng, groups, wrong, sets = np.random.default_rng(3), np.repeat(["few", "many"], [6, 94]), 0, 200
+    for _ in range(sets):
+        y, noise = rng.normal(size=(2, 100))
+        table = jaxci.evaluate(y, y + noise, metrics=["root_mean_squared_error"], by=groups, rng=0)
+        wrong += table.subgroups[0].rest.pvalue < 0.05
+    assert wrong / sets <= 0.08
+
+
+def test_sizes_of_groups_count_repeated_rows_and_leave_out_those_without_weight():
+    y, p, groups = np.tile([0, 1, 1, 0], 10), np.tile([0, 1, 1, 1], 10), np.repeat(list("abcd"), 10)
+    weights = np.repeat([2, 1, 3, 1], 10)
+    counted = {"sample_weight": weights, "weight_type": "frequency"}
+    table = jaxci.evaluate(y, p, metrics=["accuracy"], by=groups, **counted)
+    rows = np.repeat(np.arange(40), weights)
+    repeated = jaxci.evaluate(y[rows], p[rows], metrics=["accuracy"], by=groups[rows])
+    for one, other in zip(table.subgroups, repeated.subgroups, strict=True):
+        assert (one.size, one.rest.pvalue) == (other.size, pytest.approx(other.rest.pvalue, rel=1e-9))
+
+    table = jaxci.evaluate(y, p, metrics=["accuracy"], by=groups, sample_weight=1.0 * (groups != "a"))
+    alone = jaxci.evaluate(y[10:], p[10:], metrics=["accuracy"], by=groups[10:])
+    assert (table.subgroups[0].size, np.isnan(table.subgroups[0].result.estimate)) == (0, True)
+    assert "a group without weight has no interval" in table.subgroups[0].result.warnings
+    for one, other in zip(table.subgroups[1:], alone.subgroups, strict=True):
+        assert (one.size, one.result.estimate) == (other.size, other.result.estimate)

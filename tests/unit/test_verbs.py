@@ -801,6 +801,37 @@ def test_the_scale_of_weights_does_not_matter():
         np.testing.assert_allclose(other.confidence_interval, found[0].confidence_interval, rtol=1e-9)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "metric", ["root_mean_squared_calibration_error", "expected_calibration_error", "average_precision"]
+)
+def test_the_scale_of_whole_weights_does_not_matter_to_scores(metric):
+    """The bias of a squared calibration error was that of as many rows as the weights sum to."""
+    plain = interval(metric, Y, SCORE_A).estimate
+    assert interval(metric, Y, SCORE_A, sample_weight=np.full(N, 3.0)).estimate == pytest.approx(plain, rel=1e-9)
+    found = [interval(metric, Y, SCORE_A, sample_weight=WEIGHTS * scale, rng=0) for scale in (1, 2, 0.5)]
+    for other in found[1:]:
+        assert other.estimate == pytest.approx(found[0].estimate, rel=1e-9)
+        np.testing.assert_allclose(other.confidence_interval, found[0].confidence_interval, rtol=1e-6)
+
+
+@pytest.mark.parametrize("metric", ["iqr", "median", "trimmed_mean", "std"])
+def test_the_scale_of_whole_weights_does_not_matter_to_values(metric):
+    assert interval(metric, X, sample_weight=np.full(N, 3.0)).estimate == pytest.approx(interval(metric, X).estimate)
+    found = [interval(metric, X, sample_weight=WEIGHTS * scale, rng=0) for scale in (1, 2, 0.5)]
+    for other in found[1:]:
+        assert other.estimate == pytest.approx(found[0].estimate, rel=1e-9)
+        np.testing.assert_allclose(other.confidence_interval, found[0].confidence_interval, rtol=1e-9)
+
+
+def test_models_whose_difference_does_not_vary_have_no_verdict():
+    """It said "no difference shown" beside an interval of [2, 2]."""
+    for metric, other in (("pearsonr", -X), ("explained_variance", 0 * X)):
+        found = jaxci.compare(metric, X, X, other, margin=0.1)
+        assert math.isnan(found.pvalue)
+        assert found.conclusion == "nothing can be said of a difference that does not vary"
+
+
 # --- auto ------------------------------------------------------------------------------------------
 
 

@@ -41,6 +41,11 @@ def label_values(name: str, data: Any) -> np.ndarray:
         elif all(issubclass(k, bool | np.bool_) for k in kinds):
             array = array.astype(bool)
         elif not all(issubclass(k, int | float | np.number) for k in kinds):
+            if len(kinds) == 1:
+                raise TypeError(
+                    f"{name} must hold labels that are numbers, texts or booleans; got {type(array[0]).__name__}, such "
+                    f"as {shown(array[0])} in row 0"
+                )
             row = next(row for row, x in enumerate(array) if type(x) is not type(array[0]))
             told = f"{shown(array[0])} in row 0 and {shown(array[row])} in row {row}"
             names = sorted(k.__name__ for k in kinds)

@@ -68,9 +68,7 @@ def arranged(
     extreme = not 1e-100 < weights.max() < EXACT_FLOATS  # squares of these, or sums, may be no numbers
     if extreme:
         weights = weights / weights.max()
-    if extreme or np.any(weights != np.round(weights)):
-        weights = weights * (sample.n / weights.sum())
-    return sample, _layout(sample.n, columns, weights)
+    return sample, _layout(sample.n, columns, weights / (weights.sum() / sample.n))
 
 
 def as_weights(name: str, data: Any) -> np.ndarray:

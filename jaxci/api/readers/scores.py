@@ -25,7 +25,21 @@ def in_label_order(given: Any, scores: np.ndarray, labels: Sequence[Any]) -> np.
         wanted = [written(label) for label in labels]
         if set(texts) == set(wanted) and len(set(texts)) == len(texts):
             return scores if texts == wanted else scores[:, [texts.index(label) for label in wanted]]
+    if len(names) == len(labels):
+        _check_places(names, labels)
     return scores
+
+
+def _check_places(names: Sequence[Any], labels: Sequence[Any]) -> None:
+    """Refuse columns of which some are named by labels that are not theirs by position."""
+    for written in _WAYS:
+        wanted = [written(label) for label in labels]
+        for place, name in enumerate(map(written, names)):
+            if name in wanted and wanted[place] != name:
+                raise ValueError(
+                    f"scores must have columns named by all labels, or by none of them; got {name!r} in the place of "
+                    f"{labels[place]!r}, beside {names[1 - min(place, 1)]!r}"
+                )
 
 
 def in_name_order(given: Any, scores: np.ndarray, labels: Sequence[Any], last: Any = None) -> np.ndarray:
