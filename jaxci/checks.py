@@ -149,6 +149,13 @@ def read_kind(what: str, description: Any, kinds: Collection[str], key: str = "k
     return kind, {str(name): value for name, value in description.items() if name != key}
 
 
+def check_table(name: str, value: Any) -> Mapping[str, Any]:
+    """Return ``value`` if it is a table of values by name."""
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{name} must be a table of values by name; got {shown(value)}")
+    return value
+
+
 def check_keys(what: str, given: Mapping[str, Any], needs: Collection[str], known: Collection[str]) -> None:
     """Refuse a table that lacks a key of ``needs`` or has one that is not ``known``."""
     for key in needs:

@@ -141,7 +141,7 @@ def check_coverage(
     found = check(
         resolved,
         name,
-        _fitted([resolved], sample, layout),
+        _fitted([resolved], sample, layout, size),
         size,
         chosen,
         jax.random.fold_in(source.key, PURPOSE_CHECK),
@@ -185,9 +185,9 @@ def _serving(methods: Iterable[str | Method], statistic: Statistic, given: froze
     return list(dict.fromkeys(chosen))
 
 
-def _fitted(statistics: Sequence[Statistic], sample: Sample, layout: Layout) -> Distribution:
+def _fitted(statistics: Sequence[Statistic], sample: Sample, layout: Layout, n: int) -> Distribution:
     with jax.enable_x64(True):
-        return fitted(statistics, sample, layout)
+        return fitted(statistics, sample, layout, n)
 
 
 def _to_calibrate(found: CoverageCheck) -> Judgement | None:
@@ -219,7 +219,7 @@ def with_coverage(
         mine = {row.statistic: statistics[row.statistic] for row in together}
         methods = {row.statistic: [method_by_name(row.method)] for row in together}
         level = together[0].confidence_level
-        law = _fitted(list(mine.values()), sample, layout)
+        law = _fitted(list(mine.values()), sample, layout, sample.n)
         cell = Cell(law, sample.n, mine, methods, [level], n_replications=2_000, n_resamples=1_999)
         judged.update({j.statistic: j for j in run_cell(cell, key).judgements})
     return [

@@ -25,6 +25,9 @@ from jaxci.intervals.multiple import ADJUSTMENTS, adjusted_pvalues
 from jaxci.intervals.pvalues import two_sided
 from jaxci.printing import ConfidenceInterval, JaxciWarning
 
+DEFAULT = "corrected_t"
+"""Method of comparisons: its splits serve every learner, and it allows for what they share."""
+
 
 def compare_inducers(
     a: Any,
@@ -34,7 +37,7 @@ def compare_inducers(
     *,
     loss: Any = None,
     scoring: Any = None,
-    method: str = "corrected_t",
+    method: str = DEFAULT,
     cv: Any = None,
     stratify: bool | None = None,
     confidence_level: float = 0.95,
@@ -92,7 +95,7 @@ def compare_inducers(
     if rope is not None and (isinstance(rope, bool) or not isinstance(rope, int | float) or not 0 <= rope < math.inf):
         raise ValueError(f"rope must be a difference of at least 0; got {shown(rope)}")
     task = read_task([a, b], X, y, loss, scoring, groups, sample_weight, pos_label, params, n_jobs, rng)
-    method, reason = settled(method, None, task, cv)
+    method, reason = settled(method, None, task, cv, default=DEFAULT)
     _check_paired(method, options)
     if rope is not None and method != "corrected_t":
         raise ValueError(f"rope needs method='corrected_t', whose t distribution is the posterior; got {method!r}")
@@ -143,7 +146,7 @@ def rank_inducers(
     *,
     loss: Any = None,
     scoring: Any = None,
-    method: str = "corrected_t",
+    method: str = DEFAULT,
     adjust: str = "holm",
     cv: Any = None,
     stratify: bool | None = None,
@@ -200,7 +203,7 @@ def rank_inducers(
     level, adjust = check_confidence_level(confidence_level), check_choice("adjust", adjust, ADJUSTMENTS)
     names, learners = _named(inducers)
     task = read_task(learners, X, y, loss, scoring, groups, sample_weight, pos_label, params, n_jobs, rng)
-    method, reason = settled(method, None, task, cv)
+    method, reason = settled(method, None, task, cv, default=DEFAULT)
     _check_paired(method, options)
     planned, options = task.planned(method, options, cv, stratify, level)
     found = task.fitted(planned.plans, progress)

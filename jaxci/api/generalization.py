@@ -276,14 +276,14 @@ def _are_plans(cv: Any) -> bool:
     return len(given) > 0 and all(isinstance(one, Plan) for one in given)
 
 
-def settled(method: str, target: str | None, task: Task, cv: Any = None) -> tuple[str, str]:
+def settled(method: str, target: str | None, task: Task, cv: Any = None, default: str = "") -> tuple[str, str]:
     """Return the method and why."""
     check_choice("method", method, ("auto", *METHODS))
     if target is not None:
         check_choice("target", target, ("risk", "expected_risk"))
     data = task.data
     if method != "auto":
-        chosen, reason = method, "asked for"
+        chosen, reason = method, "the default" if method == default else "asked for"
     elif target == "risk" and data.groups is None and task.is_mean and data.weights is None:
         chosen, reason = "nested_cv", "the method whose interval is for the risk of the model fitted on all rows"
     elif cv is not None and not _are_plans(cv):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.checks import check_choice, check_keys, nearest, shown
+from jaxci.checks import check_choice, check_keys, check_table, nearest, shown
 from jaxci.coverage.entries import naming_lines, read_statistic, read_toml
 from jaxci.coverage.instance_files import read_instances
 from jaxci.coverage.store import Store
@@ -176,7 +176,8 @@ def _made(
 def _changed(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a design with ``changes``, which are of all sample sizes."""
     further = [
-        {key: value for key, value in entry.items() if key not in changes} for entry in content.get("more_sizes", ())
+        {key: value for key, value in check_table("an entry of more_sizes", entry).items() if key not in changes}
+        for entry in content.get("more_sizes", ())
     ]
     kept = [] if "sample_sizes" in changes else further
     return {**content, **({"more_sizes": kept} if "more_sizes" in content else {}), **changes}

@@ -15,7 +15,7 @@ from jaxci.coverage.cell import Cell
 from jaxci.coverage.enumeration import enumerable, nearby_coverage
 from jaxci.coverage.results import cell
 from jaxci.coverage.running import cell_truths, judge, simulate
-from jaxci.coverage.tally import INFINITE, Judgement, Tally
+from jaxci.coverage.tally import INFINITE, Judgement, Tally, simulation_error
 from jaxci.distributions import Distribution
 from jaxci.intervals.base import Method
 from jaxci.intervals.concentration import ConcentrationMethod
@@ -67,7 +67,8 @@ class CoverageCheck(Printable):
     nearby : dict of str to float
         By the method's label.
         For a share of all rows, the mean coverage of each method over shares near the fitted one:
-        coverage at one share is that of a tooth of a saw. Empty for other statistics.
+        coverage at one share is that of a tooth of a saw. NaN of methods that are simulated; empty for other
+        statistics.
     recommended : Method or None
         The method with the narrowest intervals among those whose coverage (nearby, where there is
         that) is no more than one percentage point below the level, beyond the error of the simulation (at 95%, over
@@ -148,6 +149,8 @@ class CoverageCheck(Printable):
             lines = ["no method reaches its level here; the calibrated interval is meant to"]
         elif self.undecided:
             lines = ["no method is recommended: none reaches its level beyond the error of the simulation"]
+        elif self.nearby and all(map(math.isnan, self.nearby.values())):
+            lines = ["no method is recommended: what they cover near the fitted share is not computed"]
         elif any(j.coverage >= self.confidence_level - SHORTFALL for j in self.judgements):
             lines = ["no method is recommended: nothing varies here"]
         elif all(math.isnan(j.mean_width) for j in self.judgements):
@@ -243,7 +246,7 @@ def check(
         """Coverage that counts: of a share of all rows the mean near the fitted one, without its saw-tooth."""
         if fixed and isinstance(judgement.method, Method) and enumerable(judgement.method):
             return nearby_coverage(judgement.method, truths[name].value, n, judgement.level, n_resamples)
-        return judgement.coverage
+        return math.nan if fixed else judgement.coverage
 
     looks = 1 + max(0, int(math.log2(max(1.0, max_replications / n_replications))))
     tally, simulated = Tally(), 0
@@ -265,7 +268,13 @@ def check(
     stepped = isinstance(statistic, OrderStatistic) and bool(statistic.quantiles)  # ends go from value to value
     calibrated = {
         label: calibrated_level(
-            {j.level: reached(j) for j in result.judgements if j.label == label}, confidence_level, stepped=stepped
+            {
+                j.level: j.coverage if math.isnan(nearby[label]) else reached(j)
+                for j in result.judgements
+                if j.label == label
+            },
+            confidence_level,
+            stepped=stepped,
         )
         for label in (nearby if calibrate and varies else {})
     }
@@ -312,22 +321,23 @@ def choose(
 ) -> Choice:
     """Choose the method with the narrowest intervals among those whose coverage ``reached`` the level.
 
-    Every coverage is held against the level less :data:`SHORTFALL`, and every width against that of the method chosen,
-    by normal intervals with the errors of the simulation (of widths: those of differences between methods, group by
-    group). Each holds at all ``looks`` together with a probability of :data:`SURE`; methods are judged on the same data
-    sets, and err together.
+    Every coverage is held against the level less :data:`SHORTFALL` by :func:`~jaxci.coverage.tally.simulation_error`,
+    and every width against that of the method chosen, by normal intervals with the errors of differences between
+    methods, group by group. Each holds at all ``looks`` together with a probability of :data:`SURE`; methods are judged
+    on the same data sets, and err together.
     """
     known = [j for j in judgements if not math.isnan(j.mean_width) and not math.isnan(reached[j.label])]
-    z = float(stats.norm.isf((1 - SURE) / (2 * looks)))
-    bar = level - SHORTFALL
+    alpha, bar = (1 - SURE) / (2 * looks), level - SHORTFALL
+    z = float(stats.norm.isf(alpha))
+    reach = {j.label: simulation_error(j.coverage_error, j.by_group, alpha) for j in known}
 
     def narrower(one: Judgement, other: Judgement) -> bool:
         """Whether the intervals of one method are narrower than those of the other, beyond the error."""
         gap = other.mean_width - one.mean_width
         return gap > max(z * _error_of_gap(one, other, tally), EQUAL * other.mean_width)
 
-    good = [j for j in known if reached[j.label] - z * j.coverage_error >= bar]
-    open_ones = [j for j in known if j not in good and reached[j.label] + z * j.coverage_error >= bar]
+    good = [j for j in known if reached[j.label] - reach[j.label] >= bar]
+    open_ones = [j for j in known if j not in good and reached[j.label] + reach[j.label] >= bar]
     best = min(good, key=lambda j: j.mean_width, default=None)
     if best is None:
         return Choice(None, (), tuple(j.label for j in open_ones))

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import stats
 
+from jaxci.checks import check_confidence_level, check_count, shown
 from jaxci.coverage.finite_banks import is_known, mean_ends, misses
 from jaxci.coverage.tally import INFINITE, Behaviour, Judgement, flags_of
 from jaxci.distributions.base import Truth
@@ -108,7 +109,16 @@ def proportion_coverage(
     >>> [round(float(proportion_coverage(0.8833, 25, "bca", n_resamples=b)), 3) for b in (None, 9999)]
     [0.934, 0.913]
     """
-    method, p = method_by_name(method), np.asarray(p, float)
+    method, n = method_by_name(method), check_count("n", n, 1)
+    try:
+        p = np.asarray(p, float)
+    except (TypeError, ValueError):
+        raise TypeError(f"p must hold numbers; got {shown(p)}") from None
+    if not np.all((p >= 0) & (p <= 1)):
+        raise ValueError(f"p must lie in [0, 1]; got {shown(p)}")
+    check_confidence_level(confidence_level)
+    if n_resamples is not None:
+        check_count("n_resamples", n_resamples, 1)
     if isinstance(method, ProportionMethod | Exact) or method not in ENDPOINTS:
         n_resamples = None
     elif n_resamples is not None and not is_known(method, n_resamples):

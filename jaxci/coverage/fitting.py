@@ -29,12 +29,13 @@ FEW = 10
 """Strata of fewer rows are drawn from as they are: a density estimated from so few tells nothing."""
 
 
-def fitted(statistics: Sequence[Statistic], sample: Sample, layout: Layout) -> Distribution:
+def fitted(statistics: Sequence[Statistic], sample: Sample, layout: Layout, n: int | None = None) -> Distribution:
     """Return the distribution that suits what ``statistics`` read of ``sample``, all of them the same.
 
     Clusters keep their relative sizes, and their rows are as alike as the statistics feel it: the intraclass
     correlation is the largest of those of their influence values (:meth:`~jaxci.statistics.layout.Layout.
-    intraclass_correlation`). Strata keep their shares, and a law each.
+    intraclass_correlation`). Strata have a law each, and of ``n`` rows, by default as many
+    as the data have, as many as their shares give: the truth is that of such rows.
     """
     influence = [] if layout.units is None else [row_influence(statistic, sample) for statistic in statistics]
     if layout.strata is None:
@@ -49,7 +50,8 @@ def fitted(statistics: Sequence[Statistic], sample: Sample, layout: Layout) -> D
         lacking = own.n_classes > 0 and np.any(own.class_sizes == 0)
         law = law_of_rows(statistics[0], own) if one_scale and own.n >= FEW and not lacking else _observed(own)
         laws.append(_in_clusters(law, [values[rows] for values in influence], _within(layout, rows)))
-    return Stratified(tuple(laws), [len(rows) for rows in members])
+    law = Stratified(tuple(laws), [len(rows) for rows in members])
+    return dataclasses.replace(law, shares=law.sizes(layout.n if n is None else n))
 
 
 def _within(layout: Layout, rows: np.ndarray) -> Layout:

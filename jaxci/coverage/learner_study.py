@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import jax
 import numpy as np
 
-from jaxci.checks import check_choice, check_confidence_level, check_count, check_distinct, shown
+from jaxci.checks import check_choice, check_confidence_level, check_count, check_distinct, check_table, shown
 from jaxci.coverage.entries import listed
 from jaxci.coverage.learner_cell import Configuration, Found, LearningCell, rows_of, run_cell
 from jaxci.coverage.processes import Work
@@ -233,7 +233,8 @@ class GeneralizationStudy(Runnable):
         ValueError
             If a field is unknown or missing, or breaks its rule.
         """
-        given = {"name": description.get("name", "generalization"), **description["generalization"], **changes}
+        own = check_table("generalization", description["generalization"])
+        given = {"name": description.get("name", "generalization"), **own, **changes}
         cls.check_fields(given, ("problems", "inducers", "losses", "methods", "sample_sizes"))
         return cls(**given)
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import jax
 
-from jaxci.checks import check_confidence_level, check_count, check_distinct, check_keys, nearest, shown
+from jaxci.checks import check_confidence_level, check_count, check_distinct, check_keys, check_table, nearest, shown
 from jaxci.coverage.banks import KEPT, Banks
 from jaxci.coverage.cell import Cell
 from jaxci.coverage.entries import (
@@ -29,7 +29,7 @@ from jaxci.coverage.processes import Work
 from jaxci.coverage.runner import Runnable
 from jaxci.coverage.running import PURPOSE_BANK, cell_truths, judge, simulate
 from jaxci.coverage.store import DamagedFile, digest
-from jaxci.coverage.tally import Tally
+from jaxci.coverage.tally import RESULTS, Tally
 from jaxci.coverage.unjudged import check_functions, check_served, serves, twin_of, unjudged, within
 from jaxci.distributions import Truth, as_distribution, distribution_from_dict, distribution_to_dict
 from jaxci.records import encode
@@ -133,7 +133,11 @@ class Study(Runnable):
             keep(field, check_count(field, getattr(self, field), least))
         if not isinstance(self.share_banks, bool):
             raise ValueError(f"share_banks must be True or False; got {shown(self.share_banks)}")
-        keep("tags", {str(k): dict(v) for k, v in dict(self.tags).items()})
+        tags = check_table("tags", self.tags)
+        keep("tags", {str(k): dict(check_table(f"tags of {k!r}", v)) for k, v in tags.items()})
+        for tag in dict.fromkeys(tag for named in self.tags.values() for tag in named):
+            if tag in RESULTS:
+                raise ValueError(f"tags must have names that no column of the results has; got {tag!r}")
         for tagged in self.tags:
             if tagged not in self.distributions:
                 known = nearest(tagged, list(self.distributions))
@@ -293,7 +297,8 @@ class Study(Runnable):
         """
         given = dict(description)
         cls.check_fields(given, ("distributions", "statistics", "methods", "sample_sizes"))
-        laws = {name: distribution_from_dict(law) for name, law in given.pop("distributions").items()}
+        named = check_table("distributions", given.pop("distributions"))
+        laws = {name: distribution_from_dict(law) for name, law in named.items()}
         measured = [read_statistic(entry) for entry in given.pop("statistics")]
         return cls(laws, measured, **given)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from jaxci.distributions.base import Truth
 from jaxci.intervals.base import Method
@@ -29,6 +30,31 @@ def labelled(methods: Iterable[Method]) -> dict[str, Method]:
     listed = list(dict.fromkeys(methods))
     names = [method.name for method in listed]
     return {method.label if names.count(method.name) > 1 else method.name: method for method in listed}
+
+
+def simulation_error(error: float, by_group: np.ndarray | None, alpha: float) -> float:
+    """Return how far a coverage may lie from the true one on each side, but for a probability ``alpha``.
+
+    The standard ``error`` is that between groups of data sets, and at least the binomial one of a share with two more
+    successes and two more failures, which a coverage of 100% has too; times the quantile of Student's law, with one
+    degree of freedom less than there are groups. 0 where the coverage is computed.
+
+    Parameters
+    ----------
+    error : float
+        Standard error between groups.
+    by_group : (2, G) array or None
+        Data sets of every group whose interval holds the truth, and all of the group.
+    alpha : float
+        In (0, 1).
+    """
+    degrees = math.inf
+    if by_group is not None and np.size(by_group):
+        covered, total = np.sum(by_group, axis=1)
+        share = (covered + 2) / (total + 4)
+        error = max(error if error > 0 else 0.0, math.sqrt(share * (1 - share) / (total + 4)))
+        degrees = by_group.shape[1] - 1 if by_group.shape[1] > 1 else math.inf
+    return float(error * stats.t.isf(alpha, degrees)) if error > 0 else 0.0
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -137,6 +163,12 @@ class CellResult:
             for j in self.judgements
         ]
 
+
+RESULTS = frozenset(
+    {"distribution", "n", "status", "covered_by_group"}
+    | {field.name for kind in (Judgement, Behaviour) for field in dataclasses.fields(kind)}
+)
+"""Names of the columns of results."""
 
 COUNTS = ("covered", "below", "above", "invalid")
 Series = tuple[str, str, float]

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from jaxci.coverage.analysis import KIND, Columns, groups, levels_of, take
+from jaxci.coverage.tally import simulation_error
 from jaxci.inference.choice import ALIKE
 from jaxci.inference.standings import TYPICAL_LOSS, shortfall
 from jaxci.intervals.cards import Standing, standing
@@ -76,23 +76,17 @@ def verdicts(columns: Columns, level: float) -> dict[str, str]:
 def error_bounds(columns: Columns) -> np.ndarray:
     """Return how far every coverage may lie from the true one, so that all together hold with 95% probability.
 
-    The standard error is that between groups of data sets, and at least the binomial one of a share with two more
-    successes and two more failures, which a coverage of 100% has too; times the quantile of Student's law, with one
-    degree of freedom less than there are groups, at the error probability over the number of cells (Bonferroni). 0
-    where the coverage is computed.
+    By :func:`~jaxci.coverage.tally.simulation_error`, at the error probability over the number of cells (Bonferroni).
     """
     errors = np.nan_to_num(np.asarray(columns.get("coverage_error", np.zeros(len(columns["n"]))), float))
-    degrees = np.full(len(errors), np.inf)
-    for row, text in enumerate(columns.get("covered_by_group", np.full(len(errors), "")).tolist()):
-        if text:
-            counts = np.array([[int(number) for number in part.split("/")] for part in text.split()])
-            covered, total = counts.sum(axis=0)
-            share = (covered + 2) / (total + 4)
-            errors[row] = max(errors[row], np.sqrt(share * (1 - share) / (total + 4)))
-            degrees[row] = len(counts) - 1 if len(counts) > 1 else np.inf
-    drawn = (errors > 0) & np.isfinite(columns["coverage"])
-    factor = stats.t.isf((1 - SURE) / 2 / max(1, int(drawn.sum())), degrees)
-    return np.where(drawn, errors * factor, 0.0)
+    texts = columns.get("covered_by_group", np.full(len(errors), "")).tolist()
+    fractions = [[[int(x) for x in part.split("/")] for part in text.split()] for text in texts]
+    known = [np.transpose(one) if one else None for one in fractions]
+    drawn = np.isfinite(columns["coverage"])
+    drawn &= np.array([error > 0 or groups is not None for error, groups in zip(errors, known, strict=True)], bool)
+    alpha = (1 - SURE) / 2 / max(1, int(drawn.sum()))
+    found = [simulation_error(error, groups, alpha) for error, groups in zip(errors, known, strict=True)]
+    return np.where(drawn, found, 0.0)
 
 
 def _judged(rows: Columns, n: int) -> Found:

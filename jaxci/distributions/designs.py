@@ -203,12 +203,13 @@ class Stratified(Distribution):
         """The same draws, by programs that laws of similar size share."""
         return type(self)(tuple(law.sharing for law in self.laws), self.shares)
 
-    def _sizes(self, n: int) -> list[int]:
+    def sizes(self, n: int) -> list[int]:
+        """Return how many of ``n`` rows each stratum has."""
         return [int(size) for size in apportioned("strata", n, self.shares)]
 
     def layout(self, n: int) -> Layout:
         """Return which of ``n`` rows is in which cluster, and which cluster or row in which stratum."""
-        parts = [law.layout(size) for law, size in zip(self.laws, self._sizes(n), strict=True)]
+        parts = [law.layout(size) for law, size in zip(self.laws, self.sizes(n), strict=True)]
         strata = np.repeat(np.arange(len(parts), dtype=np.int32), [part.n_units for part in parts])
         if all(part.units is None for part in parts):
             return Layout(n, strata=strata)
@@ -220,7 +221,7 @@ class Stratified(Distribution):
     def sample(self, key: jax.Array, n: int) -> dict[str, Any]:
         """Draw ``n`` rows, stratum by stratum."""
         keys = jax.random.split(key, len(self.laws))
-        drawn = [law.sample(k, size) for law, k, size in zip(self.laws, keys, self._sizes(n), strict=True)]
+        drawn = [law.sample(k, size) for law, k, size in zip(self.laws, keys, self.sizes(n), strict=True)]
         return jax.tree.map(lambda *parts: jnp.concatenate(parts), *drawn)
 
     def analytic(self, statistic: Statistic) -> float | None:

@@ -15,6 +15,7 @@ from jaxci.distributions.laws import FiniteLaw, ValueDistribution
 from jaxci.distributions.tables import AliasTable, float_type
 from jaxci.records import record, static
 from jaxci.statistics.base import Statistic
+from jaxci.statistics.order import Quantile, QuantileStatistic
 from jaxci.statistics.sample import Sample
 
 _HOST = (list, tuple, np.ndarray)
@@ -214,6 +215,8 @@ class EmpiricalTargets(RowDistribution):
     def analytic(self, statistic: Statistic) -> float | None:
         """Return the statistic of the rows, each once, if it is a function of their distribution."""
         rows = observations(self, {name: getattr(self, name) for name in COLUMNS["targets"]})
+        if isinstance(statistic, QuantileStatistic) and statistic.task == "regression":
+            return Empirical(np.asarray(statistic.ordered_values(rows))).analytic(Quantile(statistic.probability))
         return weighted_value(statistic, rows, np.ones(rows.n))
 
 

@@ -11,7 +11,7 @@ from jaxci.coverage.check import NOMINAL, calibrated_level, choose
 from jaxci.coverage.fitting import law_of_rows
 from jaxci.coverage.tally import Judgement, Tally
 from jaxci.distributions import EmpiricalTargets, truth
-from jaxci.statistics import R2, Mean, MeanSquaredError, Median, Quantile
+from jaxci.statistics import R2, Mean, MeanSquaredError, Median, MedianAbsoluteError, Quantile
 from jaxci.statistics.sample import Sample
 
 QUICK = {"n_replications": 100, "n_resamples": 99, "rng": 0}
@@ -317,3 +317,57 @@ def test_what_is_told_where_no_method_reaches_its_level():
     assert "nor at any nominal level up to 0.999: take more data" in told
     none = jaxci.check_coverage(Quantile(0.9), x, **(given | {"methods": ["order_statistic"]}))
     assert "no method has an interval at n = 8: take more data" in str(none)
+
+
+def test_the_truth_of_a_median_error_of_observed_rows_is_the_middle_of_two():
+    """It was one of the two, by the seed, with an error of which it was four away."""
+    rng = np.random.default_rng(3)
+    y, noise = rng.normal(size=(2, 16))
+    for seed in range(2):
+        found = truth(EmpiricalTargets(y, y + noise), MedianAbsoluteError(), jax.random.key(seed))
+        assert found.value == pytest.approx(np.median(np.abs(noise)))
+
+
+def test_simulated_methods_of_a_share_are_not_recommended_for_a_tooth_of_the_saw():
+    """Of 27 of 30 bc covers 95% at the fitted share, and 88% on average near it."""
+    y = np.ones(30, int)
+    guess = np.r_[np.zeros(3, int), y[3:]]
+    run = {"rng": 0, "n_replications": 400, "n_resamples": 199, "max_replications": 400}
+    alone = jaxci.check_coverage("accuracy", y, guess, labels=[0, 1], methods=["bc"], **run)
+    assert (alone.recommended, np.isnan(alone.nearby["bc"])) == (None, True)
+    assert "what they cover near the fitted share is not computed" in str(alone)
+    beside = jaxci.check_coverage("accuracy", y, guess, labels=[0, 1], methods=["bc", "wilson"], **run)
+    assert beside.recommended == "wilson"
+
+
+@pytest.mark.slow
+def test_strata_that_do_not_divide_n_are_judged_by_the_truth_of_the_rows_they_have():
+    """Samples of 8 and 7 rows were held against the mean of halves: 82% at n = 15, 90% at n = 16."""
+    rng = np.random.default_rng(0)
+    values, strata = np.r_[rng.normal(0, 1, 50), rng.normal(6, 1, 50)], np.repeat([0, 1], 50)
+    run = {"methods": ["delta"], "rng": 0, "n_replications": 1_000, "n_resamples": 99, "max_replications": 1_000}
+    odd, even = (jaxci.check_coverage("mean", values, strata=strata, n=n, **run)["delta"].coverage for n in (15, 16))
+    assert abs(odd - even) < 0.03
+
+
+def test_few_replications_recommend_no_method_that_misses():
+    """Half of the checks with 10 data sets did: their groups agreed by chance, with an error of 0."""
+    values = np.exp(0.8 * np.random.default_rng(0).normal(size=15))
+    run = {"methods": ["t"], "n_replications": 10, "max_replications": 10, "n_resamples": 19}
+    assert not any(jaxci.check_coverage("mean", values, rng=seed, **run).recommended for seed in range(10))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ((0.5, 10, "wilson", 95), "confidence_level must lie in"),
+        ((0.5, 0), "n must be at least 1; got 0"),
+        ((1.5, 10), "p must lie in .*; got 1.5"),
+        (("a", 10), "p must hold numbers; got 'a'"),
+        ((0.5, 2.5), "n must be an integer; got 2.5"),
+        ((0.5, 10, "bca", 0.95, "a"), "n_resamples must be an integer; got 'a'"),
+    ],
+)
+def test_coverage_of_a_share_checks_what_it_is_given(given, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        proportion_coverage(*given)

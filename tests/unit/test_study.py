@@ -307,11 +307,23 @@ def test_trouble_is_flagged_and_never_a_number(tmp_path):
         ({"levels": [95]}, "confidence_level must lie in"),
         ({"n_replications": 1}, "n_replications must be at least 2"),
         ({"tags": {"beta": {"a": "b"}}}, "tags must belong to distributions"),
+        ({"tags": ["n"]}, "tags must be a table of values by name; got"),
+        ({"tags": {"n": 5}}, "tags of 'n' must be a table of values by name; got 5"),
+        ({"tags": {"n": {"mean_width": "wide"}}}, "names that no column of the results has; got 'mean_width'"),
     ],
 )
 def test_bad_designs_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         small(**changes)
+
+
+def test_files_whose_tables_are_none_are_refused():
+    """They stopped with an error of Python's own."""
+    design = small().to_dict()
+    with pytest.raises(ValueError, match="distributions must be a table of values by name; got 'norm'"):
+        Study.from_dict(design | {"distributions": "norm"})
+    with pytest.raises(ValueError, match="generalization must be a table of values by name; got 5"):
+        GeneralizationStudy.from_dict({"generalization": 5})
 
 
 def test_a_support_is_no_known_range_and_it_is_said_how_to_tell_one():
