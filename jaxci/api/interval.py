@@ -183,8 +183,8 @@ def list_methods(
     ['delong', 'delong_logit', 'hanley_mcneil']
     >>> jaxci.list_methods("accuracy", groups=True)[:3]
     ['wilson_cluster', 'clopper_pearson_cluster', 'proper_bayesian']
-    >>> jaxci.list_methods("roc_auc", difference=True)[:2]
-    ['delong', 'kurtosis_t']
+    >>> jaxci.list_methods("roc_auc", difference=True)[:3]
+    ['delong', 'delta', 'kurtosis_t']
     >>> jaxci.list_methods("accuracy", resampling="stationary")[:3]
     ['block_t', 'block_wilson', 'block_bayesian']
     """

@@ -23,7 +23,7 @@ from jaxci.inference.remarks import convention_remarks, size_remarks
 from jaxci.inference.request import Entry, Request, by_table, programs
 from jaxci.inference.settings import Settings
 from jaxci.inference.shares import count_trials
-from jaxci.inference.slopes import FirstOrder, effective_units, first_order, of_mean
+from jaxci.inference.slopes import FirstOrder, contributions, effective_units, first_order, of_mean
 from jaxci.inference.slopes import estimates as program_estimates
 from jaxci.inference.slopes import slopes as program_slopes
 from jaxci.inference.table_laws import law_of_table
@@ -146,9 +146,14 @@ def _estimate(entries: Sequence[Entry], sample: Sample, layout: Layout) -> None:
                 entry.estimate = float(values[position])
             check_derivatives(entry, layout, slopes[position])
             entry.effective_units = float(effective_units(slopes[position], multiplicity))
-            error = first.standard_error[position]
+            error, own = first.standard_error[position], slopes[position]
             if layout.units is not None and entry.method is not None and entry.method.by_leverage:
-                error = first_order(slopes[position] * layout.leverage(len(multiplicity)), multiplicity).standard_error
+                own = own * layout.leverage(len(multiplicity))
+                error = first_order(own, multiplicity).standard_error
+            if entry.method is not None and "influence" in entry.needs:
+                times = multiplicity.astype(int)
+                strata = None if program.strata is None else np.repeat(program.strata, times)
+                entry.contributions = contributions(np.repeat(own, times), strata)
             _settle_slopes(entry, FirstOrder(error, first.acceleration[position]), layout)
     for program, members in programs(plain, layout):
         for entry, value in zip(members, np.asarray(program_estimates(program)), strict=True):

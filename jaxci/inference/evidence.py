@@ -22,7 +22,6 @@ from jaxci.inference.slopes import (
     contributions_left_out,
     jackknife_acceleration,
     jackknife_error,
-    slopes,
 )
 from jaxci.intervals.auc import auc_evidence
 from jaxci.intervals.auc_difference import auc_difference_evidence
@@ -74,12 +73,8 @@ def _influence(
         return contributions_left_out(np.repeat(values, multiplicity.astype(int)))
     if is_mean(entry.statistic) and layout.rows_are_units:
         return contributions(row_values_of(entry.statistic, sample) / layout.n, layout.strata)
-    ((program, _),) = programs([entry], layout)
-    found, multiplicity = np.asarray(slopes(program)[1])[0], np.asarray(program.multiplicity).astype(int)
-    if layout.units is not None and entry.method is not None and entry.method.by_leverage:
-        found = found * layout.leverage(len(found))
-    strata = None if program.strata is None else np.repeat(program.strata, multiplicity)
-    return contributions(np.repeat(found, multiplicity), strata)
+    assert entry.contributions is not None
+    return entry.contributions
 
 
 def _acceleration(entry: Entry, sample: Sample, layout: Layout) -> float:

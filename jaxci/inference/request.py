@@ -48,7 +48,8 @@ class Entry:
     ``scale`` is the size of the numbers whose difference the statistic is, 0 where it is none; ``exact`` says that the
     method reads the law of the replicates instead of replicates, and ``law`` is it where it depends on the data whether
     there is one; ``effective_units``, where derivatives are taken, is how many units decide: as many alike would vary
-    as they do (:func:`~jaxci.inference.slopes.effective_units`); ``left_out`` is what
+    as they do (:func:`~jaxci.inference.slopes.effective_units`), ``contributions`` (n,) what units contribute, where
+    the method reads that (:func:`~jaxci.inference.slopes.contributions`); ``left_out`` is what
     :func:`~jaxci.inference.left_out.left_out` found.
     """
 
@@ -70,6 +71,7 @@ class Entry:
     law: BootstrapDistribution | None = None
     absent: int = 0
     effective_units: float = math.nan
+    contributions: np.ndarray | None = None
     left_out: tuple[np.ndarray, np.ndarray] | None = None
     dependence: Dependence | None = None
     block_length: float = 1.0

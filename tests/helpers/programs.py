@@ -78,4 +78,5 @@ class Influence(NamedTuple):
 def influence(program: Program) -> Influence:
     """Differentiate every statistic of ``program`` in the weights of its units."""
     values, slopes = (np.asarray(x) for x in slopes_of(program))
-    return Influence(values, slopes, *first_order(slopes, np.asarray(program.multiplicity)))
+    first = first_order(slopes, np.asarray(program.multiplicity))
+    return Influence(values, slopes, first.standard_error, first.acceleration)
