@@ -156,7 +156,8 @@ def by_group(rows: Rows, overall: EvaluationTable, by: Any) -> SubgroupTable:
             ends, few = _ends(estimates, request.statistic, level, shared), _few(estimates, request.statistic)
             if few.any():
                 what = "rows" if rows.groups is None else "clusters"
-                said.append(f"groups of fewer than {LEAST} {what} in {name!r} are not compared by {request.name!r}")
+                fewer = f"groups of fewer than {LEAST} {what} in {name!r}, or without variation, are"
+                said.append(f"{fewer} not compared by {request.name!r}")
             if shared:
                 replicates = rows.shared(request, codes, len(labels))
                 apart = _of_clusters(ends, replicates, rows.n_clusters, level, _is_unbounded_mean(request.statistic))
@@ -232,14 +233,17 @@ def _ends(estimates: Sequence[IntervalResult], statistic: Statistic, level: floa
 
 
 def _few(estimates: Sequence[IntervalResult], statistic: Statistic) -> np.ndarray:
-    """Return which groups, rests and all rows are too few to be compared.
+    """Return which groups, rests and all rows are too few to be compared, or do not vary in resamples.
 
-    Resamples of 2 rows have a correlation of 1, or a deviation near 0: a metric that is no mean, and does not know what
-    mistakes that were not seen would do, says nothing of so few.
+    Resamples of 2 rows have a correlation of 1, or a deviation near 0, and R2 of equal targets is 0 whatever the model
+    does: a metric that is no mean, and does not know what mistakes that were not seen would do, says nothing of these.
     """
     if isinstance(statistic, MeanStatistic) or knows_mistakes(statistic):
         return np.zeros(len(estimates), bool)
-    return np.array([one.n for one in estimates]) < LEAST
+    few = np.array([one.n < LEAST for one in estimates])
+    if isinstance(statistic, OrderStatistic):  # quantiles of many rows may be one of few values
+        return few
+    return few | [np.ptp(one.confidence_interval) == 0 for one in estimates]
 
 
 def _is_unbounded_mean(statistic: Statistic) -> bool:

@@ -311,7 +311,8 @@ def test_groups_of_a_handful_of_rows_are_not_compared_by_what_knows_nothing_of_t
     assert not np.isnan(few.result.estimate)
     (gap,) = table.gaps
     assert {gap.highest, gap.lowest} == {"more", "most"}
-    assert f"groups of fewer than 6 rows in 'group' are not compared by {metric!r}" in table.warnings
+    said = f"groups of fewer than 6 rows in 'group', or without variation, are not compared by {metric!r}"
+    assert said in table.warnings
 
 
 @pytest.mark.slow
@@ -341,3 +342,15 @@ def test_sizes_of_groups_count_repeated_rows_and_leave_out_those_without_weight(
     assert "a group without weight has no interval" in table.subgroups[0].result.warnings
     for one, other in zip(table.subgroups[1:], alone.subgroups, strict=True):
         assert (one.size, one.result.estimate) == (other.size, other.result.estimate)
+
+
+def test_groups_whose_metric_does_not_vary_are_not_compared_by_it():
+    """R2 of equal targets is 0 whatever the model does, and was told from that of all others with p < 0.00001."""
+    rng = np.random.default_rng(0)
+    y, groups = rng.normal(size=90), np.repeat(["alike", "one", "other"], 30)
+    y[:30] = 1.0
+    table = jaxci.evaluate(y, y + rng.normal(size=90), metrics=["r2"], by=groups, rng=0)
+    alike, one, _ = table.subgroups
+    assert (alike.result.estimate, np.isnan(alike.rest.pvalue), np.isnan(one.rest.pvalue)) == (0.0, True, False)
+    (gap,) = table.gaps
+    assert {gap.highest, gap.lowest} == {"one", "other"}
