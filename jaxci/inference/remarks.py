@@ -153,7 +153,8 @@ def _of_shares_without_bounds(statistic: Statistic, values: np.ndarray | None) -
         return []
     if not ((values == 0) | (values == 1)).all():
         return []
-    return ["all values are 0 or 1: if there are no others, bounds=(0, 1) gives their mean the interval of a share"]
+    known = "bounds=(0, 1) keeps the interval of their mean within these, and proportion_interval gives that of a share"
+    return [f"all values are 0 or 1: if there are no others, {known}"]
 
 
 def _of_few_rows(statistic: Statistic, layout: Layout, values: np.ndarray | None, method: Method) -> list[str]:

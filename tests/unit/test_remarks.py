@@ -506,5 +506,5 @@ def test_means_of_zeros_and_ones_are_told_of_bounds(bounds, last):
     values = np.append(np.ones(29), last)
     statistic = "mean" if bounds is None else Mean(bounds=bounds)
     found = jaxci.interval(statistic, values, rng=0)
-    told = any("bounds=(0, 1) gives their mean the interval of a share" in text for text in found.warnings)
+    told = any("proportion_interval gives that of a share" in text for text in found.warnings)
     assert told == (bounds is None and last == 0)
