@@ -41,7 +41,7 @@ from jaxci.intervals.proportion_difference import PairedOutcomes
 from jaxci.intervals.sign_flip import flipped
 from jaxci.intervals.unseen import unseen_variance
 from jaxci.resampling.laws import Drawn
-from jaxci.special import deviation
+from jaxci.special import deviation, unit
 from jaxci.statistics.base import TableStatistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.order import OrderStatistic, QuantileStatistic
@@ -71,10 +71,11 @@ def _influence(
     if without is not None:
         values, multiplicity = without
         return contributions_left_out(np.repeat(values, multiplicity.astype(int)))
-    if is_mean(entry.statistic) and layout.rows_are_units:
-        return contributions(row_values_of(entry.statistic, sample) / layout.n, layout.strata)
-    assert entry.contributions is not None
-    return entry.contributions
+    if entry.contributions is not None:
+        return entry.contributions
+    assert isinstance(entry.statistic, MeanStatistic)  # whose derivatives are its values, so that none were taken
+    per_row = unit(np.array(2 * entry.estimate)) if entry.statistic.link == "sqrt" else 1.0
+    return contributions(row_values_of(entry.statistic, sample) / per_row / layout.n, layout.strata)
 
 
 def _acceleration(entry: Entry, sample: Sample, layout: Layout) -> float:
