@@ -15,7 +15,7 @@ from jaxci.coverage.cell import Cell
 from jaxci.coverage.enumeration import enumerable, nearby_coverage
 from jaxci.coverage.results import cell
 from jaxci.coverage.running import cell_truths, judge, simulate
-from jaxci.coverage.tally import INFINITE, Judgement, Tally, simulation_error
+from jaxci.coverage.tally import INFINITE, Judgement, Tally
 from jaxci.distributions import Distribution
 from jaxci.intervals.base import Method
 from jaxci.intervals.concentration import ConcentrationMethod
@@ -321,7 +321,7 @@ def choose(
 ) -> Choice:
     """Choose the method with the narrowest intervals among those whose coverage ``reached`` the level.
 
-    Every coverage is held against the level less :data:`SHORTFALL` by :func:`~jaxci.coverage.tally.simulation_error`,
+    Every coverage is held against the level less :data:`SHORTFALL`,
     and every width against that of the method chosen, by normal intervals with the errors of differences between
     methods, group by group. Each holds at all ``looks`` together with a probability of :data:`SURE`; methods are judged
     on the same data sets, and err together.
@@ -329,7 +329,7 @@ def choose(
     known = [j for j in judgements if not math.isnan(j.mean_width) and not math.isnan(reached[j.label])]
     alpha, bar = (1 - SURE) / (2 * looks), level - SHORTFALL
     z = float(stats.norm.isf(alpha))
-    reach = {j.label: simulation_error(j.coverage_error, j.by_group, alpha) for j in known}
+    reach = {j.label: z * j.coverage_error for j in known}
 
     def narrower(one: Judgement, other: Judgement) -> bool:
         """Whether the intervals of one method are narrower than those of the other, beyond the error."""
