@@ -169,12 +169,7 @@ def leaderboard(
         block_length=block_length,
         memory_limit=memory_limit,
     )
-    least = smallest_bank(tails(settings.confidence_level))
-    if settings.n_resamples < least:
-        raise ValueError(
-            f"n_resamples must be at least {least} at confidence_level = {settings.confidence_level:g} (two-sided); "
-            f"got {n_resamples}"
-        )
+    settings.check_bank("n_resamples", settings.n_resamples)
     adjust = check_choice("adjust", adjust, ("max_t", *ADJUSTMENTS))
     if less_is_better is not None and not isinstance(less_is_better, bool):
         raise TypeError(f"less_is_better must be True, False or None; got {shown(less_is_better)}")

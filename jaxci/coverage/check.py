@@ -15,7 +15,7 @@ from jaxci.coverage.cell import Cell
 from jaxci.coverage.enumeration import enumerable, nearby_coverage
 from jaxci.coverage.results import cell
 from jaxci.coverage.running import cell_truths, judge, simulate
-from jaxci.coverage.tally import INFINITE, Judgement, Tally
+from jaxci.coverage.tally import INFINITE, Judgement, Tally, simulation_error
 from jaxci.distributions import Distribution
 from jaxci.intervals.base import Method
 from jaxci.intervals.concentration import ConcentrationMethod
@@ -242,11 +242,11 @@ def check(
         raise ValueError(truths[name].how)
     fixed = cell.enumerates(name)
 
-    def reached(judgement: Judgement) -> float:
+    def reached(judgement: Judgement, simulated: float) -> float:
         """Coverage that counts: of a share of all rows the mean near the fitted one, without its saw-tooth."""
         if fixed and isinstance(judgement.method, Method) and enumerable(judgement.method):
             return nearby_coverage(judgement.method, truths[name].value, n, judgement.level, n_resamples)
-        return math.nan if fixed else judgement.coverage
+        return simulated
 
     looks = 1 + max(0, int(math.log2(max(1.0, max_replications / n_replications))))
     tally, simulated = Tally(), 0
@@ -261,18 +261,14 @@ def check(
         result = judge(cell, truths, tally, 0.0)
         chosen = tuple(j for j in result.judgements if j.level == confidence_level)
         varies = any(j.mean_width > 1e-9 * abs(truths[name].value) for j in chosen)
-        nearby = {j.label: reached(j) for j in chosen}
+        nearby = {j.label: reached(j, math.nan if fixed else j.coverage) for j in chosen}
         choice = choose(chosen, nearby, confidence_level, tally, looks) if varies else Choice(None, (), ())
         if not varies or not simulated or not choice.undecided:
             break
     stepped = isinstance(statistic, OrderStatistic) and bool(statistic.quantiles)  # ends go from value to value
     calibrated = {
         label: calibrated_level(
-            {
-                j.level: j.coverage if math.isnan(nearby[label]) else reached(j)
-                for j in result.judgements
-                if j.label == label
-            },
+            {j.level: reached(j, j.coverage) for j in result.judgements if j.label == label},
             confidence_level,
             stepped=stepped,
         )
@@ -321,7 +317,7 @@ def choose(
 ) -> Choice:
     """Choose the method with the narrowest intervals among those whose coverage ``reached`` the level.
 
-    Every coverage is held against the level less :data:`SHORTFALL`,
+    Every coverage is held against the level less :data:`SHORTFALL` by :func:`~jaxci.coverage.tally.simulation_error`,
     and every width against that of the method chosen, by normal intervals with the errors of differences between
     methods, group by group. Each holds at all ``looks`` together with a probability of :data:`SURE`; methods are judged
     on the same data sets, and err together.
@@ -329,7 +325,7 @@ def choose(
     known = [j for j in judgements if not math.isnan(j.mean_width) and not math.isnan(reached[j.label])]
     alpha, bar = (1 - SURE) / (2 * looks), level - SHORTFALL
     z = float(stats.norm.isf(alpha))
-    reach = {j.label: z * j.coverage_error for j in known}
+    reach = {j.label: simulation_error(j.coverage_error, j.by_group, alpha) for j in known}
 
     def narrower(one: Judgement, other: Judgement) -> bool:
         """Whether the intervals of one method are narrower than those of the other, beyond the error."""

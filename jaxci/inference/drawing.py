@@ -17,7 +17,6 @@ from jaxci.inference.replicate import Replicates, Resampled, replicate, tie_widt
 from jaxci.inference.request import Entry, by_shared_table, by_table, programs, table_program, unit_program
 from jaxci.inference.settings import Settings
 from jaxci.intervals.base import Nesting
-from jaxci.intervals.bootstrap import smallest_bank
 from jaxci.resampling.bank import Scheme
 from jaxci.resampling.schemes import make_scheme
 from jaxci.statistics.layout import Layout
@@ -41,16 +40,11 @@ CELL_COST, DRAW_COST, PRODUCT_COST, PROGRAM_COST = 110.0, 8.0, 0.3, 3e8
 def check_bank(entry: Entry, settings: Settings) -> None:
     """Refuse numbers of resamples too small for the level."""
     assert entry.method is not None
-    least = smallest_bank(settings.tails)
     sizes = {"n_resamples": settings.n_resamples}
     if entry.method.nesting is not None:
         sizes |= {f"n_{name}": size for name, size in entry.method.nesting._asdict().items()}
     for name, size in sizes.items():
-        if size < least:
-            raise ValueError(
-                f"{name} must be at least {least} for confidence_level = {settings.confidence_level:g}"
-                f"{settings.together} ({settings.alternative}); got {size}"
-            )
+        settings.check_bank(name, size)
 
 
 def fill_replicates(

@@ -8,6 +8,7 @@ from typing import Any
 
 from jaxci.checks import check_alternative, check_choice, check_confidence_level, check_count, check_number
 from jaxci.intervals.base import Tails, tails
+from jaxci.intervals.bootstrap import smallest_bank
 from jaxci.resampling.schemes import BLOCKS, RESAMPLING
 from jaxci.statistics.layout import Layout
 
@@ -93,6 +94,15 @@ class Settings:
     def in_blocks(self) -> bool:
         """Whether blocks of rows are resampled; ``block_length`` None is then estimated."""
         return self.resampling in BLOCKS
+
+    def check_bank(self, name: str, size: int) -> None:
+        """Refuse numbers of resamples too small for the level."""
+        least = smallest_bank(self.tails)
+        if size < least:
+            raise ValueError(
+                f"{name} must be at least {least} for confidence_level = {self.confidence_level:g}{self.together} "
+                f"({self.alternative}); got {size}"
+            )
 
     def check_layout(self, layout: Layout) -> None:
         """Refuse schemes that cannot honour strata or clusters, and blocks longer than the data."""

@@ -42,6 +42,12 @@ class Scale(NamedTuple):
     slope: Callable[[Any], Any]
 
 
+def _exp(y: Any) -> Any:
+    """Return ``exp(y)``, at most the largest number."""
+    xp = namespace(y)
+    return xp.exp(xp.minimum(y, MOST_LOG))
+
+
 SCALES: dict[str, Scale] = {
     "natural": Scale((-math.inf, math.inf), 0.0, lambda x: x, lambda x: x, lambda x: 1.0),
     "logit": Scale((0.0, 1.0), 0.5, logit, expit, lambda p: 1 / (p * (1 - p))),
@@ -52,17 +58,11 @@ SCALES: dict[str, Scale] = {
         lambda z: namespace(z).tanh(z),
         lambda r: 1 / (1 - r**2),
     ),
-    "log": Scale((0.0, math.inf), 1.0, lambda x: namespace(x).log(x), lambda y: _exp(y), lambda x: 1 / x),
+    "log": Scale((0.0, math.inf), 1.0, lambda x: namespace(x).log(x), _exp, lambda x: 1 / x),
     "log_complement": Scale(
         (-math.inf, 1.0), 0.0, lambda x: -namespace(x).log1p(-x), lambda y: 1 - _exp(-y), lambda x: 1 / (1 - x)
     ),
 }
-
-
-def _exp(y: Any) -> Any:
-    """Return ``exp(y)``, at most the largest number."""
-    xp = namespace(y)
-    return xp.exp(xp.minimum(y, MOST_LOG))
 
 
 def around(centre: Any, error: Any, steps: tuple[Any, Any], tails: Tails) -> Bounds:

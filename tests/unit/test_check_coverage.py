@@ -350,6 +350,13 @@ def test_strata_that_do_not_divide_n_are_judged_by_the_truth_of_the_rows_they_ha
     assert abs(odd - even) < 0.03
 
 
+def test_few_replications_recommend_no_method_that_misses():
+    """Half of the checks with 10 data sets did: their groups agreed by chance, with an error of 0."""
+    values = np.exp(0.8 * np.random.default_rng(0).normal(size=15))
+    run = {"methods": ["t"], "n_replications": 10, "max_replications": 10, "n_resamples": 19}
+    assert not any(jaxci.check_coverage("mean", values, rng=seed, **run).recommended for seed in range(10))
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from jaxci.checks import shown
+
 
 def in_label_order(given: Any, scores: np.ndarray, labels: Sequence[Any]) -> np.ndarray:
     """Return scores (n, K) in the order of ``labels`` where these name their columns, else as they are.
@@ -36,10 +38,8 @@ def _check_places(names: Sequence[Any], labels: Sequence[Any]) -> None:
         wanted = [written(label) for label in labels]
         for place, name in enumerate(map(written, names)):
             if name in wanted and wanted[place] != name:
-                raise ValueError(
-                    f"scores must have columns named by all labels, or by none of them; got {name!r} in the place of "
-                    f"{labels[place]!r}, beside {names[1 - min(place, 1)]!r}"
-                )
+                known = f"got {name!r} in the place of {labels[place]!r}, out of {shown(list(names))}"
+                raise ValueError(f"scores must have columns named by all labels, or by none of them; {known}")
 
 
 def in_name_order(given: Any, scores: np.ndarray, labels: Sequence[Any], last: Any = None) -> np.ndarray:
