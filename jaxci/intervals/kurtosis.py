@@ -29,8 +29,6 @@ HEAVY_TAILS = (
 )
 IN_CLUSTERS = "Where a class is rare, 95% intervals covered as little as 78% in simulations"
 """What ``benchmarks/rare_differences.py`` found of rows in clusters."""
-EXPLAINED_IN_CLUSTERS = "95% intervals of R2 covered as little as 82% in simulations"
-"""What ``benchmarks/spread_in_clusters.py`` found."""
 
 
 class Spread(NamedTuple):
@@ -176,8 +174,6 @@ class KurtosisT(Method):
             return width_remarks(bounds, self.name, evidence.statistic)
         of_two, units = isinstance(evidence.statistic, Paired), "rows" if evidence.sizes is None else "clusters"
         low = HEAVY_TAILS if of_two and units == "rows" else ""
-        if units == "clusters" and self.scale == "log_complement":
-            low = EXPLAINED_IN_CLUSTERS
         if units == "clusters" and of_two and evidence.statistic.task in ("binary", "multiclass"):
             low = IN_CLUSTERS
         return (

@@ -12,6 +12,7 @@ from jaxci.inference.choice import CLASSES_IN_CLUSTERS, MISSED
 from jaxci.inference.left_out import FOUND_IN_CLUSTERS
 from jaxci.inference.remarks import (
     EXPANDED_IN_CLUSTERS,
+    EXPLAINED_IN_CLUSTERS,
     PERCENTILE_ON_CARDS,
     STUDENTIZED_IN_CLUSTERS,
     size_remarks,
@@ -20,7 +21,7 @@ from jaxci.inference.remarks import (
 from jaxci.intervals.base import tails
 from jaxci.intervals.bootstrap import Percentile
 from jaxci.intervals.cards import cards
-from jaxci.intervals.kurtosis import EXPLAINED_IN_CLUSTERS, IN_CLUSTERS
+from jaxci.intervals.kurtosis import IN_CLUSTERS
 from jaxci.intervals.proportion_difference import Tango
 from jaxci.intervals.quantile import most_covered
 from jaxci.intervals.sign_flip import COVERED, COVERED_SKEWED
@@ -256,9 +257,13 @@ def test_what_is_said_of_studentized_intervals_in_clusters_is_what_the_benchmark
 
 def test_what_is_said_of_explained_variance_in_clusters_is_what_the_benchmark_found():
     rng, groups = np.random.default_rng(0), np.arange(30) // 2
-    (said,) = warnings_of("r2", X, X + rng.standard_t(2, size=30), groups=groups)
-    assert said.endswith(EXPLAINED_IN_CLUSTERS)
-    assert f"covered as little as {kept_coverage('spread_in_clusters', bool, ['r2']).split(' ')[0]} in" in said
+    said, decided = warnings_of("r2", X, X + rng.standard_t(2, size=30), groups=groups)
+    assert decided.startswith("a few of the 15 clusters decide the estimate: its error is known no better than")
+    assert said.endswith(f"'kurtosis_t' intervals may cover less than they say: {EXPLAINED_IN_CLUSTERS}")
+    few = kept_coverage("spread_in_clusters", lambda design: design["clusters"] in (8, 20), ["r2"])
+    assert few in EXPLAINED_IN_CLUSTERS
+    even = warnings_of("r2", X, X + rng.normal(size=30), groups=np.arange(30) // 3)
+    assert any(text.endswith(EXPLAINED_IN_CLUSTERS) for text in even)  # of few clusters always
 
 
 def test_what_is_said_of_expanded_percentiles_in_clusters_is_what_the_benchmarks_found():
