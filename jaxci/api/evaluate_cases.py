@@ -142,7 +142,7 @@ def evaluate_cases(
             progress(done + 1, len(cells))
     if not rows:
         of = " in 2 clusters" if clustered else ""
-        raise ValueError(f"frame must have at least 2 values of a metric{of}; got {shown(_told(remarks))}")
+        raise ValueError(f"frame must have at least 2 values of a metric{of}; got none: {'; '.join(_told(remarks))}")
     told = _told(remarks)
     announce(told)
     return CaseSummaries(tuple(rows), table.by, source.record, told)

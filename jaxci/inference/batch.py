@@ -43,7 +43,7 @@ from jaxci.special import unit
 from jaxci.statistics.base import LinearStatistic, Shares, Statistic, TableStatistic, counted_in_table
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.order import OrderStatistic
-from jaxci.statistics.probability import Calibration, Gaps
+from jaxci.statistics.probability import Calibration, ClusterGaps, Gaps
 from jaxci.statistics.ranking import placement_variances
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic, SecondMoment
@@ -123,7 +123,7 @@ def _evidence(
         parts["auc"] = AucEvidence(*jax.vmap(placement_variances)(prepared_of(programs, number)))
     if "gaps" in want.needs:
         assert is_debiased_calibration(statistic)
-        parts["gaps"] = jax.vmap(lambda program: _gaps(statistic, program, number))(programs)
+        parts["gaps"] = jax.vmap(lambda program: _gaps(statistic, program, number, layout))(programs)
     if "curvature" in want.needs:
         parts["curvature"] = curvatures(programs, number)
     if ranks is not None:
@@ -272,5 +272,7 @@ def _trials(statistic: TableStatistic, programs: Program, number: int) -> Any:
     return jax.vmap(lambda program: statistic.successes(table_of(program, number)))(programs)
 
 
-def _gaps(statistic: Calibration, program: Program, number: int) -> Gaps | None:
+def _gaps(statistic: Calibration, program: Program, number: int, layout: Layout) -> Gaps | ClusterGaps | None:
+    if layout.units is not None:
+        return statistic.gaps_of_clusters(prepared_of(program, number).design.astype(float))
     return statistic.gaps(prepared_of(program, number).sums(program.multiplicity).astype(float))

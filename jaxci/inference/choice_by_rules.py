@@ -173,6 +173,9 @@ def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, ta
     effective = f"{size:.3g}" if size < 1000 else f"{size:,.0f}"
     weighted = f"rows weighted by importance, {effective} of {layout.n:,} in effect"
     if isinstance(statistic, Calibration):
+        if statistic.debiased:
+            law, rows = ("the normal", f"{kind} rows") if layout.units is None else ("Student's", "rows in clusters")
+            return Choice(SquaredGaps(), f"a debiased calibration error of {rows}: {law} interval of its square")
         return of_calibration()
     if statistic.smooth and layout.n_units * float(n_resamples) > MOST_DRAWS:
         return _delta(statistic, layout.n_units)

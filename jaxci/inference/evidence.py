@@ -28,6 +28,7 @@ from jaxci.intervals.auc_difference import auc_difference_evidence
 from jaxci.intervals.base import Evidence
 from jaxci.intervals.blocks import Dependence
 from jaxci.intervals.bootstrap import studentized_pivots
+from jaxci.intervals.calibration import error_of_square
 from jaxci.intervals.capabilities import (
     averages_share_differences,
     has_opposed_rows,
@@ -162,8 +163,11 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
     if "gaps" in needs:
         assert is_debiased_calibration(statistic)
         rows = np.asarray(entry.prepared.design)[: layout.n_rows]
-        sums = rows.sum(axis=0) if layout.counts is None else layout.counts @ rows
-        parts["gaps"] = statistic.gaps(np.concatenate([[layout.n], sums])[None])
+        if layout.units is None:
+            sums = rows.sum(axis=0) if layout.mass is None else layout.mass @ rows
+            parts["gaps"] = statistic.gaps(np.concatenate([[layout.n], sums])[None])
+        else:
+            parts["gaps"] = statistic.gaps_of_clusters(layout.sum_rows(rows, layout.n_units)[None])
     if "curvature" in needs:
         ((program, _),) = programs([entry], layout)
         parts["curvature"] = curvature(program, 0)
@@ -229,7 +233,7 @@ def _error_of_resamples(entry: Entry, evidence: Evidence) -> float:
             return float(paired.standard_error[0])
     if evidence.gaps is not None:
         twice = 2 * entry.estimate
-        return float(np.sqrt(evidence.gaps.square_variance[0])) / twice if twice > 0 else math.nan
+        return float(error_of_square(evidence.gaps).standard_error[0]) / twice if twice > 0 else math.nan
     if evidence.curvature is not None:
         return float(evidence.curvature.standard_error[0])
     for known in (evidence.distribution, evidence.law, evidence.posterior):

@@ -334,13 +334,18 @@ class RowReader:
             self._padded = self.sample.padded()
         keys = statistic.sort_keys(self.sample)
         if keys is None:
-            return statistic.prepare(self._padded), self._plain
+            return self._of(statistic, self._padded, self._plain), self._plain
         if id(keys) not in self._sorted:
             order = np.argsort(keys, kind="stable")
             rows = self._plain if self.exchangeable else self._rows(self.layout.take(order))
             self._sorted[id(keys)] = (keys, self.sample.take(order).padded(), rows)
         _, sample, rows = self._sorted[id(keys)]
-        return statistic.prepare(sample), rows
+        return self._of(statistic, sample, rows), rows
+
+    def _of(self, statistic: Statistic, sample: Sample, rows: Rows) -> Any:
+        if self.layout.row_weights is None:
+            return statistic.prepare(sample)
+        return statistic.prepare_weighted(sample, rows.weights)
 
 
 def of_units(

@@ -2,26 +2,50 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails, normal_steps, open_sides
 from jaxci.intervals.capabilities import is_debiased_calibration
-from jaxci.intervals.delta import width_remarks
+from jaxci.intervals.clusters import ClusterSums
+from jaxci.intervals.delta import student_steps, width_remarks
+from jaxci.intervals.kurtosis import Spread, decided_by_few, spread_of_clusters
 from jaxci.records import record
+from jaxci.special import namespace
 from jaxci.statistics.base import Statistic
+from jaxci.statistics.layout import ROUNDING
+from jaxci.statistics.probability import ClusterGaps, Gaps
+
+MASS = 0.25
+"""Of clusters at both extreme contributions (see :func:`~jaxci.intervals.kurtosis.spread`)."""
+
+
+def error_of_square(gaps: Gaps | ClusterGaps) -> Spread:
+    """Return the standard error (...) of the mean squared gap and its degrees of freedom, infinite without clusters."""
+    xp = namespace(gaps.square)
+    if isinstance(gaps, Gaps):
+        return Spread(xp.sqrt(gaps.square_variance), math.inf)
+    sums = ClusterSums(gaps.sizes, gaps.sizes)
+    g = gaps.sizes.shape[-1]
+    error, degrees = spread_of_clusters(gaps.influence * (1 - 1 / g) / xp.maximum(sums.others, ROUNDING), MASS, sums)
+    return Spread(xp.sqrt(error**2 + gaps.chance), degrees)
 
 
 @record
 class SquaredGaps(Method):
-    """Normal interval of the mean squared gap of a calibration curve, and its root.
+    """Normal or Student's interval of the mean squared gap of a calibration curve, and its root.
 
     The variance of the debiased mean square is ``sum_b w_b^2 (4 m_b^2 v_b + 2 v_b^2) + Var_w(m_b^2) / N`` with
-    ``w_b = n_b / N`` and ``v_b = s_b^2 / n_b``; ends below 0 are 0. Assumes independent rows.
+    ``w_b = n_b / N`` and ``v_b = s_b^2 / n_b``; ends below 0 are 0. With importance weights w_b is a share of them, v_b
+    the variance of the weighted mean, and the last term ``sum_i w_i^2 (m_b(i)^2 - mean)^2 / (sum_i w_i)^2``. Of rows in
+    clusters the variance of what each cluster contributes takes the place of what is linear in it, with Student's
+    quantiles as of :class:`~jaxci.intervals.kurtosis.KurtosisT`, and ``2 sum_bc w_b w_c V_bc^2`` of the covariance V of
+    the means of bins that of the squares of v_b; what V says that chance adds is taken off. Assumes independent rows,
+    or clusters. Strata are not allowed for: they make the variance smaller than it is said to be.
     """
 
     name = "squared_gaps"
     needs = frozenset({"gaps"})
-    takes = frozenset()
 
     def refusal(self, statistic: Statistic) -> str | None:
         """Refuse what is not the root mean squared calibration error."""
@@ -32,11 +56,16 @@ class SquaredGaps(Method):
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Bounds from ``evidence.gaps``."""
         xp, gaps = evidence.xp, evidence.gaps
-        error = xp.sqrt(gaps.square_variance)
-        down, up = normal_steps(tails)
+        error, degrees = error_of_square(gaps)
+        down, up = normal_steps(tails) if isinstance(gaps, Gaps) else student_steps(degrees, tails)
         low, high = (xp.sqrt(xp.maximum(gaps.square + step * error, 0.0)) for step in (-down, up))
         return open_sides(low, high, tails, evidence.statistic.bounds)
 
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
-        """Say that the interval has no width."""
+        """Say that the interval has no width, or that few clusters decide it."""
+        if isinstance(evidence.gaps, ClusterGaps):
+            error, degrees = (float(x[0]) for x in error_of_square(evidence.gaps))
+            said = decided_by_few(degrees, evidence.n, "clusters", "estimate")
+            if error > 0 and said:
+                return (said,)
         return width_remarks(bounds, self.name, evidence.statistic)

@@ -65,6 +65,14 @@ def spread_of_clusters(influence: Any, mass: float, sums: ClusterSums) -> Spread
     return Spread(error, namespace(influence).minimum(degrees, fewer))
 
 
+def decided_by_few(degrees: float, n: int, units: str, what: str) -> str:
+    """Say that a few of n rows or clusters decide ``what``; nothing where degrees of freedom are many enough."""
+    if degrees >= min(FEW_DEGREES, MANY * (n - 1)):
+        return ""
+    known = f"its error is known no better than that of {degrees + 1:.0f} normal values."
+    return f"a few of the {n} {units} decide the {what}: {known}"
+
+
 @record
 class KurtosisT(Method):
     """Student's interval of a smooth statistic whose rows may have heavy tails, and interval and test of a difference.
@@ -170,16 +178,14 @@ class KurtosisT(Method):
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
         """Say that the interval has no width, or that few rows decide it."""
         error, degrees = (float(x[0]) for x in self._spread(evidence))
-        if not error > 0 or degrees >= min(FEW_DEGREES, MANY * (evidence.n - 1)):
-            return width_remarks(bounds, self.name, evidence.statistic)
         of_two, units = isinstance(evidence.statistic, Paired), "rows" if evidence.sizes is None else "clusters"
+        said = decided_by_few(degrees, evidence.n, units, "difference" if of_two else "estimate")
+        if not error > 0 or not said:
+            return width_remarks(bounds, self.name, evidence.statistic)
         low = HEAVY_TAILS if of_two and units == "rows" else ""
         if units == "clusters" and of_two and evidence.statistic.task in ("binary", "multiclass"):
             low = IN_CLUSTERS
-        return (
-            f"a few of the {evidence.n} {units} decide the {'difference' if of_two else 'estimate'}: its error is "
-            f"known no better than that of {degrees + 1:.0f} normal values. {low}".rstrip(),
-        )
+        return (f"{said} {low}".rstrip(),)
 
     def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:
         """Return the p-value of Student's test with these degrees of freedom."""

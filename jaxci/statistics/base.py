@@ -76,6 +76,10 @@ class Statistic(abc.ABC):
     def prepare(self, sample: Sample) -> Any:
         """Turn observations into what :meth:`value` reads: a pytree of float64 / int32 arrays (host)."""
 
+    def prepare_weighted(self, sample: Sample, weights: np.ndarray) -> Any:
+        """Return :meth:`prepare` of rows of importance ``weights`` (n,), for statistics that read their squares."""
+        return self.prepare(sample)
+
     @abc.abstractmethod
     def value(self, prepared: Any, weights: jax.Array) -> jax.Array:
         """Return the statistic (a scalar, NaN where undefined) under ``weights`` (n,)."""

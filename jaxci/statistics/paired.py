@@ -142,7 +142,14 @@ class PairedMoments(Paired, MomentStatistic):
 
     def prepare(self, sample: Sample) -> PairedFeatures:
         """Join the features of both models."""
-        first, second = self.statistic.prepare(sample), self.statistic.prepare(_other(sample))
+        return self._joined(self.statistic.prepare(sample), self.statistic.prepare(_other(sample)))
+
+    def prepare_weighted(self, sample: Sample, weights: np.ndarray) -> PairedFeatures:
+        """Join the features of both models of rows of importance weights."""
+        return self._joined(*(self.statistic.prepare_weighted(one, weights) for one in (sample, _other(sample))))
+
+    @staticmethod
+    def _joined(first: Features, second: Features) -> PairedFeatures:
         design = namespace(first.design).concatenate([first.design, second.design], axis=1)
         return PairedFeatures(Features(design), first.without_rows(), second.without_rows(), first.size)
 

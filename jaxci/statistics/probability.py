@@ -20,6 +20,9 @@ from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic
 from jaxci.statistics.sums import Features
 
+ONE_ROW = 1e-9
+"""Bins in which all rows but one weigh less than about half of this of that one tell no variance."""
+
 
 def _probabilities(sample: Sample) -> tuple[Any, Any]:
     """Return class codes (n,) and the probability of every class (n, K)."""
@@ -146,6 +149,10 @@ class Calibration(MomentStatistic):
         """Return the bins (..., n_bins) from the sums of weights and features; None where it is not debiased."""
         return None
 
+    def gaps_of_clusters(self, sums: Any) -> ClusterGaps | None:
+        """Return the square of rows in U clusters from the sums of features by cluster (..., U, n_features), if any."""
+        return None
+
     def binned(self, sample: Sample) -> tuple[Any, Any]:
         """Return which bin of confidence every row falls into (n, n_bins), and its hit less confidence (n,)."""
         codes, p = _probabilities(sample)
@@ -198,19 +205,21 @@ class CalibrationError(Calibration):
 
 
 class Gaps(NamedTuple):
-    """Bins of a calibration curve, along the last axis: rows, mean of hit less confidence, and its variance.
+    """Bins of a calibration curve, along the last axis.
 
-    The variance is 0 in bins of fewer than two rows, which ``known`` marks.
+    Weight of the rows, ``squares`` of it summed (a row without weights counts 1 in both), mean of hit less confidence,
+    and its variance. The variance is 0 in bins of fewer than two rows, which ``known`` marks.
     """
 
     rows: Any
+    squares: Any
     mean: Any
     variance: Any
     known: Any
 
     @property
     def share(self) -> Any:
-        """Shares of all rows."""
+        """Shares of all weight."""
         return self.rows / self.rows.sum(axis=-1, keepdims=True)
 
     @property
@@ -225,7 +234,20 @@ class Gaps(NamedTuple):
         share, square = self.share, self.mean**2
         within = (share**2 * (4 * square * self.variance + 2 * self.variance**2)).sum(axis=-1)
         middle = (share * square).sum(axis=-1, keepdims=True)
-        return within + (share * (square - middle) ** 2).sum(axis=-1) / self.rows.sum(axis=-1)
+        return within + (self.squares * (square - middle) ** 2).sum(axis=-1) / self.rows.sum(axis=-1) ** 2
+
+
+class ClusterGaps(NamedTuple):
+    """Mean square of the gaps of a calibration curve of rows in U clusters, without the part that chance adds (...).
+
+    ``influence`` (..., U) is what each cluster adds to it, times U, ``sizes`` (..., U) what its rows weigh, and
+    ``chance`` (...) the variance that gaps have which are normal, and whose expectations are 0.
+    """
+
+    square: Any
+    influence: Any
+    sizes: Any
+    chance: Any
 
 
 @record
@@ -235,7 +257,9 @@ class RootMeanSquaredCalibrationError(Calibration):
     Bins, confidence and hits are those of :class:`CalibrationError`; ``m_b`` is the mean of hit less confidence in
     bin b, ``s_b`` its standard deviation (divisor ``n_b - 1``). The square of a mean exceeds that of its expectation
     by its variance, on average, and this is taken off: of a perfectly calibrated model the mean square is 0 on
-    average, whatever the number of bins and rows. Bins of one row add nothing. From 0 to 1. The value depends on the
+    average, whatever the number of bins and rows. Bins of one row add nothing. With importance weights rows count by
+    them, and the variance of a bin's mean is ``k / (k - 1) sum w**2 (gap - m_b)**2 / (sum w)**2``, where
+    ``k = (sum w)**2 / sum w**2``. From 0 to 1. The value depends on the
     number of rows, not on their distribution alone, so that derivatives in the weights tell nothing.
 
     Parameters
@@ -261,21 +285,62 @@ class RootMeanSquaredCalibrationError(Calibration):
 
     def prepare(self, sample: Sample) -> Features:
         """Return, in the columns of the row's bin, 1, hit less confidence, and the square of this."""
+        return Features(self._columns(sample))
+
+    def prepare_weighted(self, sample: Sample, weights: np.ndarray) -> Features:
+        """Return the columns of :meth:`prepare`, and the same times the weight of the row."""
+        columns = self._columns(sample)
+        return Features(np.concatenate([columns, weights[:, None] * columns], axis=1))
+
+    def _columns(self, sample: Sample) -> Any:
         member, gap = self.binned(sample)
         xp = namespace(gap)
-        parts = [xp.where(member, x[:, None], 0.0) for x in (xp.ones_like(gap), gap, gap**2)]
-        return Features(xp.concatenate(parts, axis=1))
+        return xp.concatenate([xp.where(member, x[:, None], 0.0) for x in (xp.ones_like(gap), gap, gap**2)], axis=1)
 
     def gaps(self, sums: Any) -> Gaps:
-        """Return the bins (..., n_bins) from the sums (..., 1 + 3 n_bins) of weights and features."""
+        """Return the bins (..., n_bins) from the sums (..., 1 + 3 n_bins, or 1 + 6 n_bins) of weights and features."""
         xp = namespace(sums)
-        rows, total, squares = xp.split(sums[..., 1:], 3, axis=-1)
-        known = rows > 1
+        rows, *others = xp.split(sums[..., 1:], (sums.shape[-1] - 1) // self.n_bins, axis=-1)
+        weighted = len(others) > 2
+        squares = others[2] if weighted else rows
         most = xp.where(rows > 0, rows, 1.0)
-        mean = total / most
-        spread = xp.where(known, squares / most - mean**2, 0.0)
-        variance = xp.maximum(spread, 0.0) / xp.where(known, rows - 1, 1.0)
-        return Gaps(rows, mean, variance, known)
+        mean = others[0] / most
+        size = rows * most / xp.where(squares > 0, squares, 1.0) if weighted else rows
+        known = size > 1 + ONE_ROW
+        if weighted:
+            noise = (others[4] - 2 * mean * others[3] + mean**2 * squares) / most**2
+            variance = noise * size / xp.where(known, size - 1, 1.0)
+        else:
+            variance = (others[1] / most - mean**2) / xp.where(known, rows - 1, 1.0)
+        return Gaps(rows, squares, mean, xp.where(known, xp.maximum(variance, 0.0), 0.0), known)
+
+    def gaps_of_clusters(self, sums: Any) -> ClusterGaps:
+        """Return the square of rows in U clusters from the sums of features by cluster (..., U, n_features).
+
+        The covariance of the means of bins is ``sum_u T_ub T_uc / (W_b W_c)`` with the sums T by cluster of weighted
+        gaps less their mean in the bin, times ``k_b / (k_b - 1)`` with the effective number ``k_b`` of clusters in bin
+        b (its root, between two bins), which makes up for the mean. Bins of one cluster add nothing.
+        """
+        xp = namespace(sums)
+        rows, total, *_ = xp.split(sums, sums.shape[-1] // self.n_bins, axis=-1)
+        whole, squares = rows.sum(axis=-2), (rows**2).sum(axis=-2)
+        most = xp.where(whole > 0, whole, 1.0)
+        mean = total.sum(axis=-2) / most
+        size = whole * most / xp.where(squares > 0, squares, 1.0)
+        known = size > 1 + ONE_ROW
+        factor = xp.sqrt(xp.where(known, size / xp.where(known, size - 1, 1.0), 0.0)) / most
+        apart = (total - mean[..., None, :] * rows) * factor[..., None, :]
+        share = whole / whole.sum(axis=-1, keepdims=True)
+        joint = xp.matmul(xp.swapaxes(apart, -1, -2), apart)
+        weighed = share[..., None] * joint
+        chance = 2 * (weighed * xp.swapaxes(weighed, -1, -2)).sum(axis=(-1, -2))
+        variance = xp.diagonal(joint, axis1=-2, axis2=-1)
+        square = (share * xp.where(known, mean**2 - variance, 0.0)).sum(axis=-1)
+        middle, sizes = (share * mean**2).sum(axis=-1), rows.sum(axis=-1)
+        among = (rows * mean[..., None, :] ** 2).sum(axis=-1) - middle[..., None] * sizes
+        within = 2 * (apart * (share * mean)[..., None, :]).sum(axis=-1)
+        influence = among / sizes.sum(axis=-1, keepdims=True) + within
+        return ClusterGaps(square, influence * rows.shape[-2], sizes, chance)
 
     def core(self, prepared: Features, sums: jax.Array) -> jax.Array:
         """Return the error from the sums of weights and features."""

@@ -196,7 +196,8 @@ def evidence_of(statistic, law):
     auc = jax.tree.map(lambda *leaves: np.array(leaves, float), *areas, *extremes)
     own_rng = np.random.default_rng(8)
     rows = own_rng.multinomial(N, [0.5, 0.3, 0.2], R).astype(float)
-    gaps = Gaps(rows, own_rng.normal(0, 0.2, (R, 3)), own_rng.gamma(2, 0.2, (R, 3)) / np.maximum(rows, 1), rows > 1)
+    middles, noise = own_rng.normal(0, 0.2, (R, 3)), own_rng.gamma(2, 0.2, (R, 3)) / np.maximum(rows, 1)
+    gaps = Gaps(rows, rows, middles, noise, rows > 1)
     outcomes = OUTCOMES_OF_TWO if averages_share_differences(statistic) else OUTCOMES
     own = (
         (BalancedAccuracy, SHARES.mean),

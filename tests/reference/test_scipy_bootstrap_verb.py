@@ -323,6 +323,8 @@ def test_statistics_of_another_shape_are_refused():
         jaxci.bootstrap((TABLE,), lambda x, axis: x.mean(), axis=-1, n_resamples=9)
     with pytest.raises(TypeError, match="statistic must return a number or an array of numbers; got 'large'"):
         quiet(jaxci.bootstrap, (X,), lambda x: "large", n_resamples=9)
+    with pytest.raises(TypeError, match="statistic must return a number or an array of numbers; got None"):
+        quiet(jaxci.bootstrap, (X,), lambda x: None, n_resamples=9)
     with pytest.raises(TypeError, match=r"statistic must return a number or an array of numbers; got .*complex128"):
         quiet(jaxci.bootstrap, (X,), lambda x, axis: jnp.mean(x * 1j, axis=axis), n_resamples=9)
     with pytest.raises(ValueError, match=r"samples must broadcast but for axis; got shapes \[\(3, 20\), \(4, 20\)\]"):

@@ -79,6 +79,7 @@ def test_options_stand_for_arguments(said, shown):
     [
         ("evaluate FILE --target y --pred g --level 95", "--level must lie in (0, 1); got 95.0"),
         ("evaluate FILE --target y --pred g --metrics roc_auc", "roc_auc needs --score, which was not given"),
+        ("evaluate FILE --target y --score z --metrics accuracy", "no probabilities, of which --threshold 0, say"),
         ("compare FILE --pred-a g --pred-b h --metric accuracy", "--target must be given"),
         ("compare FILE --target x --score-a g --score-b h --metric roc_auc_ovr", "--score-a must have shape"),
         ("check FILE --target y --pred g --metric accuracy --methods foo", "--methods must be one of z, t"),

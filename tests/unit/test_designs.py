@@ -92,13 +92,17 @@ def test_the_truth_of_a_design_is_that_of_its_rows():
     assert abs(median.value - middle) < 6 * median.error + 0.01
 
 
+CALIBRATION = "root_mean_squared_calibration_error"
 LAWS = {
     "clusters of labels": (
         Clustered(TABLE, UNEVEN, 0.3),
         ("accuracy", "recall", "f1", "balanced_accuracy", "f1_macro", "matthews_corrcoef"),
     ),
     "clusters of values": (Clustered(Parametric("beta", {"a": 8, "b": 2}), UNEVEN, 0.3), ("mean", "median", "std")),
-    "clusters of scores": (Clustered(GaussianClasses([0.6, 0.4], auc=0.85), UNEVEN, 0.2), ("roc_auc", "log_loss")),
+    "clusters of scores": (
+        Clustered(GaussianClasses([0.6, 0.4], auc=0.85), UNEVEN, 0.2),
+        ("roc_auc", "log_loss", CALIBRATION),
+    ),
     "strata of labels": (Stratified((Cells([[9, 1], [1, 3]]), Cells([[4, 3], [1, 9]])), [2, 1]), ("f1", "accuracy")),
     "strata of clusters": (
         Stratified((Clustered(TABLE, 5, 0.3), Clustered(Cells([[9, 1], [1, 3]]), (1, 2, 4), 0.3)), [2, 1]),
@@ -120,6 +124,7 @@ SERVED = (
     "normal",
     "proper_bayesian",
     "studentized",
+    "squared_gaps",
 )
 METHODS_HERE = [*EXACT.values(), *SERVED]
 N, B, R = 66, 1_999, 4
@@ -156,8 +161,8 @@ def test_a_cell_computes_the_intervals_of_the_verb(kind):
     units, strata = cell.layout.units, cell.layout.strata
     design = {"groups": units, "strata": strata if strata is None or units is None else strata[units]}
     methods = {method.label for _, method in bounds}
-    assert {"percentile", "bca"} <= methods
-    assert "proper_bayesian" in methods
+    assert {"percentile", "bca", "proper_bayesian"} <= methods
+    assert ((CALIBRATION, "squared_gaps") in {(name, method.label) for name, method in bounds}) == ("scores" in kind)
     for (name, method), found in bounds.items():
         for r in (0, R - 1):
             columns = [data[column][r] for column in COLUMNS[cell.distribution.kind]]

@@ -144,7 +144,7 @@ def test_values_of_one_cluster():
         ({"bounds": {"dice": 5}}, "bounds must be two numbers; got 5"),
         ({"bounds": (0, 0.5)}, "bounds must hold all values"),
         ({"frame": {"x": [1.0, np.inf]}}, "'x' must be finite or NaN .*; got inf in row 1"),
-        ({"frame": {"x": [1.0, np.nan]}}, "frame must have at least 2 values of a metric"),
+        ({"frame": {"x": [1.0, np.nan]}}, "frame must have at least 2 values of a metric; got none: x: 1 of 2 rows"),
         ({"groups": np.arange(3)}, "groups"),
     ],
 )

@@ -1,14 +1,17 @@
 """Log loss, Brier score and calibration error: hand-computed values, edges, influence, batching."""
 
 import math
+import warnings
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 import jaxci
+from jaxci.intervals.clusters import ClusterSums
+from jaxci.intervals.kurtosis import spread_of_clusters
 from jaxci.statistics.probability import (
     METRICS,
     BrierScoreLoss,
@@ -139,6 +142,109 @@ def test_the_debiased_calibration_error_and_its_interval_by_loops(n, shift):
     np.testing.assert_allclose(row.confidence_interval, np.sqrt(np.clip(ends, 0, 1)), rtol=1e-9)
     if square > 0:
         assert row.standard_error == pytest.approx(math.sqrt(variance) / (2 * row.estimate), rel=1e-6)
+
+
+def weighted_by_loops(gap, bins, weights, n_bins):
+    """Return the weighted mean squared gap of independent rows, and its variance."""
+    total = variance = 0.0
+    squares = np.zeros(len(gap))
+    for b in range(n_bins):
+        inside = bins == b
+        if not inside.any():
+            continue
+        w, share = weights[inside], weights[inside].sum() / weights.sum()
+        mean = np.average(gap[inside], weights=w)
+        squares[inside] = mean**2
+        size = w.sum() ** 2 / (w**2).sum()
+        if inside.sum() > 1:
+            noise = (w**2 @ (gap[inside] - mean) ** 2) / w.sum() ** 2 * size / (size - 1)
+            total += share * (mean**2 - noise)
+            variance += share**2 * (4 * mean**2 * noise + 2 * noise**2)
+    middle = np.average(squares, weights=weights)
+    return total, variance + weights**2 @ (squares - middle) ** 2 / weights.sum() ** 2
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.3])
+def test_the_debiased_calibration_error_of_weighted_rows_by_loops(shift):
+    rng = np.random.default_rng(4)
+    p, weights = rng.random(150), rng.exponential(size=150)
+    y = (rng.random(150) < np.clip(p - shift, 0, 1)).astype(int)
+    square, variance = weighted_by_loops(y - p, np.minimum((15 * p).astype(int), 14), weights, 15)
+    row = jaxci.interval("root_mean_squared_calibration_error", y, p, sample_weight=weights)
+    assert row.method == "squared_gaps"
+    assert row.estimate == pytest.approx(math.sqrt(max(square, 0)), abs=1e-9)
+    ends = square + stats.norm.ppf([0.025, 0.975]) * math.sqrt(variance)
+    np.testing.assert_allclose(row.confidence_interval, np.sqrt(np.clip(ends, 0, 1)), rtol=1e-9)
+    other = np.clip(p + 0.2 * rng.normal(size=150), 0.01, 0.99)
+    both = [jaxci.interval(row.statistic, y, s, sample_weight=weights).estimate for s in (p, other)]
+    found = jaxci.compare(row.statistic, y, p, other, sample_weight=weights, n_resamples=199, rng=0)
+    assert found.estimate == pytest.approx(both[0] - both[1], abs=1e-9)
+
+
+def clustered_by_loops(gap, bins, units, weights, n_bins):
+    """Return the mean squared gap, what each cluster adds to it (to first order), and the variance of chance."""
+    n_units, whole = units.max() + 1, weights.sum()
+    mean, share = np.zeros(n_bins), np.zeros(n_bins)
+    apart, known = np.zeros((n_units, n_bins)), np.zeros(n_bins, bool)
+    for b in range(n_bins):
+        of_bin = [(bins == b) & (units == u) for u in range(n_units)]
+        size = np.array([weights[rows].sum() for rows in of_bin])
+        if size.sum() == 0:
+            continue
+        share[b] = size.sum() / whole
+        mean[b] = np.average(gap[bins == b], weights=weights[bins == b])
+        effective = size.sum() ** 2 / (size**2).sum()
+        known[b] = np.count_nonzero(size) > 1
+        if known[b]:
+            off = np.array([weights[rows] @ (gap[rows] - mean[b]) for rows in of_bin])
+            apart[:, b] = off / size.sum() * math.sqrt(effective / (effective - 1))
+    joint = apart.T @ apart
+    square = sum(share[b] * (mean[b] ** 2 - joint[b, b]) for b in range(n_bins) if known[b])
+    chance = 2 * sum(share[b] * share[c] * joint[b, c] ** 2 for b in range(n_bins) for c in range(n_bins))
+    middle = share @ mean**2
+    influence = [
+        weights[units == u] @ (mean[bins[units == u]] ** 2 - middle) / whole + 2 * apart[u] @ (share * mean)
+        for u in range(n_units)
+    ]
+    return square, np.array(influence), chance
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_debiased_calibration_error_of_clusters_by_loops(weighted):
+    rng = np.random.default_rng(6)
+    units = np.repeat(np.arange(12), rng.integers(3, 12, 12))
+    n = len(units)
+    p, weights = rng.random(n), rng.exponential(size=n) if weighted else np.ones(n)
+    y = (rng.random(n) < np.clip(p - 0.3 + 0.2 * rng.normal(size=12)[units], 0, 1)).astype(int)
+    square, influence, chance = clustered_by_loops(y - p, np.minimum((15 * p).astype(int), 14), units, weights, 15)
+    given = {"sample_weight": weights} if weighted else {}
+    with pytest.warns(jaxci.JaxciWarning, match="clusters"):
+        row = jaxci.interval("root_mean_squared_calibration_error", y, p, groups=units, **given)
+    assert row.method == "squared_gaps"
+    sizes = np.bincount(units, weights)
+    influence *= 12 * (11 / 12) / (1 - sizes / sizes.sum())
+    error, degrees = spread_of_clusters(influence[None], 0.25, ClusterSums(sizes[None], sizes[None]))
+    ends = square + stats.t.ppf([0.025, 0.975], degrees[0]) * math.sqrt(error[0] ** 2 + chance)
+    np.testing.assert_allclose(row.confidence_interval, np.sqrt(np.clip(ends, 0, 1)), rtol=1e-9)
+
+
+@pytest.mark.false_alarm(1e-6)
+@pytest.mark.parametrize("design", ["weights", "clusters", "strata"])
+def test_debiased_calibration_errors_of_dependent_rows_cover_by_default(design):
+    """At least .85 of 100 calibrated models on 60 rows: resamples, which exaggerate, covered .30 to .50."""
+    rng, name, covered = np.random.default_rng(8), "root_mean_squared_calibration_error", 0
+    for _ in range(100):
+        p = special.expit(3 * rng.normal(size=60))
+        y = (rng.random(60) < p).astype(int)
+        given = {
+            "weights": {"sample_weight": rng.integers(1, 4, 60)},
+            "clusters": {"groups": np.arange(60) // 4},
+            "strata": {"strata": np.arange(60) // 20},
+        }[design]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", jaxci.JaxciWarning)
+            covered += jaxci.interval(name, y, p, rng=0, **given).confidence_interval.low == 0
+    assert covered >= 85
 
 
 def test_the_debiased_calibration_error_of_several_classes_is_that_of_the_highest():

@@ -11,6 +11,7 @@ import jaxci
 from jaxci.inference.choice import CLASSES_IN_CLUSTERS, MISSED
 from jaxci.inference.left_out import FOUND_IN_CLUSTERS
 from jaxci.inference.remarks import (
+    CALIBRATION_IN_CLUSTERS,
     EXPANDED_IN_CLUSTERS,
     EXPLAINED_IN_CLUSTERS,
     PERCENTILE_ON_CARDS,
@@ -275,6 +276,25 @@ def test_what_is_said_of_expanded_percentiles_in_clusters_is_what_the_benchmarks
     designs = json.loads((BENCHMARKS / "spread_in_clusters.json").read_text())["designs"]
     found += [results_of(x)["pearsonr"]["auto"][0] for x in designs if x["clusters"] <= 30]
     assert f"{100 * min(found):.0f}% to {100 * max(found):.0f}%" in EXPANDED_IN_CLUSTERS
+
+
+def test_what_is_said_of_calibration_errors_in_clusters_is_what_the_benchmark_found():
+    rng, name = np.random.default_rng(0), "root_mean_squared_calibration_error"
+    p = rng.random(120)
+    y = (rng.random(120) < p).astype(int)
+    told = warnings_of(name, y, p, groups=np.arange(120) // 4)
+    said = f"'squared_gaps' intervals may cover less than they say: {CALIBRATION_IN_CLUSTERS}"
+    assert any(one.endswith(said) for one in told)
+    designs = json.loads((BENCHMARKS / "calibration_of_dependent_rows.json").read_text())["designs"]
+    found = [x["coverage, width, told"]["auto"] for x in designs if x["kind"] == "clusters"]
+    few = [x["coverage, width, told"]["auto"][0] for x in designs if x["kind"] == "clusters" and x["clusters"] <= 50]
+    assert f"{100 * min(few):.0f}% to {100 * max(few):.0f}%" in CALIBRATION_IN_CLUSTERS
+    assert min(coverage for coverage, _, told in found if told < 0.5) > 0.9
+    sizes = np.repeat(np.arange(80), np.where(np.arange(80) < 3, 60, 2))
+    p = rng.random(len(sizes))
+    y = (rng.random(len(sizes)) < p).astype(int)
+    few = "a few of the 80 clusters decide the estimate: its error is known no better than that of"
+    assert any(said.startswith(few) for said in warnings_of(name, y, p, groups=sizes))
 
 
 def test_few_clusters_that_decide_are_told_with_what_the_benchmark_found():

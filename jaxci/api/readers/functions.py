@@ -97,6 +97,8 @@ def _as_host_floats(value: Any) -> np.ndarray:
     """Return a number, an array of them or a sequence of arrays as one array."""
     try:
         found = np.asarray(value)
+        if found.dtype.kind == "O" and any(x is None for x in found.flat):
+            raise TypeError  # which would be NaN
         return found.astype(float, casting="safe" if np.iscomplexobj(found) else "unsafe")
     except (TypeError, ValueError):
         raise TypeError(f"statistic must return a number or an array of numbers; got {shown(value)}") from None

@@ -110,6 +110,13 @@ def _per_class(name: str, labelled: Labelled) -> list[tuple[str, Statistic]]:
     ]
 
 
+def _made_of_scores(field: str, sample: Sample) -> str:
+    """Say what makes labels of scores that are no probabilities."""
+    if field != "y_pred" or sample.y_score is None:
+        return ""
+    return "; y_score are no probabilities, of which threshold=0, say, would make labels"
+
+
 def chosen_metrics(
     named: list[tuple[str, Statistic | None]] | None, sample: Sample, labelled: Labelled | None
 ) -> list[tuple[str, Statistic]]:
@@ -125,5 +132,5 @@ def chosen_metrics(
     for name, statistic in expanded:
         for field in statistic.inputs:
             if getattr(sample, field) is None:
-                raise ValueError(f"{name} needs {field}, which was not given")
+                raise ValueError(f"{name} needs {field}, which was not given{_made_of_scores(field, sample)}")
     return [(name, labelled.accept(name, statistic)) for name, statistic in expanded]
