@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpy.typing import ArrayLike
 
 from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails, open_sides
 from jaxci.intervals.parametric import mean_refusal
@@ -30,20 +29,16 @@ _TRUNCATION = 0.5  # the largest share of the capital at stake in one bet
 _HALVINGS = 52
 
 
-def _checked(values: ArrayLike, bounds: Range, least: int = 1) -> tuple[np.ndarray, float, float]:
-    low, high = float(bounds[0]), float(bounds[1])
-    x = np.asarray(values, float)
+def _check_inside(values: np.ndarray, ends: Range) -> None:
+    low, high = ends
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ValueError(f"bounds must be finite with low < high; got ({low:g}, {high:g})")
-    if x.ndim != 1 or x.size < least:
-        raise ValueError(f"values must be one row of at least {least} numbers; got shape {x.shape}")
-    outside = ~((x >= low) & (x <= high))
+    outside = ~((values >= low) & (values <= high))
     if outside.any():
         raise ValueError(
-            f"values must lie within bounds = ({low:g}, {high:g}); got {x[outside][0]:g} "
-            f"({int(outside.sum())} of {x.size} outside)"
+            f"values must lie within bounds = ({low:g}, {high:g}); got {values[outside][0]:g} "
+            f"({int(outside.sum())} of {values.size} outside)"
         )
-    return x, low, high
 
 
 def _logs(tails: Tails, factor: float = 1.0) -> tuple[Any, Any]:
@@ -53,27 +48,22 @@ def _logs(tails: Tails, factor: float = 1.0) -> tuple[Any, Any]:
     return down, xp.log(factor / tails.upper) if tails.has_upper else 1.0
 
 
-def hoeffding(values: ArrayLike, bounds: Range, tails: Tails) -> Bounds:
+def hoeffding(x: Any, ends: Range, tails: Tails) -> Bounds:
     """Hoeffding's interval ``xbar +- (b - a) sqrt(ln(1/tail) / (2n))``.
 
     Parameters
     ----------
-    values : (n,) array_like
+    x : (..., n) array
         Observations.
-    bounds : (float, float)
+    ends : (float, float)
         Their range, (a, b).
     tails : Tails
         Error probability of each side; two-sided, 1/tail is 2/alpha.
 
     Returns
     -------
-    low, high : float
+    low, high : (...) arrays
         Bounds.
-
-    Raises
-    ------
-    ValueError
-        If the range is not finite, or a value lies outside.
 
     Notes
     -----
@@ -84,39 +74,29 @@ def hoeffding(values: ArrayLike, bounds: Range, tails: Tails) -> Bounds:
     ----------
     .. [1] Hoeffding (1963), JASA 58, 13-30, theorem 2.
     """
-    x, a, b = _checked(values, bounds)
-    return _hoeffding(x, (a, b), tails)
-
-
-def _hoeffding(x: Any, ends: Range, tails: Tails) -> Bounds:
     xp, mean = namespace(x), x.mean(axis=-1)
     down, up = ((ends[1] - ends[0]) * xp.sqrt(log / (2 * x.shape[-1])) for log in _logs(tails))
     return open_sides(mean - down, mean + up, tails, ends)
 
 
-def empirical_bernstein(values: ArrayLike, bounds: Range, tails: Tails) -> Bounds:
+def empirical_bernstein(x: Any, ends: Range, tails: Tails) -> Bounds:
     """Maurer and Pontil's interval, ``xbar +- s sqrt(2L/n) + 7 (b - a) L / (3(n - 1))``.
 
     ``L = ln(2/tail)``, and ``s`` is the standard deviation with ddof 1.
 
     Parameters
     ----------
-    values : (n,) array_like
+    x : (..., n) array
         Observations, n >= 2.
-    bounds : (float, float)
+    ends : (float, float)
         Their range, (a, b).
     tails : Tails
         Error probability of each side; two-sided, 2/tail is 4/alpha.
 
     Returns
     -------
-    low, high : float
+    low, high : (...) arrays
         Bounds.
-
-    Raises
-    ------
-    ValueError
-        If the range is not finite, a value lies outside, or there are fewer than two.
 
     Notes
     -----
@@ -128,18 +108,13 @@ def empirical_bernstein(values: ArrayLike, bounds: Range, tails: Tails) -> Bound
     .. [1] Maurer & Pontil (2009), Empirical Bernstein bounds and sample variance penalization,
        COLT, theorem 4.
     """
-    x, a, b = _checked(values, bounds, least=2)
-    return _empirical_bernstein(x, (a, b), tails)
-
-
-def _empirical_bernstein(x: Any, ends: Range, tails: Tails) -> Bounds:
     xp, n = namespace(x), x.shape[-1]
     mean, sd = x.mean(axis=-1), xp.std(x, axis=-1, ddof=1)
     down, up = (sd * xp.sqrt(2 * log / n) + 7 * (ends[1] - ends[0]) * log / (3 * (n - 1)) for log in _logs(tails, 2.0))
     return open_sides(mean - down, mean + up, tails, ends)
 
 
-def betting(values: ArrayLike, bounds: Range, tails: Tails) -> Bounds:
+def betting(x: Any, ends: Range, tails: Tails) -> Bounds:
     """Betting interval: the means against which no gambler grows rich on these observations.
 
     With observations scaled to [0, 1], a gambler who holds that the mean exceeds ``m`` ends with
@@ -153,24 +128,19 @@ def betting(values: ArrayLike, bounds: Range, tails: Tails) -> Bounds:
 
     Parameters
     ----------
-    values : (n,) array_like
+    x : (..., n) array
         Observations *in random order*: the bets, and so the bounds, depend on the order. Where
         rows are sorted or grouped, shuffle them first, once, without regard to the values.
-    bounds : (float, float)
+    ends : (float, float)
         Their range, (a, b).
     tails : Tails
         Error probability of each side.
 
     Returns
     -------
-    low, high : float
+    low, high : (...) arrays
         Bounds within [a, b], to 2^-52 (b - a), rounded outward. They always contain the sample
         mean, toward which they are widened where an unfavourable order excludes it.
-
-    Raises
-    ------
-    ValueError
-        If the range is not finite, or a value lies outside.
 
     Notes
     -----
@@ -188,11 +158,6 @@ def betting(values: ArrayLike, bounds: Range, tails: Tails) -> Bounds:
     .. [1] Waudby-Smith & Ramdas (2024), Estimating means of bounded random variables by betting,
        JRSS B 86(1), 1-27, theorem 3, with their bets for a fixed n.
     """
-    x, a, b = _checked(values, bounds)
-    return _betting(x, (a, b), tails)
-
-
-def _betting(x: Any, ends: Range, tails: Tails) -> Bounds:
     xp, n, (a, b) = namespace(x), x.shape[-1], ends
     # NumPy's rows are filled up to a padded size and handed to the compiled program.
     size = padded(n) if xp is np else n
@@ -240,8 +205,9 @@ class ConcentrationMethod(Method):
     takes = frozenset()
     least: ClassVar[int] = 1
 
+    @staticmethod
     @abc.abstractmethod
-    def of_values(self, values: Any, ends: Range, tails: Tails) -> Bounds:
+    def of_values(x: Any, ends: Range, tails: Tails) -> Bounds:
         """Return bounds (...) from values (..., n) and the ends of their range."""
 
     def value_range(self, statistic: Statistic) -> Range:
@@ -280,7 +246,7 @@ class ConcentrationMethod(Method):
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
         """Refuse values outside the range; say that bounds were clipped to the method's own."""
         ends = self.value_range(evidence.statistic)
-        _checked(np.ravel(evidence.values), ends)
+        _check_inside(np.ravel(evidence.values), ends)
         if not (self._own and self.leaves_range):
             return ()
         at_low, at_high = np.all(bounds.low == ends[0]), np.all(bounds.high == ends[1])
@@ -306,10 +272,7 @@ class Hoeffding(ConcentrationMethod):
 
     name = "hoeffding"
     leaves_range = True
-
-    def of_values(self, values: Any, ends: Range, tails: Tails) -> Bounds:
-        """Return bounds (...) from values (..., n) and the ends of their range."""
-        return _hoeffding(values, ends, tails)
+    of_values = staticmethod(hoeffding)
 
 
 @record
@@ -328,10 +291,7 @@ class EmpiricalBernstein(ConcentrationMethod):
     name = "empirical_bernstein"
     least = 2
     leaves_range = True
-
-    def of_values(self, values: Any, ends: Range, tails: Tails) -> Bounds:
-        """Return bounds (...) from values (..., n) and the ends of their range."""
-        return _empirical_bernstein(values, ends, tails)
+    of_values = staticmethod(empirical_bernstein)
 
 
 @record
@@ -348,7 +308,4 @@ class Betting(ConcentrationMethod):
     high: Any = None
 
     name = "betting"
-
-    def of_values(self, values: Any, ends: Range, tails: Tails) -> Bounds:
-        """Return bounds (...) from values (..., n) and the ends of their range."""
-        return _betting(values, ends, tails)
+    of_values = staticmethod(betting)

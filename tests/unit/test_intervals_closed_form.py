@@ -25,7 +25,7 @@ from jaxci.intervals import (
     proportion,
     proportion_difference,
 )
-from jaxci.intervals.base import Bounds, Evidence, Tails, tails
+from jaxci.intervals.base import Bounds, Evidence, NoInterval, Tails, tails
 from jaxci.printing import ConfidenceInterval, JaxciWarning
 from jaxci.statistics import (
     F1,
@@ -458,7 +458,7 @@ def test_delta_keeps_nan():
 
 
 def test_concentration_by_hand():
-    x = [0.0, 4.0, 2.0, 2.0]  # mean 2, s^2 = 8/3, range 5
+    x = np.array([0.0, 4.0, 2.0, 2.0])  # mean 2, s^2 = 8/3, range 5
     half = 5 * math.sqrt(math.log(40) / 8)
     np.testing.assert_allclose(concentration.hoeffding(x, (0, 5), TWO), (2 - half, 2 + half), rtol=1e-14)
     half = math.sqrt(8 / 3 * 2 * math.log(80) / 4) + 7 * 5 * math.log(80) / 9
@@ -550,15 +550,18 @@ def test_betting_covers(law):
 
 
 def test_concentration_refuses_bad_values():
-    for formula in (concentration.hoeffding, concentration.empirical_bernstein, concentration.betting):
+    def interval_of(kind, values, **ends):
+        return kind(**ends).interval(Evidence(MEAN, np.mean(values), len(values), values=np.array([values])), TWO)
+
+    for kind in (concentration.Hoeffding, concentration.EmpiricalBernstein, concentration.Betting):
         with pytest.raises(ValueError, match=r"within bounds = \(0, 1\); got 1.5 \(1 of 3 outside\)"):
-            formula([0.5, 1.5, 0.2], (0, 1), TWO)
+            interval_of(kind, [0.5, 1.5, 0.2], low=0, high=1)
         with pytest.raises(ValueError, match="outside"):
-            formula([0.5, math.nan], (0, 1), TWO)
+            interval_of(kind, [0.5, math.nan], low=0, high=1)
         with pytest.raises(ValueError, match="finite with low < high"):
-            formula([0.5, 0.2], (0, math.inf), TWO)
-    with pytest.raises(ValueError, match="at least 2"):
-        concentration.empirical_bernstein([0.5], (0, 1), TWO)
+            interval_of(kind, [0.5, 0.2], low=1, high=0)
+    with pytest.raises(NoInterval, match="at least 2"):
+        concentration.EmpiricalBernstein(low=0, high=1).critical(MEAN, 1, TWO)
 
 
 def test_an_explicit_range_clips_with_a_remark():
