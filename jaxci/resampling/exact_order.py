@@ -31,46 +31,6 @@ TOLERANCE = 4.0 * float(np.finfo(np.float64).eps)
 """Atoms that differ by less, relative to their size, are one."""
 
 
-def order_statistic_distribution(values_sorted: ArrayLike, k: int) -> Atoms:
-    r"""Return the exact bootstrap distribution of the k-th smallest value.
-
-    .. math:: P(X^*_{(k)} \le x_{(i)}) = P(\mathrm{Binomial}(n, i/n) \ge k) = I_{i/n}(k, n-k+1)
-
-    Parameters
-    ----------
-    values_sorted : (n,) array_like
-        Non-decreasing values; ties are merged into one atom.
-    k : int
-        Rank, 1 (minimum) to n (maximum).
-
-    Returns
-    -------
-    Atoms
-        Without the values that would be reached with probability below 1e-13 on either
-        side, which its mean and standard error therefore leave out too.
-
-    Raises
-    ------
-    ValueError
-        If the values are not a sorted vector without NaN, or k is not a rank.
-
-    Notes
-    -----
-    Cost O(sqrt n) after the check of the order, O(n).
-
-    Examples
-    --------
-    >>> law = order_statistic_distribution([1.0, 2.0, 4.0], 2)
-    >>> [round(float(p) * 27) for p in law.probabilities]
-    [7, 13, 7]
-    """
-    x = _checked(values_sorted)
-    if not 1 <= k <= x.size:
-        raise ValueError(f"k must be a rank from 1 to n = {x.size}; got {k}")
-    index, mass = _rank_law(x.size, int(k))
-    return discrete(x[index - 1], mass)
-
-
 def quantile_distribution(values_sorted: ArrayLike, q: float) -> Atoms:
     r"""Return the exact bootstrap distribution of a sample quantile (linear, NumPy's default).
 

@@ -11,7 +11,7 @@ from scipy import stats
 import jaxci
 from jaxci.resampling import exact_mean, exact_order
 from jaxci.resampling.exact_mean import mean_distribution
-from jaxci.resampling.exact_order import order_statistic_distribution, quantile_distribution
+from jaxci.resampling.exact_order import quantile_distribution
 from jaxci.resampling.laws import Atoms, BootstrapDistribution
 from jaxci.resampling.mean_spectrum import add_values, inverted, spectrum_of
 
@@ -79,17 +79,6 @@ def test_mid_distribution_at_the_mean_is_exact():
     expected = stats.binom.cdf(3, 10, 0.3) - stats.binom.pmf(3, 10, 0.3) / 2
     assert law.share_below(0.3) == pytest.approx(expected, abs=1e-6)
     assert law.share_below(law.mean) == pytest.approx(expected, abs=1e-6)
-
-
-@pytest.mark.parametrize("name", SMALL)
-def test_order_statistics_under_enumeration(name):
-    drawn = np.sort(resamples(SMALL[name]), axis=1)
-    x = np.sort(SMALL[name])
-    for k in range(1, x.size + 1):
-        law = order_statistic_distribution(x, k)
-        support, mass = atoms(drawn[:, k - 1])
-        np.testing.assert_array_equal(law.support, support)
-        np.testing.assert_allclose(law.probabilities, mass, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -185,8 +174,8 @@ def test_extremes_of_floating_point(values):
 
 
 def test_order_statistics_are_equivariant_under_monotone_maps():
-    x = np.sort(np.random.default_rng(0).normal(size=400))
-    law, moved = order_statistic_distribution(x, 100), order_statistic_distribution(np.exp(x), 100)
+    x = np.sort(np.random.default_rng(0).normal(size=401))
+    law, moved = quantile_distribution(x, 0.25), quantile_distribution(np.exp(x), 0.25)
     np.testing.assert_array_equal(moved.quantile(LEVELS), np.exp(law.quantile(LEVELS)))
 
 
@@ -224,9 +213,6 @@ def test_values_are_checked(bad):
 def test_ranks_orders_and_sorting_are_checked():
     with pytest.raises(ValueError, match="non-decreasing"):
         median_distribution([2.0, 1.0])
-    for k in (0, 4):
-        with pytest.raises(ValueError, match="k must be a rank"):
-            order_statistic_distribution([1.0, 2.0, 3.0], k)
     for q in (-0.1, 1.1, np.nan):
         with pytest.raises(ValueError, match="q must be within"):
             quantile_distribution([1.0, 2.0], q)
