@@ -26,11 +26,13 @@ from jaxci.inference.shares import count_trials
 from jaxci.inference.slopes import FirstOrder, contributions, effective_units, first_order, of_mean
 from jaxci.inference.slopes import estimates as program_estimates
 from jaxci.inference.slopes import slopes as program_slopes
+from jaxci.inference.standings import UNKNOWN_CALIBRATION
 from jaxci.inference.table_laws import law_of_table
 from jaxci.intervals.base import Bounds, Evidence, Method
 from jaxci.intervals.blocks import BlockBayesian, BlockT, BlockWilson
 from jaxci.intervals.bootstrap import Percentile
-from jaxci.intervals.capabilities import has_exact_law, knows_mistakes
+from jaxci.intervals.calibration import BlockGaps
+from jaxci.intervals.capabilities import has_exact_law, is_debiased_calibration, knows_mistakes
 from jaxci.intervals.pvalues import UNDEFINED, PValue
 from jaxci.intervals.quantile import OrderStatistic
 from jaxci.intervals.registry import applicable_methods, method_by_name
@@ -42,6 +44,7 @@ from jaxci.statistics.custom import HostFunction
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.order import QuantileStatistic
 from jaxci.statistics.paired import Paired
+from jaxci.statistics.probability import Calibration
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic, is_mean
 
@@ -173,10 +176,17 @@ def _without_rows_alike(statistic: Statistic, layout: Layout, settings: Settings
     """Return the method for resamples that are not those of independent rows."""
     if not settings.in_blocks:
         return Percentile()
+    if is_debiased_calibration(statistic):
+        return BlockGaps()
     wilson = BlockWilson()
     if not (wilson.refusal(statistic) or wilson.unusable(layout.given)):
         return wilson
     return BlockBayesian() if knows_mistakes(statistic) else BlockT()
+
+
+def _is_exaggerated(statistic: Statistic, method: Method) -> bool:
+    """Whether resamples of a calibration error are read, which exaggerate it."""
+    return isinstance(statistic, Calibration) and method.reads_resamples
 
 
 def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Settings) -> None:
@@ -192,6 +202,7 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
         else:
             entry.method = _without_rows_alike(statistic, layout, settings)
             entry.reason = f"asked for {settings.resampling} resampling"
+            entry.remarks += [UNKNOWN_CALIBRATION] if _is_exaggerated(statistic, entry.method) else []
         values = row_values_of(statistic, sample) if isinstance(statistic, MeanStatistic) else None
         judged = entry.standing is not None
         entry.remarks += size_remarks(statistic, sample, layout, values, entry.method, judged=judged)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -163,11 +164,14 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
     if "gaps" in needs:
         assert is_debiased_calibration(statistic)
         rows = np.asarray(entry.prepared.design)[: layout.n_rows]
-        if layout.units is None:
+        by = layout
+        if entry.method is not None and entry.method.requires_blocks:
+            by = dataclasses.replace(layout, units=(np.arange(layout.n) // int(entry.block_length)).astype(np.int32))
+        if by.units is None:
             sums = rows.sum(axis=0) if layout.mass is None else layout.mass @ rows
             parts["gaps"] = statistic.gaps(np.concatenate([[layout.n], sums])[None])
         else:
-            parts["gaps"] = statistic.gaps_of_clusters(layout.sum_rows(rows, layout.n_units)[None])
+            parts["gaps"] = statistic.gaps_of_clusters(by.sum_rows(rows, by.n_units)[None])
     if "curvature" in needs:
         ((program, _),) = programs([entry], layout)
         parts["curvature"] = curvature(program, 0)

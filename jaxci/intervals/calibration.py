@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails, normal_steps, open_sides
 from jaxci.intervals.capabilities import is_debiased_calibration
@@ -47,6 +47,9 @@ class SquaredGaps(Method):
     name = "squared_gaps"
     needs = frozenset({"gaps"})
 
+    units: ClassVar[str] = "clusters"
+    """What rows come in where they depend on each other."""
+
     def refusal(self, statistic: Statistic) -> str | None:
         """Refuse what is not the root mean squared calibration error."""
         if is_debiased_calibration(statistic):
@@ -65,7 +68,20 @@ class SquaredGaps(Method):
         """Say that the interval has no width, or that few clusters decide it."""
         if isinstance(evidence.gaps, ClusterGaps):
             error, degrees = (float(x[0]) for x in error_of_square(evidence.gaps))
-            said = decided_by_few(degrees, evidence.n, "clusters", "estimate")
+            said = decided_by_few(degrees, evidence.gaps.sizes.shape[-1], self.units, "estimate")
             if error > 0 and said:
                 return (said,)
         return width_remarks(bounds, self.name, evidence.statistic)
+
+
+@record
+class BlockGaps(SquaredGaps):
+    """The interval of :class:`SquaredGaps` of rows in the order of time, whose blocks are taken for clusters.
+
+    A block has ``2 n^(1/3)`` rows where no length is given. Asymptotic in the number of rows. In 48 designs of 100 to
+    1,000 rows with slopes of .6 and .9 it covers 94% to 100% (``docs/time.md``).
+    """
+
+    name = "block_gaps"
+    requires_blocks = True
+    units = "blocks"

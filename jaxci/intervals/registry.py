@@ -15,7 +15,7 @@ from jaxci.intervals.base import Method
 from jaxci.intervals.bayesian import ProperBayesian
 from jaxci.intervals.blocks import BlockBayesian, BlockT, BlockWilson
 from jaxci.intervals.bootstrap import BC, Basic, BCa, ExpandedPercentile, Normal, Percentile, Studentized
-from jaxci.intervals.calibration import SquaredGaps
+from jaxci.intervals.calibration import BlockGaps, SquaredGaps
 from jaxci.intervals.clustered_proportion import ClopperPearsonCluster, TangoCluster, WilsonCluster
 from jaxci.intervals.concentration import Betting, EmpiricalBernstein, Hoeffding
 from jaxci.intervals.delta import Delta
@@ -66,6 +66,7 @@ _ALL: tuple[type[Method], ...] = (
     Studentized,
     BlockT,
     BlockWilson,
+    BlockGaps,
     BlockBayesian,
     Calibrated,
     ABC,

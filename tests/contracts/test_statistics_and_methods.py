@@ -254,7 +254,7 @@ TYPICAL = {
         ("bonett", "delta", "percentile", "basic", "normal", "bc", "bca", "studentized", "abc"), ("values", "std", {})
     ),
     "square_and_add": ("binary", "balanced_accuracy", {}),
-    "squared_gaps": ("binary", "root_mean_squared_calibration_error", {}),
+    **dict.fromkeys(("squared_gaps", "block_gaps"), ("binary", "root_mean_squared_calibration_error", {})),
 }
 
 

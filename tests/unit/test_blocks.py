@@ -1,5 +1,8 @@
 """Blocks of neighbouring rows: their law, their length, and the verbs that draw them."""
 
+import json
+from pathlib import Path
+
 import arch.bootstrap
 import jax
 import jax.numpy as jnp
@@ -12,7 +15,7 @@ from sklearn import metrics
 
 import jaxci
 from jaxci.inference.dependence import _further_back, dependence
-from jaxci.inference.drawing import PURPOSE_POSTERIOR
+from jaxci.inference.drawing import COVERED_OF_BATCHES, FEW_BATCHES, PURPOSE_POSTERIOR
 from jaxci.inference.randomness import randomness
 from jaxci.resampling.blocks import CircularBlocks, MovingBlocks, StationaryBlocks, optimal_block_lengths
 from jaxci.resampling.posterior import GammaTables, PosteriorOfBlocks
@@ -21,6 +24,7 @@ from jaxci.statistics.registry import statistic_by_name
 
 pytestmark = pytest.mark.computes
 
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks" / "results"
 N, LENGTH, COUNT = 23, 4, 20_000
 STATIONARY = {"resampling": "stationary"}
 
@@ -403,7 +407,7 @@ def test_a_row_that_was_not_seen_weighs_as_many_as_count_as_one():
         ("average_precision", "block_bayesian"),
         ("brier_score_loss", "block_bayesian"),
         ("log_loss", "block_bayesian"),
-        ("root_mean_squared_calibration_error", "block_t"),
+        ("root_mean_squared_calibration_error", "block_gaps"),
         ("mean_absolute_error", "block_t"),
     ],
 )
@@ -414,8 +418,38 @@ def test_what_could_be_mistaken_has_width_where_nothing_went_wrong(metric, metho
     found = jaxci.interval(metric, y * 1.0 if metric == "mean_absolute_error" else y, read, rng=0, **STATIONARY)
     assert found.method == method
     low, high = found.confidence_interval
+    without = method in ("block_t", "block_gaps")  # what knows nothing of the unseen
     assert method == "block_t" or low <= found.estimate <= high
-    assert (high - low > 0.02) == (method != "block_t")
+    assert (high - low > 0.02) != without
+
+
+def test_calibration_errors_in_time_are_those_of_blocks_taken_for_clusters():
+    rng, name = np.random.default_rng(3), "root_mean_squared_calibration_error"
+    p, weights = rng.random(125), rng.exponential(size=125)
+    y = (rng.random(125) < np.clip(p - 0.2, 0, 1)).astype(int)
+    for length, given in ((10, {}), (7, {"block_length": 7}), (10, {"sample_weight": weights})):
+        found = jaxci.interval(name, y, p, rng=0, **STATIONARY, **given)
+        assert found.method == "block_gaps"
+        assert f"{-(-125 // length)} blocks of {length} rows for clusters" in found.reason
+        given.pop("block_length", None)
+        other = jaxci.interval(name, y, p, groups=np.arange(125) // length, method="squared_gaps", **given)
+        np.testing.assert_allclose(found.confidence_interval, other.confidence_interval, rtol=1e-12)
+        assert found.estimate == pytest.approx(other.estimate, rel=1e-12)
+    few = f"95% intervals of calibration errors of fewer than {FEW_BATCHES} blocks covered {COVERED_OF_BATCHES} in"
+    assert any(few in said for said in found.warnings)
+    designs = json.loads((BENCHMARKS / "calibration_of_dependent_rows.json").read_text())["designs"]
+    covered = [x["coverage, width, told"][name]["auto"][0] for x in designs if x["kind"] == "time"]
+    assert f"{100 * min(covered):.0f}% to {100 * max(covered):.0f}%" == COVERED_OF_BATCHES
+    most = max(x["rows"] for x in designs if x["kind"] == "time")
+    assert most / (2 * np.cbrt(most)) < FEW_BATCHES  # what is said is of all that were simulated
+
+
+@pytest.mark.parametrize("scheme", ["stationary", "bayesian"])
+def test_resampled_calibration_errors_are_remarked_on(scheme):
+    y, score = scored(60, 0.6, 0.0, 0.4, seed=1)
+    p = 1 / (1 + np.exp(-score))
+    with pytest.warns(jaxci.JaxciWarning, match="no method is known to hold its level for a calibration error"):
+        jaxci.interval("expected_calibration_error", y, p, resampling=scheme, n_resamples=99, rng=0)
 
 
 @pytest.mark.false_alarm(1e-6)

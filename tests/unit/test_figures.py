@@ -246,22 +246,28 @@ def moments_in_clusters() -> list[str]:
     ]
 
 
+CALIBRATION = "root_mean_squared_calibration_error"
+
+
+def calibration(kind: str, method: str) -> list[float]:
+    """Return what a method covered in all designs of a kind."""
+    designs = kept("calibration_of_dependent_rows")["designs"]
+    return [x["coverage, width, told"][CALIBRATION][method][0] for x in designs if x["kind"] == kind]
+
+
 @on("clusters")
 def calibration_errors_in_clusters() -> list[str]:
+    found, basic = (calibration("clusters", method) for method in ("auto", "basic"))
     designs = kept("calibration_of_dependent_rows")["designs"]
-
-    def of(kind: str, method: str) -> list[float]:
-        return [x["coverage, width, told"][method][0] for x in designs if x["kind"] == kind]
-
-    found, basic = of("clusters", "auto"), of("clusters", "basic")
-    few = [told for coverage, _, told in (x["coverage, width, told"]["auto"] for x in designs) if coverage < 0.93]
+    every = [x["coverage, width, told"][CALIBRATION]["auto"] for x in designs if x["kind"] != "time"]
+    few = [told for coverage, _, told in every if coverage < 0.93]
     assert np.median(found) >= 0.99
     return [
         f"in {len(found)} designs of 5 to 60 clusters {shares(found)}, half of them at least",
         f"(the basic bootstrap {shares(basic)})",
         f"at least {math.floor(100 * min(few))}% of the data sets said",
-        f"lognormal weights it covered {shares(of('weights', 'auto'))}",
-        f"bootstrap {shares(of('weights', 'basic'))})",
+        f"lognormal weights it covered {shares(calibration('weights', 'auto'))}",
+        f"bootstrap {shares(calibration('weights', 'basic'))})",
     ]
 
 
@@ -579,6 +585,12 @@ def good_models_and_rare_classes() -> list[str]:
     pairs = {"": "good models", ", rare": "good models, 10% positives"}
     both = [line(f"{one}{kind}", same[one], pairs[kind]) for one in same for kind in pairs]
     return single + both
+
+
+@on("time")
+def calibration_errors_in_time() -> list[str]:
+    found, resampled = (calibration("time", method) for method in ("auto", "block_t"))
+    return [f"in {len(found)} designs", f"`block_gaps` covered {shares(found)}, `block_t` {shares(resampled)}"]
 
 
 @on("time")

@@ -286,8 +286,8 @@ def test_what_is_said_of_calibration_errors_in_clusters_is_what_the_benchmark_fo
     said = f"'squared_gaps' intervals may cover less than they say: {CALIBRATION_IN_CLUSTERS}"
     assert any(one.endswith(said) for one in told)
     designs = json.loads((BENCHMARKS / "calibration_of_dependent_rows.json").read_text())["designs"]
-    found = [x["coverage, width, told"]["auto"] for x in designs if x["kind"] == "clusters"]
-    few = [x["coverage, width, told"]["auto"][0] for x in designs if x["kind"] == "clusters" and x["clusters"] <= 50]
+    found = [results_of(x)[name]["auto"] for x in designs if x["kind"] == "clusters"]
+    few = [results_of(x)[name]["auto"][0] for x in designs if x["kind"] == "clusters" and x["clusters"] <= 50]
     assert f"{100 * min(few):.0f}% to {100 * max(few):.0f}%" in CALIBRATION_IN_CLUSTERS
     assert min(coverage for coverage, _, told in found if told < 0.5) > 0.9
     sizes = np.repeat(np.arange(80), np.where(np.arange(80) < 3, 60, 2))
