@@ -174,7 +174,7 @@ class CountedRows:
     def _resamples(self) -> PoissonReplicates:
         """Return sums of resamples of no rows, for the metrics that need some."""
         ranks = [one for _, one in self._by("ranks") if isinstance(one, ScoreRanking)]
-        n_features = sum(one.n_features for _, one in self._by("moments") if isinstance(one, Calibration))
+        n_features = sum(one.n_features(self.weighted) for _, one in self._calibrations)
         width = len(self._by("values")) + 2 * bool(self._by("pairs")) if self.weighted else 0
         n_resamples, n_classes = self.asked.n_resamples, 0 if self.classes is None else len(self.classes)
         return PoissonReplicates(n_resamples, width, n_features, RankReplicates(ranks, n_classes, n_resamples))
@@ -195,12 +195,15 @@ class CountedRows:
         for what, column in zip(("y_true", "y_pred"), pair.T, strict=False):
             check_squares(what, column)
         if self.poisson is not None:
-            moments = [one.prepare(sample).design for _, one in self._by("moments") if isinstance(one, Calibration)]
+            weights = columns["sample_weight"] if self.weighted else np.ones(sample.n)
+            read = [
+                one.prepare_weighted(sample, weights) if self.weighted else one.prepare(sample)
+                for _, one in self._calibrations
+            ]
             values = np.column_stack([*(means.values() if self.weighted else ()), pair])
-            features = np.column_stack([*moments, np.zeros((sample.n, 0))])
+            features = np.column_stack([*(one.design for one in read), np.zeros((sample.n, 0))])
             names = columns["ids"] if groups is None else groups
             key = jax.random.fold_in(source.key, PURPOSE_POISSON)
-            weights = columns["sample_weight"] if self.weighted else np.ones(sample.n)
             self.poisson.add(key, names, weights, values, labels if self.weighted else None, groups, features, sample)
         if self.weighted:
             return
@@ -214,6 +217,11 @@ class CountedRows:
             self.pairs.add(pair, groups)
         if self._by("bins"):
             self.bins.add(sample.y_true, sample.y_score.astype(np.float64))
+
+    @property
+    def _calibrations(self) -> list[tuple[str, Calibration]]:
+        """The metrics for which sums of features by bin are kept."""
+        return [(name, one) for name, one in self._by("moments") if isinstance(one, Calibration)]
 
     def _settled(self, road: str) -> list[tuple[str, Any]]:
         """Return metrics with what they leave to the number of classes decided."""
@@ -323,10 +331,11 @@ class CountedRows:
                 found.append(Replicated(Request(name, one, method), poisson.of_mean(column, one.link == "sqrt")))
             found += [Replicated(Request(name, one, method), poisson.of_pair(one)) for name, one in self._by("pairs")]  # type: ignore[arg-type]
         column = 0
-        for name, one in self._settled("moments"):
-            columns = slice(column, column + one.n_features)
-            found.append(Replicated(Request(name, one, method), poisson.of_moments(one, columns)))
-            column += one.n_features
+        for name, one in self._calibrations:
+            columns = slice(column, column + one.n_features(self.weighted))
+            values, sums = poisson.of_moments(one, columns), poisson.sums_of(columns)
+            found.append(Replicated(Request(name, one, method), values, sums=sums))
+            column = columns.stop
         for name, one in self._settled("ranks"):
             ranks = poisson.ranks.value(one, poisson.heaviest_unit)
             told = (ranks.remark,) if ranks.remark else ()
@@ -343,9 +352,11 @@ class CountedRows:
         reason = f"the Poisson bootstrap of {what}, by weights that follow from their names"
         rows = intervals_from(found, n_units, settings, source, reason)
         if self.asked.groups:
-            few = few_clusters(n_units)
-            told = () if few is None else (few,)
-            rows = [dataclasses.replace(row, n_rows=poisson.n, warnings=(*row.warnings, *told)) for row in rows]
+            read = [(row, few_clusters(n_units, drawn=row.bootstrap_distribution is not None)) for row in rows]
+            rows = [
+                dataclasses.replace(row, n_rows=poisson.n, warnings=(*row.warnings, *(() if few is None else (few,))))
+                for row, few in read
+            ]
         whole = float(poisson.weights[0])
         effective = whole**2 / poisson.squares_of_weights
         remarks = weight_remarks(poisson.n, effective, poisson.heaviest / whole)

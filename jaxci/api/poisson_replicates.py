@@ -21,6 +21,9 @@ from jaxci.statistics.sums import Features
 DRAWS_AT_A_TIME = 2**22
 """Counts drawn together, nearly."""
 
+ARRAYS = ("sizes", "weights", "means", "squares", "sums", "sums_by_cluster", "table")
+"""What is kept in arrays of numbers, but for rankings."""
+
 LEAST_ROWS, LEAST_CELLS = 256, 16
 """Sizes of the smallest program; others double them."""
 
@@ -46,6 +49,8 @@ class PoissonReplicates:
         Centred, weighted sums of squares and products of the last two columns.
     sums : (R, p) float64
         Of features.
+    sums_by_cluster : (U, p) float64
+        The same of every cluster, of the rows themselves.
     labels, cells : dict
         Code of every label, and of every pair of codes of a true and a predicted label.
     table : (C, R) float64
@@ -61,6 +66,7 @@ class PoissonReplicates:
         self.means = np.zeros((1 + n_resamples, width))
         self.squares = np.zeros((1 + n_resamples, 2, 2))
         self.sums = np.zeros((1 + n_resamples, n_features))
+        self.sums_by_cluster = np.zeros((0, n_features))
         self.labels: dict[Any, int] = {}
         self.cells: dict[tuple[int, int], int] = {}
         self.table = np.zeros((0, 1 + n_resamples))
@@ -92,10 +98,12 @@ class PoissonReplicates:
             return
         names, weights, values = names[rows], weights[rows], values[rows]
         codes = np.zeros(len(names), np.int32)
+        rest = np.zeros((len(names), 0)) if features is None else features[rows]
         if groups is not None:
             of = coded(groups[rows], self.clusters)
-            found = np.bincount(of, weights, len(self.clusters))
-            self.sizes = np.pad(self.sizes, (0, len(found) - len(self.sizes))) + found
+            self._make_room()
+            self.sizes += np.bincount(of, weights, len(self.clusters))
+            np.add.at(self.sums_by_cluster, of, weights[:, None] * rest)
         if labels is not None:
             codes = self._coded(labels[0][rows], labels[1][rows])
         self.n += len(names)
@@ -104,13 +112,18 @@ class PoissonReplicates:
         centre = np.average(values, axis=0, weights=weights) if values.shape[1] else np.zeros(0)
         apart = values - centre
         products = [apart[:, -2] ** 2, apart[:, -2] * apart[:, -1], apart[:, -1] ** 2] if values.shape[1] > 1 else []
-        rest = np.zeros((len(names), 0)) if features is None else features[rows]
         summed = weights[:, None] * np.column_stack([np.ones(len(names)), rest, apart, *products])
         ranked = [] if sample is None else self.ranks.ranked(sample, rows)
         sums, table = self._drawn(key, name_words(names), summed, codes, ranked)
         self.table[: len(table)] += table
         self.sums += sums[:, 1 : 1 + rest.shape[1]]
         self._join(*_moments(np.delete(sums, slice(1, 1 + rest.shape[1]), axis=1), centre))
+
+    def _make_room(self) -> None:
+        """Make room for clusters that are new."""
+        new = len(self.clusters) - len(self.sizes)
+        self.sizes = np.pad(self.sizes, (0, new))
+        self.sums_by_cluster = np.pad(self.sums_by_cluster, ((0, new), (0, 0)))
 
     def _coded(self, true: np.ndarray, predicted: np.ndarray) -> np.ndarray:
         """Return the cell (n,) of every pair of labels, of which there may be new ones."""
@@ -182,8 +195,9 @@ class PoissonReplicates:
             if others:
                 alike(called, np.array([*others]), mine)
         of = [self.clusters.setdefault(cluster, len(self.clusters)) for cluster in other.clusters]
-        self.sizes = np.pad(self.sizes, (0, len(self.clusters) - len(self.sizes)))
+        self._make_room()
         self.sizes[of] += other.sizes
+        self.sums_by_cluster[of] += other.sums_by_cluster
         self.ranks.merge(other.ranks)
         self.sums += other.sums
         codes = [self.labels.setdefault(label, len(self.labels)) for label in other.labels]
@@ -208,11 +222,15 @@ class PoissonReplicates:
         return float(self.sizes.max()) if self.clusters else self.heaviest
 
     def of_moments(self, statistic: MomentStatistic, columns: slice) -> np.ndarray:
-        """Return a statistic (R,) whose features are ``columns``, of weights that add up to the number of rows."""
-        sums = np.column_stack([self.weights, self.sums[:, columns]]).T * (self.n / self.weights[0])
+        """Return a statistic (R,) whose features are ``columns``."""
+        sums = np.column_stack([self.weights, self.sums[:, columns]]).T
         with jax.enable_x64(True):
             found = np.asarray(statistic.from_sums(Features(None), jnp.asarray(sums)))
         return np.where(self.weights > 0, found, np.nan)
+
+    def sums_of(self, columns: slice) -> np.ndarray:
+        """Return the sums of the features that are ``columns``, of every cluster (U, p), or of all rows (1, p)."""
+        return self.sums_by_cluster[:, columns] if self.clusters else self.sums[:1, columns]
 
     def of_mean(self, column: int, root: bool) -> np.ndarray:
         """Return the mean (R,) of a column, or its root; NaN where nothing was drawn."""
@@ -248,9 +266,7 @@ class PoissonReplicates:
 
     def state(self) -> dict[str, Any]:
         """Return the sums as numbers, lists and arrays."""
-        arrays = {
-            name: getattr(self, name).copy() for name in ("sizes", "weights", "means", "squares", "sums", "table")
-        }
+        arrays = {name: getattr(self, name).copy() for name in ARRAYS}
         numbers = {name: getattr(self, name) for name in ("n", "squares_of_weights", "heaviest")}
         cells = np.array([*self.cells], np.int64).reshape(-1, 2)
         names = {"clusters": [*self.clusters], "labels": [*self.labels], "cells": cells}
@@ -262,7 +278,7 @@ class PoissonReplicates:
         means = np.array(state["means"])
         found = cls(len(means) - 1, means.shape[1], ranks=ranks)
         ranks.load(state["ranks"])
-        for name in ("sizes", "weights", "means", "squares", "sums", "table"):
+        for name in ARRAYS:
             setattr(found, name, np.array(state[name]))
         found.n, found.heaviest = int(state["n"]), float(state["heaviest"])
         found.squares_of_weights = float(state["squares_of_weights"])

@@ -77,10 +77,9 @@ def by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tail
         return _choose_ranking(statistic, sample, layout, n_resamples, enough=enough)
     if isinstance(statistic, MeanStatistic):
         return _choose_mean(statistic, layout, enough=enough)
-    if SquaredGaps().refusal(statistic) is None:
-        return Choice(SquaredGaps(), "a debiased calibration error: the normal interval of its square")
     if isinstance(statistic, Calibration):
-        return of_calibration() if layout.counts is None else _delta(statistic, n)
+        counted = layout.counts is not None and not statistic.debiased
+        return _delta(statistic, n) if counted else of_calibration(statistic)
     if Bonett().refusal(statistic) is None and n >= LEAST:
         return Choice(Bonett(), "a standard deviation or variance: Bonett's interval, by the kurtosis of the values")
     if OrderStatistic().refusal(statistic) is None:
@@ -111,8 +110,12 @@ def _proper(what: str, layout: Layout) -> Choice:
     return Choice(ProperBayesian(), f"{what}: random weights of the {units}, and of a few that were not seen")
 
 
-def of_calibration() -> Choice:
-    """Choose for a calibration error of which no design tells."""
+def of_calibration(statistic: Calibration, kind: str = "", *, clustered: bool = False) -> Choice:
+    """Choose for a calibration error of which no design tells, of rows that are of some ``kind``, or in clusters."""
+    if statistic.debiased:
+        of = " of rows in clusters" if clustered else f" of {kind} rows" * bool(kind)
+        law = "Student's" if clustered else "the normal"
+        return Choice(SquaredGaps(), f"a debiased calibration error{of}: {law} interval of its square")
     why = "a calibration error, which resamples exaggerate: the basic bootstrap allows for that in part"
     return Choice(Basic(), why, remark=UNKNOWN_CALIBRATION)
 
@@ -173,10 +176,7 @@ def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, ta
     effective = f"{size:.3g}" if size < 1000 else f"{size:,.0f}"
     weighted = f"rows weighted by importance, {effective} of {layout.n:,} in effect"
     if isinstance(statistic, Calibration):
-        if statistic.debiased:
-            law, rows = ("the normal", f"{kind} rows") if layout.units is None else ("Student's", "rows in clusters")
-            return Choice(SquaredGaps(), f"a debiased calibration error of {rows}: {law} interval of its square")
-        return of_calibration()
+        return of_calibration(statistic, kind, clustered=layout.units is not None)
     if statistic.smooth and layout.n_units * float(n_resamples) > MOST_DRAWS:
         return _delta(statistic, layout.n_units)
     if ranks_many(statistic, layout, n_resamples):

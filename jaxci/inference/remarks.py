@@ -35,7 +35,10 @@ STUDENTIZED_IN_CLUSTERS = (
     "in simulations of 8 and 20 clusters 95% studentized intervals of standard deviations covered 80% to 94%"
 )
 EXPLAINED_IN_CLUSTERS = "in simulations of 8 and 20 clusters 95% intervals of R2 covered 82% to 98%"
-CALIBRATION_IN_CLUSTERS = "in simulations of 5 to 50 clusters 95% intervals of calibration errors covered 85% to 100%"
+CALIBRATION_IN_CLUSTERS = (
+    "'squared_gaps' intervals may cover less than they say: in simulations of 5 to 50 clusters 95% intervals of "
+    "calibration errors covered 85% to 100%"
+)
 EXPANDED_IN_CLUSTERS = (
     "in simulations of 5 to 30 clusters 95% intervals of medians, interquartile lengths and correlations covered "
     "86% to 98%"
@@ -94,11 +97,12 @@ def weight_remarks(n: int, effective: float, share: float) -> list[str]:
     return [f"sample_weight leaves {size}; one row holds {share:.0%} of the weight"]
 
 
-def few_clusters(n: int) -> str | None:
-    """Remark on intervals read from resamples of so many clusters that more would be needed."""
+def few_clusters(n: int, *, drawn: bool) -> str | None:
+    """Remark on intervals of n clusters, read off resamples or of a calibration error, where more would be needed."""
     if n >= FEW_ROWS:
         return None
-    return f"{n} clusters are fewer than {FEW_ROWS}, where intervals read off resamples often cover less than they say"
+    what = "intervals read off resamples often cover less than they say" if drawn else CALIBRATION_IN_CLUSTERS
+    return f"{n} clusters are fewer than {FEW_ROWS}, where {what}"
 
 
 def _too_few(layout: Layout, least: int) -> str:
@@ -191,7 +195,7 @@ def _least_sizes(
     elif layout.units is not None and "influence" in method.needs and not isinstance(statistic, Paired):
         yield FEW_ROWS, f"{method.name!r} intervals may {less}: {EXPLAINED_IN_CLUSTERS}"
     elif layout.units is not None and "gaps" in method.needs:
-        yield FEW_ROWS, f"{method.name!r} intervals may {less}: {CALIBRATION_IN_CLUSTERS}"
+        yield FEW_ROWS, CALIBRATION_IN_CLUSTERS
     elif method.judged_by_size:
         often, found = "often", PERCENTILE_ON_CARDS
         if layout.units is not None and "pivots" in method.needs:

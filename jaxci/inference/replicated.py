@@ -16,22 +16,27 @@ from jaxci.inference.program import Rows
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.request import Entry, Request
 from jaxci.inference.settings import Settings
-from jaxci.intervals.base import Method
+from jaxci.inference.standings import Choice
 from jaxci.intervals.bootstrap import ExpandedPercentile
 from jaxci.intervals.registry import method_by_name
 from jaxci.results import IntervalResult
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.probability import Calibration
 from jaxci.statistics.sample import Sample
+from jaxci.statistics.sums import Features
 
 
 class Replicated(NamedTuple):
-    """A statistic asked for, its value and B replicates (1 + B,), remarks, and in how many a class is absent."""
+    """A statistic asked for, its value and B replicates (1 + B,), remarks, and in how many a class is absent.
+
+    ``sums`` (U, p) are of the features of a calibration error, by cluster, or (1, p) of all rows.
+    """
 
     request: Request
     values: np.ndarray
     absent: int = 0
     remarks: tuple[str, ...] = ()
+    sums: np.ndarray | None = None
 
 
 def intervals_from(
@@ -39,27 +44,32 @@ def intervals_from(
 ) -> list[IntervalResult]:
     """Compute the intervals of statistics of n independent units; ``reason`` says how replicates were drawn."""
     found = []
-    for request, values, absent, remarks in replicated:
-        method, why, remark = _method(request)
-        if method.needs != {"replicates"} or method.nesting is not None:
+    for request, values, absent, remarks, sums in replicated:
+        clustered = sums is not None and len(sums) == n
+        choice = _choice(request, clustered)
+        by_sums = sums is not None and choice.method.needs == {"gaps"}
+        if not by_sums and (choice.method.needs != {"replicates"} or choice.method.nesting is not None):
             raise ValueError(
-                f"method {method.name!r} reads more of {request.name!r} than replicates, which are all that is kept; "
-                "use 'percentile', 'expanded_percentile', 'basic', 'normal' or 'bc', or method='auto'"
+                f"method {choice.method.name!r} reads more of {request.name!r} than replicates, which are all that is "
+                "kept; use 'percentile', 'expanded_percentile', 'basic', 'normal' or 'bc', or method='auto'"
             )
-        entry = Entry(request, None, Rows(), float(values[0]), method=method, reason=reason + why)
-        entry.remarks += [*remark, *remarks]
-        entry.replicates, entry.absent = values[1:], absent
-        check_bank(entry, settings)
+        entry = Entry(request, Features(sums) if by_sums else None, Rows(), float(values[0]), method=choice.method)
+        entry.remarks += [*([] if choice.remark is None else [choice.remark]), *remarks]
+        entry.reason = choice.reason if by_sums else reason + f"; {choice.reason}" * bool(choice.reason)
+        if not by_sums:
+            entry.replicates, entry.absent = values[1:], absent
+            check_bank(entry, settings)
+        layout = Layout(n, np.arange(n, dtype=np.int32)) if by_sums and clustered else Layout(n)
         with jax.enable_x64(True):
-            found.append(finish(entry, Sample(), Layout(n), settings, rng, DesignEffect())[0])
+            found.append(finish(entry, Sample(), layout, settings, rng, DesignEffect())[0])
     return found
 
 
-def _method(request: Request) -> tuple[Method, str, list[str]]:
+def _choice(request: Request, clustered: bool) -> Choice:
     """Return the method that is asked for, or expanded percentiles but of what resamples exaggerate; and why."""
     if request.method != "auto":
-        return method_by_name(request.method, request.options), "", []
+        method = method_by_name(request.method, request.options)
+        return Choice(method, "asked for" if method.needs == {"gaps"} else "")
     if not isinstance(request.statistic, Calibration):
-        return ExpandedPercentile(), "", []
-    choice = of_calibration()
-    return choice.method, f"; {choice.reason}", [choice.remark or ""]
+        return Choice(ExpandedPercentile(), "")
+    return of_calibration(request.statistic, clustered=clustered)

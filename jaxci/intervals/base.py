@@ -162,8 +162,9 @@ class Evidence:
         Second-order terms of the ABC interval (see :mod:`jaxci.intervals.approximate`).
     posterior : BootstrapDistribution
         Distribution of the statistic under random weights of the units and of pseudo-units that were not seen.
-    gaps : Gaps
-        Bins of a calibration curve along the last axis (see :class:`~jaxci.statistics.probability.Gaps`).
+    gaps : Gaps or ClusterGaps
+        Bins of a calibration curve along the last axis (see :class:`~jaxci.statistics.probability.Gaps`), or what rows
+        in clusters tell of its mean square (:class:`~jaxci.statistics.probability.ClusterGaps`).
     dependence : Dependence
         How rows in the order of time depend on each other (see :mod:`jaxci.intervals.blocks`).
     uniform : (...) array

@@ -140,9 +140,8 @@ class Calibration(MomentStatistic):
     """Whether what chance adds to the gaps is taken off: of bins that :meth:`gaps` returns."""
     n_bins: int
 
-    @property
-    def n_features(self) -> int:
-        """Number of features of a row."""
+    def n_features(self, weighted: bool) -> int:
+        """Return the number of features of a row, which may have an importance weight."""
         return self.n_bins
 
     def gaps(self, sums: Any) -> Gaps | None:
@@ -259,8 +258,8 @@ class RootMeanSquaredCalibrationError(Calibration):
     by its variance, on average, and this is taken off: of a perfectly calibrated model the mean square is 0 on
     average, whatever the number of bins and rows. Bins of one row add nothing. With importance weights rows count by
     them, and the variance of a bin's mean is ``k / (k - 1) sum w**2 (gap - m_b)**2 / (sum w)**2``, where
-    ``k = (sum w)**2 / sum w**2``. From 0 to 1. The value depends on the
-    number of rows, not on their distribution alone, so that derivatives in the weights tell nothing.
+    ``k = (sum w)**2 / sum w**2``. From 0 to 1. The value depends on the number of rows, not on their distribution
+    alone, so that derivatives in the weights tell nothing.
 
     Parameters
     ----------
@@ -278,10 +277,9 @@ class RootMeanSquaredCalibrationError(Calibration):
 
     n_bins: int = static(default=15)
 
-    @property
-    def n_features(self) -> int:
-        """Number of features of a row."""
-        return 3 * self.n_bins
+    def n_features(self, weighted: bool) -> int:
+        """Return the number of features of a row, which may have an importance weight."""
+        return (6 if weighted else 3) * self.n_bins
 
     def prepare(self, sample: Sample) -> Features:
         """Return, in the columns of the row's bin, 1, hit less confidence, and the square of this."""
@@ -300,19 +298,15 @@ class RootMeanSquaredCalibrationError(Calibration):
     def gaps(self, sums: Any) -> Gaps:
         """Return the bins (..., n_bins) from the sums (..., 1 + 3 n_bins, or 1 + 6 n_bins) of weights and features."""
         xp = namespace(sums)
-        rows, *others = xp.split(sums[..., 1:], (sums.shape[-1] - 1) // self.n_bins, axis=-1)
-        weighted = len(others) > 2
-        squares = others[2] if weighted else rows
+        parts = xp.split(sums[..., 1:], (sums.shape[-1] - 1) // self.n_bins, axis=-1)
+        (rows, total), (squares, products, spread) = parts[:2], parts[-3:]  # of rows without weights the same sums
         most = xp.where(rows > 0, rows, 1.0)
-        mean = others[0] / most
-        size = rows * most / xp.where(squares > 0, squares, 1.0) if weighted else rows
+        mean = total / most
+        size = rows * most / xp.where(squares > 0, squares, 1.0)
         known = size > 1 + ONE_ROW
-        if weighted:
-            noise = (others[4] - 2 * mean * others[3] + mean**2 * squares) / most**2
-            variance = noise * size / xp.where(known, size - 1, 1.0)
-        else:
-            variance = (others[1] / most - mean**2) / xp.where(known, rows - 1, 1.0)
-        return Gaps(rows, squares, mean, xp.where(known, xp.maximum(variance, 0.0), 0.0), known)
+        noise = (spread - 2 * mean * products + mean**2 * squares) / most**2
+        variance = xp.where(known, xp.maximum(noise, 0.0) * size / xp.where(known, size - 1, 1.0), 0.0)
+        return Gaps(rows, squares, mean, variance, known)
 
     def gaps_of_clusters(self, sums: Any) -> ClusterGaps:
         """Return the square of rows in U clusters from the sums of features by cluster (..., U, n_features).

@@ -77,8 +77,9 @@ def replicates(statistic, rows, n_resamples=B) -> np.ndarray:
         key = jax.random.fold_in(randomness(SEED).key, PURPOSE_POISSON)
         counts = np.asarray(poisson_counts(key, name_words(names), n_resamples))
         drawn = np.column_stack([np.ones(sample.n), counts]) * weights[:, None]
-        drawn *= np.count_nonzero(weights) / weights.sum()  # as weights are scaled for a debiased calibration error
-        prepared = statistic.settled(n_classes).prepare(sample)
+        read = statistic.settled(n_classes)
+        weighted = "sample_weight" in rows
+        prepared = read.prepare_weighted(sample, weights) if weighted else read.prepare(sample)
         return np.asarray(jax.lax.map(lambda one: statistic.value(prepared, one), jnp.asarray(drawn.T)))
 
 
@@ -125,8 +126,29 @@ def test_batches_their_order_and_merging_change_nothing(given_, fine, data):
     assert (one.n, one.warnings) == (two.n, two.warnings)
     assert any("cells of scores" in text for row in one for text in row.warnings) == (not fine)
     for mine, other in zip(one, two, strict=True):
-        np.testing.assert_allclose(mine.bootstrap_distribution, other.bootstrap_distribution, rtol=1e-9, atol=1e-11)
+        assert (mine.bootstrap_distribution is None) == (mine.statistic == CALIBRATION[1])
+        if mine.bootstrap_distribution is None:
+            np.testing.assert_allclose(mine.confidence_interval, other.confidence_interval, rtol=1e-9, atol=1e-11)
+        else:
+            np.testing.assert_allclose(mine.bootstrap_distribution, other.bootstrap_distribution, rtol=1e-9, atol=1e-11)
         np.testing.assert_allclose(mine.estimate, other.estimate, rtol=1e-10)
+
+
+@pytest.mark.parametrize("given_", ["ids", "clusters", "weights", "weighted clusters"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_debiased_calibration_errors_are_those_of_all_rows(n_classes, given_):
+    rows = scored(n_classes, given_.removeprefix("weighted "))
+    if given_ == "weighted clusters":
+        rows = {**rows, "sample_weight": scored(n_classes, "weights")["sample_weight"]}
+    first, second = accumulated(rows, CALIBRATION[1:], np.split(np.arange(N), [70]))
+    found = first.merge(second).finalize()[CALIBRATION[1]]
+    asked = {name: column for name, column in rows.items() if name != "ids"}
+    (expected,) = jaxci.evaluate(**asked, metrics=CALIBRATION[1:])
+    assert (found.method.name, found.n, found.n_rows) == ("squared_gaps", expected.n, expected.n_rows)
+    assert found.confidence_interval.high > 0.01
+    for name in ("estimate", "confidence_interval", "standard_error"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-10, atol=1e-12)
+    assert any("calibration errors covered" in said for said in found.warnings) == ("clusters" in given_)
 
 
 @pytest.mark.slow

@@ -560,6 +560,8 @@ def test_concentration_refuses_bad_values():
             interval_of(kind, [0.5, math.nan], low=0, high=1)
         with pytest.raises(ValueError, match="finite with low < high"):
             interval_of(kind, [0.5, 0.2], low=1, high=0)
+        with pytest.raises(ValueError, match="finite with low < high"):
+            interval_of(kind, [0.5, 0.2], low=0, high=math.inf)
     with pytest.raises(NoInterval, match="at least 2"):
         concentration.EmpiricalBernstein(low=0, high=1).critical(MEAN, 1, TWO)
 
