@@ -70,7 +70,8 @@ class Accumulator:
     metrics of a confusion table, are then resampled as rows pass: the Poisson bootstrap,
     whose weights follow from ``rng`` and the ``ids`` of rows, or their clusters. So are ranks of several classes,
     clusters or weighted rows, from weights by score and class in bins, with a bound, and expected calibration errors
-    of such; of root mean squared ones sums by bin (and cluster) are kept, and the result is that of all rows.
+    of such; of root mean squared ones sums by bin (and cluster) are kept, and the result is that of all rows, but of
+    weighted ones that are in no clusters, whose interval has normal quantiles.
     The other metrics then end with an error. Observations, or clusters, are assumed independent.
 
     Examples

@@ -212,8 +212,8 @@ def tried(statistic: Statistic) -> tuple[Method, ...]:
     """Return the methods that ``auto`` may take for a statistic of independent rows, the first of equals first."""
     if isinstance(statistic, TableStatistic) and statistic.is_proportion:
         return SHARES
-    if isinstance(statistic, Calibration) and not statistic.debiased:
-        return (Basic(),)
+    if isinstance(statistic, Calibration):  # others held on some cards by chance: resamples exaggerate it
+        return (SquaredGaps(),) if statistic.debiased else (Basic(),)
     formula = any(method.refusal(statistic) is None for method in (T(), OrderStatistic()))
     return TRIED if formula else (*TRIED, *WITHOUT_FORMULA)
 

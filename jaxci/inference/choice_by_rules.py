@@ -110,11 +110,10 @@ def _proper(what: str, layout: Layout) -> Choice:
     return Choice(ProperBayesian(), f"{what}: random weights of the {units}, and of a few that were not seen")
 
 
-def of_calibration(statistic: Calibration, kind: str = "", *, clustered: bool = False) -> Choice:
-    """Choose for a calibration error of which no design tells, of rows that are of some ``kind``, or in clusters."""
+def of_calibration(statistic: Calibration, rows: str = "", law: str = "the normal") -> Choice:
+    """Choose for a calibration error of which no design tells, of ``rows`` that are not alike or not independent."""
     if statistic.debiased:
-        of = " of rows in clusters" if clustered else f" of {kind} rows" * bool(kind)
-        law = "Student's" if clustered else "the normal"
+        of = f" of {rows}" * bool(rows)
         return Choice(SquaredGaps(), f"a debiased calibration error{of}: {law} interval of its square")
     why = "a calibration error, which resamples exaggerate: the basic bootstrap allows for that in part"
     return Choice(Basic(), why, remark=UNKNOWN_CALIBRATION)
@@ -176,7 +175,8 @@ def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, ta
     effective = f"{size:.3g}" if size < 1000 else f"{size:,.0f}"
     weighted = f"rows weighted by importance, {effective} of {layout.n:,} in effect"
     if isinstance(statistic, Calibration):
-        return of_calibration(statistic, kind, clustered=layout.units is not None)
+        rows = f"{kind} rows" if layout.units is None else "rows in clusters"
+        return of_calibration(statistic, rows, "the normal" if layout.given == {"strata"} else "Student's")
     if statistic.smooth and layout.n_units * float(n_resamples) > MOST_DRAWS:
         return _delta(statistic, layout.n_units)
     if ranks_many(statistic, layout, n_resamples):

@@ -105,6 +105,15 @@ def _cluster_sums(entry: Entry, sample: Sample, layout: Layout) -> ClusterSums:
     return ClusterSums(totals[None, counted], sizes[None, counted])
 
 
+def _in_units(entry: Entry, layout: Layout) -> Layout:
+    """Return the layout in which blocks are clusters, and rows that differ in weight are clusters of one row."""
+    assert entry.method is not None
+    if layout.units is None and (entry.method.requires_blocks or layout.row_weights is not None):
+        length = int(entry.block_length) if entry.method.requires_blocks else 1
+        return dataclasses.replace(layout, units=(np.arange(layout.n) // length).astype(np.int32))
+    return layout
+
+
 def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evidence:
     """Gather what the method needs, as a batch of one data set."""
     statistic, needs, trials = entry.statistic, entry.needs, entry.trials
@@ -164,11 +173,9 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
     if "gaps" in needs:
         assert is_debiased_calibration(statistic)
         rows = np.asarray(entry.prepared.design)[: layout.n_rows]
-        by = layout
-        if entry.method is not None and entry.method.requires_blocks:
-            by = dataclasses.replace(layout, units=(np.arange(layout.n) // int(entry.block_length)).astype(np.int32))
+        by = _in_units(entry, layout)
         if by.units is None:
-            sums = rows.sum(axis=0) if layout.mass is None else layout.mass @ rows
+            sums = rows.sum(axis=0) if layout.counts is None else layout.counts @ rows
             parts["gaps"] = statistic.gaps(np.concatenate([[layout.n], sums])[None])
         else:
             parts["gaps"] = statistic.gaps_of_clusters(by.sum_rows(rows, by.n_units)[None])

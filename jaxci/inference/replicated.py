@@ -72,4 +72,4 @@ def _choice(request: Request, clustered: bool) -> Choice:
         return Choice(method, "asked for" if method.needs == {"gaps"} else "")
     if not isinstance(request.statistic, Calibration):
         return Choice(ExpandedPercentile(), "")
-    return of_calibration(request.statistic, clustered=clustered)
+    return of_calibration(request.statistic, *(("rows in clusters", "Student's") if clustered else ()))

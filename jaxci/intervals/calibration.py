@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails, normal_steps, open_sides
 from jaxci.intervals.capabilities import is_debiased_calibration
@@ -36,19 +36,17 @@ class SquaredGaps(Method):
     """Normal or Student's interval of the mean squared gap of a calibration curve, and its root.
 
     The variance of the debiased mean square is ``sum_b w_b^2 (4 m_b^2 v_b + 2 v_b^2) + Var_w(m_b^2) / N`` with
-    ``w_b = n_b / N`` and ``v_b = s_b^2 / n_b``; ends below 0 are 0. With importance weights w_b is a share of them, v_b
-    the variance of the weighted mean, and the last term ``sum_i w_i^2 (m_b(i)^2 - mean)^2 / (sum_i w_i)^2``. Of rows in
-    clusters the variance of what each cluster contributes takes the place of what is linear in it, with Student's
-    quantiles as of :class:`~jaxci.intervals.kurtosis.KurtosisT`, and ``2 sum_bc w_b w_c V_bc^2`` of the covariance V of
-    the means of bins that of the squares of v_b; what V says that chance adds is taken off. Assumes independent rows,
-    or clusters. Strata are not allowed for: they make the variance smaller than it is said to be.
+    ``w_b = n_b / N`` and ``v_b = s_b^2 / n_b``; ends below 0 are 0. Of rows in clusters the variance of what each
+    cluster contributes takes the place of what is linear in it, with Student's quantiles as of
+    :class:`~jaxci.intervals.kurtosis.KurtosisT`, and ``2 sum_bc w_b w_c V_bc^2`` of the covariance V of the means of
+    bins that of the squares of v_b; what V says that chance adds is taken off. Rows with importance weights are
+    clusters of one row each. Assumes independent rows, or clusters. Strata are not allowed for: they make the variance
+    smaller than it is said to be.
     """
 
     name = "squared_gaps"
     needs = frozenset({"gaps"})
-
-    units: ClassVar[str] = "clusters"
-    """What rows come in where they depend on each other."""
+    by_leverage = True
 
     def refusal(self, statistic: Statistic) -> str | None:
         """Refuse what is not the root mean squared calibration error."""
@@ -65,13 +63,16 @@ class SquaredGaps(Method):
         return open_sides(low, high, tails, evidence.statistic.bounds)
 
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
-        """Say that the interval has no width, or that few clusters decide it."""
+        """Say that the interval has no width, or that few rows or clusters decide it."""
         if isinstance(evidence.gaps, ClusterGaps):
             error, degrees = (float(x[0]) for x in error_of_square(evidence.gaps))
-            said = decided_by_few(degrees, evidence.gaps.sizes.shape[-1], self.units, "estimate")
+            said = decided_by_few(degrees, evidence.gaps.sizes.shape[-1], self._units(evidence), "estimate")
             if error > 0 and said:
                 return (said,)
         return width_remarks(bounds, self.name, evidence.statistic)
+
+    def _units(self, evidence: Evidence) -> str:
+        return "rows" if evidence.sizes is None else "clusters"
 
 
 @record
@@ -84,4 +85,6 @@ class BlockGaps(SquaredGaps):
 
     name = "block_gaps"
     requires_blocks = True
-    units = "blocks"
+
+    def _units(self, evidence: Evidence) -> str:
+        return "blocks"

@@ -164,23 +164,6 @@ def weighted_by_loops(gap, bins, weights, n_bins):
     return total, variance + weights**2 @ (squares - middle) ** 2 / weights.sum() ** 2
 
 
-@pytest.mark.parametrize("shift", [0.0, 0.3])
-def test_the_debiased_calibration_error_of_weighted_rows_by_loops(shift):
-    rng = np.random.default_rng(4)
-    p, weights = rng.random(150), rng.exponential(size=150)
-    y = (rng.random(150) < np.clip(p - shift, 0, 1)).astype(int)
-    square, variance = weighted_by_loops(y - p, np.minimum((15 * p).astype(int), 14), weights, 15)
-    row = jaxci.interval("root_mean_squared_calibration_error", y, p, sample_weight=weights)
-    assert row.method == "squared_gaps"
-    assert row.estimate == pytest.approx(math.sqrt(max(square, 0)), abs=1e-9)
-    ends = square + stats.norm.ppf([0.025, 0.975]) * math.sqrt(variance)
-    np.testing.assert_allclose(row.confidence_interval, np.sqrt(np.clip(ends, 0, 1)), rtol=1e-9)
-    other = np.clip(p + 0.2 * rng.normal(size=150), 0.01, 0.99)
-    both = [jaxci.interval(row.statistic, y, s, sample_weight=weights).estimate for s in (p, other)]
-    found = jaxci.compare(row.statistic, y, p, other, sample_weight=weights, n_resamples=199, rng=0)
-    assert found.estimate == pytest.approx(both[0] - both[1], abs=1e-9)
-
-
 def clustered_by_loops(gap, bins, units, weights, n_bins):
     """Return the mean squared gap, what each cluster adds to it (to first order), and the variance of chance."""
     n_units, whole = units.max() + 1, weights.sum()
@@ -209,6 +192,37 @@ def clustered_by_loops(gap, bins, units, weights, n_bins):
     return square, np.array(influence), chance
 
 
+def ends_by_loops(gap, bins, units, weights):
+    """Return the interval of the root of the mean squared gap of rows in clusters."""
+    square, influence, chance = clustered_by_loops(gap, bins, units, weights, 15)
+    sizes = np.bincount(units, weights)
+    influence *= (len(sizes) - 1) / (1 - sizes / sizes.sum())
+    error, degrees = spread_of_clusters(influence[None], 0.25, ClusterSums(sizes[None], sizes[None]))
+    ends = square + stats.t.ppf([0.025, 0.975], degrees[0]) * math.sqrt(error[0] ** 2 + chance)
+    return np.sqrt(np.clip(ends, 0, 1))
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.3])
+def test_the_debiased_calibration_error_of_weighted_rows_by_loops(shift):
+    rng, statistic = np.random.default_rng(4), RootMeanSquaredCalibrationError()
+    p, weights = rng.random(150), rng.exponential(size=150)
+    y = (rng.random(150) < np.clip(p - shift, 0, 1)).astype(int)
+    bins = np.minimum((15 * p).astype(int), 14)
+    square, variance = weighted_by_loops(y - p, bins, weights, 15)
+    design = statistic.prepare_weighted(sample_of(y, p), weights).design
+    gaps = statistic.gaps(np.concatenate([[weights.sum()], weights @ design]))
+    np.testing.assert_allclose((gaps.square, gaps.square_variance), (square, variance), rtol=1e-10)
+    row = jaxci.interval("root_mean_squared_calibration_error", y, p, sample_weight=weights)
+    assert row.method == "squared_gaps"
+    assert row.estimate == pytest.approx(math.sqrt(max(square, 0)), abs=1e-9)
+    ends = ends_by_loops(y - p, bins, np.arange(150), weights)
+    np.testing.assert_allclose(row.confidence_interval, ends, rtol=1e-9)
+    other = np.clip(p + 0.2 * rng.normal(size=150), 0.01, 0.99)
+    both = [jaxci.interval(row.statistic, y, s, sample_weight=weights).estimate for s in (p, other)]
+    found = jaxci.compare(row.statistic, y, p, other, sample_weight=weights, n_resamples=199, rng=0)
+    assert found.estimate == pytest.approx(both[0] - both[1], abs=1e-9)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_debiased_calibration_error_of_clusters_by_loops(weighted):
     rng = np.random.default_rng(6)
@@ -216,16 +230,12 @@ def test_the_debiased_calibration_error_of_clusters_by_loops(weighted):
     n = len(units)
     p, weights = rng.random(n), rng.exponential(size=n) if weighted else np.ones(n)
     y = (rng.random(n) < np.clip(p - 0.3 + 0.2 * rng.normal(size=12)[units], 0, 1)).astype(int)
-    square, influence, chance = clustered_by_loops(y - p, np.minimum((15 * p).astype(int), 14), units, weights, 15)
     given = {"sample_weight": weights} if weighted else {}
     with pytest.warns(jaxci.JaxciWarning, match="clusters"):
         row = jaxci.interval("root_mean_squared_calibration_error", y, p, groups=units, **given)
     assert row.method == "squared_gaps"
-    sizes = np.bincount(units, weights)
-    influence *= 12 * (11 / 12) / (1 - sizes / sizes.sum())
-    error, degrees = spread_of_clusters(influence[None], 0.25, ClusterSums(sizes[None], sizes[None]))
-    ends = square + stats.t.ppf([0.025, 0.975], degrees[0]) * math.sqrt(error[0] ** 2 + chance)
-    np.testing.assert_allclose(row.confidence_interval, np.sqrt(np.clip(ends, 0, 1)), rtol=1e-9)
+    ends = ends_by_loops(y - p, np.minimum((15 * p).astype(int), 14), units, weights)
+    np.testing.assert_allclose(row.confidence_interval, ends, rtol=1e-9)
 
 
 @pytest.mark.false_alarm(1e-6)
