@@ -8,7 +8,6 @@ import numpy as np
 
 from jaxci.inference.features import LARGEST, features_of_rows
 from jaxci.inference.standings import (
-    UNKNOWN_CALIBRATION,
     Choice,
     described,
     figures,
@@ -116,7 +115,7 @@ def of_calibration(statistic: Calibration, rows: str = "", law: str = "the norma
         of = f" of {rows}" * bool(rows)
         return Choice(SquaredGaps(), f"a debiased calibration error{of}: {law} interval of its square")
     why = "a calibration error, which resamples exaggerate: the basic bootstrap allows for that in part"
-    return Choice(Basic(), why, remark=UNKNOWN_CALIBRATION)
+    return Choice(Basic(), why)
 
 
 def _choose_mean(statistic: MeanStatistic, layout: Layout, *, enough: bool) -> Choice:

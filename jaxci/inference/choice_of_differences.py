@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jaxci.inference.standings import UNKNOWN_CALIBRATION, Choice
+from jaxci.inference.standings import Choice
 from jaxci.intervals.adjusted_wald import AdjustedWald
 from jaxci.intervals.auc_difference import DeLongDifference
 from jaxci.intervals.base import Tails
@@ -17,7 +17,6 @@ from jaxci.statistics.base import LinearStatistic, MomentStatistic, RankedStatis
 from jaxci.statistics.custom import FunctionStatistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
-from jaxci.statistics.probability import Calibration
 from jaxci.statistics.ranking import ScoreRanking
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import is_mean
@@ -76,15 +75,14 @@ def _has_contributions(statistic: Paired, sample: Sample) -> bool:
 def _of_contributions(statistic: Paired, layout: Layout) -> Choice:
     """Choose for a smooth difference, of sums, ranks or users' functions, of rows in no clusters."""
     why = "Student's quantiles, of fewer degrees of freedom where few rows decide"
-    remark = UNKNOWN_CALIBRATION if isinstance(statistic.statistic, Calibration) else None
     if layout.plain and is_mean(statistic):
         return Choice(KurtosisT(), f"a mean of paired differences: {why}")
     own = isinstance(statistic.statistic, FunctionStatistic)
     if layout.plain and (own or isinstance(statistic, MomentStatistic)) and layout.n_units <= MOST_LEFT_OUT:
         how = f"a difference of {'smooth functions' if own else 'moments'}: the values with each row left out"
-        return Choice(KurtosisT(error="jackknife"), f"{how}, and {why}", remark=remark)
+        return Choice(KurtosisT(error="jackknife"), f"{how}, and {why}")
     rows = "" if layout.plain else " of rows with strata or weights"
-    return Choice(KurtosisT(), f"a smooth difference{rows}: its influence, and {why}", remark=remark)
+    return Choice(KurtosisT(), f"a smooth difference{rows}: its influence, and {why}")
 
 
 def _of_flips(layout: Layout, tails: Tails) -> Choice:

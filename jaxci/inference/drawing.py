@@ -33,7 +33,7 @@ with resamples and without.
 Blocks of estimated length count as n^(1/3) rows at least: estimates are too short just where intervals cover least.
 """
 
-FEW_BATCHES, COVERED_OF_BATCHES = 60, "94% to 100%"
+FEW_BATCHES, COVERED_OF_BATCHES = 60, "76% to 100%"
 """The same of calibration errors, of blocks that are taken for clusters."""
 
 CELL_COST, DRAW_COST, PRODUCT_COST, PROGRAM_COST = 110.0, 8.0, 0.3, 3e8
@@ -123,8 +123,7 @@ def _settle_batches(entry: Entry, layout: Layout, settings: Settings) -> None:
     if blocks < FEW_BATCHES:
         entry.remarks.append(
             f"{layout.n} rows are {blocks} blocks of {length}: 95% intervals of calibration errors of fewer than "
-            f"{FEW_BATCHES} blocks covered {COVERED_OF_BATCHES} in simulations, least of rows that follow each other "
-            "closely"
+            f"{FEW_BATCHES} blocks covered {COVERED_OF_BATCHES} in simulations, least where a class is rare"
         )
 
 

@@ -19,14 +19,13 @@ from jaxci.inference.known_laws import row_values_of
 from jaxci.inference.left_out import check_derivatives, deciding_remark
 from jaxci.inference.program import RowReader
 from jaxci.inference.randomness import Randomness
-from jaxci.inference.remarks import convention_remarks, size_remarks
+from jaxci.inference.remarks import calibration_remarks, convention_remarks, size_remarks
 from jaxci.inference.request import Entry, Request, by_table, programs
 from jaxci.inference.settings import Settings
 from jaxci.inference.shares import count_trials
 from jaxci.inference.slopes import FirstOrder, contributions, effective_units, first_order, of_mean
 from jaxci.inference.slopes import estimates as program_estimates
 from jaxci.inference.slopes import slopes as program_slopes
-from jaxci.inference.standings import UNKNOWN_CALIBRATION
 from jaxci.inference.table_laws import law_of_table
 from jaxci.intervals.base import Bounds, Evidence, Method
 from jaxci.intervals.blocks import BlockBayesian, BlockT, BlockWilson
@@ -44,7 +43,6 @@ from jaxci.statistics.custom import HostFunction
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.order import QuantileStatistic
 from jaxci.statistics.paired import Paired
-from jaxci.statistics.probability import Calibration
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic, is_mean
 
@@ -184,11 +182,6 @@ def _without_rows_alike(statistic: Statistic, layout: Layout, settings: Settings
     return BlockBayesian() if knows_mistakes(statistic) else BlockT()
 
 
-def _is_exaggerated(statistic: Statistic, method: Method) -> bool:
-    """Whether resamples of a calibration error are read, which exaggerate it."""
-    return isinstance(statistic, Calibration) and method.reads_resamples
-
-
 def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Settings) -> None:
     """Choose the method or check the one asked for."""
     request, statistic = entry.request, entry.statistic
@@ -202,7 +195,6 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
         else:
             entry.method = _without_rows_alike(statistic, layout, settings)
             entry.reason = f"asked for {settings.resampling} resampling"
-            entry.remarks += [UNKNOWN_CALIBRATION] if _is_exaggerated(statistic, entry.method) else []
         values = row_values_of(statistic, sample) if isinstance(statistic, MeanStatistic) else None
         judged = entry.standing is not None
         entry.remarks += size_remarks(statistic, sample, layout, values, entry.method, judged=judged)
@@ -220,7 +212,7 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
         )
     if not (settings.plain or method.requires_blocks) and "replicates" not in method.needs:
         raise ValueError(
-            f"{settings.scheme} go with methods that read resamples, such as 'percentile'; got {method.name!r}"
+            f"method {method.name!r} reads no resamples, so it cannot go with {settings.scheme}; use 'percentile'"
         )
     if settings.in_blocks and method.reads_formulas:
         raise ValueError(
@@ -325,6 +317,8 @@ def _answer(entry: Entry, sample: Sample, layout: Layout, settings: Settings, rn
     seen = [] if entry.replicates is None else _bank_remarks(entry, settings)
     few = deciding_remark(entry, layout, settings.n_resamples)
     seen += [] if few is None else [few]
+    if entry.standing is None:
+        seen += calibration_remarks(entry.statistic, method, in_blocks=settings.in_blocks)
     return Answer(found, (*entry.remarks, *remarks, *seen), standard_error(entry, evidence), evidence)
 
 

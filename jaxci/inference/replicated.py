@@ -54,7 +54,7 @@ def intervals_from(
                 "kept; use 'percentile', 'expanded_percentile', 'basic', 'normal' or 'bc', or method='auto'"
             )
         entry = Entry(request, Features(sums) if by_sums else None, Rows(), float(values[0]), method=choice.method)
-        entry.remarks += [*([] if choice.remark is None else [choice.remark]), *remarks]
+        entry.remarks += remarks
         entry.reason = choice.reason if by_sums else reason + f"; {choice.reason}" * bool(choice.reason)
         if not by_sums:
             entry.replicates, entry.absent = values[1:], absent

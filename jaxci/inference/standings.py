@@ -17,9 +17,6 @@ LEAST_LOSS = 0.02
 MORE = (2, 3, 5, 10, 20, 50)
 """Multiples of the data tried where no method holds, to say how many would do."""
 
-UNKNOWN_CALIBRATION = "no method is known to hold its level for a calibration error of such data"
-"""What is said of a calibration error that no design tells of."""
-
 
 class Choice(NamedTuple):
     """A method with the reason it was chosen; how it stands on the cards, and what a reader should know."""

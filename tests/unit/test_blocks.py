@@ -195,7 +195,10 @@ def test_users_functions_are_resampled_in_blocks():
         ({"resampling": "moving", "resample_size": 30}, "resample_size goes with resampling='bootstrap' only"),
         ({"resampling": "moving", "method": "bca"}, "'bca' takes rows for independent"),
         ({"resampling": "moving", "method": "studentized"}, "'studentized' takes rows for independent"),
-        ({"resampling": "moving", "method": "t"}, "go with methods that read resamples"),
+        (
+            {"resampling": "moving", "method": "t"},
+            "method 't' reads no resamples, so it cannot go with resampling='moving'",
+        ),
     ],
 )
 def test_what_does_not_go_with_blocks_is_refused(arguments, message):
@@ -437,7 +440,7 @@ def test_calibration_errors_in_time_are_those_of_blocks_taken_for_clusters():
         assert found.estimate == pytest.approx(other.estimate, rel=1e-12)
     few = f"95% intervals of calibration errors of fewer than {FEW_BATCHES} blocks covered {COVERED_OF_BATCHES} in"
     assert any(few in said for said in found.warnings)
-    designs = json.loads((BENCHMARKS / "calibration_of_dependent_rows.json").read_text())["designs"]
+    designs = json.loads((BENCHMARKS / "calibration_errors.json").read_text())["designs"]
     covered = [x["coverage, width, told"][name]["auto"][0] for x in designs if x["kind"] == "time"]
     assert f"{100 * min(covered):.0f}% to {100 * max(covered):.0f}%" == COVERED_OF_BATCHES
     most = max(x["rows"] for x in designs if x["kind"] == "time")

@@ -342,6 +342,15 @@ def test_calibration_errors_of_clusters_are_remarked_on():
     assert row.method == "basic"
 
 
+@pytest.mark.parametrize("name", ["expected_calibration_error", "root_mean_squared_calibration_error"])
+def test_resampled_calibration_errors_are_remarked_on_where_they_were_asked_for(name):
+    p = 1 / (1 + np.exp(-SCORE))
+    why = "no method is known" if name.startswith("expected") else "its formula, 'squared_gaps', reads neither"
+    for method in ("percentile", "bca"):
+        with pytest.warns(jaxci.JaxciWarning, match=why):
+            jaxci.interval(name, Y, p, method=method, n_resamples=499, rng=0)
+
+
 # --- the card of a metric --------------------------------------------------------------------------
 
 

@@ -246,28 +246,34 @@ def moments_in_clusters() -> list[str]:
     ]
 
 
-CALIBRATION = "root_mean_squared_calibration_error"
+CALIBRATION, COMMON = "root_mean_squared_calibration_error", ("balanced", "good", "rare")
 
 
-def calibration(kind: str, method: str) -> list[float]:
-    """Return what a method covered in all designs of a kind."""
-    designs = kept("calibration_of_dependent_rows")["designs"]
-    return [x["coverage, width, told"][CALIBRATION][method][0] for x in designs if x["kind"] == kind]
+def calibration(kind: str, method: str = "auto", models: tuple[str, ...] = ()) -> list[float]:
+    """Return what a method covered in the designs of a kind, and of these models, that it was tried in."""
+    designs = [x for x in kept("calibration_errors")["designs"] if x["kind"] == kind]
+    found = [x["coverage, width, told"][CALIBRATION] for x in designs if not models or x["model"] in models]
+    return [one[method][0] for one in found if method in one]
 
 
 @on("clusters")
 def calibration_errors_in_clusters() -> list[str]:
-    found, basic = (calibration("clusters", method) for method in ("auto", "basic"))
-    designs = kept("calibration_of_dependent_rows")["designs"]
-    every = [x["coverage, width, told"][CALIBRATION]["auto"] for x in designs if x["kind"] != "time"]
+    found, basic = calibration("clusters"), calibration("clusters", "basic")
+    designs = [x for x in kept("calibration_errors")["designs"] if x["kind"] in ("clusters", "weighted clusters")]
+    every = [x["coverage, width, told"][CALIBRATION]["auto"] for x in designs]
     few = [told for coverage, _, told in every if coverage < 0.93]
     assert np.median(found) >= 0.99
+    weighted, classes = ((calibration(kind), calibration(kind, models=COMMON)) for kind in ("weights", "class weights"))
+    balanced = [calibration(kind, models=COMMON[:2]) for kind in ("rows", "weights", "class weights", "clusters")]
     return [
-        f"in {len(found)} designs of 5 to 60 clusters {shares(found)}, half of them at least",
-        f"(the basic bootstrap {shares(basic)})",
+        f"in {len(found)} designs of 5 to 60 clusters, it covered {shares(found)}, half of them at least .99, and of "
+        f"classes of 5% and more {shares(calibration('clusters', models=COMMON))} (the basic bootstrap {shares(basic)} "
+        f"of {len(basic)} designs of those)",
         f"at least {math.floor(100 * min(few))}% of the data sets said",
-        f"lognormal weights it covered {shares(calibration('weights', 'auto'))}",
-        f"bootstrap {shares(calibration('weights', 'basic'))})",
+        f"lognormal weights it covered {shares(weighted[0])}, of classes of 5% and more {shares(weighted[1])} "
+        f"(the basic bootstrap {shares(calibration('weights', 'basic'))}), where positive rows weigh five times as "
+        f"much {shares(classes[0])} and {shares(classes[1])}",
+        f"Of balanced classes it covers at least {share(min(map(min, balanced)))}",
     ]
 
 
@@ -589,8 +595,19 @@ def good_models_and_rare_classes() -> list[str]:
 
 @on("time")
 def calibration_errors_in_time() -> list[str]:
-    found, resampled = (calibration("time", method) for method in ("auto", "block_t"))
-    return [f"in {len(found)} designs", f"`block_gaps` covered {shares(found)}, `block_t` {shares(resampled)}"]
+    found, balanced, resampled = (
+        calibration("time"),
+        calibration("time", models=COMMON[:2]),
+        calibration("time", "block_t"),
+    )
+    designs = [x for x in kept("calibration_errors")["designs"] if x["kind"] == "time"]
+    every = [x["coverage, width, told"][CALIBRATION]["auto"] for x in designs]
+    assert min(told for coverage, _, told in every if coverage < 0.93) == 1
+    return [
+        f"in {len(found)} designs of {min(x['rows'] for x in designs)} to {max(x['rows'] for x in designs):,} rows",
+        f"`block_gaps` covered {shares(found)}, of models of balanced classes {shares(balanced)}, least of "
+        f"classes of 1% (`block_t`, of {len(resampled)} designs without those, {shares(resampled)})",
+    ]
 
 
 @on("time")

@@ -239,17 +239,21 @@ def test_the_debiased_calibration_error_of_clusters_by_loops(weighted):
 
 
 @pytest.mark.false_alarm(1e-6)
-@pytest.mark.parametrize("design", ["weights", "clusters", "strata"])
-def test_debiased_calibration_errors_of_dependent_rows_cover_by_default(design):
-    """At least .85 of 100 calibrated models on 60 rows: resamples, which exaggerate, covered .30 to .50."""
+@pytest.mark.parametrize(
+    ("design", "n", "scale"),
+    [("weights", 60, 3), ("clusters", 60, 3), ("strata", 60, 3), ("rows", 300, 8), ("strata", 300, 8)],
+)
+def test_debiased_calibration_errors_cover_by_default(design, n, scale):
+    """At least .85 of 100 calibrated models: resamples, which exaggerate, covered .30 to .60."""
     rng, name, covered = np.random.default_rng(8), "root_mean_squared_calibration_error", 0
     for _ in range(100):
-        p = special.expit(3 * rng.normal(size=60))
-        y = (rng.random(60) < p).astype(int)
+        p = special.expit(scale * rng.normal(size=n))
+        y = (rng.random(n) < p).astype(int)
         given = {
-            "weights": {"sample_weight": rng.integers(1, 4, 60)},
-            "clusters": {"groups": np.arange(60) // 4},
-            "strata": {"strata": np.arange(60) // 20},
+            "rows": {},
+            "weights": {"sample_weight": rng.integers(1, 4, n)},
+            "clusters": {"groups": np.arange(n) // 4},
+            "strata": {"strata": np.arange(n) // 20},
         }[design]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", jaxci.JaxciWarning)

@@ -284,9 +284,10 @@ def test_what_is_said_of_calibration_errors_in_clusters_is_what_the_benchmark_fo
     y = (rng.random(120) < p).astype(int)
     told = warnings_of(name, y, p, groups=np.arange(120) // 4)
     assert any(one.endswith(CALIBRATION_IN_CLUSTERS) for one in told)
-    designs = json.loads((BENCHMARKS / "calibration_of_dependent_rows.json").read_text())["designs"]
-    found = [results_of(x)[name]["auto"] for x in designs if x["kind"] == "clusters"]
-    few = [results_of(x)[name]["auto"][0] for x in designs if x["kind"] == "clusters" and x["clusters"] <= 50]
+    designs = json.loads((BENCHMARKS / "calibration_errors.json").read_text())["designs"]
+    designs = [x for x in designs if x["kind"] in ("clusters", "weighted clusters")]
+    found = [results_of(x)[name]["auto"] for x in designs]
+    few = [results_of(x)[name]["auto"][0] for x in designs if x["clusters"] <= 50]
     assert f"{100 * min(few):.0f}% to {100 * max(few):.0f}%" in CALIBRATION_IN_CLUSTERS
     assert min(coverage for coverage, _, told in found if told < 0.5) > 0.9
     sizes = np.repeat(np.arange(80), np.where(np.arange(80) < 3, 60, 2))
