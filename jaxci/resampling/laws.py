@@ -208,7 +208,15 @@ class Drawn(MomentLaw):
 
 
 class Steps(BootstrapDistribution):
-    """A law with finitely many atoms: moments are sums over them."""
+    """A law with finitely many atoms: moments are sums over them.
+
+    Attributes
+    ----------
+    tolerance : (...) array or float
+        Values this close to an atom are taken to be the atom.
+    """
+
+    tolerance: Any = 0.0
 
     @property
     @abc.abstractmethod
@@ -221,6 +229,11 @@ class Steps(BootstrapDistribution):
         """Their probabilities, (..., m) or (m,)."""
 
     @property
+    @abc.abstractmethod
+    def through(self) -> Any:
+        """The mass through each atom, of the shape of their probabilities."""
+
+    @property
     def mean(self) -> Any:
         """Means."""
         return namespace(self.atoms).sum(self.atoms * self.masses, axis=-1)
@@ -229,6 +242,20 @@ class Steps(BootstrapDistribution):
     def standard_error(self) -> Any:
         """Standard deviations."""
         return root_sum_of_squares(self.atoms - self.mean[..., None], self.masses)
+
+    def quantile(self, p: Any) -> Any:
+        """Return the smallest atom x with ``P(X <= x) >= p``."""
+        xp, size = namespace(self.atoms, p), self.atoms.shape[-1]
+        place = rank(self.through, xp.asarray(p) - ROUNDING, size, through=False)
+        return xp.where(xp.isnan(p), xp.nan, picked(self.atoms, xp.minimum(place, size - 1)))[()]
+
+    def _below_and_through(self, value: Any, core: Any = None) -> tuple[Any, Any]:
+        """Return the mass below ``value`` (...) and through it, tied within the tolerance."""
+        xp, size = namespace(self.through, self.atoms, value), self.atoms.shape[-1]
+        nothing = xp.zeros_like(self.through[..., :1])
+        edges = xp.concatenate([nothing, self.through[..., :-1], nothing + 1.0], axis=-1)
+        below = picked(edges, rank(self.atoms, xp.asarray(value) - self.tolerance, size, through=False))
+        return below, picked(edges, rank(self.atoms, xp.asarray(value) + self.tolerance, size, through=True))
 
 
 @record
@@ -252,16 +279,10 @@ class RankLaw(Steps):
         xp = namespace(self.cumulative)
         return xp.diff(self.cumulative, prepend=xp.zeros_like(self.cumulative[..., :1]))
 
-    def quantile(self, p: Any) -> Any:
-        """Return the smallest value whose distribution function reaches p."""
-        xp = namespace(self.values, p)
-        size = self.values.shape[-1]
-        place = rank(self.cumulative, xp.asarray(p) - ROUNDING, size, through=False)
-        found = picked(self.values, xp.minimum(place, size - 1))
-        return xp.where(xp.isnan(p), xp.nan, found)[()]
-
-    def _below_and_through(self, value: Any, core: Any = None) -> tuple[Any, Any]:
-        return _steps(self.cumulative, self.values, value, 0.0)
+    @property
+    def through(self) -> Any:
+        """Probability of each rank and those below it."""
+        return self.cumulative
 
 
 @record
@@ -293,30 +314,9 @@ class Atoms(Steps):
         return self.probabilities
 
     @functools.cached_property
-    def _cumulative(self) -> Any:
+    def through(self) -> Any:
+        """Their sums."""
         return namespace(self.probabilities).cumsum(self.probabilities, axis=-1)
-
-    def quantile(self, p: Any) -> Any:
-        """Return the smallest atom x with ``P(X <= x) >= p``."""
-        xp = namespace(self.support, p)
-        size = self.support.shape[-1]
-        place = rank(self._cumulative, xp.asarray(p) - ROUNDING, size, through=False)
-        return xp.where(xp.isnan(p), xp.nan, picked(self.support, xp.minimum(place, size - 1)))[()]
-
-    def _below_and_through(self, value: Any, core: Any = None) -> tuple[Any, Any]:
-        return _steps(self._cumulative, self.support, value, self.tolerance)
-
-
-def _steps(cumulative: Any, atoms: Any, value: Any, tolerance: Any) -> tuple[Any, Any]:
-    """Return the mass below ``value`` (...) and through it of ascending atoms (..., m), tied within ``tolerance``.
-
-    ``cumulative``, (m,) or (..., m), is the mass through each atom.
-    """
-    xp, size = namespace(cumulative, atoms, value), atoms.shape[-1]
-    nothing = xp.zeros_like(cumulative[..., :1])
-    edges = xp.concatenate([nothing, cumulative[..., :-1], nothing + 1.0], axis=-1)
-    below = picked(edges, rank(atoms, xp.asarray(value) - tolerance, size, through=False))
-    return below, picked(edges, rank(atoms, xp.asarray(value) + tolerance, size, through=True))
 
 
 @record
