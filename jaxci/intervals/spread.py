@@ -8,6 +8,7 @@ import numpy as np
 
 from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails, normal_steps, open_sides
 from jaxci.intervals.capabilities import power_of_variance
+from jaxci.intervals.cards import ROUNDING
 from jaxci.intervals.delta import width_remarks
 from jaxci.records import record
 from jaxci.special import namespace
@@ -50,7 +51,8 @@ def bonett(values: Any, tails: Tails) -> Bounds:
     cut = int(n / (2 * np.sqrt(n - 4)))
     apart = values - xp.mean(values, axis=-1, keepdims=True)
     widest = xp.max(xp.abs(apart), axis=-1, keepdims=True)
-    apart = apart / xp.where(widest > 0, widest, 1.0)
+    varies = widest > ROUNDING * xp.max(xp.abs(values), axis=-1, keepdims=True)
+    apart = xp.where(varies, apart / xp.where(varies, widest, 1.0), 0.0)
     squares = xp.sum(apart**2, axis=-1)
     divisor = xp.where(squares > 0, squares, 1.0)
     middle = xp.mean(apart[..., cut : n - cut], axis=-1, keepdims=True)

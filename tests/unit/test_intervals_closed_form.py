@@ -685,10 +685,16 @@ def test_bonetts_interval_against_loops(n, scale):
         assert row.estimate == pytest.approx(scale * np.var(x) ** power, rel=1e-9)
 
 
+@pytest.mark.parametrize("constant", [1.0, 0.9, 0.1, 1e9 / 3, -1e-9 / 7])
+@pytest.mark.parametrize("name", ["std", "var"])
+def test_bonetts_interval_of_constants_is_zero(name, constant):
+    for n in (9, 30, 10_000):
+        with pytest.warns(JaxciWarning, match="the values do not vary, so the 'bonett' interval has no width$"):
+            row = jaxci.interval(name, np.full(n, constant), method="bonett")
+        assert row.confidence_interval == (0, 0)
+
+
 def test_bonetts_interval_needs_values_that_vary():
-    with pytest.warns(JaxciWarning, match="the values do not vary, so the 'bonett' interval has no width$"):
-        row = jaxci.interval("std", np.full(9, 2.5), method="bonett")
-    assert row.confidence_interval == (0, 0)
     with pytest.raises(ValueError, match="confidence_level is too high for 'bonett' at n = 5"):
         jaxci.interval("std", np.arange(5.0), method="bonett", confidence_level=0.9999999)
     with pytest.raises(ValueError, match="at least 5 numbers"):
