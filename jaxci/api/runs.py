@@ -146,7 +146,6 @@ def welch_interval(scores_a: Any, scores_b: Any, *, confidence_level: float = 0.
     error, df = welch_error(a, b)
     estimate = float(mean_of(a) - mean_of(b))
     low, high = welch(a, b, tails(level)) if error > 0 else (estimate, estimate)
-    apart = error > 0 or estimate == 0
     warned: tuple[str, ...] = (
         () if error > 0 else ("the runs of neither model vary: they tell nothing of how much others would",)
     )
@@ -164,8 +163,8 @@ def welch_interval(scores_a: Any, scores_b: Any, *, confidence_level: float = 0.
         estimate_a=float(mean_of(a)),
         estimate_b=float(mean_of(b)),
         pvalue=two_sided(estimate, error, df),
-        test=f"Welch's t test, {df:.3g} degrees of freedom" if apart else "no variation",
-        conclusion=_higher(low, high) if apart else "no difference shown",
+        test=f"Welch's t test, {df:.3g} degrees of freedom" if error > 0 else "no variation",
+        conclusion=_higher(low, high) if error > 0 else "no difference shown",
         warnings=warned,
     )
 

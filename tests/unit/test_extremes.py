@@ -78,7 +78,7 @@ def test_runs_that_do_not_vary_tell_nothing():
     assert (found.conclusion, found.test) == ("no difference shown", "no variation")
     assert "neither model vary" in found.warnings[0]
     same = jaxci.welch_interval([1.0, 1], [1.0, 1, 1])
-    assert (same.pvalue, same.conclusion) == (1.0, "no difference shown")
+    assert (same.pvalue, same.conclusion, same.test) == (1.0, "no difference shown", "no variation")
     assert "do not vary" in jaxci.runs_interval([1.0, 1, 1]).warnings[0]
     assert jaxci.welch_interval([1.0, 1.1], [2.0, 2, 2]).warnings == ()
 
