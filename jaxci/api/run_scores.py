@@ -54,7 +54,9 @@ def probability_of_improvement(
     Runs are independent, and tasks are given. The interval is Wilson's at the size of a sample whose share has the
     variance of R - 1 runs resampled of each task, at most that of models that are alike,
     ``3 T R_a R_b / (R_a + R_b + 1)``, with Student's quantile at the degrees of freedom of Brunner and Munzel's test.
-    Coverage of 95% intervals, 1 to 26 tasks, 3 to 30 runs, probabilities of .5 to .97: 94 to 100%.
+    Where one model wins throughout, the runs of the other may be the only ones that vary: both count as many runs as
+    the one with fewer. Coverage of 95% intervals, 1 to 26 tasks, 3 to 30 runs, probabilities of .5 to .97, standard
+    deviations of runs up to 10 times apart: 94 to 100%.
 
     References
     ----------
@@ -73,8 +75,10 @@ def probability_of_improvement(
     level, size = check_confidence_level(confidence_level), check_count("n_resamples", n_resamples, 99)
     source = randomness(rng)
     found = improvement_evidence(first, second, source.key, size)
-    alike = 3 * first.size * len(second) / (len(first) + len(second) + 1)
     spread, variance = found.estimate * (1 - found.estimate), found.standard_error**2
+    fewer = min(len(first), len(second))
+    runs_a, runs_b = (len(first), len(second)) if variance > 0 else (fewer, fewer)
+    alike = 3 * tasks * runs_a * runs_b / (runs_a + runs_b + 1)
     effective = min(alike, spread / variance) if variance > 0 else alike
     low, high = wilson_cluster(np.float64(found.estimate), effective, found.degrees, tails(level))
     return IntervalResult(

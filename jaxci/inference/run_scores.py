@@ -80,7 +80,7 @@ def improvement_evidence(first: np.ndarray, second: np.ndarray, key: jax.Array, 
     """Return what resamples of runs within tasks say of the share of pairs of runs of a task that ``first`` wins.
 
     The degrees of freedom are Satterthwaite's, of the variances of the placements of each model's runs in each task
-    [1]_. Where one model wins throughout the standard error is 0.
+    [1]_. Where one model wins throughout the standard error is 0, and both count as many runs as the one with fewer.
 
     References
     ----------
@@ -93,7 +93,8 @@ def improvement_evidence(first: np.ndarray, second: np.ndarray, key: jax.Array, 
     parts = np.stack([wins.mean(axis=1).var(axis=0, ddof=1), wins.mean(axis=0).var(axis=0, ddof=1)], axis=1)
     parts /= len(first), len(second)
     squares = float(np.sum(parts**2 / (len(first) - 1, len(second) - 1)))
-    degrees = float(parts.sum()) ** 2 / squares if squares > 0 else first.shape[1] * (len(first) + len(second) - 2)
+    fewer = min(len(first), len(second))
+    degrees = float(parts.sum()) ** 2 / squares if squares > 0 else first.shape[1] * 2 * (fewer - 1)
     variance = by_task.var(axis=0).sum() / first.shape[1] ** 2 if squares > 0 else 0.0
     return RunEvidence(float(wins.mean()), by_task.mean(axis=1), math.sqrt(variance), degrees)
 

@@ -79,6 +79,18 @@ def test_a_model_that_wins_throughout_has_an_interval_without_a_half(runs, tasks
     assert (0 == low < high < 0.45) if swapped else (0.55 < low < high == 1)
 
 
+@pytest.mark.parametrize("tasks", [1, 4])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_model_that_wins_throughout_is_known_by_the_fewer_runs(swapped, tasks):
+    """Three draws decide if the other model does not vary, however many runs it has."""
+    few, many = np.tile(np.arange(3)[:, None] + 100.0, tasks), np.tile(np.arange(20)[:, None] / 100, tasks)
+    ends = []
+    for other in (many, many[:3]):
+        pair = (other, few) if swapped else (few, other)
+        ends.append(jaxci.probability_of_improvement(*pair, n_resamples=99, rng=0).confidence_interval)
+    assert ends[0] == ends[1]
+
+
 def test_improvement_has_the_degrees_of_freedom_of_brunner_and_munzel():
     a, b = RUNS["a"][:, 0], RUNS["b"][:4, 0]
     found = improvement_evidence(a[:, None], b[:, None], jax.random.key(0), 99)
@@ -96,6 +108,20 @@ def test_the_probability_of_improvement_is_covered(runs, tasks, wins, false_alar
         first = rng.normal(stats.norm.ppf(wins) * np.sqrt(2), 1, (runs[0], tasks))
         found = jaxci.probability_of_improvement(first, rng.normal(size=(runs[1], tasks)), n_resamples=499, rng=rng)
         low, high = found.confidence_interval
+        held += low <= wins <= high
+    assert stats.binomtest(held, sets, 0.95, alternative="less").pvalue > false_alarm
+
+
+@pytest.mark.statistical
+@pytest.mark.false_alarm(1e-6)
+@pytest.mark.parametrize(("tasks", "mean", "wins"), [(1, 2.5, 0.598), (5, 12.9, 0.9)])
+def test_the_probability_of_improvement_of_few_runs_that_vary_is_covered(tasks, mean, wins, false_alarm):
+    """Three runs of a model that varies ten times as much as the other, which has twenty."""
+    rng, sets, held = np.random.default_rng(8), 300, 0
+    assert stats.norm.cdf(mean / np.sqrt(101)) == pytest.approx(wins, abs=1e-3)
+    for _ in range(sets):
+        pair = rng.normal(mean, 10, (3, tasks)), rng.normal(size=(20, tasks))
+        low, high = jaxci.probability_of_improvement(*pair, n_resamples=499, rng=rng).confidence_interval
         held += low <= wins <= high
     assert stats.binomtest(held, sets, 0.95, alternative="less").pvalue > false_alarm
 
