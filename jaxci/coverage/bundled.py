@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import resources
@@ -290,15 +291,37 @@ def _refuse_told(why: str, told: Mapping[str, Any]) -> None:
 def instances(
     columns: Mapping[str, np.ndarray], by: Sequence[str]
 ) -> tuple[dict[str, np.ndarray], dict[str, dict[str, str]]]:
-    """Return the rows (indices) of every instance by its name, and its tags, from the columns ``by``."""
+    """Return the rows (indices) of every instance by its name, and its tags, from the columns ``by``.
+
+    Raises
+    ------
+    ValueError
+        If a label is missing, or two instances have one name, their labels joined by commas.
+    """
     size = len(next(iter(columns.values())))
     if not by:
         return {"all": np.arange(size)}, {}
-    labels = [np.asarray([str(x) for x in columns[name]]) for name in by]
-    rows: dict[str, list[int]] = {}
-    tags: dict[str, dict[str, str]] = {}
-    for i, parts in enumerate(zip(*labels, strict=True)):
+    rows: dict[tuple[str, ...], list[int]] = {}
+    for i, parts in enumerate(zip(*(_labels(name, columns[name]) for name in by), strict=True)):
+        rows.setdefault(parts, []).append(i)
+    named: dict[str, tuple[str, ...]] = {}
+    for parts in rows:
         name = ", ".join(parts)
-        rows.setdefault(name, []).append(i)
-        tags.setdefault(name, dict(zip(by, parts, strict=True)))
-    return {name: np.array(found) for name, found in rows.items()}, tags
+        if named.setdefault(name, parts) != parts:
+            raise ValueError(
+                f"by must name instances by labels that differ when they are joined; got {name!r} of {named[name]} and "
+                f"of {parts}"
+            )
+    found = {name: np.array(rows[parts]) for name, parts in named.items()}
+    return found, {name: dict(zip(by, parts, strict=True)) for name, parts in named.items()}
+
+
+def _labels(name: str, column: np.ndarray) -> list[str]:
+    """Return the labels of a column as texts, none of them missing."""
+    lost = [x is None or x != x or x in (-math.inf, math.inf) for x in column]
+    if any(lost):
+        raise ValueError(
+            f"by[{name!r}] must have no missing labels; {sum(lost)} of {len(lost)} values are missing, NaN or infinite, the "
+            f"first in row {lost.index(True)}"
+        )
+    return [str(x) for x in column]

@@ -214,6 +214,27 @@ def test_quantiles_of_runs_by_group(capsys, cases, tmp_path):
     assert (code, err.count("\n")) == (2, 1)
 
 
+@pytest.mark.parametrize("rows", ["x,.5\n,.6\ny,.7\n", "1,.5\nNaN,.6\n2,.7\n"], ids=["texts", "numbers"])
+def test_a_missing_label_is_no_instance(capsys, tmp_path, rows):
+    file = tmp_path / "cases.csv"
+    file.write_text("site,dice\n" + rows)
+    new = ["study", "new", tmp_path / "x.toml", "--design", "segmentation", "--data", file, "--value", "dice"]
+    for command in (new, ["quantile", file, "--column", "dice"]):
+        code, _, err = run(capsys, *command, "--by", "site")
+        assert code == 2
+        assert err.startswith("error: 'site' of --by must have no missing labels; 1 of 3 values are missing")
+
+
+def test_instances_whose_joined_labels_coincide_are_not_merged(capsys, tmp_path):
+    file = tmp_path / "cases.csv"
+    file.write_text('task,model,dice\n"a, b",c,.5\n"a, b",c,.6\na,"b, c",.9\na,"b, c",.8\n')
+    new = ["study", "new", tmp_path / "x.toml", "--design", "segmentation", "--data", file, "--value", "dice"]
+    code, _, err = run(capsys, *new, "--by", "task,model")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "--by must name instances by labels that differ when they are joined; got 'a, b, c' of ('a, b', 'c')" in err
+    assert run(capsys, *new, "--by", "task", *SMALL)[0] == 0
+
+
 def test_what_is_left_out_of_data_is_told(capsys, tmp_path):
     file, mine = tmp_path / "cases.csv", tmp_path / "mine.toml"
     rows = ["a,0.5", "a,", "a,0.7", "b,nan", "b,", "c,0.9"]
