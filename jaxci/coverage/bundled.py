@@ -321,7 +321,7 @@ def _labels(name: str, column: np.ndarray) -> list[str]:
     lost = [x is None or x != x or x in (-math.inf, math.inf) for x in column]
     if any(lost):
         raise ValueError(
-            f"by[{name!r}] must have no missing labels; {sum(lost)} of {len(lost)} values are missing, NaN or infinite, the "
-            f"first in row {lost.index(True)}"
+            f"by[{name!r}] must have no missing labels; {sum(lost)} of {len(lost)} values are missing, NaN or "
+            f"infinite, the first in row {lost.index(True)}"
         )
     return [str(x) for x in column]

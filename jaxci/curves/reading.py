@@ -38,21 +38,22 @@ class Data(NamedTuple):
     remarks: tuple[str, ...]
 
 
-def _shares(name: str, given: Any, low: float, high: float) -> np.ndarray:
-    """Return shares strictly between two ends; ``high`` itself is one of them where it is 1 of an area."""
+def _shares(name: str, given: Any) -> np.ndarray:
+    """Return shares strictly between 0 and 1."""
+    rule = f"{name} must hold numbers between 0 and 1, exclusive; got {shown(given)}"
     try:
         found = np.atleast_1d(np.asarray(given, float)) if np.size(given) else np.empty(0)
     except (TypeError, ValueError):
-        raise TypeError(f"{name} must hold numbers between {low:g} and {high:g}; got {shown(given)}") from None
-    if found.ndim != 1 or not np.all((found > low) & (found < high)):
-        raise ValueError(f"{name} must hold numbers between {low:g} and {high:g}; got {shown(given)}")
+        raise TypeError(rule) from None
+    if found.ndim != 1 or not np.all((found > 0) & (found < 1)):
+        raise ValueError(rule)
     return found
 
 
 def _grid(given: Any) -> np.ndarray:
     if given is None:
         return HUNDREDTHS
-    found = _shares("grid", given, 0, 1)
+    found = _shares("grid", given)
     if len(found) < 2 or np.any(np.diff(found) <= 0):
         raise ValueError(f"grid must hold at least two numbers, ascending; got {shown(given)}")
     return found
@@ -62,18 +63,18 @@ def _roc(
     _: Data, *, grid: Any = None, specificities: Any = (0.9,), sensitivities: Any = (0.9,), max_fpr: Any = ()
 ) -> Curve:
     points = [
-        _shares(name, given, 0, 1)
+        _shares(name, given)
         for name, given in (("specificities", specificities), ("sensitivities", sensitivities), ("max_fpr", max_fpr))
     ]
     return Roc(_grid(grid), *points)
 
 
 def _precision_recall(_: Data, *, grid: Any = None, recalls: Any = (0.9,)) -> Curve:
-    return PrecisionRecall(_grid(grid), _shares("recalls", recalls, 0, 1))
+    return PrecisionRecall(_grid(grid), _shares("recalls", recalls))
 
 
 def _decision(_: Data, *, grid: Any = None, thresholds: Any = ()) -> Curve:
-    return NetBenefit(_grid(grid), _shares("thresholds", thresholds, 0, 1))
+    return NetBenefit(_grid(grid), _shares("thresholds", thresholds))
 
 
 def _calibration(data: Data, *, n_bins: int = 10) -> Curve:
@@ -133,6 +134,11 @@ def read_curve_data(
     remarks += layout_remarks(layout)
     rarer = min(round(layout.of_some(np.flatnonzero(sample.y_true == code)).effective_size, 9) for code in (0, 1))
     weighted = layout.row_weights is not None
+    remarks += [
+        f"{name} does not vary: it ranks nothing, and its curve is that of chance"
+        for name, model in zip(scores, models, strict=True)
+        if not probabilities and model.y_score.min() == model.y_score.max()
+    ]
     if rarer < FEW:
         remarks.append(f"a class has only {cases(rarer, 'case', weighted)}: bands that depend on it are rough")
     return Data(sample, layout, settings, randomness(rng), rarer, tuple(remarks))

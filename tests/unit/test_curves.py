@@ -283,10 +283,20 @@ def test_replicates_of_independent_points_are_as_many_tails():
     assert high == pytest.approx(np.full(10, stats.norm.ppf((1 + level) / 2)), abs=0.06)
 
 
+@pytest.mark.parametrize("kind", ["roc", "precision_recall"])
+def test_scores_that_do_not_vary_are_remarked_on(kind):
+    text = "does not vary: it ranks nothing, and its curve is that of chance"
+    with pytest.warns(jaxci.JaxciWarning, match=f"y_score {text}"):
+        getattr(curves, kind)(Y, np.full(len(Y), 0.3), n_resamples=99, rng=0)
+    with pytest.warns(jaxci.JaxciWarning, match=f"score_b {text}"):
+        found = curves.compare(kind, Y, SCORE, np.zeros(len(Y)), n_resamples=99, rng=0)
+    assert not any(f"score_a {text}" in one for one in found.warnings)
+
+
 @pytest.mark.parametrize("name", ["grid", "specificities", "sensitivities", "max_fpr"])
 @pytest.mark.parametrize("given", ["a", ["a", "b"], [[0.1], [0.2, 0.3]], {"a": 0.5}])
 def test_shares_that_are_no_numbers(name, given):
-    with pytest.raises(TypeError, match=f"{name} must hold numbers between 0 and 1; got ") as told:
+    with pytest.raises(TypeError, match=f"{name} must hold numbers between 0 and 1, exclusive; got ") as told:
         curves.roc(Y, SCORE, **{name: given})
     assert str(told.value).endswith(repr(given))
 
@@ -296,7 +306,8 @@ def test_shares_that_are_no_numbers(name, given):
     [
         (lambda: curves.roc(np.ones(9), np.arange(9.0)), "both classes; got 0 negative and 9 positive"),
         (lambda: curves.roc(np.arange(9) % 3, np.ones((9, 3))), "y_true must hold two classes; got 3"),
-        (lambda: curves.roc(Y, SCORE, specificities=1.0), "specificities must hold numbers between 0 and 1; got 1.0"),
+        (lambda: curves.roc(Y, SCORE, specificities=1.0), "specificities must .* between 0 and 1, exclusive; got 1.0"),
+        (lambda: curves.roc(Y, SCORE, max_fpr=0), "max_fpr must hold numbers between 0 and 1, exclusive; got 0"),
         (lambda: curves.roc(Y, SCORE, grid=[0.5, 0.2]), "grid must hold at least two numbers, ascending"),
         (lambda: curves.calibration(Y, SCORE), "y_prob must hold probabilities"),
         (lambda: curves.calibration(Y, PROB, n_bins=1), "n_bins must be at least 2; got 1"),
