@@ -21,9 +21,11 @@ from jaxci.inference.remarks import announce, layout_remarks
 from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
 from jaxci.intervals.base import Method
-from jaxci.printing import first_few, gathered
+from jaxci.printing import ConfidenceInterval, first_few, gathered
+from jaxci.results import IntervalResult
 from jaxci.segmentation.table import DISTANCES, METRICS, OVERLAPS, CaseTable
 from jaxci.statistics.base import Statistic
+from jaxci.statistics.order import ValueOrderStatistic
 from jaxci.statistics.registry import METRICS as STATISTICS
 from jaxci.statistics.registry import name_of, statistic_by_name
 from jaxci.statistics.sample import Sample
@@ -69,8 +71,9 @@ def evaluate_cases(
         By default the mean, median, standard deviation ("std", with divisor n), length of the interquartile range
         ("iqr") and trimmed mean (without a quarter of the values at either end).
     bounds : (low, high), or dict of str to such a pair, optional
-        Range that the values of all metrics can have, or of each by its name; intervals of means allow for it. By
-        default 0 to 1 for "dice", "iou", "boundary_iou" and "nsd", from 0 for distances, where values lie within.
+        Range that the values of all metrics can have, or of each by its name; intervals of means allow for it, and
+        open ends of medians, quantiles and trimmed means are its ends. By default 0 to 1 for "dice", "iou",
+        "boundary_iou" and "nsd", from 0 for distances, where values lie within.
     method, confidence_level, alternative, n_resamples, rng, memory_limit
         As in :func:`jaxci.evaluate`.
     progress : callable, optional
@@ -134,8 +137,9 @@ def evaluate_cases(
         found = intervals(
             [_within(request, ranges.get(cell.metric), cell) for request in requests], sample, layout, settings, source
         )
-        for result in found:
-            rows.append(CaseSummary(cell.by, cell.metric, result))
+        for request, result in zip(requests, found, strict=True):
+            closed = _closed(result, request.statistic, ranges.get(cell.metric))
+            rows.append(CaseSummary(cell.by, cell.metric, closed))
             texts = (*layout_remarks(layout), *result.warnings)
             remarks += [(f"{result.statistic} of {cell.what}", text) for text in texts]
         if progress is not None:
@@ -336,14 +340,28 @@ def _ranges(bounds: Any, metrics: Mapping[str, np.ndarray]) -> dict[str, tuple[f
 
 def _within(request: Request, ends: tuple[float, float] | None, cell: _Cell) -> Request:
     """Return a mean with the range of its values, others as they are."""
-    if ends is None or not is_mean(request.statistic):
+    if ends is None or not (is_mean(request.statistic) or _lies_among_values(request.statistic)):
         return request
     if not ends[0] <= cell.values.min() <= cell.values.max() <= ends[1]:
         raise ValueError(
             f"bounds must hold all values; got {ends} for {cell.what} from {cell.values.min():g} to "
             f"{cell.values.max():g}"
         )
-    return dataclasses.replace(request, statistic=Mean(bounds=ends))
+    return dataclasses.replace(request, statistic=Mean(bounds=ends)) if is_mean(request.statistic) else request
+
+
+def _closed(result: IntervalResult, statistic: Statistic, ends: tuple[float, float] | None) -> IntervalResult:
+    """Return the interval of a quantile or a trimmed mean with the range of the values where it is open."""
+    if ends is None or not _lies_among_values(statistic):
+        return result
+    low, high = result.confidence_interval
+    kept = ConfidenceInterval(ends[0] if low == -np.inf else low, ends[1] if high == np.inf else high)
+    return dataclasses.replace(result, confidence_interval=kept)
+
+
+def _lies_among_values(statistic: Statistic) -> bool:
+    """Whether a statistic of ordered values is one of them, or between two."""
+    return isinstance(statistic, ValueOrderStatistic) and tuple(statistic.bounds) == (-np.inf, np.inf)
 
 
 def _told(remarks: Sequence[tuple[str, str]]) -> tuple[str, ...]:

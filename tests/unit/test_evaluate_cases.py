@@ -34,6 +34,26 @@ def test_rows_are_those_of_interval():
     assert mean.method == bounded.method
 
 
+@pytest.mark.parametrize(("alternative", "side", "ends"), [("less", "low", (0, 0)), ("greater", "high", (1, np.inf))])
+def test_open_ends_of_what_lies_among_the_values_are_those_of_their_range(alternative, side, ends):
+    summaries = ["mean", "median", "trimmed_mean", "quantile"]
+    found = jaxci.evaluate_cases(
+        {"dice": FRAME["dice"], "hd": FRAME["hd"], "own": FRAME["hd"]},
+        summaries=[*summaries, "std"],
+        bounds={"hd": (0, np.inf)},
+        alternative=alternative,
+        n_resamples=199,
+        rng=0,
+    )
+    for metric, end in zip(("dice", "hd"), ends, strict=True):
+        for name in summaries:
+            assert getattr(found.result(metric, name).confidence_interval, side) == end
+    assert np.isinf(getattr(found.result("own", "median").confidence_interval, side))
+    assert getattr(found.result("dice", "std").confidence_interval, side) == (0 if side == "low" else np.inf)
+    with pytest.raises(ValueError, match="bounds must hold all values"):
+        jaxci.evaluate_cases(FRAME, metrics="dice", summaries="median", bounds=(0, 0.5))
+
+
 def test_the_five_summaries_by_model_of_patients():
     found = jaxci.evaluate_cases(FRAME, groups="patient", metrics=["dice"], method="percentile", n_resamples=200, rng=0)
     assert len(found) == 5
