@@ -208,7 +208,7 @@ def leaderboard(
     if statistic.task == "custom" and less_is_better is None:
         remarks = (*remarks, f"larger values of {name!r} are taken for better; less_is_better=True is for a loss")
     board = _ranked(contest, adjust, reference, _loss(less_is_better, statistic), progress)
-    return _told(board, [*remarks, *layout_remarks(layout), *contest.remarks()])
+    return _told(board, [*remarks, *layout_remarks(layout), *contest.remarks(), *_alike(contest, board.pairs)])
 
 
 def _loss(less_is_better: bool | None, statistic: Statistic | Aggregate) -> bool:
@@ -358,3 +358,17 @@ def _still(pairs: Sequence[Pair]) -> tuple[str, ...]:
     if not still:
         return ()
     return (f"{first_few(still)}: the difference does not vary, so its interval has no width",)
+
+
+def _alike(contest: Contest, pairs: Sequence[Pair]) -> tuple[str, ...]:
+    """Say which pairs predict the same, or have the same values, in every row."""
+    own = dict(zip(contest.names, contest.samples, strict=True))
+    alike = [f"{pair.a} - {pair.b}" for pair in pairs if _same(own[pair.a], own[pair.b])]
+    if not alike:
+        return ()
+    return (f"{first_few(alike)}: all paired differences are zero: the models cannot be told apart on these data",)
+
+
+def _same(first: Sample, second: Sample) -> bool:
+    known = [(getattr(first, name), getattr(second, name)) for name in ("y_pred", "y_score", "values")]
+    return all(np.array_equal(a, b, equal_nan=True) for a, b in known if a is not None and b is not None)

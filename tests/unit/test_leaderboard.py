@@ -107,6 +107,19 @@ def test_two_models_are_a_comparison():
     assert (pair.low, pair.high) == pytest.approx(tuple(alone.confidence_interval), rel=0.06)
 
 
+def test_models_that_agree_in_every_row_are_told_as_in_a_comparison():
+    y = np.arange(40) % 2
+    one, other = np.where(np.arange(40) < 5, 1 - y, y), np.where(np.arange(40) < 9, 1 - y, y)
+    boards = [
+        jaxci.leaderboard("accuracy", y, {"a": one, "b": other, "c": one}, n_resamples=99, rng=0),
+        jaxci.leaderboard("roc_auc", y, {"a": one + 0.1, "b": other / 2, "c": one + 0.1}, n_resamples=99, rng=0),
+        jaxci.leaderboard("mean", {"a": one / 1, "b": other / 1, "c": one / 1}, n_resamples=99, rng=0),
+    ]
+    told = [text for text in jaxci.compare("accuracy", y, one, one).warnings if text.startswith("all paired")]
+    for board in boards:
+        assert [text for text in board.warnings if "all paired" in text] == [f"a - c: {text}" for text in told]
+
+
 def test_pairs_that_differ_alike_in_every_row_are_named_once():
     board = jaxci.leaderboard("mean", {"a": SMALL, "b": SMALL + 1}, n_resamples=999, rng=0)
     (pair,) = board.pairs
