@@ -237,11 +237,13 @@ class Accumulator:
         Raises
         ------
         ValueError, TypeError
-            If ``other`` is of other metrics, labels, positive class or arrays, or more rows would have to be kept
-            than ``max_rows``.
+            If ``other`` is this one, or of other metrics, labels, positive class or arrays, or more rows would have to
+            be kept than ``max_rows``.
         """
         if not isinstance(other, Accumulator):
             raise TypeError(f"other must be an Accumulator; got {shown(other)}")
+        if other is self:
+            raise ValueError("other must be another Accumulator; got this one, whose rows would count twice")
         for name, mine in self._identity().items():
             if (found := other._identity()[name]) != mine:
                 raise ValueError(f"other must be an Accumulator of the same {name} {shown(mine)}; got {shown(found)}")

@@ -139,22 +139,25 @@ def evaluate(
         import jaxci
         from jaxci.api.readers.tables import as_scores, read_columns
         from jaxci.cli.batches import data_files, read_batches, too_large, whole
+        from jaxci.cli.streaming import Columns
 
         paths = data_files(files)
         asked = split(metrics)
         extra = [name for name in (pred, groups, strata, weights, *split(by)) if name is not None]
+        names = tuple(name for name in (groups, strata, *split(by)) if name is not None)
+        placed = Columns(target, pred, tuple(scores), groups, weights, names)
         if too_large(paths) if stream is None else stream:
             if strata or by or check or bounds or weight_type != "importance" or resampling != "bootstrap":
                 raise ValueError(
                     "--strata, --by, --bounds, --check, --weight-type and --resampling need --whole: files are read in "
                     "batches here"
                 )
-            from jaxci.cli.streaming import Columns, streamed
+            from jaxci.cli.streaming import streamed
             from jaxci.inference.settings import N_RESAMPLES
 
             table = streamed(
                 paths,
-                Columns(target, pred, tuple(scores), groups, weights),
+                placed,
                 metrics=asked,
                 method=method,
                 confidence_level=level,
@@ -169,12 +172,9 @@ def evaluate(
         else:
             wanted = [target, *extra, *scores]
             if len(paths) == 1:
-                columns = read_columns(paths[0], wanted, sep)
+                columns = read_columns(paths[0], wanted, sep, texts=placed.names)
             else:
-                from jaxci.cli.streaming import Columns
-
-                rules = Columns(target, pred, tuple(scores), groups, weights).rules(asked)
-                columns = whole(read_batches(paths, wanted, sep=sep, **rules))
+                columns = whole(read_batches(paths, wanted, sep=sep, **placed.rules(asked)), placed.names)
             table = jaxci.evaluate(
                 columns[target],
                 None if pred is None else columns[pred],
@@ -244,7 +244,7 @@ def compare(
         from jaxci.api.readers.tables import as_scores, read_columns
 
         extra = [name for name in (target, pred_a, pred_b, groups, strata, weights) if name is not None]
-        columns = read_columns(file, [*extra, *scores_a, *scores_b], sep)
+        columns = read_columns(file, [*extra, *scores_a, *scores_b], sep, texts=[x for x in (groups, strata) if x])
         truth = None if target is None else columns[target]
         if by_score:
             a, b = as_scores(columns, scores_a), as_scores(columns, scores_b)
@@ -306,7 +306,7 @@ def check(
         from jaxci.api.readers.tables import as_scores, read_columns
 
         named = [name for name in (target, pred, groups, strata) if name is not None]
-        columns = read_columns(file, named + scores, sep)
+        columns = read_columns(file, named + scores, sep, texts=[x for x in (groups, strata) if x])
         labelled = given(columns, y_true=target, y_pred=pred)
         scored = as_scores(columns, scores) if scores else None
         data = [x for x in [*labelled.values(), scored] if x is not None]

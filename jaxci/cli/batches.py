@@ -12,7 +12,18 @@ import numpy as np
 
 from jaxci.api.readers.arrays import is_number
 from jaxci.api.readers.files import GZIP, JSON_LINES, PARQUET, TEXT, ending, json_rows, opened, places, separator
-from jaxci.api.readers.tables import AS_CSV, EMPTY, arrow_column, json_column, pyarrow
+from jaxci.api.readers.tables import (
+    AS_CSV,
+    LONGER,
+    arrow_column,
+    as_names,
+    column_names,
+    first_several,
+    in_our_words,
+    json_column,
+    pyarrow,
+    single_column,
+)
 from jaxci.checks import shown
 
 BATCH_ROWS, BATCH_BYTES = 2**17, 2**24
@@ -35,6 +46,7 @@ class Rules(TypedDict):
     numbers: tuple[str, ...]
     weights: tuple[str, ...]
     labels: tuple[str, ...]
+    texts: tuple[str, ...]
 
 
 def data_files(paths: Sequence[Path]) -> list[Path]:
@@ -97,6 +109,7 @@ def read_batches(
     *,
     weights: Sequence[str] = (),
     labels: Sequence[str] = (),
+    texts: Sequence[str] = (),
 ) -> Iterator[Batch]:
     """Yield columns of files, some rows at a time.
 
@@ -117,6 +130,8 @@ def read_batches(
         Those of ``numbers`` that must not be negative.
     labels : sequence of str
         Columns that must hold labels of one type: no words where any of them holds numbers.
+    texts : sequence of str
+        Columns that hold names, as of clusters: texts as they stand in CSV files (see :func:`whole`).
 
     Raises
     ------
@@ -131,7 +146,7 @@ def read_batches(
     for path in paths:
         read = _parquet if ending(path) in PARQUET else _json_lines if ending(path) in JSON_LINES else _csv
         start, size = 0, path.stat().st_size
-        for columns, share in read(path, wanted, sep):
+        for columns, share in read(path, wanted, sep, texts):
             batch = Batch(path, start, columns)
             for name in wanted:
                 columns[name] = _checked(batch, name, name in numbers)
@@ -147,10 +162,11 @@ def read_batches(
         done += size
 
 
-def whole(batches: Iterator[Batch]) -> dict[str, np.ndarray]:
-    """Return the columns of all batches together."""
+def whole(batches: Iterator[Batch], texts: Sequence[str]) -> dict[str, np.ndarray]:
+    """Return the columns of all batches together, those of ``texts`` as whole numbers where all are such."""
     parts = [batch.columns for batch in batches]
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    found = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return found | {name: as_names(found[name]) for name in texts}
 
 
 def _refuse(batch: Batch, name: str, bad: np.ndarray, rule: str) -> None:
@@ -165,6 +181,9 @@ def _checked(batch: Batch, name: str, number: bool) -> np.ndarray:
     """Return a column without missing and infinite values, of numbers if it must be."""
     column = batch.columns[name]
     if column.dtype.kind not in "biuf":
+        if several := first_several(column):
+            where = f"{batch.path}, row {batch.start + several[0]}, column {name!r}"
+            raise ValueError(f"{where}: there must be one value; got {shown(several[1])}")
         _refuse(batch, name, np.array([x is None or x != x for x in column], bool), "is missing")
         if number:
             _refuse(batch, name, _words(column), "must be a number; got {}")
@@ -201,7 +220,9 @@ def _words(column: np.ndarray) -> np.ndarray:
     return np.array([not is_number(value) for value in column], bool)
 
 
-def _parquet(path: Path, wanted: list[str], sep: str | None) -> Iterator[tuple[dict[str, np.ndarray], float]]:
+def _parquet(
+    path: Path, wanted: list[str], sep: str | None, texts: Sequence[str]
+) -> Iterator[tuple[dict[str, np.ndarray], float]]:
     pa, pq = pyarrow()
     try:
         with pq.ParquetFile(path) as file:
@@ -221,7 +242,9 @@ def _rows_at_a_time(path: Path) -> int:
     return max(1, min(BATCH_ROWS, BATCH_BYTES * head.count(b"\n") // max(1, len(head))))
 
 
-def _json_lines(path: Path, wanted: list[str], sep: str | None) -> Iterator[tuple[dict[str, np.ndarray], float]]:
+def _json_lines(
+    path: Path, wanted: list[str], sep: str | None, texts: Sequence[str]
+) -> Iterator[tuple[dict[str, np.ndarray], float]]:
     number, most = 0, _rows_at_a_time(path)
     with opened(path) as (file, share):
         found = json_rows(path, file)
@@ -234,21 +257,27 @@ def _json_lines(path: Path, wanted: list[str], sep: str | None) -> Iterator[tupl
             yield {name: json_column([row[name] for row in rows]) for name in wanted}, share()
 
 
-def _csv(path: Path, wanted: list[str], sep: str | None) -> Iterator[tuple[dict[str, np.ndarray], float]]:
+def _csv(
+    path: Path, wanted: list[str], sep: str | None, texts: Sequence[str]
+) -> Iterator[tuple[dict[str, np.ndarray], float]]:
+    header, most = column_names(path, sep), _rows_at_a_time(path)
+    at = places(path, header, wanted)
+    if len(header) == 1:
+        yield from single_column(path, separator(path, sep), texts, most)
+        return
     try:
         import pandas as pd
     except ImportError as error:
         raise ImportError("reading CSV in batches needs pandas: install jaxci[data]") from error
-    sep = separator(path, sep)
+    reading = {"sep": separator(path, sep), "dtype": dict.fromkeys(texts, str), "chunksize": most, **AS_CSV}
     try:
         with opened(path) as (file, share), warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header
             warnings.simplefilter("ignore", pd.errors.DtypeWarning)
-            with pd.read_csv(file, sep=sep, chunksize=_rows_at_a_time(path), **AS_CSV) as frames:
+            with pd.read_csv(file, **reading) as frames:
                 for frame in frames:
-                    at = places(path, list(frame.columns), wanted)
                     yield {n: frame.iloc[:, i].to_numpy() for n, i in zip(wanted, at, strict=True)}, share()
-    except pd.errors.EmptyDataError as error:
-        raise ValueError(f"{path} cannot be read as CSV: {EMPTY}") from error
-    except (pd.errors.ParserError, pd.errors.ParserWarning, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} cannot be read as CSV: {error}") from error
+    except pd.errors.ParserWarning as warning:
+        raise ValueError(f"{path} cannot be read as CSV: {LONGER.format(len(header))}") from warning
+    except (pd.errors.ParserError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} cannot be read as CSV: {in_our_words(error)}") from error

@@ -86,7 +86,8 @@ def leaderboard(
 
         extra = [name for name in (target, groups, strata, weights) if name is not None]
         of_files = bool(names) and all(Path(name).is_file() for name in names)
-        columns = read_columns(file, [*extra, *([] if of_files else names)], sep)
+        rows = [name for name in (groups, strata) if name is not None]
+        columns = read_columns(file, [*extra, *([] if of_files else names)], sep, texts=rows)
         truth = None if target is None else columns[target]
         options = label_options(truth, pos_label, labels)
         if bounds is not None:

@@ -73,7 +73,8 @@ def generalization(
         for name in chosen:
             if name == target or chosen.count(name) > 1:
                 raise ValueError(f"--features must name columns once, and not the target; got {name!r}")
-        columns = read_columns(file, [target, *chosen, *(name for name in (groups, weights) if name is not None)], sep)
+        besides = [name for name in (groups, weights) if name is not None]
+        columns = read_columns(file, [target, *chosen, *besides], sep, texts=[groups] if groups else ())
         texts = [name for name in chosen if columns[name].dtype.kind not in "biuf"]
         if texts and features is None:
             raise ValueError(f"features must be numbers; {', '.join(texts)} are not: name the others by --features")
@@ -143,7 +144,8 @@ def losses(
         if repeat is not None and row is None:
             raise ValueError("--repeat needs --row: which lines are of one row of the data")
         given = [loss, fold, repeat, row, strata, groups]
-        columns = read_columns(file, [column for column in given if column is not None], sep)
+        names = [column for column in (fold, repeat, row, strata, groups) if column is not None]
+        columns = read_columns(file, [column for column in given if column is not None], sep, texts=names)
         for column in (fold, repeat, row):
             if column is not None:
                 columns[column] = label_values(column, columns[column])

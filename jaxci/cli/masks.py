@@ -57,7 +57,7 @@ def masks(
         )
         options: dict[str, Any] = {}
         if groups is not None:
-            named = read_columns(groups, ["case", "group"], sep)
+            named = read_columns(groups, ["case", "group"], sep, texts=["case", "group"])
             group = dict(zip(map(str, named["case"].tolist()), named["group"].tolist(), strict=True))
             found, options = found.with_columns(group=group), {"groups": "group"}
         if csv is not None:

@@ -22,7 +22,7 @@ def _pilot(file: Path, columns: dict[str, str | None]) -> dict[str, Any]:
     named = {"y_true": columns["target"], "y_pred": columns["pred"], "values": columns["values"]}
     named |= {"groups": columns["groups"], **dict(zip(("prediction_a", "prediction_b"), models, strict=False))}
     held = {name: column for name, column in named.items() if column is not None}
-    read = read_columns(file, [*held.values(), *scores])
+    read = read_columns(file, [*held.values(), *scores], texts=[columns["groups"]] if columns["groups"] else ())
     found = {name: read[column] for name, column in held.items()}
     return found | ({"y_score": as_scores(read, scores)} if scores else {})
 

@@ -46,8 +46,10 @@ def quantile(
         from jaxci.cli.tables import holds_runs, read_runs_file, write_csv, write_json
         from jaxci.coverage.bundled import instances
 
-        wanted = [column, *([by] if by else [])]
-        columns = read_runs_file(file, wanted) if holds_runs(file) else read_columns(file, wanted, sep)
+        named = [by] if by else []
+        wanted = [column, *named]
+        runs = holds_runs(file)
+        columns = read_runs_file(file, wanted) if runs else read_columns(file, wanted, sep, texts=named)
         rows, _ = instances(columns, [by] if by else [])
         found = {
             name: jaxci.quantile_interval(

@@ -11,38 +11,42 @@ import numpy as np
 from jaxci.api.accumulator import Accumulator
 from jaxci.api.readers.labelled import Labelled
 from jaxci.api.readers.labels import is_classification
-from jaxci.api.readers.metrics import default_metrics, is_regression, named_metrics
-from jaxci.api.readers.tables import as_scores
+from jaxci.api.readers.metrics import default_metrics, is_of_values, is_regression, named_metrics
+from jaxci.api.readers.tables import as_names, as_scores
 from jaxci.cli.batches import Rules, read_batches
+from jaxci.cli.words import in_flags
 from jaxci.results import EvaluationTable
 from jaxci.statistics.sample import Sample
 
 
 class Columns(NamedTuple):
-    """Names of the columns of targets, predictions, scores, clusters and weights."""
+    """Names of the columns of targets, predictions, scores, clusters and weights, and of those that hold names."""
 
     target: str
     pred: str | None
     scores: tuple[str, ...]
     groups: str | None
     weights: str | None
+    names: tuple[str, ...]
 
     def rules(self, metrics: Sequence[str]) -> Rules:
         """Return what the columns must hold for the metrics that are named, if any.
 
-        Targets and predictions are numbers where these are metrics of a regression, and else labels.
+        Targets and predictions are numbers where these are metrics of values or of a regression, and else labels.
         """
         truths = (self.target,) if self.pred is None else (self.target, self.pred)
-        regression = bool(metrics) and is_regression(named_metrics(metrics))
+        named = named_metrics(metrics) if metrics else None
+        of_numbers = named is not None and (is_of_values(named) or is_regression(named))
         weights = () if self.weights is None else (self.weights,)
-        numbers = (*weights, *self.scores, *(truths if regression else ()))
-        return Rules(numbers=numbers, weights=weights, labels=() if regression else truths)
+        numbers = (*weights, *self.scores, *(truths if of_numbers else ()))
+        return Rules(numbers=numbers, weights=weights, labels=() if of_numbers else truths, texts=self.names)
 
     def arrays(self, columns: dict[str, np.ndarray]) -> dict[str, Any]:
         """Return the arguments of :meth:`jaxci.Accumulator.update`."""
         found: dict[str, Any] = {"y_true": columns[self.target]}
         single = {"y_pred": self.pred, "groups": self.groups, "sample_weight": self.weights}
         found |= {argument: columns[name] for argument, name in single.items() if name is not None}
+        found |= {} if self.groups is None else {"groups": as_names(columns[self.groups])}
         return found | ({"y_score": as_scores(columns, self.scores)} if self.scores else {})
 
 
@@ -85,7 +89,7 @@ def streamed(
             n += len(arrays["y_true"])
         except (TypeError, ValueError) as error:
             last = batch.start + len(arrays["y_true"]) - 1
-            raise type(error)(f"{batch.path}, rows {batch.start} to {last}: {error}") from error
+            raise type(error)(f"{batch.path}, rows {batch.start} to {last}: {in_flags(str(error))}") from error
     assert accumulator is not None  # read_batches refuses files without rows
     return accumulator.finalize(method, confidence_level, alternative)
 

@@ -49,7 +49,7 @@ def _data(
 
     if bool(values) == bool(target and scores):
         raise ValueError("--data needs either --value, or --target and --score")
-    columns = read_columns(file, [*by, *values, *scores, *([target] if target else [])], sep)
+    columns = read_columns(file, [*by, *values, *scores, *([target] if target else [])], sep, texts=by)
     found: dict[str, Any] = {}
     tags: dict[str, dict[str, str]] = {}
     if values:

@@ -95,6 +95,13 @@ def test_methods_that_read_more_than_resamples(method):
     check_same(found.finalize(method), expected)
 
 
+@pytest.mark.parametrize("metrics", [["roc_auc"], ["accuracy"]])
+def test_rows_do_not_count_twice(metrics):
+    found = accumulator(metrics=metrics).update(**scored())
+    with pytest.raises(ValueError, match="other must be another Accumulator"):
+        found.merge(found)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("clusters", [None, 40])
 def test_counts_of_more_rows_than_are_repeated(clusters):

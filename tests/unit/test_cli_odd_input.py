@@ -311,3 +311,98 @@ def test_bounds_of_the_mean_of_values(capsys, tmp_path):
     assert refusal(capsys, *arguments, "--metrics", "mean", "--bounds", "0,1", "--stream").startswith(
         "--strata, --by, "
     )
+
+
+class TestWhatIsReadAsItStands:
+    @pytest.mark.parametrize("way", ["--whole", "--stream"])
+    @pytest.mark.parametrize(("scores", "shown"), [("[0.3, 0.7]", "[0.3, 0.7]"), ('{"a": 1}', "{'a': 1}")])
+    def test_several_values_in_one_are_refused(self, capsys, tmp_path, way, scores, shown):
+        path = tmp_path / "rows.jsonl"
+        path.write_text("".join(f'{{"y": {row % 2}, "s": {scores}}}\n' for row in range(20)))
+        said = refusal(capsys, "evaluate", path, "--target", "y", "--score", "s", "--metrics", "roc_auc", way)
+        assert "row 0" in said
+        assert f"one value; got {shown}" in said
+
+    @pytest.mark.parametrize("ways", [["--whole"], ["--stream"]])
+    def test_a_quote_that_is_never_closed_loses_no_rows(self, capsys, tmp_path, ways):
+        pytest.importorskip("pandas")
+        path = tmp_path / "rows.csv"
+        path.write_text("y,p,note\n" + "1,1,\n" * 10 + '1,0,"he said\n' + "1,0,\n" * 50)
+        said = refusal(capsys, "evaluate", path, "--target", "y", "--pred", "p", "--metrics", "accuracy", *ways)
+        assert "row 10" in said
+        path.write_text('y,p,"note\n1,1,\n')
+        if ways == ["--whole"]:
+            said = refusal(capsys, "evaluate", path, "--target", "y", "--pred", "p", "--metrics", "accuracy", *ways)
+            assert said.endswith("the header opens a quote that is never closed")
+
+    def test_two_columns_of_one_name_are_refused_in_every_way(self, capsys, tmp_path):
+        pytest.importorskip("pandas")
+        path = tmp_path / "rows.csv"
+        path.write_text("y,p,y\n" + "1,1,0\n0,0,1\n" * 10)
+        columns = ["--target", "y", "--pred", "p", "--metrics", "accuracy"]
+        for files in ([path], [path, path], [path, "--stream"]):
+            assert "has 2 columns with the name 'y'" in refusal(capsys, "evaluate", *files, *columns)
+
+    def test_rows_longer_than_the_header_are_told_in_batches(self, capsys, tmp_path):
+        pytest.importorskip("pandas")
+        path = tmp_path / "rows.csv"
+        path.write_text("y,p\n" + "1,1,5\n" * 10)
+        said = refusal(capsys, "evaluate", path, "--target", "y", "--pred", "p", "--metrics", "accuracy", "--stream")
+        assert said.endswith("a row has more values than the header, which has 2")
+
+    def test_summaries_of_values_of_several_files(self, capsys, tmp_path):
+        pytest.importorskip("pandas")
+        values = np.random.default_rng(0).random(60)
+        for name, part in zip("ab", np.split(values, 2), strict=True):
+            (tmp_path / f"{name}.csv").write_text("v\n" + "".join(f"{x!r}\n" for x in part.tolist()))
+        out = tmp_path / "out.json"
+        assert main(["evaluate", str(tmp_path), "--target", "v", "--metrics", "mean", "--json", str(out)]) == 0
+        (row,) = json.loads(out.read_text())["rows"]
+        assert (row["n"], row["estimate"]) == (60, pytest.approx(values.mean()))
+        (tmp_path / "b.csv").write_text("v\n1\n\n3\n\n")
+        capsys.readouterr()
+        said = refusal(capsys, "evaluate", tmp_path, "--target", "v", "--metrics", "mean")
+        assert said.endswith("b.csv, row 1, column 'v': the value is missing")
+
+    @pytest.mark.parametrize("size", [0, 2**21])
+    def test_names_of_clusters_are_told_apart_as_they_are_written(self, tmp_path, size):
+        pytest.importorskip("pandas")
+        path, note = tmp_path / "rows.csv", "x" * (size // 60)
+        names = [f"1.{row % 10 + 1}" for row in range(60)]
+        path.write_text(
+            "y,p,g,note\n" + "".join(f"{row % 2},{row % 2},{name},{note}\n" for row, name in enumerate(names))
+        )
+        assert read_columns(path, ["g"], texts=["g"])["g"].tolist() == names
+        assert len(set(read_columns(path, ["g"])["g"].tolist())) == 9
+        for way in ("--whole", "--stream"):
+            out = tmp_path / "out.json"
+            columns = ["--target", "y", "--pred", "p", "--groups", "g", "--metrics", "accuracy"]
+            assert main(["evaluate", str(path), *columns, way, "--json", str(out)]) == 0
+            assert json.loads(out.read_text())["rows"][0]["n"] == 10
+
+    def test_names_of_clusters_may_be_numbers_in_one_file_and_words_in_another(self, tmp_path):
+        pytest.importorskip("pandas")
+        for name, groups in (("a", "0123456789"), ("b", "01234567AB")):
+            lines = [f"{row % 2},{row % 2},{groups[row % 10]}\n" for row in range(60)]
+            (tmp_path / f"{name}.csv").write_text("y,p,g\n" + "".join(lines))
+        out = tmp_path / "out.json"
+        columns = ["--target", "y", "--pred", "p", "--groups", "g", "--metrics", "accuracy"]
+        assert main(["evaluate", str(tmp_path), *columns, "--json", str(out)]) == 0
+        assert json.loads(out.read_text())["rows"][0]["n"] == 12
+
+    def test_integers_beyond_eight_bytes_are_told_apart(self, tmp_path):
+        names = [2**64 - 1, 2**64 - 2, -1]
+        path = tmp_path / "rows.csv"
+        path.write_text("g\n" + "".join(f"{name}\n" for name in names))
+        assert read_columns(path, ["g"])["g"].tolist() == names
+        path = tmp_path / "rows.jsonl"
+        path.write_text("".join(f'{{"g": {name}}}\n' for name in names))
+        assert read_columns(path, ["g"])["g"].tolist() == names
+
+
+def test_dates_and_numbers_are_no_labels_of_one_type():
+    dates = np.array(["2026-01-01", "2026-01-02"] * 10, "datetime64[D]")
+    with pytest.raises(
+        TypeError, match=r"y_true must hold labels of the type of the others; got dtype datetime64\[D\]"
+    ):
+        jaxci.evaluate(dates, np.arange(20) % 2, metrics=["accuracy"])

@@ -197,6 +197,9 @@ def encode_labels(
     """
     arrays = {name: in_bytes(label_values(name, data)) for name, data in columns.items()}
     given = arrays if labels is None else {**arrays, "labels": label_values("labels", labels)}
+    for name, array in given.items():
+        if array.dtype.kind in "Mm" and any(other.dtype.kind != array.dtype.kind for other in given.values()):
+            raise TypeError(f"{name} must hold labels of the type of the others; got dtype {array.dtype}")
     if len({a.dtype.kind in "US" for a in given.values()}) > 1:
         kinds = ", ".join(f"{name} has dtype {a.dtype}" for name, a in given.items())
         name, texts = next((name, a) for name, a in given.items() if a.dtype.kind in "US")

@@ -6,9 +6,11 @@ import contextlib
 import csv
 import dataclasses
 import io
+import itertools
 import math
+import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,6 +18,7 @@ import numpy as np
 
 from jaxci.api.readers.arrays import is_number
 from jaxci.api.readers.files import JSON_LINES, PARQUET, ending, json_rows, opened, places, separator
+from jaxci.checks import shown
 
 MISSING = (
     "",
@@ -50,7 +53,10 @@ AS_CSV: dict[str, Any] = {
 }
 """How pandas reads a CSV file."""
 
-EMPTY = "the file is empty"
+EMPTY, LONGER = "the file is empty", "a row has more values than the header, which has {}"
+
+INTEGER = re.compile(r"0|-?[1-9][0-9]*")
+"""Whole numbers that are written as Python would write them."""
 
 SMALL = 2**20
 """Bytes up to which a CSV file is read without pandas: importing that takes longer."""
@@ -58,7 +64,9 @@ SMALL = 2**20
 TRUTH = {"true": True, "false": False}
 
 
-def read_columns(path: Path, names: Iterable[str], sep: str | None = None) -> dict[str, np.ndarray]:
+def read_columns(
+    path: Path, names: Iterable[str], sep: str | None = None, *, texts: Iterable[str] = ()
+) -> dict[str, np.ndarray]:
     """Read columns of a Parquet (``.parquet``, ``.pq``), JSON-lines (``.jsonl``, ``.ndjson``) or CSV (any other) file.
 
     Parameters
@@ -69,6 +77,9 @@ def read_columns(path: Path, names: Iterable[str], sep: str | None = None) -> di
         The columns wanted.
     sep : str, optional
         What stands between the values of a CSV file: see :func:`jaxci.api.readers.files.separator`.
+    texts : iterable of str
+        Those of them that hold names, as of clusters: of a CSV file whole numbers, or else the texts as they stand, so
+        that 1.1 is not 1.10.
 
     Returns
     -------
@@ -85,8 +96,16 @@ def read_columns(path: Path, names: Iterable[str], sep: str | None = None) -> di
     """
     wanted = list(dict.fromkeys(names))
     if ending(path) in PARQUET:
-        return _read_parquet(path, wanted)
-    return _read_json(path, wanted) if ending(path) in JSON_LINES else _read_csv(path, wanted, separator(path, sep))
+        found = _read_parquet(path, wanted)
+    elif ending(path) in JSON_LINES:
+        found = _read_json(path, wanted)
+    else:
+        found = _read_csv(path, wanted, separator(path, sep), frozenset(texts))
+    for name, column in found.items():
+        if several := first_several(column):
+            row, values = several
+            raise ValueError(f"{path}, row {row}: column {name!r} must hold one value; got {shown(values)}")
+    return found
 
 
 def column_names(path: Path, sep: str | None = None) -> list[str]:
@@ -148,13 +167,62 @@ def json_column(values: list[Any]) -> np.ndarray:
     """Return values of JSON as numbers (none as NaN) or booleans where all are such, otherwise as objects."""
     kinds = {type(value) for value in values}
     if kinds <= {int, float, type(None)} and kinds != {type(None)}:
-        return np.array([math.nan if value is None else value for value in values])
-    return np.array(values, bool if kinds == {bool} else object)
+        return _numbers([math.nan if value is None else value for value in values])
+    return np.array(values, bool) if kinds == {bool} else _objects(values)
+
+
+def _objects(values: Sequence[Any]) -> np.ndarray:
+    """Return an array (n,) of objects, whatever these are."""
+    found = np.empty(len(values), object)
+    for row, value in enumerate(values):
+        found[row] = value
+    return found
+
+
+def _numbers(values: Sequence[float]) -> np.ndarray:
+    """Return an array of numbers; of Python's own where they are integers that no type of 8 bytes holds together."""
+    found = np.array(values)
+    rounded = found.dtype.kind == "f" and all(isinstance(value, int) for value in values)
+    return _objects(values) if rounded else found
+
+
+def first_several(column: np.ndarray) -> tuple[int, Any] | None:
+    """Return the first entry of a column that is a list or an object of its own, and its row."""
+    if column.dtype.kind == "O":
+        for row, value in enumerate(column):
+            if isinstance(value, list | tuple | dict | np.ndarray):
+                return row, value
+    return None
+
+
+END = "\0\0\0"
+"""What follows the last line, as a row of its own unless a quote is open there."""
 
 
 def _csv_rows(file: IO[bytes], sep: str) -> Iterator[list[str]]:
-    text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
-    yield from csv.reader(text, skipinitialspace=True, delimiter=sep)
+    """Yield the rows of a text file, the first of which is the header; refuse a quote that is never closed."""
+    text, number = io.TextIOWrapper(file, encoding="utf-8-sig", newline=""), -1
+    try:
+        for row in csv.reader(itertools.chain(text, [END]), skipinitialspace=True, delimiter=sep):
+            if row == [END]:
+                return
+            if row and row[-1].endswith(END):
+                raise ValueError(_open_quote(number))
+            yield row
+            number += bool(row)
+    finally:
+        with contextlib.suppress(ValueError):  # of a file that is closed already
+            text.detach()  # else it would close the file
+
+
+def _open_quote(row: int) -> str:
+    return f"{'the header' if row < 0 else f'row {row}'} opens a quote that is never closed"
+
+
+def in_our_words(error: Exception) -> str:
+    """Return what an error says, of pandas' parser as that of small files says it."""
+    found = re.search(r"EOF inside string starting at row (\d+)", str(error))
+    return str(error) if found is None else _open_quote(int(found[1]) - 1)
 
 
 def _header(rows: Iterator[list[str]]) -> list[str]:
@@ -165,7 +233,7 @@ def _header(rows: Iterator[list[str]]) -> list[str]:
     raise ValueError(EMPTY)
 
 
-def _read_csv(path: Path, wanted: list[str], sep: str) -> dict[str, np.ndarray]:
+def _read_csv(path: Path, wanted: list[str], sep: str, texts: Collection[str]) -> dict[str, np.ndarray]:
     try:
         with opened(path) as (file, _):
             rows = _csv_rows(file, sep)
@@ -174,16 +242,49 @@ def _read_csv(path: Path, wanted: list[str], sep: str) -> dict[str, np.ndarray]:
             large = path.stat().st_size > SMALL and len(header) > 1  # of one column pandas would skip empty lines
             pandas = _pandas() if large else None
             if pandas is None:
-                columns = [_typed(text) for text in zip(*_cells(rows, len(header), at), strict=True)]
+                cells = zip(*_cells(rows, len(header), at), strict=True)
+                columns = [_named(x) if name in texts else _typed(x) for name, x in zip(wanted, cells, strict=False)]
             else:
                 with opened(path) as (again, _):
-                    frame = _frame(pandas, again, sep)
+                    frame = _frame(pandas, again, sep, header, texts)
                 columns = [frame.iloc[:, place].to_numpy() for place in at]
+                columns = [as_names(x) if name in texts else x for name, x in zip(wanted, columns, strict=True)]
     except (ValueError, csv.Error) as error:  # of decoding and of pandas' parser, too
-        raise ValueError(f"{path} cannot be read as CSV: {error}") from error
+        raise ValueError(f"{path} cannot be read as CSV: {in_our_words(error)}") from error
     if not columns or not len(columns[0]):
         raise ValueError(f"{path} has no rows below its header")
     return dict(zip(wanted, columns, strict=True))
+
+
+def single_column(
+    path: Path, sep: str, texts: Collection[str], most: int
+) -> Iterator[tuple[dict[str, np.ndarray], float]]:
+    """Yield the only column of a text file in batches of at most ``most`` rows, and the share of the file read."""
+    try:
+        with opened(path) as (file, share):
+            rows = _csv_rows(file, sep)
+            (name,) = _header(rows)
+            cells = _cells(rows, 1, [0])
+            while batch := [text for (text,) in itertools.islice(cells, most)]:
+                yield {name: _objects([x or None for x in batch]) if name in texts else _typed(batch)}, share()
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{path} cannot be read as CSV: {error}") from error
+
+
+def as_names(column: np.ndarray) -> np.ndarray:
+    """Return a column of texts, or of texts and integers, as whole numbers where all that are present are such."""
+    if column.dtype.kind != "O":
+        return column
+    texts = ["" if x is None or x != x else str(x) if type(x) is int else x for x in column]
+    return _named(texts) if all(isinstance(text, str) for text in texts) else column
+
+
+def _named(texts: Sequence[str]) -> np.ndarray:
+    """Turn the texts of one column into integers where all are written as such, or keep them."""
+    present = [text for text in texts if text not in MISSING]
+    if present and all(INTEGER.fullmatch(text) for text in present):
+        return _numbers([math.nan if text in MISSING else int(text) for text in texts])
+    return _objects([None if text in MISSING else text for text in texts])
 
 
 def _pandas() -> Any:
@@ -194,13 +295,13 @@ def _pandas() -> Any:
     return pandas
 
 
-def _frame(pd: Any, file: IO[bytes], sep: str) -> Any:
+def _frame(pd: Any, file: IO[bytes], sep: str, header: Sequence[str], texts: Collection[str]) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)  # rows longer than the header
         try:
-            return pd.read_csv(file, sep=sep, **AS_CSV)
+            return pd.read_csv(file, sep=sep, dtype=dict.fromkeys(texts, str), **AS_CSV)
         except pd.errors.ParserWarning as warning:
-            raise ValueError(str(warning)) from warning
+            raise ValueError(LONGER.format(len(header))) from warning
 
 
 def _cells(rows: Iterator[list[str]], width: int, places: Sequence[int]) -> Iterator[list[str]]:
@@ -224,11 +325,11 @@ def _typed(texts: Sequence[str]) -> np.ndarray:
     for kind in (int, float) if not any("_" in text for text in present) else ():  # Python reads "1_2" as 12
         with contextlib.suppress(ValueError):
             numbers = iter([kind(text) for text in present])
-            return np.array([math.nan if text in MISSING else next(numbers) for text in texts])
+            return _numbers([math.nan if text in MISSING else next(numbers) for text in texts])
     if all(text.lower() in TRUTH for text in present):
         truths = [None if text in MISSING else TRUTH[text.lower()] for text in texts]
         return np.array(truths, bool if whole else object)
-    return np.array([None if text in MISSING else text for text in texts], object)
+    return _objects([None if text in MISSING else text for text in texts])
 
 
 @dataclasses.dataclass(frozen=True)
