@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.api.generalization_results import GeneralizationResult, ResampledFits, check_permitted
+from jaxci.api.generalization_results import GeneralizationResult, ResampledFits, check_permitted, failure_remark
 from jaxci.api.readers.arrays import as_floats, check_lengths
 from jaxci.api.readers.labels import is_classification, label_values
 from jaxci.checks import check_choice, check_count, shown
@@ -17,9 +17,14 @@ from jaxci.generalization.losses import LOSSES, Loss
 from jaxci.generalization.plans import FROM_PAIRS, Learning, check_plans, keeps_shares, standing_for, tested_of_classes
 from jaxci.generalization.registry import METHODS
 from jaxci.inference.remarks import announce
+from jaxci.intervals.base import tails
+from jaxci.intervals.proportion import clopper_pearson
+from jaxci.printing import ConfidenceInterval
 from jaxci.resampling import splits
 from jaxci.resampling.plan import Plan
 from jaxci.resampling.split_units import check_memory
+from jaxci.statistics.base import has_fixed_trials
+from jaxci.statistics.registry import METRICS as STATISTICS
 
 OF_PLANS = {
     "holdout": "holdout",
@@ -132,7 +137,10 @@ def losses_interval(
         bounds=(-np.inf, np.inf) if known is None else known.bounds,
         share=known is not None and known.share,
     )
-    return _told(fits.interval(method, confidence_level=confidence_level, **options), reason, remarks)
+    found = fits.interval(method, confidence_level=confidence_level, **options)
+    of_errors = known is None and np.isin(of.tested[np.isfinite(of.tested)], (0, 1)).all()
+    hint = "; losses named 'zero_one' have an interval that allows for them" if of_errors else ""
+    return _told(found, reason, remarks, f"losses that were not seen{hint}")
 
 
 def from_cross_validate(
@@ -163,7 +171,8 @@ def from_cross_validate(
     Returns
     -------
     GeneralizationResult
-        Splits whose score is NaN (failed fits) are left out, with a warning.
+        Splits whose score is NaN (failed fits) are left out, with a warning. An accuracy that is 1 in all splits, or 0,
+        has Clopper and Pearson's interval for the rows that were tested.
 
     Raises
     ------
@@ -206,14 +215,40 @@ def from_cross_validate(
     check_permitted(method, True, called, False)
     of = Resampled(plan, np.full(plan.test_mask.shape, np.nan), ~np.isfinite(values), None, values)
     fits = ResampledFits({plan.name: of}, called, plan.n_fits, warnings=_share_remark(plan, y))
-    return _told(fits.interval(method, confidence_level=confidence_level, **options), "asked for")
+    found = _of_shares(fits, fits.interval(method, confidence_level=confidence_level, **options))
+    shares = called == "score" and found.estimate in (0, 1)
+    hint = "; an accuracy that scoring=['accuracy'] names has an interval that allows for them" if shares else ""
+    return _told(found, "asked for", unseen=f"scores that were not seen{hint}")
 
 
-def _told(result: GeneralizationResult, reason: str, remarks: tuple[str, ...] = ()) -> GeneralizationResult:
+def _told(
+    result: GeneralizationResult, reason: str, remarks: tuple[str, ...] = (), unseen: str = ""
+) -> GeneralizationResult:
+    """Return a result with its reason and remarks, announced: also that nothing is known of what was not seen."""
     reason = "; ".join(filter(None, (reason, result.reason)))
-    result = dataclasses.replace(result, reason=reason, warnings=(*remarks, *result.warnings))
+    low, high = result.confidence_interval
+    still = (f"nothing is known of {unseen}",) if low == high else ()
+    result = dataclasses.replace(result, reason=reason, warnings=(*remarks, *result.warnings, *still))
     announce(result.warnings)
     return result
+
+
+def _of_shares(fits: ResampledFits, result: GeneralizationResult) -> GeneralizationResult:
+    """Return Clopper and Pearson's interval for the rows that were tested, where a share of rows is 0, or 1, in all."""
+    statistic = STATISTICS.get(result.statistic)
+    varies = result.standard_error != 0 or result.estimate not in (0, 1)
+    if varies or statistic is None or not has_fixed_trials(statistic):
+        return result
+    (of,) = fits.fits.values()
+    n = int(of.plan.test_mask[of.kept].any(axis=0).sum())
+    low, high = clopper_pearson(result.estimate * n, n, tails(result.confidence_level, result.alternative))
+    met = "right" if (result.estimate == 1) == statistic.loss else "wrong"
+    return dataclasses.replace(
+        result,
+        confidence_interval=ConfidenceInterval(float(low), float(high)),
+        reason=f"no row is predicted {met}: Clopper and Pearson's interval for {n} rows",
+        warnings=(*fits.warnings, *failure_remark(str(result.method), fits.fits, float(low))),
+    )
 
 
 def _rows_off_remark(plan: Plan, names: np.ndarray, codes: np.ndarray) -> tuple[str, ...]:

@@ -75,6 +75,37 @@ def test_classes_whose_shares_splits_keep_and_groups():
     assert nothing.confidence_interval.high == pytest.approx(1 - 0.025 ** (1 / N))
 
 
+@pytest.mark.parametrize("value", [0.0, 1.0, 0.3])
+def test_losses_that_do_not_vary_tell_nothing_of_others(value):
+    losses = [np.full(len(f), value) for f in FOLDS]
+    hint = "" if value == 0.3 else "; losses named 'zero_one' have an interval that allows for them"
+    with pytest.warns(jaxci.JaxciWarning, match=f"nothing is known of losses that were not seen{hint}$"):
+        found = jaxci.losses_interval(losses, test=FOLDS)
+    assert found.confidence_interval == (value, value)
+    named = jaxci.losses_interval(losses, test=FOLDS, loss="zero_one")
+    assert np.diff(named.confidence_interval) > 0.05
+    assert named.warnings == ()
+
+
+@pytest.mark.parametrize(("right", "share"), [(True, (0.025 ** (1 / 60), 1.0)), (False, (0.0, 1 - 0.025 ** (1 / 60)))])
+def test_an_accuracy_that_is_one_or_zero_throughout_has_clopper_and_pearsons_interval(right, share):
+    pairs = [np.setdiff1d(np.arange(60), f) for f in np.array_split(np.arange(60), 5)]
+    indices = {"train": pairs, "test": np.array_split(np.arange(60), 5)}
+    scores, y = np.full(5, float(right)), np.arange(60) % 2
+    named = jaxci.from_cross_validate({"test_accuracy": scores, "indices": indices}, y)
+    assert named.confidence_interval == pytest.approx(share, rel=1e-9)
+    assert f"no row is predicted {'wrong' if right else 'right'}: Clopper" in named.reason
+    assert named.warnings == ()
+    failed = {"test_accuracy": np.where(np.arange(5) == 2, np.nan, scores), "indices": indices}
+    with pytest.warns(jaxci.JaxciWarning, match="fit failed"):
+        found = jaxci.from_cross_validate(failed, y)
+    assert "for 48 rows" in found.reason
+    for name, hint in (("test_score", r"; an accuracy that scoring=\['accuracy'\] names"), ("test_f1", "$")):
+        with pytest.warns(jaxci.JaxciWarning, match=f"nothing is known of scores that were not seen{hint}"):
+            found = jaxci.from_cross_validate({name: scores, "indices": indices}, y)
+        assert found.confidence_interval == (right, right)
+
+
 def test_five_by_two_and_holdout_by_pairs():
     halves = [RNG.permutation(N).reshape(2, -1) for _ in range(5)]
     tests = [half for pair in halves for half in pair]
