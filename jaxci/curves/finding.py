@@ -13,7 +13,9 @@ from jaxci.curves.reading import KINDS, Data
 from jaxci.curves.results import CurveComparison, CurveResult
 from jaxci.inference.curves import curve_replicates
 from jaxci.inference.remarks import announce, cases
-from jaxci.intervals.bands import Expansion, Simultaneous, pointwise
+from jaxci.intervals.bands import Band, Expansion, Simultaneous, pointwise
+from jaxci.intervals.base import tails
+from jaxci.intervals.proportion import jeffreys
 from jaxci.printing import ConfidenceInterval
 from jaxci.results import IntervalResult
 from jaxci.statistics.curves import Calibration, Curve, PrecisionRecall, Quantity, Roc
@@ -22,6 +24,8 @@ from jaxci.statistics.layout import Layout
 METHOD = "proper Bayesian bootstrap"
 FEW_IN_TAIL = 100
 """Rows of the rarer class below which a threshold has a remark."""
+RATES = {"sensitivity": 1, "specificity": 0}
+"""Of which class a rate that is read off a ROC curve is a share."""
 TOO_FEW = "{:,} resamples are too few for the simultaneous band, which is the envelope of all of them"
 
 
@@ -99,16 +103,23 @@ def _parts(
     bounds = open_ends if difference else curve.bounds
     expansion = Expansion.of(_weights(data.layout)) if curve.is_mean else None
     clustered = data.layout.units is not None
+    rates = isinstance(curve, Roc) and not difference
     points = []
     for quantity, value, row in zip(curve.quantities(), estimates[size:], replicates[size:], strict=True):
         ends = open_ends if difference else (quantity.low, quantity.high)
         low, high = (float(x[0]) for x in pointwise(row[None], np.array([value]), level, ends, expansion))
         if math.isinf(value):
             low, high = (low, value) if value > 0 else (value, high)
+        if rates and (name := quantity.name.split(" at ")[0]) in RATES:
+            low, high = map(float, _of_rate(Band(low, high), value, RATES[name], data))
         points.append(_point(quantity, float(value), ConfidenceInterval(low, high), row, data))
     x, y = curve.axes
     together = Simultaneous(replicates[:size], estimates[:size], bounds, expansion)
     band, enough = together.band(level)
+    alone = pointwise(replicates[:size], estimates[:size], level, bounds, expansion)
+    if rates:
+        alone = _of_rate(alone, estimates[:size], RATES["sensitivity"], data)
+        band = _joined(band, alone)
     few = () if enough else (TOO_FEW.format(data.settings.n_resamples),)
     of_difference = {"pvalue": together.excluded(np.zeros(size))} if difference else {}
     if few and difference:
@@ -118,7 +129,7 @@ def _parts(
         "axes": (x, f"difference in {y}" if difference else y),
         "x": np.asarray(curve.grid),
         "estimate": estimates[:size],
-        "pointwise": pointwise(replicates[:size], estimates[:size], level, bounds, expansion),
+        "pointwise": alone,
         "simultaneous": band,
         "points": tuple(points),
         "confidence_level": level,
@@ -130,6 +141,19 @@ def _parts(
         "warnings": (*data.remarks, *few),
         "bootstrap_distribution": replicates[:size],
     }
+
+
+def _of_rate(band: Band, rates: Any, code: int, data: Data) -> Band:
+    """Return intervals of rates (...) of class ``code``, at least Jeffreys' for that share of as many rows.
+
+    A rate at a threshold that is given is a share; one at a threshold that is found is known no better.
+    """
+    n = data.layout.of_some(np.flatnonzero(data.sample.y_true == code)).effective_size
+    return _joined(band, Band(*jeffreys(rates * n, n, tails(data.settings.confidence_level))))
+
+
+def _joined(one: Band, other: Band) -> Band:
+    return Band(np.minimum(one.low, other.low), np.maximum(one.high, other.high))
 
 
 def _point(

@@ -69,8 +69,9 @@ def roc(
     All intervals and bands are read off one bank of weights: rows (or clusters) weigh Dirichlet(1, ..., 1), and a
     positive and a negative that score below all others, and two that score above them, share in it with a quarter of a
     row each [1]_, so that a curve that reaches the corner has a band. The simultaneous band lies between the k-th
-    smallest and the k-th largest replicate of every point, k the same for all [2]_. Rows, or clusters, are assumed
-    independent; asymptotic. What simulations found is in ``docs/curves.md``.
+    smallest and the k-th largest replicate of every point, k the same for all [2]_. A sensitivity, or a specificity, is
+    known no better than at a threshold that is given: its interval holds Jeffreys' of as many rows. Rows, or clusters,
+    are assumed independent; asymptotic. What simulations found is in ``docs/curves.md``.
 
     References
     ----------

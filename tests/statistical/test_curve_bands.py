@@ -66,6 +66,20 @@ def test_simultaneous_bands_hold_the_whole_curve(kind, n, auc, prevalence, weigh
 
 
 @pytest.mark.statistical
+@pytest.mark.false_alarm(1e-5)
+def test_sensitivities_are_held_where_a_few_positives_are_hopeless(false_alarm):
+    """Three in a hundred positives score below all negatives, the others four standard deviations above these."""
+    rng, held, sets = np.random.default_rng(2), 0, 200
+    y, at = np.repeat([0, 1], [140, 60]), 49
+    for _ in range(sets):
+        scores = rng.normal(size=200) + np.where(y == 1, np.where(rng.random(200) < 0.03, -99, 4), 0)
+        found = curves.roc(y, scores, n_resamples=999, rng=int(rng.integers(2**31)))
+        true = 0.97 * stats.norm.sf(stats.norm.ppf(found.x[at]) - 4)
+        held += found.pointwise.low[at] <= true <= found.pointwise.high[at]
+    assert stats.binomtest(int(held), sets, 0.97, alternative="less").pvalue > false_alarm
+
+
+@pytest.mark.statistical
 @pytest.mark.false_alarm(1e-7)
 @pytest.mark.parametrize(("kind", "n_clusters"), [("roc", None), ("roc", 15), ("decision", 15)])
 def test_equal_curves_are_rarely_told_apart(kind, n_clusters, false_alarm):

@@ -418,6 +418,27 @@ def test_a_threshold_without_a_value_in_some_resamples_has_an_interval_and_a_rem
     assert f"no value in {missing:,} of 999 resamples" in point.warnings[-1]
 
 
+@pytest.mark.parametrize("apart", [2.0, 9.0])
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_rates_are_known_no_better_than_at_a_threshold_that_is_given(apart):
+    """Jeffreys' interval of the share of as many rows of the class; the band of the curve holds that of each point."""
+    rng, m, level = np.random.default_rng(3), 30, 0.9
+    y, score = np.repeat([0, 1], [50, m]), np.r_[rng.normal(size=50), rng.normal(size=m) + apart]
+    found = curves.roc(y, score, specificities=[0.1, 0.9], confidence_level=level, n_resamples=999, rng=0)
+
+    def check(low, high, rate, n):
+        least, most = stats.beta.ppf([(1 - level) / 2, (1 + level) / 2], n * rate + 0.5, n - n * rate + 0.5)
+        assert low <= least + 1e-12
+        assert high >= (1 if rate == 1 else most - 1e-12)
+
+    for rate, low, high in zip(found.estimate, *found.pointwise, strict=True):
+        check(low, high, rate, m)
+    for name, n in (("sensitivity at specificity 0.1", m), ("specificity at sensitivity 0.9", 50)):
+        check(*found[name].confidence_interval, found[name].estimate, n)
+    assert found["sensitivity at specificity 0.1"].estimate == 1
+    assert np.all((found.simultaneous.low <= found.pointwise.low) & (found.pointwise.high <= found.simultaneous.high))
+
+
 # Answers of pROC 1.18.0 (R): `coords`, `auc(partial.auc = c(1, .9))`, `var` and `ci.auc`; and `ci.se`, `ci.sp` and
 # `ci.auc` of 20,000 stratified resamples, seed 1.
 PROC = {
