@@ -50,6 +50,7 @@ from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
 from jaxci.statistics.probability import Calibration
 from jaxci.statistics.sample import Sample
+from jaxci.statistics.summary import is_mean_of_values
 
 SHARES: tuple[Method, ...] = (Wilson(), MidP(), ClopperPearson())
 """Methods that ``auto`` may take for a proportion."""
@@ -132,6 +133,10 @@ def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails,
     missed = _of_missed_classes(statistic, layout, n_resamples, tails, sample)
     if missed is not None:
         return missed
+    if _all_at_an_end(statistic, sample) and ProperBayesian().name in _names(statistic, layout, n_resamples, tails):
+        units = "rows" if layout.units is None else "clusters"
+        why = f"all values lie at an end of their range: at least the mid-p interval of as many trials as {units}"
+        return Choice(ProperBayesian(), why)
     if _ranks_nearly_equal(statistic, layout, n_resamples, tails, sample):
         why = "a rank correlation near 1 or -1, from which that of resamples bends away: percentiles, corrected for it"
         return Choice(BC(), why, remark=NEAR_ONE_COVERED)
@@ -163,12 +168,23 @@ def _of_missed_classes(
     method: Method = SquareAndAdd()
     if not _adds_classes(statistic, layout):
         method = ProperBayesian()
-        if method.name not in [one.name for one in _bearable(statistic, layout, n_resamples, tails)]:
+        if method.name not in _names(statistic, layout, n_resamples, tails):
             return None
     why = f"a class without a right prediction ({sample.n_missed_classes} of {sample.n_classes}), of which resamples"
     have = "has" if sample.n_missed_classes == 1 else "have"
     remark = f"{sample.n_missed_classes} of {sample.n_classes} classes {have} no right prediction: {MISSED}"
     return Choice(method, f"{why} tell nothing", remark=remark)
+
+
+def _all_at_an_end(statistic: Statistic, sample: Sample) -> bool:
+    """Whether a mean is of values that all are the lowest there can be, or the highest, of two that are known."""
+    if not (is_mean_of_values(statistic) and np.isfinite(statistic.bounds).all()):
+        return False
+    return any(bool((sample.values[: sample.n] == end).all()) for end in statistic.bounds)
+
+
+def _names(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails) -> list[str]:
+    return [one.name for one in _bearable(statistic, layout, n_resamples, tails)]
 
 
 def _ranks_nearly_equal(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> bool:
@@ -245,6 +261,8 @@ def _by_cards(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tai
     features = features_of(statistic, sample, layout)
     alone = features.rarest == 0 and not has_fixed_trials(statistic)  # no design lacks one of two classes
     if features.classes > 0 and (np.isnan(features.errors) or alone):
+        return None
+    if statistic.task in ("values", "regression") and np.isnan(features.kurtosis):
         return None
     methods = {method.label: method for method in _bearable(statistic, layout, n_resamples, tails)}
 

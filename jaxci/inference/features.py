@@ -28,7 +28,10 @@ def features_of_rows(statistic: Statistic, sample: Sample) -> Features:
     """Return the features of data whose rows are independent."""
     if statistic.task in ("values", "regression"):
         values = sample.values if statistic.task == "values" else sample.y_true - sample.y_pred
-        skewness, kurtosis = shape_of(values[: sample.n])
+        values = values[: sample.n]
+        if not (values != values[0]).any():  # nothing is known of their law
+            return Features(sample.n)
+        skewness, kurtosis = shape_of(values)
         return Features(sample.n, skewness=float(skewness), kurtosis=float(kurtosis))
     sizes = sample.class_sizes
     rarest = float(sizes.min() if sample.n_classes == 2 else sizes[sizes > 0].min())

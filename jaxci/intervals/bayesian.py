@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Prior, Tails, open_sides
 from jaxci.records import record, static
 from jaxci.statistics.base import Statistic
+from jaxci.statistics.summary import is_mean_of_values
+
+AT_END, NO_TAIL = 1e-7, 1e-300
+"""How far from an end of its range, as a share of it, a mean is taken to be the end; what a tail of 0 counts as."""
 
 
 @record
@@ -28,7 +33,9 @@ class ProperBayesian(Method):
     With ``groups`` a pseudo-row stands for a cluster of mean size. With ``strata`` the units of each keep their weight
     together, and pseudo-rows come to all. Of more than two classes those without a row gain
     none. A proportion of x among n independent rows, whatever the number of classes, has the law
-    Beta(x + mass, n - x + mass), and nothing is drawn.
+    Beta(x + mass, n - x + mass), and nothing is drawn. Where all values of a mean lie at an end of their range, the
+    interval reaches at least as far as the mid-p interval of as many trials (or clusters) that all went alike: no law
+    within the range varies more than one of its ends alone.
 
     Parameters
     ----------
@@ -80,7 +87,10 @@ class ProperBayesian(Method):
         """Return the quantiles at the tails; a tail below one half leaves the estimate within the interval."""
         law = evidence.posterior
         assert law is not None
-        return self.around(evidence, Bounds(law.quantile(tails.lower), law.quantile(1 - tails.upper)), tails)
+        found = Bounds(law.quantile(tails.lower), law.quantile(1 - tails.upper))
+        if _has_ends(evidence.statistic):
+            found = _beyond_ends(evidence, found, tails)
+        return self.around(evidence, found, tails)
 
     @staticmethod
     def around(evidence: Evidence, bounds: Bounds, tails: Tails) -> Bounds:
@@ -96,7 +106,23 @@ class ProperBayesian(Method):
         estimate = float(evidence.estimate[0])
         if bottom < estimate < top:
             return ()
-        return (
-            f"the estimate is {estimate:g}, the end of its range: how far the interval reaches rests on n, and on the "
-            f"{self.mass:g} rows of each kind that {self.name!r} adds",
-        )
+        rests = f"n, and on the {self.mass:g} rows of each kind that {self.name!r} adds"
+        if _has_ends(evidence.statistic):
+            rests = "n alone"
+        return (f"the estimate is {estimate:g}, the end of its range: how far the interval reaches rests on {rests}",)
+
+
+def _has_ends(statistic: Statistic) -> bool:
+    """Whether it is a mean of values of which the lowest and the highest that there can be are known."""
+    return is_mean_of_values(statistic) and all(map(math.isfinite, statistic.bounds))
+
+
+def _beyond_ends(evidence: Evidence, bounds: Bounds, tails: Tails) -> Bounds:
+    """Return bounds of means that reach as far as mid-p's where the estimate is an end of the range."""
+    (low, high), estimate, xp = bounds, evidence.estimate, evidence.xp
+    bottom, top = evidence.statistic.bounds
+    near = AT_END * (top - bottom)
+    sides = (xp.log(2 * xp.maximum(tail, NO_TAIL)) for tail in (tails.lower, tails.upper))
+    down, up = ((bottom - top) * xp.expm1(side / evidence.n) for side in sides)
+    low = xp.where((estimate >= top - near) & (tails.lower < 0.5), xp.minimum(low, top - down), low)
+    return Bounds(low, xp.where((estimate <= bottom + near) & (tails.upper < 0.5), xp.maximum(high, bottom + up), high))

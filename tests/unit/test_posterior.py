@@ -402,3 +402,39 @@ def test_losses_of_nearly_perfect_models_are_covered(metric):
     found = [jaxci.interval(metric, *drawn(50), n_resamples=999, rng=seed) for seed in range(200)]
     held = [low <= truth <= high for low, high in (one.confidence_interval for one in found)]
     assert np.mean(held) > 0.87  # in the long run .95 to .97
+
+
+@pytest.mark.parametrize("scale", [(0.0, 1.0), (-3.0, 5.0)])
+def test_means_of_values_at_an_end_reach_as_far_as_mid_p(scale):
+    bottom, top = scale
+    units = np.arange(60) // 3
+    for given, trials in (({}, 60), ({"groups": units}, 20)):
+        for end, count in ((bottom, 0), (top, trials)):
+            row = jaxci.interval("mean", np.full(60, end), bounds=scale, rng=0, **given)
+            expected = jaxci.proportion_interval(count, trials, method="mid_p")
+            assert row.method == "proper_bayesian"
+            assert np.isnan(row.simulated_coverage)  # of no law in particular
+            np.testing.assert_allclose(
+                row.confidence_interval, bottom + (top - bottom) * np.array(expected), atol=1e-12
+            )
+            assert any("rests on n alone" in said for said in row.warnings)
+    one_sided = jaxci.interval("mean", np.full(60, top), bounds=scale, rng=0, alternative="greater")
+    lower = jaxci.proportion_interval(60, 60, method="mid_p", alternative="greater").low
+    assert one_sided.confidence_interval.low == pytest.approx(bottom + (top - bottom) * lower, abs=1e-12)
+
+
+def test_intervals_of_rare_failures_hold():
+    """Exact coverage of every share of 0/1 values: without the end of the mid-p interval .86 at a share of .96."""
+    n = 50
+    ends = [
+        jaxci.interval("mean", np.repeat([0.0, 1.0], [failed, n - failed]), bounds=(0, 1), rng=0).confidence_interval
+        for failed in range(16)
+    ]
+    for share in np.linspace(0.9, 0.999, 100):
+        held = [low <= share <= high for low, high in ends]
+        assert stats.binom.pmf(np.arange(16), n, 1 - share) @ held > 0.9  # as that of accuracy
+
+
+def test_values_that_do_not_vary_are_like_no_simulated_design():
+    for metric, given in (("mean", {}), ("std", {}), ("mean", {"bounds": (0, 1)}), ("median", {})):
+        assert np.isnan(jaxci.interval(metric, np.full(40, 0.9), rng=0, n_resamples=999, **given).simulated_coverage)
