@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from scipy.special import betaln, expit, log_expit
 
 from jaxci.api.planning_results import Tried
 from jaxci.api.quantile_points import probabilities_of, type_6
@@ -121,6 +122,53 @@ def minimum_sample_size(q: Any, *, confidence_level: float = 0.95, method: str =
     return found[0] if np.ndim(q) == 0 else np.array(found)
 
 
+NODES, LAST_NODE = 257, 8.0
+"""Points of an integral over all levels, which lie evenly up to that on either side of 0 before they are spread."""
+FARTHEST, FARTHEST_BELOW_ONE = 100.0, 30.0
+"""Log odds of the farthest levels; of those near 1 that are read off the lower tail, where they have digits yet."""
+LEAST_FALL = 1e-3
+"""Rate of an integrand's exponential tail, over log odds, up to which the integral is taken for infinite."""
+
+
+def expected_order_statistic(law: Any, rank: int, n: int) -> float:
+    """Return the expectation of the order statistic of a rank among n values of a law; infinite if there is none.
+
+    The integral of its quantile function over the Beta(k, n - k + 1) law of the level, by the trapezoidal rule over the
+    log odds of the level, which are spread around their middle by a hyperbolic sine (double exponential formula).
+    Levels above a half are read off the upper tail, where the law has ``isf``. Beyond the farthest levels the integrand
+    falls as it does there.
+
+    Parameters
+    ----------
+    law : object with ``ppf``
+    rank, n : int
+        1 <= rank <= n.
+    """
+    a, b, has_tail = rank, n - rank + 1, hasattr(law, "isf")
+    spread, x = math.sqrt(1 / a + 1 / b), np.linspace(-LAST_NODE, LAST_NODE, NODES)
+    logits, steps = math.log(a / b) + spread * np.sinh(x), spread * np.cosh(x) * (x[1] - x[0])
+    inside = (logits >= -FARTHEST) & (logits <= (FARTHEST if has_tail else FARTHEST_BELOW_ONE))
+    logits, steps = logits[inside], steps[inside]
+    upper, values = (logits > 0) & has_tail, np.empty(len(logits))
+    with np.errstate(over="ignore"):
+        values[~upper] = law.ppf(expit(logits[~upper]))
+        if upper.any():
+            values[upper] = law.isf(expit(-logits[upper]))
+    density = np.exp(a * log_expit(logits) + b * log_expit(-logits) - betaln(a, b))
+    known = (density > 0) & ~np.isnan(values)
+    logits, steps, density, values = logits[known], steps[known], density[known], values[known]
+    parts, total = density * values, float(density @ steps)
+    found = float(parts @ steps)
+    for end, before in ((0, 1), (-1, -2)):
+        if parts[end] == 0 or parts[before] == 0:
+            continue
+        fall = math.log(abs(parts[before] / parts[end])) / abs(logits[before] - logits[end])
+        if fall <= LEAST_FALL:
+            return math.copysign(math.inf, parts[end])
+        found += float(parts[end]) * (1 / fall - float(steps[end]) / 2)
+    return found / total
+
+
 MOST_PLANNED = 1_000_000
 """The largest sample size that :func:`plan_quantile` considers."""
 ROUNDING = 1e-12
@@ -141,8 +189,8 @@ def plan_quantile(q: float, *, width: float, confidence_level: float = 0.95, dis
         ``distribution``.
     confidence_level : float
     distribution : object with ``ppf``, optional
-        A law of scipy.stats, frozen. The width is then that between its quantiles at the expected
-        levels of the two order statistics.
+        A law of scipy.stats, frozen. The width is then the mean over its samples: the difference of the expectations of
+        the two order statistics, infinite where the tails are too heavy for one of them.
 
     Raises
     ------
@@ -169,9 +217,11 @@ def plan_quantile(q: float, *, width: float, confidence_level: float = 0.95, dis
     sides, width = tails(level), width * (1 + ROUNDING)
 
     def between(ranks: tuple[int, int], n: int) -> float:
-        levels = np.clip(np.array(ranks) / (n + 1), 0.0, 1.0)
-        ends = levels if distribution is None else np.asarray(distribution.ppf(levels), float)
-        return float(ends[1] - ends[0])
+        low, high = (min(max(rank, 1), n) for rank in ranks)
+        if distribution is None:
+            return (high - low) / (n + 1)
+        first, last = (expected_order_statistic(distribution, rank, n) for rank in (low, high))
+        return last - first if math.isfinite(last - first) else math.inf
 
     tried = Tried("width", width, {})
 

@@ -1,5 +1,6 @@
 import itertools
 import math
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -8,6 +9,7 @@ from scipy import stats
 from scipy.optimize import linprog
 
 import jaxci
+from jaxci.api.quantile_plans import expected_order_statistic
 from jaxci.api.quantiles import METHODS
 from jaxci.intervals.base import tails
 from jaxci.intervals.order_laws import (
@@ -300,9 +302,38 @@ def test_plans_are_the_smallest_n_nearby():
     assert plan.expected_width <= 0.15
     law = stats.norm(0.9, 0.02)
     by_value = jaxci.plan_quantile(0.1, width=0.02, distribution=law)
-    ends = law.ppf(np.array(by_value.ranks) / (by_value.n + 1))
-    assert by_value.expected_width == pytest.approx(ends[1] - ends[0])
+    level = np.linspace(0, 1, 2_000_001)[1:-1]
+    first, last = (np.mean(law.ppf(level) * stats.beta.pdf(level, k, by_value.n - k + 1)) for k in by_value.ranks)
+    assert by_value.expected_width == pytest.approx(last - first, rel=1e-5)
     assert by_value.expected_width <= 0.02
+
+
+def test_expectations_of_order_statistics():
+    for k, n in [(1, 1), (3, 10), (29, 29), (1, 300), (900_000, 1_000_000)]:
+        assert expected_order_statistic(stats.uniform(), k, n) == pytest.approx(k / (n + 1), rel=1e-9)
+        harmonic = math.fsum(1 / i for i in range(n - k + 1, n + 1))
+        assert expected_order_statistic(stats.expon(), k, n) == pytest.approx(harmonic, rel=1e-9)
+    for k, n, shape in [(30, 30, 1.5), (28, 30, 0.4), (29, 30, 0.7)]:
+        c, lg = 1 / shape, math.lgamma
+        known = math.exp(lg(n + 1) + lg(n - k + 1 - c) - lg(n - k + 1) - lg(n + 1 - c))
+        assert expected_order_statistic(stats.pareto(shape), k, n) == pytest.approx(known, rel=1e-6)
+    assert expected_order_statistic(stats.cauchy(), 30, 30) == math.inf
+    assert expected_order_statistic(stats.cauchy(), 1, 30) == -math.inf
+    assert expected_order_statistic(stats.t(0.4), 29, 30) == math.inf
+    assert expected_order_statistic(stats.norm(), 500, 999) == pytest.approx(0, abs=1e-12)
+    normal = expected_order_statistic(SimpleNamespace(ppf=stats.norm.ppf), 30, 30)
+    assert normal == pytest.approx(expected_order_statistic(stats.norm(), 30, 30), rel=1e-6)
+    known = np.sum(stats.beta.sf(stats.poisson.cdf(np.arange(40), 5), 15, 16))
+    assert expected_order_statistic(stats.poisson(5), 15, 30) == pytest.approx(known, rel=0.01)
+
+
+@pytest.mark.false_alarm(1e-6)
+def test_a_plan_of_heavy_tails_has_the_mean_width_of_its_intervals():
+    plan = jaxci.plan_quantile(0.9, width=1.0, distribution=stats.t(3))
+    ranks = np.array(plan.ranks) - 1
+    drawn = np.sort(stats.t(3).rvs(size=(20_000, plan.n), random_state=0), axis=1)[:, ranks]
+    widths = drawn[:, 1] - drawn[:, 0]
+    assert abs(widths.mean() - plan.expected_width) < 5 * widths.std() / math.sqrt(20_000)
 
 
 def test_a_summary_of_runs_reads_from_bad_to_good():
