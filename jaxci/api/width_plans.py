@@ -11,14 +11,14 @@ import jax
 import numpy as np
 import scipy
 
+from jaxci.api.auto_shares import AutoShares
 from jaxci.api.planning_results import Plan, Tried
 from jaxci.api.readers.expected import Clusters, Expected, Pilot
 from jaxci.coverage.enumeration import enumerable, proportion_bounds
 from jaxci.coverage.running import cell_truths
-from jaxci.coverage.widths import FIRST, WidthStudy, auto_choice, smallest_units
-from jaxci.distributions import Clustered
+from jaxci.coverage.widths import WidthStudy, smallest_units
+from jaxci.distributions import Cells, Clustered
 from jaxci.inference.randomness import Randomness
-from jaxci.inference.standings import Choice
 from jaxci.intervals.base import Method, tails
 from jaxci.intervals.parametric import T
 from jaxci.intervals.proportion import ProportionMethod, Wilson
@@ -34,8 +34,8 @@ AHEAD = 100
 """Larger numbers of cases at which an assurance that moves in steps must also hold."""
 ACROSS = 41
 """Values across the interval of a pilot's share, of which those of the least and the largest width are planned for."""
-SETTLING = 6
-"""Times that the method of ``method="auto"`` and the number of cases are matched to each other at most."""
+RARE = 0.005
+"""Share of samples up to which it is not said that another method is taken."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,7 +98,8 @@ def plan_width(
     share = expected.share()
     if asked.clusters is not None:
         share = None
-    if expected.deviation is not None and (method == T() or (method is None and _unbounded(expected.statistic))):
+    alone = method is None and asked.clusters is None and _unbounded(expected.statistic)
+    if expected.deviation is not None and (method == T() or alone):
         return _by_student(asked, expected, expected.deviation)
     if share is not None and (method is None or isinstance(method, ProportionMethod)):
         return _by_share(asked, expected, share, method)
@@ -111,7 +112,7 @@ def _unbounded(statistic: Statistic) -> bool:
     return not np.isfinite(statistic.bounds).any()
 
 
-def _plan(asked: WidthAsked, expected: Expected, n: int, method: Method, **found: Any) -> Plan:
+def _plan(asked: WidthAsked, expected: Expected, n: int, method: Method | str, **found: Any) -> Plan:
     size = None if asked.clusters is None else asked.clusters.size
     return Plan(
         statistic=asked.name,
@@ -179,39 +180,33 @@ def _by_student(asked: WidthAsked, expected: Expected, deviation: float) -> Plan
 def _by_share(asked: WidthAsked, expected: Expected, share: ShareLaw, method: ProportionMethod | None) -> Plan:
     """Plan by an interval for a proportion of independent rows."""
     sides = tails(asked.level)
+    assert isinstance(expected.law, Cells)
+    auto = AutoShares(expected.law, share, asked.level)
 
-    def cases(of: ShareLaw, one: Method, tried: Tried, ahead: int = 0) -> int:
-        assert isinstance(one, ProportionMethod)
+    def width(of: ShareLaw, n: int) -> float:
+        return of.width(method or auto.method(n), n, sides)
 
-        def meets(n: int) -> bool:
-            return asked.meets(
-                n, tried, lambda: of.width(one, n, sides), lambda: of.assurance(one, n, sides, asked.width)
-            )
+    def assured(of: ShareLaw, n: int) -> float:
+        return of.assurance(method or auto.method(n, asked.width), n, sides, asked.width)
 
-        n = smallest(meets, 2, MOST, ahead)
+    def cases(of: ShareLaw, tried: Tried, ahead: int = 0) -> int:
+        n = smallest(lambda n: asked.meets(n, tried, lambda: width(of, n), lambda: assured(of, n)), 2, MOST, ahead)
         if n is None:
             raise asked.too_many()
         return n
 
     steps = asked.assurance is not None and (share.seen is None or has_fixed_trials(expected.statistic))
-    choice = Choice(method, "asked for") if method is not None else _auto(asked, expected, FIRST)
-    for _ in range(SETTLING):
-        chosen, reason = choice.method, choice.reason
-        tried = asked.tried()
-        n = cases(share, chosen, tried, AHEAD if steps else 0)
-        choice = choice if method is not None else _auto(asked, expected, n)
-        if choice.method == chosen:
-            reason = choice.reason
-            break
-    assert isinstance(chosen, ProportionMethod)
+    tried = asked.tried()
+    n = cases(share, tried, AHEAD if steps else 0)
+    chosen, reason = (method, "asked for") if method is not None else _taken(auto, n)
     how, remarks = "the width at the expected counts, its assurance summed over all counts", expected.remarks
     if share.seen is not None:
         how += " and averaged over what the pilot leaves open (Jeffreys' prior)"
         successes, trials = share.seen * share.trial * share.success, share.seen * share.trial
         ends = Wilson().from_counts(successes, trials, sides)
         inside = [share._replace(success=float(p), seen=None) for p in np.linspace(*ends, ACROSS)]
-        widths = [law.width(chosen, n, sides) for law in inside]
-        sizes = [cases(inside[int(at)], chosen, asked.tried()) for at in (np.argmin(widths), np.argmax(widths))]
+        widths = [width(law, n) for law in inside]
+        sizes = [cases(inside[int(at)], asked.tried()) for at in (np.argmin(widths), np.argmax(widths))]
         values = sorted(_value(law) for law in (inside[0], inside[-1]))
         of = f"in the {100 * asked.level:g}% interval of {asked.name}, {values[0]:.3g} to {values[1]:.3g}, about"
         allowed = "" if asked.assurance is not None else "; assurance= allows for that"
@@ -222,8 +217,8 @@ def _by_share(asked: WidthAsked, expected: Expected, share: ShareLaw, method: Pr
         n,
         chosen,
         value=_value(share),
-        expected_width=share.width(chosen, n, sides),
-        assurance=share.assurance(chosen, n, sides, asked.width),
+        expected_width=width(share, n),
+        assurance=assured(share, n),
         found_by=f"closed form: {how}",
         reason=reason,
         width_error=0.0,
@@ -243,8 +238,14 @@ def pilot_remark(rows: int, where: str, fewest: float, most: float) -> str:
     return f"the pilot has {rows:,} rows: {where} {range_of} cases would be planned if it were known"
 
 
-def _auto(asked: WidthAsked, expected: Expected, n: int) -> Choice:
-    return auto_choice(expected.statistic, expected.law, n, asked.level, jax.random.key(0))
+def _taken(auto: AutoShares, n: int) -> tuple[Method | str, str]:
+    """Return the method that nearly all samples of n rows take and why, or "auto" and what samples take."""
+    found = {method: share for method, share in auto.taken(n).items() if share > RARE}
+    if len(found) == 1:
+        (method,), choice = found, auto.expected(n)
+        return method, choice.reason if choice.method == method else "taken for all counts but rare ones"
+    told = ", ".join(f"{method} of {100 * share:.0f}%" for method, share in found.items())
+    return "auto", f"the interval of the samples is {told}, as their counts decide"
 
 
 def _by_enumeration(asked: WidthAsked, expected: Expected, share: ShareLaw, method: Method) -> Plan:

@@ -21,6 +21,7 @@ from jaxci.inference.standings import Choice
 from jaxci.intervals.base import Method, tails
 from jaxci.intervals.sample_size import ROUNDING
 from jaxci.statistics.base import Statistic
+from jaxci.statistics.layout import Layout
 from jaxci.statistics.sample import Sample
 
 PURPOSE_SAMPLES, PURPOSE_WIDTHS = 0, 1
@@ -73,21 +74,26 @@ class Widths(NamedTuple):
 
     @property
     def error(self) -> float:
-        """Standard error of the mean width, from the variance between groups."""
-        means = [float(group[np.isfinite(group)].mean()) for group in self.groups if np.isfinite(group).any()]
-        return float(np.std(means, ddof=1) / math.sqrt(len(means))) if len(means) > 1 else math.nan
+        """Standard error of the mean width: from the variance between groups, at least that of independent widths."""
+        found = [group[np.isfinite(group)] for group in self.groups if np.isfinite(group).any()]
+        if len(found) < 2:
+            return math.nan
+        every = np.concatenate(found)
+        means = [float(group.mean()) for group in found]
+        between, within = np.std(means, ddof=1) / math.sqrt(len(means)), np.std(every, ddof=1) / math.sqrt(every.size)
+        return float(max(between, within))
 
     def assurance(self, width: float) -> tuple[float, float]:
         """Return the share of data sets whose interval is at most ``width``, with its standard error."""
         met = np.array([np.count_nonzero(group <= width * (1 + ROUNDING)) for group in self.groups])
         sizes = np.array(list(map(len, self.groups)))
-        return float(met.sum() / sizes.sum()), group_error(met, sizes)
+        return share_of(met, sizes)
 
     @property
     def coverage(self) -> tuple[float, float]:
         """Return the share of data sets whose interval holds the truth, with its standard error."""
         held, sizes = self.covered
-        return float(held.sum() / sizes.sum()), group_error(held, sizes)
+        return share_of(held, sizes)
 
     def value(self, assurance: float | None) -> float:
         """Return what must not exceed the width asked for: the mean, or the quantile that gives the assurance."""
@@ -100,6 +106,15 @@ class Widths(NamedTuple):
         ratio, mean = math.sqrt(self.units / units), self.mean
         groups = [mean * ratio + (group - mean) * ratio**2 for group in self.groups]
         return self._replace(units=units, rows=rows, groups=groups)
+
+
+def share_of(counts: np.ndarray, sizes: np.ndarray) -> tuple[float, float]:
+    """Return a share of data sets in groups (G,), and its standard error between groups, at least the binomial one.
+
+    A few groups tell little of their variance, and banks that data sets share only add to that of independent ones.
+    """
+    share = float(counts.sum() / sizes.sum())
+    return share, max(group_error(counts, sizes), math.sqrt(share * (1 - share) / sizes.sum()))
 
 
 @dataclasses.dataclass
@@ -183,12 +198,16 @@ class WidthStudy:
 def auto_choice(statistic: Statistic, law: Distribution, n: int, level: float, key: jax.Array) -> Choice:
     """Return what ``method="auto"`` takes for most samples of n rows from a law; of a table, for the expected one."""
     n = min(n, MOST_JUDGED)
-    found: list[Choice] = []
-    with jax.enable_x64(True):
-        for sample in [expected_rows(law, n)] if isinstance(law, Cells) else _drawn(law, n, key):
-            found.append(choose(statistic, law.layout(n), N_RESAMPLES, tails(level), sample))
+    samples = [expected_rows(law, n)] if isinstance(law, Cells) else _drawn(law, n, key)
+    found = [chosen_for(statistic, sample, level, law.layout(n)) for sample in samples]
     most = Counter(choice.method for choice in found).most_common(1)[0][0]
     return next(choice for choice in found if choice.method == most)
+
+
+def chosen_for(statistic: Statistic, sample: Sample, level: float, layout: Layout | None = None) -> Choice:
+    """Return what ``method="auto"`` takes for a sample, of independent rows where there is no layout."""
+    with jax.enable_x64(True):
+        return choose(statistic, layout or Layout(sample.n), N_RESAMPLES, tails(level), sample)
 
 
 def _drawn(law: Distribution, n: int, key: jax.Array) -> list[Sample]:
@@ -198,11 +217,22 @@ def _drawn(law: Distribution, n: int, key: jax.Array) -> list[Sample]:
 
 def expected_rows(law: Cells, n: int) -> Sample:
     """Return n rows whose table is the expected one, rounded by largest remainders."""
-    exact = n * np.asarray(law.table).ravel()
-    counts = np.floor(exact + 1e-9).astype(np.int64)
-    counts[np.argsort(counts - exact, kind="stable")[: n - counts.sum()]] += 1
-    true, predicted = np.divmod(np.repeat(np.arange(exact.size, dtype=np.int32), counts), np.int32(law.n_classes))
-    return Sample(y_true=true, y_pred=predicted, columns=(true, predicted), n_classes=law.n_classes)
+    return rows_of_table(rounded(n * np.asarray(law.table), n), law.n_classes)
+
+
+def rounded(exact: np.ndarray, total: int) -> np.ndarray:
+    """Return whole numbers (...) near ``exact`` ones that sum to ``total``, by largest remainders."""
+    flat = exact.ravel()
+    counts = np.floor(flat + 1e-9).astype(np.int64)
+    counts[np.argsort(counts - flat, kind="stable")[: total - counts.sum()]] += 1
+    return counts.reshape(exact.shape)
+
+
+def rows_of_table(table: np.ndarray, n_classes: int) -> Sample:
+    """Return rows of true and predicted classes whose table is the given one (K, K)."""
+    cells = np.repeat(np.arange(table.size, dtype=np.int32), table.ravel())
+    true, predicted = np.divmod(cells, np.int32(n_classes))
+    return Sample(y_true=true, y_pred=predicted, columns=(true, predicted), n_classes=n_classes)
 
 
 def smallest_units(study: WidthStudy, width: float, assurance: float | None, most: int) -> Widths | None:

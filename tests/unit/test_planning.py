@@ -10,6 +10,8 @@ import pytest
 from scipy import stats
 
 import jaxci
+from jaxci.coverage.widths import Widths
+from jaxci.distributions import GaussianClasses
 from jaxci.intervals.base import tails
 from jaxci.intervals.proportion import Wilson
 from jaxci.intervals.registry import method_by_name
@@ -178,13 +180,13 @@ def test_pilots_of_means_tell_the_range_by_their_variance(of_rows):
 
 
 def test_clusters_enter_students_interval_by_the_design_effect():
-    found = jaxci.plan("mean", expected={"sd": 0.2}, width=0.1, icc=0.1, cluster_size=10)
+    found = jaxci.plan("mean", expected={"sd": 0.2}, width=0.1, icc=0.1, cluster_size=10, method="t")
     assert found.n == 10 * found.clusters
     deviation = 0.2 * math.sqrt(1.9)
     sides = tails(0.95)
     assert t_width(deviation, found.n, found.clusters - 1, sides) <= 0.1
     assert t_width(deviation, found.n - 10, found.clusters - 2, sides) > 0.1
-    alone = jaxci.plan("mean", expected={"sd": 0.2}, width=0.1, icc=0.0, cluster_size=1)
+    alone = jaxci.plan("mean", expected={"sd": 0.2}, width=0.1, icc=0.0, cluster_size=1, method="t")
     assert alone.n == jaxci.plan("mean", expected={"sd": 0.2}, width=0.1).n
 
 
@@ -196,6 +198,86 @@ def test_the_width_of_clusters_is_that_of_the_interval():
     ).confidence_interval
     deviation = values.mean(axis=1).std(ddof=1) * math.sqrt(5)
     assert high - low == pytest.approx(t_width(deviation, 60, 11, tails(0.95)), rel=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.false_alarm(1e-6)
+def test_a_mean_in_clusters_is_planned_by_what_the_default_takes():
+    """By intervals of normal data with effects of clusters; planned by "t" a fifth of them was narrow enough."""
+    expected, draws = {"sd": 0.22}, {"n_replications": 200, "n_resamples": 999, "rng": 0}
+    found = jaxci.plan("mean", expected=expected, width=0.1, icc=0.2, cluster_size=10, **draws)
+    rng, widths = np.random.default_rng(3), []
+    groups = np.repeat(np.arange(found.clusters), 10)
+    for _ in range(100):
+        effects = rng.normal(scale=0.22 * math.sqrt(0.2), size=found.clusters)
+        values = effects[groups] + rng.normal(scale=0.22 * math.sqrt(0.8), size=found.n)
+        ends = jaxci.interval("mean", values, groups=groups, n_resamples=999, rng=0)
+        assert ends.method == found.method
+        widths.append(float(np.diff(ends.confidence_interval)[0]))
+    error = math.hypot(np.std(widths) / math.sqrt(100), found.width_error)
+    assert abs(np.mean(widths) - found.expected_width) < 5 * error
+
+
+@pytest.mark.parametrize(("metric", "value"), [("accuracy", 0.99), ("error_rate", 0.01)])
+def test_the_assurance_of_auto_is_that_of_what_it_takes_at_every_count(metric, value):
+    """Of 182 cases mid-p's interval is assured by .889, what is taken by .726."""
+    found = jaxci.plan(metric, expected=value, width=0.04, assurance=0.8)
+    assert str(found.method) == "auto"
+    assert found.reason.startswith("the interval of the samples is mid_p of ")
+    assert ", wilson of " in found.reason
+    share = {}
+    for n in (182, found.n):
+        y, share[n] = np.arange(n) % 2, 0.0
+        for wrong in range(14):
+            guess = np.where(np.isin(np.arange(n), np.arange(wrong) * 3), 1 - y, y)
+            low, high = jaxci.interval(metric, y, guess).confidence_interval
+            share[n] += stats.binom.pmf(wrong, n, 0.01) * (high - low <= 0.04)
+    assert share[182] == pytest.approx(0.7255, abs=1e-4)
+    assert found.assurance == pytest.approx(share[found.n], abs=1e-6)
+    assert found.assurance >= 0.8
+
+
+@pytest.mark.false_alarm(1e-6)
+def test_the_assurance_of_auto_where_not_all_rows_count():
+    """Of tables with numbers of positives and of those found, all false alarms as expected."""
+    expected = {"prevalence": 0.5, "sensitivity": 0.97, "specificity": 0.9}
+    found = jaxci.plan("recall", expected=expected, width=0.12, assurance=0.8)
+    rng, n = np.random.default_rng(0), found.n
+    narrow = []
+    for _ in range(300):
+        y = rng.random(n) < 0.5
+        guess = rng.random(n) < np.where(y, 0.97, 0.1)
+        low, high = jaxci.interval("recall", y.astype(int), guess.astype(int)).confidence_interval
+        narrow.append(high - low <= 0.12)
+    assert found.assurance >= 0.8
+    assert np.mean(narrow) == pytest.approx(found.assurance, abs=5 * math.sqrt(0.16 / 300))
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "error_rate", "f1_micro", "f1", "recall"])
+def test_areas_tell_of_predicted_classes(metric):
+    found = jaxci.plan(metric, expected={"auc": 0.8, "prevalence": 0.3}, width=0.1)
+    apart = math.sqrt(2) * stats.norm.ppf(0.8)
+    cut = math.log(0.7 / 0.3) / apart + apart / 2
+    rates = (0.3, stats.norm.sf(cut - apart), stats.norm.cdf(cut))
+    alike = jaxci.plan(metric, expected=rates, width=0.1)
+    assert (found.n, found.positives) == (alike.n, alike.positives)
+    assert found.value == pytest.approx(alike.value, rel=1e-9)
+
+
+def test_shares_of_any_law_of_classes_are_planned():
+    law = GaussianClasses([0.7, 0.3], 0.8)
+    found = jaxci.plan("accuracy", expected=law, width=0.1)
+    known = jaxci.plan("accuracy", expected={"auc": 0.8, "prevalence": 0.3}, width=0.1)
+    assert abs(found.value - known.value) < 5 * math.sqrt(0.18 / 1e6)
+    assert abs(found.n - known.n) <= 1
+
+
+def test_errors_of_few_data_sets_are_at_least_those_of_independent_ones():
+    widths = np.array([0.1, 0.3, 0.2, 0.2])
+    found = Widths(10, 10, None, [widths, widths[::-1]], np.array([[2, 2], [4, 4]]), 10)
+    assert found.error == pytest.approx(np.std([*widths, *widths], ddof=1) / math.sqrt(8))
+    assert found.assurance(0.2) == (0.75, pytest.approx(math.sqrt(0.75 * 0.25 / 8)))
+    assert found.coverage == (0.5, pytest.approx(math.sqrt(0.25 / 8)))
 
 
 def test_powers_of_students_test_are_those_of_statsmodels():
@@ -331,7 +413,7 @@ def test_smallest_looks_ahead():
 
 
 def test_results_print_and_convert():
-    found = jaxci.plan("mean", expected={"mean": 0.8, "sd": 0.22}, width=0.1, icc=0.1, cluster_size=5)
+    found = jaxci.plan("mean", expected={"mean": 0.8, "sd": 0.22}, width=0.1, icc=0.1, cluster_size=5, method="t")
     assert str(found).splitlines()[0] == "Cases for 95% intervals of width 0.1"
     assert "design effect 1 + (m - 1) icc = 1.4" in str(found)
     assert "<table>" in found._repr_html_()
@@ -363,6 +445,18 @@ MISTAKES = [
     ("accuracy", {"expected": 1.2, "width": 0.1}, "expected must lie in [0, 1] for accuracy; got 1.2"),
     ("accuracy", {"expected": "much", "width": 0.1}, "expected must be of a known form for accuracy; got 'much'"),
     ("accuracy", {"expected": {"auk": 0.8}, "width": 0.1}, "expected has no key 'auk': did you mean 'auc'?"),
+    ("accuracy", {"expected": {}, "width": 0.1}, "expected must tell of the data for accuracy; got {}"),
+    (
+        "mean",
+        {"expected": {"sd": 0.2, "mean": 0.5}, "power": 0.8, "difference": 0.05},
+        "expected must hold no key but 'a', 'b', 'sd', 'sd_a', 'sd_b', 'correlation'; got 'mean'",
+    ),
+    ("mean", {"expected": {"values": np.ones(30)}, "width": 0.1}, "expected must be pilot data in which mean varies"),
+    (
+        "mean_absolute_error",
+        {"expected": {"y_true": np.arange(30.0), "y_pred": np.arange(30.0)}, "width": 0.1},
+        "expected must be pilot data in which mean_absolute_error varies",
+    ),
     ("accuracy", {"expected": np.ones((2, 3)), "width": 0.1}, "table must be square"),
     ("accuracy", {"expected": 0.8, "width": 0.1, "method": "t"}, "method must serve accuracy"),
     ("accuracy", {"expected": 0.8, "width": 1e-6}, "width = 1e-06 needs more than 100,000,000 cases of accuracy"),
@@ -411,7 +505,7 @@ def test_the_command_says_what_the_function_does(tmp_path):
     assert str(jaxci.plan("accuracy", expected=PAIR, power=0.8).n) in run(app, words).output
     words = ["plan", "recall", "--prevalence", "0.1", "--sensitivity", "0.9", "--width", "0.1", "--method", "wilson"]
     assert run(app, words).exit_code == 0
-    words = ["plan", "mean", "--sd", "0.2", "--width", "0.1", "--icc", "0.1", "--cluster-size", "10"]
+    words = ["plan", "mean", "--sd", "0.2", "--width", "0.1", "--icc", "0.1", "--cluster-size", "10", "--method", "t"]
     assert "design effect" in run(app, words).output
 
 

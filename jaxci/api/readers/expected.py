@@ -10,16 +10,19 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.special import ndtr, ndtri
 from scipy.stats.distributions import rv_frozen
 
 from jaxci.api.readers.layout import arranged
 from jaxci.api.readers.samples import check_n, sample_for
 from jaxci.checks import check_number, hint, shown
+from jaxci.coverage.cell import draw
 from jaxci.coverage.fitting import law_of_rows
 from jaxci.distributions import Cells, Distribution, GaussianClasses, Parametric, as_distribution
-from jaxci.distributions.base import check_readable
+from jaxci.distributions.base import check_readable, observations
 from jaxci.inference.design import row_influence
 from jaxci.intervals.base import normal_steps, tails
+from jaxci.intervals.cards import ROUNDING
 from jaxci.intervals.sample_size import ShareLaw
 from jaxci.intervals.spread import LEAST, bonett
 from jaxci.statistics.base import Statistic, TableStatistic, has_fixed_trials, is_proportion
@@ -38,6 +41,8 @@ FORMS = {
     "targets": "a distribution of jaxci.distributions, or pilot data {'y_true': y, 'y_pred': g}",
 }
 """What ``expected`` may be for metrics that read columns of each kind."""
+TABULATED = 1_000_000
+"""Rows of a law that are drawn for a table of its classes."""
 
 
 class TooLittleExpected(ValueError):
@@ -172,8 +177,7 @@ def read_expected(
     if isinstance(expected, Mapping):
         found = _of_mapping(statistic, name, dict(expected), labels, pos_label)
     elif isinstance(expected, Distribution | rv_frozen):
-        law = as_distribution(expected)
-        found = Expected(statistic, law, f"draws from {law.label}")
+        found = _of_law(statistic, as_distribution(expected))
     elif isinstance(expected, int | float | np.integer | np.floating) and not isinstance(expected, bool):
         found = _of_value(statistic, name, float(expected))
     else:
@@ -193,6 +197,18 @@ def _kind(statistic: Statistic) -> str:
     if statistic.task == "regression":
         return "targets"
     return "scores" if "y_score" in statistic.inputs else "labels"
+
+
+def _of_law(statistic: Statistic, law: Distribution) -> Expected:
+    """Read a law of rows; of a share of all independent rows of classes, by a table of what it draws."""
+    described = f"draws from {law.label}"
+    counted = law.n_classes > 0 and law.layout(TABULATED).plain and has_fixed_trials(statistic.settled(law.n_classes))
+    if isinstance(law, Cells) or not counted:
+        return Expected(statistic, law, described)
+    rows = observations(law, {key: x[0] for key, x in draw(law, jax.random.key(0), 0, 1, TABULATED).items()})
+    k = law.n_classes
+    table = np.bincount(rows.y_true.astype(np.int64) * k + rows.y_pred, minlength=k * k).reshape(k, k)
+    return Expected(statistic, Cells(table), f"{described}, the table of {TABULATED:,} of them")
 
 
 def _of_value(statistic: Statistic, name: str, value: float) -> Expected:
@@ -240,8 +256,10 @@ def _of_mapping(statistic: Statistic, name: str, given: dict[str, Any], labels: 
         return _of_moments(statistic, given)
     if keys & set(RATES):
         return _of_rates(statistic, name, given)
+    if not given:
+        raise TooLittleExpected(f"expected must tell of the data for {name}; got {given}", statistic)
     known = ("table", "values", "y_true", "auc", "sd", *RATES)
-    word = next(iter(map(str, given)), "")
+    word = next(iter(map(str, given)))
     raise TooLittleExpected(f"expected has no key {word!r}{hint(word, known)}", statistic)
 
 
@@ -249,7 +267,7 @@ def known_keys(given: Mapping[str, Any], known: Sequence[str]) -> None:
     """Refuse a key of ``expected`` that is not ``known``."""
     for key in given:
         if key not in known:
-            raise ValueError(f"expected has no key {key!r} beside {', '.join(known)}")
+            raise ValueError(f"expected must hold no key but {', '.join(map(repr, known))}; got {key!r}")
 
 
 def _share_of(given: Mapping[str, Any], key: str) -> float:
@@ -285,8 +303,14 @@ def _of_area(statistic: Statistic, given: Mapping[str, Any]) -> Expected:
     prevalence = _share_of(given, "prevalence")
     if not 0 < prevalence < 1:
         raise ValueError(f"expected['prevalence'] must lie in (0, 1) for scores of both classes; got {prevalence:g}")
-    law = GaussianClasses([1 - prevalence, prevalence], area)
-    return Expected(statistic, law, f"AUC {area:g}, prevalence {prevalence:g}", prevalence)
+    described = f"AUC {area:g}, prevalence {prevalence:g}"
+    if not isinstance(statistic, TableStatistic):
+        return Expected(statistic, GaussianClasses([1 - prevalence, prevalence], area), described, prevalence)
+    # log odds of the scores are normal, of variance 2 d^2 around +-d^2 by class, and predict the likelier class
+    apart, odds = float(ndtri(area)), math.log(prevalence / (1 - prevalence))
+    sensitivity, specificity = (float(ndtr((apart**2 + sign * odds) / (math.sqrt(2) * apart))) for sign in (1, -1))
+    described += f": sensitivity {sensitivity:.3g}, specificity {specificity:.3g} where the likelier class is predicted"
+    return Expected(statistic, Cells.binary(prevalence, sensitivity, specificity), described, prevalence)
 
 
 def _of_moments(statistic: Statistic, given: Mapping[str, Any]) -> Expected:
@@ -324,6 +348,8 @@ def _of_pilot(statistic: Statistic, name: str, given: dict[str, Any], labels: An
         raise ValueError("expected['y_true'] must hold at least 2 classes where scores are simulated; got 1")
     sample, layout = arranged(sample, given.get("groups"), None, None, "importance")
     with jax.enable_x64(True):
+        if _without_width(settled, sample):
+            raise ValueError(f"expected must be pilot data in which {name} varies; it does not")
         law = law_of_rows(settled, sample)
         clusters = Clusters.of(settled, sample, layout)
     prevalence = float(sample.class_sizes[1] / sample.n) if sample.n_classes == 2 else None
@@ -336,3 +362,12 @@ def _of_pilot(statistic: Statistic, name: str, given: dict[str, Any], labels: An
         remarks=remarks,
         pilot=Pilot(sample, layout),
     )
+
+
+def _without_width(statistic: Statistic, sample: Sample) -> bool:
+    """Whether pilot values, or errors of a regression, do not vary: their intervals have no width but within bounds."""
+    if statistic.task not in ("values", "regression") or np.isfinite(statistic.bounds).all():
+        return False
+    values = sample.values if statistic.task == "values" else sample.y_true - sample.y_pred
+    values = values[: sample.n]
+    return bool(np.ptp(values) <= ROUNDING * np.abs(values).max())
