@@ -383,6 +383,8 @@ class Accumulator:
                     f"state must be that of an Accumulator of the same {name} {shown(mine)}; got "
                     f"{shown(state.get(name))}"
                 )
+        if missing := [name for name in self.state_dict() if name not in state]:
+            raise ValueError(f"state must be what state_dict() returned; it lacks {', '.join(map(repr, missing))}")
         counted = CountedRows.of(self._asked, state)
         if counted.poisson is not None and len(counted.poisson.weights) != 1 + self._asked.n_resamples:
             raise ValueError(

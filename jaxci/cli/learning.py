@@ -139,6 +139,7 @@ def losses(
         import jaxci
         from jaxci.api.readers.labels import label_values
         from jaxci.api.readers.tables import read_columns
+        from jaxci.checks import shown
         from jaxci.cli.tables import as_numbers
 
         if repeat is not None and row is None:
@@ -156,6 +157,8 @@ def losses(
         keys = [np.unique(columns[column], return_inverse=True)[1] for column in (repeat, fold) if column is not None]
         numbers = np.unique(np.stack(keys), axis=1, return_inverse=True)[1].ravel()
         lines = [np.flatnonzero(numbers == number) for number in range(numbers.max() + 1)]
+        if len(lines) < 2:
+            raise ValueError(f"--fold must name at least two folds; all {n} lines are of {shown(columns[fold][0])}")
         result = jaxci.losses_interval(
             [values[mine] for mine in lines],
             test=[ids[mine] for mine in lines],

@@ -22,7 +22,7 @@ ALIASES = {
     "rng": "seed",
 }
 """Arguments of the library that options of other names give; they stand for nothing else, wherever they stand."""
-FIRST = {"predictions": "models", "x": "column", "method": "methods"}
+FIRST = {"predictions": "models", "x": "column", "y": "target", "method": "methods"}
 """Such arguments where a sentence begins with them."""
 ONE = {"metrics": "metric"}
 """Arguments that may hold several, where the option of the command holds one."""
@@ -106,11 +106,12 @@ def in_flags(message: str, flags: Flags = FLAGS) -> str:
 
     scores = flags.find("y_score")
     text = message.replace(OF_SCORES, f"belong in {f'{scores} and in ' if scores else ''}metrics that read them")
+    text = text.replace("recompute=True, --recompute", "--recompute")
     text = re.sub(r"\bexpected\['(\w+)'\]", lambda m: flags.find(m[1]) or m[0], text)
     text = re.sub(r"\b(\w+)\[('[^']*')\](?= must| has )", member, text)
     text = re.sub(r"^(\w+), which is (\w+): \2", r"\1", text)
     text = re.sub(r"(?<![\w'-])(\w+)=(\[[^\]]*\]|'[^']*'|[\w.]+)", given, text)
-    text = re.sub(r"^(\w+)(?= must| goes with|, | and \w+ must)", first, text)
+    text = re.sub(r"^(\w+)(?= must| goes with| makes labels of|, | and \w+ must)", first, text)
     text = re.sub(r"(?<=^--)([\w-]+) and (\w+)(?= must)", lambda m: f"{m[1]} and {flags.find(m[2]) or m[2]}", text)
     text = re.sub(r"(?<=pass )(\w+)\b|(?<= with )(\w+)(?=[:;,] )", lambda m: flags.find(m[0]) or m[0], text)
     text = re.sub(r"(?<=option )'(\w+)'", lambda m: flags.find(m[1]) or m[0], text)

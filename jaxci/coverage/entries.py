@@ -68,6 +68,8 @@ def named_statistics(statistics: Any) -> tuple[tuple[str, Statistic], ...]:
     if isinstance(statistics, Mapping):
         pairs = [(str(name), statistic_by_name(s)) for name, s in statistics.items()]
     else:
+        if isinstance(statistics, str):
+            raise ValueError(f"statistics must be a list of metrics; got the text {statistics!r}")
         entries = [statistics] if isinstance(statistics, Statistic) else listed("statistics", statistics)
         pairs = [s if isinstance(s, tuple) else (name_of(s), statistic_by_name(s)) for s in entries]
     if not pairs:

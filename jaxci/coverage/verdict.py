@@ -25,6 +25,8 @@ SURE = 0.95
 """Probability with which the bounds of all cells of a statistic hold together."""
 UNTOLD, NONE = "whether a method holds cannot be told", "no method holds"
 """What stands in the place of a method where none is to be named."""
+NO_TRUTH = "The true value does not exist: there is nothing that intervals could hold."
+"""The whole verdict on a statistic that no distribution of a study gives a value."""
 
 
 class Judged(NamedTuple):
@@ -65,11 +67,15 @@ def verdicts(columns: Columns, level: float) -> dict[str, str]:
     out = {}
     for key, found in groups(rows, by).items():
         mine = take(rows, found)
+        name = " of ".join(map(str, key[::-1]))
+        if "truth" in mine and np.isnan(np.asarray(mine["truth"], float)).all():
+            out[name] = NO_TRUTH
+            continue
         mine |= {"bound": error_bounds(mine)}
         at = {n: _judged(mine, n) for n in sorted(levels_of(mine["n"]))}
         spent = _replications(mine)
         told = [_use(at, level, spent), *_misses(at, level), *_worst(at, level), *_untold(at, level, spent), *_none(at)]
-        out[" of ".join(map(str, key[::-1]))] = " ".join(filter(None, told))
+        out[name] = " ".join(filter(None, told))
     return out
 
 

@@ -95,6 +95,13 @@ def test_methods_that_read_more_than_resamples(method):
     check_same(found.finalize(method), expected)
 
 
+def test_a_state_that_lacks_something_is_refused():
+    state = accumulator(metrics=["accuracy"]).update(**scored()).state_dict()
+    for name in ("n", "given", "rng", "rows"):
+        with pytest.raises(ValueError, match=f"state must be what state_dict.. returned; it lacks '{name}'"):
+            accumulator(metrics=["accuracy"]).load({key: value for key, value in state.items() if key != name})
+
+
 @pytest.mark.parametrize("metrics", [["roc_auc"], ["accuracy"]])
 def test_rows_do_not_count_twice(metrics):
     found = accumulator(metrics=metrics).update(**scored())

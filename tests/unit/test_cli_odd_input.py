@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import numpy as np
@@ -406,3 +407,32 @@ def test_dates_and_numbers_are_no_labels_of_one_type():
         TypeError, match=r"y_true must hold labels of the type of the others; got dtype datetime64\[D\]"
     ):
         jaxci.evaluate(dates, np.arange(20) % 2, metrics=["accuracy"])
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "said"),
+    [
+        ("y , p\n1,1\n0,0\n", ["evaluate", "--target", "y", "--pred", "p"], "one with blanks around its name, 'y '"),
+        (
+            "y,p\n1,1\n0,0\n",
+            ["evaluate", "--target", "y", "--pred", "p", "--threshold", ".5"],
+            "--threshold makes labels",
+        ),
+        (
+            "loss,fold\n.1,0\n.2,0\n",
+            ["losses", "--loss", "loss", "--fold", "fold"],
+            "--fold must name at least two folds",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_in_the_words_of_the_file_and_the_options(capsys, tmp_path, text, arguments, said):
+    path = tmp_path / "rows.csv"
+    path.write_text(text)
+    assert said in refusal(capsys, arguments[0], path, *arguments[1:])
+
+
+def test_a_file_that_is_cut_short_is_named_once(capsys, tmp_path):
+    path = tmp_path / "rows.csv.gz"
+    path.write_bytes(gzip.compress(b"y,p\n" + b"1,1\n" * 100)[:-8])
+    said = refusal(capsys, "evaluate", path, "--target", "y", "--pred", "p")
+    assert said.count("rows.csv.gz") == 1

@@ -81,6 +81,21 @@ def test_where_none_holds_the_nearest_is_named_and_what_does_not_exist():
     )
 
 
+def test_a_value_that_does_not_exist_has_a_verdict_of_its_own(tmp_path):
+    study = Study(
+        {"heavy": stats.cauchy()},
+        sample_sizes=[10],
+        statistics=["mean", "median"],
+        methods=["percentile"],
+        n_replications=40,
+        n_resamples=99,
+        n_groups=4,
+    )
+    said = study.run(tmp_path).verdicts()
+    assert said["mean"] == "The true value does not exist: there is nothing that intervals could hold."
+    assert "percentile" in said["median"]
+
+
 def test_the_worst_tenth_is_told_where_the_median_holds():
     good, bad = table({"t": (0.95,) * 3}), table({"t": (0.80,) * 3}, distributions=("c",))
     found = {name: np.concatenate([good[name], good[name], bad[name]]) for name in good}

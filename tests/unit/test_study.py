@@ -295,6 +295,7 @@ def test_trouble_is_flagged_and_never_a_number(tmp_path):
     [
         ({"distributions": {}}, "distributions must name at least one"),
         ({"statistics": []}, "statistics must not be empty"),
+        ({"statistics": "mean"}, "statistics must be a list of metrics; got the text 'mean'"),
         ({"statistics": ["mean", "mean"]}, "'mean' is given 2 times"),
         ({"statistics": ["roc_auc"]}, "no distribution serves roc_auc"),
         ({"methods": ["percentil"]}, "did you mean 'percentile'"),

@@ -74,6 +74,8 @@ def places(path: Path, header: Sequence[str], wanted: Sequence[str]) -> list[int
 
     for name in wanted:
         if name not in header:
+            if padded := next((own for own in header if own.strip() == name), None):
+                raise KeyError(f"{path} has no column {name!r}, but one with blanks around its name, {padded!r}")
             between = next((sign for sign in SEPARATORS if len(header) == 1 and sign in header[0]), None)
             if between is not None:
                 raise KeyError(f"{path} is read as one column, {header[0]!r}: pass --sep {SEPARATORS[between]}")

@@ -219,6 +219,11 @@ def _open_quote(row: int) -> str:
     return f"{'the header' if row < 0 else f'row {row}'} opens a quote that is never closed"
 
 
+def _of_csv(path: Path, error: Exception) -> str:
+    said = in_our_words(error)
+    return said if said.startswith(f"{path} ") else f"{path} cannot be read as CSV: {said}"
+
+
 def in_our_words(error: Exception) -> str:
     """Return what an error says, of pandas' parser as that of small files says it."""
     found = re.search(r"EOF inside string starting at row (\d+)", str(error))
@@ -250,7 +255,7 @@ def _read_csv(path: Path, wanted: list[str], sep: str, texts: Collection[str]) -
                 columns = [frame.iloc[:, place].to_numpy() for place in at]
                 columns = [as_names(x) if name in texts else x for name, x in zip(wanted, columns, strict=True)]
     except (ValueError, csv.Error) as error:  # of decoding and of pandas' parser, too
-        raise ValueError(f"{path} cannot be read as CSV: {in_our_words(error)}") from error
+        raise ValueError(_of_csv(path, error)) from error
     if not columns or not len(columns[0]):
         raise ValueError(f"{path} has no rows below its header")
     return dict(zip(wanted, columns, strict=True))
