@@ -39,7 +39,7 @@ DOCUMENTS = {
     "docs/get_started.md": 7,
     "docs/graded_answers.md": 2,
     "docs/leaderboards.md": 3,
-    "docs/planning.md": 6,
+    "docs/planning.md": 7,
     "docs/masks.md": 3,
     "docs/studies.md": 1,
     "docs/streaming.md": 2,
