@@ -50,7 +50,7 @@ def plan(
         - the value of a share of all cases (accuracy, error rate);
         - a table of true against predicted classes (K, K), counts or shares;
         - (prevalence, sensitivity, specificity), or a dictionary of these;
-        - ``{"auc": a, "prevalence": p}``: normal scores of equal variances;
+        - ``{"auc": a, "prevalence": p}``: normal scores of equal variances; the likelier class is predicted;
         - ``{"mean": m, "sd": s}``, or a law of scipy.stats, or any distribution of the rows;
         - pilot data: ``{"values": x}``, ``{"y_true": y, "y_pred": g}``, ``{"y_true": y, "y_score": s}``; with
           ``"groups"`` where rows come in clusters.
@@ -77,8 +77,9 @@ def plan(
         Between 0 and 1.
     method : str or Method
         As in :func:`jaxci.interval`, with ``power`` as in :func:`jaxci.compare`. "auto" is what these would take at the
-        number of cases planned; Student's of values of which only the standard deviation is known, and of two models
-        the test whose power is known.
+        number of cases planned, of a share at every count: where samples get different methods, the method of the plan
+        is "auto". Of values in independent rows of which only the standard deviation is known it is Student's, and of
+        two models the test whose power is known.
     icc, cluster_size : float and int, optional
         Intraclass correlation, and rows of a cluster, where rows come in clusters; both or none.
     n_replications, n_resamples : int
@@ -105,7 +106,8 @@ def plan(
     Tango's score test and McNemar's exact one, summed over all counts; of Student's test from the noncentral t law; of
     DeLong's, and from pilot data of other smooth metrics, by the normal law with the variance that these estimate.
     Everything else is simulated by the program that checks coverage, so the widths are those of the intervals
-    themselves. Clusters are simulated, or enter a closed form by the design effect ``1 + (m - 1) icc``.
+    themselves. Clusters are simulated; with ``method="t"``, and in powers, they enter by the design effect
+    ``1 + (m - 1) icc``.
 
     A plan from pilot data has a remark that says how many cases would be planned at the ends of an interval of what the
     pilot estimates: of a share, of the difference of two models, or of the variance of a smooth metric (Bonett's).
