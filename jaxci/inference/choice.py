@@ -50,7 +50,7 @@ from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
 from jaxci.statistics.probability import Calibration
 from jaxci.statistics.sample import Sample
-from jaxci.statistics.summary import is_mean_of_values
+from jaxci.statistics.summary import is_mean_between_ends
 
 SHARES: tuple[Method, ...] = (Wilson(), MidP(), ClopperPearson())
 """Methods that ``auto`` may take for a proportion."""
@@ -178,9 +178,9 @@ def _of_missed_classes(
 
 def _all_at_an_end(statistic: Statistic, sample: Sample) -> bool:
     """Whether a mean is of values that all are the lowest there can be, or the highest, of two that are known."""
-    if not (is_mean_of_values(statistic) and np.isfinite(statistic.bounds).all()):
-        return False
-    return any(bool((sample.values[: sample.n] == end).all()) for end in statistic.bounds)
+    return is_mean_between_ends(statistic) and any(
+        bool((sample.values[: sample.n] == end).all()) for end in statistic.bounds
+    )
 
 
 def _names(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails) -> list[str]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Prior, Tails, open_sides
 from jaxci.records import record, static
 from jaxci.statistics.base import Statistic
-from jaxci.statistics.summary import is_mean_of_values
+from jaxci.statistics.summary import is_mean_between_ends
 
 AT_END, NO_TAIL = 1e-7, 1e-300
 """How far from an end of its range, as a share of it, a mean is taken to be the end; what a tail of 0 counts as."""
@@ -88,7 +87,7 @@ class ProperBayesian(Method):
         law = evidence.posterior
         assert law is not None
         found = Bounds(law.quantile(tails.lower), law.quantile(1 - tails.upper))
-        if _has_ends(evidence.statistic):
+        if is_mean_between_ends(evidence.statistic):
             found = _beyond_ends(evidence, found, tails)
         return self.around(evidence, found, tails)
 
@@ -107,14 +106,9 @@ class ProperBayesian(Method):
         if bottom < estimate < top:
             return ()
         rests = f"n, and on the {self.mass:g} rows of each kind that {self.name!r} adds"
-        if _has_ends(evidence.statistic):
+        if is_mean_between_ends(evidence.statistic):
             rests = "n alone"
         return (f"the estimate is {estimate:g}, the end of its range: how far the interval reaches rests on {rests}",)
-
-
-def _has_ends(statistic: Statistic) -> bool:
-    """Whether it is a mean of values of which the lowest and the highest that there can be are known."""
-    return is_mean_of_values(statistic) and all(map(math.isfinite, statistic.bounds))
 
 
 def _beyond_ends(evidence: Evidence, bounds: Bounds, tails: Tails) -> Bounds:

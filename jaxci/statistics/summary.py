@@ -138,6 +138,11 @@ def is_mean_of_values(statistic: Statistic) -> TypeGuard[MeanStatistic]:
     return isinstance(statistic, MeanStatistic) and statistic.of_values and is_mean(statistic)
 
 
+def is_mean_between_ends(statistic: Statistic) -> TypeGuard[MeanStatistic]:
+    """Whether it is such a mean, and declares both the lowest and the highest value."""
+    return is_mean_of_values(statistic) and bool(np.isfinite(statistic.bounds).all())
+
+
 @record
 class Mean(MeanStatistic):
     """Mean of the values, ``sum_i w_i x_i / N``.
