@@ -139,6 +139,7 @@ def test_filling_up_the_data_changes_no_draw(name):
         )  # one draw, rounded by two programs
 
 
+@pytest.mark.slow
 @walk
 def test_every_distribution_is_a_pytree(name):
     d = MEMBERS[name]

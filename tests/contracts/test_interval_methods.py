@@ -422,6 +422,7 @@ SHORTEST = ("order_statistic", "exact_randomized")
 """The shortest intervals with the level, not those with equal tails."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [m for m in WALKED if m.name not in SHORTEST], ids=label)
 def test_one_sided_bounds_are_those_of_the_two_sided_interval_with_both_tails(method):
     method, evidence = case(method)
@@ -461,6 +462,7 @@ def test_bounds_are_exported_for_accelerators_without_a_host_callback(method):
     assert_stays_on_the_device(exported(method.bounds, evidence, sides, critical))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 def test_distributions_are_exported_for_accelerators(law):
     def read(law, value):

@@ -65,6 +65,7 @@ def test_draws_are_counted_into_rows(form: kernels.Form, m: int, size: int) -> N
         np.testing.assert_array_equal(rows, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_even_draws_of_many_units_are_counted_into_rows(form: kernels.Form) -> None:
     index = np.random.default_rng(3).integers(0, 600, (B, 600)).astype(np.int32)
@@ -171,6 +172,7 @@ def test_rank_picks_read_the_quantile(n: int, q: float) -> None:
         np.testing.assert_allclose(got, repeated, rtol=0, atol=1e-14 * n)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("float64")
 def test_rank_picks_read_the_interquartile_range() -> None:
     values = np.sort(np.random.default_rng(3).normal(size=N))
@@ -198,6 +200,7 @@ def pairs_won(labels: np.ndarray, scores: np.ndarray) -> np.ndarray:
     return points * (labels[:, None] == 1) * (labels != 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [jnp.uint8, jnp.bfloat16, jnp.float32])
 @pytest.mark.parametrize("decimals", [0, 8])
 def test_pairs_won_are_exact_on_both_forms(dtype: Any, decimals: int) -> None:
@@ -224,6 +227,7 @@ def test_pairs_of_real_weights_on_both_forms() -> None:
             np.testing.assert_allclose(got, np.sum((bank @ pairs_won(labels, scores)) * bank, axis=1), rtol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_walks_read_the_weights_of_units(weighted: bool) -> None:
     """Rows of clusters are not written out, and give what they would."""
@@ -243,6 +247,7 @@ def test_walks_read_the_weights_of_units(weighted: bool) -> None:
                 np.testing.assert_allclose(one, other, rtol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [jnp.uint8, jnp.float64])
 @pytest.mark.usefixtures("float64")
 def test_a_sum_is_the_same_whatever_else_is_asked_for(dtype: Any) -> None:
@@ -278,6 +283,7 @@ def test_a_ranking_without_ties_needs_no_groups() -> None:
         np.testing.assert_array_equal(got, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 7, 50, B - 1, B, 4 * B])
 def test_blocks_of_resamples_cover_all(most: int) -> None:
     bank_t, units = jnp.asarray(bank_of(N, B).T), np.arange(N)[::-1].astype(np.int32)
@@ -295,6 +301,7 @@ def test_blocks_of_resamples_cover_all(most: int) -> None:
         np.testing.assert_array_equal(got[1], whole.sum(axis=0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "atol"), [(jnp.uint8, 3e-7), (jnp.float32, 3e-7), (jnp.float64, 1e-14)])
 @pytest.mark.parametrize("decimals", [0, 8])
 @pytest.mark.parametrize("size", [B, 2_500])

@@ -64,6 +64,7 @@ def test_whole_weights_are_repeated_rows_in_any_order(name, classes):
     contract.repeated_rows(LEARNERS[name], Trial.of(classes), TOLERANCE.get(name, 1e-9))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", [contract.batch_is_its_fits, contract.seeded])
 @pytest.mark.parametrize(
     ("name", "classes"),
@@ -125,6 +126,7 @@ def test_nearby_sizes_share_a_program_and_threads_change_no_fit(monkeypatch):
     np.testing.assert_allclose(fit_predict(Mean(), key, X, y, counts)[0], found, atol=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["constant", "ridge"])  # others compile every step of a loop alone
 def test_a_fit_is_the_same_compiled_alone_and_not(name):
     contract.compiled_or_not(LEARNERS[name], Trial.of(0), 1e-9)

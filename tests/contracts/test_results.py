@@ -184,6 +184,7 @@ def test_a_method_stays_a_value_in_a_result():
     assert again.confidence_interval == result.confidence_interval
 
 
+@pytest.mark.slow
 def test_two_settings_of_one_method_are_told_apart_in_a_check():
     methods = [BCa(), BCa(degenerate="nan"), "percentile"]
     found = jaxci.check_coverage("mean", X, methods=methods, n_replications=40, n_resamples=49, rng=0)

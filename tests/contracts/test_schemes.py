@@ -79,6 +79,7 @@ def test_row_belongs_to_its_replicate_not_to_its_chunk(name):
     assert_rows(name, draw(name, [150, 3, 77]), whole[[150, 3, 77]])
 
 
+@pytest.mark.slow
 @walk
 def test_rows_differ_by_replicate_and_by_key_and_repeat_for_the_same_key(name):
     rows = draw(name)
@@ -87,6 +88,7 @@ def test_rows_differ_by_replicate_and_by_key_and_repeat_for_the_same_key(name):
     assert not np.array_equal(rows, draw(name, seed=8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in SCHEMES if not name.startswith(("cells", "bayesian"))])
 def test_counts_are_the_same_with_and_without_64_bit_types(name):
     narrow, wide = draw(name, x64=False), draw(name)

@@ -300,6 +300,7 @@ def test_a_bound_below_half_of_the_level_is_that_of_the_other_side(method):
     assert low.low == pytest.approx(high.high, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [name for name in METHODS if name not in ("order_statistic", "exact_randomized")])
 def test_one_sided_bounds_are_those_of_the_two_sided_interval_with_both_tails(method):
     # Order-statistic intervals are the shortest with the level, not those with equal tails.
@@ -340,6 +341,7 @@ SHIFTED = ("mean", "median", "trimmed_mean", "quantile")
 SCALED = ("std", "iqr")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["percentile", "t", "bca", "exact", "delta", "order_statistic", "studentized"])
 def test_summaries_move_with_location_and_scale(method):
     x = sample_of("values").values

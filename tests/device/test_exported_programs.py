@@ -137,6 +137,7 @@ def test_every_method_is_lowered_for_some_statistic():
     assert lowered == {name for name, cls in METHODS.items() if not cls.requires_blocks}
 
 
+@pytest.mark.slow
 def test_banks_are_programs_of_accelerators(float64):
     keys = jax.random.key(0), Bootstrap.of(N), None
     counts = exported(functools.partial(banks._bank_counts, n=N, rows=8), jnp.arange(8, dtype=jnp.int32), keys)

@@ -83,6 +83,7 @@ def test_global_64_bit_switch_in_the_environment_changes_nothing():
     assert off["rows"] == on["rows"]
 
 
+@pytest.mark.slow
 def test_importing_the_library_neither_initializes_nor_configures_jax():
     found = run(IMPORT)
     assert found["changed"] == []
@@ -107,6 +108,7 @@ def _calls():
 CALLS = _calls()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("x64", [False, True])

@@ -182,6 +182,7 @@ def test_heavy_tails_agree_with_drawn_resamples_at_a_larger_n(shape):
     assert_within_band(law, replicates, law.error_bound)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["normal", "cauchy", "rounded"])
 def test_quantiles_agree_with_drawn_resamples(shape):
     rng = np.random.default_rng(31)

@@ -56,6 +56,7 @@ def test_method_1_the_normal_interval_of_the_test_set(iris):
     np.testing.assert_allclose([centre - half, centre + half], [0.873179017733963, 1.0398644605269067], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_method_2_1_out_of_bag_t(fits):
     found = generalization.oob_t(fits.fits["bootstrap"])
     np.testing.assert_allclose(accuracies(found), [0.879470830164037, 1.0132047668825668], rtol=1e-12)

@@ -119,6 +119,7 @@ def test_macro_f1_in_a_table_and_on_the_logit_scale():
 # --- AUC -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decimals", [1, 12])
 def test_delong_is_the_delta_method_with_the_correction_of_each_class(decimals):
     """Delta: ``v_pos / m + v_neg / n`` with divisor m and n in v; DeLong: divisors m - 1 and n - 1."""
@@ -151,6 +152,7 @@ def test_delong_is_the_corrected_delta_method_in_a_balanced_sample():
 # --- means -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "factor"), [("hoeffding", 0.6929), ("empirical_bernstein", 1.5104)])
 def test_width_of_concentration_intervals_against_student(method, factor):
     """Andre et al., Table S5: at large n .6929 / s and 1.5104 times the width of Student's interval."""

@@ -114,6 +114,7 @@ def test_left_out_median_gives_scipys_bca():
     compare_finite_sides(got, scipy_interval(np.median, x, replicates, "BCa", 0.95, "two-sided"), "two-sided")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*STATISTICS, "iqr"])
 def test_interval_equals_scipys_on_its_own_replicates(name):
     original = stats.iqr if name == "iqr" else STATISTICS[name][1]
@@ -149,6 +150,7 @@ def test_ties_with_the_estimate_count_one_half_as_in_scipy():
     assert median_bias(evidence) == pytest.approx(stats.norm.ppf(below + tied / 2), rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mean", "std", "var", "trimmed_mean", "median"])
 @pytest.mark.parametrize("scale", [1.0, 0.1])
 def test_rounding_does_not_split_ties_with_the_estimate(name, scale):
@@ -300,6 +302,7 @@ def _abc_cases():
 ABC_CASES = _abc_cases()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("float64")
 @pytest.mark.parametrize("name", ABC_CASES)
 def test_abc_equals_a_plain_implementation(name):

@@ -184,6 +184,7 @@ def test_samples_broadcast_against_each_other():
 B = 3999
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(2e-6)
 @pytest.mark.parametrize("case", ["one sample", "paired", "two samples", "one sample, on the host"])
 def test_independent_streams_have_one_distribution(case):
@@ -234,6 +235,7 @@ def test_paired_samples_share_their_rows():
     assert apart.bootstrap_distribution.std() > 0.1
 
 
+@pytest.mark.slow
 def test_batches_and_roads_do_not_change_a_draw():
     """Device, host, vectorized or not, in whatever batches: one seed, one set of resamples."""
     whole = jaxci.bootstrap((X,), std, n_resamples=99, method="percentile", rng=4).bootstrap_distribution
@@ -284,6 +286,7 @@ def test_several_values_for_each_slice(road, vectorized):
                 np.testing.assert_allclose(found.standard_error[at], one.standard_error, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [np.int8, np.int64, np.uint64])
 def test_integers_stay_integers(kind):
     rows = np.arange(40).astype(kind)
@@ -373,6 +376,7 @@ def test_nan_in_the_data_is_not_silent(method):
     assert "leave-one-out values do not vary" not in said
 
 
+@pytest.mark.slow
 def test_warns_once_where_the_statistic_runs_on_the_host():
     with pytest.warns(JaxciWarning, match="host") as caught:
         jaxci.bootstrap((X,), host_mean, n_resamples=99, rng=0)
@@ -414,6 +418,7 @@ def test_scipy_functions_work_on_the_host():
 # --- the other road to BCa -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mean", "std", "var", "trimmed_mean"])
 def test_bca_of_interval_with_the_jackknife_acceleration_is_scipys(name):
     """The replicates of :func:`jaxci.interval` in SciPy's hands give the same BCa interval."""

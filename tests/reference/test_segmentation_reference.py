@@ -33,6 +33,7 @@ def test_pairs_are_those_of_the_numbers(pairs):
     assert voxels == [numbers["voxels"] for numbers in NUMBERS["pairs"]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("surface", OWNERS)
 def test_numbers_are_those_of_other_packages(surface, pairs):
     for number, (pair, numbers) in enumerate(zip(pairs, NUMBERS["pairs"], strict=True)):

@@ -66,6 +66,7 @@ def test_ratios(k, case):
             np.testing.assert_allclose(got, expected, **TOLERANCE, err_msg=f"{last}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["all", "unpredicted", "untrue", "unused"])
 def test_binary_ratios(case):
     y_true, y_pred, weights = draw(2, case)
@@ -89,6 +90,7 @@ def test_undefined_ratios_leave_the_mean(case, average):
             np.testing.assert_allclose(evaluate(statistic, y_true, y_pred, weights, 3), expected, **TOLERANCE)
 
 
+@pytest.mark.slow
 def test_weighted_mean_of_scores_that_have_no_weight():
     y_true, y_pred = np.zeros(N, int), np.ones(N, int)
     expected = sk.precision_score(y_true, y_pred, labels=[0, 1], average="weighted", zero_division=math.nan)

@@ -51,6 +51,7 @@ def classified(y, p):
     return Sample(y_true=y.astype(np.int32), y_score=p, n_classes=2 if p.ndim == 1 else p.shape[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("decimals", "kind"), list(itertools.product(DECIMALS, WEIGHTS)))
 def test_binary_ranking(decimals, kind):
     y, s = scores(2, decimals)
@@ -71,6 +72,7 @@ def test_binary_ranking(decimals, kind):
         np.testing.assert_allclose(evaluate(statistic, classified(y, s), w), expected, **TOLERANCE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("decimals", "kind"), list(itertools.product(DECIMALS, WEIGHTS)))
 def test_multiclass_ranking(decimals, kind):
     y, p = scores(4, decimals)

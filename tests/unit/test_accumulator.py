@@ -71,6 +71,7 @@ def accumulator(clusters: int | None = None, metrics=METRICS, **options) -> jaxc
     return jaxci.Accumulator(metrics, n_resamples=199, groups=clusters is not None, rng=SEED, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clusters", [None, 9])
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(data=st.data())
@@ -85,6 +86,7 @@ def test_any_batches_merged_in_any_tree_give_the_result_of_all_rows(clusters, da
     check_same(parts[0].finalize("percentile"), whole(clusters))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", "bca"])
 def test_methods_that_read_more_than_resamples(method):
     rows = labelled()
@@ -141,6 +143,7 @@ def test_ids_make_the_order_of_rows_that_are_kept():
     check_same(found.finalize("percentile"), expected)
 
 
+@pytest.mark.slow
 def test_weights_keep_the_rows():
     rows, weights = labelled(), np.random.default_rng(1).random(N)
     found = accumulator().update(**rows, sample_weight=weights)
@@ -229,6 +232,7 @@ class Tensor:
         return self.__array__()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [{}, {"requires_grad": True}, {"device": "cuda:0"}, {"device": "cuda:0", "requires_grad": True}],
@@ -257,6 +261,7 @@ def test_scores_of_16_bits():
         check_same(accumulator(metrics=["log_loss"]).update(rows["y_true"], y_score=scores).finalize(), expected)
 
 
+@pytest.mark.slow
 def test_labels_that_are_given_need_not_occur():
     rows = labelled()
     options = {"labels": [2, 1, 0, 7]}
@@ -406,6 +411,7 @@ def test_counts_of_scores_are_the_same_for_any_batches(monkeypatch):
     check_same(again.finalize(), first.finalize())
 
 
+@pytest.mark.slow
 def test_the_error_of_counted_scores_is_within_its_bound(monkeypatch):
     monkeypatch.setattr("jaxci.api.score_bins.MOST_BINS", 64)
     rows = many_scores()

@@ -129,6 +129,7 @@ def test_intervals_of_weighted_means_cover():
     assert stats.binom.sf(held - 1, sets, 0.97) > 5e-7
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(1e-6)
 def test_counts_follow_the_poisson_law():
     names = np.arange(3000)
@@ -168,6 +169,7 @@ def test_state_of_resamples_is_saved_and_loaded():
         other.load(state)
 
 
+@pytest.mark.slow
 def test_bad_input_has_one_clear_error():
     rows = regression()
     nameless = {name: x for name, x in rows.items() if name != "ids"}

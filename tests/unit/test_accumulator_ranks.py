@@ -134,6 +134,7 @@ def test_batches_their_order_and_merging_change_nothing(given_, fine, data):
         np.testing.assert_allclose(mine.estimate, other.estimate, rtol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given_", ["ids", "clusters", "weights", "weighted clusters"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_debiased_calibration_errors_are_those_of_all_rows(n_classes, given_):

@@ -149,6 +149,7 @@ def test_few_cells_keep_estimates_and_errors_of_means_and_bound_the_rest(monkeyp
         assert off <= (1e-9 if one.statistic in REGRESSION[:3] else bound)
 
 
+@pytest.mark.slow
 def test_counts_of_values_serve_where_rows_are_too_many_to_repeat(monkeypatch):
     found = merged(accumulated(regression(), REGRESSION, np.array_split(np.arange(N), 4)))
     monkeypatch.setattr("jaxci.api.readers.layout.MOST_REPEATED", 100)
@@ -175,6 +176,7 @@ def test_quantiles_of_row_values(monkeypatch, cells):
         found.finalize("percentile")
 
 
+@pytest.mark.slow
 def test_state_of_cells_is_saved_and_loaded():
     rows = regression(9)
     halves = accumulated(rows, REGRESSION, np.array_split(np.arange(N), 2))

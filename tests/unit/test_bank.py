@@ -50,6 +50,7 @@ def schemes():
 SCHEMES = schemes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", SIZES)
 def test_bootstrap_rows_are_counts_of_n_draws_and_padding_gets_none(n):
     scheme = Bootstrap.of(n)

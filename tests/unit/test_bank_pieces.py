@@ -40,6 +40,7 @@ def test_pieces_are_all_of_a_bank_and_fit_the_memory(n, budget):
     assert max(sizes) <= max(rows, budget // (12 * n))
 
 
+@pytest.mark.slow
 def test_pieces_joined_are_the_bank():
     layout, spread = Layout(4_000), Spread.over()
     pieces = pieces_of(4_000, B, 12 * 4_000 * 100)

@@ -39,6 +39,7 @@ def words(seed):
     return (jnp.asarray(draws.integers(0, 2**32, 24, dtype=np.uint32)) for _ in range(2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_blocks_are_those_of_arch_for_the_same_draws(seed):
     starts, ends = words(seed)
@@ -62,6 +63,7 @@ def test_blocks_are_those_of_arch_for_the_same_draws(seed):
         np.testing.assert_array_equal(ours.of(N, LENGTH).drawn(starts, ends)[:N], bootstrap.update_indices())
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(2e-6)
 @pytest.mark.parametrize("scheme", [MovingBlocks, CircularBlocks, StationaryBlocks])
 def test_means_of_resamples_have_the_variance_of_theory(scheme):
@@ -114,6 +116,7 @@ NAMED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMED)
 def test_replicates_are_the_statistic_of_rows_in_blocks(name):
     x = series(40, 0.7)
@@ -148,6 +151,7 @@ def test_dependent_rows_have_wider_intervals_by_blocks_of_their_own_length(stati
     assert again.standard_error == pytest.approx(plain.standard_error, rel=0.2)
 
 
+@pytest.mark.slow
 def test_a_row_of_a_table_does_not_depend_on_the_others_of_its_call():
     x = series(200, 0.8)
     y, score = (x > 0).astype(int), x + np.random.default_rng(0).normal(size=200)
@@ -161,6 +165,7 @@ def test_a_row_of_a_table_does_not_depend_on_the_others_of_its_call():
     assert found.reason == "asked for stationary resampling; blocks of 7 rows on average"
 
 
+@pytest.mark.slow
 def test_few_blocks_are_told():
     x = series(100, 0.9)
     given = {"resampling": "circular", "method": "percentile", "n_resamples": 199, "rng": 0}
@@ -173,6 +178,7 @@ def test_few_blocks_are_told():
     assert not jaxci.interval("mean", series(200, 0.9), block_length=1, **given).warnings
 
 
+@pytest.mark.slow
 def test_users_functions_are_resampled_in_blocks():
     x = series(60, 0.8)
     given = {"method": "percentile", "resampling": "moving", "n_resamples": 199, "rng": 4}
@@ -257,6 +263,7 @@ def test_shares_have_wilsons_interval_at_the_number_of_rows_that_vary_as_much():
     assert alike.confidence_interval.high == 1
 
 
+@pytest.mark.slow
 def test_means_have_students_interval_of_the_long_run_variance():
     x = series(300, 0.8)
     found = jaxci.interval("mean", x, rng=0, **STATIONARY)
@@ -273,6 +280,7 @@ def test_means_have_students_interval_of_the_long_run_variance():
     assert high.confidence_interval.high == pytest.approx(found.confidence_interval.high)
 
 
+@pytest.mark.slow
 def test_means_of_ranges_with_ends_stay_within():
     y = np.abs(series(60, 0.9))
     found = jaxci.interval("mean_absolute_error", np.zeros(60), y, rng=0, **STATIONARY)
@@ -283,6 +291,7 @@ def test_means_of_ranges_with_ends_stay_within():
     np.testing.assert_allclose(found.confidence_interval, expected, rtol=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("resampling", ["circular", "stationary"])
 def test_the_variance_of_blocks_and_the_one_in_the_long_run_are_those_of_their_definitions(resampling):
     x = series(60, 0.6)
@@ -325,6 +334,7 @@ def test_rows_may_depend_on_those_of_the_same_weekday():
     assert np.mean(alone) < 0.06
 
 
+@pytest.mark.slow
 def test_blocks_have_methods_of_their_own():
     x = series(60, 0.0)
     with pytest.raises(ValueError, match="resampling must be 'moving', 'circular', 'stationary' for method 'block_t'"):
@@ -356,6 +366,7 @@ def scored(n, slope, gap, positives, seed):
     return y, x + gap * y
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(2e-6)
 def test_rows_in_blocks_come_with_rows_that_were_not_seen():
     blocks = StationaryBlocks.of(N, LENGTH)
@@ -372,6 +383,7 @@ def test_rows_in_blocks_come_with_rows_that_were_not_seen():
     np.testing.assert_allclose(again, drawn[100:110], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_row_that_was_not_seen_weighs_as_many_as_count_as_one():
     y, score = scored(120, 0.8, 2.0, 0.3, seed=5)
     found = jaxci.interval("roc_auc", y, score, rng=3, n_resamples=199, **STATIONARY)
@@ -399,6 +411,7 @@ def test_a_row_that_was_not_seen_weighs_as_many_as_count_as_one():
     assert found.standard_error == pytest.approx(ratio * np.std(values, ddof=1), rel=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("metric", "method"),
     [

@@ -287,6 +287,7 @@ def test_a_method_without_an_interval_at_this_size_is_not_taken(n, level):
     assert row.confidence_interval.low < row.estimate < row.confidence_interval.high
 
 
+@pytest.mark.slow
 def test_a_table_shows_the_figures_in_a_column():
     table = jaxci.evaluate(Y, A, metrics=["accuracy", "f1_macro"], n_resamples=999, rng=0)
     text = str(table)
@@ -443,6 +444,7 @@ def test_data_with_far_fewer_or_more_clusters_go_by_the_rules(monkeypatch, clust
     assert in_clusters(monkeypatch, designs([0.95] * 5), clusters=clusters).method == "proper_bayesian"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("metric", "clusters", "method"),
     [

@@ -153,6 +153,7 @@ def test_bad_arguments_are_refused(arguments, options, message):
         jaxci.check_coverage(*arguments, **options)
 
 
+@pytest.mark.slow
 def test_functions_and_weighted_rows_are_refused():
     with pytest.raises(TypeError, match="statistic must be a metric's name"):
         jaxci.check_coverage(np.mean, [1.0, 2.0, 3.0])
@@ -229,6 +230,7 @@ def test_widths_that_cannot_be_told_apart_make_no_difference():
     assert choose((first, second), reached, 0.95, apart, 1) == ("second", (), ())
 
 
+@pytest.mark.slow
 def test_data_sets_are_added_until_the_recommendation_is_settled():
     values = np.random.default_rng(0).normal(size=40)
     options = {"methods": ["t", "percentile"], "n_replications": 100, "n_resamples": 99, "rng": 1}
@@ -309,6 +311,7 @@ def test_what_counts_as_the_level_is_told_where_the_recommended_method_covers_le
         assert {near.notes()[0], alone.notes()[0]} == {f"use method='wilson': the narrowest that {told}"}
 
 
+@pytest.mark.slow
 def test_what_is_told_where_no_method_reaches_its_level():
     x = np.random.default_rng(1).exponential(1, 60)
     given = {"methods": ["percentile"], "n": 8, **QUICK}
@@ -328,6 +331,7 @@ def test_the_truth_of_a_median_error_of_observed_rows_is_the_middle_of_two():
         assert found.value == pytest.approx(np.median(np.abs(noise)))
 
 
+@pytest.mark.slow
 def test_simulated_methods_of_a_share_are_not_recommended_for_a_tooth_of_the_saw():
     """Of 27 of 30 bc covers 95% at the fitted share, and 88% on average near it."""
     y = np.ones(30, int)

@@ -165,6 +165,7 @@ def test_two_observations(name):
     assert value == {"error_rate": 1.0, "matthews_corrcoef": -1.0, "cohen_kappa_score": -1.0}.get(name, 0.0)
 
 
+@pytest.mark.slow
 def test_one_class_everywhere():
     one = sample_of([0, 0, 0], [0, 0, 0], 1)
     assert estimate(Accuracy(), one) == estimate(BalancedAccuracy(), one) == 1.0
@@ -287,6 +288,7 @@ def test_absent_class_is_reported(statistic):
 # --- influence ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_delta_standard_error_of_macro_f1():
     statistic = METRICS["f1_macro"]
     sample = sample_of(MACRO_F1_TRUE, MACRO_F1_PREDICTED, 3)

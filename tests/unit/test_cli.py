@@ -71,6 +71,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
 class TestEvaluate:
     ARGUMENTS = ("--target", "truth", "--pred", "guess", "--score", "p", "--pos-label", "yes")
 
+    @pytest.mark.slow
     def test_agrees_with_the_library(self, capsys, file, tmp_path):
         out_json, out_csv = tmp_path / "out.json", tmp_path / "out.csv"
         arguments = ["evaluate", file, *self.ARGUMENTS, *QUICK, "--metrics", "accuracy,f1_macro,roc_auc"]
@@ -383,6 +384,7 @@ class TestReading:
         assert type(found) is type(label)
 
 
+@pytest.mark.slow
 def test_lists(capsys):
     code, out, _ = run(capsys, "metrics")
     assert code == 0
@@ -405,6 +407,7 @@ def test_lists(capsys):
     assert "--difference" in refusal(capsys, "methods", "accuracy", "--difference", "--n", "50")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", {**METHODS, **DIFFERENCES})
 def test_a_method_is_told_of(capsys, method):
     code, out, _ = run(capsys, "methods", method)

@@ -38,6 +38,7 @@ def run(capsys, *arguments):
     return code, *capsys.readouterr()
 
 
+@pytest.mark.slow
 def test_an_interval_from_a_file(capsys, file, table, tmp_path):
     out = tmp_path / "out.json"
     code, text, _ = run(
@@ -54,6 +55,7 @@ def test_an_interval_from_a_file(capsys, file, table, tmp_path):
     assert "corrected_t" in (tmp_path / "out.csv").read_text()
 
 
+@pytest.mark.slow
 def test_two_learners_with_groups(capsys, file):
     code, text, _ = run(
         capsys, file, "--target", "label", "--model", "logistic", "--versus", "constant", "--features", "a,b",
@@ -103,6 +105,7 @@ def test_help_names_every_learner(capsys):
         assert name in words
 
 
+@pytest.mark.slow
 def test_a_field_can_be_tuned(capsys, file):
     code, text, _ = run(
         capsys, file, "--target", "y", "--model", "ridge:tune=alpha:values=0.1,1,10:n_folds=3", "--features", "a,b",

@@ -38,6 +38,7 @@ def run(capsys, *arguments):
     return code, *capsys.readouterr()
 
 
+@pytest.mark.slow
 def test_cases_and_summaries(capsys, folders, tmp_path):
     (tmp_path / "groups.csv").write_text("case,group\n" + "".join(f"case{k},p{k // 2}\n" for k in range(6)))
     out = tmp_path / "cases.csv", tmp_path / "cases.json"

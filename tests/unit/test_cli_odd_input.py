@@ -50,6 +50,7 @@ def arguments(monkeypatch):
     monkeypatch.setattr("sys.argv", ["jaxci"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["--whole", "--stream"])
 @pytest.mark.parametrize("order", ["a,b,c", "a,c,b", "c,a,b"])
 def test_scores_that_labels_name_are_in_their_order(capsys, file, way, order):
@@ -62,6 +63,7 @@ def test_scores_that_labels_name_are_in_their_order(capsys, file, way, order):
     assert found["log_loss"] == pytest.approx(-np.log(SCORES[np.arange(N), CODES]).mean(), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_scores_of_a_file_that_is_a_model(capsys, file, tmp_path):
     for name, order in (("first", "abc"), ("second", "cab")):
         rows = [order.replace("", ",")[1:-1]]
@@ -80,6 +82,7 @@ def test_hard_labels_as_scores_have_a_remark_in_the_words_of_options(capsys, fil
     assert "--score-a, --score-b take only two values" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["--whole", "--stream"])
 @pytest.mark.parametrize("word", MISSING)
 def test_missing_words_are_missing_however_a_file_is_read(capsys, tmp_path, way, word):
@@ -193,6 +196,7 @@ def test_logits_of_a_study_are_in_the_order_of_the_labels_that_name_them(file):
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.slow
 def test_what_was_drawn_can_be_drawn_again(capsys, tmp_path):
     """Also by methods that flip signs and do not resample."""
     file = tmp_path / "values.csv"
@@ -232,6 +236,7 @@ class TestFilesOfText:
         said = refusal(capsys, "check", path, "--metric", "mean", "--pred", "x")
         assert said.endswith("must hold numbers; got dtype object, the text '1_000' in row 0")
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("size", [10, 2**20])
     def test_an_empty_line_of_a_single_column_is_a_missing_value(self, tmp_path, size):
         path = tmp_path / "rows.csv"
@@ -296,6 +301,7 @@ def test_bounds_of_values_on_a_leaderboard(capsys, tmp_path):
     assert refusal(capsys, *arguments, "--bounds", "0,0.5").startswith("--bounds must hold all values")
 
 
+@pytest.mark.slow
 def test_bounds_of_the_mean_of_values(capsys, tmp_path):
     file, out = tmp_path / "a.csv", tmp_path / "out.json"
     file.write_text("\n".join(["pass", *["1"] * 29, "0"]) + "\n")
@@ -365,6 +371,7 @@ class TestWhatIsReadAsItStands:
         said = refusal(capsys, "evaluate", tmp_path, "--target", "v", "--metrics", "mean")
         assert said.endswith("b.csv, row 1, column 'v': the value is missing")
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("size", [0, 2**21])
     def test_names_of_clusters_are_told_apart_as_they_are_written(self, tmp_path, size):
         pytest.importorskip("pandas")

@@ -49,6 +49,7 @@ WRITERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITERS)
 def test_batches_give_the_result_of_the_whole_file(tmp_path, monkeypatch, name):
     monkeypatch.setattr("jaxci.cli.batches.BATCH_ROWS", 700)
@@ -57,6 +58,7 @@ def test_batches_give_the_result_of_the_whole_file(tmp_path, monkeypatch, name):
     assert evaluated(tmp_path, *arguments, "--stream") == evaluated(tmp_path, *arguments, "--whole")
 
 
+@pytest.mark.slow
 def test_a_threshold_makes_labels_of_scores_in_batches_as_in_the_whole_file(tmp_path, monkeypatch):
     monkeypatch.setattr("jaxci.cli.batches.BATCH_ROWS", 700)
     rows = frame()
@@ -70,6 +72,7 @@ def test_a_threshold_makes_labels_of_scores_in_batches_as_in_the_whole_file(tmp_
     assert recall == {row["statistic"]: row["estimate"] for row in whole}["recall"]
 
 
+@pytest.mark.slow
 def test_a_folder_and_several_files_are_one_data_set(tmp_path):
     rows = frame()
     folder = tmp_path / "data" / "inner"
@@ -87,6 +90,7 @@ def test_a_folder_and_several_files_are_one_data_set(tmp_path):
                 assert one["confidence_interval"] == two["confidence_interval"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITERS)
 @pytest.mark.parametrize(("value", "text"), [(None, "the value is missing"), ("high", "must be a number; got 'high'")])
 def test_a_malformed_row_names_file_row_and_column(tmp_path, capsys, monkeypatch, name, value, text):
@@ -113,6 +117,7 @@ SLIPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "slip"),
     [
@@ -258,6 +263,7 @@ def test_a_file_larger_than_the_memory_that_is_left_is_evaluated(tmp_path):
     assert result["rows"][0]["estimate"] == pytest.approx(float(np.mean(rows[:, 0] == rows[:, 1])))
 
 
+@pytest.mark.slow
 def test_a_small_text_file_is_read_without_pandas_and_pyarrow(tmp_path):
     path = tmp_path / "rows.csv"
     frame(60).to_csv(path, index=False)

@@ -54,6 +54,7 @@ def test_the_list_of_studies_says_what_each_is_about(capsys):
     assert all(10 < len(text) < 180 for text in bundled_summaries().values())
 
 
+@pytest.mark.slow
 def test_check_prints_a_row_a_method(capsys, cases, tmp_path):
     out_file, csv_file = tmp_path / "check.json", tmp_path / "check.csv"
     quick = ["--replications", "50", "--resamples", "49", "--seed", "3"]
@@ -85,6 +86,7 @@ def cells(study):
     return {name: study.identity(name) for name in study.cell_names()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in bundled_names() if n not in ("segmentation", "classification")])
 def test_a_new_study_is_the_bundled_one_with_its_comments(capsys, tmp_path, name):
     file = tmp_path / "mine.toml"
@@ -142,6 +144,7 @@ def test_a_study_of_per_case_values_from_file_to_report(capsys, cases, tmp_path,
     assert "metric" in (tmp_path / "all.csv").read_text().splitlines()[0]
 
 
+@pytest.mark.slow
 def test_bounds_reach_the_library(capsys, cases, tmp_path):
     out_file, file = tmp_path / "out.json", tmp_path / "mine.toml"
     check = ["check", cases, "--metric", "mean", "--pred", "dice", "--bounds", "0,1.5", "--methods", "proper_bayesian"]
@@ -167,6 +170,7 @@ def test_a_study_of_logits(capsys, cases, tmp_path):
     assert "roc_auc" in load_study(file).named_statistics
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -320,6 +324,7 @@ def test_a_parameter_of_a_law_that_is_no_number_is_named(capsys, tmp_path):
     assert err.startswith("error: params of the parametric distribution 'beta' must be a number; got {'a': 1, 'b': 2}")
 
 
+@pytest.mark.slow
 def test_bounds_and_kinds_by_metric(capsys, tmp_path):
     from jaxci.distributions import AdaptiveKDE, Empirical
 
@@ -356,6 +361,7 @@ def test_bounds_and_kinds_by_metric(capsys, tmp_path):
         assert message in err
 
 
+@pytest.mark.slow
 def test_intervals_that_need_a_range_are_judged_where_the_design_knows_it(capsys, tmp_path):
     file, design, mine = tmp_path / "cases.csv", tmp_path / "design.toml", tmp_path / "mine.toml"
     rng = np.random.default_rng(5)

@@ -533,6 +533,7 @@ def expanded(clusters, tail):
     return stats.norm.cdf(-np.sqrt(clusters / (clusters - 1)) * stats.t.isf(tail, clusters - 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
 def test_expanded_percentiles_are_percentiles_further_out(alternative):
     tail = 0.025 if alternative == "two-sided" else 0.05
@@ -547,6 +548,7 @@ def test_expanded_percentiles_are_percentiles_further_out(alternative):
         assert found.standard_error == plain.standard_error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_resamples", [None, 9_999])
 def test_expanded_percentiles_of_a_mean_are_nearly_students(n_resamples):
     """Of the law of the mean, and of draws; the p-value is that of the interval."""
@@ -585,6 +587,7 @@ def test_metrics_without_a_formula_are_covered_in_eight_clusters(metric, least):
     assert held >= stats.binom.ppf(1e-6, sets, least)
 
 
+@pytest.mark.slow
 def test_moments_of_two_clusters_have_intervals_with_a_width():
     """Resamples of two clusters hold one of them twice, which has no error, or both: pivots of 0 alone."""
     rng = np.random.default_rng(0)
@@ -599,6 +602,7 @@ def test_moments_of_two_clusters_have_intervals_with_a_width():
         assert jaxci.interval("std", y, groups=groups, rng=0).method.name == method
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("clusters", "method"), [(3, "delta"), (4, "studentized"), (60, "studentized")])
 def test_deviations_of_weighted_rows_in_clusters_are_studentized(clusters, method):
     groups = np.arange(240) % clusters
@@ -674,6 +678,7 @@ def test_explained_variance_in_uneven_clusters_is_covered(clusters, least):
     assert held >= stats.binom.ppf(1e-6, sets, least)
 
 
+@pytest.mark.slow
 def test_thousands_of_clusters_are_flipped_by_chance():
     x = np.random.default_rng(0).normal(0.01, 1, 6_000)
     groups = np.arange(6_000) // 2

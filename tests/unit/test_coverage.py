@@ -75,6 +75,7 @@ def small_cell(**changes):
     return Cell(**({"distribution": Parametric("norm", {}), "n": 11} | arguments | settings | changes))
 
 
+@pytest.mark.slow
 def test_a_cell_judges_every_method_that_serves_and_counts_add_up():
     truths = {"mean": Truth(0.0, 0.0, "known"), "median": Truth(0.0, 0.0, "known")}
     result = run_cell(small_cell(), jax.random.key(0), truths=truths)
@@ -97,6 +98,7 @@ def test_more_replications_keep_the_draws_of_the_first():
     assert few.behaviours[0].bias == again.behaviours[0].bias
 
 
+@pytest.mark.slow
 def test_data_of_similar_size_share_the_programs_of_a_cell():
     compiled = []
     listen = compiled.append
@@ -111,6 +113,7 @@ def test_data_of_similar_size_share_the_programs_of_a_cell():
         assert bool(compiled) == compiles
 
 
+@pytest.mark.slow
 def test_the_fitted_distribution_suits_the_data():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 50).astype(np.int32)
@@ -155,6 +158,7 @@ def test_calibrated_level_is_interpolated():
     assert np.isnan(calibrated_level({0.9: 0.85}, 0.95))
 
 
+@pytest.mark.slow
 def test_the_unit_of_gridded_values_changes_no_coverage():
     grid = np.round(np.random.default_rng(0).beta(8, 2, 500), 2)
     found = []
@@ -182,6 +186,7 @@ def test_every_batched_method_agrees_with_the_verb_on_single_data_sets():
         np.testing.assert_allclose(widths, [high - low for low, high in direct], rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_value_far_out_does_not_flatten_a_median():
     """Replicates of a cell are differences in units of the largest one, which may be 10^8 times their own size."""
     law = Parametric("pareto", {"b": 0.25})

@@ -46,6 +46,7 @@ def difference():
     return curves.compare("roc", Y, SCORE, OTHER, **KW)
 
 
+@pytest.mark.slow
 def test_a_roc_curve_runs_on_straight_lines_between_thresholds():
     metrics = pytest.importorskip("sklearn.metrics")
     fpr, tpr, _ = metrics.roc_curve(Y, SCORE, drop_intermediate=False)
@@ -96,6 +97,7 @@ def test_calibration_by_bins_and_by_logistic_regression():
     assert found["intercept"].estimate == pytest.approx(level, abs=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight_type", ["importance", "frequency"])
 def test_predictions_right_in_every_bin_are_calibrated_whatever_rows_weigh(weight_type):
     p = np.repeat([0.6, 0.9, 0.1], [100, 100, 200])
@@ -106,6 +108,7 @@ def test_predictions_right_in_every_bin_are_calibrated_whatever_rows_weigh(weigh
     assert found.estimate == pytest.approx(found.x)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
 @pytest.mark.parametrize(
     ("predictions", "slope", "said"),
@@ -283,6 +286,7 @@ def test_replicates_of_independent_points_are_as_many_tails():
     assert high == pytest.approx(np.full(10, stats.norm.ppf((1 + level) / 2)), abs=0.06)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["roc", "precision_recall"])
 def test_scores_that_do_not_vary_are_remarked_on(kind):
     text = "does not vary: it ranks nothing, and its curve is that of chance"
@@ -390,6 +394,7 @@ def test_bands_of_weighted_net_benefits_hold_each_other():
     assert wide > 1.2 * narrow  # Student's quantiles of fewer degrees of freedom
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
 def test_a_difference_in_clusters_is_not_far_wider_than_that_of_rows():
     y, a, b, groups = _models(15, 10, 0.1)
@@ -408,6 +413,7 @@ def test_a_difference_in_clusters_of_copies_is_that_of_rows():
     assert found.pvalue == difference().pvalue
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
 def test_a_threshold_without_a_value_in_some_resamples_has_an_interval_and_a_remark():
     y, a, b, _ = _models(20, 1, 0.0)
@@ -418,6 +424,7 @@ def test_a_threshold_without_a_value_in_some_resamples_has_an_interval_and_a_rem
     assert f"no value in {missing:,} of 999 resamples" in point.warnings[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("apart", [2.0, 9.0])
 @pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
 def test_rates_are_known_no_better_than_at_a_threshold_that_is_given(apart):
@@ -489,6 +496,7 @@ def test_thresholds_of_few_rows_have_a_remark():
     assert "a threshold lies in the tail of a class" in said["threshold at specificity 0.9"][0]
 
 
+@pytest.mark.slow
 def test_labels_in_the_place_of_scores_are_told_where_rows_are_ranked():
     y = np.arange(40) % 2
     with pytest.warns(jaxci.JaxciWarning, match="y_score takes only two values, as hard labels do"):

@@ -80,6 +80,7 @@ def test_numbers_of_successes_in_a_cluster_are_beta_binomial(correlation, false_
     assert stats.chisquare(counts[held], expected[held] * counts.sum()).pvalue > false_alarm
 
 
+@pytest.mark.slow
 def test_the_truth_of_a_design_is_that_of_its_rows():
     key = jax.random.key(0)
     clustered = Clustered(Parametric("beta", {"a": 8, "b": 2}), 3, 0.9)
@@ -217,6 +218,7 @@ def test_the_intraclass_correlation_is_that_of_an_analysis_of_variance():
     assert Layout(45, units).intraclass_correlation(1.0 * units) == 1
 
 
+@pytest.mark.slow
 def test_a_check_draws_clusters_as_alike_and_as_large_as_those_of_the_data():
     y, guess, groups = correlated(0.5)
     kept = (groups >= 20) | (np.arange(len(y)) % 6 < 3)
@@ -298,6 +300,7 @@ def test_a_study_of_clusters_is_run_from_its_file(tmp_path):
         Study({"six": law}, ["accuracy"], ["wilson_cluster"], [5, 30])
 
 
+@pytest.mark.slow
 def test_strata_of_scores_keep_one_scale_and_clusters_of_one_class_their_likeness():
     """A stratum alone does not tell how its scores rank among the others', nor what its rows do to the statistic."""
     rng = np.random.default_rng(0)

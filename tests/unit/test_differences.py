@@ -222,6 +222,7 @@ def wald(value, weights, number=None, degrees=np.inf, step=1e-5):
 OF_CLASSES = ("matthews_corrcoef", "f1_macro", "cohen_kappa_score", "jaccard_weighted")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("metric", "size"), [("f1", 2), ("precision", 2), *((metric, size) for metric in OF_CLASSES for size in (2, 3))]
 )
@@ -250,6 +251,7 @@ def test_metrics_of_labels_are_scikit_learns_with_opposed_rows(metric, size):
     assert result.pvalue == pytest.approx(2 * stats.norm.sf(abs(whole) / error), rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["f1", "matthews_corrcoef", "accuracy"])
 def test_opposed_rows_weigh_what_their_class_does(metric):
     function = {"f1": "f1_score", "accuracy": "accuracy_score"}.get(metric, metric)
@@ -272,6 +274,7 @@ def test_opposed_rows_weigh_what_their_class_does(metric):
     assert result.pvalue == pytest.approx(2 * stats.t.sf(abs(whole) / error, degrees), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_average_precision_is_scikit_learns_with_opposed_rows():
     first, second = np.round(SCORES, 1)
     ranked = [np.concatenate([first, [99, -99, 99, -99]]), np.concatenate([second, [-99, 99, -99, 99]])]
@@ -374,6 +377,7 @@ def test_a_label_that_no_row_has_keeps_its_score():
     assert result.confidence_interval.low < result.estimate < result.confidence_interval.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["average_precision_macro", "average_precision_micro"])
 def test_average_precisions_of_two_classes_are_compared(metric):
     two = [np.stack([-x, x], axis=1) for x in SCORES]
@@ -561,6 +565,7 @@ def ranked(rng, n, prevalence, areas):
     return y, *(np.sqrt(2) * stats.norm.ppf(area) * y + np.sqrt(0.5) * (common + rng.normal(size=n)) for area in areas)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [{}, {"groups": np.arange(200) // 4}, {"resampling": "circular", "block_length": 4}])
 def test_areas_may_differ_more_than_was_seen(given):
     """The end away from 0 allows for a sixteenth of a row of each class that the models rank first and last.
@@ -584,6 +589,7 @@ def test_areas_may_differ_more_than_was_seen(given):
     assert mirrored.low == pytest.approx(-found.confidence_interval.high)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [{"groups": np.arange(60) // 3}, {"resampling": "stationary"}])
 def test_models_that_order_all_pairs_alike_may_still_differ(given):
     """Their difference had no width in clusters and in blocks."""
@@ -596,6 +602,7 @@ def test_models_that_order_all_pairs_alike_may_still_differ(given):
     assert high >= stats.norm.ppf(0.975) * np.sqrt(2 / 16 * (1 / 20**2 + 1 / 40**2)) * (1 - 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["log_loss", "brier_score_loss", "expected_calibration_error", "roc_auc_ovr"])
 def test_models_that_differ_by_rounding_errors_are_not_told_apart(metric):
     rng = np.random.default_rng(4)
@@ -630,6 +637,7 @@ def test_calibration_errors_are_compared_with_a_remark():
     assert any("no method is known to hold its level for a calibration error" in one for one in found.warnings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("least", [1, 2])
 def test_a_class_of_one_row_leaves_no_derivative(least):
     y = np.repeat([0, 1, 2], [30, 20, least])
@@ -694,6 +702,7 @@ def test_the_exact_law_of_a_difference_is_computed_once(monkeypatch):
     assert plain.pvalue == pytest.approx(2 * min(expected, 1 - expected), rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["f1_macro", "roc_auc_ovr"])
 def test_classes_absent_from_resamples_are_reported_as_by_interval(metric):
     truth = np.where(np.arange(N) == 5, 2, BINARY)
@@ -743,6 +752,7 @@ def regressions(seed=3, n=24):
     return y, y + rng.exponential(size=n), y + rng.exponential(size=n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["root_mean_squared_error", "r2", "pearsonr"])
 def test_regressions_are_compared_by_the_values_with_each_row_left_out(metric):
     y, one, other = regressions()
@@ -789,6 +799,7 @@ def test_normal_differences_are_judged_nearly_as_by_student():
     assert (high - low) / (plain.confidence_interval.high - plain.confidence_interval.low) == pytest.approx(1, abs=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["r2", "average_precision", "log_loss"])
 def test_contributions_of_many_rows_are_their_influence(metric):
     if metric == "r2":

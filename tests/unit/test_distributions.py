@@ -187,6 +187,7 @@ def test_kernels_are_as_wide_as_a_slow_program_makes_them(scale):
     np.testing.assert_allclose(offset.bandwidths, slow_bandwidths(x / scale, -np.inf, np.inf), rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_values_of_a_kernel_estimate():
     d = MEMBERS["kde"]
     law, h, x = d.law(), np.asarray(d.bandwidths), SCORES
@@ -246,6 +247,7 @@ def test_kernels_of_logits_are_as_wide_as_a_slow_program_makes_them(variant):
     np.testing.assert_allclose(d.modifiers, (pilot / np.exp(np.mean(np.log(pilot)))) ** -0.5, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_logits_of_deficient_rank_or_no_spread():
     centred = LOGITS - LOGITS.mean(axis=1, keepdims=True)
     d = LogitKDE.fit(centred, LABELS)
@@ -278,6 +280,7 @@ def test_user_distributions():
     assert truth(pairs, Accuracy(), KEY).how == "analytic"
 
 
+@pytest.mark.slow
 def test_users_targets_are_real_numbers_and_have_no_classes():
     class Predictions:
         def sample(self, key, n):
@@ -366,6 +369,7 @@ def test_studies_and_cells_take_frozen_laws():
     assert repr(theirs.judgements) == repr(ours.judgements)
 
 
+@pytest.mark.slow
 def test_observations_derive_predictions_and_keep_columns_in_order():
     d = MEMBERS["binary logits"]
     sample = observations(d, jax.jit(lambda k: d.sample(k, 30))(KEY))

@@ -163,6 +163,7 @@ def test_the_result_of_run_seeds_is_summarized(file):
         jaxci.summarize_runs(runs["accuracy"], metric="accuracy")
 
 
+@pytest.mark.slow
 def test_the_command_reads_the_file_that_run_seeds_writes(file, capsys, tmp_path):
     assert main(["quantile", str(file), "--column", "accuracy", "--goal", "higher"]) == 0
     out = capsys.readouterr().out

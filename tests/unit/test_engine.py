@@ -228,6 +228,7 @@ def test_resampled_clusters_equal_whole_clusters_repeated(case):
     np.testing.assert_allclose(found.values, expected_values(functions, counts[:, units]), **NEAR)
 
 
+@pytest.mark.slow
 def test_case_weights_multiply_counts():
     rng = np.random.default_rng(1)
     weights = rng.exponential(size=N)
@@ -357,6 +358,7 @@ def test_values_do_not_depend_on_the_memory_limit(name):
         np.testing.assert_allclose(parts.values, whole.values, rtol=1e-13)
 
 
+@pytest.mark.slow
 def test_one_replicate_a_chunk_still_works_below_any_memory_limit():
     program, scheme = PROGRAMS["rows"]()
     assert chunk_size(program, scheme, 7, 1, errors=True) == 1
@@ -395,6 +397,7 @@ def test_counts_of_many_scores_stay_small_numbers():
     assert found == {"ui8"}
 
 
+@pytest.mark.slow
 def test_more_resamples_keep_the_first_ones():
     program, scheme = PROGRAMS["rows"]()
     key = jax.random.key(2)
@@ -402,6 +405,7 @@ def test_more_resamples_keep_the_first_ones():
     np.testing.assert_allclose(many.values[:, :100], few.values, rtol=1e-13)
 
 
+@pytest.mark.slow
 def test_progress_counts_up_to_the_number_of_resamples():
     (program, scheme), seen = PROGRAMS["rows"](), []
     limit = bytes_per_replicate(program) * 100
@@ -469,6 +473,7 @@ def test_influence_is_centred_within_strata():
     np.testing.assert_allclose(found.standard_errors, [np.sqrt(within) / N], rtol=1e-11)
 
 
+@pytest.mark.slow
 def test_influence_through_cells_equals_influence_through_rows():
     statistics, sample, _ = label_case()
     layout = Layout(N, strata=(np.arange(N) % 3).astype(np.int32))
@@ -489,6 +494,7 @@ def smooth_metrics(sample):
     return [s for s in METRICS.values() if s.task in tasks and s.smooth]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make", [values_sample, regression_sample, binary_sample, pytest.param(multiclass_sample, marks=pytest.mark.slow)]
 )
@@ -607,6 +613,7 @@ def test_error_at_a_replicate_with_clusters_repeats_whole_clusters():
     np.testing.assert_allclose(found.errors, repeated_errors(statistics, values_sample(), counts, units), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["values", "binary"])
 def test_error_at_a_replicate_with_strata_is_centred_within_the_resampled_strata(case):
     make, statistics = STUDENTIZED[case]
@@ -618,6 +625,7 @@ def test_error_at_a_replicate_with_strata_is_centred_within_the_resampled_strata
     np.testing.assert_allclose(found.errors, expected, rtol=1e-9, atol=1e-15)
 
 
+@pytest.mark.slow
 def test_error_at_a_replicate_through_cells_equals_the_one_through_rows():
     statistics, sample, _ = label_case()
     counts = multinomial_counts(N)
@@ -631,6 +639,7 @@ def test_error_at_a_replicate_through_cells_equals_the_one_through_rows():
 # Other statistics
 
 
+@pytest.mark.slow
 def test_paired_difference_is_the_difference_on_every_resample():
     labelled, scored = multiclass_sample(), binary_sample()
     rng = np.random.default_rng(4)

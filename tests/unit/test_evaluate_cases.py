@@ -34,6 +34,7 @@ def test_rows_are_those_of_interval():
     assert mean.method == bounded.method
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("alternative", "side", "ends"), [("less", "low", (0, 0)), ("greater", "high", (1, np.inf))])
 def test_open_ends_of_what_lies_among_the_values_are_those_of_their_range(alternative, side, ends):
     summaries = ["mean", "median", "trimmed_mean", "quantile"]
@@ -54,6 +55,7 @@ def test_open_ends_of_what_lies_among_the_values_are_those_of_their_range(altern
         jaxci.evaluate_cases(FRAME, metrics="dice", summaries="median", bounds=(0, 0.5))
 
 
+@pytest.mark.slow
 def test_the_five_summaries_by_model_of_patients():
     found = jaxci.evaluate_cases(FRAME, groups="patient", metrics=["dice"], method="percentile", n_resamples=200, rng=0)
     assert len(found) == 5
@@ -78,6 +80,7 @@ def test_the_five_summaries_by_model_of_patients():
         apart.select(site=1)
 
 
+@pytest.mark.slow
 def test_a_table_of_cases():
     """Labels apart; a label that is empty in both masks of a case has no value there, which is said."""
     rng = np.random.default_rng(0)
@@ -194,6 +197,7 @@ def test_a_frame_of_something_else():
         jaxci.evaluate_cases(3)
 
 
+@pytest.mark.slow
 def test_cases_that_repeat_in_a_frame_are_told():
     """A frame knows less than a table of cases: an organ and its lesion would be two independent rows."""
     frame = {"case": [*range(8), *range(8)], "label": [1] * 8 + [2] * 8, "dice": np.linspace(0.5, 0.9, 16)}

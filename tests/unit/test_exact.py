@@ -249,6 +249,7 @@ def probability_of_zero(others):
     return stats.multinomial.pmf(drawn, 200, [0.005, 0.005, 0.005, 0.985]).sum()
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(1e-11)
 @pytest.mark.parametrize("others", [[0.7, -1.3, 2.9], [0.7] * 3])
 def test_a_difference_that_is_mostly_zero_keeps_its_atom(others):
@@ -310,6 +311,7 @@ def test_the_heavy_atoms_of_few_kinds_stay_where_they_are(kinds, counts):
     assert np.sum(masses >= 2e-5) > 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [7, 60, 250])
 def test_traced_means_on_a_lattice_are_those_of_the_host(n):
     rng = np.random.default_rng(n)

@@ -45,6 +45,7 @@ def labels(n, seed=0, share=0.4, right=0.8):
     return y, np.where(rng.random(n) < right, y, 1 - y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("undefined", [0.0, 1.0, np.nan])
 @pytest.mark.parametrize("odds", [0.5, 1.0, 2.0])
 def test_ratios_of_counts_are_those_of_all_resamples(odds, undefined):
@@ -127,6 +128,7 @@ def test_no_number_of_resamples_reads_the_exact_law(metric, method):
     assert exact.confidence_interval == again.confidence_interval
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["bca", *(pytest.param(m, marks=pytest.mark.slow) for m in BOOTSTRAP if m != "bca")])
 @pytest.mark.false_alarm(1e-5)
 def test_draws_come_near_the_exact_interval(method):
@@ -140,6 +142,7 @@ def test_draws_come_near_the_exact_interval(method):
     assert exact.standard_error == pytest.approx(drawn.standard_error, rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statistic", "exact"),
     [
@@ -208,6 +211,7 @@ def ratios_of_all_resamples(a, b, undefined):
     return np.sort(values[~np.isnan(values)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("undefined", [0.0, np.nan])
 @pytest.mark.parametrize("name", RATIOS)
 def test_few_units_are_listed(name, undefined):
@@ -223,6 +227,7 @@ def test_few_units_are_listed(name, undefined):
         assert law.share_below(value) == pytest.approx(((values < value) & ~tied).mean() + tied.mean() / 2, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("undefined", [0.0, np.nan])
 @pytest.mark.parametrize(
     "name", [pytest.param("reals", marks=pytest.mark.slow), "lattice", pytest.param("empty", marks=pytest.mark.slow)]
@@ -244,6 +249,7 @@ def test_root_finding_keeps_its_promise(name, undefined, monkeypatch):
     assert law.share_below(at) == pytest.approx((below + through) / 2, abs=2e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["heavy tails", "ties"])
 def test_the_error_of_a_ratio_is_bounded(kind):
     rng = np.random.default_rng(4)
@@ -386,6 +392,7 @@ def sums_by_convolution(values, weights):
     return ratios, np.bincount(place, law[kept])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 17, 101, 103])
 def test_quantiles_of_ratios_of_small_whole_numbers_are_right_to_their_error_bound(seed):
     """On such a staircase a step of the search may be short where the law is flat; probabilities are right to 2e-6."""
@@ -403,6 +410,7 @@ def test_quantiles_of_ratios_of_small_whole_numbers_are_right_to_their_error_bou
         assert low - slack <= found <= high + slack, p
 
 
+@pytest.mark.slow
 def test_negative_terms_of_a_denominator_that_is_surely_positive():
     """Ratios then lie beyond those of the units; 100,000 draws, five of their standard errors."""
     rng = np.random.default_rng(0)

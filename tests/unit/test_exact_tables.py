@@ -38,6 +38,7 @@ def enumerated(hits_a, a, hits_b, b, absent):
     return np.array(values)[order], np.array(masses)[order]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("absent", [0.0, 1.0, np.nan])
 def test_means_of_two_shares_are_those_of_all_resamples(absent):
     for hits_a, a, hits_b, b in SMALL:
@@ -71,6 +72,7 @@ def test_a_smooth_law_is_that_of_conditional_binomials(hits, sizes):
         assert summed.share_below(value) == pytest.approx(p, abs=law.probability_error + 2e-5)  # an atom of either
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("signed", [False, True])
 @pytest.mark.parametrize("n", [1000, 20_000])
 @pytest.mark.false_alarm(1e-8)
@@ -154,6 +156,7 @@ def test_rounded_laws_are_those_of_all_resamples(plus, minus, sizes, absent):
         assert law.share_below(value) == pytest.approx(masses[values < value - 1e-12].sum() + mass / 2, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("absent", [0.0, np.nan])
 @pytest.mark.parametrize(("hits", "sizes"), [((40, 20), (50, 60)), ((48, 5), (50, 6)), ((100, 190), (110, 200))])
 def test_a_rounded_law_is_that_of_conditional_binomials(hits, sizes, absent):
@@ -233,6 +236,7 @@ def test_few_resamples_of_three_classes_are_listed():
     assert_ends(found, np.nanmean(shares, axis=0), 0.8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
 def test_few_differences_are_listed(metric):
     differences = METRICS[metric](Y[ROWS], A[ROWS]) - METRICS[metric](Y[ROWS], B[ROWS])
@@ -303,6 +307,7 @@ def test_resamples_without_a_class_are_told():
         jaxci.interval("balanced_accuracy", true, np.roll(true, 3), method="percentile")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statistic", "classes", "n"), [(F1(average="macro"), 3, 300), (Recall(average="macro"), 9, 40)]
 )

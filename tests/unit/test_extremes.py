@@ -12,6 +12,7 @@ from jaxci.statistics import FBeta
 pytestmark = pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "far"), [(50, 1e17), (1_000, 1e14), (10_000, 1e30)])
 def test_values_that_are_trimmed_do_not_matter_however_large(n, far):
     x = np.random.default_rng(0).normal(size=n)
@@ -98,6 +99,7 @@ def test_equal_runs_get_one_verdict_whatever_their_value(value, runs):
     assert "do not vary" in alone.warnings[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [0.1, 0.7, 94708.09631292422])
 def test_models_whose_runs_do_not_vary_are_not_told_apart(value):
     runs = {"a": np.full((3, 7), value), "b": np.full((4, 7), 2 * value), "c": np.full((5, 7), 2 * value)}

@@ -143,6 +143,7 @@ def test_a_cell_enumerates_with_its_own_resamples():
     assert found[199]["bca"].how == "enumerated, B = infinity"
 
 
+@pytest.mark.slow
 def test_table_and_report_name_what_is_of_infinitely_many_resamples(tmp_path):
     pytest.importorskip("matplotlib")
     law = Cells(np.array([[0.4, 0.1], [0.1, 0.4]]))

@@ -183,6 +183,7 @@ class Sometimes(linear_model.Ridge):
         return super().fit(X, y)
 
 
+@pytest.mark.slow
 def test_fits_that_fail_are_counted_and_their_meaning_said():
     X, y = regression()
     X[0, 0] = 100.0
@@ -218,6 +219,7 @@ def test_metrics_that_are_no_mean_over_rows(loss):
     np.testing.assert_allclose(result.standard_error, error, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "splitter"),
     [
@@ -286,6 +288,7 @@ def test_learners_are_compared_on_the_same_splits():
     assert "p = " in str(result)
 
 
+@pytest.mark.slow
 def test_dietterichs_5x2_test():
     """t = p_1^(1) / sqrt(1/5 sum_r s_r^2), s_r^2 the two-point variance of repetition r, 5 degrees of freedom."""
     stats = pytest.importorskip("scipy.stats")
@@ -331,6 +334,7 @@ def test_scores_of_runs():
     assert jaxci.welch_interval([1.0, 1.0], [1.0, 1.0]).pvalue == 1.0
 
 
+@pytest.mark.slow
 def test_a_metric_that_grows_names_the_better_learner():
     X, y = classification(120)
     result = jaxci.compare_inducers(Logistic(), Constant(), X, y, loss="roc_auc", rng=0, progress=False)

@@ -69,6 +69,7 @@ def test_the_internal_error_is_a_jackknife_over_resamples():
     np.testing.assert_allclose(found.standard_error, math.sqrt(max(0, error**2 - internal)), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(6e-4)
 def test_the_internal_error_is_removed_on_average():
     """With the losses of fixed models the error of many resamples is the same; few give more, less the internal one."""

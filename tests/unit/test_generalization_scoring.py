@@ -27,6 +27,7 @@ def interval(model, y, **arguments):
     return jaxci.generalization_interval(model, X, y, cv=FOLDS, progress=False, **arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "scoring",
     [
@@ -51,6 +52,7 @@ def test_regressions_are_scored_as_by_scikit_learn(scoring):
         assert interval(Ridge(), y, scoring=scoring).estimate == pytest.approx(means.mean(), rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "scoring",
     [
@@ -331,6 +333,7 @@ def test_metadata_routing():
     assert found.estimate == pytest.approx(by_hand, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_learners_are_compared_by_scores():
     result = jaxci.compare_inducers("ridge", "constant", X, TARGET, scoring="r2", rng=0)
     assert result.conclusion == "a is better than b"

@@ -133,6 +133,7 @@ def test_folds_by_number_do_not_lack_a_rare_class():
     assert np.isfinite(found.confidence_interval).all()
 
 
+@pytest.mark.slow
 def test_subsets_of_the_rows_hide_less_than_as_many_other_rows():
     """Losses of one number a class: the error within classes is that of splits that take no heed, on average."""
     y = np.arange(60) < 18
@@ -163,6 +164,7 @@ def test_splitters_see_the_users_data():
         jaxci.generalization_interval("logistic", X, words, cv=selection.KFold(61))
 
 
+@pytest.mark.slow
 def test_pairs_are_read_by_the_corrected_t_interval():
     X, y = rows(40)
     pairs = list(selection.KFold(5).split(X))
@@ -195,6 +197,7 @@ def test_what_no_interval_can_be_read_from_is_refused_before_any_fit(arguments, 
     assert not told
 
 
+@pytest.mark.slow
 def test_a_number_of_folds():
     X, y = rows(60)
     found = jaxci.generalization_interval("logistic", X, y, cv=5, rng=0)
@@ -222,6 +225,7 @@ def test_training_parts_that_are_no_complement_count_as_they_are():
     assert found.standard_error == pytest.approx(math.sqrt((1 / 6 + 12 / 30) * means.var(ddof=1)), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_few_groups_are_left_out_once_each():
     X, y = rows(80)
     groups = np.arange(80) // 10
@@ -245,6 +249,7 @@ def test_splits_that_test_the_same_rows_count_once():
     assert found.standard_error == pytest.approx(math.sqrt((1 / 4 + 1 / 3) * by_row.var(ddof=1)), rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["holdout", "cv_wald", "corrected_t", "nested_cv", "oob", "oob_percentile"])
 def test_nothing_wrong_is_no_certainty(method):
     X, y = apart()

@@ -94,6 +94,7 @@ def test_constants():
     np.testing.assert_allclose(found[:, 0], counts @ np.eye(3)[y] / counts.sum(axis=1)[:, None])
 
 
+@pytest.mark.slow
 def test_separated_classes_have_finite_coefficients():
     X = np.linspace(-1, 1, 20)[:, None]
     y = (X[:, 0] > 0).astype(np.int32)
@@ -103,6 +104,7 @@ def test_separated_classes_have_finite_coefficients():
     assert not fit_predict(Logistic(max_iter=2), KEY, X, y, np.ones((1, 20)), 2)[1].any()
 
 
+@pytest.mark.slow
 def test_a_lasso_without_enough_steps_has_not_converged():
     X, y, counts = awkward("more columns than rows")
     assert not fit_predict(Lasso(alpha=0.01, max_iter=1), KEY, X, y, counts)[1].any()

@@ -251,6 +251,7 @@ def test_numbers_of_resamples_are_checked(name):
         jaxci.interval("mean", X, method="calibrated", **{name: 38})
 
 
+@pytest.mark.slow
 def test_chunks_keep_to_the_memory_limit(monkeypatch):
     """One outer resample holds as many inner replicates as fit, and those of the bank beside them."""
     sizes = []

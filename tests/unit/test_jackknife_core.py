@@ -207,6 +207,7 @@ def test_deleting_a_unit_deletes_its_cluster():
         np.testing.assert_allclose(got, [function(sample.values[units != u]) for u in range(6)], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_deleted_values_do_not_depend_on_the_chunk(monkeypatch):
     program = unit_program([Mean(), Median()], values_sample())
     one = np.arange(N)[:, None]

@@ -135,6 +135,7 @@ def layout_of(values, groups=None, strata=None):
     return arranged(rows, groups, strata, None, "importance")[1]
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(integer_columns())
 def test_clusters_and_strata_of_integers_are_those_of_a_dict(columns):

@@ -79,6 +79,7 @@ def test_other_verbs_are_in_the_unit_of_the_values():
     assert large.pvalue == pytest.approx(plain.pvalue, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["iqm", "mean", "median", "optimality_gap"])
 @pytest.mark.parametrize("scale", [2.0**1000, 2.0**-600])
 def test_boards_of_runs_are_in_the_unit_of_the_scores(metric, scale):
@@ -137,6 +138,7 @@ def test_values_at_the_end_of_all_numbers_stay_within_their_bounds():
     assert 0 < low < high < 1e308
 
 
+@pytest.mark.slow
 def test_cells_cover_alike():
     statistics = {name: statistic_by_name(name) for name in ("mean", "std")}
     methods = ("percentile", "bca", "delta", "studentized", "t")

@@ -226,6 +226,7 @@ def enumerated(name, number):
     return values, np.array(looked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [0, 1])
 @pytest.mark.parametrize("name", ENUMERATED)
 def test_a_law_is_that_of_all_resamples(name, number):
@@ -247,6 +248,7 @@ def test_a_law_is_that_of_all_resamples(name, number):
         assert np.mean(values < found - 1e-9) <= p + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENUMERATED)
 def test_a_law_in_a_stack_is_that_of_all_resamples(name):
     make, _, data = ENUMERATED[name]

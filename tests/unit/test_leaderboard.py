@@ -87,6 +87,7 @@ def test_values_by_case_and_which_end_is_good():
     assert turned["model 3"].rank_low == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("less", "ranks"), [(True, {"A1": 1, "A2": 2}), (False, {"A1": 2, "A2": 1})])
 @pytest.mark.parametrize("statistic", ["mean", "median"])
 def test_ranks_of_aggregates_are_those_of_challenger(statistic, less, ranks):
@@ -133,6 +134,7 @@ def test_pairs_that_differ_alike_in_every_row_are_named_once():
     assert not any("does not vary" in text for text in apart.warnings)
 
 
+@pytest.mark.slow
 def test_too_few_resamples_for_the_simultaneous_level_say_of_what_it_is_one():
     models = {f"m{i}": VALUES["a"] ** (i + 1) for i in range(5)}
     with pytest.raises(ValueError, match=r"confidence_level = 0\.99, that of 5 models together \(two-sided\); got 99$"):
@@ -143,6 +145,7 @@ def test_too_few_resamples_for_the_simultaneous_level_say_of_what_it_is_one():
         jaxci.leaderboard("trimmed_mean", models, n_resamples=9, rng=0)
 
 
+@pytest.mark.slow
 def test_resamples_that_do_not_tell_the_level_of_many_pairs_are_no_error_unless_asked_for():
     models = {f"m{i}": VALUES["a"] ** (i + 1) for i in range(4)}
     board = jaxci.leaderboard("trimmed_mean", models, confidence_level=0.999, rng=0)
@@ -159,6 +162,7 @@ def test_resamples_that_do_not_tell_the_level_of_many_pairs_are_no_error_unless_
     assert not any("hold together" in text for text in closed.warnings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 2])
 def test_max_t_is_never_wider_than_bonferroni(seed):
     """Five or nine positives of uneven weight: resamples have tails far heavier than normal ones."""
@@ -220,6 +224,7 @@ def test_scores_of_several_models():
     assert next(iter(found)).name == "s0"
 
 
+@pytest.mark.slow
 def test_rows_in_the_order_of_time():
     """Models and pairs have the intervals of single calls in blocks, and share blocks as long as any model needs."""
     spells = np.repeat(RNG.normal(size=(3, 50)), 6, axis=1)
@@ -367,6 +372,7 @@ class TestModelsThatLackCases:
         assert any(text.startswith(said) for text in board.warnings)
         assert board.n == 30
 
+    @pytest.mark.slow
     def test_are_compared_as_all_others_where_nothing_lacks(self):
         found, expected = (
             jaxci.leaderboard("trimmed_mean", VALUES, missing=how, n_resamples=999, rng=0)
@@ -428,6 +434,7 @@ def test_a_file_is_a_model(tmp_path, capsys, board):
     assert both["one"].estimate == jaxci.interval("roc_auc", Y, scores).estimate
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path, capsys, board):
     pytest.importorskip("typer")
     from jaxci.cli import main
@@ -451,6 +458,7 @@ def test_the_command(tmp_path, capsys, board):
 # --- what is taken for granted ---------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_good_end_of_a_function_of_ones_own_is_said():
     own = WeightedFunction(lambda y, p, weights: jnp.sum(weights * jnp.abs(y - p)) / jnp.sum(weights))
     given = {"n_resamples": 499, "rng": 0}
@@ -461,6 +469,7 @@ def test_the_good_end_of_a_function_of_ones_own_is_said():
     assert [entry.name for entry in known] == [entry.name for entry in told][::-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "told"), [((60, 4), True), ((60, 1), False), ((40, 4), False), ((60, 10), False)])
 def test_many_rows_of_runs_may_be_questions(shape, told):
     scores = {name: np.random.default_rng(seed).random(shape) for seed, name in enumerate("ab")}

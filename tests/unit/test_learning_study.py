@@ -149,6 +149,7 @@ def test_rows_of_a_cell():
     assert not np.isnan(rows_of(made, found, "here")[1]["coverage_proxy"])
 
 
+@pytest.mark.slow
 def test_intervals_that_do_not_exist_have_no_coverage():
     made = cell()
     found = run_cell(made, KEY, [0, 1], Spread.over())

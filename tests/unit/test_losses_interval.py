@@ -291,6 +291,7 @@ class TestCommand:
         assert code == 0
         assert "cv_wald" in text
 
+    @pytest.mark.slow
     def test_what_is_wrong_is_said(self, capsys, file):
         code, _, said = self.run(capsys, file, "--loss", "loss", "--fold", "fold", "--repeat", "class")
         assert code == 2

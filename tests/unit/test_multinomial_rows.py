@@ -36,6 +36,7 @@ def test_bounds_are_those_of_poisson_counts(n):
     assert stats.poisson(n - SPARED * np.sqrt(n)).sf(n) < 1e-14  # more than n at once
 
 
+@pytest.mark.slow
 def test_every_row_of_counts_sums_to_n(rows):
     assert rows.shape == (DRAWN, padded(N))
     assert np.all(rows.sum(axis=1) == N)

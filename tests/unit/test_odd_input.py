@@ -94,6 +94,7 @@ class TestNamedScores:
     def frame(self):
         return pytest.importorskip("pandas").DataFrame(SCORES, columns=list("abc"))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("order", ["abc", "cab", "bca"])
     def test_columns_are_those_of_the_labels_that_name_them(self, frame, order):
         metrics = ["accuracy", "roc_auc_ovr", "log_loss"]
@@ -150,6 +151,7 @@ class TestNamedScores:
         table = getattr(pytest.importorskip(library), {"pyarrow": "table", "polars": "DataFrame"}[library])(columns)
         np.testing.assert_array_equal(in_label_order(table, np.asarray(table), list("abc")), SCORES)
 
+    @pytest.mark.slow
     def test_in_the_other_verbs(self, frame):
         turned, worse = frame[list("cab")], np.roll(SCORES, 1, axis=0)
         with warnings.catch_warnings(action="ignore"):
@@ -175,6 +177,7 @@ class TestHardLabelsAsScores:
     OTHER = np.where(RNG.random(N) < 0.2, 1 - BINARY, BINARY)
     SAID = "only two values, as hard labels do: an area tells little of these; pass probabilities or scores"
 
+    @pytest.mark.slow
     def test_rankings_have_a_remark(self):
         assert f"y_score takes {self.SAID}" in remarks(lambda: jaxci.interval("roc_auc", BINARY, self.OTHER, rng=0))
         assert f"y_score takes {self.SAID}" in remarks(

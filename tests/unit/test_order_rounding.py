@@ -55,6 +55,7 @@ def numpys(statistic, x):
     return np.quantile(x, statistic.q)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LATTICES)
 @pytest.mark.parametrize("n", [59, 60, 200])
 def test_estimates_are_numpys_to_the_last_bit(name, n):
@@ -66,6 +67,7 @@ def test_estimates_are_numpys_to_the_last_bit(name, n):
                 assert found == expected or (statistic == "iqr" and found == pytest.approx(expected, rel=LAST_BITS))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LATTICES)
 def test_ends_for_the_median_are_what_numpy_makes_of_values_of_the_data(name):
     for x in data_sets(name, 60):
@@ -77,6 +79,7 @@ def test_ends_for_the_median_are_what_numpy_makes_of_values_of_the_data(name):
             assert_medians(jaxci.interval("median", x, method=method, n_resamples=999, rng=0).confidence_interval, x)
 
 
+@pytest.mark.slow
 def test_ends_for_the_range_of_whole_numbers_are_multiples_of_what_numpy_interpolates():
     """Of 201 values both quartiles are values, of 200 they have quarters; of 2001 resamples, the ends are two."""
     for n, parts in ((201, 1), (200, 4)):
@@ -103,6 +106,7 @@ def test_an_end_at_the_true_value_holds_it():
     assert held == allowed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LATTICES)
 @pytest.mark.parametrize("q", [0.5, 0.25, 0.9])
 @pytest.mark.parametrize("n", [60, 61])
@@ -117,6 +121,7 @@ def test_laws_in_programs_have_the_atoms_of_the_host(name, q, n):
         np.testing.assert_allclose(ends, [law.quantile(p) for p in levels], rtol=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LATTICES)
 @pytest.mark.parametrize("statistic", [Median(), Quantile(0.25), IQR()], ids=["median", "quantile", "iqr"])
 @pytest.mark.parametrize("counts", [True, False])
@@ -139,6 +144,7 @@ def test_resamples_in_programs_give_numpys_value_to_the_last_bit(name, statistic
         np.testing.assert_allclose(first, expected[0], rtol=tolerance)
 
 
+@pytest.mark.slow
 def test_real_weights_keep_their_quantiles():
     """Beside the coefficients that the weights give, in a program that does not know which weights come."""
     rows = np.random.default_rng(2).dirichlet(np.ones(40), size=30) * 40

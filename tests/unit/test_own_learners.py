@@ -237,6 +237,7 @@ def cell(law, learner, loss, n=60, **changes):
 
 
 class TestOwnClasses:
+    @pytest.mark.slow
     def test_a_study_file_names_them(self, module, tmp_path):
         made = study(problems=[module.Counts(0.8)], inducers=[module.Poisson(steps=9), "constant"])
         assert made.cell_names()[0] == "Counts(2 features), Poisson, squared, n=40"
@@ -258,6 +259,7 @@ class TestOwnClasses:
         with pytest.raises(ValueError, match=r"holds another study: generalization\.inducers"):
             study(problems=[module.Counts()], inducers=[module.Poisson(ridge=0.1)]).run(tmp_path / "out")
 
+    @pytest.mark.slow
     def test_the_contract_holds_for_one(self, module):
         assert len(check_inducer(module.Poisson(), targets=lambda y: np.floor(np.exp(-y / 4)))) == 9
 
@@ -507,6 +509,7 @@ class TestClaims:
 
 
 class TestTruths:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("law", "learner", "loss"),
         [
@@ -547,6 +550,7 @@ class TestTruths:
     def test_others_are_measured(self, law, learner, loss):
         assert not learner_cell.is_exact(problem(law), learner, LOSSES[loss], 40)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("mean", "spread", "covariance", "whole"),
         [(10.0, 300.0, 0.9 * 300 * 5, 25.0), (0.0, 1.0, 0.5, 4.0), (100.0, 30.0, 0.0, 1.0), (-1.0, 0.0, 0.0, 25.0)],

@@ -117,6 +117,7 @@ def pilot_of(rows, right):
     return {"y_true": y, "y_pred": np.where(np.arange(rows) < right, y, 1 - y)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("truth", "rows"), [(0.9, 30), (0.95, 30), (0.95, 100), (0.98, 30)])
 def test_plans_from_small_pilots_reach_the_width_as_often_as_they_say(truth, rows):
     """Over all pilots that the truth may give, each with the studies that follow from it."""
@@ -218,6 +219,7 @@ def test_a_mean_in_clusters_is_planned_by_what_the_default_takes():
     assert abs(np.mean(widths) - found.expected_width) < 5 * error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("metric", "value"), [("accuracy", 0.99), ("error_rate", 0.01)])
 def test_the_assurance_of_auto_is_that_of_what_it_takes_at_every_count(metric, value):
     """Of 182 cases mid-p's interval is assured by .889, what is taken by .726."""
@@ -237,6 +239,7 @@ def test_the_assurance_of_auto_is_that_of_what_it_takes_at_every_count(metric, v
     assert found.assurance >= 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(1e-6)
 def test_the_assurance_of_auto_where_not_all_rows_count():
     """Of tables with numbers of positives and of those found, all false alarms as expected."""
@@ -253,6 +256,7 @@ def test_the_assurance_of_auto_where_not_all_rows_count():
     assert np.mean(narrow) == pytest.approx(found.assurance, abs=5 * math.sqrt(0.16 / 300))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["accuracy", "error_rate", "f1_micro", "f1", "recall"])
 def test_areas_tell_of_predicted_classes(metric):
     found = jaxci.plan(metric, expected={"auc": 0.8, "prevalence": 0.3}, width=0.1)
@@ -264,6 +268,7 @@ def test_areas_tell_of_predicted_classes(metric):
     assert found.value == pytest.approx(alike.value, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_shares_of_any_law_of_classes_are_planned():
     law = GaussianClasses([0.7, 0.3], 0.8)
     found = jaxci.plan("accuracy", expected=law, width=0.1)

@@ -206,6 +206,7 @@ class Page(html.parser.HTMLParser):
         self.text.append(data)
 
 
+@pytest.mark.slow
 def test_report_is_one_page_that_needs_nothing_else(tmp_path):
     name = "beta <a & b>"
     study = types.SimpleNamespace(to_dict=lambda: {"name": "A <study>", "n_replications": 10_000, "levels": [0.9]})

@@ -153,6 +153,7 @@ def test_ranks_of_several_classes_gain_the_worst_row_of_each(name):
     np.testing.assert_allclose(posterior(METRICS[name], sample, unseen), expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bounds", "ends"),
     [
@@ -188,6 +189,7 @@ def test_the_root_of_a_mean_square_gains_squares():
     np.testing.assert_allclose(posterior(METRICS["root_mean_squared_error"], sample, unseen), np.sqrt(mean), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_cluster_that_was_not_seen_is_of_mean_size():
     sample, units = sample_of(2), np.arange(N) % 9
     size, of_class = sizes(sample, Layout(N, units.astype(np.int32)))
@@ -262,6 +264,7 @@ def test_a_proportion_of_independent_rows_has_a_beta_law(name, mass):
     assert row.rng is None
 
 
+@pytest.mark.slow
 def test_an_interval_has_width_where_nothing_went_wrong_and_holds_the_estimate():
     truth = np.r_[np.zeros(20), np.ones(10)].astype(int)
     table = jaxci.evaluate(
@@ -404,6 +407,7 @@ def test_losses_of_nearly_perfect_models_are_covered(metric):
     assert np.mean(held) > 0.87  # in the long run .95 to .97
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [(0.0, 1.0), (-3.0, 5.0)])
 def test_means_of_values_at_an_end_reach_as_far_as_mid_p(scale):
     bottom, top = scale

@@ -238,6 +238,7 @@ def test_the_debiased_calibration_error_of_clusters_by_loops(weighted):
     np.testing.assert_allclose(row.confidence_interval, ends, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(1e-6)
 @pytest.mark.parametrize(
     ("design", "n", "scale"),
@@ -335,6 +336,7 @@ def test_log_loss_clips_at_the_precision_of_the_scores(kind):
     assert jaxci.interval("log_loss", y, scores, method="t").estimate == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_two_columns_of_logits_are_ranked_by_their_difference():
     rng = np.random.default_rng(0)
     y, logits = np.arange(40) % 2, rng.normal(size=(40, 2))

@@ -102,6 +102,7 @@ def test_bates_regression():
     near(y**2, 6.0)
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(6e-5)
 @pytest.mark.parametrize("cls", [BatesClassification, BatesRegression])
 def test_bates_with_a_hundred_features_has_five_active_ones(cls):
@@ -220,6 +221,7 @@ def test_a_singular_covariance_draws_features_that_depend_on_each_other(float64)
 # --- names and files -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_rows_are_the_same_without_jit(float64):
     law = Covariance.of(DATA, 5)
     for plain, compiled in zip(law.sample(KEY, 40), draw(law, KEY, 40), strict=True):

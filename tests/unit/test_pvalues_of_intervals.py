@@ -120,6 +120,7 @@ class Counted(SquareAndAddDifference):
         return super().from_outcomes(seen, tails)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("n_shares", [2, 3, 40])
 @pytest.mark.parametrize("apart", [0.0, 0.02, 0.2])

@@ -297,6 +297,7 @@ def test_simultaneous_intervals_exist_from_the_least_n_on(us, level):
     assert joint_level([(1, least - 1)] * len(us), least - 1, us) < level
 
 
+@pytest.mark.slow
 def test_plans_are_the_smallest_n_nearby():
     plan = jaxci.plan_quantile(0.1, width=0.15)
     assert plan.expected_width <= 0.15
@@ -403,6 +404,7 @@ def test_too_few_runs_for_simultaneous_intervals():
         jaxci.simultaneous_quantile_intervals(np.arange(30.0), [0.5, 0.5])
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(1e-5)
 def test_methods_run_inside_interval_and_cells():
     from jaxci.coverage import Cell, run_cell

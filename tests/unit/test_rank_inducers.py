@@ -22,6 +22,7 @@ def board():
     return jaxci.rank_inducers({"mean": Constant(), "ridge": Ridge(), "lasso": Lasso(0.3)}, X, Y, **QUIET)
 
 
+@pytest.mark.slow
 def test_the_order_is_that_of_the_estimates(board):
     estimates = [entry.estimate for entry in board.entries]
     assert estimates == sorted(estimates)
@@ -60,6 +61,7 @@ class TestAdjusted:
         found = adjusted_pvalues([0.01, 0.04, 0.03, 0.005], "holm")
         np.testing.assert_allclose(found, [0.03, 0.06, 0.06, 0.02])
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("method", ["holm", "bonferroni"])
     def test_as_statsmodels(self, method):
         multitest = pytest.importorskip("statsmodels.stats.multitest")

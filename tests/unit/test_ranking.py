@@ -190,6 +190,7 @@ def test_absent_class(cls, options, sklearn, zero, skip):
         assert got == pytest.approx(expected, rel=1e-14, nan_ok=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 def test_all_weight_on_one_class_or_none(rule):
     y, scores = draw(9, 3)
@@ -210,6 +211,7 @@ def test_absent_class_is_reported(statistic):
     assert statistic.absent(prepared, (y != 2).astype(float))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", MULTICLASS, ids=str)
 def test_two_classes_by_one_score(statistic):
     y, s = draw(30, 2)
@@ -230,6 +232,7 @@ def test_integer_weights_repeat_the_data(statistic, decimals):
     assert float(evaluate(statistic, prepared, weights.astype(float))) == pytest.approx(expected, rel=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statistic", [RocAuc(), AveragePrecision(), RocAucMulticlass()], ids=str)
 def test_weights_may_be_integers(statistic):
     prepared = statistic.prepare(drawn_for(statistic, N, UNTIED))
@@ -415,6 +418,7 @@ def test_replicates_of_the_form_for_accelerators(statistic, monkeypatch):
     np.testing.assert_allclose(got, expected, rtol=1e-12, atol=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statistics", "walks"), [((*BINARY[::3], RocAuc()), 1), (MULTICLASS, 2)], ids=["binary", "multiclass"]
 )
@@ -449,6 +453,7 @@ def test_statistics_of_one_ranking_share_a_walk(statistics, walks, monkeypatch):
         assert len(walked) == walks + len(statistics)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "decimals"), [(N, TIED), (N, UNTIED), (17, UNTIED)])
 def test_placement_variances_are_those_of_the_host(rows, decimals):
     y, s = draw(rows, 2, decimals)

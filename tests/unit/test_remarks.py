@@ -57,6 +57,7 @@ def perfect(metric):
 NO_WIDTH = "has no estimated variance, so the 'delta' interval has no width"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("metric", "named"),
     [
@@ -125,6 +126,7 @@ def test_weights_that_are_nothing_beside_others_leave_no_warning_of_numpy(light)
 STRATA_REMARK = "intervals that keep strata ('percentile', 'bca', 'delta', 'proper_bayesian') are too narrow"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "keeps"),
     [(name, True) for name in ("percentile", "bca", "delta", "proper_bayesian")]
@@ -156,6 +158,7 @@ def warnings_of(metric, *data, **options):
     return jaxci.interval(metric, *data, n_resamples=199, rng=0, **options).warnings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["matthews_corrcoef", "f1_macro"])
 def test_few_rows_in_strata_are_judged_as_independent_ones(metric):
     said = warnings_of(metric, RARE, GUESS, strata=HALVES)
@@ -163,6 +166,7 @@ def test_few_rows_in_strata_are_judged_as_independent_ones(metric):
     assert "no method is known to hold its level" in said[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["root_mean_squared_error", "median_absolute_error", "r2"])
 def test_few_rows_of_a_regression_in_strata_are_said(metric):
     assert "no method is known to hold" in warnings_of(metric, X[:9], X[9:18], strata=np.arange(9) % 3)[0]
@@ -240,6 +244,7 @@ def test_what_is_said_of_classes_without_a_right_prediction_is_what_the_benchmar
     assert kept_coverage("missed_classes") in MISSED
 
 
+@pytest.mark.slow
 def test_what_is_said_of_precisions_of_classes_in_few_clusters_is_what_the_benchmark_found():
     y, p, groups = np.arange(90) % 3, np.arange(90) * 7 % 3, np.arange(90) % 30
     assert CLASSES_IN_CLUSTERS in warnings_of("precision_macro", y, p, groups=groups)
@@ -297,6 +302,7 @@ def test_what_is_said_of_calibration_errors_in_clusters_is_what_the_benchmark_fo
     assert any(said.startswith(few) for said in warnings_of(name, y, p, groups=sizes))
 
 
+@pytest.mark.slow
 def test_few_clusters_that_decide_are_told_with_what_the_benchmark_found():
     designs = json.loads((BENCHMARKS / "spread_in_clusters.json").read_text())["designs"]
     many = [(x, metric, by["auto"]) for x in designs if x["clusters"] >= 50 for metric, by in results_of(x).items()]
@@ -402,6 +408,7 @@ def test_nothing_is_said_of_one_column_of_other_scores(score):
     assert not disagreements(1 - TRUE, score)
 
 
+@pytest.mark.slow
 def test_a_comparison_says_that_rows_or_cases_are_few():
     rng, x = np.random.default_rng(0), np.arange(9.0)
     models = x + rng.normal(size=9), x + rng.normal(size=9)
@@ -430,6 +437,7 @@ def test_a_root_mean_square_in_clusters_has_the_remark_of_its_square():
     assert found[1].warnings == found[0].warnings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "n", "covered"),
     [
@@ -507,6 +515,7 @@ def test_relative_errors_of_targets_that_are_zero_are_told(zeros):
     assert [any(text.startswith(told) for text in texts) for texts in (one, two)] == [zeros > 0] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sign", [1, -1])
 def test_rank_correlations_near_one_are_corrected_for_what_resamples_bend(sign):
     """Of 100 rows with a correlation of ranks of .9995 percentile intervals covered 27%, all others below."""

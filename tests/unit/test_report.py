@@ -81,6 +81,7 @@ def test_where_none_holds_the_nearest_is_named_and_what_does_not_exist():
     )
 
 
+@pytest.mark.slow
 def test_a_value_that_does_not_exist_has_a_verdict_of_its_own(tmp_path):
     study = Study(
         {"heavy": stats.cauchy()},

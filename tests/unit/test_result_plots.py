@@ -132,6 +132,7 @@ def texts(axes):
     return " | ".join(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [pytest.param(one, marks=pytest.mark.slow) if one in SLOW else one for one in MADE])
 def test_a_result_is_drawn_on_axes_of_its_own_and_on_given_ones(name, tmp_path):
     result = made(name, tmp_path if name in ("study", "table", "table of paces") else None)
@@ -277,6 +278,7 @@ def test_bad_arguments():
         plots.draw(object())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "what", "wanted"),
     [

@@ -32,6 +32,7 @@ def drawn(scores, key, size):
     return np.stack([np.take_along_axis(scores, np.asarray(one), axis=0) for one in rows])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", AGGREGATES)
 def test_aggregates_are_by_their_definitions_on_the_same_resamples(name):
     with jax.enable_x64(True):
@@ -66,6 +67,7 @@ def test_improvement_is_the_mean_of_mann_whitneys():
     assert 0.5 < always.confidence_interval.low < 0.99
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("tasks", [1, 3])
 @pytest.mark.parametrize("runs", [5, 8, 15, 29])
@@ -79,6 +81,7 @@ def test_a_model_that_wins_throughout_has_an_interval_without_a_half(runs, tasks
     assert (0 == low < high < 0.45) if swapped else (0.55 < low < high == 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tasks", [1, 4])
 @pytest.mark.parametrize("swapped", [False, True])
 def test_a_model_that_wins_throughout_is_known_by_the_fewer_runs(swapped, tasks):

@@ -20,6 +20,7 @@ Y, NONE = (np.arange(30) % 3 == 0).astype(int), np.zeros(30, int)
 LAWS = {"rows": NOBODY, "clusters": Clustered(NOBODY, 3, 0.3)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LAWS)
 def test_a_cell_answers_a_share_of_no_rows_as_the_verb_does(kind):
     statistics = {name: METRICS[name] for name in SHARES}
@@ -31,6 +32,7 @@ def test_a_cell_answers_a_share_of_no_rows_as_the_verb_does(kind):
         assert (one.coverage, one.invalid) == (1.0, 0.0), f"{one.statistic}, {one.method.name}"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
 @pytest.mark.parametrize("groups", [None, np.repeat(np.arange(4), 3)], ids=LAWS)
 @pytest.mark.parametrize("name", SHARES)

@@ -71,6 +71,7 @@ def test_quantiles_of_a_large_sample_in_forty_digits(p, expected):
         assert found == pytest.approx(expected, rel=1e-13)
 
 
+@pytest.mark.slow
 def test_ends_and_undefined_arguments():
     x = np.array([0.0, 1.0, np.nan])
     np.testing.assert_array_equal(traced(special.betainc, 2.0, 3.0, x), [0, 1, np.nan])

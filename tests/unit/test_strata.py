@@ -13,6 +13,7 @@ from jaxci.resampling.posterior import keeping_strata
 pytestmark = pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
 
 
+@pytest.mark.slow
 def test_strata_keep_what_their_units_hold():
     rng = np.random.default_rng(0)
     strata, held = np.array([0, 1, 0, 2, 1, 0, 0]), np.array([1.0, 2, 3, 1, 0, 1, 0])
@@ -24,6 +25,7 @@ def test_strata_keep_what_their_units_hold():
     np.testing.assert_allclose(found[3], 1.0, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_random_weights_of_a_mean_vary_within_strata_alone():
     rng, sizes = np.random.default_rng(1), np.array([200, 60, 140])
     strata = np.repeat([0, 1, 2], sizes)
@@ -39,6 +41,7 @@ def test_random_weights_of_a_mean_vary_within_strata_alone():
     assert mild == pytest.approx(expected, rel=0.05)
 
 
+@pytest.mark.slow
 def test_a_table_of_many_rows_is_weighted_by_the_cells_of_its_strata():
     rng, n = np.random.default_rng(2), 3_000
     strata = rng.integers(0, 3, n)

@@ -54,6 +54,7 @@ def test_a_study_survives_its_file(tmp_path):
         assert first.label == second.label
 
 
+@pytest.mark.slow
 def test_methods_keep_their_settings_in_a_study_its_file_and_its_rows(tmp_path):
     tables = ["t", {"name": "bca", "acceleration": "jackknife"}, BCa(), "percentile"]
     study = small(methods=tables, statistics=["mean", "accuracy"])
@@ -78,6 +79,7 @@ def test_a_setting_reaches_the_cell():
     assert judged[0].method != judged[2].method
 
 
+@pytest.mark.slow
 def test_run_writes_cells_once_and_resumes(tmp_path, monkeypatch):
     study = small()
     whole = study.run(tmp_path / "whole")
@@ -251,6 +253,7 @@ def test_a_users_own_distribution_runs_but_has_no_file(tmp_path):
         study.save(tmp_path / "coin.toml")
 
 
+@pytest.mark.slow
 def test_a_users_own_function_runs_but_has_no_file(tmp_path):
     spread = S.WeightedFunction(lambda values, weights: (weights * values**2).sum() / weights.sum())
     study = small(distributions={"beta": LAWS["beta(8,2)"]}, statistics=[("spread", spread)], methods=["t", "bca"])

@@ -111,6 +111,7 @@ def test_a_file_of_a_cell_that_is_none_is_named_refused_and_recomputed(folder, f
     assert kept.stat().st_mtime_ns == before
 
 
+@pytest.mark.slow
 def test_damaged_true_values_are_named_refused_and_recomputed(folder, finished):
     path = folder / "truths" / file_name("gamma")
     cut(path)
@@ -182,6 +183,7 @@ SEVERAL = ("statistics", "distributions", "groups of another size")
 """Growths that slow tests make: the others have their parts."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", [pytest.param(k, marks=[pytest.mark.slow] * (k in SEVERAL)) for k in GROWN])
 def test_a_grown_study_has_the_results_of_a_fresh_one(folder, tmp_path, what, monkeypatch):
     import jaxci.coverage.study as room
@@ -441,6 +443,7 @@ def test_a_cell_without_groups_to_simulate_costs_the_same_whatever_their_number(
     assert drawn.group > 0
 
 
+@pytest.mark.slow
 def test_the_command_estimates_and_writes_nothing(folder, tmp_path, capsys):
     small(sample_sizes=[10, 11]).save(tmp_path / "mine.toml")
     before = stamps(folder)

@@ -173,6 +173,7 @@ def test_a_mixed_model_of_the_coverage_at_one_n():
         results.regression_on_shape(value="width")
 
 
+@pytest.mark.slow
 def test_the_report_has_the_mixed_model_or_says_what_it_lacks(monkeypatch, tmp_path):
     pytest.importorskip("matplotlib")
     pytest.importorskip("statsmodels")

@@ -107,6 +107,7 @@ def test_methods_of_one_kind_stand_below_each_other():
     assert all(any(found) for found in drawn[2:])
 
 
+@pytest.mark.slow
 def test_beyond_two_dozen_panels_methods_are_named_beside_their_curves():
     methods = ["z", "t", "basic", "bca", "percentile", "studentized"]
     statistics = ("mean", "median", "std", "iqr", "trimmed_mean")
@@ -192,6 +193,7 @@ def learners(methods, sizes=(100, 500)):
     return types.SimpleNamespace(columns=columns, tags=("inducer",), study=None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [3, pytest.param(25, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("draw", [plots.coverage_against_width, plots.cost_against_n])
 def test_names_beside_points_do_not_meet(draw, count):

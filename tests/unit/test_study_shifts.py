@@ -65,6 +65,7 @@ def test_infinite_and_missing_intervals_have_no_shift():
     assert not np.isfinite(shift[1:]).any()
 
 
+@pytest.mark.slow
 def test_a_grown_cell_keeps_its_shifts(tmp_path):
     def study(statistics, **changes):
         return Study({"a": LAW}, statistics, ["t", "percentile"], [10], seed=3, **{**SMALL, **changes})
@@ -139,6 +140,7 @@ def test_the_table_of_shifts():
     assert np.isnan(interval_shifts(nothing)["shift"]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(1e-9)
 def test_basic_intervals_of_a_skewed_mean_are_shifted_from_those_of_the_percentile_bootstrap(tmp_path):
     """Figure S20: basic intervals lie lower than percentile ones under a long upper tail, and cover less."""

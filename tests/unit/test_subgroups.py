@@ -147,6 +147,7 @@ def test_clusters_in_several_groups_are_correlated():
     assert not any("several groups" in text for text in apart.warnings)
 
 
+@pytest.mark.slow
 def test_a_group_without_an_error_that_shares_clusters_differs_by_its_own_interval_too():
     """It does not vary in resamples; its interval reaches below 1, and so does its difference to the rest."""
     n = 120
@@ -160,6 +161,7 @@ def test_a_group_without_an_error_that_shares_clusters_differs_by_its_own_interv
     assert 0.05 < row.rest.pvalue <= 1
 
 
+@pytest.mark.slow
 def test_a_group_without_an_error_and_a_rest_without_one_are_not_known_to_be_equal():
     truth, patients = np.arange(80) % 2, np.random.default_rng(1).permutation(80) // 4
     found = jaxci.evaluate(
@@ -170,6 +172,7 @@ def test_a_group_without_an_error_and_a_rest_without_one_are_not_known_to_be_equ
         assert row.rest.pvalue == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clusters", [None, np.random.default_rng(2).permutation(120) // 4])
 def test_a_group_without_a_large_loss_borrows_the_spread_of_the_rest(clusters):
     """Ten rows that are all classified well are not told from rows of which one in ten is not."""
@@ -274,6 +277,7 @@ def test_bad_input_is_refused(changes, error, message):
         jaxci.evaluate(Y, GUESS, metrics=["accuracy"], **changes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", [None, np.arange(N) // 4])
 def test_differences_of_two_groups_mirror_each_other(groups):
     sex = np.where(np.arange(N) % 3 == 0, "f", "m")
@@ -284,6 +288,7 @@ def test_differences_of_two_groups_mirror_each_other(groups):
     assert b.pvalue == pytest.approx(a.pvalue, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_differences_of_shares_are_at_most_1():
     groups, kind = np.repeat(np.arange(30), 2), np.where(np.arange(60) % 10 == 0, "rare", "rest")
     y = np.where(kind == "rare", 0, 1)
@@ -297,6 +302,7 @@ def test_differences_of_shares_are_at_most_1():
     assert found.gaps[0].high == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["spearmanr", "pearsonr", "r2", "iqr", "std", "median"])
 def test_groups_of_a_handful_of_rows_are_not_compared_by_what_knows_nothing_of_the_unseen(metric):
     """Two rows always have a correlation of 1: of equal groups 40 of 40 were told apart."""
@@ -344,6 +350,7 @@ def test_sizes_of_groups_count_repeated_rows_and_leave_out_those_without_weight(
         assert (one.size, one.result.estimate) == (other.size, other.result.estimate)
 
 
+@pytest.mark.slow
 def test_groups_whose_metric_does_not_vary_are_not_compared_by_it():
     """R2 of equal targets is 0 whatever the model does, and was told from that of all others with p < 0.00001."""
     rng = np.random.default_rng(0)

@@ -63,6 +63,7 @@ def test_registered_names():
     assert Median().q == Quantile().q == 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METRICS)
 def test_two_observations_and_constant_values(name):
     expected = {"std": 1.0, "var": 1.0, "iqr": 1.0}.get(name, 4.0)
@@ -84,6 +85,7 @@ def test_resamples_of_one_value(name):
     )
 
 
+@pytest.mark.slow
 def test_large_offset_loses_nothing():
     x = np.random.default_rng(0).integers(-(2**20), 2**20, 500) / 2**10
     for name, statistic in METRICS.items():
@@ -100,6 +102,7 @@ def test_an_outlier_left_out_costs_no_accuracy():
     assert estimate(Variance(), values, weights) == pytest.approx(np.var(values[:-1]), rel=1e-13)
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(-5, 5), st.integers(0, 3)), min_size=9, max_size=9).filter(
@@ -166,6 +169,7 @@ def test_sorted_rows_need_no_order_and_padding_no_weight(name):
     assert float(jnp.sum(coefficients)) == pytest.approx(0 if name == "iqr" else 1, abs=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMOOTH)
 def test_gradient_is_the_influence_function(name):
     statistic = METRICS[name]

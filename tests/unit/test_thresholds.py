@@ -25,6 +25,7 @@ def test_scores_from_the_threshold_on_count_as_positive(threshold):
     assert any(f"{np.sum(threshold <= SCORE)} of 120 scores reach the threshold" in text for text in found.warnings)
 
 
+@pytest.mark.slow
 def test_scores_that_are_no_probabilities_make_labels_too():
     found = jaxci.evaluate(Y, y_score=10 * SCORE - 3, threshold=0, rng=0)
     assert found["recall"].estimate == np.mean(SCORE[Y == 1] >= 0.3)

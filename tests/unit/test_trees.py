@@ -90,6 +90,7 @@ def test_fits_together_are_fits_one_at_a_time(name, classes):
         np.testing.assert_allclose(together.sum(axis=2), 1)
 
 
+@pytest.mark.slow
 def test_a_stump_splits_at_the_midpoint_of_the_rows_it_saw():
     X = np.array([[0.0], [1.0], [2.0], [3.5], [7.0], [8.0]])
     y = np.array([1.0, 1.0, 99.0, 1.0, 5.0, 6.0])
@@ -102,6 +103,7 @@ def test_a_stump_splits_at_the_midpoint_of_the_rows_it_saw():
     np.testing.assert_allclose(found, [1.0, 5.5])
 
 
+@pytest.mark.slow
 def test_a_node_without_a_gain_or_enough_weight_stays_a_leaf():
     X, ones, far = np.arange(6.0)[:, None], np.ones(6), [[np.inf], [-np.inf], [np.nan]]
     (nodes, _), found = fitted(Tree(max_depth=2, min_leaf=1.0), X, np.full(6, 3.3), ones, far, params=True)
@@ -169,6 +171,7 @@ def best_first(X, y, max_leaves, min_leaf):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "max_leaves", [5, pytest.param(2, marks=pytest.mark.slow), pytest.param(12, marks=pytest.mark.slow)]
 )

@@ -67,6 +67,7 @@ def ends(result):
     return [result.estimate, *result.confidence_interval, result.standard_error]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [np.median, np.ptp, np.mean, np.std])
 def test_functions_of_numpy_serve_more_than_once(function):
     """Numpy's own functions are no Python functions; the second use of one once ended the process."""
@@ -82,6 +83,7 @@ def test_functions_of_numpy_serve_more_than_once(function):
 LAYOUTS = {"plain": {}, "groups": {"groups": np.arange(N) % 13}, "weights": {"sample_weight": 1.0 + np.arange(N) % 3}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "layout"), [*((method, "plain") for method in METHODS), ("bca", "groups"), ("delta", "weights")]
 )
@@ -125,6 +127,7 @@ def said_of(statistic, x, **given):
         return jaxci.interval(statistic, x, n_resamples=1999, rng=0, **given).warnings
 
 
+@pytest.mark.slow
 def test_few_rows_that_decide_are_told():
     rng = np.random.default_rng(5)
     even, skewed = rng.uniform(1, 2, 200), np.exp(rng.normal(size=200))
@@ -169,6 +172,7 @@ def test_what_is_said_of_few_deciding_rows_is_what_the_benchmark_found(method, c
         np.testing.assert_allclose(told, [min(found), np.median(found), max(found)], atol=0.0051)
 
 
+@pytest.mark.slow
 def test_a_function_without_the_derivatives_it_declares_is_refused_where_they_are_read():
     wrong = WeightedFunction(third)
     for method in ("delta", "studentized"):
@@ -191,6 +195,7 @@ def rows_of(distribution, statistics, methods):
     return found
 
 
+@pytest.mark.slow
 def test_cells_are_those_of_the_metric():
     found = rows_of(
         EmpiricalTargets(Y, P), {"own": SQUARED, "known": statistic_by_name("mean_squared_error")}, SIMULATED
@@ -202,6 +207,7 @@ def test_cells_are_those_of_the_metric():
         assert row.mean_width == pytest.approx(known[row.label].mean_width, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_study_takes_it(tmp_path):
     design = {"n_replications": 100, "n_resamples": B, "n_groups": 4, "levels": [0.9]}
     laws = {"rows": EmpiricalColumns((Y, P)), "targets": EmpiricalTargets(Y, P)}
@@ -212,6 +218,7 @@ def test_a_study_takes_it(tmp_path):
         assert row["truth"] == pytest.approx(np.mean((Y - P) ** 2), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_check_is_that_of_the_metric():
     design = {"methods": ["percentile"], "n_replications": 100, "n_resamples": B, "rng": 5}
     found, known = (jaxci.check_coverage(s, Y, P, **design) for s in (SQUARED, "mean_squared_error"))
@@ -309,6 +316,7 @@ def test_bca_of_a_step_function_uses_leave_one_out_values():
         np.testing.assert_allclose(result.confidence_interval, np.quantile(replicates, at), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_bca_of_a_step_function_in_a_cell_uses_leave_one_out_values():
     methods = ["bca", BCa(acceleration="jackknife"), BCa(degenerate="nan")]
     rows = rows_of(Empirical(X), {"own": THIRD}, methods)["own"]
@@ -395,6 +403,7 @@ def test_functions_without_derivatives_are_taken_where_they_say_so():
     assert found.estimate == pytest.approx(np.mean(Y), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_corrections_of_values_near_0_are_taken():
     def adjusted(x, y, weights):
         total = weights.sum()

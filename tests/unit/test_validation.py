@@ -166,6 +166,7 @@ def test_compare_names_its_own_arguments_on_nan():
     refusal(lambda: compare("r2", SCORE, SCORE, holed(SCORE, (4, np.nan))), "prediction_b", "row 4")
 
 
+@pytest.mark.slow
 def test_a_function_of_data_with_nan_is_not_silent():
     result, said = heard(lambda: interval(lambda x: jnp.mean(x), holed(SCORE, (3, np.nan))))
     assert np.isnan(result.estimate)
@@ -279,6 +280,7 @@ def test_a_bad_outcome_is_named_although_the_target_could_be_a_number():
     refusal(lambda: interval("brier_score_loss", bad, SCORE, labels=[0, 1]), *parts, error=ValueError)
 
 
+@pytest.mark.slow
 def test_strings_and_booleans_as_labels():
     numbers = evaluate(Y, PRED, SCORE)
     words = np.array(["no", "yes"])
@@ -518,6 +520,7 @@ def test_one_true_class_with_predictions_of_two():
     assert "undefined" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["specificity", "negative_predictive_value", "precision", "recall"])
 def test_a_ratio_without_trials_says_so(metric):
     """The 0 that ``zero_division`` gives is no estimate, and no division by 0 reaches the user."""
@@ -745,6 +748,7 @@ def test_few_clusters_are_not_taken_for_enough():
     assert "only 3 clusters" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statistic", "data", "least"),
     [

@@ -14,6 +14,7 @@ DICE = RNG.beta(8, 2, 60)
 SITE = np.repeat(np.arange(12), 5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [{}, {"groups": SITE}, {"sample_weight": RNG.uniform(0.5, 2, 60)}])
 def test_rows_are_the_intervals_of_the_summaries(given):
     found = jaxci.evaluate(DICE, metrics=["mean", "median", Mean(bounds=(0, 1))], rng=0, **given)
@@ -67,6 +68,7 @@ def test_what_is_no_table_of_values_is_refused(verb, error, message):
         verb()
 
 
+@pytest.mark.slow
 def test_the_command_line_summarizes_a_column(tmp_path, capsys):
     path = tmp_path / "cases.csv"
     path.write_text("\n".join(["dice", *map(repr, DICE.tolist())]))

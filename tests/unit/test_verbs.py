@@ -88,6 +88,7 @@ def test_attributes_of_an_interval():
     assert isinstance(result.warnings, tuple)
 
 
+@pytest.mark.slow
 def test_the_percentile_interval_is_read_from_the_replicates_returned():
     for call in (
         lambda **k: interval("f1", Y, A, **k),
@@ -130,6 +131,7 @@ def test_an_interval_prints_as_a_table():
     assert "less" in str(interval("f1_macro", Y, A, alternative="less")).splitlines()[0]
 
 
+@pytest.mark.slow
 def test_a_table_prints_every_metric_with_reasons_and_warnings():
     table = evaluate(Y[:45], A[:45], SCORE_A[:45])
     text = str(table)
@@ -335,6 +337,7 @@ def test_per_class_metrics_of_two_classes():
     assert table["precision[0]"].estimate == np.mean(Y[A == 0] == 0)
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(1e-8)
 @pytest.mark.parametrize(
     ("metric", "changed"),
@@ -360,6 +363,7 @@ def test_absent_class_of_labels(metric, changed):
             np.testing.assert_array_equal(found[rule], found["sklearn"])
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(1e-8)
 @pytest.mark.parametrize("metric", ["roc_auc_ovr", "average_precision_macro"])
 def test_absent_class_of_scores(metric):
@@ -487,6 +491,7 @@ def test_a_function_on_the_host_warns_once():
     np.testing.assert_allclose(result.bootstrap_distribution, traced.bootstrap_distribution, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_scikit_learn_functions_work():
     metrics = pytest.importorskip("sklearn.metrics")
     result, said = remarks(lambda: interval(metrics.f1_score, Y, A, n_resamples=99))
@@ -502,6 +507,7 @@ def test_scikit_learn_functions_work():
     assert result.estimate == np.mean(Y == A)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "groups", [GROUPS, np.r_[np.zeros(60, int), np.arange(60)]], ids=["equal sizes", "very unequal sizes"]
 )
@@ -568,6 +574,7 @@ def test_a_generator_is_advanced_and_reproducible():
     assert first == [interval("f1_macro", Y, A, rng=two).confidence_interval for _ in range(2)]
 
 
+@pytest.mark.slow
 def test_the_global_generator_of_numpy_is_left_alone():
     def state() -> np.ndarray:
         return np.random.get_state()[1]  # noqa: NPY002
@@ -815,6 +822,7 @@ def test_the_scale_of_whole_weights_does_not_matter_to_scores(metric):
         np.testing.assert_allclose(other.confidence_interval, found[0].confidence_interval, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["iqr", "median", "trimmed_mean", "std"])
 def test_the_scale_of_whole_weights_does_not_matter_to_values(metric):
     assert interval(metric, X, sample_weight=np.full(N, 3.0)).estimate == pytest.approx(interval(metric, X).estimate)
@@ -882,6 +890,7 @@ def test_auto_chooses_by_rules_where_there_is_no_card_and_says_why(monkeypatch, 
     assert interval(statistic, *data, method="percentile").reason == "asked for"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "word"),
     [
@@ -902,6 +911,7 @@ def test_auto_gives_up_formulas_for_dependent_rows(statistic, given, word):
     assert word in result.reason
 
 
+@pytest.mark.slow
 @pytest.mark.false_alarm(3e-6)
 def test_auto_resamples_where_a_scheme_is_asked_for():
     for options in ({"resampling": "balanced"}, {"resampling": "bayesian"}, {"resample_size": 60}):
@@ -1289,6 +1299,7 @@ def test_public_names():
         jaxci.nonsense  # noqa: B018
 
 
+@pytest.mark.slow
 def test_a_row_depends_on_no_other_metric_and_its_rng_repeats_it_alone():
     rng = np.random.default_rng(4)
     y = rng.integers(0, 3, 40)
@@ -1323,6 +1334,7 @@ TIMES = np.arange(N) % 4
 AGAIN = np.repeat(np.arange(N), TIMES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statistic", "data"),
     [

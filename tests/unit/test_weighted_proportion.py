@@ -47,6 +47,7 @@ def test_successes_and_failures_of_one_weight_each_have_the_interval_of_their_co
     assert_allclose(found, [of_weight(end) for end in wilson(COUNTS, TRIALS, sides)], rtol=1e-10, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_numpy_and_jax_agree(float64):
     given = weighing(COUNTS, TRIALS, 0.3, 0.9)
     ours = weighted_wilson(COUNTS / TRIALS, given, SIDES[0])

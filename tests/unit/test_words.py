@@ -18,6 +18,7 @@ WORDS = np.concatenate(
 KEYS = replicate_keys(jax.random.key(7), jnp.arange(50, dtype=jnp.int32))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["cpu", "accelerator", None])
 @pytest.mark.parametrize("size", [1, 257])
 @pytest.mark.parametrize("x64", [True, False])
