@@ -39,6 +39,7 @@ from jaxci.cli.options import (
     WeightType,
     given,
     label_options,
+    listed,
     numbers,
     split,
     within,
@@ -89,14 +90,9 @@ def evaluate(
     pred: Annotated[str | None, typer.Option(metavar="COL", help="Column of predictions.")] = None,
     score: Annotated[
         str | None,
-        typer.Option(
-            metavar="COL,...",
-            help="Score of the positive class, or one column per class, named by it or in sorted order.",
-        ),
+        listed("COL,...", "Score of the positive class, or one column per class, named by it or in sorted order."),
     ] = None,
-    metrics: Annotated[
-        str | None, typer.Option(metavar="NAME,...", help="See 'jaxci metrics'; a sensible set by default.")
-    ] = None,
+    metrics: Annotated[str | None, listed("NAME,...", "See 'jaxci metrics'; a sensible set by default.")] = None,
     bounds: Bounds = None,
     method: Method = "auto",
     level: Level = 0.95,
@@ -111,9 +107,7 @@ def evaluate(
     resampling: Resampling = "bootstrap",
     block_length: BlockLength = None,
     seed: Seed = None,
-    by: Annotated[
-        str | None, typer.Option(metavar="COL,...", help="Columns that name groups: also a table by group.")
-    ] = None,
+    by: Annotated[str | None, listed("COL,...", "Columns that name groups: also a table by group.")] = None,
     threshold: Annotated[
         float | None, typer.Option(help="Least score that counts as positive, without --pred; 0.5 by default.")
     ] = None,
@@ -209,8 +203,8 @@ def compare(
     ] = None,
     pred_a: Annotated[str | None, typer.Option(metavar="COL", help="Predictions of model a.")] = None,
     pred_b: Annotated[str | None, typer.Option(metavar="COL", help="Predictions of model b.")] = None,
-    score_a: Annotated[str | None, typer.Option(metavar="COL,...", help="Scores of model a.")] = None,
-    score_b: Annotated[str | None, typer.Option(metavar="COL,...", help="Scores of model b.")] = None,
+    score_a: Annotated[str | None, listed("COL,...", "Scores of model a.")] = None,
+    score_b: Annotated[str | None, listed("COL,...", "Scores of model b.")] = None,
     margin: Annotated[float | None, typer.Option(help="Margin of non-inferiority.")] = None,
     bounds: Bounds = None,
     method: Method = "auto",
@@ -282,8 +276,8 @@ def check(
     metric: Annotated[str, typer.Option(metavar="NAME", help="One metric; see 'jaxci metrics'.")],
     target: Annotated[str | None, typer.Option(metavar="COL", help="Column of the true labels or values.")] = None,
     pred: Annotated[str | None, typer.Option(metavar="COL", help="Predictions, or per-case values.")] = None,
-    score: Annotated[str | None, typer.Option(metavar="COL,...", help="Scores, one column per class.")] = None,
-    methods: Annotated[str | None, typer.Option(metavar="NAME,...", help="Interval methods; the quick ones.")] = None,
+    score: Annotated[str | None, listed("COL,...", "Scores, one column per class.")] = None,
+    methods: Annotated[str | None, listed("NAME,...", "Interval methods; the quick ones.")] = None,
     bounds: Bounds = None,
     n: Annotated[int | None, typer.Option("--n", metavar="N", help="Sample size; that of the file.")] = None,
     level: Level = 0.95,

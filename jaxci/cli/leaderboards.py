@@ -27,6 +27,7 @@ from jaxci.cli.options import (
     WeightType,
     given,
     label_options,
+    listed,
     numbers,
     split,
     working,
@@ -35,12 +36,10 @@ from jaxci.cli.options import (
 
 def leaderboard(
     file: File,
-    metric: Annotated[str, typer.Option(metavar="NAME,...", help="See 'jaxci metrics'; of several also mean ranks.")],
+    metric: Annotated[str, listed("NAME,...", "See 'jaxci metrics'; of several also mean ranks.")],
     models: Annotated[
         str,
-        typer.Option(
-            metavar="COL,...", help="Columns of the models: predictions, scores or values by case; or a file of each."
-        ),
+        listed("COL,...", "Columns of the models: predictions, scores or values by case; or a file of each."),
     ],
     target: Annotated[
         str | None,

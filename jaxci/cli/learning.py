@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from jaxci.cli.options import Csv, File, Groups, Json, Level, PosLabel, Seed, Sep, Weights, split, working
+from jaxci.cli.options import Csv, File, Groups, Json, Level, PosLabel, Seed, Sep, Weights, listed, split, working
 
 
 def generalization(
@@ -29,9 +29,7 @@ def generalization(
             help="A second learner to compare with; given again, all are ranked, p-values adjusted by Holm.",
         ),
     ] = None,
-    features: Annotated[
-        str | None, typer.Option(metavar="COL,...", help="Columns of numbers; all but the target by default.")
-    ] = None,
+    features: Annotated[str | None, listed("COL,...", "Columns of numbers; all but the target by default.")] = None,
     loss: Annotated[
         str | None,
         typer.Option(

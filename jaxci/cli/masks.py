@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from jaxci.cli.options import Csv, Json, Level, Method, Seed, Sep, numbers, split, working
+from jaxci.cli.options import Csv, Json, Level, Method, Seed, Sep, listed, numbers, split, working
 
 Folder = typer.Argument(help="Folder of mask images; a case has one name in both.", show_default=False)
 
@@ -19,12 +19,10 @@ def masks(
         str | None, typer.Option(metavar="Z,Y,X", help="Distance of voxels; that of the images if not given.")
     ] = None,
     tolerance: Annotated[float | None, typer.Option(help="Of the surface Dice (NSD); one voxel if not given.")] = None,
-    labels: Annotated[str | None, typer.Option(metavar="CODE,...", help="Labels; all but 0 if not given.")] = None,
+    labels: Annotated[str | None, listed("CODE,...", "Labels; all but 0 if not given.")] = None,
     empty: Annotated[str, typer.Option(help="worst, nan or error: one mask of a case is empty.")] = "worst",
     surface: Annotated[str, typer.Option(help="elements, voxels or faces: what surfaces are made of.")] = "elements",
-    metrics: Annotated[
-        str, typer.Option(metavar="NAME,...", help="Metrics to summarize with intervals.")
-    ] = "dice,nsd,hd95,assd",
+    metrics: Annotated[str, listed("NAME,...", "Metrics to summarize with intervals.")] = "dice,nsd,hd95,assd",
     groups: Annotated[
         Path | None, typer.Option(metavar="CSV", help="File with the columns case and group (a patient's cases).")
     ] = None,
@@ -39,12 +37,15 @@ def masks(
     with working("measuring") as advance:
         import jaxci
         from jaxci.api.readers.tables import read_columns
+        from jaxci.checks import check_choice
         from jaxci.cli.tables import write_csv, write_json
         from jaxci.segmentation.files import images_in
+        from jaxci.segmentation.table import METRICS, VOLUMES
 
         for folder in (predictions, references):
             if not folder.is_dir():
                 raise ValueError(f"there is no folder {str(folder)!r}")
+        summarized = [check_choice("--metrics", name, (*METRICS, *VOLUMES)) for name in split(metrics)]
         sides = images_in(predictions), images_in(references)
         found = jaxci.segmentation.cases(
             *sides,
@@ -67,7 +68,7 @@ def masks(
         summaries = None
         if len(found.cases) > 1:
             summaries = jaxci.evaluate_cases(
-                found, metrics=split(metrics), method=method, confidence_level=level, rng=seed, **options
+                found, metrics=summarized, method=method, confidence_level=level, rng=seed, **options
             )
     from jaxci.cli.display import page, show_notes, show_table
 

@@ -25,6 +25,18 @@ def writable(context: typer.Context, option: typer.CallbackParam, path: Path | N
     return path
 
 
+def _without_blanks(option: typer.CallbackParam, text: str | None) -> str | None:
+    """Return names between commas, none of which is empty: an option's rule that is checked before all work."""
+    if text is not None and not all(part.strip() for part in text.split(",")):
+        raise ValueError(f"{max(option.opts, key=len)} must have no empty place between commas; got {text!r}")
+    return text
+
+
+def listed(metavar: str, help: str) -> Any:
+    """Return an option that holds one or more names between commas."""
+    return typer.Option(metavar=metavar, help=help, callback=_without_blanks)
+
+
 File = Annotated[
     Path,
     typer.Argument(help="CSV, Parquet or JSON-lines file, one row per case; text also as .gz.", show_default=False),
@@ -57,7 +69,7 @@ WeightType = Annotated[
 PosLabel = Annotated[str | None, typer.Option(metavar="LABEL", help="The positive one of two labels.")]
 Labels = Annotated[
     str | None,
-    typer.Option(metavar="LABEL,...", help="All labels in the order of the scores, if not those of the target."),
+    listed("LABEL,...", "All labels in the order of the scores, if not those of the target."),
 ]
 Bounds = Annotated[
     str | None,
@@ -109,7 +121,7 @@ def label_options(target: np.ndarray | None, pos_label: str | None, labels: str 
 
 def split(text: str | None) -> list[str]:
     """Return the parts between commas."""
-    return [part.strip() for part in text.split(",") if part.strip()] if text else []
+    return [part.strip() for part in text.split(",")] if text else []
 
 
 def numbers(option: str, text: str) -> tuple[float, ...]:

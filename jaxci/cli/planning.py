@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from jaxci.cli.options import Bounds, DrawnResamples, Groups, Json, Level, Method, Seed, numbers, split, working
+from jaxci.cli.options import Bounds, DrawnResamples, Groups, Json, Level, Method, Seed, listed, numbers, split, working
 
 
 def _pilot(file: Path, columns: dict[str, str | None]) -> dict[str, Any]:
@@ -75,9 +75,9 @@ def plan(
     pilot: Annotated[Path | None, typer.Option(metavar="FILE", help="Cases like those to come, a row each.")] = None,
     target: Annotated[str | None, typer.Option(metavar="COL", help="Column of the true labels in --pilot.")] = None,
     pred: Annotated[str | None, typer.Option(metavar="COL", help="Column of predictions.")] = None,
-    score: Annotated[str | None, typer.Option(metavar="COL,...", help="Columns of scores.")] = None,
+    score: Annotated[str | None, listed("COL,...", "Columns of scores.")] = None,
     values: Annotated[str | None, typer.Option(metavar="COL", help="Column of values by case.")] = None,
-    models: Annotated[str | None, typer.Option(metavar="COL,COL", help="Columns of two models, with --power.")] = None,
+    models: Annotated[str | None, listed("COL,COL", "Columns of two models, with --power.")] = None,
     groups: Groups = None,
     width: Annotated[float | None, typer.Option(help="Width of the interval, low to high.")] = None,
     assurance: Annotated[float | None, typer.Option(help="Share of samples that must be so narrow.")] = None,

@@ -19,7 +19,8 @@ DIFFERENCES = ("volume_difference", "relative_volume_difference")
 """Prediction less reference: 0 is best."""
 METRICS = (*OVERLAPS, *DISTANCES, *DIFFERENCES)
 """What is measured of a case and label."""
-COLUMNS = ("case", "label", *METRICS, "prediction_volume", "reference_volume", "empty")
+VOLUMES = ("prediction_volume", "reference_volume")
+COLUMNS = ("case", "label", *METRICS, *VOLUMES, "empty")
 """Columns of a table, before those of the user."""
 SHOWN = ("case", "label", *OVERLAPS, "hd", "hd95", "assd", "masd", "volume_difference", "empty")
 """Columns that a printed table has, before those of the user."""

@@ -66,6 +66,8 @@ def test_spacing_and_labels(capsys, folders, tmp_path):
         (["--spacing", "1,x"], "--spacing"),
         (["--labels", "liver"], "--labels must be whole numbers"),
         (["--empty", "best"], "worst, nan, error"),
+        (["--metrics", "dice,dise"], "--metrics must be one of"),
+        (["--metrics", "dice,"], "--metrics must have no empty place between commas; got 'dice,'"),
     ],
 )
 def test_refusals(capsys, folders, options, word):

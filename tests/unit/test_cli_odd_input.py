@@ -50,6 +50,21 @@ def arguments(monkeypatch):
     monkeypatch.setattr("sys.argv", ["jaxci"])
 
 
+@pytest.mark.parametrize(
+    ("command", "option", "text"),
+    [
+        (["evaluate", "--target", "y", "--pred", "guess"], "--metrics", ","),
+        (["evaluate", "--target", "y", "--pred", "guess"], "--by", "h,,k"),
+        (["evaluate", "--target", "y", "--pred", "guess"], "--labels", ""),
+        (["evaluate", "--target", "y"], "--score", "a,b,c,"),
+        (["check", "--metric", "accuracy", "--target", "y", "--pred", "guess"], "--methods", "wilson, "),
+    ],
+)
+def test_lists_with_an_empty_place_are_refused(capsys, file, command, option, text):
+    told = refusal(capsys, *command, file, option, text)
+    assert told == f"{option} must have no empty place between commas; got {text!r}"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["--whole", "--stream"])
 @pytest.mark.parametrize("order", ["a,b,c", "a,c,b", "c,a,b"])
