@@ -48,6 +48,8 @@ SURE = 0.95
 """Probability with which what is told of a method holds."""
 EQUAL = 1e-6
 """Mean widths that differ by less than this share are equal but for rounding."""
+ROUNDING = 1e-9
+"""Numbers that differ by less than this share of the true value are equal."""
 NOMINAL = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.96, 0.97, 0.975, 0.98, 0.985, 0.99, 0.995, 0.999)
 """Nominal levels tried when a method is calibrated."""
 
@@ -152,7 +154,7 @@ class CoverageCheck(Printable):
         elif self.nearby and all(map(math.isnan, self.nearby.values())):
             lines = ["no method is recommended: what they cover near the fitted share is not computed"]
         elif any(j.coverage >= self.confidence_level - SHORTFALL for j in self.judgements):
-            lines = ["no method is recommended: nothing varies here"]
+            lines = ["no method is recommended: nearly all samples have the true value itself as their estimate"]
         elif all(math.isnan(j.mean_width) for j in self.judgements):
             lines = [f"no method has an interval at n = {self.n}: take more data"]
         elif self.calibrated_levels:
@@ -260,7 +262,8 @@ def check(
         simulated += times if new.counts else 0
         result = judge(cell, truths, tally, 0.0)
         chosen = tuple(j for j in result.judgements if j.level == confidence_level)
-        varies = any(j.mean_width > 1e-9 * abs(truths[name].value) for j in chosen)
+        varies = any(j.mean_width > ROUNDING * abs(truths[name].value) for j in chosen)
+        varies &= fixed or _share_at(truths[name].value, tally.estimates[name]) < confidence_level - SHORTFALL
         nearby = {j.label: reached(j, math.nan if fixed else j.coverage) for j in chosen}
         choice = choose(chosen, nearby, confidence_level, tally, looks) if varies else Choice(None, (), ())
         if not varies or not simulated or not choice.undecided:
@@ -289,6 +292,12 @@ def check(
         simulated * n_replications,
         flags,
     )
+
+
+def _share_at(value: float, estimates: Mapping[int, np.ndarray]) -> float:
+    """Return the share of the estimates, by group, that are ``value`` itself."""
+    found = np.concatenate(list(estimates.values()))
+    return float(np.mean(np.abs(found - value) <= ROUNDING * abs(value)))
 
 
 def quick_methods(statistic: Statistic, given: frozenset[str] = frozenset()) -> list[str]:

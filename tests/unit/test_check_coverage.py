@@ -1,4 +1,5 @@
 import dataclasses
+import warnings
 
 import jax
 import numpy as np
@@ -171,6 +172,20 @@ def test_constant_data_are_flagged():
     with pytest.warns(jaxci.JaxciWarning, match="the same in all samples"):
         calibrated = jaxci.check_coverage("mean", np.full(10, 0.3), methods=["t"], calibrate=True, **QUICK)
     assert calibrated.calibrated is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("statistic", ["balanced_accuracy", "f1_macro", "recall"])
+def test_a_model_without_an_error_gets_no_method_whose_intervals_have_no_width(statistic):
+    """The table fitted to it knows no error: nearly all samples have the true value, and a width of 0 holds it."""
+    y = np.repeat([0, 1], [45, 5])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", jaxci.JaxciWarning)  # of some metrics all samples have one estimate
+        result = jaxci.check_coverage(statistic, y, y, methods=["delta", "percentile"], **QUICK)
+    assert result["delta"].coverage > 0.97
+    assert result["delta"].median_width == pytest.approx(0, abs=1e-9)
+    assert (result.recommended, result.as_good, result.undecided) == (None, (), ())
+    assert "no method is recommended: nearly all samples have the true value itself as their estimate" in str(result)
 
 
 def test_a_level_found_at_another_n_gives_no_interval_for_the_data():
