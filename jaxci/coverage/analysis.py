@@ -61,9 +61,23 @@ def groups(columns: Mapping[str, np.ndarray], by: Sequence[str]) -> dict[tuple[A
     return {key: np.array(rows) for key, rows in found.items()}
 
 
-def summarized_by(columns: Mapping[str, np.ndarray]) -> tuple[str, ...]:
-    """Return the columns that summaries hold fixed by default: the settings, and the metric where that is a tag."""
-    return (KIND, *GROUP) if KIND in columns else GROUP
+def names_in(given: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the names that a user gave, one or several."""
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def summarized_by(columns: Mapping[str, np.ndarray], by: str | Sequence[str] | None = None) -> tuple[str, ...]:
+    """Return the columns that summaries hold fixed: by default the settings, and the metric where that is a tag.
+
+    Raises
+    ------
+    ValueError
+        If a name of ``by`` is no column.
+    """
+    if by is None:
+        return (KIND, *GROUP) if KIND in columns else GROUP
+    require(columns, names_in(by), "by")
+    return names_in(by)
 
 
 def take(columns: Mapping[str, np.ndarray], rows: np.ndarray) -> Columns:
@@ -234,13 +248,13 @@ def required_n(
     return table_by(by, list(found), required_n=sizes, reached=reached, at_smallest=at_smallest, kept=kept)
 
 
-def quartiles(columns: Columns, *, by: Sequence[str] | None = None) -> Columns:
+def quartiles(columns: Columns, *, by: str | Sequence[str] | None = None) -> Columns:
     """Summarize coverage and mean width over instances (distributions).
 
     Parameters
     ----------
     columns : dict of str to (rows,) array
-    by : sequence of str, optional
+    by : str or sequence of str, optional
         Columns held fixed, tags among them; by default the settings, and the metric where there is such a tag.
 
     Returns
@@ -255,8 +269,7 @@ def quartiles(columns: Columns, *, by: Sequence[str] | None = None) -> Columns:
         If a column is missing.
     """
     require(columns, ("coverage", "mean_width"))
-    by = summarized_by(columns) if by is None else by
-    require(columns, by, "by")
+    by = summarized_by(columns, by)
     found = groups(columns, by)
     out = table_by(by, list(found), instances=[len(rows) for rows in found.values()])
     for name in ("coverage", "mean_width"):
@@ -265,7 +278,7 @@ def quartiles(columns: Columns, *, by: Sequence[str] | None = None) -> Columns:
     return out
 
 
-def averages(columns: Columns, *, by: Sequence[str] | None = None) -> Columns:
+def averages(columns: Columns, *, by: str | Sequence[str] | None = None) -> Columns:
     """Average coverage and mean width over instances (distributions), with the Monte-Carlo error of the coverage.
 
     Instances that share banks of resamples err together. So the error is that of the mean over instances in
@@ -274,7 +287,7 @@ def averages(columns: Columns, *, by: Sequence[str] | None = None) -> Columns:
     Parameters
     ----------
     columns : dict of str to (rows,) array
-    by : sequence of str, optional
+    by : str or sequence of str, optional
         Columns held fixed, tags among them; by default the settings, and the metric where there is such a tag.
 
     Returns
@@ -290,8 +303,7 @@ def averages(columns: Columns, *, by: Sequence[str] | None = None) -> Columns:
         If a column is missing, or instances have different groups.
     """
     require(columns, ("coverage", "coverage_error", "mean_width", "covered_by_group"))
-    by = summarized_by(columns) if by is None else by
-    require(columns, by, "by")
+    by = summarized_by(columns, by)
     found = groups(columns, by)
     table: dict[str, list[float]] = {"coverage": [], "coverage_error": [], "mean_width": []}
     instances = []
@@ -326,13 +338,13 @@ def three_quartiles(values: np.ndarray) -> np.ndarray:
     return np.quantile(known, [0.25, 0.5, 0.75]) if known.size else np.full(3, np.nan)
 
 
-def failures(columns: Columns, *, by: Sequence[str] | None = None) -> Columns:
+def failures(columns: Columns, *, by: str | Sequence[str] | None = None) -> Columns:
     """Return the rows whose coverage lies below ``Q1 - 1.5 IQR`` of their group.
 
     Parameters
     ----------
     columns : dict of str to (rows,) array
-    by : sequence of str, optional
+    by : str or sequence of str, optional
         Columns that make a group, whose instances the quartiles are over; by default the settings, and the metric where
         there is such a tag.
 
@@ -351,8 +363,7 @@ def failures(columns: Columns, *, by: Sequence[str] | None = None) -> Columns:
     Andre et al. (2026), tables S6 and S7. Their section 4.6 prints Q3 in place of Q1.
     """
     require(columns, ("coverage",))
-    by = summarized_by(columns) if by is None else by
-    require(columns, by, "by")
+    by = summarized_by(columns, by)
     fence = np.full(len(columns["coverage"]), np.nan)
     for rows in groups(columns, by).values():
         q1, _, q3 = three_quartiles(columns["coverage"][rows])

@@ -16,6 +16,7 @@ from jaxci.coverage.analysis import (
     convergence_pace,
     groups,
     levels_of,
+    names_in,
     require,
     table_by,
     take,
@@ -37,7 +38,7 @@ def compare(
     by: str,
     value: str = "coverage",
     paired: bool = True,
-    within: Sequence[str] = (),
+    within: str | Sequence[str] = (),
     pairs: Sequence[tuple[Any, Any]] | None = None,
     family: str | int = "all",
     n_permutations: int = 50_000,
@@ -62,7 +63,7 @@ def compare(
         A numeric column, or ``"pace"`` (see :func:`convergence_pace`).
     paired : bool
         Sign flips of the differences over common units, or permutations of the labels.
-    within : sequence of str
+    within : str or sequence of str
         Columns (settings or tags) for each combination of which the tests are made apart.
     pairs : sequence of (first, second), optional
         Levels of ``by`` that are compared; by default all pairs.
@@ -104,6 +105,7 @@ def compare(
         require(columns, (value,), "value")
     table = convergence_pace(columns, tags) if value == "pace" else columns
     settings = SERIES[1:] if value == "pace" else GROUP
+    within = names_in(within)
     for name in within:
         check_choice("within", name, [x for x in (*settings, *tags) if x != by])
     if len(levels_of(table[by])) < 2:

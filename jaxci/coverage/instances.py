@@ -14,7 +14,7 @@ import numpy as np
 from scipy import stats
 
 from jaxci.checks import check_number, shown
-from jaxci.coverage.analysis import SERIES, Columns, convergence_pace, groups, require, summarized_by, take
+from jaxci.coverage.analysis import SERIES, Columns, convergence_pace, groups, names_in, require, summarized_by, take
 from jaxci.distributions import AdaptiveKDE, Empirical, LogitKDE
 
 FAMILIES = {
@@ -90,7 +90,7 @@ def _columns(names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Columns:
     return {name: np.array(part) for name, part in zip(names, parts, strict=True)}
 
 
-def ks_distances(study: Any, families: Sequence[str] = ()) -> Columns:
+def ks_distances(study: Any, families: str | Sequence[str] = ()) -> Columns:
     """Return how far the values of every instance are from the law they are drawn from, and from parametric families.
 
     The distance is Kolmogorov's and Smirnov's, the largest difference of two distribution functions. Families are
@@ -101,7 +101,7 @@ def ks_distances(study: Any, families: Sequence[str] = ()) -> Columns:
     ----------
     study : Study, or the ``study`` of results
         Instances of values; those of logits are left out.
-    families : sequence of str
+    families : str or sequence of str
         Of :data:`FAMILIES`, besides the law of the instance; "beta" only where the values have two finite bounds. A fit
         takes up to a second.
 
@@ -120,6 +120,7 @@ def ks_distances(study: Any, families: Sequence[str] = ()) -> Columns:
     ----------
     Andre et al. (2026), supplement S3.3.
     """
+    families = names_in(families)
     for family in families:
         if family not in FAMILIES:
             raise ValueError(f"families must be of {', '.join(FAMILIES)}; got {shown(family)}")
@@ -259,8 +260,8 @@ def regression_on_shape(
     tags: Sequence[str],
     study: Any,
     *,
-    features: Sequence[str] = ("skewness",),
-    groups_by: Sequence[str] | None = None,
+    features: str | Sequence[str] = ("skewness",),
+    groups_by: str | Sequence[str] | None = None,
     value: str = "pace",
     confidence_level: float = 0.95,
 ) -> Columns:
@@ -276,9 +277,9 @@ def regression_on_shape(
         Of one statistic, method and level (:meth:`~jaxci.coverage.StudyResults.where`), and but for the pace of one n.
     tags : sequence of str
     study : Study, or the ``study`` of results
-    features : sequence of str
+    features : str or sequence of str
         Of "mean", "deviation", "skewness", "kurtosis".
-    groups_by : sequence of str, optional
+    groups_by : str or sequence of str, optional
         Tags whose combinations are the groups, at least two; by default "task" and "metric", where they are tags.
     value : str
         "pace", or a numeric column ("coverage", say).
@@ -310,6 +311,7 @@ def regression_on_shape(
     for name in SERIES[1:] if value == "pace" else (*SERIES[1:], "n"):
         if len(set(columns[name].tolist())) != 1:
             raise ValueError(f"columns must be of one {name}; got {shown(sorted(set(columns[name].tolist())))}")
+    features = names_in(features)
     for name in features:
         if name not in FEATURES:
             raise ValueError(f"features must be of {', '.join(FEATURES)}; got {shown(name)}")
@@ -317,6 +319,7 @@ def regression_on_shape(
         groups_by = [name for name in GROUPED if name in tags]
         if not groups_by:
             raise ValueError(f"groups_by must name tags; none of {', '.join(GROUPED)} is one of {shown(list(tags))}")
+    groups_by = names_in(groups_by)
     require({tag: columns[tag] for tag in tags}, groups_by, "groups_by")
     table = with_shapes(columns, tags, study, value)
     labels = np.array(["\t".join(parts) for parts in zip(*(table[tag].tolist() for tag in groups_by), strict=True)])

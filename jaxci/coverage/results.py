@@ -224,7 +224,7 @@ class StudyResults(Printable):
         by: str,
         value: str = "coverage",
         paired: bool = True,
-        within: tuple[str, ...] = (),
+        within: str | Sequence[str] = (),
         pairs: Sequence[tuple[Any, Any]] | None = None,
         family: str | int = "all",
         n_permutations: int = 50_000,
@@ -235,19 +235,21 @@ class StudyResults(Printable):
         own = comparisons.compare(self.columns, self.tags, by=by, value=value, paired=paired, within=within, **options)
         return ColumnTable(own, comparisons.least_pvalues(own))
 
-    def averages(self, *, by: tuple[str, ...] | None = None) -> ColumnTable:
+    def averages(self, *, by: str | Sequence[str] | None = None) -> ColumnTable:
         """Mean coverage over distributions, with its error; see :func:`jaxci.coverage.analysis.averages`."""
         return ColumnTable(analysis.averages(self.columns, by=by))
 
-    def quartiles(self, *, by: tuple[str, ...] | None = None) -> ColumnTable:
+    def quartiles(self, *, by: str | Sequence[str] | None = None) -> ColumnTable:
         """Median and quartiles over distributions; see :func:`jaxci.coverage.analysis.quartiles`."""
         return ColumnTable(analysis.quartiles(self.columns, by=by))
 
-    def failures(self, *, by: tuple[str, ...] | None = None) -> ColumnTable:
+    def failures(self, *, by: str | Sequence[str] | None = None) -> ColumnTable:
         """Rows of unusually low coverage; see :func:`jaxci.coverage.analysis.failures`."""
         return ColumnTable(analysis.failures(self.columns, by=by))
 
-    def interval_shifts(self, *, against: str | None = "percentile", by: tuple[str, ...] | None = None) -> ColumnTable:
+    def interval_shifts(
+        self, *, against: str | None = "percentile", by: str | Sequence[str] | None = None
+    ) -> ColumnTable:
         """Where intervals lie about the truth; see :func:`jaxci.coverage.shifts.interval_shifts`."""
         return ColumnTable(shifts.interval_shifts(self.columns, against=against, by=by))
 
@@ -273,7 +275,7 @@ class StudyResults(Printable):
         """Mean, deviation, skewness and kurtosis of the data of instances; see :mod:`jaxci.coverage.instances`."""
         return ColumnTable(instances.shapes(self.study))
 
-    def ks_distances(self, families: Sequence[str] = ()) -> ColumnTable:
+    def ks_distances(self, families: str | Sequence[str] = ()) -> ColumnTable:
         """Distances of data from fitted laws; see :func:`jaxci.coverage.instances.ks_distances`."""
         return ColumnTable(instances.ks_distances(self.study, families))
 
@@ -288,8 +290,8 @@ class StudyResults(Printable):
     def regression_on_shape(
         self,
         *,
-        groups_by: Sequence[str] | None = None,
-        features: Sequence[str] = ("skewness",),
+        groups_by: str | Sequence[str] | None = None,
+        features: str | Sequence[str] = ("skewness",),
         value: str = "pace",
         confidence_level: float = 0.95,
     ) -> ColumnTable:

@@ -11,7 +11,7 @@ from jaxci.coverage.analysis import SERIES, Columns, groups, levels_of, require,
 
 
 def interval_shifts(
-    columns: Columns, *, against: str | None = "percentile", by: Sequence[str] | None = None
+    columns: Columns, *, against: str | None = "percentile", by: str | Sequence[str] | None = None
 ) -> Columns:
     """Return how far the middles of intervals lie from the truth, and from those of another method.
 
@@ -24,7 +24,7 @@ def interval_shifts(
     columns : dict of str to (rows,) array
     against : str, optional
         Label of the method that others are held against, on the same instance and settings; None for no such columns.
-    by : sequence of str, optional
+    by : str or sequence of str, optional
         Columns held fixed, tags among them; by default the settings, and the metric where there is such a tag.
 
     Returns
@@ -45,8 +45,7 @@ def interval_shifts(
     Andre et al. (2026), supplement S15 and figure S20.
     """
     require(columns, (*SERIES, "n", "coverage", "mean_width", "mean_shift", "below", "above"))
-    by = summarized_by(columns) if by is None else by
-    require(columns, by, "by")
+    by = summarized_by(columns, by)
     shift, width = columns["mean_shift"], columns["mean_width"]
     with np.errstate(divide="ignore", invalid="ignore"):
         relative = np.where(width > 0, shift / width, np.nan)

@@ -246,6 +246,19 @@ def test_quartiles_over_instances():
         quartiles(columns, by=("task",))
 
 
+def test_one_column_is_named_by_its_word():
+    columns = stacked(*(table({"a": {10: 0.9}, "b": {10: c}}, method=m) for m, c in (("t", 0.8), ("bca", 0.7))))
+    columns |= {"coverage_error": np.zeros(4), "covered_by_group": np.full(4, "")}
+    for summary in (averages, quartiles, failures):
+        one, several = summary(columns, by="method"), summary(columns, by=("method",))
+        assert {k: v.tolist() for k, v in one.items()} == {k: v.tolist() for k, v in several.items()}
+    assert averages(columns, by="method")["method"].tolist() == ["t", "bca"]
+    found = compare(columns, by="distribution", within="method", n_permutations=9)
+    assert found["method"].tolist() == ["t", "bca"]
+    with pytest.raises(ValueError, match=r"by must name columns of the table .*; got 'methods'"):
+        averages(columns, by="methods")
+
+
 def test_failures_lie_below_the_lower_fence_of_their_group():
     values = [0.90, 0.91, 0.92, 0.93, 0.94, 0.85, 0.60]
     columns = stacked(
