@@ -6,13 +6,13 @@ import contextlib
 import dataclasses
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from jaxci import statistics as statistics_room
-from jaxci.checks import check_distinct
-from jaxci.distributions import Distribution, distribution_to_dict
+from jaxci.checks import check_distinct, check_table, shown
+from jaxci.distributions import Distribution, as_distribution, distribution_to_dict
 from jaxci.intervals.base import Method
 from jaxci.intervals.registry import METHODS, method_by_name
 from jaxci.records import Kinds, decode, encode, settings
@@ -57,9 +57,25 @@ def _lines_of(path: Path, key: str) -> list[int]:
 
 def listed(name: str, value: Any) -> list[Any]:
     """Return the entries of a field, or the one it holds."""
-    found = [value] if isinstance(value, str | int | float | Method | Mapping) else list(value)
+    single = isinstance(value, str | int | float | Method | Mapping)
+    if not single and not isinstance(value, Iterable):
+        raise TypeError(f"{name} must be a list; got {shown(value)}")
+    found = [value] if single else list(value)
     if not found:
         raise ValueError(f"{name} must not be empty")
+    return found
+
+
+def named_laws(given: Any, read: Callable[[Any], Distribution] = as_distribution) -> dict[str, Distribution]:
+    """Return distributions by name, each as ``read`` reads it; an error names the one that it is about."""
+    found = {}
+    for name, law in check_table("distributions", given).items():
+        try:
+            found[str(name)] = read(law)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"distributions: {name!r}: {error}") from None
+    if not found:
+        raise ValueError("distributions must name at least one distribution; got none")
     return found
 
 

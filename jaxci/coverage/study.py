@@ -19,6 +19,7 @@ from jaxci.coverage.entries import (
     STATISTICS,
     described,
     listed,
+    named_laws,
     named_statistics,
     read_method,
     read_statistic,
@@ -30,8 +31,8 @@ from jaxci.coverage.runner import Runnable
 from jaxci.coverage.running import PURPOSE_BANK, cell_truths, judge, simulate
 from jaxci.coverage.store import DamagedFile, digest
 from jaxci.coverage.tally import RESULTS, Tally
-from jaxci.coverage.unjudged import check_functions, check_served, serves, twin_of, unjudged, within
-from jaxci.distributions import Truth, as_distribution, distribution_from_dict, distribution_to_dict
+from jaxci.coverage.unjudged import check_functions, check_served, check_sizes, serves, twin_of, unjudged, within
+from jaxci.distributions import Truth, distribution_from_dict, distribution_to_dict
 from jaxci.records import encode
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.summary import Mean
@@ -118,17 +119,14 @@ class Study(Runnable):
         def keep(field: str, value: Any) -> None:
             object.__setattr__(self, field, value)
 
-        if not isinstance(self.distributions, Mapping) or not self.distributions:
-            raise ValueError(f"distributions must name at least one distribution; got {shown(self.distributions)}")
-        keep("distributions", {str(k): as_distribution(v) for k, v in self.distributions.items()})
+        keep("distributions", named_laws(self.distributions))
         keep("statistics", named_statistics(self.statistics))
         methods = [read_method(entry) for entry in listed("methods", self.methods)]
         check_distinct("methods", [method.label for method in methods])
         keep("methods", tuple(methods))
-        sizes = [check_count("sample_sizes", n, 2) for n in listed("sample_sizes", self.sample_sizes)]
-        keep("sample_sizes", tuple(sorted(set(sizes))))
-        levels = listed("levels", self.levels)
-        keep("levels", tuple(sorted({check_confidence_level(level) for level in levels})))
+        sizes = {check_count("sample_sizes", n, 2) for n in listed("sample_sizes", self.sample_sizes)}
+        keep("sample_sizes", tuple(sorted(sizes)))
+        keep("levels", tuple(sorted({check_confidence_level(level) for level in listed("levels", self.levels)})))
         for field, least in (("n_replications", 2), ("n_resamples", 1), ("n_groups", 1), ("seed", 0)):
             keep(field, check_count(field, getattr(self, field), least))
         if not isinstance(self.share_banks, bool):
@@ -142,9 +140,10 @@ class Study(Runnable):
             if tagged not in self.distributions:
                 known = nearest(tagged, list(self.distributions))
                 raise ValueError(f"tags must belong to distributions; {tagged!r} is none: {known}")
-        keep("bounds", {str(k): self._range(str(k), ends) for k, ends in dict(self.bounds).items()})
+        keep("bounds", {str(k): self._range(str(k), ends) for k, ends in check_table("bounds", self.bounds).items()})
         keep("more_sizes", tuple(map(self._further, self.more_sizes)))
         check_distinct("sample_sizes and those of more_sizes", list(map(str, self.all_sizes)))
+        check_sizes(self.distributions, self.all_sizes)
         check_functions(self.distributions.values(), self.statistics, self.sample_sizes[0])
         given = {called: law.layout(self.sample_sizes[0]).given for called, law in self.distributions.items()}
         for name, statistic in self.named_statistics.items():
@@ -297,8 +296,7 @@ class Study(Runnable):
         """
         given = dict(description)
         cls.check_fields(given, ("distributions", "statistics", "methods", "sample_sizes"))
-        named = check_table("distributions", given.pop("distributions"))
-        laws = {name: distribution_from_dict(law) for name, law in named.items()}
+        laws = named_laws(given.pop("distributions"), distribution_from_dict)
         measured = [read_statistic(entry) for entry in given.pop("statistics")]
         return cls(laws, measured, **given)
 

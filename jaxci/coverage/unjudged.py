@@ -109,6 +109,16 @@ def serves(distribution: Distribution, statistic: Statistic) -> bool:
     return True
 
 
+def check_sizes(laws: Mapping[str, Distribution], sizes: Iterable[int]) -> None:
+    """Raise ``ValueError`` if a sample size is too small for the clusters or strata of a distribution."""
+    for n in sizes:
+        for name, law in laws.items():
+            try:
+                law.layout(n)
+            except ValueError as error:
+                raise ValueError(f"sample_sizes must suit every distribution; {name!r}: {error}") from None
+
+
 def check_functions(laws: Iterable[Distribution], statistics: Sequence[tuple[str, Statistic]], n: int) -> None:
     """Refuse users' functions that do not weigh ``n`` rows drawn from the first law that serves them.
 

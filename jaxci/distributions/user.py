@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.stats.distributions import rv_frozen
 
+from jaxci.checks import shown
 from jaxci.distributions.base import COLUMNS, Distribution
 from jaxci.distributions.parametric import from_frozen
 from jaxci.distributions.tables import float_type
@@ -45,7 +46,10 @@ class UserDistribution(Distribution):
 
     def __post_init__(self) -> None:
         if not callable(getattr(self.source, "sample", None)):
-            raise ValueError(f"a distribution must have a method sample(key, n); got {type(self.source).__name__}")
+            raise ValueError(
+                "a distribution must have a method sample(key, n), as those of jaxci.distributions, or be a frozen law "
+                f"of scipy.stats, as beta(8, 2); got {shown(self.source)}"
+            )
         if self.kind not in COLUMNS:
             raise ValueError(f"kind must be one of {', '.join(COLUMNS)}; got {self.kind!r}")
         if self.n_classes < 2 if self.kind in _CLASSES else self.n_classes != 0:

@@ -321,7 +321,8 @@ def test_a_parameter_of_a_law_that_is_no_number_is_named(capsys, tmp_path):
     )
     code, out, err = run(capsys, "study", "status", file)
     assert (code, out) == (2, "")
-    assert err.startswith("error: params of the parametric distribution 'beta' must be a number; got {'a': 1, 'b': 2}")
+    told = "params of the parametric distribution 'beta' must be a number; got {'a': 1, 'b': 2}"
+    assert err.startswith(f"error: distributions: 'beta': {told}")
 
 
 @pytest.mark.slow

@@ -414,7 +414,7 @@ REFUSED = {
     "table": (lambda: Cells([[1, -2], [1, 1]]), "probabilities"),
     "labels": (lambda: LogitKDE.fit(LOGITS, LABELS + 1), "from 0 to 2"),
     "variant": (lambda: LogitKDE.fit(LOGITS, LABELS, "seed"), "one of spec, printed, code"),
-    "not a sampler": (lambda: UserDistribution(3), r"sample\(key, n\); got int"),
+    "not a sampler": (lambda: UserDistribution(3), r"sample\(key, n\), as .* or be a frozen law .*; got 3"),
     "user kind": (lambda: UserDistribution(Rolls(), "value"), "kind must be one of"),
     "user classes": (lambda: UserDistribution(Rolls(), "labels"), "at least 2"),
     "user columns": (lambda: UserDistribution(Rolls(), "labels", 2).sample(KEY, 3), "y_pred is missing"),

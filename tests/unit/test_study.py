@@ -11,7 +11,7 @@ from jaxci.coverage import GeneralizationStudy, Study, banks, bundled_names, loa
 from jaxci.coverage.results import ColumnTable
 from jaxci.coverage.store import difference, file_name
 from jaxci.coverage.tally import NO_INTERVAL, judged_row
-from jaxci.distributions import AdaptiveKDE, Cells, EmpiricalRows, LogitKDE, Mixture, Parametric
+from jaxci.distributions import AdaptiveKDE, Cells, Clustered, EmpiricalRows, LogitKDE, Mixture, Parametric
 from jaxci.inference import held
 from jaxci.intervals.bootstrap import BCa, Percentile
 from jaxci.intervals.parametric import T
@@ -314,11 +314,37 @@ def test_trouble_is_flagged_and_never_a_number(tmp_path):
         ({"tags": ["n"]}, "tags must be a table of values by name; got"),
         ({"tags": {"n": 5}}, "tags of 'n' must be a table of values by name; got 5"),
         ({"tags": {"n": {"mean_width": "wide"}}}, "names that no column of the results has; got 'mean_width'"),
+        ({"distributions": {"n": 3}}, r"distributions: 'n': a distribution must have .* as beta\(8, 2\); got 3"),
+        ({"bounds": (0, 1)}, r"bounds must be a table of values by name; got \(0, 1\)"),
+        (
+            {"distributions": {"few": Parametric("norm"), "many": Clustered(Parametric("norm"), 20)}},
+            "sample_sizes must suit every distribution; 'many': n must be at least the number of clusters, 20; got 10",
+        ),
     ],
 )
 def test_bad_designs_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         small(**changes)
+
+
+@pytest.mark.parametrize("field", ["statistics", "methods", "sample_sizes", "levels"])
+def test_a_field_that_is_no_list_is_named(field):
+    with pytest.raises(TypeError, match=f"{field} must be a list; got None"):
+        small(**{field: None})
+
+
+def test_further_sizes_suit_every_distribution_before_a_run():
+    """A run stopped at the first of them, after all cells before it."""
+    asked = ["mean"], ["percentile"], [50]
+    with pytest.raises(ValueError, match="'c': n must be at least the number of clusters, 20; got 10"):
+        Study({"c": Clustered(Parametric("norm"), 20)}, *asked, more_sizes=[{"sample_sizes": [10]}])
+
+
+def test_a_distribution_of_a_file_that_breaks_a_rule_is_named():
+    design = small().to_dict()
+    laws = design["distributions"] | {"my scores": {"kind": "parametric", "name": "betaa", "a": 8, "b": 2}}
+    with pytest.raises(ValueError, match=r"distributions: 'my scores': name must be a law of .* got 'betaa'"):
+        Study.from_dict(design | {"distributions": laws})
 
 
 def test_files_whose_tables_are_none_are_refused():
