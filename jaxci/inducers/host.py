@@ -10,6 +10,17 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from jaxci.checks import shown
+
+OFF = 1e-3
+"""How far from 1 probabilities of a row may sum."""
+MOST_LABELS = 5
+"""Labels that an error names."""
+
+
+class UnknownLabel(ValueError):
+    """A classifier predicted what is no label of its targets."""
+
 
 class Scorer(Protocol):
     """What judges a fitted estimator on rows that it did not see."""
@@ -182,6 +193,8 @@ def _fit_one(
         found = model.predict(fresh) if classes is None else _by_class(model, fresh, classes, reading.read, labels)
         predictions[tested] = np.asarray(found, np.float64).reshape(len(tested), *predictions.shape[1:])
         return predictions, None, converged, []
+    except UnknownLabel:
+        raise
     except Exception as error:
         return np.full_like(predictions, np.nan), f"{type(error).__name__}: {error}", True, [np.nan for _ in parts]
 
@@ -235,20 +248,42 @@ def weights_name(estimator: Any) -> str:
 def _by_class(model: Any, X: Any, classes: np.ndarray, read: str, seen: np.ndarray) -> np.ndarray:
     """Return a column a class (n, K): indicators of the labels predicted, probabilities, or scores.
 
-    ``seen`` are the sorted labels that the model was fitted to, which its columns follow unless it says otherwise.
+    ``seen`` are the sorted labels that the model was fitted to, which its columns follow unless it says otherwise, or
+    has a column for every class. Of two labels a single column is of the second.
     """
     if read == "labels":
-        return (np.asarray(model.predict(X))[:, None] == classes).astype(np.float64)
+        return _indicators(np.asarray(model.predict(X)), classes)
     by_label = hasattr(model, "predict_proba")
     if read == "probabilities" and not by_label:
         raise ValueError(f"{type(model).__name__} has no predict_proba")
     found = np.asarray(model.predict_proba(X) if by_label else model.decision_function(X))
-    if found.ndim == 1:
-        found = np.stack([-found, found], axis=1)
+    every = np.sort(classes)
+    labels = np.asarray(getattr(model, "classes_", every if found.shape[1:] in ((), (len(every),)) else seen))
+    if found.ndim == 1 or (found.shape[1] == 1 and len(labels) == 2):  # of the second label alone
+        found = found.reshape(len(found))
+        found = np.stack([1 - found if by_label else -found, found], axis=1)
+    if found.shape[1] != len(labels):
+        called = "predict_proba" if by_label else "decision_function"
+        raise ValueError(f"{called} must return a column for each of {len(labels)} labels; got shape {found.shape}")
+    if read == "probabilities" and (off := (found < -OFF).any(axis=1) | (np.abs(found.sum(axis=1) - 1) > OFF)).any():
+        raise ValueError(f"predict_proba must return probabilities, which sum to 1; got {found[np.argmax(off)]}")
     out = np.zeros((len(found), len(classes))) if by_label else np.full((len(found), len(classes)), found.min())
-    for column, label in enumerate(np.asarray(getattr(model, "classes_", seen))):
-        out[:, np.flatnonzero(classes == label)[0]] = found[:, column]
+    out[:, _indicators(labels, classes).argmax(axis=1)] = found
     return out
+
+
+def _indicators(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return which of the classes (K,) each label (m,) is (m, K); refuse labels that are none."""
+    is_class = labels.reshape(-1, 1) == classes
+    unknown = ~is_class.any(axis=1)
+    if unknown.any():
+        known = ", ".join(map(shown, np.sort(classes)[:MOST_LABELS].tolist()))
+        more = f" and {len(classes) - MOST_LABELS} more" if len(classes) > MOST_LABELS else ""
+        hint = " (a regressor needs a loss of targets, such as 'squared')" if classes.dtype.kind in "iuf" else ""
+        raise UnknownLabel(
+            f"inducer must predict labels of y, which are {known}{more}; got {shown(labels[np.argmax(unknown)])}{hint}"
+        )
+    return is_class.astype(np.float64)
 
 
 def predicted(prediction: np.ndarray, classes: np.ndarray | None) -> Any:
