@@ -10,16 +10,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import jax
+import numpy as np
+
 from jaxci import statistics as statistics_room
-from jaxci.checks import check_distinct, check_table, shown
-from jaxci.distributions import Distribution, as_distribution, distribution_to_dict
+from jaxci.checks import check_count, check_distinct, check_keys, check_table, shown
+from jaxci.coverage.store import digest
+from jaxci.distributions import Distribution, as_distribution, distribution_to_dict, observations
+from jaxci.distributions.truths import value_of_rows
 from jaxci.intervals.base import Method
 from jaxci.intervals.registry import METHODS, method_by_name
 from jaxci.records import Kinds, decode, encode, settings
 from jaxci.statistics.base import Statistic
+from jaxci.statistics.custom import FunctionStatistic
 from jaxci.statistics.registry import name_of, statistic_by_name
 
 SEVERAL = 3
+TELLING = 256
+"""Rows that tell a distribution, or a function, of a user's own from another one of that name."""
 STATISTICS: Kinds = {
     name: cls
     for name, cls in vars(statistics_room).items()
@@ -116,6 +124,17 @@ def read_statistic(entry: Any) -> tuple[str, Statistic]:
     return (entry.get("name") or name_of(statistic), statistic)
 
 
+def further_sizes(given: Any, counts: Mapping[str, int]) -> dict[str, Any]:
+    """Return sample sizes with numbers of their own, checked; those that are not given are ``counts``."""
+    if not isinstance(given, Mapping):
+        raise ValueError(f"more_sizes must hold tables; got {shown(given)}")
+    check_keys("more_sizes", given, ("sample_sizes",), ("sample_sizes", *counts))
+    sizes = sorted({check_count("sample_sizes", n, 2) for n in listed("sample_sizes", given["sample_sizes"])})
+    least = {"n_replications": 2, "n_resamples": 1}
+    own = {name: check_count(name, given.get(name, number), least[name]) for name, number in counts.items()}
+    return {"sample_sizes": sizes, **own}
+
+
 def read_method(entry: Any) -> Method:
     """Return a method from its name, its table or itself."""
     if isinstance(entry, Mapping):
@@ -124,8 +143,33 @@ def read_method(entry: Any) -> Method:
 
 
 def described(law: Distribution) -> dict[str, Any]:
-    """Return a distribution as a file holds it; one of the user's own by its label."""
+    """Return a distribution as a file holds it; one of the user's own by its label, and a fingerprint of its draws."""
     try:
         return distribution_to_dict(law)
     except ValueError:
-        return {"kind": "user", "label": law.label}
+        drawn = jax.tree.leaves(_drawn(law))
+        return {"kind": "user", "label": law.label, "draws": digest([_rounded(x) for x in drawn])[:16]}
+
+
+def identified(name: str, statistic: Statistic, law: Distribution) -> Any:
+    """Return what :func:`written` does, and of a user's function its value for rows of a distribution.
+
+    A name alone does not tell a function from what it was before it was changed.
+    """
+    found = written(name, statistic)
+    if not isinstance(statistic, FunctionStatistic):
+        return found
+    with jax.enable_x64(True):
+        value = value_of_rows(statistic, observations(law, _drawn(law)))
+    return {**found, "value": _rounded(value)[0]}
+
+
+def _drawn(law: Distribution) -> dict[str, Any]:
+    """Return the rows, always the same, that tell what is a user's own from another of that name."""
+    with jax.enable_x64(True):
+        return jax.device_get(law.of_rows.sample(jax.random.key(0, impl="threefry2x32"), TELLING))
+
+
+def _rounded(numbers: Any) -> list[str]:
+    """Return numbers to four digits: last ones differ between processors."""
+    return [format(x, ".4g") for x in (np.ravel(numbers) + 0.0).tolist()]

@@ -12,12 +12,14 @@ from typing import Any, ClassVar
 
 import jax
 
-from jaxci.checks import check_confidence_level, check_count, check_distinct, check_keys, check_table, nearest, shown
+from jaxci.checks import check_confidence_level, check_count, check_distinct, check_table, nearest, shown
 from jaxci.coverage.banks import KEPT, Banks
 from jaxci.coverage.cell import Cell
 from jaxci.coverage.entries import (
     STATISTICS,
     described,
+    further_sizes,
+    identified,
     listed,
     named_laws,
     named_statistics,
@@ -31,8 +33,8 @@ from jaxci.coverage.runner import Runnable
 from jaxci.coverage.running import PURPOSE_BANK, cell_truths, judge, simulate
 from jaxci.coverage.store import DamagedFile, digest
 from jaxci.coverage.tally import RESULTS, Tally
-from jaxci.coverage.unjudged import check_functions, check_served, check_sizes, serves, twin_of, unjudged, within
-from jaxci.distributions import Truth, distribution_from_dict, distribution_to_dict
+from jaxci.coverage.unjudged import check_functions, check_judged, check_served, check_sizes, served_under, unjudged
+from jaxci.distributions import Distribution, Truth, distribution_from_dict, distribution_to_dict
 from jaxci.records import encode
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.summary import Mean
@@ -141,24 +143,12 @@ class Study(Runnable):
                 known = nearest(tagged, list(self.distributions))
                 raise ValueError(f"tags must belong to distributions; {tagged!r} is none: {known}")
         keep("bounds", {str(k): self._range(str(k), ends) for k, ends in check_table("bounds", self.bounds).items()})
-        keep("more_sizes", tuple(map(self._further, self.more_sizes)))
+        counts = {name: getattr(self, name) for name in ("n_replications", "n_resamples")}
+        keep("more_sizes", tuple(further_sizes(entry, counts) for entry in self.more_sizes))
         check_distinct("sample_sizes and those of more_sizes", list(map(str, self.all_sizes)))
         check_sizes(self.distributions, self.all_sizes)
         check_functions(self.distributions.values(), self.statistics, self.sample_sizes[0])
-        given = {called: law.layout(self.sample_sizes[0]).given for called, law in self.distributions.items()}
-        for name, statistic in self.named_statistics.items():
-            refusals = [
-                method.refusal_of_rows(within(self.bounds.get(called), statistic), kind)
-                for called, kind in given.items()
-                for method in methods
-            ]
-            if None not in refusals:
-                raise ValueError(f"methods: none of {', '.join(map(str, methods))} serves {name}; {refusals[0]}")
-            if not any(name in self.served(law) for law in self.distributions):
-                try:
-                    check_served(next(iter(self.distributions.values())), statistic)
-                except ValueError as error:
-                    raise ValueError(f"statistics: no distribution serves {name}: {error}") from None
+        check_judged(self._laid_out(), self.statistics, self.methods, self.bounds)
 
     def _range(self, name: str, ends: Any) -> tuple[float, float]:
         """Return the bounds of a distribution's values, checked."""
@@ -175,18 +165,6 @@ class Study(Runnable):
         except (TypeError, ValueError) as error:
             raise ValueError(f"bounds of {name!r}: {error}") from None
         return found
-
-    def _further(self, given: Any) -> dict[str, Any]:
-        """Return an entry of ``more_sizes``, checked, with the numbers that it leaves to the study."""
-        if not isinstance(given, Mapping):
-            raise ValueError(f"more_sizes must hold tables; got {shown(given)}")
-        check_keys("more_sizes", given, ("sample_sizes",), ("sample_sizes", "n_replications", "n_resamples"))
-        sizes = sorted({check_count("sample_sizes", n, 2) for n in listed("sample_sizes", given["sample_sizes"])})
-        counts = {
-            "n_replications": check_count("n_replications", given.get("n_replications", self.n_replications), 2),
-            "n_resamples": check_count("n_resamples", given.get("n_resamples", self.n_resamples), 1),
-        }
-        return {"sample_sizes": sizes, **counts}
 
     @property
     def named_statistics(self) -> dict[str, Statistic]:
@@ -205,9 +183,7 @@ class Study(Runnable):
 
     def served(self, distribution: str) -> dict[str, Statistic]:
         """Return the statistics that are judged under a distribution, with the bounds that its values have."""
-        law = self.distributions[distribution]
-        found = {k: within(self.bounds.get(distribution), s) for k, s in self.statistics if serves(law, s)}
-        return {k: s for k, s in found.items() if twin_of(s, law, found) is None}
+        return served_under(self.distributions[distribution], self.statistics, self.bounds.get(distribution))
 
     def _places(self) -> dict[str, tuple[str, int]]:
         """Return distribution and sample size of every cell, by the cell's name."""
@@ -229,7 +205,8 @@ class Study(Runnable):
     def to_dict(self) -> dict[str, Any]:
         """Return the design as plain numbers, strings, lists and dictionaries.
 
-        Distributions and functions of the user's own are written as their label, and cannot be read back.
+        Distributions and functions of the user's own are written as their label, and cannot be read back; what they
+        draw and give tells them from others of that name in a folder.
         """
         return {
             "name": self.name,
@@ -245,18 +222,31 @@ class Study(Runnable):
             "tags": {k: dict(v) for k, v in self.tags.items()},
             "more_sizes": [dict(entry) for entry in self.more_sizes],
             "bounds": {k: list(ends) for k, ends in self.bounds.items()},
-            "distributions": {k: described(v) for k, v in self.distributions.items()},
+            "distributions": dict(self._described),
         }
+
+    @functools.cached_property
+    def _described(self) -> dict[str, dict[str, Any]]:
+        """The distributions as a file holds them."""
+        return {name: described(law) for name, law in self.distributions.items()}
 
     @functools.cached_property
     def _laws(self) -> dict[str, str]:
         """Fingerprints of the distributions."""
-        return {name: digest(described(law)) for name, law in self.distributions.items()}
+        return {name: digest(told) for name, told in self._described.items()}
+
+    @functools.cached_property
+    def _estimands(self) -> dict[str, list[Any]]:
+        """What identifies the statistics that are judged under each distribution."""
+        return {
+            called: [identified(name, statistic, law) for name, statistic in self.served(called).items()]
+            for called, law in self.distributions.items()
+        }
 
     def _note(self, distribution: str) -> dict[str, Any]:
         """Return what determines the true values under a distribution."""
-        served = [written(name, statistic) for name, statistic in self.served(distribution).items()]
-        return {"distribution": self._laws[distribution], "seed": self.seed, "statistics": served}
+        told = {"distribution": self._laws[distribution], "statistics": self._estimands[distribution]}
+        return {**told, "seed": self.seed}
 
     def identity(self, name: str) -> dict[str, Any]:
         """Return what determines the content of a cell besides its name."""
@@ -274,8 +264,11 @@ class Study(Runnable):
 
         Distributions of one value are named, too.
         """
-        laws = {name: (law, law.layout(self.sample_sizes[0]).given) for name, law in self.distributions.items()}
-        return unjudged(laws, self.statistics, self.methods, self.bounds)
+        return unjudged(self._laid_out(), self.statistics, self.methods, self.bounds)
+
+    def _laid_out(self) -> dict[str, tuple[Distribution, frozenset[str]]]:
+        """Return the distributions, and what rows of each come in, by name."""
+        return {name: (law, law.layout(self.sample_sizes[0]).given) for name, law in self.distributions.items()}
 
     def notes(self) -> dict[str, dict[str, Any]]:
         """Return what determines the true values under each distribution."""

@@ -109,6 +109,28 @@ def serves(distribution: Distribution, statistic: Statistic) -> bool:
     return True
 
 
+def check_judged(
+    laws: Mapping[str, tuple[Distribution, frozenset[str]]],
+    statistics: Sequence[tuple[str, Statistic]],
+    methods: Sequence[Method],
+    bounds: Mapping[str, Any],
+) -> None:
+    """Raise ``ValueError`` if no method serves a statistic, or no distribution draws it; see :func:`unjudged`."""
+    for name, statistic in statistics:
+        refusals = [
+            method.refusal_of_rows(within(bounds.get(called), statistic), given)
+            for called, (_, given) in laws.items()
+            for method in methods
+        ]
+        if None not in refusals:
+            raise ValueError(f"methods: none of {', '.join(map(str, methods))} serves {name}; {refusals[0]}")
+        if not any(name in served_under(law, statistics, None) for law, _ in laws.values()):
+            try:
+                check_served(next(iter(laws.values()))[0], statistic)
+            except ValueError as error:
+                raise ValueError(f"statistics: no distribution serves {name}: {error}") from None
+
+
 def check_sizes(laws: Mapping[str, Distribution], sizes: Iterable[int]) -> None:
     """Raise ``ValueError`` if a sample size is too small for the clusters or strata of a distribution."""
     for n in sizes:
@@ -117,6 +139,14 @@ def check_sizes(laws: Mapping[str, Distribution], sizes: Iterable[int]) -> None:
                 law.layout(n)
             except ValueError as error:
                 raise ValueError(f"sample_sizes must suit every distribution; {name!r}: {error}") from None
+
+
+def served_under(
+    distribution: Distribution, statistics: Sequence[tuple[str, Statistic]], ends: Any
+) -> dict[str, Statistic]:
+    """Return the statistics that are judged under a distribution, with the bounds that its values have."""
+    found = {name: within(ends, one) for name, one in statistics if serves(distribution, one)}
+    return {name: one for name, one in found.items() if twin_of(one, distribution, found) is None}
 
 
 def check_functions(laws: Iterable[Distribution], statistics: Sequence[tuple[str, Statistic]], n: int) -> None:

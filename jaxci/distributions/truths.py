@@ -96,8 +96,8 @@ def _simulate(distribution: Distribution, statistic: Statistic, key: jax.Array, 
     with jax.enable_x64(True):
         parts = [jax.device_get(_draw(distribution, k, batch)) for k in jax.random.split(key, _BATCHES)]
         whole = jax.tree.map(lambda *drawn: np.concatenate(drawn), *parts)
-        value = _evaluate(statistic, observations(distribution, whole))
-        by_batch = np.array([_evaluate(statistic, observations(distribution, part)) for part in parts])
+        value = value_of_rows(statistic, observations(distribution, whole))
+        by_batch = np.array([value_of_rows(statistic, observations(distribution, part)) for part in parts])
     by_batch = by_batch[np.isfinite(by_batch)]
     if len(by_batch) < _BATCHES // 2:
         return value, math.nan
@@ -110,8 +110,8 @@ def _draw(distribution: Distribution, key: jax.Array, n: int) -> dict[str, Any]:
     return distribution.sample(key, n)
 
 
-def _evaluate(statistic: Statistic, sample: Sample) -> float:
-    """Statistic of a sample, every row once."""
+def value_of_rows(statistic: Statistic, sample: Sample) -> float:
+    """Return the statistic of a sample, every row once; in the precision that is set."""
     prepared = statistic.prepare(sample)
     if isinstance(statistic, HostFunction):
         return float(statistic.value(prepared, np.ones(sample.n)))

@@ -10,8 +10,11 @@ import subprocess
 import sys
 import time
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import stats
 
 pytest.importorskip("typer")
 
@@ -21,6 +24,7 @@ from jaxci.coverage.claims import Claims
 from jaxci.coverage.status import state_of
 from jaxci.coverage.store import DamagedFile, difference, file_name
 from jaxci.distributions import Parametric
+from jaxci.statistics import WeightedFunction
 
 LAWS = {"beta": Parametric("beta", {"a": 8, "b": 2}), "gamma": Parametric("gamma", {"a": 2})}
 CELLS = ("beta, n=10", "gamma, n=10")
@@ -156,6 +160,50 @@ def test_cells_of_another_seed_without_their_manifest_are_computed_anew(folder, 
     other = small(seed=6)
     found = other.run(folder, recompute=True).columns
     same(found, other.run(tmp_path / "fresh").columns)
+
+
+@dataclasses.dataclass(eq=False, frozen=True)
+class Coins:
+    """A law of the user's own, of shares."""
+
+    share: float
+
+    def sample(self, key, n):
+        return jax.random.bernoulli(key, self.share, (n,)).astype(float)
+
+
+def weighed(scale):
+    def level(x, weights):
+        return scale * jnp.sum(weights * x) / jnp.sum(weights)
+
+    return {"level": WeightedFunction(level)}
+
+
+def faces(*masses):
+    return stats.rv_discrete(values=([0, 1], masses))()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("before", "after", "why"),
+    [
+        ({"distributions": {"own": Coins(0.1)}}, {"distributions": {"own": Coins(0.5)}}, r"own\.draws is"),
+        ({"distributions": {"own": faces(0.9, 0.1)}}, {"distributions": {"own": faces(0.5, 0.5)}}, r"own\.draws is"),
+        ({"statistics": weighed(1.0)}, {"statistics": weighed(2.0)}, "statistics is .*'?value"),
+    ],
+    ids=["object", "frozen law", "function"],
+)
+def test_what_is_of_the_users_own_is_told_from_what_it_was(tmp_path, before, after, why):
+    """A name is all that a file holds of it: the folder gave the numbers of the one before."""
+    asked = {"methods": ["percentile"], "distributions": {"gamma": LAWS["gamma"]}}
+    first = small(**(asked | before)).run(tmp_path / "own")
+    with pytest.raises(ValueError, match=why):
+        small(**(asked | after)).run(tmp_path / "own")
+    again = small(**(asked | before)).run(tmp_path / "own")
+    assert again.columns["truth"].tolist() == first.columns["truth"].tolist()
+    assert state_of(small(**(asked | before)), tmp_path / "own").done == [
+        f"{next(iter(first.study.distributions))}, n=10"
+    ]
 
 
 def test_files_that_are_of_no_cell_are_listed(folder):
