@@ -22,7 +22,7 @@ from jaxci.api.readers.samples import regression_sample
 from jaxci.api.score_bins import ScoreBins
 from jaxci.api.tallies import LabelTable
 from jaxci.api.value_bins import ValueBins
-from jaxci.api.value_tables import check_squares, counted, influence, row_values, with_error, with_widths
+from jaxci.api.value_tables import MeanOfBins, check_squares, counted, influence, row_values, with_error, with_widths
 from jaxci.inference.engine import estimates_of
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.remarks import few_clusters, layout_remarks, weight_remarks
@@ -31,7 +31,7 @@ from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
 from jaxci.results import EvaluationTable
 from jaxci.statistics.base import Statistic
-from jaxci.statistics.known_values import MeanOfKnown, QuantileOfKnown
+from jaxci.statistics.known_values import QuantileOfKnown
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.order import QuantileStatistic
 from jaxci.statistics.probability import Calibration
@@ -190,6 +190,7 @@ class CountedRows:
         groups = columns.get("groups")
         sample, labels = self._read(columns)
         means = {name: row_values(name, one, sample) for name, one in self._settled("values")}
+        mistaken = {name: one.mistaken_values(sample) for name, one in self._settled("values")}
         ordered = {name: row_values(name, one, sample) for name, one in self._settled("quantiles")}
         pair = np.column_stack([sample.y_true, sample.y_pred]) if self._by("pairs") else np.zeros((sample.n, 0))
         for what, column in zip(("y_true", "y_pred"), pair.T, strict=False):
@@ -212,7 +213,7 @@ class CountedRows:
         if self.asked.regression and groups is not None:
             means[ERRORS] = MeanAbsoluteError().row_values(sample)
         for name, found in (means | ordered).items():
-            self.values.setdefault(name, ValueBins()).add(found[:, None], groups)
+            self.values.setdefault(name, ValueBins()).add(found[:, None], groups, mistaken.get(name))
         if pair.shape[1]:
             self.pairs.add(pair, groups)
         if self._by("bins"):
@@ -276,10 +277,10 @@ class CountedRows:
         if self._by("bins"):
             parts.append(self._of_bins(method, settings, source))
         for name, statistic in self._settled("values"):
-            request = Request(name, MeanOfKnown(statistic), method)
-            rows = self.values[name].rows()
-            found = counted([request], Sample(values=rows.values[:, 0]), rows, settings, source)
-            parts.append(with_error(found, self.values[name], [rows.values]))
+            bins, request = self.values[name], Request(name, MeanOfBins(statistic), method)
+            rows = bins.rows()
+            found = counted([request], MeanOfBins.sample(bins, rows), rows, settings, source)
+            parts.append(with_error(found, bins, [rows.values]))
         for name, statistic in self._settled("quantiles"):
             bins = self.values[name]
             request, rows = Request(name, QuantileOfKnown(statistic), method), bins.middles()

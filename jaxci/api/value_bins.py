@@ -15,6 +15,9 @@ MOST_CELLS = 2**16
 WIDEST = 64
 """Level at which all values share a bin."""
 
+ARRAYS = ("units", "keys", "counts", "means", "squares")
+"""What is kept of cells."""
+
 
 def value_keys(values: np.ndarray) -> np.ndarray:
     """Return keys (...) uint64 in the order of finite ``values`` (...) float64, of neighbouring floats neighbours."""
@@ -61,6 +64,8 @@ class ValueBins:
     means : (m, d) float64
     squares : (m, d, d) float64
         Sums of squares and products of the deviations from the means.
+    mistaken : float
+        Sum of what all rows would have had, had they been of another class; 0 where no class decides.
     """
 
     def __init__(self, width: int = 1) -> None:
@@ -71,14 +76,15 @@ class ValueBins:
         self.counts = np.zeros(0, np.int64)
         self.means = np.zeros((0, width))
         self.squares = np.zeros((0, width, width))
+        self.mistaken = 0.0
 
     @property
     def width(self) -> int:
         """Number of values in a row."""
         return self.keys.shape[1]
 
-    def add(self, values: np.ndarray, groups: np.ndarray | None) -> None:
-        """Count rows (n, d)."""
+    def add(self, values: np.ndarray, groups: np.ndarray | None, mistaken: np.ndarray | None = None) -> None:
+        """Count rows (n, d), and what they would have had as ``mistaken`` ones (n,)."""
         units = np.zeros(len(values), np.int64)
         if groups is not None:
             alike("groups", groups, self.clusters)
@@ -86,6 +92,7 @@ class ValueBins:
         keys = value_keys(values) >> np.uint64(self.level)
         squares = np.zeros((len(values), self.width, self.width))
         self._join(units, keys, np.ones(len(values), np.int64), values, squares)
+        self.mistaken += 0.0 if mistaken is None else float(mistaken.sum())
 
     def merge(self, other: ValueBins) -> None:
         """Add the moments of other cells."""
@@ -95,6 +102,7 @@ class ValueBins:
         keys = other.keys >> np.uint64(level - other.level)
         self.level = level
         self._join(np.array(codes)[other.units], keys, other.counts, other.means, other.squares)
+        self.mistaken += other.mistaken
 
     def _join(
         self, units: np.ndarray, keys: np.ndarray, counts: np.ndarray, means: np.ndarray, squares: np.ndarray
@@ -152,18 +160,17 @@ class ValueBins:
 
     def state(self) -> dict[str, Any]:
         """Return the moments as numbers, lists and arrays."""
-        arrays = {name: getattr(self, name).copy() for name in ("units", "keys", "counts", "means", "squares")}
-        return {"level": self.level, "clusters": [*self.clusters], **arrays}
+        arrays = {name: getattr(self, name).copy() for name in ARRAYS}
+        return {"level": self.level, "mistaken": self.mistaken, "clusters": [*self.clusters], **arrays}
 
     @classmethod
     def of(cls, state: Mapping[str, Any]) -> ValueBins:
         """Return the cells that :meth:`state` describes."""
         bins = cls()
-        for name, value in state.items():
-            if name == "clusters":
-                bins.clusters = {one: code for code, one in enumerate(value)}
-            else:
-                setattr(bins, name, int(value) if name == "level" else np.array(value))
+        bins.level, bins.mistaken = int(state["level"]), float(state["mistaken"])
+        bins.clusters = {one: code for code, one in enumerate(state["clusters"])}
+        for name in ARRAYS:
+            setattr(bins, name, np.array(state[name]))
         return bins
 
 

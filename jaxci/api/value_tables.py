@@ -19,13 +19,36 @@ from jaxci.inference.randomness import Randomness
 from jaxci.inference.remarks import layout_remarks
 from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
+from jaxci.records import record
 from jaxci.results import EvaluationTable
+from jaxci.statistics.known_values import MeanOfKnown
 from jaxci.statistics.order import QuantileStatistic
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic
 
 LARGEST = 1e145
 """Values up to which the sum of squares of a hundred million million rows is a number."""
+
+
+@record
+class MeanOfBins(MeanOfKnown):
+    """The mean, or root of a mean, of row values in bins, which know what rows would have had as mistakes on average.
+
+    Parameters
+    ----------
+    statistic : MeanStatistic
+        What the values are of.
+    """
+
+    @staticmethod
+    def sample(bins: ValueBins, rows: Points) -> Sample:
+        """Return the ``rows`` of bins as a sample."""
+        mistaken = np.full(len(rows.counts), bins.mistaken / bins.counts.sum())
+        return Sample(values=rows.values[:, 0], columns=(mistaken,) if bins.mistaken else ())
+
+    def mistaken_values(self, sample: Sample) -> Any:
+        """Return the mean of what rows would have had (n,), had they been of another class; None where none decides."""
+        return sample.columns[0] if sample.columns else None
 
 
 def row_values(name: str, statistic: MeanStatistic | QuantileStatistic, sample: Sample) -> np.ndarray:

@@ -124,6 +124,20 @@ def test_clusters_in_one_cell_each_give_the_result_of_all_rows(monkeypatch, rows
     check_close(found.finalize(method), expected)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_intervals_reach_as_far_as_mistakes_that_were_not_seen(n_classes):
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, n_classes, N)
+    scores = np.exp(rng.normal(size=(N, n_classes)) + 6.0 * (y[:, None] == np.arange(n_classes)))
+    scores /= scores.sum(axis=1, keepdims=True)
+    rows = {"y_true": y, "y_score": scores[:, 1] if n_classes == 2 else scores, "groups": rng.integers(0, 8, N)}
+    expected = jaxci.evaluate(**rows, metrics=CLASSES[1:], n_resamples=199, rng=SEED)
+    parts = accumulated(rows, CLASSES[1:], [slice(0, 99), slice(99, 100), slice(100, N)])
+    parts[0] = jaxci.Accumulator(CLASSES[1:], n_resamples=199, groups=True).load(parts[0].state_dict())
+    check_close(merged(parts).finalize(), expected)
+
+
 @pytest.mark.false_alarm(1e-8)
 def test_row_values_of_several_classes():
     found = merged(accumulated(classes(), CLASSES, np.array_split(np.arange(N), 4)))
