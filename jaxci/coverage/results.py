@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxci.checks import shown
 from jaxci.coverage import analysis, comparisons, instances, shifts, verdict
-from jaxci.printing import MOST_ROWS, Printable, left_out, p_cell
+from jaxci.printing import MOST_ROWS, Printable, frame, left_out, p_cell
 
 
 def as_columns(rows: Sequence[dict[str, Any]]) -> dict[str, np.ndarray]:
@@ -47,6 +47,10 @@ class ColumnTable(Printable):
     def contents(self) -> dict[str, Any]:
         """Return what the dictionary holds: the columns."""
         return dict(self.columns)
+
+    def to_frame(self) -> Any:
+        """Return a pandas frame, one row a record; of no rows it has the columns."""
+        return frame(self.columns)
 
     def headline(self) -> str:
         """Return the line above the table: none."""

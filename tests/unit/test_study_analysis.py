@@ -7,7 +7,7 @@ import pytest
 from jaxci.coverage.analysis import averages, convergence_pace, failures, quartiles, required_n
 from jaxci.coverage.comparisons import compare
 from jaxci.coverage.permutation import label_test, sign_flip_test
-from jaxci.coverage.results import StudyResults
+from jaxci.coverage.results import ColumnTable, StudyResults
 
 
 def table(coverage, *, method="t", statistic="mean", level=0.95, width=None, **tags):
@@ -257,6 +257,14 @@ def test_one_column_is_named_by_its_word():
     assert found["method"].tolist() == ["t", "bca"]
     with pytest.raises(ValueError, match=r"by must name columns of the table .*; got 'methods'"):
         averages(columns, by="methods")
+
+
+def test_a_table_of_no_rows_is_a_frame_with_its_columns():
+    columns = table({d: {10: 0.9} for d in "abc"})
+    empty = ColumnTable(failures(columns)).to_frame()
+    assert (len(empty), list(empty)) == (0, [*columns, "fence"])
+    full = ColumnTable(columns)
+    assert full.to_frame().to_dict("records") == full.records()
 
 
 def test_failures_lie_below_the_lower_fence_of_their_group():
