@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxci.checks import shown
 from jaxci.coverage import analysis, comparisons, instances, shifts, verdict
-from jaxci.printing import MOST_ROWS, Printable, frame, left_out, p_cell
+from jaxci.printing import MOST_ROWS, Printable, left_out, p_cell
 
 
 def as_columns(rows: Sequence[dict[str, Any]]) -> dict[str, np.ndarray]:
@@ -50,7 +50,7 @@ class ColumnTable(Printable):
 
     def to_frame(self) -> Any:
         """Return a pandas frame, one row a record; of no rows it has the columns."""
-        return frame(self.columns)
+        return super().to_frame().reindex(columns=list(self.columns))
 
     def headline(self) -> str:
         """Return the line above the table: none."""
