@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.api.readers.arrays import missing_values
+from jaxci.api.readers.arrays import missing_values, unmasked
 from jaxci.api.readers.functions import Function
 from jaxci.checks import ALTERNATIVES, check_alternative, check_choice, check_confidence_level, check_count, shown
 from jaxci.inference.randomness import randomness
@@ -108,9 +108,10 @@ def _respelled(name: Any, known: Sequence[str]) -> Any:
 def _samples(data: Any, axis: int, paired: bool) -> list[np.ndarray]:
     """Check samples and move the observations to the last axis."""
     try:
-        given = [np.asarray(x) for x in data]
+        samples = list(data)
     except TypeError:
         raise TypeError(f"data must be a sequence of samples; got {shown(data)}") from None
+    given = [unmasked(f"data[{i}]", x) for i, x in enumerate(samples)]
     if not given:
         raise ValueError("data must hold at least one sample; got none")
     ndim = max(x.ndim for x in given)
@@ -181,6 +182,8 @@ def _replicates(
         parts = each(on_host, starts, chunk_workers())
     else:  # users' functions, in the thread and the contexts of the call
         parts = [on_host(start) for start in starts]
+    if (got := np.shape(parts[0]))[-1:] not in ((chunk,), (n_resamples,)):
+        raise ValueError(f"statistic must reduce axis, without keepdims; got shape {got} for {chunk} resamples")
     return np.concatenate([np.asarray(part) for part in parts], axis=-1)[..., :n_resamples]
 
 
@@ -226,13 +229,16 @@ def _acceleration(function: Function, samples: Sequence[np.ndarray], paired: boo
     for which in [tuple(each)] if paired else [(j,) for j in each]:
         left = _left_out(function, samples, which)
         n = left.shape[-1]
-        slopes.append((n - 1) / n * (left.mean(axis=-1, keepdims=True) - left))
+        with np.errstate(invalid="ignore"):  # of infinite values
+            slopes.append((n - 1) / n * (left.mean(axis=-1, keepdims=True) - left))
     return first_order(np.concatenate(slopes, axis=-1), 1.0).acceleration
 
 
 def _undefined(samples: Sequence[np.ndarray], replicates: np.ndarray) -> str:
     """Say why an interval is NaN."""
-    lost = int(np.isnan(replicates).sum())
+    lost, endless = int(np.isnan(replicates).sum()), int(np.isinf(replicates).sum())
+    if not lost and endless:
+        return f"the interval is undefined (NaN): the statistic is infinite in {endless} of {replicates.size} resamples"
     if not lost:
         return (
             "The BCa confidence interval cannot be calculated (NaN): the leave-one-out values do not vary, or the "
@@ -350,6 +356,11 @@ def bootstrap(
                 f"statistic must reduce axis and keep the other axes, of shape {lead}, last; got shape {theta.shape}"
             )
         parts = [] if bootstrap_result is None else [np.asarray(bootstrap_result.bootstrap_distribution)]
+        if parts and parts[0].shape[:-1] != theta.shape:
+            raise ValueError(
+                f"bootstrap_result must be of a statistic of the same shape {theta.shape}; got replicates of shape "
+                f"{parts[0].shape}"
+            )
         if n_resamples:
             known = parts[0].shape[-1] if parts else 0
             parts.append(_replicates(function, samples, paired, known, known + n_resamples, batch, source.key))
@@ -364,6 +375,7 @@ def bootstrap(
     )
     with np.errstate(invalid="ignore", divide="ignore"):
         found = INTERVALS[kind].bounds(evidence, tails(level, alternative), ())
+        error = deviation(replicates, ddof=1) if replicates.shape[-1] > 1 else np.full(theta.shape, np.nan)
     lost = np.isnan(replicates).any(axis=-1)
     low, high = (np.where(lost, np.nan, end) for end in found)
     if np.isnan(low).any() or np.isnan(high).any():
@@ -374,7 +386,6 @@ def bootstrap(
         low = np.full_like(low, -np.inf)
     elif alternative == "greater":
         high = np.full_like(high, np.inf)
-    error = deviation(replicates, ddof=1) if replicates.shape[-1] > 1 else np.full(theta.shape, np.nan)
     return BootstrapResult(
         ConfidenceInterval(low[()], high[()]), replicates, error[()], source.record, kind, level, alternative, theta[()]
     )

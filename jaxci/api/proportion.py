@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jaxci.api.readers.arrays import unmasked
 from jaxci.checks import check_alternative, check_choice, check_confidence_level, shown
 from jaxci.intervals.base import Method, tails
 from jaxci.intervals.proportion import PROPORTION_METHODS
@@ -87,7 +88,7 @@ class ProportionInterval(Printable, ConfidenceInterval):
         """Return header and cells of the printed table."""
         rows = [
             [
-                f"{r['count']:g} of {r['nobs']:g}",
+                f"{r['count']:.0f} of {r['nobs']:.0f}",
                 *(r[name] for name in ("estimate", "low", "high", "standard_error")),
                 r["method"],
             ]
@@ -185,8 +186,9 @@ def _counts(count: ArrayLike, nobs: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Convert to float arrays of one shape, or say what is wrong with the first offender."""
     arrays = []
     for name, value in (("count", count), ("nobs", nobs)):
+        given = unmasked(name, value)
         try:
-            arrays.append(np.asarray(value, dtype=float))
+            arrays.append(given.astype(float, casting="unsafe" if given.dtype.kind == "O" else "same_kind"))
         except (TypeError, ValueError):
             raise ValueError(f"{name} must be an integer or an array of integers; got {shown(value)}") from None
     try:

@@ -330,8 +330,21 @@ def test_statistics_of_another_shape_are_refused():
         quiet(jaxci.bootstrap, (X,), lambda x: None, n_resamples=9)
     with pytest.raises(TypeError, match=r"statistic must return a number or an array of numbers; got .*complex128"):
         quiet(jaxci.bootstrap, (X,), lambda x, axis: jnp.mean(x * 1j, axis=axis), n_resamples=9)
+    for wrong in (lambda x, axis: jnp.mean(x, axis=axis, keepdims=True), lambda x, axis: x, lambda x, axis: x.mean()):
+        with pytest.raises(ValueError, match=r"^statistic must reduce axis, without keepdims; got shape \((9, \d+)?\)"):
+            jaxci.bootstrap((X,), wrong, n_resamples=9)
+    earlier = jaxci.bootstrap((TABLE[0],), np.mean, axis=-1, n_resamples=9)
+    with pytest.raises(ValueError, match=r"^bootstrap_result must be of .* shape \(\); got .* shape \(4, 9\)"):
+        jaxci.bootstrap((X,), np.mean, n_resamples=9, bootstrap_result=earlier)
     with pytest.raises(ValueError, match=r"samples must broadcast but for axis; got shapes \[\(3, 20\), \(4, 20\)\]"):
         jaxci.bootstrap((TABLE[0, :3], TABLE[0, :4]), gap, axis=-1, n_resamples=9)
+
+
+def test_samples_that_cannot_be_read_are_named():
+    with pytest.raises(ValueError, match=r"^data\[1\] must hold no masked values; 1 of 3 .* in row 2$"):
+        jaxci.bootstrap((X, np.ma.masked_array([1.0, 2.0, 99.0], [0, 0, 1])), gap, n_resamples=9)
+    with pytest.raises(ValueError, match=r"^data\[0\] must be an array with rows of one length; got \[\[1"):
+        jaxci.bootstrap(([[1, 2], [3]],), np.mean, n_resamples=9)
 
 
 # --- warnings --------------------------------------------------------------------------------------
@@ -374,6 +387,13 @@ def test_nan_in_the_data_is_not_silent(method):
             said = str(error)
     assert "NaN" in said
     assert "leave-one-out values do not vary" not in said
+
+
+def test_infinite_values_are_told_of():
+    with pytest.warns(DegenerateDataWarning, match="the statistic is infinite in 99 of 99 resamples") as said:
+        found = jaxci.bootstrap((1e200 * X,), np.var, n_resamples=99, rng=0)
+    assert len(said) == 1
+    assert np.isnan(found.confidence_interval).all()
 
 
 @pytest.mark.slow

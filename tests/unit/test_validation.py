@@ -1399,6 +1399,9 @@ def test_jackknife_of_what_is_not_smooth_warns():
         ("a", 5, ["count", "'a'"]),
         ([1, 2], [3, 4, 5], ["count and nobs", "(2,)", "(3,)"]),
         ([1, 9], 5, ["count", "9", "nobs = 5"]),
+        ("3", 5, ["count must be an integer", "'3'"]),
+        (2, np.ma.masked_array([5, 99], [False, True]), ["nobs must hold no masked values", "in row 1"]),
+        ([[1], [2, 3]], 5, ["count must be an array with rows of one length"]),
     ],
 )
 def test_proportion_interval(count, nobs, parts):

@@ -1248,6 +1248,7 @@ def test_proportion_interval():
     assert found.low.shape == (2, 2)
     assert (found.high == 1).all()
     one = jaxci.proportion_interval(7, 10, method="clopper_pearson", alternative="greater")
+    assert "1234567 of 9876543" in str(jaxci.proportion_interval(1234567, 9876543))
     assert type(one.low) is float
     assert one.low == found.low[1, 0]
     result = interval("accuracy", Y, A)

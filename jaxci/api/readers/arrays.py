@@ -14,17 +14,22 @@ def as_array(name: str, data: Any) -> np.ndarray:
     """Return ``data`` as a non-empty NumPy array."""
     if data is None:
         raise TypeError(f"{name} must be an array; got None")
-    if np.ma.is_masked(data):
-        raise ValueError(f"{name} must hold no masked values; {_counted(np.ma.getmaskarray(data), 'masked')}")
-    try:
-        array = in_numpy(data)
-    except ValueError:
-        raise ValueError(f"{name} must be an array with rows of one length; got {shown(data)}") from None
+    array = unmasked(name, data)
     if array.ndim == 0:
         raise ValueError(f"{name} must be an array of observations; got {_of_no_array(data, array)}")
     if len(array) == 0:
         raise ValueError(f"{name} must not be empty; it has 0 observations")
     return array
+
+
+def unmasked(name: str, data: Any) -> np.ndarray:
+    """Return ``data``, which may be a number, as a NumPy array; refuse masked values and rows of several lengths."""
+    if np.ma.is_masked(data):
+        raise ValueError(f"{name} must hold no masked values; {_counted(np.ma.getmaskarray(data), 'masked')}")
+    try:
+        return in_numpy(data)
+    except ValueError:
+        raise ValueError(f"{name} must be an array with rows of one length; got {shown(data)}") from None
 
 
 def in_numpy(data: Any) -> np.ndarray:
@@ -62,7 +67,8 @@ def _of_no_array(data: Any, array: np.ndarray) -> str:
 
 def _counted(bad: np.ndarray, what: str) -> str:
     """Say how many entries are bad and where the first is."""
-    return f"{int(bad.sum())} of {bad.size} values are {what}, the first in row {int(np.argwhere(bad)[0][0])}"
+    first = np.argwhere(np.atleast_1d(bad))[0][0]
+    return f"{int(bad.sum())} of {bad.size} values are {what}, the first in row {int(first)}"
 
 
 def is_missing(value: Any) -> bool:
