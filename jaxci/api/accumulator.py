@@ -346,7 +346,8 @@ class Accumulator:
         Returns
         -------
         dict of str
-            For :meth:`load`; may be pickled, or written with the checkpoint of a training run.
+            For :meth:`load`; may be pickled, written with the checkpoint of a training run, or, with arrays as lists,
+            as JSON.
         """
         return {
             **self._identity(),

@@ -422,9 +422,9 @@ class CountedRows:
         found.started, found.weighted = bool(state["started"]), bool(state["weighted"])
         found.classes = None if state["classes"] is None else label_values("classes", state["classes"])
         found.score_type = np.dtype(state["score_type"])
-        found.table, found.bins = LabelTable.of(state["table"]), ScoreBins.of(state["bins"])
-        found.values = {name: ValueBins.of(one) for name, one in state["values"].items()}
-        found.pairs = ValueBins.of(state["pairs"])
+        found.table, found.bins = LabelTable.of(state["table"]), ScoreBins().load(state["bins"])
+        found.values = {name: ValueBins().load(one) for name, one in state["values"].items()}
+        found.pairs.load(state["pairs"])
         if state["poisson"] is not None:
             found.poisson = PoissonReplicates.of(state["poisson"], found._resamples().ranks)
         return found

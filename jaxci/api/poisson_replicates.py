@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.api.rank_replicates import RankedRows, RankReplicates, RankTable
-from jaxci.api.tallies import alike, coded
+from jaxci.api.tallies import alike, coded, read_back
 from jaxci.api.value_bins import spread
 from jaxci.resampling.poisson import name_words, poisson_sums
 from jaxci.statistics.base import MomentStatistic, TableStatistic
@@ -275,11 +275,11 @@ class PoissonReplicates:
     @classmethod
     def of(cls, state: Mapping[str, Any], ranks: RankReplicates) -> PoissonReplicates:
         """Return the sums that :meth:`state` describes, those of ``ranks``, which are empty, among them."""
-        means = np.array(state["means"])
-        found = cls(len(means) - 1, means.shape[1], ranks=ranks)
+        means, sums = state["means"], state["sums"]
+        found = cls(len(means) - 1, len(means[0]), len(sums[0]), ranks)
         ranks.load(state["ranks"])
         for name in ARRAYS:
-            setattr(found, name, np.array(state[name]))
+            setattr(found, name, read_back(state[name], getattr(found, name)))
         found.n, found.heaviest = int(state["n"]), float(state["heaviest"])
         found.squares_of_weights = float(state["squares_of_weights"])
         found.clusters = {name: code for code, name in enumerate(state["clusters"])}

@@ -12,11 +12,15 @@ import numpy as np
 from scipy import sparse
 
 from jaxci.api.score_bins import MOST_BINS, ScoreBins, firsts, score_keys
+from jaxci.api.tallies import read_back
 from jaxci.statistics.cumulative import Ordering
 from jaxci.statistics.ranking import ScoreRanking
 from jaxci.statistics.rankings import Ranking, class_scores
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.sums import padded
+
+ARRAYS = ("codes", "keys", "sums")
+"""What is kept of cells of a ranking."""
 
 MOST_SUMS = 2**23
 """Sums that are kept of all resamples and cells, about."""
@@ -175,13 +179,15 @@ class RankTable:
 
     def state(self) -> dict[str, Any]:
         """Return the weights as numbers and arrays."""
-        arrays = {name: getattr(self, name).copy() for name in ("codes", "keys", "sums")}
+        arrays = {name: getattr(self, name).copy() for name in ARRAYS}
         return {"level": self.level, "bins": self.bins.state(), **arrays}
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Put the weights that :meth:`state` describes in the place of what is kept."""
-        self.level, self.bins = int(state["level"]), ScoreBins.of(state["bins"], self.bins.most)
-        self.codes, self.keys, self.sums = (np.array(state[name]) for name in ("codes", "keys", "sums"))
+        self.level = int(state["level"])
+        self.bins.load(state["bins"])
+        for name in ARRAYS:
+            setattr(self, name, read_back(state[name], getattr(self, name)))
 
 
 class RankReplicates:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from jaxci.api.tallies import read_back
+
 MOST_BINS = 2**17
 """Bins of scores; where more would be needed, each two neighbours become one."""
+
+ARRAYS = ("keys", "counts", "sums", "lowest", "highest")
+"""What is kept of bins."""
 
 _HALF, _ONE, _INFINITY = (int(np.float64(x).view(np.uint64)) for x in (0.5, 1.0, np.inf))
 _ZERO = 1 + (_INFINITY >> 1)
@@ -117,16 +122,15 @@ class ScoreBins:
 
     def state(self) -> dict[str, Any]:
         """Return the counts as numbers and arrays."""
-        arrays = {name: getattr(self, name).copy() for name in ("keys", "counts", "sums", "lowest", "highest")}
+        arrays = {name: getattr(self, name).copy() for name in ARRAYS}
         return {"level": self.level, **arrays}
 
-    @classmethod
-    def of(cls, state: Mapping[str, Any], most: int | None = None) -> ScoreBins:
-        """Return the bins that :meth:`state` describes, at ``most`` so many."""
-        bins = cls(most=most)
-        for name, value in state.items():
-            setattr(bins, name, int(value) if name == "level" else np.array(value))
-        return bins
+    def load(self, state: Mapping[str, Any]) -> Self:
+        """Put the counts that :meth:`state` describes in the place of what is kept."""
+        self.level = int(state["level"])
+        for name in ARRAYS:
+            setattr(self, name, read_back(state[name], getattr(self, name)))
+        return self
 
 
 def firsts(ordered: np.ndarray) -> np.ndarray:

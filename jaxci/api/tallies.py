@@ -22,6 +22,11 @@ def coded(values: np.ndarray, known: dict[Any, int]) -> np.ndarray:
     return codes[positions(found, narrow)[0]]
 
 
+def read_back(kept: Any, empty: np.ndarray) -> np.ndarray:
+    """Return what was kept, an array or, as from a file, lists, in the type of ``empty`` and with rows of its shape."""
+    return np.array(kept, empty.dtype).reshape(len(kept), *empty.shape[1:])
+
+
 def alike(name: str, values: np.ndarray, known: Mapping[Any, int]) -> None:
     """Refuse labels of another type than those before."""
     first = next(iter(known), None)
@@ -151,14 +156,15 @@ class KeptRows:
             found = {name: column[order] for name, column in found.items()}
         return found
 
-    def state(self) -> dict[str, np.ndarray]:
-        """Return all rows by column, in the order in which they came."""
-        return {name: np.concatenate([batch[name] for batch in self.batches]) for name in self.batches[0]}
+    def state(self) -> dict[str, Any]:
+        """Return all rows by column, in the order in which they came, and the types of the columns."""
+        columns = {name: np.concatenate([batch[name] for batch in self.batches]) for name in self.batches[0]}
+        return {"columns": columns, "types": {name: column.dtype.str for name, column in columns.items()}}
 
     @classmethod
     def of(cls, state: Mapping[str, Any]) -> KeptRows:
         """Return the rows that :meth:`state` describes."""
         rows = cls()
         if state:
-            rows.add({name: np.array(column) for name, column in state.items()})
+            rows.add({name: np.array(column, state["types"][name]) for name, column in state["columns"].items()})
         return rows

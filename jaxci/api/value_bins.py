@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from jaxci.api.tallies import alike, coded
+from jaxci.api.tallies import alike, coded, read_back
 
 MOST_CELLS = 2**16
 """Cells of values; where more would be needed, each two neighbouring bins become one, up to one cell a cluster."""
@@ -163,15 +163,13 @@ class ValueBins:
         arrays = {name: getattr(self, name).copy() for name in ARRAYS}
         return {"level": self.level, "mistaken": self.mistaken, "clusters": [*self.clusters], **arrays}
 
-    @classmethod
-    def of(cls, state: Mapping[str, Any]) -> ValueBins:
-        """Return the cells that :meth:`state` describes."""
-        bins = cls()
-        bins.level, bins.mistaken = int(state["level"]), float(state["mistaken"])
-        bins.clusters = {one: code for code, one in enumerate(state["clusters"])}
+    def load(self, state: Mapping[str, Any]) -> Self:
+        """Put the cells that :meth:`state` describes in the place of what is kept."""
+        self.level, self.mistaken = int(state["level"]), float(state["mistaken"])
+        self.clusters = {one: code for code, one in enumerate(state["clusters"])}
         for name in ARRAYS:
-            setattr(bins, name, np.array(state[name]))
-        return bins
+            setattr(self, name, read_back(state[name], getattr(self, name)))
+        return self
 
 
 def _in_cells(units: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
