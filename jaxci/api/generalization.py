@@ -377,9 +377,10 @@ def generalization_interval(
 
     Up to 100 groups the corrected t interval of a mean loss leaves each group out once, and that of a loss without
     a bound has its ends on the log scale; more are drawn into 25 subsamples. Else the corrected t interval and nested
-    cross-validation of such a loss have their ends on the scale of cube roots; ``scale="plain"`` asks for the published
-    formula. A zero-one loss that no tested row has, or every one, has Clopper and Pearson's interval for as many rows
-    (or groups), since nothing varies.
+    cross-validation of such a loss have their ends on the scale of cube roots. Of a zero-one loss both also reach as
+    far as Wilson's score interval with their error. ``scale="plain"`` asks for the published formula. A zero-one loss
+    that no tested row has, or every one, has Clopper and Pearson's interval for as many rows (or groups), since nothing
+    varies.
 
     References
     ----------

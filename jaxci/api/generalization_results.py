@@ -219,7 +219,7 @@ class ResampledFits(Printable):
         )
         is_mean = all(of.scores is None for of in self.fits.values())
         n_groups = None if self.groups is None else len(np.unique(self.groups))
-        scale, why = usual_scale(method, self.bounds, n_groups) if is_mean else ("plain", "")
+        scale, why = usual_scale(method, self.bounds, n_groups, self.share) if is_mean else ("plain", "")
         if why and "scale" not in options:
             options["scale"] = scale
         else:
@@ -227,12 +227,13 @@ class ResampledFits(Printable):
         found = checked_interval(method, used or self.fits, level, options)
         serving = [[n for n in role.names if n in used] for role in METHODS[method].roles]
         first = next(used[n] for group in serving for n in group)
-        ends, said, reason = Bounds(found.low, found.high), found.remarks, why
+        still = self.share and found.standard_error == 0
+        ends, said, reason = Bounds(found.low, found.high), found.remarks, "" if still else why
         for group in serving:
             if len(group) > 1:
                 read = f"read from {group[0]}, its usual plan (plan= names another of {', '.join(group)})"
                 reason = "; ".join(filter(None, (reason, read)))
-        if self.share and found.standard_error == 0:
+        if still:
             ends, told = self._of_shares(found.estimate, first, level, **options)
             reason = "; ".join(filter(None, (reason, told)))
         elif not math.isnan(found.low):

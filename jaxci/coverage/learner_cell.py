@@ -264,7 +264,7 @@ class _Group:
                         lost, failures = lost + outcome.not_converged, (*failures, *outcome.errors)
                     else:
                         fits = dict(self._resampled(c, targets[r], held, losses))
-                    scale, why = usual_scale(configuration.method, cell.loss.bounds, None)
+                    scale, why = usual_scale(configuration.method, cell.loss.bounds, None, cell.loss.share)
                     options = {**({"scale": scale} if why else {}), **configuration.options}
                     interval = METHODS[configuration.method].interval(fits, cell.level, options)
                     estimates[r, c], low[r, c], high[r, c] = interval[:3]

@@ -182,19 +182,23 @@ def student(estimate: float, error: float, df: int, level: float) -> LossInterva
     return LossInterval(estimate, estimate - half, estimate + half, error, float(df))
 
 
-SCALES = ("plain", "log", "cube_root")
+SCALES = ("plain", "log", "cube_root", "wilson")
 
 
-def on_scale(found: LossInterval, scale: str) -> LossInterval:
+def on_scale(found: LossInterval, scale: str, mean: float | None = None) -> LossInterval:
     """Return ``estimate -+ h`` with ends that are symmetric on another scale, for the mean of a positive loss.
 
     "log": ``estimate exp(-+ h / estimate)``. "cube_root": ``estimate (1 -+ h / (3 estimate))^3``, on which means of
-    squared normal errors are nearly normal (Wilson and Hilferty 1931); a root below 0 counts as 0.
+    squared normal errors are nearly normal (Wilson and Hilferty 1931); a root below 0 counts as 0. "wilson", for a
+    loss of 0 or 1: also as far as the score interval of the estimate, ``(q - estimate)^2 <= k q (1 - q)`` with
+    ``k = h^2 / (mean (1 - mean))``; ``mean`` is that of the losses whose error h holds, by default the estimate.
     """
     if scale not in SCALES:
         raise ValueError(f"scale must be one of {', '.join(map(repr, SCALES))}; got {scale!r}")
     if scale == "plain" or found.high == found.low:
         return found
+    if scale == "wilson":
+        return _reaching_wilson(found, found.estimate if mean is None else mean)
     if found.estimate <= 0:
         raise ValueError(f"scale={scale!r} needs a positive mean loss; got {found.estimate:g}")
     ratio = (found.high - found.estimate) / found.estimate
@@ -203,6 +207,14 @@ def on_scale(found: LossInterval, scale: str) -> LossInterval:
     else:
         low, high = max(0.0, 1 - ratio / 3) ** 3, (1 + ratio / 3) ** 3
     return found._replace(low=found.estimate * low, high=found.estimate * high)
+
+
+def _reaching_wilson(found: LossInterval, mean: float) -> LossInterval:
+    if not 0 < mean < 1:
+        raise ValueError(f"scale='wilson' needs a mean loss between 0 and 1; got {mean:g}")
+    p, k = min(max(found.estimate, 0.0), 1.0), (found.high - found.estimate) ** 2 / (mean * (1 - mean))
+    centre, half = (p + k / 2) / (1 + k), math.sqrt(k * (p * (1 - p) + k / 4)) / (1 + k)
+    return found._replace(low=min(found.low, centre - half), high=max(found.high, centre + half))
 
 
 def quantiles(estimate: float, values: np.ndarray, shift: float, level: float) -> LossInterval:

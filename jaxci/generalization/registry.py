@@ -165,7 +165,7 @@ class Method:
         """Read an interval from made-up losses, so that what cannot be read is refused before models are fitted."""
         fits = {}
         for plan in plans:
-            by_row = np.random.default_rng(0).exponential(1.0, plan.n)
+            by_row = np.random.default_rng(0).random(plan.n)
             losses = np.broadcast_to(by_row, plan.test_mask.shape)
             fits[plan.name] = Resampled(plan, losses, no_information=np.full(len(plan), 4.0))
         self.interval(fits, level, options)
@@ -361,11 +361,14 @@ METHODS: dict[str, Method] = {
 }
 
 
-def usual_scale(method: str, bounds: tuple[float, float], n_groups: int | None) -> tuple[str, str]:
+def usual_scale(method: str, bounds: tuple[float, float], n_groups: int | None, share: bool) -> tuple[str, str]:
     """Return the scale of the ends of an interval for the mean of a loss, and why, by every door.
 
-    Means of losses without a bound are skewed: of squared t5 errors plain ends covered 91% of 95 at n = 50 to 300.
+    Means of losses without a bound are skewed: of squared t5 errors plain ends covered 91% of 95 at n = 50 to 300. So
+    are shares of few errors: plain ends covered 79% where 5% of 60 rows were wrong, 85% where 3% of 100 were.
     """
+    if share and method in ("corrected_t", "nested_cv"):
+        return "wilson", "ends also as far as Wilson's, since shares of few errors are skewed"
     unbounded = bounds == (0.0, math.inf)
     if unbounded and method == "corrected_t" and n_groups is not None and n_groups <= FEW_GROUPS:
         return "log", "ends on the log scale, since means of few groups are skewed"

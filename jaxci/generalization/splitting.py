@@ -55,7 +55,7 @@ def corrected_t(of: Resampled, *, level: float = 0.95, scale: str = "plain") -> 
     Splits may be subsamples, the folds of a cross-validation, once or repeated (Bouckaert and Frank 2004), or
     leave out one row or group each. Those whose fit failed are left out of K, and splits that test the same rows
     count once. ``scale``, for positive losses, is one of :func:`~jaxci.generalization.base.on_scale`: means of few
-    groups are skewed.
+    groups, and of few errors, are skewed.
     """
     of.need("corrected_t", *RESAMPLED)
     packed = np.packbits(of.plan.test_mask[of.kept], axis=1)  # of the same order, in an eighth of the columns
@@ -146,8 +146,8 @@ def nested_cv(of: Resampled, *, level: float = 0.95, correction: str = "printed"
 
     ``correction`` is the factor of the bias: ``"printed"`` is ``1 + (K - 2)/K``, ``"code"`` is the
     authors' ``1 + ((K - 2)/K)**1.5``. ``scale``, for positive losses, is one of
-    :func:`~jaxci.generalization.base.on_scale`: losses without a bound have skewed means of few rows. An estimate that
-    the correction takes below 0 has plain ends.
+    :func:`~jaxci.generalization.base.on_scale`: losses without a bound have skewed means of few rows, and so have
+    rare errors. An estimate that the correction takes below 0 has plain ends, or Wilson's.
     """
     of.need("nested_cv", "nested_cv")
     of.need_all("nested_cv")
@@ -177,7 +177,7 @@ def nested_cv(of: Resampled, *, level: float = 0.95, correction: str = "printed"
     nested, plain = float(pooled.mean()), float(outer_means.mean())
     bias = (1 + ((folds - 2) / folds) ** factors[correction]) * (nested - plain)
     found = normal(nested - bias, error, level)
-    return found if found.estimate <= 0 else on_scale(found, scale)
+    return found if found.estimate <= 0 and scale != "wilson" else on_scale(found, scale, nested)
 
 
 def replace_one_cv(

@@ -13,6 +13,8 @@ from jaxci.generalization import splitting as m
 from jaxci.generalization.base import LossInterval, on_scale
 from jaxci.generalization.registry import METHODS
 from jaxci.inducers import Ridge
+from jaxci.intervals.base import Bounds, tails
+from jaxci.intervals.proportion import wald, wilson
 from jaxci.resampling import splits
 
 selection = pytest.importorskip("sklearn.model_selection")
@@ -109,7 +111,7 @@ def test_splits_that_keep_shares_are_known(form):
     cv = splitter if form == "splitter" else list(splitter.split(X, y))
     with pytest.warns(jaxci.JaxciWarning, match="splits keep the shares of classes"):
         kept = jaxci.generalization_interval("logistic", X, y, cv=cv)
-    assert kept.reason == "the method that reads whatever splits are given"
+    assert kept.reason.startswith("the method that reads whatever splits are given; ends also as far as Wilson's")
     np.testing.assert_array_equal(kept.plan.strata, y)
     with pytest.raises(ValueError, match="stratify=False is not what cv does: its splits keep the shares"):
         jaxci.generalization_interval("logistic", X, y, cv=cv, stratify=False)
@@ -184,7 +186,10 @@ def test_pairs_are_read_by_the_corrected_t_interval():
     ("arguments", "message"),
     [
         ({"method": "oob", "stratify": True}, "oob takes rows for drawn whatever their class; stratify=True keeps"),
-        ({"scale": "lgo", "method": "corrected_t"}, "scale must be one of 'plain', 'log', 'cube_root'; got 'lgo'"),
+        (
+            {"scale": "lgo", "method": "corrected_t"},
+            "scale must be one of 'plain', 'log', 'cube_root', 'wilson'; got 'lgo'",
+        ),
         ({"method": "five_by_two_cv", "n_folds": 3}, "five_by_two_cv needs 5 repetitions of 2 folds; got 5 of 3"),
         ({"method": "nested_cv", "cv": 2}, "cv, which is n_folds: n_folds must be an integer of at least 3; got 2"),
     ],
@@ -316,7 +321,7 @@ def test_means_of_few_groups_have_their_ends_on_the_log_scale():
     of = Resampled(found.plan, -found.losses)
     with pytest.raises(ValueError, match="scale='log' needs a positive mean loss; got -"):
         m.corrected_t(of, scale="log")
-    with pytest.raises(ValueError, match="scale must be one of 'plain', 'log', 'cube_root'; got 'root'"):
+    with pytest.raises(ValueError, match="scale must be one of 'plain', 'log', 'cube_root', 'wilson'; got 'root'"):
         m.corrected_t(of, scale="root")
 
 
@@ -349,3 +354,35 @@ def test_scales_by_their_definition():
     assert on_scale(alike, "log") is alike
     with pytest.raises(ValueError, match="scale='cube_root' needs a positive mean loss; got -1"):
         on_scale(LossInterval(-1.0, -2.0, 0.0, 0.5), "cube_root")
+
+
+def test_wilsons_ends_are_his_where_they_are_further_out():
+    for count, n in ((1, 60), (12, 50), (49, 50)):
+        p, two = count / n, tails(0.95)
+        plain, score = (Bounds(*map(float, form(count, n, two))) for form in (wald, wilson))
+        error = (plain.high - p) / stats.norm.ppf(0.975)
+        found = on_scale(LossInterval(p, *plain, error), "wilson")
+        assert found[1:3] == pytest.approx((min(plain.low, score.low), max(plain.high, score.high)))
+    corrected = on_scale(LossInterval(-0.01, -0.05, 0.03, 0.02), "wilson", 0.02)  # below 0 by a correction
+    k = 0.04**2 / (0.02 * 0.98)
+    assert corrected[1:3] == pytest.approx((-0.05, k / (1 + k)))
+    with pytest.raises(ValueError, match="scale='wilson' needs a mean loss between 0 and 1; got 2"):
+        on_scale(LossInterval(2.0, 1.0, 3.0, 0.5), "wilson")
+
+
+@pytest.mark.parametrize("method", ["nested_cv", "corrected_t"])
+def test_shares_of_few_errors_reach_as_far_as_wilsons_interval(method):
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), (np.arange(60) == 7).astype(int)
+    found, plain = (
+        jaxci.generalization_interval("constant", X, y, method=method, stratify=False, rng=0, progress=False, **scale)
+        for scale in ({}, {"scale": "plain"})
+    )
+    assert 1.3 < found.confidence_interval.high / plain.confidence_interval.high < 2.5
+    assert found.confidence_interval.low == plain.confidence_interval.low
+    assert "ends also as far as Wilson's" in found.reason
+    right = jaxci.generalization_interval(
+        "constant", X, y, method=method, stratify=False, rng=0, progress=False, scoring="accuracy"
+    )
+    assert right.confidence_interval.low == pytest.approx(1 - found.confidence_interval.high)
+    run = jaxci.losses_interval(found.losses, found.plan, method=method, loss="zero_one")
+    assert run.confidence_interval == pytest.approx(found.confidence_interval)
