@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from jaxci.cli.options import Sep, numbers, split, writable
+from jaxci.cli.options import Sep, listed, numbers, split, writable
 from jaxci.cli.progress import progress
 
 study = typer.Typer(name="study", help="Coverage studies: how far interval methods can be trusted.")
@@ -129,7 +129,7 @@ def _classes(
 
 
 @study.command(name="list")
-def listed() -> None:
+def list_studies() -> None:
     """List the studies that come with the package, each with a line that says what it is about."""
     from jaxci.cli.display import grid, page
     from jaxci.coverage.bundled import bundled_summaries
@@ -146,7 +146,7 @@ def new(
     data: Annotated[
         Path | None, typer.Option(metavar="DATA", help="CSV, Parquet or JSON-lines file of your own cases.")
     ] = None,
-    value: Annotated[str | None, typer.Option(metavar="COL,...", help="Columns of per-case values.")] = None,
+    value: Annotated[str | None, listed("COL,...", "Columns of per-case values.")] = None,
     bounds: Annotated[
         list[str] | None,
         typer.Option(metavar="LOW,HIGH|COL=LOW:HIGH", help="Range of the values of all columns, or of one column."),
@@ -155,11 +155,9 @@ def new(
         str | None, typer.Option(metavar="COL,...", help="Columns whose values are drawn as they are; HD and HD95.")
     ] = None,
     target: Annotated[str | None, typer.Option(metavar="COL", help="Column of true labels.")] = None,
-    score: Annotated[str | None, typer.Option(metavar="COL,...", help="Columns of logits, one a class.")] = None,
-    labels: Annotated[
-        str | None, typer.Option(metavar="LABEL,...", help="Labels in the order of the logits; sorted by default.")
-    ] = None,
-    by: Annotated[str | None, typer.Option(metavar="COL,...", help="Columns that name the instances.")] = None,
+    score: Annotated[str | None, listed("COL,...", "Columns of logits, one a class.")] = None,
+    labels: Annotated[str | None, listed("LABEL,...", "Labels in the order of the logits; sorted by default.")] = None,
+    by: Annotated[str | None, listed("COL,...", "Columns that name the instances.")] = None,
     sep: Sep = None,
     sizes: Annotated[str | None, typer.Option(metavar="N,...", help="Sample sizes.")] = None,
     replications: Counted = None,
@@ -307,9 +305,7 @@ def report(
 @study.command()
 def merge(
     folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of results.", show_default=False)],
-    names: Annotated[
-        str | None, typer.Option(metavar="NAME,...", help="Names of the studies; their own by default.")
-    ] = None,
+    names: Annotated[str | None, listed("NAME,...", "Names of the studies; their own by default.")] = None,
     csv: Annotated[
         Path | None, typer.Option("--csv", metavar="OUT", help="Write the table (CSV, Parquet).", callback=writable)
     ] = None,
