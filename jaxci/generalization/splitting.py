@@ -54,8 +54,9 @@ def corrected_t(of: Resampled, *, level: float = 0.95, scale: str = "plain") -> 
 
     Splits may be subsamples, the folds of a cross-validation, once or repeated (Bouckaert and Frank 2004), or
     leave out one row or group each. Those whose fit failed are left out of K, and splits that test the same rows
-    count once. ``scale``, for positive losses, is one of :func:`~jaxci.generalization.base.on_scale`: means of few
-    groups, and of few errors, are skewed.
+    count once. Degrees of freedom are K - 1, and at most one less than the rows, or groups, that splits test apart.
+    ``scale``, for positive losses, is one of :func:`~jaxci.generalization.base.on_scale`: means of few groups, and of
+    few errors, are skewed.
     """
     of.need("corrected_t", *RESAMPLED)
     packed = np.packbits(of.plan.test_mask[of.kept], axis=1)  # of the same order, in an eighth of the columns
@@ -66,11 +67,13 @@ def corrected_t(of: Resampled, *, level: float = 0.95, scale: str = "plain") -> 
         of.need_all("corrected_t")
         raise ValueError(f"corrected_t needs at least 2 splits that test different rows; got {splits}")
     trained = of.plan.train_counts[of.kept][first].sum(axis=1)
-    overlap = of.plan.test_mask[of.kept][first].sum(axis=0).max() > 1  # subsets of n rows vary less than as many rows
+    tested = of.plan.test_mask[of.kept][first]
+    overlap = tested.sum(axis=0).max() > 1  # subsets of n rows vary less than as many rows
+    apart = np.unique(np.packbits(tested[:, tested.any(axis=0)], axis=0), axis=1).shape[1] if overlap else splits
     hidden = float(np.mean(1 / sizes - (1 / of.plan.n if overlap else 0.0)))
     spread = float(means.var(ddof=1)) + of.between * hidden
     error = math.sqrt((1 / splits + float(sizes.mean() / trained.mean())) * spread)
-    return on_scale(student(float(means.mean()), error, splits - 1, level), scale)
+    return on_scale(student(float(means.mean()), error, min(splits, apart) - 1, level), scale)
 
 
 def conservative_z(of: Resampled, paired: Resampled, *, level: float = 0.95) -> LossInterval:

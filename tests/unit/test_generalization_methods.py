@@ -55,6 +55,15 @@ def test_corrected_t():
     same(m.corrected_t(Resampled(plan, losses), level=LEVEL), np.mean(means), error, stats.t.ppf(0.95, 6))
 
 
+def test_degrees_of_freedom_are_fewer_than_rows_or_groups_that_are_tested():
+    def degrees(plan):
+        return m.corrected_t(Resampled(plan, losses_for(plan))).df
+
+    assert degrees(splits.subsampling(N, 0.5, 18, 0, groups=np.arange(N) // 4)) == 5
+    assert degrees(splits.subsampling(N, 0.75, 40, 0)) == N - 1
+    assert degrees(splits.repeated_kfold(N, 4, 3, 0)) == 11
+
+
 def test_conservative_z():
     plan, paired = splits.subsampling(N, 0.75, 3, 0), splits.paired_subsampling(N, 0.75, 3, 4, 1)
     losses, halves = losses_for(plan), losses_for(paired, 1)
