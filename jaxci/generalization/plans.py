@@ -25,7 +25,7 @@ RARE_FOR_METRICS = 50
 FEWEST_LEFT_OUT, FEWEST_DRAWN = 8, 20
 """Groups from which on intervals covered 92%, where each is left out once, and where groups are drawn."""
 TESTED_FOR_METRICS = 20
-"""Rows of a class that splits test below which means of a metric over splits are far from its value."""
+"""Rows, of classes those of each, that splits test below which means of a metric over splits are far from its value."""
 
 FROM_PAIRS = {"holdout", "subsampling", "kfold", "repeated_kfold", "bootstrap"}
 """Plans that pairs of indices or a splitter can stand for."""
@@ -174,12 +174,18 @@ def _group_remark(how: Splitting, plans: Sequence[Plan], data: Learning) -> list
 
 
 def _tested_remark(how: Splitting, plans: Sequence[Plan], data: Learning) -> list[str]:
-    """Say where splits test too few rows of a class for a metric."""
-    if not how.metric or data.codes is None:
+    """Say where splits test too few rows, or rows of a class, for a metric."""
+    if not how.metric:
         return []
-    tested = float(plans[0].test_mask[:, data.y == np.bincount(data.y).argmin()].sum(axis=1).mean())
+    rarest = slice(None) if data.codes is None else data.y == np.bincount(data.y).argmin()
+    tested = float(plans[0].test_mask[:, rarest].sum(axis=1).mean())
     if tested >= TESTED_FOR_METRICS:
         return []
+    if data.codes is None:
+        return [
+            f"splits test about {tested:.2g} rows: means of a metric over so few can be far from its value (R2 of 10 "
+            "rows was 0.10 for 0.28 on average, and 95% intervals covered 88%); test more rows (p=0.5)"
+        ]
     return [
         f"splits test about {tested:.2g} rows of class {_rarest(data)}: means of a metric over so few can be far from "
         f"its value, and intervals of them have covered as little as a third of 95%; test more rows (p=0.5)"

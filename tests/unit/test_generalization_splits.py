@@ -205,7 +205,7 @@ def test_what_no_interval_can_be_read_from_is_refused_before_any_fit(arguments, 
 @pytest.mark.slow
 def test_a_number_of_folds():
     X, y = rows(60)
-    found = jaxci.generalization_interval("logistic", X, y, cv=5, rng=0)
+    found = jaxci.generalization_interval("logistic", X, y, cv=5, rng=0, scale="plain")
     assert found.method == "corrected_t"
     assert found.n_fits == 5
     np.testing.assert_array_equal(found.plan.test_mask.sum(axis=0), 1)
@@ -234,7 +234,7 @@ def test_training_parts_that_are_no_complement_count_as_they_are():
 def test_few_groups_are_left_out_once_each():
     X, y = rows(80)
     groups = np.arange(80) // 10
-    found = jaxci.generalization_interval("logistic", X, y, groups=groups, rng=0)
+    found = jaxci.generalization_interval("logistic", X, y, groups=groups, rng=0, scale="plain")
     assert found.n_fits == 8
     assert "each left out once" in found.reason
     means = np.nanmean(found.losses, axis=1)
@@ -386,3 +386,11 @@ def test_shares_of_few_errors_reach_as_far_as_wilsons_interval(method):
     assert right.confidence_interval.low == pytest.approx(1 - found.confidence_interval.high)
     run = jaxci.losses_interval(found.losses, found.plan, method=method, loss="zero_one")
     assert run.confidence_interval == pytest.approx(found.confidence_interval)
+
+
+def test_metrics_of_few_targets_a_split_are_told():
+    X, y = np.random.default_rng(0).normal(size=(2, 120, 1))
+    with pytest.warns(jaxci.JaxciWarning, match="splits test about 12 rows: means of a metric over so few"):
+        jaxci.generalization_interval("ridge", X, y[:, 0], loss="r2", rng=0)
+    assert not jaxci.generalization_interval("ridge", X, y[:, 0], loss="r2", p=0.5, rng=0).warnings
+    assert not jaxci.generalization_interval("ridge", X, y[:, 0], loss="squared", rng=0).warnings
