@@ -150,6 +150,8 @@ class ResampledFits(Printable):
         Whether the loss is 0 or 1.
     turn : (float, float)
         Offset and sign of what is shown: ``offset + sign * loss``.
+    of_means : bool
+        Whether scores of splits are known to be means of losses.
     """
 
     fits: Mapping[str, Resampled] = dataclasses.field(repr=False)
@@ -161,6 +163,7 @@ class ResampledFits(Printable):
     bounds: tuple[float, float] = (-math.inf, math.inf)
     share: bool = False
     turn: tuple[float, float] = (0.0, 1.0)
+    of_means: bool = False
 
     unlisted = frozenset({"fits", "groups"})
 
@@ -217,7 +220,7 @@ class ResampledFits(Printable):
         check_permitted(
             method, any(of.scores is not None for of in used.values()), self.loss, self.groups is not None, weighted
         )
-        is_mean = all(of.scores is None for of in self.fits.values())
+        is_mean = self.of_means or all(of.scores is None for of in self.fits.values())
         n_groups = None if self.groups is None else len(np.unique(self.groups))
         scale, why = usual_scale(method, self.bounds, n_groups, self.share) if is_mean else ("plain", "")
         if why and "scale" not in options:
@@ -273,7 +276,7 @@ class ResampledFits(Printable):
         level = 2 * level - 1 if options.get("one_sided") else level
         count = min(max(estimate, 0.0), 1.0) * n
         low, high = map(float, clopper_pearson(count, n, tails(level)))
-        losses = of.tested[np.isfinite(of.tested)]
+        losses = of.tested[np.isfinite(of.tested)] if of.scores is None else of.means[of.kept]
         if np.all(losses == 0) or np.all(losses == 1):
             found = f"no row is predicted {'right' if estimate else 'wrong'}"
         else:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.api.generalization_results import GeneralizationResult, ResampledFits, check_permitted, failure_remark
+from jaxci.api.generalization_results import GeneralizationResult, ResampledFits, check_permitted
+from jaxci.api.known_scores import known_score
 from jaxci.api.readers.arrays import as_floats, check_lengths
 from jaxci.api.readers.labels import is_classification, label_values
 from jaxci.checks import check_choice, check_count, shown
@@ -17,14 +18,9 @@ from jaxci.generalization.losses import LOSSES, Loss
 from jaxci.generalization.plans import FROM_PAIRS, Learning, check_plans, keeps_shares, standing_for, tested_of_classes
 from jaxci.generalization.registry import METHODS
 from jaxci.inference.remarks import announce
-from jaxci.intervals.base import tails
-from jaxci.intervals.proportion import clopper_pearson
-from jaxci.printing import ConfidenceInterval
 from jaxci.resampling import splits
 from jaxci.resampling.plan import Plan
 from jaxci.resampling.split_units import check_memory
-from jaxci.statistics.base import has_fixed_trials
-from jaxci.statistics.registry import METRICS as STATISTICS
 
 OF_PLANS = {
     "holdout": "holdout",
@@ -171,8 +167,9 @@ def from_cross_validate(
     Returns
     -------
     GeneralizationResult
-        Splits whose score is NaN (failed fits) are left out, with a warning. An accuracy that is 1 in all splits, or 0,
-        has Clopper and Pearson's interval for the rows that were tested.
+        Splits whose score is NaN (failed fits) are left out, with a warning. A score with the name of a metric, with or
+        without ``neg_``, has its range, and the ends that :func:`generalization_interval` gives it: an accuracy that
+        is 1 in all splits, or 0, has Clopper and Pearson's interval for the rows that were tested.
 
     Raises
     ------
@@ -213,9 +210,19 @@ def from_cross_validate(
     plan = _named_for(check_choice("method", method, METHODS), plan, False)
     called = "score" if name == "test_score" else name.removeprefix("test_")
     check_permitted(method, True, called, False)
-    of = Resampled(plan, np.full(plan.test_mask.shape, np.nan), ~np.isfinite(values), None, values)
-    fits = ResampledFits({plan.name: of}, called, plan.n_fits, warnings=_share_remark(plan, y))
-    found = _of_shares(fits, fits.interval(method, confidence_level=confidence_level, **options))
+    known = known_score(called, values)
+    of = Resampled(plan, np.full(plan.test_mask.shape, np.nan), ~np.isfinite(values), None, known.losses(values))
+    fits = ResampledFits(
+        {plan.name: of},
+        called,
+        plan.n_fits,
+        warnings=_share_remark(plan, y),
+        bounds=known.bounds,
+        share=known.share,
+        turn=known.turn,
+        of_means=known.is_mean,
+    )
+    found = fits.interval(method, confidence_level=confidence_level, **options)
     shares = called == "score" and found.estimate in (0, 1)
     hint = "; an accuracy that scoring=['accuracy'] names has an interval that allows for them" if shares else ""
     return _told(found, "asked for", unseen=f"scores that were not seen{hint}")
@@ -231,24 +238,6 @@ def _told(
     result = dataclasses.replace(result, reason=reason, warnings=(*remarks, *result.warnings, *still))
     announce(result.warnings)
     return result
-
-
-def _of_shares(fits: ResampledFits, result: GeneralizationResult) -> GeneralizationResult:
-    """Return Clopper and Pearson's interval for the rows that were tested, where a share of rows is 0, or 1, in all."""
-    statistic = STATISTICS.get(result.statistic)
-    varies = result.standard_error != 0 or result.estimate not in (0, 1)
-    if varies or statistic is None or not has_fixed_trials(statistic):
-        return result
-    (of,) = fits.fits.values()
-    n = int(of.plan.test_mask[of.kept].any(axis=0).sum())
-    low, high = clopper_pearson(result.estimate * n, n, tails(result.confidence_level, result.alternative))
-    met = "right" if (result.estimate == 1) == statistic.loss else "wrong"
-    return dataclasses.replace(
-        result,
-        confidence_interval=ConfidenceInterval(float(low), float(high)),
-        reason=f"no row is predicted {met}: Clopper and Pearson's interval for {n} rows",
-        warnings=(*fits.warnings, *failure_remark(str(result.method), fits.fits, float(low))),
-    )
 
 
 def _rows_off_remark(plan: Plan, names: np.ndarray, codes: np.ndarray) -> tuple[str, ...]:

@@ -218,6 +218,25 @@ class TestCrossValidate:
         assert result.statistic == "score"
         assert result.n == N
 
+    @pytest.mark.parametrize("scoring", ["accuracy", "roc_auc", "neg_log_loss", "neg_mean_squared_error"])
+    @pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+    def test_names_have_the_range_and_the_ends_of_the_verb(self, scoring):
+        from sklearn import linear_model, model_selection
+
+        of_targets = scoring == "neg_mean_squared_error"
+        y = Y if of_targets else (np.random.default_rng(1).normal(size=N) > 3 * X[:, 0]).astype(int)
+        model = linear_model.LinearRegression() if of_targets else linear_model.LogisticRegression()
+        cv = model_selection.KFold(6)
+        result = jaxci.from_cross_validate(self.found(y, cv=cv, scoring=[scoring]), y)
+        verb = jaxci.generalization_interval(model, X, y, cv=cv, scoring=scoring, n_jobs=1, progress=False)
+        np.testing.assert_allclose(result.confidence_interval, verb.confidence_interval, rtol=1e-9)
+        assert result.estimate == pytest.approx(verb.estimate)
+        assert result.statistic == scoring
+
+    def test_scores_that_leave_the_range_of_their_name_are_another_metric(self):
+        found = self.found(scoring={"log_loss": "neg_mean_squared_error"})
+        assert jaxci.from_cross_validate(found, Y).confidence_interval.low < 0
+
     def test_one_of_several_metrics(self):
         both = self.found(scoring=["r2", "neg_max_error"])
         with pytest.raises(

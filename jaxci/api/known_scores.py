@@ -1,0 +1,38 @@
+"""What the name of a score of splits tells: its range, and of which losses it is a mean."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxci.generalization.losses import METRICS_OF_ROWS
+from jaxci.statistics.base import has_fixed_trials
+from jaxci.statistics.registry import METRICS
+
+
+class KnownScore(NamedTuple):
+    """A score as ``turn[0] + turn[1] * loss``: the range of the loss, whether it is a mean of rows, of 0 or 1."""
+
+    bounds: tuple[float, float] = (-math.inf, math.inf)
+    turn: tuple[float, float] = (0.0, 1.0)
+    is_mean: bool = False
+    share: bool = False
+
+    def losses(self, scores: np.ndarray) -> np.ndarray:
+        """Return the losses of scores."""
+        return self.turn[1] * (scores - self.turn[0])
+
+
+def known_score(name: str, scores: np.ndarray) -> KnownScore:
+    """Return what is known of ``scores`` of a name, with or without ``neg_``: nothing where they leave its range."""
+    bare = name.removeprefix("neg_")
+    if bare not in METRICS:
+        return KnownScore()
+    statistic, sign = METRICS[bare], 1.0 if bare == name else -1.0
+    share = has_fixed_trials(statistic)
+    turn = (sign, -sign) if share and not statistic.loss else (0.0, sign)
+    known = KnownScore(statistic.bounds, turn, share or bare in METRICS_OF_ROWS, share)
+    losses, (low, high) = known.losses(scores[np.isfinite(scores)]), statistic.bounds
+    return known if np.all((losses >= low) & (losses <= high)) else KnownScore()
