@@ -39,7 +39,12 @@ def generalization(
     scoring: Annotated[
         str | None, typer.Option(metavar="NAME", help="In place of --loss: a name of scikit-learn's scorers.")
     ] = None,
-    method: Annotated[str, typer.Option(help="See jaxci.generalization_interval.")] = "auto",
+    method: Annotated[
+        str | None,
+        typer.Option(
+            help="See jaxci.generalization_interval; by default auto, or corrected_t with --versus.", show_default=False
+        ),
+    ] = None,
     cv: Annotated[int | None, typer.Option("--cv", metavar="K", help="Number of folds.")] = None,
     stratify: Annotated[
         bool | None, typer.Option("--stratify/--no-stratify", help="Whether splits keep the shares of classes.")
@@ -59,12 +64,15 @@ def generalization(
 
         import jaxci
         from jaxci.api.readers.tables import as_matrix, column_names, read_columns
+        from jaxci.checks import check_distinct
         from jaxci.cli.tables import as_label
         from jaxci.inducers.registry import as_inducer
 
         others = versus or []
         for name in (model, *others):  # before FILE is read
             as_inducer(name)
+        if len(others) > 1:
+            check_distinct("--model and --versus", [model, *others])
         chosen = split(features) or [name for name in column_names(file, sep) if name not in (target, groups, weights)]
         if not chosen:
             raise ValueError(f"{file} has no columns but {target!r}; a learner needs features")
@@ -84,7 +92,7 @@ def generalization(
         arguments: dict[str, Any] = {
             "loss": loss,
             "scoring": scoring,
-            "method": method,
+            **({} if method is None else {"method": method}),
             "cv": cv,
             "stratify": stratify,
             "sample_weight": None if weights is None else columns[weights],

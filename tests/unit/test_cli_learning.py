@@ -66,6 +66,24 @@ def test_two_learners_with_groups(capsys, file):
     assert "p = " in text
 
 
+@pytest.mark.parametrize("others", [["constant"], ["constant", "linear"]])
+def test_learners_are_compared_by_the_method_of_the_verb(capsys, file, table, tmp_path, others):
+    out = tmp_path / "out.json"
+    versus = [word for other in others for word in ("--versus", other)]
+    code, _, _ = run(
+        capsys, file, "--target", "y", "--model", "ridge", *versus, "--features", "a,b", "--seed", 1, "--json", out
+    )
+    assert code == 0
+    found, data = json.loads(out.read_text()), {"X": table[0], "y": table[1], "rng": 1}
+    if len(others) == 1:
+        verb = jaxci.compare_inducers("ridge", *others, **data)
+        assert found["pvalue"] == pytest.approx(verb.pvalue, rel=1e-9)
+    else:
+        verb = jaxci.rank_inducers(["ridge", *others], **data)
+        assert found["pairs"][0]["pvalue"] == pytest.approx(verb.pairs[0].pvalue, rel=1e-9)
+    assert found["method"] == verb.method == "corrected_t"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -79,6 +97,10 @@ def test_two_learners_with_groups(capsys, file):
         (["--target", "y", "--model", "ridge", "--features", "a,label"], "column 'label' must hold numbers; got"),
         (["--target", "y", "--model", "ridge", "--features", "a", "--loss", "log"], "loss must be one of squared"),
         (["--target", "y"], "--model"),
+        (
+            ["--target", "y", "--model", "ridge", "--versus", "tree", "--versus", "tree", "--features", "a"],
+            "--model and --versus must be distinct; 'tree' is given 2 times",
+        ),
         (["--target", "y", "--model", "ridge", "--features", "a,y"], "must name columns once, and not the target"),
         (["--target", "y", "--model", "ridge", "--features", "a,a"], "must name columns once, and not the target"),
         (["--target", "y", "--model", "ridge:alpha=abc", "--features", "a"], "alpha must be a number of at least 0"),
