@@ -10,6 +10,7 @@ import numpy as np
 
 from jaxci.api.asked import Asked
 from jaxci.api.counted_rows import CountedRows
+from jaxci.api.counted_tables import CountedTables
 from jaxci.api.readers.batches import read_batch, stands_for
 from jaxci.api.readers.labels import label_values
 from jaxci.api.readers.metrics import is_of_values, is_regression, named_metrics
@@ -56,23 +57,22 @@ class Accumulator:
 
     Notes
     -----
-    What is kept depends on the metrics, and :attr:`kept` says it. Of metrics of a confusion table that read labels
-    the counts by true and predicted label (and cluster): memory is free of the number of rows, and the result is that
-    of :func:`jaxci.evaluate` on all rows, resamples included, whatever the batches and the order of merging. Other
+    What is kept depends on the metrics, and :attr:`kept` says it. Of metrics of a confusion table that read labels the
+    counts by true and predicted label (and cluster): memory is free of the number of rows, and the result is that of
+    :func:`jaxci.evaluate` on all rows, resamples included, whatever the batches and the order of merging. Other
     metrics, labels that follow from scores, and ``sample_weight`` need the rows: up to ``max_rows`` of them are kept,
-    and the result is that of :func:`jaxci.evaluate` on them, in the order of ``ids`` where these are given, else in
-    the order in which they came. Of more rows of two classes the scores are counted by class in at most 131,072
-    bins that widen as they must, whatever the batches and the order of merging; each metric says by how much its
-    estimate can differ from that of all rows. Of means of row values (errors of a regression, log loss and Brier score)
-    and smooth functions of targets and predictions (R2, explained variance, Pearson's correlation) moments are kept in
-    at most 65,536 cells, or one for every cluster: the estimate, and of clusters the result, is that of all rows. The
-    median of errors is read from the same cells, with a bound. With ``sample_weight`` these means and functions, and
-    metrics of a confusion table, are then resampled as rows pass: the Poisson bootstrap,
-    whose weights follow from ``rng`` and the ``ids`` of rows, or their clusters. So are ranks of several classes,
-    clusters or weighted rows, from weights by score and class in bins, with a bound, and expected calibration errors
-    of such; of root mean squared ones sums by bin (and cluster) are kept, and the result is that of all rows, but of
-    weighted ones that are in no clusters, whose interval has normal quantiles.
-    The other metrics then end with an error. Observations, or clusters, are assumed independent.
+    and the result is that of :func:`jaxci.evaluate` on them, in the order of ``ids`` where given, else as they came. Of
+    more rows of two classes the scores are counted by class in at most 131,072 bins that widen as they must, whatever
+    the batches and the order of merging; each metric says by how much its estimate can differ from that of all rows. Of
+    means of row values (errors of a regression, log loss and Brier score) and smooth functions of targets and
+    predictions (R2, explained variance, Pearson's correlation) moments are kept in at most 65,536 cells, or one for
+    every cluster: the estimate, and of clusters, weighted or not, the result, is that of all rows. The median of errors
+    is read from the same cells, with a bound. With ``sample_weight`` and no clusters these means and functions, and
+    metrics of a confusion table, are then resampled as rows pass: the Poisson bootstrap, whose weights follow from
+    ``rng`` and ``ids``, or clusters. So are ranks of several classes, clusters or weighted rows, from weights by score
+    and class in bins, with a bound, and expected calibration errors of such; of root mean squared ones sums by bin (and
+    cluster) are kept, and the result is that of all rows, but of weighted ones that are in no clusters, whose interval
+    has normal quantiles. The other metrics then end with an error. Observations, or clusters, are assumed independent.
 
     Examples
     --------
@@ -332,7 +332,7 @@ class Accumulator:
             known = self._counted.labels
             parts = [self._asked.evaluated(self._rows.columns(), method, settings, self._source, labels=known)]
         else:
-            parts = self._counted.result(method, settings, self._source)
+            parts = CountedTables(self._counted, method, settings, self._source).all()
         rows = {row.statistic: row for part in parts for row in part}
         named = [[one for one in rows if stands_for(name, one)] for name, _ in self._asked.named]
         remarks = tuple(dict.fromkeys(text for part in parts for text in part.warnings))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.api.evaluate import read_data, table_of
+from jaxci.api.evaluate import Reading, read_data, table_of
 from jaxci.api.readers.batches import of_table
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.settings import Settings
@@ -38,6 +38,19 @@ class Asked:
         """The metrics that are none of a confusion table."""
         return [(name, one) for name, one in self.named if one is not None and not of_table(name, one)]
 
+    def read(
+        self,
+        arrays: Mapping[str, Any],
+        method: Any,
+        *,
+        labels: Sequence[Any] | None,
+        metrics: Sequence[Any] | None = None,
+    ) -> Reading:
+        """Return rows with what is asked of them: metrics, by default all."""
+        asked = [name if one is None else one for name, one in self.named] if metrics is None else metrics
+        truth, guess, score = (arrays.get(name) for name in ("y_true", "y_pred", "y_score"))
+        return read_data(truth, guess, score, asked, {}, method, labels, self.pos_label, self.threshold)
+
     def evaluated(
         self,
         arrays: Mapping[str, Any],
@@ -50,10 +63,8 @@ class Asked:
         counted: bool = False,
     ) -> EvaluationTable:
         """Return the table of metrics, by default all, of rows that may be counted."""
-        asked = [name if one is None else one for name, one in self.named] if metrics is None else metrics
-        truth, guess, score = (arrays.get(name) for name in ("y_true", "y_pred", "y_score"))
         return table_of(
-            read_data(truth, guess, score, asked, {}, method, labels, self.pos_label, self.threshold),
+            self.read(arrays, method, labels=labels, metrics=metrics),
             settings,
             source,
             groups=arrays.get("groups"),

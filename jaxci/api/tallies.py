@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxci.api.readers.labels import distinct, in_bytes, positions
 from jaxci.checks import shown
+from jaxci.statistics.layout import CaseWeights
 
 DENSE_TABLE = 2**16
 """Cells up to which counts of a batch are made without sorting."""
+
+POWERS = (1, 2, 3)
+"""Of weights, whose sums are kept."""
 
 
 def coded(values: np.ndarray, known: dict[Any, int]) -> np.ndarray:
@@ -37,27 +41,35 @@ def alike(name: str, values: np.ndarray, known: Mapping[Any, int]) -> None:
 
 
 class LabelCounts(NamedTuple):
-    """Rows (m,) of distinct cluster, true and predicted label, and how many rows each counts; clusters may be None."""
+    """Rows (m,) of distinct cluster, true and predicted label, and how many rows each counts; clusters may be None.
+
+    So may ``powers`` (m, 3): sums of the weights of these rows, of their squares and cubes.
+    """
 
     y_true: np.ndarray
     y_pred: np.ndarray
     groups: np.ndarray | None
     counts: np.ndarray
+    powers: np.ndarray | None = None
 
 
 class LabelTable:
     """Counts of rows by cluster, true and predicted label, whatever labels and clusters turn up.
 
-    Memory is that of the cells that occur, whatever the number of rows.
+    Of rows that differ in weight the sums of the weights, their squares and cubes are kept too. Memory is that of the
+    cells that occur, whatever the number of rows.
     """
 
     def __init__(self) -> None:
         self.labels: dict[Any, int] = {}
         self.clusters: dict[Any, int] = {}
         self.counts: dict[tuple[int, int, int], int] = {}
+        self.powers: dict[tuple[int, int, int], np.ndarray] = {}
 
-    def add(self, y_true: np.ndarray, y_pred: np.ndarray, groups: np.ndarray | None) -> None:
-        """Count rows (n,)."""
+    def add(
+        self, y_true: np.ndarray, y_pred: np.ndarray, groups: np.ndarray | None, weights: np.ndarray | None = None
+    ) -> None:
+        """Count rows (n,), which may differ in weight."""
         for name, values in (("y_true", y_true), ("y_pred", y_pred)):
             alike(name, values, self.labels)
         if groups is not None:
@@ -73,19 +85,25 @@ class LabelTable:
             counted = counted[cells]
         else:
             cells, counted = np.unique(flat, return_counts=True)
-        for cell, count in zip(cells.tolist(), counted.tolist(), strict=True):
-            self._add(cell // size**2, cell // size % size, cell % size, count)
+        powers: Sequence[np.ndarray | None] = [None] * len(cells)
+        if weights is not None:
+            place = np.searchsorted(cells, flat)
+            powers = [*np.stack([np.bincount(place, weights**power) for power in POWERS], axis=1)]
+        for cell, count, sums in zip(cells.tolist(), counted.tolist(), powers, strict=True):
+            self._add((cell // size**2, cell // size % size, cell % size), count, sums)
 
-    def _add(self, cluster: int, true: int, predicted: int, count: int) -> None:
-        key = (cluster, true, predicted)
+    def _add(self, key: tuple[int, int, int], count: int, powers: np.ndarray | None) -> None:
         self.counts[key] = self.counts.get(key, 0) + count
+        if powers is not None:
+            self.powers[key] = self.powers.get(key, 0.0) + powers
 
     def merge(self, other: LabelTable) -> None:
         """Add the counts of another table."""
         labels = [self.labels.setdefault(label, len(self.labels)) for label in other.labels]
         clusters = [self.clusters.setdefault(name, len(self.clusters)) for name in other.clusters] or [0]
-        for (cluster, true, predicted), count in other.counts.items():
-            self._add(clusters[cluster], labels[true], labels[predicted], count)
+        for key, count in other.counts.items():
+            cluster, true, predicted = key
+            self._add((clusters[cluster], labels[true], labels[predicted]), count, other.powers.get(key))
 
     def rows(self) -> LabelCounts:
         """Return the cells that occur, in the order of their clusters and labels."""
@@ -95,7 +113,9 @@ class LabelTable:
         true, predicted = labels[cells[1]], labels[cells[2]]
         groups = clusters[cells[0]] if self.clusters else None
         order = np.lexsort((predicted, true) if groups is None else (predicted, true, groups))
-        return LabelCounts(true[order], predicted[order], None if groups is None else groups[order], counts[order])
+        groups = None if groups is None else groups[order]
+        powers = np.array([self.powers[key] for key in self.counts])[order] if self.powers else None
+        return LabelCounts(true[order], predicted[order], groups, counts[order], powers)
 
     def state(self) -> dict[str, Any]:
         """Return the counts as plain lists and an array."""
@@ -104,6 +124,7 @@ class LabelTable:
             "labels": [*self.labels],
             "clusters": [*self.clusters],
             "cells": np.array(cells, np.int64).reshape(-1, 4),
+            "powers": np.array([self.powers[key] for key in self.counts if self.powers]).reshape(-1, len(POWERS)),
         }
 
     @classmethod
@@ -113,7 +134,47 @@ class LabelTable:
         table.labels = {label: code for code, label in enumerate(state["labels"])}
         table.clusters = {name: code for code, name in enumerate(state["clusters"])}
         table.counts = {(c, t, p): count for c, t, p, count in np.asarray(state["cells"]).tolist()}
+        powers = read_back(state["powers"], np.zeros((0, len(POWERS))))
+        table.powers = dict(zip(table.counts, powers, strict=True)) if len(powers) else {}
         return table
+
+
+class WeightSums:
+    """Number of weights above 0, their sum, the sum of their squares, and the largest."""
+
+    def __init__(self) -> None:
+        self.n, self.total, self.squares, self.largest = 0, 0.0, 0.0, 0.0
+
+    def add(self, weights: np.ndarray) -> None:
+        """Add weights (n,) above 0."""
+        self._add(len(weights), float(weights.sum()), float(weights @ weights), float(weights.max(initial=0.0)))
+
+    def merge(self, other: WeightSums) -> None:
+        """Add the weights of another."""
+        self._add(other.n, other.total, other.squares, other.largest)
+
+    def _add(self, n: int, total: float, squares: float, largest: float) -> None:
+        self.n, self.total, self.squares = self.n + n, self.total + total, self.squares + squares
+        self.largest = max(self.largest, largest)
+
+    def known(self, counts: LabelCounts | None = None) -> CaseWeights:
+        """Return what is known of the weights, also of those of ``counts``."""
+        powers = None
+        if counts is not None:
+            assert counts.powers is not None
+            powers = np.column_stack([counts.counts, counts.powers]) / self.largest ** np.arange(4)
+        return CaseWeights(self.total**2 / self.squares, self.largest / self.total, powers)
+
+    def state(self) -> dict[str, Any]:
+        """Return the sums as numbers."""
+        return dict(vars(self))
+
+    @classmethod
+    def of(cls, state: Mapping[str, Any]) -> WeightSums:
+        """Return the sums that :meth:`state` describes."""
+        found = cls()
+        found._add(int(state["n"]), *(float(state[name]) for name in ("total", "squares", "largest")))
+        return found
 
 
 class KeptRows:

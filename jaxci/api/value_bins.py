@@ -15,7 +15,7 @@ MOST_CELLS = 2**16
 WIDEST = 64
 """Level at which all values share a bin."""
 
-ARRAYS = ("units", "keys", "counts", "means", "squares")
+ARRAYS = ("units", "keys", "counts", "masses", "means", "squares")
 """What is kept of cells."""
 
 
@@ -35,10 +35,14 @@ def _floats(keys: np.ndarray) -> np.ndarray:
 
 
 class Points(NamedTuple):
-    """Rows (r, d) with the moments of those that were counted, how many each stands for, and clusters, if any."""
+    """Rows (r, d) with the moments of those that were counted, how many each stands for, and clusters, if any.
+
+    ``masses`` are the weights of those that each stands for, or their counts.
+    """
 
     values: np.ndarray
     counts: np.ndarray
+    masses: np.ndarray
     cells: np.ndarray
     groups: np.ndarray | None
 
@@ -61,7 +65,10 @@ class ValueBins:
         Of the bins.
     counts : (m,) int64
         Rows.
+    masses : (m,) float64
+        Their weights; of rows without such their counts.
     means : (m, d) float64
+        Weighted, as are sums.
     squares : (m, d, d) float64
         Sums of squares and products of the deviations from the means.
     mistaken : float
@@ -74,6 +81,7 @@ class ValueBins:
         self.units = np.zeros(0, np.int64)
         self.keys = np.zeros((0, width), np.uint64)
         self.counts = np.zeros(0, np.int64)
+        self.masses = np.zeros(0)
         self.means = np.zeros((0, width))
         self.squares = np.zeros((0, width, width))
         self.mistaken = 0.0
@@ -83,15 +91,22 @@ class ValueBins:
         """Number of values in a row."""
         return self.keys.shape[1]
 
-    def add(self, values: np.ndarray, groups: np.ndarray | None, mistaken: np.ndarray | None = None) -> None:
-        """Count rows (n, d), and what they would have had as ``mistaken`` ones (n,)."""
+    def add(
+        self,
+        values: np.ndarray,
+        groups: np.ndarray | None,
+        mistaken: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
+    ) -> None:
+        """Count rows (n, d) of ``weights`` above 0, and what they would have had as ``mistaken`` ones (n,)."""
         units = np.zeros(len(values), np.int64)
         if groups is not None:
             alike("groups", groups, self.clusters)
             units = coded(groups, self.clusters)
         keys = value_keys(values) >> np.uint64(self.level)
         squares = np.zeros((len(values), self.width, self.width))
-        self._join(units, keys, np.ones(len(values), np.int64), values, squares)
+        masses = np.ones(len(values)) if weights is None else weights
+        self._join(units, keys, np.ones(len(values), np.int64), masses, values, squares)
         self.mistaken += 0.0 if mistaken is None else float(mistaken.sum())
 
     def merge(self, other: ValueBins) -> None:
@@ -101,16 +116,22 @@ class ValueBins:
         self.keys = self.keys >> np.uint64(level - self.level)
         keys = other.keys >> np.uint64(level - other.level)
         self.level = level
-        self._join(np.array(codes)[other.units], keys, other.counts, other.means, other.squares)
+        self._join(np.array(codes)[other.units], keys, other.counts, other.masses, other.means, other.squares)
         self.mistaken += other.mistaken
 
     def _join(
-        self, units: np.ndarray, keys: np.ndarray, counts: np.ndarray, means: np.ndarray, squares: np.ndarray
+        self,
+        units: np.ndarray,
+        keys: np.ndarray,
+        counts: np.ndarray,
+        masses: np.ndarray,
+        means: np.ndarray,
+        squares: np.ndarray,
     ) -> None:
         """Add cells, or rows as cells of one, and widen bins where there are too many."""
         units, keys = np.concatenate([self.units, units]), np.concatenate([self.keys, keys])
-        counts, means = np.concatenate([self.counts, counts]), np.concatenate([self.means, means])
-        squares = np.concatenate([self.squares, squares])
+        counts, masses = np.concatenate([self.counts, counts]), np.concatenate([self.masses, masses])
+        means, squares = np.concatenate([self.means, means]), np.concatenate([self.squares, squares])
         order, first = _in_cells(units, keys)
         if len(first) > MOST_CELLS:
             distinct = order[first]
@@ -122,15 +143,16 @@ class ValueBins:
             self.level += high
             keys = keys >> np.uint64(high)
             order, first = _in_cells(units, keys)
-        units, keys, counts, means, squares = (x[order] for x in (units, keys, counts, means, squares))
+        units, keys, counts, masses = (x[order] for x in (units, keys, counts, masses))
+        means, squares = means[order], squares[order]
         place = np.repeat(np.arange(len(first)), np.diff(first, append=len(counts)))
         self.units, self.keys = units[first], keys[first]
-        self.counts = np.add.reduceat(counts, first)
+        self.counts, self.masses = np.add.reduceat(counts, first), np.add.reduceat(masses, first)
         apart = means - means[first][place]
-        moved = np.add.reduceat(counts[:, None] * apart, first) / self.counts[:, None]
+        moved = np.add.reduceat(masses[:, None] * apart, first) / self.masses[:, None]
         self.means = means[first] + moved
         rest = apart - moved[place]
-        between = counts[:, None, None] * rest[:, :, None] * rest[:, None, :]
+        between = masses[:, None, None] * rest[:, :, None] * rest[:, None, :]
         self.squares = np.add.reduceat(squares + between, first)
 
     def width_at(self, value: float) -> float:
@@ -142,21 +164,22 @@ class ValueBins:
 
     def middles(self) -> Points:
         """Return the mean of every cell, in place of its rows, in ascending order."""
-        return Points(self.means, self.counts, np.arange(len(self.counts)), None)
+        return Points(self.means, self.counts, self.masses, np.arange(len(self.counts)), None)
 
     def rows(self) -> Points:
         """Return rows that have the count, mean and squares of every cell: at most two of a value, three of a pair.
 
         Those of one value come in ascending order.
         """
-        parts, places = _spread(self.counts, self.means, self.squares)
+        parts, places = _spread(self.counts, self.masses, self.means, self.squares)
         cells, _ = np.nonzero(parts)
         values, counts = places[parts > 0], parts[parts > 0]
         if self.width == 1:
             order = np.argsort(values[:, 0], kind="stable")
             cells, values, counts = cells[order], values[order], counts[order]
         groups = np.array([*self.clusters])[self.units[cells]] if self.clusters else None
-        return Points(values, counts, cells, groups)
+        masses = counts * (self.masses / self.counts)[cells]
+        return Points(values, counts, masses, cells, groups)
 
     def state(self) -> dict[str, Any]:
         """Return the moments as numbers, lists and arrays."""
@@ -183,7 +206,9 @@ def _in_cells(units: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return order, np.flatnonzero(np.concatenate([[True], changes])[: len(order)])
 
 
-def _spread(counts: np.ndarray, means: np.ndarray, squares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _spread(
+    counts: np.ndarray, masses: np.ndarray, means: np.ndarray, squares: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return up to three whole numbers (m, 3) that add up to every count, and values (m, 3, d) of these moments.
 
     With shares ``u_k^2`` of the count, the values are the mean plus a root of the covariance times ``q_k / u_k``, of a
@@ -193,7 +218,7 @@ def _spread(counts: np.ndarray, means: np.ndarray, squares: np.ndarray) -> tuple
     third = np.where(varies & (means.shape[1] > 1), counts // 3, 0)
     second = np.where(varies, (counts - third) // 2, 0)
     parts = np.stack([counts - second - third, second, third], axis=1)
-    return parts, means[:, None, :] + spread(parts / counts[:, None], squares / counts[:, None, None])
+    return parts, means[:, None, :] + spread(parts / counts[:, None], squares / masses[:, None, None])
 
 
 def spread(shares: np.ndarray, covariance: np.ndarray) -> np.ndarray:

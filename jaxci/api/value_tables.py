@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.api.readers.layout import arranged
+from jaxci.api.readers.layout import arranged, weighed
+from jaxci.api.tallies import WeightSums
 from jaxci.api.value_bins import Points, ValueBins
 from jaxci.checks import shown
 from jaxci.inference.engine import intervals
@@ -21,13 +22,18 @@ from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
 from jaxci.records import record
 from jaxci.results import EvaluationTable
-from jaxci.statistics.known_values import MeanOfKnown
+from jaxci.statistics.base import Statistic
+from jaxci.statistics.known_values import MeanOfKnown, QuantileOfKnown
+from jaxci.statistics.layout import Layout
 from jaxci.statistics.order import QuantileStatistic
 from jaxci.statistics.sample import Sample
 from jaxci.statistics.summary import MeanStatistic
 
 LARGEST = 1e145
 """Values up to which the sum of squares of a hundred million million rows is a number."""
+
+WEIGHTS = (1e-50, 1e50)
+"""Weights whose cubes, and those of their ratios, are numbers above 0."""
 
 
 @record
@@ -79,13 +85,69 @@ def check_squares(what: str, values: np.ndarray) -> None:
         )
 
 
-def counted(
-    requests: Sequence[Request], sample: Sample, rows: Points, settings: Settings, source: Randomness
-) -> EvaluationTable:
+class How(NamedTuple):
+    """How intervals are asked for, and of rows of which weights; None where they do not differ."""
+
+    method: Any
+    settings: Settings
+    source: Randomness
+    weights: WeightSums | None
+
+
+def check_powers(weights: np.ndarray) -> None:
+    """Refuse weights (n,) above 0 that are too small or too large for sums of their cubes."""
+    least, most = WEIGHTS
+    apart = (weights < least) | (weights > most)
+    if apart.any():
+        raise ValueError(
+            f"sample_weight must be 0 or lie within {least:g} and {most:g} where rows in clusters are counted; got "
+            f"{weights[np.argmax(apart)]:g}"
+        )
+
+
+def laid_out(sample: Sample, rows: Points, weights: WeightSums | None) -> tuple[Sample, Layout]:
+    """Return ``rows`` of values with their layout."""
+    if weights is None:
+        return arranged(sample, rows.groups, None, rows.counts, "frequency", countable=True)
+    assert rows.groups is not None
+    return weighed(sample, rows.groups, rows.counts, rows.masses, weights.known())
+
+
+def counted(requests: Sequence[Request], sample: Sample, layout: Layout, how: How) -> EvaluationTable:
     """Return the table of rows that are counted."""
-    sample, layout = arranged(sample, rows.groups, None, rows.counts, "frequency", countable=True)
-    found = intervals(requests, sample, layout, settings, source)
-    return EvaluationTable(tuple(found), layout.n, source.record, tuple(layout_remarks(layout)))
+    found = intervals(requests, sample, layout, how.settings, how.source)
+    return EvaluationTable(tuple(found), layout.n, how.source.record, tuple(layout_remarks(layout)))
+
+
+def table_of_mean(name: str, statistic: MeanStatistic, bins: ValueBins, how: How) -> EvaluationTable:
+    """Return the table of a mean of row values."""
+    rows = bins.rows()
+    data = laid_out(MeanOfBins.sample(bins, rows), rows, how.weights)
+    found = counted([Request(name, MeanOfBins(statistic), how.method)], *data, how)
+    return with_error(found, bins, [rows.values])
+
+
+def table_of_quantile(name: str, statistic: QuantileStatistic, bins: ValueBins, how: How) -> EvaluationTable:
+    """Return the table of a quantile of row values."""
+    rows = bins.middles()
+    data = laid_out(Sample(values=rows.values[:, 0]), rows, how.weights)
+    return with_widths(counted([Request(name, QuantileOfKnown(statistic), how.method)], *data, how), bins)
+
+
+def table_of_pairs(named: Sequence[tuple[str, Statistic]], pairs: ValueBins, how: How) -> EvaluationTable:
+    """Return the table of smooth functions of targets and predictions."""
+    rows = pairs.rows()
+    sample = Sample(y_true=rows.values[:, 0], y_pred=rows.values[:, 1])
+    requests = [Request(name, one, how.method) for name, one in named]
+    found = counted(requests, *laid_out(sample, rows, how.weights), how)
+    return with_error(found, pairs, [influence(one, sample, rows.counts) for _, one in named])
+
+
+def design_effect_of(bins: ValueBins, weights: WeightSums | None) -> float:
+    """Return the design effect of the mean of values in clusters."""
+    rows = bins.rows()
+    sample, layout = laid_out(Sample(values=rows.values[:, 0]), rows, weights)
+    return layout.design_effect(sample.values / 2)
 
 
 def with_error(table: EvaluationTable, bins: ValueBins, influences: Sequence[np.ndarray]) -> EvaluationTable:

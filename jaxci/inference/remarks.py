@@ -64,8 +64,7 @@ def layout_remarks(layout: Layout) -> list[str]:
             "none but these ('percentile', 'bca', 'delta') cover less than they say"
         )
     if layout.row_weights is not None:
-        weights = layout.row_weights / layout.row_weights.max()
-        remarks += weight_remarks(layout.n, layout.effective_size, float(1 / weights.sum()))
+        remarks += weight_remarks(layout.n, layout.effective_size, layout.heaviest)
     lonely = 0 if layout.strata is None else int(np.sum(np.bincount(layout.strata) == 1))
     if lonely:
         alone = "1 stratum holds a single unit" if lonely == 1 else f"{lonely} strata hold a single unit each"
@@ -255,10 +254,8 @@ def _rows_in_effect(sample: Sample, layout: Layout) -> np.ndarray:
     """Return the rows of every class (K,), of weighted ones how many of equal weight vary as much."""
     if layout.row_weights is None:
         return sample.class_sizes
-    classes, largest = sample.y_true[: layout.n_rows], np.zeros(sample.n_classes)
-    np.maximum.at(largest, classes, layout.row_weights)
-    weights = layout.row_weights / np.where(largest > 0, largest, 1.0)[classes]
-    totals, squares = (np.bincount(classes, x, sample.n_classes) for x in (weights, weights**2))
+    classes = sample.y_true[: layout.n_rows]
+    totals, squares = (np.bincount(classes, x, sample.n_classes) for x in layout.powers_of_weights()[:, 1:3].T)
     return (totals**2 / np.where(totals > 0, squares, 1.0)).round(9)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,15 +20,11 @@ from jaxci.statistics.base import Shares, TableStatistic, is_proportion
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.sums import Cells
 
-LEAST_WEIGHT = 1e-100
-"""Weights below such a share of the largest count as it: cubes of smaller ones would be 0."""
-
 
 def _tables_by_weight(cells: Cells, layout: Layout) -> list[np.ndarray]:
     """Return the numbers of rows in the cells of a table, their weights, and squares and cubes of these, at most 1."""
-    assert layout.row_weights is not None
-    weights = np.maximum(layout.row_weights / layout.row_weights.max(), LEAST_WEIGHT)
-    return [table_of(cells, Layout(layout.n, row_weights=weights**power)) for power in range(4)]
+    powers = layout.powers_of_weights()
+    return [table_of(cells, dataclasses.replace(layout, row_weights=weights)) for weights in powers.T]
 
 
 def _potential(statistic: TableStatistic, tables: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,6 +15,28 @@ from jaxci.special import namespace, unit
 
 ROUNDING = 64 * float(np.finfo(float).eps)
 """Values apart by less than that of the largest do not vary."""
+
+LEAST_WEIGHT = 1e-100
+"""Weights below such a share of the largest count as it: cubes of smaller ones would be 0."""
+
+
+class CaseWeights(NamedTuple):
+    """What is known of the case weights of observations that rows stand for.
+
+    Attributes
+    ----------
+    effective : float
+        ``sum(w)^2 / sum(w^2)`` of all.
+    heaviest : float
+        Share of the weight that one observation holds, at most.
+    powers : (m, 4) float64 or None
+        Sums over the observations of every row of their weights, as shares of the largest, to the powers 0 to 3; None
+        where no table is read.
+    """
+
+    effective: float
+    heaviest: float
+    powers: np.ndarray | None = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -30,9 +52,11 @@ class Layout:
     strata : (number of units,) int32 or None
         Stratum code of every unit.
     row_weights : (n,) float64 or None
-        Case weights.
+        Case weights; of rows that stand for several observations their sums, (m,).
     counts : (m,) float64 or None
         How many equal observations each of m rows stands for, ``n`` in all; None: each is one. Units are then of rows.
+    case_weights : CaseWeights or None
+        What is known of the weights of such observations, where they differ.
     """
 
     n: int
@@ -40,10 +64,13 @@ class Layout:
     strata: np.ndarray | None = None
     row_weights: np.ndarray | None = None
     counts: np.ndarray | None = None
+    case_weights: CaseWeights | None = None
 
     @functools.cached_property
     def _content(self) -> tuple[Any, ...]:
-        of_rows = (self.units, self.strata, self.row_weights, self.counts)
+        of_rows = [self.units, self.strata, self.row_weights, self.counts]
+        if self.case_weights is not None:
+            of_rows += [np.array(self.case_weights[:2]), self.case_weights.powers]
         return self.n, *(None if x is None else np.ascontiguousarray(x).tobytes() for x in of_rows)
 
     def __eq__(self, other: object) -> bool:
@@ -89,10 +116,32 @@ class Layout:
         return self.units is None and self.row_weights is None
 
     @property
+    def heaviest(self) -> float:
+        """Share of the case weight that one observation holds, at most."""
+        if self.row_weights is None:
+            return 1 / self.n
+        if self.case_weights is not None:
+            return self.case_weights.heaviest
+        return float(1 / (self.row_weights / self.row_weights.max()).sum())
+
+    def powers_of_weights(self) -> np.ndarray:
+        """Return the case weights of every row (n, 4), as shares of the largest, to the powers 0 to 3.
+
+        Shares are :data:`LEAST_WEIGHT` or more. Of rows that stand for several observations the sums over these.
+        """
+        assert self.row_weights is not None
+        if self.case_weights is not None:
+            assert self.case_weights.powers is not None
+            return self.case_weights.powers
+        return np.maximum(self.row_weights / self.row_weights.max(), LEAST_WEIGHT)[:, None] ** np.arange(4)
+
+    @property
     def effective_size(self) -> float:
         """Return ``sum(w)^2 / sum(w^2)`` of the case weights, the rows of equal weight that tell as much; n without."""
         if self.row_weights is None:
             return float(self.n)
+        if self.case_weights is not None:
+            return self.case_weights.effective
         scaled = self.row_weights / self.row_weights.max()
         return float(scaled.sum() ** 2 / (scaled**2).sum())
 

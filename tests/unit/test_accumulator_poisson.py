@@ -19,6 +19,7 @@ from jaxci.resampling.poisson import name_words, poisson_counts
 N, SEED = 120, 11
 REGRESSION = ["root_mean_squared_error", "mean_absolute_error", "r2", "explained_variance", "pearsonr"]
 CLASSES = ["accuracy", "f1_macro", "recall_per_class", "log_loss"]
+CLUSTERED = ["expected_calibration_error"]
 
 pytestmark = pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
 
@@ -70,7 +71,7 @@ def check_close(found, expected) -> None:
 @given(data=st.data())
 def test_batches_their_order_and_merging_change_nothing(name, data):
     rows = {"regression": regression(), "classes": classes(), "clusters": classes(clusters=20)}[name]
-    metrics = REGRESSION if name == "regression" else CLASSES
+    metrics = {"regression": REGRESSION, "classes": CLASSES, "clusters": CLUSTERED}[name]
     (expected,) = accumulated(rows, metrics, [np.arange(N)])
     order = np.concatenate(
         [np.arange(24), 24 + np.random.default_rng(data.draw(st.integers(0, 99))).permutation(N - 24)]
@@ -158,13 +159,13 @@ def test_names_of_any_type_have_words():
 @pytest.mark.slow
 def test_state_of_resamples_is_saved_and_loaded():
     rows = classes(clusters=20)
-    (expected,) = accumulated(rows, CLASSES, [np.arange(N)])
+    (expected,) = accumulated(rows, CLUSTERED, [np.arange(N)])
     assert all("20 clusters are fewer than 50" in " ".join(row.warnings) for row in expected.finalize())
-    halves = accumulated(rows, CLASSES, np.split(np.arange(N), 2))
+    halves = accumulated(rows, CLUSTERED, np.split(np.arange(N), 2))
     state = pickle.loads(pickle.dumps(halves[0].state_dict()))
-    (again,) = accumulated(rows, CLASSES, [slice(0, 1)], rng=5)
+    (again,) = accumulated(rows, CLUSTERED, [slice(0, 1)], rng=5)
     check_close(again.load(state).merge(halves[1]).finalize(), expected.finalize())
-    (other,) = accumulated(rows, CLASSES, [slice(0, 1)], n_resamples=99)
+    (other,) = accumulated(rows, CLUSTERED, [slice(0, 1)], n_resamples=99)
     with pytest.raises(ValueError, match="same n_resamples 99; got 199"):
         other.load(state)
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxci.api.readers.arrays import as_floats, check_lengths
 from jaxci.api.readers.labels import EXACT_FLOATS, label_values
 from jaxci.checks import check_choice, shown
-from jaxci.statistics.layout import Layout
+from jaxci.statistics.layout import CaseWeights, Layout
 from jaxci.statistics.sample import Sample
 
 WEIGHT_TYPES = ("importance", "frequency")
@@ -69,6 +69,16 @@ def arranged(
     if extreme:
         weights = weights / weights.max()
     return sample, _layout(sample.n, columns, weights / (weights.sum() / sample.n))
+
+
+def weighed(
+    sample: Sample, groups: np.ndarray, counts: np.ndarray, weights: np.ndarray, known: CaseWeights
+) -> tuple[Sample, Layout]:
+    """Return rows that each stand for as many observations as ``counts`` says, of ``weights`` in sum, in clusters."""
+    n = int(counts.sum())
+    layout = _layout(n, {"groups": groups}, weights / (weights.sum() / n))
+    counts = counts.astype(np.float64)
+    return dataclasses.replace(sample, counts=counts), dataclasses.replace(layout, counts=counts, case_weights=known)
 
 
 def as_weights(name: str, data: Any) -> np.ndarray:
