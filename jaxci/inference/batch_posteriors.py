@@ -12,6 +12,7 @@ import numpy as np
 from jaxci.inference.posterior import sizes
 from jaxci.inference.program import Program
 from jaxci.intervals.base import Prior
+from jaxci.resampling.kernels import mapped
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.sample import PseudoUnits, Sample
@@ -63,10 +64,10 @@ def posterior_cores(
     for number, one in enumerate(unseen):
         for place, weights in enumerate(() if one is None else one.weights):
             reach = (priors[number][place].reach, priors[number][place].bounded_reach)
-            kind = (id(weights), *reach, statistics[number].together)
+            kind = (id(weights), *reach, statistics[number].together, statistics[number].walks)
             groups.setdefault(kind, (weights, np.array(reach), []))[-1].append((number, place))
     known: dict[tuple[int, int], jax.Array] = {}
-    for (*_, together), (weights, bounds, members) in groups.items():
+    for (*_, together, walks), (weights, bounds, members) in groups.items():
         numbers = tuple(number for number, _ in members)
 
         def of_one(
@@ -76,7 +77,10 @@ def posterior_cores(
             return program.posterior_cores(shared, PseudoUnits(weights, size, class_sizes, reach), numbers)
 
         held = jax.vmap(lambda one: jax.tree.map(jnp.asarray, sizes(one, layout)))(sample)
-        found = jax.vmap(of_one)((programs, held)) if together else jax.lax.map(of_one, (programs, held))
+        if walks:
+            found = mapped(of_one, (programs, held))
+        else:
+            found = jax.vmap(of_one)((programs, held)) if together else jax.lax.map(of_one, (programs, held))
         known.update(zip(members, found, strict=True))
     drawn = [0 if one is None else len(one.weights) for one in unseen]
     return [[known[number, place] for place in range(count)] for number, count in enumerate(drawn)]

@@ -12,6 +12,7 @@ from jaxci.inference.batch_posteriors import Unseen, posterior_cores
 from jaxci.inference.program import Program, distinct, of_batch, read
 from jaxci.inference.wanted import Wanted
 from jaxci.records import record, static
+from jaxci.resampling.kernels import mapped
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.sample import Sample
@@ -126,10 +127,13 @@ def _cores(
     drawn = [i for i, one in enumerate(shared) if one is not None]
     sorting = [i for i in drawn if reads_bank(statistics[i], layout)]
     together = tuple(i for i in drawn if i not in sorting and statistics[i].together)
-    apart = tuple(i for i in drawn if i not in sorting and i not in together)
+    walking = tuple(i for i in drawn if i not in sorting and statistics[i].walks)
+    apart = tuple(i for i in drawn if i not in (*sorting, *together, *walking))
     found: dict[int, jax.Array] = {i: cores_by_order(programs, i, shared[i]) for i in sorting}
     if together:
         found.update(zip(together, jax.vmap(lambda program: program.cores(shared, together))(programs), strict=True))
+    if walking:
+        found.update(zip(walking, mapped(lambda program: program.cores(shared, walking), programs), strict=True))
     if apart:
         found.update(zip(apart, jax.lax.map(lambda program: program.cores(shared, apart), programs), strict=True))
     return found

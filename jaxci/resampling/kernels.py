@@ -43,6 +43,20 @@ def by_platform(
     return {"cpu": cpu, "accelerator": accelerator}[form](*operands)
 
 
+def mapped(function: Callable[[Any], Any], rows: Any, form: Form | None = None) -> Any:
+    """Return ``function`` of every row of a pytree: one after another on a CPU, whose cache holds one, else together.
+
+    Parameters
+    ----------
+    function : callable
+        Of one row; returns a pytree of arrays.
+    rows : pytree of (R, ...) arrays
+    form : {"cpu", "accelerator"}, optional
+        Form to use; by default that of the platform.
+    """
+    return by_platform(rows, cpu=lambda rows: jax.lax.map(function, rows), accelerator=jax.vmap(function), form=form)
+
+
 def sum_dtype(bank: jax.Array, largest: float = 0) -> Any:
     """Return the type of sums of a bank's weights, where counts sum to ``largest`` at most.
 

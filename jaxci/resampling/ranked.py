@@ -1,9 +1,9 @@
 """Sums along a ranking of all resamples at once: pairs that a class wins, and precision.
 
-Two forms of one result. *Scanned*, for CPUs: a walk along the entries of the ranking, from the highest score
-down, with vectors of B sums; each step reads one row of the transposed bank, whatever the order, so one
-bank in its own order serves every ranking of every data set. *Compared*, for accelerators and a few thousand
-observations: a product of the bank with the table of who scores higher than whom.
+A walk along the entries of the ranking, from the highest score down, with vectors of B sums: each step reads one row
+of the transposed bank, whatever the order, so one bank in its own order serves every ranking of every data set. A CPU
+takes two entries a step, and one data set after another, whose sums stay in its cache; an accelerator takes many
+entries, and all data sets together, so that sums go through its memory a few times only.
 
 A bank by observation, ``bank_t`` (n, B), is an array or a :class:`SpreadBank`: rows of a unit weigh what it does.
 
@@ -103,17 +103,27 @@ class Descent(NamedTuple):
         return cls(rows[turn], member[turn], jnp.append(edge, change), jnp.append(change, edge))
 
 
-_UNROLL = 2
-"""Entries per step of a walk: sums are then read and written once for two."""
+_UNROLLED = {"cpu": 2, "accelerator": 32}
+"""Entries per step of a walk: sums are then read and written once for all of them."""
 
 Step = Callable[[Any, Any], Any]
 Weights = Callable[[Any], jax.Array]
 """Weights of one row in the resamples of a block."""
 
 
-def walk(step: Step, sums: Any, entries: Any, unroll: int = _UNROLL) -> Any:
-    """Return ``sums`` after ``sums = step(sums, entry)`` for every entry along the first axis of ``entries``."""
-    return jax.lax.scan(lambda *state: (step(*state), None), sums, entries, unroll=unroll)[0]
+def walk(step: Step, sums: Any, entries: Any, unroll: int | None = None) -> Any:
+    """Return ``sums`` after ``sums = step(sums, entry)`` for every entry along the first axis of ``entries``.
+
+    ``unroll`` entries are taken together; by default as many as suit the platform.
+    """
+
+    def taking(unroll: int) -> Callable[[Any, Any], Any]:
+        return lambda sums, entries: jax.lax.scan(lambda *at: (step(*at), None), sums, entries, unroll=unroll)[0]
+
+    if unroll is not None:
+        return taking(unroll)(sums, entries)
+    cpu, accelerator = taking(_UNROLLED["cpu"]), taking(_UNROLLED["accelerator"])
+    return kernels.by_platform(sums, entries, cpu=cpu, accelerator=accelerator)
 
 
 def over_blocks(function: Callable[[Weights, int], Any], bank_t: Any, most: int) -> Any:
@@ -210,9 +220,7 @@ def scanned(
     n_classes: int = 0,
     unseen: Unseen | None = None,
 ) -> RankSums:
-    """Sum along the ranking whatever statistics read of it, in one walk.
-
-    The form for CPUs: m steps on vectors of B sums.
+    """Sum along the ranking whatever statistics read of it, in one walk: m steps on vectors of B sums.
 
     Parameters
     ----------
@@ -275,50 +283,6 @@ def scanned(
         last = unseen.members * members / jnp.where(members + others > 0, members + others, 1)
         sums = sums._replace(precision=sums.precision + last)
     return sums
-
-
-COMPARED = SUMS - {"precision"}
-"""The sums that :func:`compared` gives."""
-
-
-def compared(
-    bank_t: Any,
-    descent: Descent,
-    wanted: Iterable[str],
-    labels: Any = None,
-    n_classes: int = 0,
-    unseen: Unseen | None = None,
-) -> RankSums:
-    """Like :func:`scanned`, as a product with the table of who scores higher than whom.
-
-    The form for accelerators, for ``wanted`` out of ``COMPARED``, and for m = n up to 4,096: ``n**2 B``
-    multiplications, in half precision for a bank of 8 bits or half precision. Exact where that is.
-    """
-    won, members, others = _won(bank_t, descent)
-    sums = RankSums(members, others, unseen=unseen)
-    if "wins" in wanted:
-        sums = sums._replace(wins=jnp.sum(won, axis=0))
-    if "class_wins" in wanted:
-        of_class = (jnp.asarray(labels) == jnp.arange(n_classes)[:, None]).astype(won.dtype)
-        sums = sums._replace(class_wins=jnp.matmul(of_class, won, precision=jax.lax.Precision.HIGHEST))
-    return sums
-
-
-def _won(bank_t: jax.Array, descent: Descent) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Weight of pairs, of the members and every row (n, B), that the members win; both sides' weights (B,)."""
-    bank_t = spread(bank_t)
-    dtype = kernels.sum_dtype(bank_t, bank_t.shape[0] ** 2 / 2)
-    counts = bank_t.dtype in (jnp.bfloat16, jnp.int8, jnp.uint8)
-    bank = bank_t.astype(jnp.bfloat16 if counts else dtype)
-    place = jnp.zeros_like(descent.rows).at[descent.rows].set(jnp.cumsum(descent.opens, dtype=jnp.int32))
-    member = jnp.zeros_like(descent.member).at[descent.rows].set(descent.member)
-    above, below = place[None, :], place[:, None]
-    points = 2 * (above < below).astype(bank.dtype) + (above == below).astype(bank.dtype)
-    sides = jnp.stack([member, ~member]).astype(bank.dtype)
-    table = jnp.concatenate([points * sides[0] * sides[1][:, None], sides])
-
-    sums = jnp.matmul(table, bank, precision=jax.lax.Precision.HIGHEST, preferred_element_type=dtype)
-    return sums[:-2] * bank_t.astype(dtype) / 2, sums[-2], sums[-1]
 
 
 def scanned_partial_wins(bank_t: jax.Array, descent: Descent, share: float) -> RankSums:

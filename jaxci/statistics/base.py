@@ -11,7 +11,7 @@ import abc
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -49,6 +49,7 @@ class Statistic(abc.ABC):
     - ``relative_to_target``: whether errors are divided by the targets;
     - ``correlates_ranks``: whether it is a correlation of ranks;
     - ``together``: whether replicates of many data sets are products or gathers, best computed together;
+    - ``walks``: whether replicates are sums along the rows, which an accelerator takes for many data sets together;
     - ``least_n``: the size below which studies found too little coverage, and of what.
 
     How a resample reaches it is said by the typed base it derives from: :class:`MomentStatistic`,
@@ -68,6 +69,7 @@ class Statistic(abc.ABC):
     relative_to_target: ClassVar[bool] = False
     correlates_ranks: ClassVar[bool] = False
     together: ClassVar[bool] = False
+    walks: ClassVar[bool] = False
     bounds: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
     loss: ClassVar[bool] = False
     needs_probabilities: ClassVar[bool] = False
@@ -182,13 +184,9 @@ class RankedStatistic(Statistic):
 
     def each(self, prepared: Any, bank_t: jax.Array) -> jax.Array:
         """Return :meth:`value` under every column of ``bank_t`` (n, B), in batches of resamples."""
-        return self.each_joined(functools.partial(self.value, prepared), bank_t)
-
-    def each_joined(self, function: Callable[..., jax.Array], bank_t: jax.Array, *unseen: jax.Array) -> jax.Array:
-        """Return ``function(weights, *unseen)`` for every column of ``bank_t`` and of what joins it (..., B)."""
         weights = spread(bank_t).T.astype(sum_dtype(bank_t))
-        rows = (weights, *(jnp.moveaxis(weight, -1, 0) for weight in unseen))
-        return in_batches(lambda row: function(*row), rows, max(1, WEIGHTS_AT_A_TIME // weights.shape[1]))
+        most = max(1, WEIGHTS_AT_A_TIME // weights.shape[1])
+        return in_batches(functools.partial(self.value, prepared), weights, most)
 
     def replicates(self, prepared: Any, shared: Any) -> jax.Array:
         """Return the statistic (B,) on every resample of a bank by observation (n, B)."""

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-import functools
 
 import jax
 import jax.numpy as jnp
@@ -288,18 +287,10 @@ class AveragePrecisionMulticlass(MulticlassRanking, OpposedStatistic):
 
     def value(self, prepared: ClassRankings, weights: jax.Array) -> jax.Array:
         """Return the average precision under ``weights`` (n,)."""
-        return self._joined_value(prepared, weights, jnp.zeros(prepared.counts.shape[0]))
-
-    def _joined_value(self, prepared: ClassRankings, weights: jax.Array, unseen: jax.Array) -> jax.Array:
-        """Return the average precision under ``weights`` (n,) and those of rows ``unseen`` (K,), ranked worst."""
-        total = jnp.sum(unseen)
         if self.micro:
-            return average_precision(prepared.ranking, weights, 1, (len(unseen) - 1) * total, total)
-
-        def of_class(ranking: Ranking, k: jax.Array) -> jax.Array:
-            return average_precision(ranking, weights, k, total - unseen[k], unseen[k])
-
-        return self.from_columns(prepared.over_classes(of_class), 1.0 * prepared.class_weights(weights) + unseen)
+            return average_precision(prepared.ranking, weights)
+        found = prepared.over_classes(lambda ranking, k: average_precision(ranking, weights, k))
+        return self.from_columns(found, 1.0 * prepared.class_weights(weights))
 
     reads = frozenset({"precision"})
 
@@ -308,12 +299,6 @@ class AveragePrecisionMulticlass(MulticlassRanking, OpposedStatistic):
         members = sums.joined.members
         found = ratio(sums.precision, members)
         return found if self.micro else jax.vmap(self.from_columns, 1)(found, members)
-
-    def by_weights(self, prepared: ClassRankings, bank_t: jax.Array, unseen: jax.Array | None) -> jax.Array:
-        """Return the average precision (B,), with rows ``unseen`` (K, B)."""
-        if unseen is None:
-            return self.each(prepared, bank_t)
-        return self.each_joined(functools.partial(self._joined_value, prepared), bank_t, unseen)
 
     def from_columns(self, found: jax.Array, sizes: jax.Array) -> jax.Array:
         """Average the precisions (K,) of classes of weights ``sizes``."""

@@ -90,6 +90,7 @@ class ScoreRanking(RankedStatistic, ExtremeStatistic):
     """A statistic of the order of scores, which reaches all resamples of a bank in one pass."""
 
     inputs = ("y_true", "y_score")
+    walks = True
     of_roc_curve: ClassVar[bool] = False
     """Whether the statistic is an area under a ROC curve, whole or partial, or an average of such areas."""
     least_class: ClassVar[int] = 100
@@ -138,12 +139,6 @@ class ScoreRanking(RankedStatistic, ExtremeStatistic):
     def from_sums(self, sums: ranked.RankSums) -> jax.Array:
         """Return the statistic (B,) from the sums along its ranking (B,), or along that of every class (K, ..., B)."""
 
-    def by_weights(self, prepared: Any, bank_t: jax.Array, unseen: jax.Array | None) -> jax.Array:
-        """Return the statistic (B,) for accelerators and more rows than they compare, with rows ``unseen`` (K, B)."""
-        if unseen is None:
-            return self.each(prepared, bank_t)
-        return self.from_sums(prepared.sums(ranked.scanned, bank_t, self.reads, unseen))
-
     def replicates(self, prepared: Any, bank_t: jax.Array) -> jax.Array:
         """Return :meth:`value` under every column of a transposed bank.
 
@@ -172,7 +167,7 @@ def ranked_cores(
 ) -> list[jax.Array]:
     """Return the core (B,) of statistics of one source that read sums along its rankings.
 
-    On a CPU one walk along each ranking gives what all of them read.
+    One walk along each ranking gives what all of them read.
 
     Parameters
     ----------
@@ -187,21 +182,8 @@ def ranked_cores(
     dtype = kernels.sum_dtype(bank_t)
     wanted = frozenset[str]().union(*(statistic.reads for statistic in statistics))
     rows = None if unseen is None else prepared.unseen_rows(unseen, dtype)
-    few = bank_t.shape[0] <= kernels.COMPARED
-
-    def scanned(prepared: Any, bank_t: Any) -> tuple[jax.Array, ...]:
-        sums = prepared.sums(ranked.scanned, bank_t, wanted, rows)
-        return tuple(statistic.from_sums(sums).astype(dtype) for statistic in statistics)
-
-    def one(statistic: ScoreRanking, prepared: Any, bank_t: Any) -> jax.Array:
-        if few and statistic.reads <= ranked.COMPARED and statistic.ranked_by != "entries":
-            return statistic.from_sums(prepared.sums(ranked.compared, bank_t, statistic.reads, rows))
-        return statistic.by_weights(prepared, bank_t, rows)
-
-    def each(prepared: Any, bank_t: Any) -> tuple[jax.Array, ...]:
-        return tuple(one(statistic, prepared, bank_t).astype(dtype) for statistic in statistics)
-
-    return list(kernels.by_platform(prepared, bank_t, cpu=scanned, accelerator=each))
+    sums = prepared.sums(bank_t, wanted, rows)
+    return [statistic.from_sums(sums).astype(dtype) for statistic in statistics]
 
 
 class BinaryRanking(ScoreRanking):
@@ -286,15 +268,6 @@ class RocAuc(BinaryRanking):
         joined = sums.joined
         return found * (sums.members / joined.members) * (sums.others / joined.others)
 
-    def by_weights(self, prepared: Ranking, bank_t: jax.Array, unseen: jax.Array | None) -> jax.Array:
-        """Return the area (B,), with rows ``unseen`` (2, B)."""
-        found = self.each(prepared, bank_t)
-        if unseen is None:
-            return found
-        sizes = prepared.class_weights(bank_t)
-        shares = sizes / (sizes + unseen)
-        return found * shares[0] * shares[1]
-
     def value(self, prepared: Ranking, weights: jax.Array) -> jax.Array:
         """Return the area under ``weights`` (n,)."""
         if self.max_fpr is None:
@@ -314,11 +287,8 @@ class RocAuc(BinaryRanking):
         if share is None:
             return super().replicates(prepared, bank_t)
 
-        def scanned(prepared: Ranking, bank_t: jax.Array) -> jax.Array:
-            sums = ranked.scanned_partial_wins(bank_t, prepared.descent(), share)
-            return self._scaled(area_of_pairs(sums.wins, sums.members, sums.others)).astype(kernels.sum_dtype(bank_t))
-
-        return kernels.by_platform(prepared, bank_t, cpu=scanned, accelerator=self.each)
+        sums = ranked.scanned_partial_wins(bank_t, prepared.descent(), share)
+        return self._scaled(area_of_pairs(sums.wins, sums.members, sums.others)).astype(kernels.sum_dtype(bank_t))
 
 
 @record
@@ -356,12 +326,6 @@ class AveragePrecision(BinaryRanking, OpposedStatistic):
     def from_sums(self, sums: ranked.RankSums) -> jax.Array:
         """Return the average precision, an unseen positive ranked below all others, and a negative above them."""
         return ratio(sums.precision, sums.joined.members)
-
-    def by_weights(self, prepared: Ranking, bank_t: jax.Array, unseen: jax.Array | None) -> jax.Array:
-        """Return the average precision (B,), with rows ``unseen`` (2, B)."""
-        if unseen is None:
-            return self.each(prepared, bank_t)
-        return self.each_joined(lambda weights, rows: average_precision(prepared, weights, 1, *rows), bank_t, unseen)
 
     def value(self, prepared: Ranking, weights: jax.Array) -> jax.Array:
         """Return the average precision under ``weights`` (n,)."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -10,13 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record
-from jaxci.resampling import kernels, ranked
+from jaxci.resampling import ranked
 from jaxci.special import namespace
 from jaxci.statistics.cumulative import Ordering
 from jaxci.statistics.sample import PseudoUnits, Sample
-
-Form = Callable[..., ranked.RankSums]
-"""A form of the sums along a ranking: :func:`ranked.scanned` or :func:`ranked.compared`."""
 
 
 def _unseen_rows(unseen: PseudoUnits, dtype: Any) -> jax.Array:
@@ -56,21 +52,14 @@ class Ranking:
         rows = jnp.arange(labels.shape[0], dtype=jnp.int32) if order is None else order
         return ranked.Descent.of(rows, labels == target, self.ordering.first)
 
-    def sums(self, form: Form, bank_t: Any, wanted: frozenset[str], unseen: jax.Array | None) -> ranked.RankSums:
+    def sums(self, bank_t: Any, wanted: frozenset[str], unseen: jax.Array | None) -> ranked.RankSums:
         """Return the ``wanted`` sums (B,) along the ranking, of a transposed bank joined by rows ``unseen`` (2, B)."""
         joined = None if unseen is None else ranked.Unseen(unseen[1], unseen[0])
-        return form(bank_t, self.descent(), wanted, unseen=joined)
+        return ranked.scanned(bank_t, self.descent(), wanted, unseen=joined)
 
     def unseen_rows(self, unseen: PseudoUnits, dtype: Any) -> jax.Array:
         """Return the weight (2, B) of the unseen rows of both classes."""
         return _unseen_rows(unseen, dtype)
-
-    def class_weights(self, bank_t: jax.Array) -> jax.Array:
-        """Return the weight (2, B) of both classes in every resample of a transposed bank (n, B)."""
-        descent = self.descent()
-        member = jnp.zeros_like(descent.member).at[descent.rows].set(descent.member)
-        of_class = jnp.stack([~member, member]).astype(kernels.sum_dtype(bank_t))
-        return jnp.matmul(of_class, ranked.spread(bank_t).astype(of_class.dtype), precision=jax.lax.Precision.HIGHEST)
 
 
 def ratio(numerator: jax.Array, denominator: jax.Array, otherwise: float | jax.Array = jnp.nan) -> jax.Array:
@@ -110,23 +99,12 @@ def partial_area(ranking: Ranking, weights: jax.Array, max_fpr: float) -> jax.Ar
     return ratio(jnp.sum(positive * gain), jnp.sum(positive) * total)
 
 
-def average_precision(
-    ranking: Ranking,
-    weights: jax.Array,
-    target: int | jax.Array = 1,
-    above_all: float | jax.Array = 0.0,
-    below_all: float | jax.Array = 0.0,
-) -> jax.Array:
-    """Average precision of class ``target`` against all others.
-
-    Others of weight ``above_all`` score higher than all rows, members of weight ``below_all`` lower.
-    """
+def average_precision(ranking: Ranking, weights: jax.Array, target: int | jax.Array = 1) -> jax.Array:
+    """Average precision of class ``target`` against all others."""
     positive, negative = ranking.split(weights, target)
     found = ranking.ordering.upward(positive)
-    precision = ratio(found, found + ranking.ordering.upward(negative) + above_all, 0.0)
-    members = jnp.sum(positive) + below_all
-    last = below_all * ratio(members, members + jnp.sum(negative) + above_all, 0.0)
-    return ratio(jnp.sum(positive * precision) + last, members)
+    precision = ratio(found, found + ranking.ordering.upward(negative), 0.0)
+    return ratio(jnp.sum(positive * precision), jnp.sum(positive))
 
 
 @record
@@ -176,7 +154,7 @@ class ClassRankings:
         """Return the weight (K, B) of the unseen rows of every class; of classes without a row 0."""
         return _unseen_rows(unseen, dtype) * (jnp.asarray(self.counts) > 0)[:, None]
 
-    def sums(self, form: Form, bank_t: Any, wanted: frozenset[str], unseen: jax.Array | None) -> ranked.RankSums:
+    def sums(self, bank_t: Any, wanted: frozenset[str], unseen: jax.Array | None) -> ranked.RankSums:
         """Return the ``wanted`` sums along every ranking (K, ..., B), or along the one of pairs (B,).
 
         Of a transposed bank joined by rows ``unseen`` (K, B) of every class.
@@ -192,9 +170,9 @@ class ClassRankings:
         if self.is_pooled:
             pairs = None if unseen is None else jnp.sum(unseen, axis=0)
             weights = None if pairs is None else ranked.Unseen(pairs, (classes - 1) * pairs)
-            return form(bank_t, self.ranking.descent(), wanted, unseen=weights)
+            return ranked.scanned(bank_t, self.ranking.descent(), wanted, unseen=weights)
         return self.over_classes(
-            lambda ranking, k: form(bank_t, ranking.descent(k), wanted, self.codes, classes, joined(k))
+            lambda ranking, k: ranked.scanned(bank_t, ranking.descent(k), wanted, self.codes, classes, joined(k))
         )
 
     def over_classes(self, function: Any) -> Any:

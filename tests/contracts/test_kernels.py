@@ -200,31 +200,45 @@ def pairs_won(labels: np.ndarray, scores: np.ndarray) -> np.ndarray:
     return points * (labels[:, None] == 1) * (labels != 1)
 
 
+@pytest.fixture(params=FORMS)
+def unrolled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Walks take as many entries together as on the platform named."""
+    monkeypatch.setitem(ranked._UNROLLED, "cpu", ranked._UNROLLED[request.param])
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("unrolled")
 @pytest.mark.parametrize("dtype", [jnp.uint8, jnp.bfloat16, jnp.float32])
 @pytest.mark.parametrize("decimals", [0, 8])
-def test_pairs_won_are_exact_on_both_forms(dtype: Any, decimals: int) -> None:
+def test_pairs_won_are_exact(dtype: Any, decimals: int) -> None:
     descent, labels, scores = drawn_ranking(decimals)
     bank = bank_of(N, B)
     points, member = pairs_won(labels, scores), labels == 1
     expected = (np.sum((bank @ points) * bank, axis=1), bank @ member, bank @ ~member)
     by_class = [np.sum((bank @ (points * (labels == k))) * bank, axis=1) for k in range(3)]
     bank_t = jnp.asarray(bank.T, dtype)
-    for form in (ranked.scanned, ranked.compared):
-        found = jax.jit(lambda bank_t, form=form: form(bank_t, descent, ranked.COMPARED, labels, 3))(bank_t)
-        for got, sums in zip((found.wins, found.members, found.others), expected, strict=True):
-            assert got.dtype == jnp.float32
-            np.testing.assert_array_equal(got, sums)
-        np.testing.assert_array_equal(found.class_wins, by_class)
+    found = jax.jit(lambda bank_t: ranked.scanned(bank_t, descent, {"wins", "class_wins"}, labels, 3))(bank_t)
+    for got, sums in zip((found.wins, found.members, found.others), expected, strict=True):
+        assert got.dtype == jnp.float32
+        np.testing.assert_array_equal(got, sums)
+    np.testing.assert_array_equal(found.class_wins, by_class)
 
 
-def test_pairs_of_real_weights_on_both_forms() -> None:
+def test_rows_are_mapped_on_both_forms() -> None:
+    rows = (jnp.arange(6.0), jnp.arange(12.0).reshape(6, 2))
+    for form in FORMS:
+        total, both = kernels.mapped(lambda row: (row[0] + jnp.sum(row[1]), row), rows, form)
+        np.testing.assert_array_equal(total, [1, 6, 11, 16, 21, 26])
+        np.testing.assert_array_equal(both[1], rows[1])
+
+
+@pytest.mark.usefixtures("unrolled")
+def test_pairs_of_real_weights() -> None:
     descent, labels, scores = drawn_ranking(0)
     bank = np.random.default_rng(7).gamma(1, size=(B, N))
     with jax.enable_x64(True):
-        for form in (ranked.scanned, ranked.compared):
-            got = jax.jit(lambda bank_t, form=form: form(bank_t, descent, {"wins"}).wins)(jnp.asarray(bank.T))
-            np.testing.assert_allclose(got, np.sum((bank @ pairs_won(labels, scores)) * bank, axis=1), rtol=1e-13)
+        got = jax.jit(lambda bank_t: ranked.scanned(bank_t, descent, {"wins"}).wins)(jnp.asarray(bank.T))
+        np.testing.assert_allclose(got, np.sum((bank @ pairs_won(labels, scores)) * bank, axis=1), rtol=1e-13)
 
 
 @pytest.mark.slow
@@ -240,11 +254,11 @@ def test_walks_read_the_weights_of_units(weighted: bool) -> None:
         rows = jnp.asarray(bank[units] * (1.0 if weights is None else weights[:, None]))
         assert (spread.shape, spread.dtype) == (rows.shape, rows.dtype)
         np.testing.assert_array_equal(ranked.spread(spread), rows)
-        for form, wanted in ((ranked.scanned, ranked.SUMS), (ranked.compared, ranked.COMPARED)):
-            got, expected = (jax.tree.leaves(form(bank_t, descent, wanted, labels, 3)) for bank_t in (spread, rows))
-            assert len(got) == 2 + len(wanted)
-            for one, other in zip(got, expected, strict=True):
-                np.testing.assert_allclose(one, other, rtol=1e-13)
+        both = (ranked.scanned(bank_t, descent, ranked.SUMS, labels, 3) for bank_t in (spread, rows))
+        got, expected = map(jax.tree.leaves, both)
+        assert len(got) == 2 + len(ranked.SUMS)
+        for one, other in zip(got, expected, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-13)
 
 
 @pytest.mark.slow
