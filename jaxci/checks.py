@@ -76,13 +76,11 @@ def check_number(name: str, value: Any, rule: str, holds: Callable[[float], bool
     return number
 
 
-def check_confidence_level(level: Any) -> float:
+def check_confidence_level(level: Any, name: str = "confidence_level") -> float:
     """Return ``level`` as a float strictly between 0 and 1."""
-    value = check_number("confidence_level", level, "lie in (0, 1)", lambda x: 0 < x < 1 or 1 < x < 100)
+    value = check_number(name, level, "lie in (0, 1)", lambda x: 0 < x < 1 or 1 < x < 100)
     if value > 1:
-        raise ValueError(
-            f"confidence_level must lie in (0, 1); got {shown(level)}: for {value:g}% pass {value / 100:g}"
-        )
+        raise ValueError(f"{name} must lie in (0, 1); got {shown(level)}: for {value:g}% pass {value / 100:g}")
     return value
 
 

@@ -25,6 +25,14 @@ LONG = 60.0
 Counted = Annotated[int | None, typer.Option(metavar="N")]
 
 
+def _table_file(context: typer.Context, option: typer.CallbackParam, path: Path | None) -> Path | None:
+    """Return where to write a table, by a name that says as what."""
+    from jaxci.coverage.results import check_table_file
+
+    path = writable(context, option, path)
+    return None if path is None else check_table_file(max(option.opts, key=len), path)
+
+
 def _folder(source: str, out: Path | None) -> Path:
     return out if out is not None else Path(f"{Path(source).stem}-results")
 
@@ -284,7 +292,7 @@ def report(
     ] = None,
     csv: Annotated[
         Path | None,
-        typer.Option("--csv", metavar="OUT", help="Also write the table (CSV, Parquet).", callback=writable),
+        typer.Option("--csv", metavar="OUT", help="Also write the table (.csv, .parquet).", callback=_table_file),
     ] = None,
 ) -> None:
     """Write one HTML page with tables and pictures of what is done."""
@@ -307,7 +315,8 @@ def merge(
     folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of results.", show_default=False)],
     names: Annotated[str | None, listed("NAME,...", "Names of the studies; their own by default.")] = None,
     csv: Annotated[
-        Path | None, typer.Option("--csv", metavar="OUT", help="Write the table (CSV, Parquet).", callback=writable)
+        Path | None,
+        typer.Option("--csv", metavar="OUT", help="Write the table (.csv, .parquet).", callback=_table_file),
     ] = None,
     json: Annotated[
         Path | None, typer.Option("--json", metavar="OUT", help="Write designs and rows as JSON.", callback=writable)

@@ -125,7 +125,7 @@ class GeneralizationStudy(Runnable):
         )
         for field, least in (("n_replications", 2), ("n_groups", 1), ("n_validation", 2), ("seed", 0)):
             keep(field, check_count(field, getattr(self, field), least))
-        keep("level", check_confidence_level(self.level))
+        keep("level", check_confidence_level(self.level, "level"))
         for configuration in methods:  # plans that cannot be made are refused now, not after hours
             sizes = [n for n in self.sample_sizes if configuration.largest_n is None or n <= configuration.largest_n]
             if not sizes:

@@ -14,6 +14,8 @@ from jaxci.checks import shown
 from jaxci.coverage import analysis, comparisons, instances, shifts, verdict
 from jaxci.printing import MOST_ROWS, Printable, left_out, p_cell
 
+PARQUET = (".parquet", ".pq")
+
 
 def as_columns(rows: Sequence[dict[str, Any]]) -> dict[str, np.ndarray]:
     """Return rows as columns; a tag that a row lacks is empty, a number NaN."""
@@ -83,6 +85,13 @@ def _stacked(name: str, tables: Sequence[dict[str, np.ndarray]]) -> np.ndarray:
         else:
             parts.append(np.full(len(table["distribution"]), "" if text else np.nan))
     return np.concatenate(parts)
+
+
+def check_table_file(name: str, path: Path) -> Path:
+    """Return ``path`` if its name ends as a file that a table is written to."""
+    if path.suffix not in (*PARQUET, ".csv", "") and path.suffixes[-2:] != [".csv", ".gz"]:
+        raise ValueError(f"{name} must end in .parquet, .pq, .csv or .csv.gz, or have no ending; got {str(path)!r}")
+    return path
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -206,10 +215,16 @@ class StudyResults(Printable):
         return [*self._brief.notes(), *([f"enumerated for B = infinity: {', '.join(methods)}"] if methods else [])]
 
     def save(self, path: str | Path) -> None:
-        """Write the table as CSV, or as Parquet where the name ends so."""
-        path = Path(path)
+        """Write the table as Parquet (``.parquet``, ``.pq``) or as CSV (``.csv``, ``.csv.gz``, or no ending).
+
+        Raises
+        ------
+        ValueError
+            If the name ends otherwise.
+        """
+        path = check_table_file("path", Path(path))
         table = self.to_frame()
-        if path.suffix in (".parquet", ".pq"):
+        if path.suffix in PARQUET:
             table.to_parquet(path, index=False)
         else:
             table.to_csv(path, index=False)

@@ -128,7 +128,8 @@ class Study(Runnable):
         keep("methods", tuple(methods))
         sizes = {check_count("sample_sizes", n, 2) for n in listed("sample_sizes", self.sample_sizes)}
         keep("sample_sizes", tuple(sorted(sizes)))
-        keep("levels", tuple(sorted({check_confidence_level(level) for level in listed("levels", self.levels)})))
+        levels = {check_confidence_level(level, "levels") for level in listed("levels", self.levels)}
+        keep("levels", tuple(sorted(levels)))
         for field, least in (("n_replications", 2), ("n_resamples", 1), ("n_groups", 1), ("seed", 0)):
             keep(field, check_count(field, getattr(self, field), least))
         if not isinstance(self.share_banks, bool):

@@ -135,7 +135,7 @@ def from_callable(function: Callable[..., Any], columns: tuple[np.ndarray, ...],
     Raises
     ------
     TypeError
-        If the function can be traced and returns no scalar.
+        If the function can be traced and returns no real scalar.
     """
     shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in columns]
     try:
@@ -147,6 +147,8 @@ def from_callable(function: Callable[..., Any], columns: tuple[np.ndarray, ...],
     if shape != ():
         what = type(traced).__name__ if shape is None else f"shape {shape}"
         raise TypeError(f"the statistic must return a scalar number; got {what}")
+    if jnp.iscomplexobj(traced):
+        raise TypeError(f"the statistic must return a real number; got {traced.dtype}")
     if not one_length:
         return HostFunction(function, "clusters differ in size, and so do resamples: the statistic was not compiled")
     return SampleFunction(function)

@@ -27,12 +27,12 @@ UNTRACEABLE = (
 
 
 def check_weighted(statistic: WeightedFunction, name: str, sample: Sample) -> None:
-    """Refuse a function that JAX cannot trace or differentiate, that is no scalar, or that does not weigh the rows.
+    """Refuse a function that JAX cannot trace or differentiate, that is no real scalar, or that does not weigh rows.
 
     Raises
     ------
     TypeError
-        If the function cannot be traced by JAX, or returns no scalar number.
+        If the function cannot be traced by JAX, or returns no real scalar number.
     ValueError
         If it does not read its weights, depends on their scale, or is declared differentiable and is not.
     """
@@ -50,6 +50,8 @@ def check_weighted(statistic: WeightedFunction, name: str, sample: Sample) -> No
         shapes = [value.shape for value in traced.out_avals]
         if shapes != [()]:
             raise TypeError(f"{name!r} must return a scalar number; got shapes {', '.join(map(str, shapes))}")
+        if jnp.iscomplexobj(traced.out_avals[0]):
+            raise TypeError(f"{name!r} must return a real number; got {traced.out_avals[0].dtype}")
         *_, given = traced.jaxpr.invars
         if not any(given is read for step in traced.eqns for read in step.invars):
             raise ValueError(f"{name!r} must weigh the rows by its last argument; it does not read the weights")

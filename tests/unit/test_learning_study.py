@@ -242,6 +242,7 @@ def test_a_study_is_run_resumed_and_reported(tmp_path):
         ({"methods": []}, "methods must not be empty"),
         ({"losses": ["zero_one"], "problems": ["friedman1"]}, "must be for one task in at least one cell"),
         ({"n_replications": 1}, "n_replications must be"),
+        ({"level": 95}, r"^level must lie in \(0, 1\); got 95"),
     ],
 )
 def test_bad_designs_are_refused(change, message):

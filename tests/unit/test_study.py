@@ -136,6 +136,13 @@ def test_results_are_one_table(tmp_path):
     assert set(frame["family"]) == {"bounded", ""}
     results.save(tmp_path / "all.csv")
     results.save(tmp_path / "all.parquet")
+    for name in ("all.xlsx", "all.tsv", "all.gz", "all.parquet.gz"):
+        with pytest.raises(ValueError, match=r"path must end in .parquet, .pq, .csv or .csv.gz, .*; got '.*all"):
+            results.save(tmp_path / name)
+    for name in ("all.csv.gz", "all"):
+        results.save(tmp_path / name)
+    assert sorted(path.name for path in tmp_path.glob("all*")) == ["all", "all.csv", "all.csv.gz", "all.parquet"]
+    assert (tmp_path / "all").read_text() == (tmp_path / "all.csv").read_text()
     assert "4 of 4 cells" in str(results)
     sums = frame["coverage"] + frame["below"] + frame["above"] + frame["invalid"]
     np.testing.assert_allclose(sums, 1)
@@ -308,7 +315,7 @@ def test_trouble_is_flagged_and_never_a_number(tmp_path):
         ({"methods": [{"method": "bca"}]}, "must be a table with a key 'name'"),
         ({"methods": ["wilson"]}, "methods: none of wilson serves mean"),
         ({"sample_sizes": [1]}, "sample_sizes must be at least 2; got 1"),
-        ({"levels": [95]}, "confidence_level must lie in"),
+        ({"levels": [95]}, r"^levels must lie in \(0, 1\); got 95: for 95% pass 0.95"),
         ({"n_replications": 1}, "n_replications must be at least 2"),
         ({"tags": {"beta": {"a": "b"}}}, "tags must belong to distributions"),
         ({"tags": ["n"]}, "tags must be a table of values by name; got"),

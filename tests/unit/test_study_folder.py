@@ -419,6 +419,10 @@ def test_folders_are_merged_by_the_command(folder, tmp_path, capsys):
     assert len(json.loads(file.read_text())["rows"]) == 8
     for arguments, message in (
         (merge, "needs a file to write"),
+        (
+            [*merge, "--csv", "all.xlsx"],
+            "--csv must end in .parquet, .pq, .csv or .csv.gz, or have no ending; got 'all",
+        ),
         ([*merge, "--csv", str(table)], "names of studies must be distinct"),
         (["study", "merge", str(tmp_path), "--csv", str(table)], "holds no study: there is no manifest.json"),
     ):

@@ -355,6 +355,10 @@ def _of_some_rows(y, p, weights):
     return jnp.mean(y[weights > 0])
 
 
+def _in_complex(y, p, weights):
+    return jnp.sum(weights * jnp.exp(1j * (y - p))) / jnp.sum(weights)
+
+
 def _in_a_loop(y, p, weights):
     total = jax.lax.while_loop(lambda x: x > 10, lambda x: x / 2, jnp.sum(weights * y))
     return jnp.sum(weights * y) / jnp.sum(weights) + 0 * total
@@ -367,6 +371,7 @@ def _in_a_loop(y, p, weights):
         (_by_length, ValueError, "'_by_length' must not depend on the scale of the weights"),
         (_without_weights, ValueError, "'_without_weights' must weigh the rows .* it does not read the weights"),
         (_of_rows, TypeError, "'_of_rows' must return a scalar number; got shapes"),
+        (_in_complex, TypeError, "'_in_complex' must return a real number; got complex128"),
         (_in_numpy, TypeError, "'_in_numpy' must be written with jax.numpy"),
         (_as_float, TypeError, "'_as_float' must be written with jax.numpy"),
         (_of_some_rows, TypeError, "'_of_some_rows' must be written with jax.numpy"),
@@ -389,6 +394,17 @@ def test_functions_that_do_not_weigh_rows_are_refused(function, error, told):
     ):
         with pytest.raises(error, match=told):
             verb()
+
+
+def test_the_imaginary_part_of_a_value_is_never_lost():
+    y = np.random.default_rng(0).normal(size=30)
+    with pytest.raises(TypeError, match="the statistic must return a real number; got complex128"):
+        jaxci.interval(lambda x: jnp.mean(jnp.exp(1j * x)), y)
+    with pytest.raises(TypeError, match="the statistic must return a scalar number; got complex"):
+        jaxci.interval(lambda x: complex(np.mean(np.array(x))), y)
+    for verb in (jaxci.jackknife, lambda data, own: jaxci.bootstrap((data,), own)):
+        with pytest.raises(TypeError, match=r"must return a (scalar )?number"):
+            verb(y, lambda x: np.mean(np.exp(1j * x)))
 
 
 @pytest.mark.parametrize("function", [_total, _by_length])
