@@ -3,7 +3,9 @@
 Run ``python benchmarks/rare_clusters.py``; ``--json FILE`` keeps the numbers, ``--sets N`` changes the number of data
 sets a design. Nominal 95%, through ``jaxci.evaluate``. Clusters of 30 rows, 30% of them positive; 3% of the labels are
 wrong, in clusters of the other kind 40%, and scores tell the classes apart by 3 standard deviations, there by half of
-one. Within a kind clusters are alike. "missing" is the share of data sets without a cluster of the other kind.
+one. Within a kind clusters are alike. "missing" is the share of data sets without a cluster of the other kind; "warned"
+that in which the row of ``auto`` has a warning, "not told of kinds" how many have none of a kind that may be missing,
+and how many of their intervals hold the truth.
 """
 
 from __future__ import annotations
@@ -51,11 +53,11 @@ def truths(share: float) -> dict[str, float]:
 
 
 def design(clusters: int, share: float, sets: int) -> list[dict[str, Any]]:
-    """Return coverage and mean width of every method by metric, and which ``auto`` took."""
+    """Return coverage and mean width of every method by metric, which ``auto`` took, and what it said."""
     rng, known, missing = np.random.default_rng([clusters, round(1000 * share)]), truths(share), 0
     held = {(metric, method): [0, 0.0] for metric in METRICS for method in METHODS}
     taken: dict[str, dict[str, int]] = {metric: {} for metric in METRICS}
-    warned = dict.fromkeys(METRICS, 0)
+    warned, untold = dict.fromkeys(METRICS, 0), {metric: [0, 0] for metric in METRICS}
     for r in range(sets):
         *data, groups, other = draw(rng, clusters, share)
         missing += not other.any()
@@ -63,11 +65,15 @@ def design(clusters: int, share: float, sets: int) -> list[dict[str, Any]]:
             options = {"method": method, "groups": groups, "n_resamples": RESAMPLES, "rng": r}
             for row in jaxci.evaluate(*data, metrics=METRICS, **options):
                 low, high = row.confidence_interval
-                held[row.statistic, method][0] += low <= known[row.statistic] <= high
+                holds = bool(low <= known[row.statistic] <= high)
+                held[row.statistic, method][0] += holds
                 held[row.statistic, method][1] += high - low
                 if method == "auto":
                     taken[row.statistic][row.method.name] = taken[row.statistic].get(row.method.name, 0) + 1
                     warned[row.statistic] += bool(row.warnings)
+                    if not any("a kind of cluster" in text for text in row.warnings):
+                        untold[row.statistic][0] += 1
+                        untold[row.statistic][1] += holds
     return [
         {
             "clusters": clusters,
@@ -79,6 +85,7 @@ def design(clusters: int, share: float, sets: int) -> list[dict[str, Any]]:
             "width": {method: round(held[metric, method][1] / sets, 4) for method in METHODS},
             "taken": taken[metric],
             "warned": round(warned[metric] / sets, 4),
+            "not told of kinds": dict(zip(("sets", "held"), untold[metric], strict=True)),
         }
         for metric in METRICS
     ]

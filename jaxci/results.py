@@ -143,8 +143,12 @@ class EvaluationTable(Printable):
 
     @property
     def remarks(self) -> list[str]:
-        """All warnings, those of one metric under its name."""
-        return [*self.warnings, *(f"{row.statistic}: {text}" for row in self.rows for text in row.warnings)]
+        """All warnings, those of metrics under their names."""
+        return [*self.warnings, *(f"{', '.join(names)}: {text}" for text, names in self._told().items())]
+
+    def _told(self) -> dict[str, list[str]]:
+        """Return what is said of metrics, with the names of those of which it is said."""
+        return gathered((row.statistic, text) for row in self.rows for text in row.warnings)
 
     @property
     def design_effect(self) -> float:
@@ -178,9 +182,8 @@ class EvaluationTable(Printable):
             for row in self.rows
         )
         notes = [f"{method}: {reason} ({', '.join(names)})" for (method, reason), names in reasons.items()]
-        remarks = gathered((row.statistic, text) for row in self.rows for text in row.warnings)
         notes += [f"warning: {text}" for text in self.warnings]
-        return notes + [f"warning ({', '.join(names)}): {text}" for text, names in remarks.items()]
+        return notes + [f"warning ({', '.join(names)}): {text}" for text, names in self._told().items()]
 
     def layout(self) -> tuple[list[str], list[list[Any]]]:
         """Return header and cells of the printed table; columns of coverage where it was measured, or is on cards."""

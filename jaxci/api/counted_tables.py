@@ -17,11 +17,11 @@ from jaxci.api.readers.metrics import chosen_metrics
 from jaxci.api.value_tables import How, counted, design_effect_of, table_of_mean, table_of_pairs, table_of_quantile
 from jaxci.inference.engine import estimates_of
 from jaxci.inference.randomness import Randomness
-from jaxci.inference.remarks import few_clusters, layout_remarks, weight_remarks
+from jaxci.inference.remarks import few_clusters, layout_remarks, missing_kind, weight_remarks
 from jaxci.inference.replicated import Replicated, intervals_from
 from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
-from jaxci.results import EvaluationTable
+from jaxci.results import EvaluationTable, IntervalResult
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.probability import Calibration
@@ -132,10 +132,8 @@ class CountedTables:
         reason = f"the Poisson bootstrap of {what}, by weights that follow from their names"
         rows = intervals_from(found, n_units, self.how.settings, self.how.source, reason)
         if groups:
-            read = [(row, few_clusters(n_units, drawn=row.bootstrap_distribution is not None)) for row in rows]
             rows = [
-                dataclasses.replace(row, n_rows=poisson.n, warnings=(*row.warnings, *(() if few is None else (few,))))
-                for row, few in read
+                dataclasses.replace(row, n_rows=poisson.n, warnings=_with_few_clusters(row, n_units)) for row in rows
             ]
         whole = float(poisson.weights[0])
         effective = whole**2 / poisson.squares_of_weights
@@ -180,3 +178,10 @@ class CountedTables:
         settled = [labelled.accept(str(one), one) for one in statistics]
         sample = labelled.sample("y_pred", "y_score")
         return estimates_of(settled, *arranged(sample, None, None, counts, "frequency", countable=True))
+
+
+def _with_few_clusters(row: IntervalResult, n: int) -> tuple[str, ...]:
+    """Return what is said of a row whose replicates are of n clusters, and that these are few."""
+    exists = not math.isnan(row.confidence_interval.low)
+    few = (few_clusters(n, drawn=row.bootstrap_distribution is not None), missing_kind(n) if exists else None)
+    return tuple(dict.fromkeys([*row.warnings, *(text for text in few if text is not None)]))

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from jaxci.intervals.base import Method
+from jaxci.intervals.bayesian import ProperBayesian
 from jaxci.intervals.calibration import BlockGaps, SquaredGaps
+from jaxci.intervals.capabilities import knows_mistakes
 from jaxci.printing import JaxciWarning
 from jaxci.special import deviation
 from jaxci.statistics.base import Statistic, TableStatistic, has_fixed_trials, is_proportion
@@ -21,6 +23,10 @@ from jaxci.statistics.summary import MeanStatistic, is_mean_of_values
 
 FEW_CLUSTERS = 10
 """Below so many clusters every interval gets a remark."""
+FEW_FOR_A_KIND, MISSING = 30, 0.05
+"""Below so many clusters intervals that do not allow for a kind of cluster that was not seen get a remark: with the
+second as its probability one that makes up 9.5% of all, 1 - .05^(1/30), is missing from 30.
+"""
 FEW_WEIGHTED, NOTABLE, HEAVY = 30, 0.9, 0.1
 """Weighted data get a remark where their effective size is below the first and below the second as a share of the rows,
 and where one row has such a share of the weight.
@@ -60,8 +66,8 @@ def layout_remarks(layout: Layout) -> list[str]:
     remarks = []
     if layout.units is not None and layout.n_units < FEW_CLUSTERS:
         remarks.append(
-            f"there are only {layout.n_units} clusters: their variation is hardly known, and intervals that allow for "
-            "none but these ('percentile', 'bca', 'delta') cover less than they say"
+            f"there are only {layout.n_units} clusters: their variation is hardly known, and 'percentile', 'bca' and "
+            "'delta' intervals cover less than they say"
         )
     if layout.row_weights is not None:
         remarks += weight_remarks(layout.n, layout.effective_size, layout.heaviest)
@@ -73,6 +79,32 @@ def layout_remarks(layout: Layout) -> list[str]:
             "'proper_bayesian') are too narrow"
         )
     return remarks
+
+
+def missing_kind(n: int) -> str | None:
+    """Remark on an interval that allows for no kind of cluster but those among n: how common another may be."""
+    if n >= FEW_FOR_A_KIND:
+        return None
+    share = 1 - MISSING ** (1 / n)
+    return (
+        f"a kind of cluster that makes up {100 * share:.2g}% of all is missing from {n} of them with a chance of "
+        f"{MISSING:.0%}, and the interval does not allow for it"
+    )
+
+
+def missing_kind_remarks(statistic: Statistic, layout: Layout, method: Method, *, plain: bool) -> list[str]:
+    """Remark on a kind of cluster that may be missing, and on the method that allows for it, if one does.
+
+    What a method adds to the data stands for such a kind where it is the worst that there can be: means of other values
+    have it near those that were seen. ``plain``: whether resamples, if any, are those of rows one by one.
+    """
+    said = None if layout.units is None or isinstance(statistic, Paired) else missing_kind(layout.n_units)
+    known = knows_mistakes(statistic)
+    if said is None or (known and method.prior is not None):
+        return []
+    other = ProperBayesian()
+    served = known and plain and other.refusal_of_rows(statistic, layout.given) is None
+    return [f"{said}; that of {other.name!r} does" if served else said]
 
 
 def convention_remarks(statistic: Statistic, name: str, sample: Sample, layout: Layout) -> list[str]:

@@ -120,6 +120,15 @@ class TestEvaluate:
         assert (row["method"], row["confidence_level"], row["alternative"]) == ("percentile", 0.9, "greater")
         assert (row["n"], row["n_resamples"]) == (30, 400)
 
+    @pytest.mark.parametrize("method", ["auto", "wilson_cluster"])
+    def test_a_kind_of_cluster_that_may_be_missing_is_told_once(self, capsys, tmp_path, file, method):
+        few = tmp_path / "few.csv"
+        few.write_text("".join(file.read_text().splitlines(keepends=True)[:81]))
+        options = ["--groups", "patient", "--metrics", "accuracy,f1", "--method", method]
+        code, out, _ = run(capsys, "evaluate", few, "--target", "truth", "--pred", "guess", *QUICK, *options)
+        told = "a kind of cluster that makes up 14% of all is missing from 20 of them"
+        assert (code, out.count(told)) == (0, 1)
+
     def test_several_scores_are_class_scores(self, capsys, tmp_path):
         demo = load_demo()
         names = [f"s{k}" for k in range(10)]

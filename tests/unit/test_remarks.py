@@ -14,6 +14,7 @@ from jaxci.inference.remarks import (
     CALIBRATION_IN_CLUSTERS,
     EXPANDED_IN_CLUSTERS,
     EXPLAINED_IN_CLUSTERS,
+    FEW_FOR_A_KIND,
     PERCENTILE_ON_CARDS,
     STUDENTIZED_IN_CLUSTERS,
     size_remarks,
@@ -25,6 +26,7 @@ from jaxci.intervals.cards import cards
 from jaxci.intervals.kurtosis import IN_CLUSTERS
 from jaxci.intervals.proportion_difference import Tango
 from jaxci.intervals.quantile import most_covered
+from jaxci.intervals.registry import METHODS
 from jaxci.intervals.sign_flip import COVERED, COVERED_SKEWED
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.order import Quantile
@@ -255,7 +257,7 @@ def test_what_is_said_of_precisions_of_classes_in_few_clusters_is_what_the_bench
 
 
 def test_what_is_said_of_studentized_intervals_in_clusters_is_what_the_benchmark_found():
-    (said,) = warnings_of("std", X, groups=np.arange(30) // 2)
+    said, _ = warnings_of("std", X, groups=np.arange(30) // 2)
     assert said.endswith(STUDENTIZED_IN_CLUSTERS)
     few = kept_coverage("spread_in_clusters", lambda design: design["clusters"] in (8, 20), ["std"])
     assert few in STUDENTIZED_IN_CLUSTERS
@@ -263,7 +265,7 @@ def test_what_is_said_of_studentized_intervals_in_clusters_is_what_the_benchmark
 
 def test_what_is_said_of_explained_variance_in_clusters_is_what_the_benchmark_found():
     rng, groups = np.random.default_rng(0), np.arange(30) // 2
-    said, decided = warnings_of("r2", X, X + rng.standard_t(2, size=30), groups=groups)
+    said, decided, _ = warnings_of("r2", X, X + rng.standard_t(2, size=30), groups=groups)
     assert decided.startswith("a few of the 15 clusters decide the estimate: its error is known no better than")
     assert said.endswith(f"'kurtosis_t' intervals may cover less than they say: {EXPLAINED_IN_CLUSTERS}")
     few = kept_coverage("spread_in_clusters", lambda design: design["clusters"] in (8, 20), ["r2"])
@@ -273,7 +275,7 @@ def test_what_is_said_of_explained_variance_in_clusters_is_what_the_benchmark_fo
 
 
 def test_what_is_said_of_expanded_percentiles_in_clusters_is_what_the_benchmarks_found():
-    (said,) = warnings_of("median", X, groups=np.arange(30) // 2)
+    said, _ = warnings_of("median", X, groups=np.arange(30) // 2)
     assert said.endswith(f"'expanded_percentile' intervals may cover less than they say: {EXPANDED_IN_CLUSTERS}")
     designs = json.loads((BENCHMARKS / "few_clusters.json").read_text())["designs"]
     of = [x["coverage, width, warned"] for x in designs if x["clusters"] <= 30]
@@ -360,6 +362,118 @@ def test_a_class_that_lies_in_few_clusters_is_told(held, said):
     found = jaxci.compare("balanced_accuracy", y, a, b, groups=groups).warnings
     assert any(f"all rows of a class lie in {said}" in text for text in found) == (said is not None)
     assert not any("all rows of a class" in text for text in jaxci.compare("accuracy", y, a, b, groups=groups).warnings)
+
+
+# --- kinds of clusters that may be missing ---------------------------------------------------------
+
+
+MISSING_FROM_20 = (
+    "a kind of cluster that makes up 14% of all is missing from 20 of them with a chance of 5%, and the interval does "
+    "not allow for it"
+)
+ALLOWED_FOR = "; that of 'proper_bayesian' does"
+
+
+def in_clusters(n):
+    """Return labels, predictions, scores and targets of rows in n clusters that are alike."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 15 * n)
+    guess = np.where(rng.random(len(y)) < 0.9, y, 1 - y)
+    return {"y": y, "guess": guess, "score": y + rng.normal(size=len(y)), "groups": np.repeat(np.arange(n), 15)}
+
+
+def told_of_kinds(texts):
+    """Return remarks on kinds of clusters."""
+    return [text for text in texts if "a kind of cluster" in text]
+
+
+SERVING = [name for name in jaxci.list_methods("f1", groups=True) if name not in ("auto", "proper_bayesian")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["auto", *SERVING])
+def test_every_method_that_allows_for_no_kind_of_cluster_but_those_seen_says_so(method):
+    assert METHODS.get(method) is None or METHODS[method]().prior is None
+    rows = in_clusters(20)
+    found = jaxci.interval("f1", rows["y"], rows["guess"], groups=rows["groups"], method=method, rng=0)
+    assert told_of_kinds(found.warnings) == ([] if found.method.prior else [MISSING_FROM_20 + ALLOWED_FOR])
+
+
+@pytest.mark.parametrize(("n", "share"), [(8, "31%"), (10, "26%"), (29, "9.8%"), (30, None)])
+def test_how_common_a_kind_may_be_that_is_missing_depends_on_how_many_clusters_there_are(n, share):
+    assert FEW_FOR_A_KIND == 30
+    rows = in_clusters(n)
+    options = {"groups": rows["groups"], "metrics": ["accuracy", "f1"]}
+    found = jaxci.evaluate(rows["y"], rows["guess"], method="wilson_cluster", **options)
+    expected = f"a kind of cluster that makes up {share} of all is missing from {n} of them with a chance of 5%"
+    assert [row.warnings[-1].split(", and")[0] for row in found if row.warnings] == [expected] * 2 * (share is not None)
+    assert len(told_of_kinds(found.remarks)) == (share is not None)
+    assert not told_of_kinds(jaxci.evaluate(rows["y"], rows["guess"], method="proper_bayesian", **options).remarks)
+
+
+def test_a_table_tells_of_a_missing_kind_once():
+    rows = in_clusters(20)
+    options = {"groups": rows["groups"], "method": "percentile", "n_resamples": 199, "rng": 0}
+    with pytest.warns(jaxci.JaxciWarning) as caught:
+        found = jaxci.evaluate(rows["y"], rows["guess"], metrics=["accuracy", "f1", "recall"], **options)
+    expected = f"accuracy, f1, recall: {MISSING_FROM_20}{ALLOWED_FOR}"
+    assert told_of_kinds(str(one.message) for one in caught) == [expected]
+    assert str(found).count("a kind of cluster") == 1
+
+
+@pytest.mark.parametrize("method", ["t", "proper_bayesian", "percentile"])
+def test_no_method_is_said_to_allow_for_a_kind_with_errors_that_were_not_seen(method):
+    rows = in_clusters(20)
+    assert told_of_kinds(
+        warnings_of("mean_absolute_error", rows["y"], rows["score"], groups=rows["groups"], method=method)
+    ) == [MISSING_FROM_20]
+    assert told_of_kinds(warnings_of("mean", rows["score"], groups=rows["groups"], method=method)) == [MISSING_FROM_20]
+
+
+@pytest.mark.parametrize(
+    ("metric", "options"),
+    [("median_absolute_error", {}), ("accuracy", {"resample_size": 10}), ("expected_calibration_error", {})],
+)
+def test_no_method_is_named_where_none_that_allows_for_a_kind_serves(metric, options):
+    rows = in_clusters(20)
+    guess = rows["guess"] if metric == "accuracy" else 1 / (1 + np.exp(-rows["score"]))
+    said = warnings_of(metric, rows["y"], guess, groups=rows["groups"], method="percentile", **options)
+    assert told_of_kinds(said) == [MISSING_FROM_20]
+
+
+def test_nothing_is_said_of_kinds_of_rows_or_of_differences():
+    rows = in_clusters(20)
+    assert not told_of_kinds(warnings_of("accuracy", rows["y"], rows["guess"], method="wilson"))
+    found = jaxci.compare("accuracy", rows["y"], rows["guess"], rows["y"], groups=rows["groups"])
+    assert not told_of_kinds(found.warnings)
+
+
+@pytest.mark.parametrize(("method", "told"), [("wilson_cluster", []), ("percentile", [MISSING_FROM_20 + ALLOWED_FOR])])
+def test_an_interval_of_an_estimate_at_an_end_that_has_a_width_allows_for_what_was_not_seen(method, told):
+    rows = in_clusters(20)
+    said = warnings_of("accuracy", rows["y"], rows["y"], groups=rows["groups"], method=method)
+    assert told_of_kinds(said) == told
+
+
+def test_an_accumulator_says_what_evaluate_says_of_kinds():
+    rows = in_clusters(20)
+    counted = jaxci.Accumulator(["accuracy", "f1"], groups=True, n_resamples=199, rng=0)
+    found = counted.update(rows["y"], rows["guess"], groups=rows["groups"]).finalize("percentile")
+    assert told_of_kinds(found.remarks) == [f"accuracy, f1: {MISSING_FROM_20}{ALLOWED_FOR}"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weighted", [False, True])
+def test_resamples_of_rows_that_are_not_kept_allow_for_no_kind(weighted, monkeypatch):
+    monkeypatch.setattr("jaxci.api.accumulator.LARGEST", 20)
+    rows = in_clusters(20)
+    given = {"y_score": rows["score"], "groups": rows["groups"]}
+    if weighted:
+        given["sample_weight"] = 1 + rows["score"] ** 2
+    resampled = jaxci.Accumulator(["roc_auc"], groups=True, n_resamples=199, rng=0, max_rows=20)
+    (row,) = resampled.update(rows["y"], **given).finalize()
+    assert "Poisson" in row.reason
+    assert told_of_kinds(row.warnings) == [MISSING_FROM_20]
 
 
 # --- labels beside scores --------------------------------------------------------------------------
