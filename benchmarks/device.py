@@ -1,9 +1,9 @@
 """Time every kind of coverage cell on the device at hand, with what its programs move and compute.
 
 Run ``python benchmarks/device.py``; ``--json FILE`` keeps the numbers. R = 10,000 data sets in G = 80 groups, B = 9,999
-resamples. A stage is timed on a few groups, warm, and given for all of them; flops and bytes are those that XLA's
-``cost_analysis`` counts for the compiled program of a group (loops are counted once, so both are lower bounds where a
-stage has one), and stand beside the peaks of the device where they are known.
+resamples. A stage is timed on one group, or on as many as an accelerator takes together, warm, and given for all of
+them; flops and bytes are those that XLA's ``cost_analysis`` counts for the compiled program (loops are counted once, so
+both are lower bounds where a stage has one), and stand beside the peaks of the device where they are known.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ import numpy as np
 
 from jaxci.coverage import Cell
 from jaxci.coverage.banks import Banks
-from jaxci.coverage.cell import Simulation, _read, counts_of, rows_of_evidence
+from jaxci.coverage.cell import Simulation, counts_of, counts_of_groups, rows_of_evidence
+from jaxci.coverage.dispatch import Dispatch
 from jaxci.coverage.running import cell_truths, run_cell
 from jaxci.distributions import Cells, EmpiricalTargets, LogitKDE, Parametric
 from jaxci.inference.sharding import Spread
@@ -87,31 +88,30 @@ def cost(program: Callable[..., Any], *arguments: Any) -> dict[str, float]:
 
 
 def stages(cell: Cell, repeats: int) -> dict[str, dict[str, float]]:
-    """Time the stages of one group and return them for all G groups."""
+    """Time the stages of some groups and return them for all G."""
     key, spread = jax.random.key(0), Spread.over(jax.local_devices()[:1])
     simulation = Simulation.of(cell, cell_truths(cell.distribution, cell.statistics, key))
-    on_host = spread.devices[0].platform == "cpu"
+    road = Dispatch(simulation, key, Banks(key, 2**31), spread)
     ids = np.arange(R // G, dtype=np.int32)
-    whole = any("pivots" in want.needs for want in simulation.wanted)
     found = {}
     with jax.enable_x64(True):
         bank = functools.partial(Banks(key).columns, 0, cell.layout, cell.n_resamples, spread)
         found["bank"] = {"seconds": G * seconds(bank, repeats)}
-        kept = Banks(key, 2**31)
-        kept.columns(0, cell.layout, cell.n_resamples, spread)
-        reuse = functools.partial(kept.columns, 0, cell.layout, cell.n_resamples, spread)
-        found["kept bank"] = {"seconds": G * seconds(reuse, repeats)}
-        columns = bank()
-        static = {"which": simulation.reading, "whole": whole, "layout": cell.layout}
-        read = functools.partial(_read, simulation.statistics, columns, **static)
-        found["reading the bank"] = {"seconds": G * seconds(read, repeats)}
-        fixed = simulation.fixed(key, simulation.read(columns))
-        function = rows_of_evidence if on_host else counts_of
-        shared = fixed if on_host else simulation.judging(fixed)
-        every = functools.partial(spread, function, (ids, None), shared, **simulation.static)
-        per_group = cost(functools.partial(function, **simulation.static), (ids, None), shared)
-        name = "evidence (rows are sorted by the host)" if on_host else "data to counters"
-        found[name] = {"seconds": G * seconds(every, repeats)} | {k: G * v for k, v in per_group.items()}
+        reading = functools.partial(road.drawn, 0, road.pieces[0])
+        found["reading a kept bank"] = {"seconds": G * seconds(reading, repeats)}
+        count = 1 if road.on_host else min(G, road.most_together)
+        if count > 1:
+            name, function, rows = f"data to counters, {count} groups", counts_of_groups, road.rows(range(count), count)
+            shared = simulation.judging(simulation.fixed(key, simulation.drawn(None, None, {})))
+        else:
+            fixed, rows = simulation.fixed(key, reading()), (ids, None)
+            name, function, shared = "data to counters, a group", counts_of, simulation.judging(fixed)
+            if road.on_host:
+                name, function, shared = "evidence (rows are sorted by the host)", rows_of_evidence, fixed
+        every = functools.partial(spread, function, rows, shared, **simulation.static)
+        counted = cost(functools.partial(function, **simulation.static), rows, shared)
+        times = G / count
+        found[name] = {"seconds": times * seconds(every, repeats)} | {k: times * v for k, v in counted.items()}
     return found
 
 

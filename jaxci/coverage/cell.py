@@ -158,17 +158,23 @@ def bounds_of(judged: Judged, evidence: Sequence[tuple[Evidence, Variants]]) -> 
     return xp.where(nothing, bottom, low), xp.where(nothing, top, high)
 
 
+class Drawn(NamedTuple):
+    """What the banks of a group give all its data sets: a pytree."""
+
+    reads: Reads
+    unseen: Reads
+    nested: dict[Nesting, Nested]
+
+
 class Fixed(NamedTuple):
-    """What all data sets of a cell share: a pytree."""
+    """What all data sets of a group share, those of other groups too but for what is ``drawn``: a pytree."""
 
     distribution: Distribution
     key: jax.Array
     choice: jax.Array
     statistics: tuple[Statistic, ...]
-    reads: Reads
     ranks: tuple[QuantileWeights | RankWeights | None, ...]
-    unseen: Reads
-    nested: dict[Nesting, Nested]
+    drawn: Drawn
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -264,24 +270,17 @@ class Simulation:
         whole = any("pivots" in want.needs for want in self.wanted)
         return _read(self.statistics, columns, which=self.reading, whole=whole, layout=self.cell.layout)
 
-    def fixed(
-        self,
-        key: jax.Array,
-        reads: Reads | None,
-        unseen: Reads | None = None,
-        nested: dict[Nesting, Nested] | None = None,
-    ) -> Fixed:
-        """Return what all data sets of a group share.
-
-        That is what :meth:`read`, :meth:`read_unseen` and :meth:`draw_nested` gave, None without.
-        """
+    def drawn(self, reads: Reads | None, unseen: Reads | None, nested: dict[Nesting, Nested]) -> Drawn:
+        """Return what :meth:`read`, :meth:`read_unseen` and :meth:`draw_nested` gave; None where nothing is read."""
         nothing = Reads.of((None,) * len(self.names), None)
-        reads, unseen = reads or nothing, unseen or nothing
+        return Drawn(reads or nothing, unseen or nothing, nested)
+
+    def fixed(self, key: jax.Array, drawn: Drawn) -> Fixed:
+        """Return what all data sets of a group share."""
         data, choice = (jax.random.fold_in(key, purpose) for purpose in (PURPOSE_DATA, PURPOSE_CHOICE))
         both = zip(self.statistics, self.wanted, strict=True)
         ranks = tuple(want.ranks_of(s, self.cell.layout) for s, want in both)
-        law = self.cell.distribution.sharing
-        return Fixed(law, data, choice, self.statistics, reads, ranks, unseen, nested or {})
+        return Fixed(self.cell.distribution.sharing, data, choice, self.statistics, ranks, drawn)
 
     def judging(self, fixed: Fixed) -> tuple[Fixed, tuple[Judged, ...], jax.Array]:
         """Return what :func:`counts_of` reads besides the numbers of data sets."""
@@ -309,8 +308,8 @@ def _samples(ids: jax.Array, fixed: Fixed, layout: Layout, derives: bool) -> tup
 def _replicates(
     samples: Sample, programs: Program, fixed: Fixed, layout: Layout, wanted: tuple[Wanted, ...]
 ) -> Replicated:
-    shared, bank = fixed.reads.given()
-    unseen, _ = fixed.unseen.given()
+    shared, bank = fixed.drawn.reads.given()
+    unseen, _ = fixed.drawn.unseen.given()
     return replicates_of(fixed.statistics, wanted, samples, programs, shared, bank, unseen, layout)
 
 
@@ -334,7 +333,7 @@ def _evidence(
     if any("uniform" in want.needs for want in wanted):
         uniform = jax.vmap(lambda k: jax.random.uniform(k, dtype=jnp.float64))(replicate_keys(fixed.choice, ids))
     return batch_evidence(
-        fixed.statistics, wanted, samples, programs, found, fixed.ranks, uniform, fixed.nested, layout
+        fixed.statistics, wanted, samples, programs, found, fixed.ranks, uniform, fixed.drawn.nested, layout
     )
 
 
@@ -365,6 +364,22 @@ def counts_of(
     evidence = [with_sorted_rows(*one) for one in _evidence(ids, data, found, **static)]
     counts = [outcomes(*bounds_of(series, evidence), targets[series.number]) for series in judged]
     return counts, [one.estimate for one, _ in evidence]
+
+
+def counts_of_groups(
+    rows: tuple[jax.Array, Drawn], fixed: tuple[Fixed, tuple[Judged, ...], jax.Array], **static: Any
+) -> tuple[list[Outcomes], list[jax.Array]]:
+    """Do what :func:`counts_of` does for the data sets of many groups: numbers (G, R), and what is drawn of each group.
+
+    For accelerators, to which one group is little work: of many, kernels are as few, and wide.
+    """
+    data, judged, targets = fixed
+
+    def of_group(group: tuple[jax.Array, Drawn]) -> tuple[list[Outcomes], list[jax.Array]]:
+        ids, drawn = group
+        return counts_of((ids, None), (data._replace(drawn=drawn), judged, targets), **static)
+
+    return jax.vmap(of_group)(rows)
 
 
 @functools.partial(jax.jit, static_argnames=("which", "whole", "layout"))

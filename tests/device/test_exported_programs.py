@@ -1,5 +1,6 @@
 """Programs of coverage cells lowered for accelerators that are not at hand, and held against the road of a CPU."""
 
+import dataclasses
 import functools
 import re
 
@@ -8,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxci.coverage import banks, running
+from jaxci.coverage import banks, dispatch
 from jaxci.coverage import cell as cells
 from jaxci.coverage.banks import Banks
 from jaxci.coverage.cell import Cell, Simulation
@@ -96,10 +97,10 @@ def simulation_of(cell, truth=0.5):
     return Simulation.of(cell, {name: Truth(truth, 0.0, "assumed") for name in cell.statistics})
 
 
-def besides(simulation, key=0):
-    """What posteriors read of a group, and its resamples of resamples."""
+def drawn_of(simulation, reads, key=0):
+    """What a group's banks give its data sets: reads, and what is drawn besides."""
     banks = Banks(jax.random.key(key))
-    return simulation.read_unseen(banks, 0, Spread.over()), simulation.draw_nested(banks, 0)
+    return simulation.drawn(reads, simulation.read_unseen(banks, 0, Spread.over()), simulation.draw_nested(banks, 0))
 
 
 def exported(function, *arguments):
@@ -118,18 +119,20 @@ def test_a_cell_is_one_program_of_accelerators_that_only_counts_leave(kind, floa
     assert set(simulation.names) == set(KINDS[kind][1])
     bank = jax.ShapeDtypeStruct((simulation.cell.layout.n_units, B + 1), jnp.uint8)
     read = exported(simulation.read, bank)
-    fixed = simulation.fixed(jax.random.key(0), jax.eval_shape(simulation.read, bank), *besides(simulation))
+    drawn = drawn_of(simulation, jax.eval_shape(simulation.read, bank))
+    groups = jax.tree.map(lambda x: jax.ShapeDtypeStruct((G, *jnp.shape(x)), x.dtype), drawn)
     whole = exported(
-        functools.partial(cells.counts_of, **simulation.static),
-        (jnp.arange(R, dtype=jnp.int32), None),
-        simulation.judging(fixed),
+        functools.partial(cells.counts_of_groups, **simulation.static),
+        (jnp.arange(G * R, dtype=jnp.int32).reshape(G, R), groups),
+        simulation.judging(simulation.fixed(jax.random.key(0), simulation.drawn(None, None, {}))),
     )
     for program in (read, whole):
         assert set(program.platforms) == set(PLATFORMS)
         assert foreign(program) == []
     series, statistics = len(simulation.series.judged), len(simulation.names)
-    outcome = [((R,), np.int8), ((R,), np.float64), ((R,), np.float64)]  # what became of it, width and shift
-    assert [(x.shape, x.dtype) for x in whole.out_avals] == outcome * series + [((R,), np.float64)] * statistics
+    outcome = [np.int8, np.float64, np.float64]  # what became of it, width and shift
+    assert [x.dtype for x in whole.out_avals] == outcome * series + [np.float64] * statistics
+    assert {x.shape for x in whole.out_avals} == {(G, R)}
 
 
 def test_every_method_is_lowered_for_some_statistic():
@@ -175,7 +178,7 @@ def test_one_program_counts_what_a_program_and_the_host_count(kind, names, truth
     cell = cell_of(kind, names, n_replications=40)
     simulation, key = simulation_of(cell, truth), jax.random.key(5)
     bank = Banks(key).columns(0, cell.layout, B, Spread.over())
-    fixed = simulation.fixed(key, simulation.read(bank), *besides(simulation, 5))
+    fixed = simulation.fixed(key, drawn_of(simulation, simulation.read(bank), 5))
     ids = jnp.arange(40, dtype=jnp.int32)
     parts, whole = (
         jax.jit(
@@ -184,12 +187,32 @@ def test_one_program_counts_what_a_program_and_the_host_count(kind, names, truth
         for function in (cells._evidence, cells.counts_of)
     )
     counts, estimates = jax.device_get(whole((ids, None), simulation.judging(fixed)))
-    expected, expected_estimates = running._judged(parts(ids, fixed), simulation)
+    expected, expected_estimates = dispatch.judged(parts(ids, fixed), simulation)
     for series, one, other in zip(simulation.series.names, counts, expected, strict=True):
         np.testing.assert_array_equal(one.outcome, other.outcome, str(series))
         np.testing.assert_allclose(one.width, other.width, rtol=1e-6, err_msg=str(series))
     np.testing.assert_allclose(estimates, expected_estimates, rtol=1e-12)
     assert len({tuple(np.bincount(one.outcome, minlength=4)) for one in counts}) > 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [("means and moments", ["mean"]), ("ranks, K = 2", ["roc_auc"]), ("tables in clusters", ["recall"])],
+)
+def test_groups_together_count_what_each_counts_alone(kind, names):
+    cell = cell_of(kind, names, n_replications=23)
+    cell = dataclasses.replace(cell, n_groups=5)
+    assert cell.group_sizes() == [5, 5, 5, 4, 4]
+    road = dispatch.Dispatch(simulation_of(cell, 0.8), jax.random.key(3), Banks(jax.random.key(4)), Spread.over())
+    with jax.enable_x64(True):
+        alone, together = (list(found) for found in (road.by_part([0, 2, 4]), road.together([0, 2, 4], 2)))
+    assert [found.group for found in together] == [found.group for found in alone] == [0, 2, 4]
+    for one, other in zip(together, alone, strict=True):
+        np.testing.assert_allclose(one.estimates, other.estimates, rtol=1e-12)
+        for mine, theirs in zip(one.counts, other.counts, strict=True):
+            np.testing.assert_array_equal(mine.outcome, theirs.outcome)
+            np.testing.assert_allclose(mine.width, theirs.width, rtol=1e-6)
 
 
 @pytest.mark.slow

@@ -68,7 +68,7 @@ def test_a_cell_does_not_depend_on_the_pieces_of_its_banks(kind, monkeypatch):
     known = {name: Truth(value, 0.0, "assumed") for name, value in truths.items()}
     whole = simulate(cell, jax.random.key(3), known)
     monkeypatch.setattr("jaxci.coverage.banks.BLOCK", 30 * cell.layout.n_units)  # 30 resamples are drawn together
-    monkeypatch.setattr("jaxci.coverage.running.pieces_of", lambda n, b, _: pieces_of(n, b, 12 * n * 100))
+    monkeypatch.setattr("jaxci.coverage.dispatch.pieces_of", lambda n, b, _: pieces_of(n, b, 12 * n * 100))
     read = []
     monkeypatch.setattr(Banks, "columns", _noting(Banks.columns, read))
     pieced = simulate(cell, jax.random.key(3), known)

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import jaxci
-from jaxci.coverage import Study, load_study, running
+from jaxci.coverage import Study, dispatch, load_study
 from jaxci.coverage import cell as cells
 from jaxci.coverage.banks import Banks
 from jaxci.coverage.cell import Cell, Simulation, draw
@@ -141,10 +141,10 @@ def simulated(kind):
     with jax.enable_x64(True):
         banks, spread = Banks(jax.random.key(5)), Spread.over()
         reads = simulation.read(banks.columns(0, cell.layout, B, spread))
-        fixed = simulation.fixed(key, reads, simulation.read_unseen(banks, 0, spread))
+        fixed = simulation.fixed(key, simulation.drawn(reads, simulation.read_unseen(banks, 0, spread), {}))
         data = draw(law, fixed.key, 0, R, N)
         found = spread(cells.rows_of_evidence, (np.arange(R, dtype=np.int32), None), fixed, **simulation.static)
-        evidence = running.host_evidence(found, simulation)
+        evidence = dispatch.host_evidence(found, simulation)
         with np.errstate(invalid="ignore", divide="ignore"):
             bounds = {}
             for judged in simulation.series.judged:

@@ -1,0 +1,242 @@
+"""How groups of data sets go through the programs of a cell: several together, one by one, or part by part."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxci.coverage.banks import BYTES_PER_COUNT, Banks, Piece, pieces_of
+from jaxci.coverage.cell import (
+    Cell,
+    Drawn,
+    Simulation,
+    bounds_of,
+    counts_of,
+    counts_of_groups,
+    rows_of_evidence,
+    rows_of_replicates,
+)
+from jaxci.coverage.tally import Outcomes, even_sizes, outcomes
+from jaxci.inference.batch_laws import Variants, with_sorted_rows
+from jaxci.inference.batch_replicates import Replicated
+from jaxci.inference.replicate import default_budget
+from jaxci.inference.sharding import Spread
+from jaxci.intervals.base import Evidence
+
+BUDGET = 2**29
+"""Bytes that the replicates of some data sets may take at a time on a CPU, where no limit is given."""
+TOGETHER = 2**32
+"""The same on an accelerator, or a quarter of its free memory if that is less."""
+BYTES_PER_REPLICATE = 32
+"""Products, their sorted copies and what methods make of them."""
+LEAST = 8
+"""Data sets, at least, that a device holds at a time: products of a few rows round as those of many do, of one not."""
+
+Item = TypeVar("Item")
+
+
+class Part(NamedTuple):
+    """Some data sets of one group."""
+
+    group: int
+    start: int
+    size: int
+    last: bool
+
+    @property
+    def ids(self) -> np.ndarray:
+        """Numbers (size,) of the data sets."""
+        return np.arange(self.start, self.start + self.size, dtype=np.int32)
+
+
+class Found(NamedTuple):
+    """What became of every interval of a group's data sets, and their estimates of every statistic."""
+
+    group: int
+    counts: list[Outcomes]
+    estimates: list[np.ndarray]
+
+
+@dataclasses.dataclass(frozen=True)
+class Dispatch:
+    """Groups of data sets on their way through the programs of a cell.
+
+    Attributes
+    ----------
+    simulation : Simulation
+    key : PRNG key
+        Of the data sets.
+    banks : Banks
+    spread : Spread
+    memory_limit : int or None
+        Bytes that replicates and a bank, each, may take at a time.
+    """
+
+    simulation: Simulation
+    key: jax.Array
+    banks: Banks
+    spread: Spread
+    memory_limit: int | None = None
+
+    @property
+    def on_host(self) -> bool:
+        """Whether replicates are sorted and intervals judged by the host."""
+        return self.spread.devices[0].platform == "cpu"
+
+    @functools.cached_property
+    def limit(self) -> int:
+        """Bytes that replicates and a bank, each, may take at a time."""
+        return self.memory_limit or (BUDGET if self.on_host else min(TOGETHER, default_budget()))
+
+    @functools.cached_property
+    def n_reading(self) -> int:
+        """Number of replicates of a resample: of statistics, and of their posteriors."""
+        return len(self.simulation.reading) + sum(map(len, self.simulation.drawn_masses.values()))
+
+    @functools.cached_property
+    def bytes_of_data_set(self) -> int:
+        """Bytes that a data set needs at its peak."""
+        cell = self.simulation.cell
+        levels = sum(nesting.outer for want in self.simulation.wanted for nesting in want.nestings)
+        return BYTES_PER_REPLICATE * (cell.n_resamples * max(1, self.n_reading) + levels + cell.n)
+
+    @functools.cached_property
+    def pieces(self) -> list[Piece]:
+        """Resamples of a bank that are read together."""
+        units, resamples = self.simulation.cell.layout.n_units, self.simulation.cell.n_resamples
+        return pieces_of(units, resamples, self.limit) if self.n_reading else [(0, resamples)]
+
+    @functools.cached_property
+    def most_together(self) -> int:
+        """Number of groups that fit with their banks."""
+        cell = self.simulation.cell
+        of_bank = BYTES_PER_COUNT * cell.layout.n_units * cell.n_resamples
+        return self.limit // (max(cell.group_sizes()) * self.bytes_of_data_set + of_bank)
+
+    def through(self, groups: Sequence[int]) -> Iterator[Found]:
+        """Yield what is found of every group: on accelerators of as many together as fit, in one program."""
+        if self.on_host or self.most_together < 2:
+            return self.by_part(groups)
+        return self.together(groups, self.most_together)
+
+    def together(self, groups: Sequence[int], most: int) -> Iterator[Found]:
+        """Yield what is found of every group, of up to ``most`` in one program, whose banks are not in pieces."""
+        sizes = self.simulation.cell.group_sizes()
+        count = max(even_sizes(len(groups), -(-len(groups) // most)))
+        shared = self.simulation.judging(self.simulation.fixed(self.key, self.simulation.drawn(None, None, {})))
+
+        def dispatched(some: Sequence[int]) -> Any:
+            return self.spread(counts_of_groups, self.rows(some, count), shared, **self.simulation.static)
+
+        for some, found in _one_ahead([groups[i : i + count] for i in range(0, len(groups), count)], dispatched):
+            counts, estimates = jax.device_get(found)
+            for place, group in enumerate(some):
+                mine = place, slice(sizes[group])
+                yield Found(group, *jax.tree.map(lambda x, mine=mine: x[mine], (counts, estimates)))
+
+    def rows(self, groups: Sequence[int], count: int) -> tuple[np.ndarray, Drawn]:
+        """Return the numbers of the data sets of some groups, and what is drawn of each; repeated up to ``count``."""
+        cell = self.simulation.cell
+        starts, size = np.concatenate([[0], np.cumsum(cell.group_sizes())]), max(cell.group_sizes())
+        ids = {group: np.arange(starts[group], starts[group + 1], dtype=np.int32) for group in groups}
+        drawn = {group: self.drawn(group, self.pieces[0]) for group in groups}
+        filled = [*groups, *[groups[-1]] * (count - len(groups))]
+        return np.stack([np.resize(ids[group], size) for group in filled]), _stacked([drawn[group] for group in filled])
+
+    def by_part(self, groups: Sequence[int]) -> Iterator[Found]:
+        """Yield what is found of every group, of its data sets as many at a time as fit, and of its bank."""
+        most = max(LEAST * len(self.spread.devices), self.limit // self.bytes_of_data_set)
+        of_group: list[Any] = []
+        for part, found in self._dispatched(groups, most):
+            of_group.append(judged(found, self.simulation) if self.on_host else jax.device_get(found))
+            if part.last:
+                yield Found(part.group, *jax.tree.map(lambda *parts: np.concatenate(parts), *of_group))
+                of_group.clear()
+
+    def _dispatched(self, groups: Sequence[int], most: int) -> Iterator[tuple[Part, Any]]:
+        """Yield parts of groups with what the devices find of them, one ahead of what the host reads."""
+        simulation, whole = self.simulation, len(self.pieces) == 1
+
+        def of_part(one: tuple[Part, Replicated | None, Drawn]) -> Any:
+            part, replicates, drawn = one
+            fixed, rows = simulation.fixed(self.key, drawn), (part.ids, replicates)
+            if self.on_host:
+                return self.spread(rows_of_evidence, rows, fixed, **simulation.static)
+            return self.spread(counts_of, rows, simulation.judging(fixed), **simulation.static)
+
+        def ready() -> Iterator[tuple[Part, Replicated | None, Drawn]]:
+            for group in groups:
+                parts = list(_parts(simulation.cell, [group], most))
+                found: list[Replicated | None] = [None for _ in parts]
+                if not whole:
+                    found = self._replicates(parts, (self.drawn(group, piece) for piece in self.pieces))
+                drawn = self.drawn(group, self.pieces[0] if whole else None)
+                yield from ((part, replicates, drawn) for part, replicates in zip(parts, found, strict=True))
+
+        return ((part, found) for (part, *_), found in _one_ahead(ready(), of_part))
+
+    def drawn(self, group: int, piece: Piece | None) -> Drawn:
+        """Return what the banks of a group give all its data sets, no more than a piece of its bank, or nothing."""
+        simulation, reads, unseen = self.simulation, None, None
+        if piece is not None:
+            reads = simulation.read_counts(self.banks, group, self.spread, piece)
+            unseen = simulation.read_unseen(self.banks, group, self.spread, piece)
+        return simulation.drawn(reads, unseen, simulation.draw_nested(self.banks, group))
+
+    def _replicates(self, parts: Sequence[Part], pieces: Iterable[Drawn]) -> list[Replicated | None]:
+        """Return the replicates of some data sets from a bank that is read piece by piece, one held at a time."""
+        found: list[list[Replicated]] = [[] for _ in parts]
+        for drawn in pieces:
+            fixed = self.simulation.fixed(self.key, drawn)
+            for part, some in zip(parts, found, strict=True):
+                piece = self.spread(rows_of_replicates, part.ids, fixed, **self.simulation.static)
+                some.append(jax.block_until_ready(piece))
+        return [Replicated.joined(some) for some in found]
+
+
+def _parts(cell: Cell, groups: Sequence[int], most: int) -> Iterator[Part]:
+    starts = np.concatenate([[0], np.cumsum(cell.group_sizes())])
+    for group in groups:
+        first, size = int(starts[group]), int(starts[group + 1] - starts[group])
+        ends = np.cumsum(even_sizes(size, max(1, -(-size // most))))
+        for start, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):
+            yield Part(group, first + start, end - start, end == size)
+
+
+def _one_ahead(items: Iterable[Item], dispatched: Callable[[Item], Any]) -> Iterator[tuple[Item, Any]]:
+    """Yield every item with what is dispatched for it, the next one first: devices go on while the host reads."""
+    waiting: list[tuple[Item, Any]] = []
+    for item in items:
+        waiting.append((item, dispatched(item)))
+        if len(waiting) > 1:
+            yield waiting.pop(0)
+    yield from waiting
+
+
+@jax.jit
+def _stacked(trees: Sequence[Any]) -> Any:
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
+
+
+def host_evidence(found: Any, simulation: Simulation) -> list[tuple[Evidence, Variants]]:
+    """Return what :func:`~jaxci.coverage.cell.rows_of_evidence` found, on the host and sorted."""
+    return [
+        with_sorted_rows(dataclasses.replace(one, statistic=statistic), own)
+        for (one, own), statistic in zip(jax.tree.map(np.asarray, found), simulation.statistics, strict=True)
+    ]
+
+
+def judged(found: Any, simulation: Simulation) -> tuple[list[Outcomes], list[np.ndarray]]:
+    """Do on the host what :func:`~jaxci.coverage.cell.counts_of` does after the evidence."""
+    evidence = host_evidence(found, simulation)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        counts = [
+            outcomes(*bounds_of(one, evidence), simulation.targets[one.number]) for one in simulation.series.judged
+        ]
+    return counts, [one.estimate for one, _ in evidence]
