@@ -94,24 +94,30 @@ def stages(cell: Cell, repeats: int) -> dict[str, dict[str, float]]:
     road = Dispatch(simulation, key, Banks(key, 2**31), spread)
     ids = np.arange(R // G, dtype=np.int32)
     found = {}
+
+    def of_all(function: Callable[[], Any]) -> dict[str, float]:
+        """Seconds that a call takes for all groups, which is one for ``count`` of them."""
+        return {"seconds": seconds(function, repeats) * G / count}
+
     with jax.enable_x64(True):
-        bank = functools.partial(Banks(key).columns, 0, cell.layout, cell.n_resamples, spread)
-        found["bank"] = {"seconds": G * seconds(bank, repeats)}
-        reading = functools.partial(road.drawn, 0, road.pieces[0])
-        found["reading a kept bank"] = {"seconds": G * seconds(reading, repeats)}
-        count = 1 if road.on_host else min(G, road.most_together)
+        count = 1 if spread.on_cpu else min(G, road.most_together)
+        drawing = simulation.asked, cell.layout, cell.n_resamples, spread
+        static = simulation.static
         if count > 1:
-            name, function, rows = f"data to counters, {count} groups", counts_of_groups, road.rows(range(count), count)
-            shared = simulation.judging(simulation.fixed(key, simulation.drawn(None, None, {})))
+            found[f"banks, {count} groups"] = of_all(functools.partial(Banks(key).of_groups, range(count), *drawing))
+            name, function, rows = f"to counters, {count} groups", counts_of_groups, road.rows(range(count), count)
+            shared, static = simulation.judging(simulation.fixed(key)), {"reading": simulation.reading, **static}
         else:
+            found["bank"] = of_all(functools.partial(Banks(key).of, 0, *drawing))
+            reading = functools.partial(road.drawn, 0, simulation.asked)
+            found["reading a kept bank"] = of_all(reading)
             fixed, rows = simulation.fixed(key, reading()), (ids, None)
-            name, function, shared = "data to counters, a group", counts_of, simulation.judging(fixed)
-            if road.on_host:
+            name, function, shared = "data to counters", counts_of, simulation.judging(fixed)
+            if spread.on_cpu:
                 name, function, shared = "evidence (rows are sorted by the host)", rows_of_evidence, fixed
-        every = functools.partial(spread, function, rows, shared, **simulation.static)
-        counted = cost(functools.partial(function, **simulation.static), rows, shared)
-        times = G / count
-        found[name] = {"seconds": times * seconds(every, repeats)} | {k: times * v for k, v in counted.items()}
+        every = functools.partial(spread, function, rows, shared, **static)
+        counted = cost(functools.partial(function, **static), rows, shared)
+        found[name] = of_all(every) | {k: v * G / count for k, v in counted.items()}
     return found
 
 

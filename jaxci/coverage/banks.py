@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,8 +19,8 @@ from jaxci.resampling.schemes import make_scheme
 from jaxci.resampling.words import exponentials
 from jaxci.statistics.layout import Layout
 
-BLOCK = 2**17
-"""Draws of a bank made together: they stay in a CPU's cache."""
+BLOCK, WIDE_BLOCK = 2**17, 2**26
+"""Draws of a bank made together: on a CPU they stay in its cache, an accelerator takes all of most banks."""
 KEPT = 2**29
 """Bytes that the banks which cells share may take: 80 groups of 9,999 resamples up to n = 670 (weights: 160)."""
 BYTES_PER_COUNT = 12
@@ -27,6 +28,42 @@ BYTES_PER_COUNT = 12
 
 Piece = tuple[int, int]
 """Resamples of a bank that are read together: the first, and the one after the last."""
+
+
+class Asked(NamedTuple):
+    """What a cell reads of the banks of a group.
+
+    Attributes
+    ----------
+    counts : bool
+        Whether it reads resamples.
+    masses : tuple of tuples of float
+        Masses of the pseudo-units of each prior whose posterior is drawn.
+    nestings : tuple of Nesting
+        Sizes of resamples of resamples.
+    """
+
+    counts: bool
+    masses: tuple[tuple[float, ...], ...] = ()
+    nestings: tuple[Nesting, ...] = ()
+
+
+class Banked(NamedTuple):
+    """Banks of a group, or a piece of them, or those of several groups with a leading axis: a pytree.
+
+    Attributes
+    ----------
+    counts, weights : (U, B + 1) array or None
+        As :meth:`Banks.columns` and :meth:`Banks.weights` return them.
+    unseen : dict of tuple to (P, B + 1) array
+        :meth:`Banks.unseen`, by the masses of pseudo-units.
+    nested : dict of Nesting to Nested
+    """
+
+    counts: Any
+    weights: Any
+    unseen: dict[tuple[float, ...], Any]
+    nested: dict[Nesting, Nested]
 
 
 PURPOSES = {"weights": 2**31 - 1, "unseen": 2**31 - 2, "nested": 2**31 - 3}
@@ -55,8 +92,48 @@ class Banks:
     def __init__(self, key: jax.Array, budget: int = 0):
         self.key, self.budget = key, budget
         self._shape: tuple[Layout, int] | None = None
-        self._kept: dict[tuple[str, int, Piece], jax.Array] = {}
+        self._kept: dict[tuple[Any, ...], jax.Array] = {}
         self._held = 0
+
+    def of(
+        self, group: int, asked: Asked, layout: Layout, n_resamples: int, spread: Spread, piece: Piece | None = None
+    ) -> Banked:
+        """Return what is asked of the banks of a group, or of a piece of them."""
+        given = group, layout, n_resamples, spread, piece
+        return Banked(
+            self.columns(*given) if asked.counts else None,
+            self.weights(*given) if asked.masses else None,
+            {masses: self.unseen(group, masses, n_resamples, piece) for masses in asked.masses},
+            {nesting: self.nested(group, layout.n_units, nesting) for nesting in asked.nestings},
+        )
+
+    def of_groups(
+        self, groups: Sequence[int], asked: Asked, layout: Layout, n_resamples: int, spread: Spread
+    ) -> Banked:
+        """Return what is asked of the banks of several groups, with a leading axis: what :meth:`of` returns of each."""
+        of_group = jnp.asarray(groups, jnp.int32)
+
+        def keys(kind: str) -> jax.Array:
+            return replicate_keys(self._key(kind), of_group)
+
+        def columns(kind: str) -> jax.Array:
+            def drawn(units: Layout) -> jax.Array:
+                n, (rows, starts) = units.n_units, _blocks(units.n_units, (0, n_resamples), spread)
+                shared, static = (starts, make_scheme(units), units.strata), {"n_resamples": n_resamples}
+                return spread(_columns_of_groups, keys(kind), shared, kind=kind, n=n, rows=rows, **static)
+
+            return self._kept_or(drawn, layout, n_resamples, (kind, *groups))
+
+        unseen = jax.vmap(functools.partial(_unseen, n_resamples=n_resamples), in_axes=(0, None))
+        return Banked(
+            columns("counts") if asked.counts else None,
+            columns("weights") if asked.masses else None,
+            {masses: unseen(keys("unseen"), GammaTables.of(masses)) for masses in asked.masses},
+            {
+                nesting: jax.vmap(functools.partial(Nested.drawn, layout.n_units, nesting))(keys("nested"))
+                for nesting in asked.nestings
+            },
+        )
 
     def columns(
         self, group: int, layout: Layout, n_resamples: int, spread: Spread, piece: Piece | None = None
@@ -72,34 +149,48 @@ class Banks:
 
     def unseen(self, group: int, masses: tuple[float, ...], n_resamples: int, piece: Piece | None = None) -> jax.Array:
         """Return the weights (P, B + 1) of pseudo-units of these masses that go with :meth:`weights`, 0 at last."""
-        whole = _unseen(self._key("unseen", group), GammaTables.of(masses), n_resamples=n_resamples)
+        key = jax.random.fold_in(self._key("unseen"), group)
+        whole = _unseen(key, GammaTables.of(masses), n_resamples=n_resamples)
         start, stop = piece or (0, n_resamples)
         return whole[:, start : stop + (stop == n_resamples)]
 
     def nested(self, group: int, n: int, nesting: Nesting) -> Nested:
         """Return resamples of resamples of n units."""
-        return Nested.drawn(n, nesting, self._key("nested", group))
+        return Nested.drawn(n, nesting, jax.random.fold_in(self._key("nested"), group))
 
-    def _key(self, kind: str, group: int) -> jax.Array:
-        key = self.key if kind == "counts" else jax.random.fold_in(self.key, PURPOSES[kind])
-        return jax.random.fold_in(key, group)
+    def _key(self, kind: str) -> jax.Array:
+        return self.key if kind == "counts" else jax.random.fold_in(self.key, PURPOSES[kind])
 
     def _bank(self, kind: str, group: int, layout: Layout, n_resamples: int, spread: Spread, piece: Piece) -> jax.Array:
-        n = layout.n_units
-        units = Layout(n, strata=layout.strata)
+        def drawn(units: Layout) -> jax.Array:
+            n, (rows, starts) = units.n_units, _blocks(units.n_units, piece, spread)
+            shared = jax.random.fold_in(self._key(kind), group), make_scheme(units), units.strata
+            found = spread(_DRAWN[kind], starts, shared, n=n, rows=rows)
+            return _closed(found, n=n, n_resamples=piece[1] - piece[0], last=piece[1] == n_resamples)
+
+        return self._kept_or(drawn, layout, n_resamples, (kind, group, piece))
+
+    def _kept_or(
+        self, drawn: Callable[[Layout], jax.Array], layout: Layout, n_resamples: int, name: tuple[Any, ...]
+    ) -> jax.Array:
+        """Return the bank of this name if it is kept, else what is drawn of the units, which is kept if it fits."""
+        units = Layout(layout.n_units, strata=layout.strata)
         if self._shape != (units, n_resamples):
             self._shape, self._kept, self._held = (units, n_resamples), {}, 0
-        if (kind, group, piece) in self._kept:
-            return self._kept[kind, group, piece]
-        rows, (start, stop) = max(1, BLOCK // n), piece
-        starts = start + jnp.arange(-(-(stop - start) // rows), dtype=jnp.int32) * rows
-        shared = self._key(kind, group), make_scheme(units), units.strata
-        drawn = spread(_bank_counts if kind == "counts" else _bank_weights, starts, shared, n=n, rows=rows)
-        bank = _closed(drawn, n=n, n_resamples=stop - start, last=stop == n_resamples)
+        if name in self._kept:
+            return self._kept[name]
+        bank = drawn(units)
         if self._held + bank.nbytes <= self.budget:
-            self._kept[kind, group, piece] = bank
+            self._kept[name] = bank
             self._held += bank.nbytes
         return bank
+
+
+def _blocks(n: int, piece: Piece, spread: Spread) -> tuple[int, np.ndarray]:
+    """Return how many resamples of n units are drawn together, and the first of each such block of a piece."""
+    start, stop = piece
+    rows = max(1, min(stop - start, (BLOCK if spread.on_cpu else WIDE_BLOCK) // n))
+    return rows, np.arange(start, stop, rows, dtype=np.int32)
 
 
 @functools.partial(jax.jit, static_argnames="n_resamples")
@@ -126,6 +217,21 @@ def _bank_counts(starts: jax.Array, shared: tuple[jax.Array, Scheme, Any], *, n:
         return counts.T.astype(jnp.uint8)  # no count of a bank of any use reaches 256
 
     return jax.lax.map(block, starts)
+
+
+_DRAWN = {"counts": _bank_counts, "weights": _bank_weights}
+
+
+def _columns_of_groups(
+    keys: jax.Array, shared: tuple[jax.Array, Scheme, Any], *, kind: str, n: int, rows: int, n_resamples: int
+) -> jax.Array:
+    """Banks (G, n, B + 1) of the groups that these are the keys of, one after another: each is work for a device."""
+    starts, *units = shared
+
+    def columns(key: jax.Array) -> jax.Array:
+        return _closed(_DRAWN[kind](starts, (key, *units), n=n, rows=rows), n=n, n_resamples=n_resamples)
+
+    return jax.lax.map(columns, keys)
 
 
 @functools.partial(jax.jit, static_argnames=("n", "n_resamples", "last"))

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.coverage.banks import Banks, Piece
+from jaxci.coverage.banks import Asked, Banked
 from jaxci.coverage.enumeration import enumerable
 from jaxci.coverage.tally import Outcomes, even_sizes, labelled, outcomes
 from jaxci.distributions import Distribution, Truth, as_distribution
@@ -28,7 +28,6 @@ from jaxci.inference.batch_posteriors import Unseen
 from jaxci.inference.batch_replicates import Reads, Replicated, programs_of, reads_bank, replicates_of
 from jaxci.inference.iterated import Nested
 from jaxci.inference.program import Program, Rows, read
-from jaxci.inference.sharding import Spread
 from jaxci.inference.wanted import Wanted
 from jaxci.intervals.base import Evidence, Method, Nesting, NoInterval, Tails, tails
 from jaxci.intervals.capabilities import has_beta_law
@@ -158,6 +157,29 @@ def bounds_of(judged: Judged, evidence: Sequence[tuple[Evidence, Variants]]) -> 
     return xp.where(nothing, bottom, low), xp.where(nothing, top, high)
 
 
+class Reading(NamedTuple):
+    """What the statistics of a cell read of banks.
+
+    Attributes
+    ----------
+    which : tuple of int
+        Numbers of those that read counts.
+    whole : bool
+        Whether a method asks for the counts themselves.
+    masses : tuple of (int, tuple of tuples of float)
+        Numbers of those whose posterior is drawn, with the masses of the pseudo-units of each of its priors.
+    """
+
+    which: tuple[int, ...]
+    whole: bool
+    masses: tuple[tuple[int, tuple[tuple[float, ...], ...]], ...]
+
+    @property
+    def n_replicates(self) -> int:
+        """Number of replicates of a resample: of statistics, and of their posteriors."""
+        return len(self.which) + sum(len(each) for _, each in self.masses)
+
+
 class Drawn(NamedTuple):
     """What the banks of a group give all its data sets: a pytree."""
 
@@ -174,7 +196,7 @@ class Fixed(NamedTuple):
     choice: jax.Array
     statistics: tuple[Statistic, ...]
     ranks: tuple[QuantileWeights | RankWeights | None, ...]
-    drawn: Drawn
+    drawn: Drawn | None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -212,71 +234,39 @@ class Simulation:
         """The statistics that are simulated."""
         return tuple(self.cell.statistics[name] for name in self.names)
 
-    @property
-    def reading(self) -> tuple[int, ...]:
-        """Numbers of the statistics that read a bank."""
-        both = zip(self.statistics, self.wanted, strict=True)
-        return tuple(i for i, (s, want) in enumerate(both) if want.replicates_of(s, self.cell.layout))
-
     @functools.cached_property
-    def drawn_masses(self) -> dict[int, tuple[tuple[float, ...], ...]]:
-        """Masses of the pseudo-units of each prior of the statistics, by number, whose posterior is drawn."""
-        both = enumerate(zip(self.statistics, self.wanted, strict=True))
-        law, n, plain = self.cell.distribution, self.cell.n, self.cell.layout.plain
-        drawn = {i: (s, want) for i, (s, want) in both if want.priors and not (plain and has_beta_law(s))}
+    def reading(self) -> Reading:
+        """What the statistics read of banks."""
+        both = list(enumerate(zip(self.statistics, self.wanted, strict=True)))
+        law, n, layout = self.cell.distribution, self.cell.n, self.cell.layout
+        which = tuple(i for i, (s, want) in both if want.replicates_of(s, layout))
+        whole = any("pivots" in want.needs for want in self.wanted)
+        drawn = {i: (s, want) for i, (s, want) in both if want.priors and not (layout.plain and has_beta_law(s))}
         if not drawn:
-            return {}
+            return Reading(which, whole, ())
         with jax.enable_x64(True):
             sample = jax.eval_shape(lambda key: observations(law, law.sample(key, n), predicts(law)), jax.random.key(0))
-        return {i: tuple(p.masses(s, sample.n_classes) for p in want.priors) for i, (s, want) in drawn.items()}
+        masses = ((i, tuple(p.masses(s, sample.n_classes) for p in want.priors)) for i, (s, want) in drawn.items())
+        return Reading(which, whole, tuple(masses))
 
-    def read_counts(self, banks: Banks, group: int, spread: Spread, piece: Piece | None = None) -> Reads | None:
-        """Return what statistics read of the bank of a group, or of a piece of it; None where none does."""
-        if not self.reading:
-            return None
-        return self.read(banks.columns(group, self.cell.layout, self.cell.n_resamples, spread, piece))
+    @functools.cached_property
+    def asked(self) -> Asked:
+        """What the programs read of the banks of a group."""
+        masses = dict.fromkeys(one for _, each in self.reading.masses for one in each)
+        nestings = dict.fromkeys(nesting for want in self.wanted for nesting in want.nestings)
+        return Asked(bool(self.reading.which), tuple(masses), tuple(nestings))
 
-    def read_unseen(self, banks: Banks, group: int, spread: Spread, piece: Piece | None = None) -> Reads:
-        """Return what posteriors read: weights of the units of a group, and of those that were not seen."""
-        known: list[Unseen | None] = [None] * len(self.names)
-        if masses := self.drawn_masses:
-            resamples = self.cell.n_resamples
-            layout = self.cell.layout
-            columns = banks.weights(group, layout, resamples, spread, piece)
-            found, _ = _read_weights(self.statistics, columns, which=tuple(masses), layout=layout).given()
-            shared = dict(zip(masses, found, strict=True))
-            distinct = dict.fromkeys(one for each in masses.values() for one in each)
-            weights = {one: banks.unseen(group, one, resamples, piece) for one in distinct}
-            for i, each in masses.items():
-                known[i] = Unseen(shared[i], tuple(weights[one] for one in each))
-        return Reads.of(known, None)
-
-    @property
-    def nestings(self) -> tuple[Nesting, ...]:
-        """Sizes of the resamples of resamples that methods read."""
-        return tuple(dict.fromkeys(nesting for want in self.wanted for nesting in want.nestings))
-
-    def draw_nested(self, banks: Banks, group: int) -> dict[Nesting, Nested]:
-        """Return the resamples of resamples of a group."""
-        return {nesting: banks.nested(group, self.cell.layout.n_units, nesting) for nesting in self.nestings}
+    def read(self, banked: Banked) -> Drawn:
+        """Return what every statistic reads of the banks of a group."""
+        return _read(self.statistics, banked, reading=self.reading, layout=self.cell.layout)
 
     @property
     def static(self) -> dict[str, Any]:
         """Static arguments of the programs over data sets."""
         return {"layout": self.cell.layout, "wanted": self.wanted, "derives": predicts(self.cell.distribution)}
 
-    def read(self, columns: jax.Array) -> Reads:
-        """Return what every statistic reads of a bank (U, B + 1), and the bank where a method asks for it."""
-        whole = any("pivots" in want.needs for want in self.wanted)
-        return _read(self.statistics, columns, which=self.reading, whole=whole, layout=self.cell.layout)
-
-    def drawn(self, reads: Reads | None, unseen: Reads | None, nested: dict[Nesting, Nested]) -> Drawn:
-        """Return what :meth:`read`, :meth:`read_unseen` and :meth:`draw_nested` gave; None where nothing is read."""
-        nothing = Reads.of((None,) * len(self.names), None)
-        return Drawn(reads or nothing, unseen or nothing, nested)
-
-    def fixed(self, key: jax.Array, drawn: Drawn) -> Fixed:
-        """Return what all data sets of a group share."""
+    def fixed(self, key: jax.Array, drawn: Drawn | None = None) -> Fixed:
+        """Return what all data sets of a group share, or those of all groups where nothing is ``drawn``."""
         data, choice = (jax.random.fold_in(key, purpose) for purpose in (PURPOSE_DATA, PURPOSE_CHOICE))
         both = zip(self.statistics, self.wanted, strict=True)
         ranks = tuple(want.ranks_of(s, self.cell.layout) for s, want in both)
@@ -308,6 +298,7 @@ def _samples(ids: jax.Array, fixed: Fixed, layout: Layout, derives: bool) -> tup
 def _replicates(
     samples: Sample, programs: Program, fixed: Fixed, layout: Layout, wanted: tuple[Wanted, ...]
 ) -> Replicated:
+    assert fixed.drawn is not None
     shared, bank = fixed.drawn.reads.given()
     unseen, _ = fixed.drawn.unseen.given()
     return replicates_of(fixed.statistics, wanted, samples, programs, shared, bank, unseen, layout)
@@ -332,6 +323,7 @@ def _evidence(
     uniform = None
     if any("uniform" in want.needs for want in wanted):
         uniform = jax.vmap(lambda k: jax.random.uniform(k, dtype=jnp.float64))(replicate_keys(fixed.choice, ids))
+    assert fixed.drawn is not None
     return batch_evidence(
         fixed.statistics, wanted, samples, programs, found, fixed.ranks, uniform, fixed.drawn.nested, layout
     )
@@ -367,35 +359,45 @@ def counts_of(
 
 
 def counts_of_groups(
-    rows: tuple[jax.Array, Drawn], fixed: tuple[Fixed, tuple[Judged, ...], jax.Array], **static: Any
+    rows: tuple[jax.Array, Banked],
+    fixed: tuple[Fixed, tuple[Judged, ...], jax.Array],
+    *,
+    reading: Reading,
+    layout: Layout,
+    **static: Any,
 ) -> tuple[list[Outcomes], list[jax.Array]]:
-    """Do what :func:`counts_of` does for the data sets of many groups: numbers (G, R), and what is drawn of each group.
+    """Do what :func:`counts_of` does for the data sets of many groups: numbers (G, R), and the banks of each group.
 
     For accelerators, to which one group is little work: of many, kernels are as few, and wide.
     """
     data, judged, targets = fixed
 
-    def of_group(group: tuple[jax.Array, Drawn]) -> tuple[list[Outcomes], list[jax.Array]]:
-        ids, drawn = group
-        return counts_of((ids, None), (data._replace(drawn=drawn), judged, targets), **static)
+    def of_group(group: tuple[jax.Array, Banked]) -> tuple[list[Outcomes], list[jax.Array]]:
+        ids, banked = group
+        drawn = drawn_from(data.statistics, banked, reading=reading, layout=layout)
+        return counts_of((ids, None), (data._replace(drawn=drawn), judged, targets), layout=layout, **static)
 
     return jax.vmap(of_group)(rows)
 
 
-@functools.partial(jax.jit, static_argnames=("which", "whole", "layout"))
-def _read(
-    statistics: tuple[Statistic, ...], columns: jax.Array, *, which: tuple[int, ...], whole: bool, layout: Layout
-) -> Reads:
-    bank = Bank.of_columns(columns, counts=layout.plain)
-    found = dict(zip(which, _of_which(statistics, bank, which, layout), strict=True))
-    return Reads.of([found.get(i) for i in range(len(statistics))], bank if whole else None)
+def drawn_from(statistics: tuple[Statistic, ...], banked: Banked, *, reading: Reading, layout: Layout) -> Drawn:
+    """Return what every statistic reads of the banks of a group, of those that are there."""
+    reads: list[Any] = [None] * len(statistics)
+    unseen: list[Any] = [None] * len(statistics)
+    bank = None
+    if banked.counts is not None:
+        bank = Bank.of_columns(banked.counts, counts=layout.plain)
+        for i, found in zip(reading.which, _of_which(statistics, bank, reading.which, layout), strict=True):
+            reads[i] = found
+    if banked.weights is not None:
+        weights = Bank.of_columns(banked.weights, exchangeable=layout.plain)
+        which = tuple(i for i, _ in reading.masses)
+        for (i, each), found in zip(reading.masses, _of_which(statistics, weights, which, layout), strict=True):
+            unseen[i] = Unseen(found, tuple(banked.unseen[masses] for masses in each))
+    return Drawn(Reads.of(reads, bank if reading.whole else None), Reads.of(unseen, None), banked.nested)
 
 
-@functools.partial(jax.jit, static_argnames=("which", "layout"))
-def _read_weights(
-    statistics: tuple[Statistic, ...], columns: jax.Array, *, which: tuple[int, ...], layout: Layout
-) -> Reads:
-    return Reads.of(_of_which(statistics, Bank.of_columns(columns, exchangeable=layout.plain), which, layout), None)
+_read = jax.jit(drawn_from, static_argnames=("reading", "layout"))
 
 
 def _of_which(statistics: Sequence[Statistic], bank: Bank, which: tuple[int, ...], layout: Layout) -> tuple[Any, ...]:

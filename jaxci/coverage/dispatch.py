@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from jaxci.coverage.banks import BYTES_PER_COUNT, Banks, Piece, pieces_of
+from jaxci.coverage.banks import BYTES_PER_COUNT, Asked, Banked, Banks, Piece, pieces_of
 from jaxci.coverage.cell import (
     Cell,
     Drawn,
@@ -84,20 +83,15 @@ class Dispatch:
     spread: Spread
     memory_limit: int | None = None
 
-    @property
-    def on_host(self) -> bool:
-        """Whether replicates are sorted and intervals judged by the host."""
-        return self.spread.devices[0].platform == "cpu"
-
     @functools.cached_property
     def limit(self) -> int:
         """Bytes that replicates and a bank, each, may take at a time."""
-        return self.memory_limit or (BUDGET if self.on_host else min(TOGETHER, default_budget()))
+        return self.memory_limit or (BUDGET if self.spread.on_cpu else min(TOGETHER, default_budget()))
 
     @functools.cached_property
     def n_reading(self) -> int:
         """Number of replicates of a resample: of statistics, and of their posteriors."""
-        return len(self.simulation.reading) + sum(map(len, self.simulation.drawn_masses.values()))
+        return self.simulation.reading.n_replicates
 
     @functools.cached_property
     def bytes_of_data_set(self) -> int:
@@ -121,7 +115,7 @@ class Dispatch:
 
     def through(self, groups: Sequence[int]) -> Iterator[Found]:
         """Yield what is found of every group: on accelerators of as many together as fit, in one program."""
-        if self.on_host or self.most_together < 2:
+        if self.spread.on_cpu or self.most_together < 2:
             return self.by_part(groups)
         return self.together(groups, self.most_together)
 
@@ -129,10 +123,11 @@ class Dispatch:
         """Yield what is found of every group, of up to ``most`` in one program, whose banks are not in pieces."""
         sizes = self.simulation.cell.group_sizes()
         count = max(even_sizes(len(groups), -(-len(groups) // most)))
-        shared = self.simulation.judging(self.simulation.fixed(self.key, self.simulation.drawn(None, None, {})))
+        simulation = self.simulation
+        shared, reading = simulation.judging(simulation.fixed(self.key)), simulation.reading
 
         def dispatched(some: Sequence[int]) -> Any:
-            return self.spread(counts_of_groups, self.rows(some, count), shared, **self.simulation.static)
+            return self.spread(counts_of_groups, self.rows(some, count), shared, reading=reading, **simulation.static)
 
         for some, found in _one_ahead([groups[i : i + count] for i in range(0, len(groups), count)], dispatched):
             counts, estimates = jax.device_get(found)
@@ -140,33 +135,33 @@ class Dispatch:
                 mine = place, slice(sizes[group])
                 yield Found(group, *jax.tree.map(lambda x, mine=mine: x[mine], (counts, estimates)))
 
-    def rows(self, groups: Sequence[int], count: int) -> tuple[np.ndarray, Drawn]:
-        """Return the numbers of the data sets of some groups, and what is drawn of each; repeated up to ``count``."""
+    def rows(self, groups: Sequence[int], count: int) -> tuple[np.ndarray, Banked]:
+        """Return the numbers of the data sets of some groups, and the banks of each; repeated up to ``count``."""
         cell = self.simulation.cell
         starts, size = np.concatenate([[0], np.cumsum(cell.group_sizes())]), max(cell.group_sizes())
         ids = {group: np.arange(starts[group], starts[group + 1], dtype=np.int32) for group in groups}
-        drawn = {group: self.drawn(group, self.pieces[0]) for group in groups}
         filled = [*groups, *[groups[-1]] * (count - len(groups))]
-        return np.stack([np.resize(ids[group], size) for group in filled]), _stacked([drawn[group] for group in filled])
+        banks = self.banks.of_groups(filled, self.simulation.asked, cell.layout, cell.n_resamples, self.spread)
+        return np.stack([np.resize(ids[group], size) for group in filled]), banks
 
     def by_part(self, groups: Sequence[int]) -> Iterator[Found]:
         """Yield what is found of every group, of its data sets as many at a time as fit, and of its bank."""
         most = max(LEAST * len(self.spread.devices), self.limit // self.bytes_of_data_set)
         of_group: list[Any] = []
         for part, found in self._dispatched(groups, most):
-            of_group.append(judged(found, self.simulation) if self.on_host else jax.device_get(found))
+            of_group.append(judged(found, self.simulation) if self.spread.on_cpu else jax.device_get(found))
             if part.last:
                 yield Found(part.group, *jax.tree.map(lambda *parts: np.concatenate(parts), *of_group))
                 of_group.clear()
 
     def _dispatched(self, groups: Sequence[int], most: int) -> Iterator[tuple[Part, Any]]:
         """Yield parts of groups with what the devices find of them, one ahead of what the host reads."""
-        simulation, whole = self.simulation, len(self.pieces) == 1
+        simulation, whole, asked = self.simulation, len(self.pieces) == 1, self.simulation.asked
 
         def of_part(one: tuple[Part, Replicated | None, Drawn]) -> Any:
             part, replicates, drawn = one
             fixed, rows = simulation.fixed(self.key, drawn), (part.ids, replicates)
-            if self.on_host:
+            if self.spread.on_cpu:
                 return self.spread(rows_of_evidence, rows, fixed, **simulation.static)
             return self.spread(counts_of, rows, simulation.judging(fixed), **simulation.static)
 
@@ -175,19 +170,17 @@ class Dispatch:
                 parts = list(_parts(simulation.cell, [group], most))
                 found: list[Replicated | None] = [None for _ in parts]
                 if not whole:
-                    found = self._replicates(parts, (self.drawn(group, piece) for piece in self.pieces))
-                drawn = self.drawn(group, self.pieces[0] if whole else None)
+                    resampled = asked._replace(nestings=())
+                    found = self._replicates(parts, (self.drawn(group, resampled, piece) for piece in self.pieces))
+                drawn = self.drawn(group, asked if whole else Asked(False, nestings=asked.nestings))
                 yield from ((part, replicates, drawn) for part, replicates in zip(parts, found, strict=True))
 
         return ((part, found) for (part, *_), found in _one_ahead(ready(), of_part))
 
-    def drawn(self, group: int, piece: Piece | None) -> Drawn:
-        """Return what the banks of a group give all its data sets, no more than a piece of its bank, or nothing."""
-        simulation, reads, unseen = self.simulation, None, None
-        if piece is not None:
-            reads = simulation.read_counts(self.banks, group, self.spread, piece)
-            unseen = simulation.read_unseen(self.banks, group, self.spread, piece)
-        return simulation.drawn(reads, unseen, simulation.draw_nested(self.banks, group))
+    def drawn(self, group: int, asked: Asked, piece: Piece | None = None) -> Drawn:
+        """Return what the banks of a group give all its data sets, or a piece of them, of what is asked of them."""
+        cell = self.simulation.cell
+        return self.simulation.read(self.banks.of(group, asked, cell.layout, cell.n_resamples, self.spread, piece))
 
     def _replicates(self, parts: Sequence[Part], pieces: Iterable[Drawn]) -> list[Replicated | None]:
         """Return the replicates of some data sets from a bank that is read piece by piece, one held at a time."""
@@ -217,11 +210,6 @@ def _one_ahead(items: Iterable[Item], dispatched: Callable[[Item], Any]) -> Iter
         if len(waiting) > 1:
             yield waiting.pop(0)
     yield from waiting
-
-
-@jax.jit
-def _stacked(trees: Sequence[Any]) -> Any:
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
 
 
 def host_evidence(found: Any, simulation: Simulation) -> list[tuple[Evidence, Variants]]:

@@ -37,6 +37,11 @@ class Spread:
                 raise ValueError(f"devices must be devices of this process, {mine}; got {device}")
         return cls(chosen)
 
+    @property
+    def on_cpu(self) -> bool:
+        """Whether the devices are a CPU's."""
+        return self.devices[0].platform == "cpu"
+
     def __call__(self, function: Callable[..., Any], rows: Any, shared: Any, /, **static: Any) -> Any:
         """Return ``function(rows, shared, **static)``, compiled once for every set of ``static`` values."""
         program = _program(function, self.devices, tuple(sorted(static.items())))

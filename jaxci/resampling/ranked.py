@@ -103,7 +103,7 @@ class Descent(NamedTuple):
         return cls(rows[turn], member[turn], jnp.append(edge, change), jnp.append(change, edge))
 
 
-_UNROLLED = {"cpu": 2, "accelerator": 32}
+_UNROLLED = {"cpu": 2, "accelerator": 16}
 """Entries per step of a walk: sums are then read and written once for all of them."""
 
 Step = Callable[[Any, Any], Any]

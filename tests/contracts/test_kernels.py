@@ -52,7 +52,7 @@ def test_batches_are_of_one_size_and_compute_every_row(size: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", [*FORMS, "tpu"])
 @pytest.mark.parametrize(("m", "size"), [(1, 1), (20, 16), (300, 37)])
 def test_draws_are_counted_into_rows(form: kernels.Form, m: int, size: int) -> None:
     index = np.random.default_rng(m).integers(0, size, (B, m)).astype(np.int32)
@@ -66,7 +66,7 @@ def test_draws_are_counted_into_rows(form: kernels.Form, m: int, size: int) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", [*FORMS, "tpu"])
 def test_even_draws_of_many_units_are_counted_into_rows(form: kernels.Form) -> None:
     index = np.random.default_rng(3).integers(0, 600, (B, 600)).astype(np.int32)
     expected = np.stack([np.bincount(row, minlength=600) for row in index])

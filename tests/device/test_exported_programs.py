@@ -97,10 +97,9 @@ def simulation_of(cell, truth=0.5):
     return Simulation.of(cell, {name: Truth(truth, 0.0, "assumed") for name in cell.statistics})
 
 
-def drawn_of(simulation, reads, key=0):
-    """What a group's banks give its data sets: reads, and what is drawn besides."""
-    banks = Banks(jax.random.key(key))
-    return simulation.drawn(reads, simulation.read_unseen(banks, 0, Spread.over()), simulation.draw_nested(banks, 0))
+def banked_of(simulation, key=0):
+    """The banks of a group."""
+    return Banks(jax.random.key(key)).of(0, simulation.asked, simulation.cell.layout, B, Spread.over())
 
 
 def exported(function, *arguments):
@@ -117,18 +116,14 @@ def foreign(program):
 def test_a_cell_is_one_program_of_accelerators_that_only_counts_leave(kind, float64):
     simulation = simulation_of(cell_of(kind))
     assert set(simulation.names) == set(KINDS[kind][1])
-    bank = jax.ShapeDtypeStruct((simulation.cell.layout.n_units, B + 1), jnp.uint8)
-    read = exported(simulation.read, bank)
-    drawn = drawn_of(simulation, jax.eval_shape(simulation.read, bank))
-    groups = jax.tree.map(lambda x: jax.ShapeDtypeStruct((G, *jnp.shape(x)), x.dtype), drawn)
+    groups = jax.tree.map(lambda x: jax.ShapeDtypeStruct((G, *jnp.shape(x)), x.dtype), banked_of(simulation))
     whole = exported(
-        functools.partial(cells.counts_of_groups, **simulation.static),
+        functools.partial(cells.counts_of_groups, reading=simulation.reading, **simulation.static),
         (jnp.arange(G * R, dtype=jnp.int32).reshape(G, R), groups),
-        simulation.judging(simulation.fixed(jax.random.key(0), simulation.drawn(None, None, {}))),
+        simulation.judging(simulation.fixed(jax.random.key(0))),
     )
-    for program in (read, whole):
-        assert set(program.platforms) == set(PLATFORMS)
-        assert foreign(program) == []
+    assert set(whole.platforms) == set(PLATFORMS)
+    assert foreign(whole) == []
     series, statistics = len(simulation.series.judged), len(simulation.names)
     outcome = [np.int8, np.float64, np.float64]  # what became of it, width and shift
     assert [x.dtype for x in whole.out_avals] == outcome * series + [np.float64] * statistics
@@ -142,17 +137,16 @@ def test_every_method_is_lowered_for_some_statistic():
 
 @pytest.mark.slow
 def test_banks_are_programs_of_accelerators(float64):
-    keys = jax.random.key(0), Bootstrap.of(N), None
-    counts = exported(functools.partial(banks._bank_counts, n=N, rows=8), jnp.arange(8, dtype=jnp.int32), keys)
-    closed = exported(functools.partial(banks._closed, n=N, n_resamples=B), counts.out_avals[0])
-    assert foreign(counts) == foreign(closed) == []
-    assert closed.out_avals[0].shape == (N, B + 1)
-    weights = exported(functools.partial(banks._bank_weights, n=N, rows=8), jnp.arange(8, dtype=jnp.int32), keys)
-    within = *keys[:2], np.arange(N, dtype=np.int32) % 3
-    strata = exported(functools.partial(banks._bank_weights, n=N, rows=8), jnp.arange(8, dtype=jnp.int32), within)
-    assert foreign(strata) == []
+    keys = jax.random.split(jax.random.key(0), G)
+    starts, layout = jnp.arange(0, B, 8, dtype=jnp.int32), np.arange(N, dtype=np.int32) % 3
+    sizes = {"n": N, "rows": 8, "n_resamples": B}
+    for kind, strata in (("counts", None), ("weights", None), ("weights", layout)):
+        drawn = functools.partial(banks._columns_of_groups, kind=kind, **sizes)
+        columns = exported(drawn, keys, (starts, Bootstrap.of(N), strata))
+        assert foreign(columns) == []
+        assert [x.shape for x in columns.out_avals] == [(G, N, B + 1)]
     others = exported(functools.partial(banks._unseen, n_resamples=B), keys[0], GammaTables.of((0.25, 0.125)))
-    assert foreign(weights) == foreign(others) == []
+    assert foreign(others) == []
     assert others.out_avals[0].shape == (2, B + 1)
 
 
@@ -177,8 +171,7 @@ def test_a_call_of_the_host_is_found():
 def test_one_program_counts_what_a_program_and_the_host_count(kind, names, truth, float64):
     cell = cell_of(kind, names, n_replications=40)
     simulation, key = simulation_of(cell, truth), jax.random.key(5)
-    bank = Banks(key).columns(0, cell.layout, B, Spread.over())
-    fixed = simulation.fixed(key, drawn_of(simulation, simulation.read(bank), 5))
+    fixed = simulation.fixed(key, simulation.read(banked_of(simulation, 5)))
     ids = jnp.arange(40, dtype=jnp.int32)
     parts, whole = (
         jax.jit(

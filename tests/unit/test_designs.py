@@ -140,8 +140,7 @@ def simulated(kind):
     simulation, key = Simulation.of(cell, {name: Truth(0.5, 0.0, "assumed") for name in names}), jax.random.key(4)
     with jax.enable_x64(True):
         banks, spread = Banks(jax.random.key(5)), Spread.over()
-        reads = simulation.read(banks.columns(0, cell.layout, B, spread))
-        fixed = simulation.fixed(key, simulation.drawn(reads, simulation.read_unseen(banks, 0, spread), {}))
+        fixed = simulation.fixed(key, simulation.read(banks.of(0, simulation.asked, cell.layout, B, spread)))
         data = draw(law, fixed.key, 0, R, N)
         found = spread(cells.rows_of_evidence, (np.arange(R, dtype=np.int32), None), fixed, **simulation.static)
         evidence = dispatch.host_evidence(found, simulation)

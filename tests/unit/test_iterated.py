@@ -191,8 +191,8 @@ def test_a_cell_has_the_levels_of_every_data_set(law, n, name, order):
     simulation, key = Simulation.of(cell, {name: Truth(0.5, 0.0, "assumed")}), jax.random.key(3)
     banks = Banks(key)
     with jax.enable_x64(True):
-        reads = simulation.read(banks.columns(0, cell.layout, 99, Spread.over())) if simulation.reading else None
-        fixed = simulation.fixed(key, simulation.drawn(reads, None, simulation.draw_nested(banks, 0)))
+        banked = banks.of(0, simulation.asked, cell.layout, 99, Spread.over())
+        fixed = simulation.fixed(key, simulation.read(banked))
         ((evidence, variants),) = jax.jit(functools.partial(_evidence, **simulation.static))(jnp.arange(4), fixed)
         found = np.asarray(variants.given_to(METHOD, evidence).levels.replicates)
         outer, inner = (np.diff(np.asarray(x), axis=0).T[:, :n] for x in banks.nested(0, n, METHOD.nesting))

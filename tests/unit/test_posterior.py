@@ -220,7 +220,8 @@ def test_a_cell_gives_what_the_program_of_one_data_set_gives():
     truths["roc_auc"] = Truth(np.nan, 0.0, "of no scores")
     simulation, key = Simulation.of(cell, truths), jax.random.key(3)
     with jax.enable_x64(True):
-        fixed = simulation.fixed(key, simulation.drawn(None, simulation.read_unseen(Banks(key), 0, Spread.over()), {}))
+        banked = Banks(key).of(0, simulation.asked, cell.layout, 99, Spread.over())
+        fixed = simulation.fixed(key, simulation.read(banked))
         ((evidence, variants),) = jax.jit(functools.partial(_evidence, **simulation.static))(jnp.arange(6), fixed)
         found = np.asarray(variants.given_to(prior, evidence).posterior.replicates)
         weights = np.asarray(Banks(key).weights(0, cell.layout, 99, Spread.over()))[:, :-1].T
