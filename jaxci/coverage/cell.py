@@ -365,17 +365,21 @@ def counts_of_groups(
     reading: Reading,
     layout: Layout,
     **static: Any,
-) -> tuple[list[Outcomes], list[jax.Array]]:
+) -> tuple[Outcomes | None, jax.Array]:
     """Do what :func:`counts_of` does for the data sets of many groups: numbers (G, R), and the banks of each group.
 
-    For accelerators, to which one group is little work: of many, kernels are as few, and wide.
+    For accelerators, to which one group is little work: of many, kernels are as few, and wide. All intervals are in
+    arrays (G, K, R), None where no method has one, and all estimates in one (G, S, R): four leave the device.
     """
     data, judged, targets = fixed
 
-    def of_group(group: tuple[jax.Array, Banked]) -> tuple[list[Outcomes], list[jax.Array]]:
+    def of_group(group: tuple[jax.Array, Banked]) -> tuple[Outcomes | None, jax.Array]:
         ids, banked = group
         drawn = drawn_from(data.statistics, banked, reading=reading, layout=layout)
-        return counts_of((ids, None), (data._replace(drawn=drawn), judged, targets), layout=layout, **static)
+        given = data._replace(drawn=drawn), judged, targets
+        counts, estimates = counts_of((ids, None), given, layout=layout, **static)
+        together = Outcomes(*map(jnp.stack, zip(*counts, strict=True))) if counts else None
+        return together, jnp.stack(estimates)
 
     return jax.vmap(of_group)(rows)
 

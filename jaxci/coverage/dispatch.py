@@ -132,8 +132,9 @@ class Dispatch:
         for some, found in _one_ahead([groups[i : i + count] for i in range(0, len(groups), count)], dispatched):
             counts, estimates = jax.device_get(found)
             for place, group in enumerate(some):
-                mine = place, slice(sizes[group])
-                yield Found(group, *jax.tree.map(lambda x, mine=mine: x[mine], (counts, estimates)))
+                of_group = [x[place, :, : sizes[group]] for x in counts or ()]
+                mine = [Outcomes(*one) for one in zip(*of_group, strict=True)]
+                yield Found(group, mine, list(estimates[place, :, : sizes[group]]))
 
     def rows(self, groups: Sequence[int], count: int) -> tuple[np.ndarray, Banked]:
         """Return the numbers of the data sets of some groups, and the banks of each; repeated up to ``count``."""

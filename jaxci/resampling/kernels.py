@@ -98,9 +98,9 @@ def count_rows(
     """Count the draws of every resample.
 
     A CPU adds each draw to its place, in the narrowest integers that hold m, or 8 bits for ``even`` draws, and so does
-    a GPU, in 32 bits: places of different resamples lie apart, so that additions seldom wait for each other (a tenth of
-    the time of comparisons for 250 units, an H100). Of few units a GPU compares all draws with all, a TPU of up to
-    4,096: one reduction, of which the comparison is a part and not an array.
+    a GPU, in 32 bits: places lie apart, so that additions seldom wait for each other. Of few units, where they would,
+    a GPU compares all draws with all, and a TPU of up to 4,096: one reduction, of which the comparison is a part and
+    not an array.
 
     Parameters
     ----------

@@ -126,8 +126,8 @@ def test_a_cell_is_one_program_of_accelerators_that_only_counts_leave(kind, floa
     assert foreign(whole) == []
     series, statistics = len(simulation.series.judged), len(simulation.names)
     outcome = [np.int8, np.float64, np.float64]  # what became of it, width and shift
-    assert [x.dtype for x in whole.out_avals] == outcome * series + [np.float64] * statistics
-    assert {x.shape for x in whole.out_avals} == {(G, R)}
+    assert [x.dtype for x in whole.out_avals] == [*outcome, np.float64]
+    assert [x.shape for x in whole.out_avals] == [(G, series, R)] * 3 + [(G, statistics, R)]
 
 
 def test_every_method_is_lowered_for_some_statistic():
@@ -190,18 +190,24 @@ def test_one_program_counts_what_a_program_and_the_host_count(kind, names, truth
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "names"),
-    [("means and moments", ["mean"]), ("ranks, K = 2", ["roc_auc"]), ("tables in clusters", ["recall"])],
+    ("kind", "names", "methods"),
+    [
+        ("means and moments", ["mean"], EVERY),
+        ("ranks, K = 2", ["roc_auc"], EVERY),
+        ("tables in clusters", ["recall"], EVERY),
+        ("order statistics", ["median"], ["order_statistic"]),
+    ],
 )
-def test_groups_together_count_what_each_counts_alone(kind, names):
+def test_groups_together_count_what_each_counts_alone(kind, names, methods):
     cell = cell_of(kind, names, n_replications=23)
-    cell = dataclasses.replace(cell, n_groups=5)
+    cell = dataclasses.replace(cell, n_groups=5, methods=methods, levels=(0.8,) if methods is EVERY else (0.999999,))
     assert cell.group_sizes() == [5, 5, 5, 4, 4]
     road = dispatch.Dispatch(simulation_of(cell, 0.8), jax.random.key(3), Banks(jax.random.key(4)), Spread.over())
     with jax.enable_x64(True):
         alone, together = (list(found) for found in (road.by_part([0, 2, 4]), road.together([0, 2, 4], 2)))
     assert [found.group for found in together] == [found.group for found in alone] == [0, 2, 4]
     for one, other in zip(together, alone, strict=True):
+        assert len(one.counts) == len(other.counts) == len(road.simulation.series.judged)
         np.testing.assert_allclose(one.estimates, other.estimates, rtol=1e-12)
         for mine, theirs in zip(one.counts, other.counts, strict=True):
             np.testing.assert_array_equal(mine.outcome, theirs.outcome)
