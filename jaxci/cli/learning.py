@@ -165,6 +165,14 @@ def losses(
         lines = [np.flatnonzero(numbers == number) for number in range(numbers.max() + 1)]
         if len(lines) < 2:
             raise ValueError(f"--fold must name at least two folds; all {n} lines are of {shown(columns[fold][0])}")
+        for mine in lines:
+            tested, first = np.unique(ids[mine], return_index=True)
+            called = f"fold {shown(columns[fold][mine[0]])}"
+            if row is not None and len(tested) < len(mine):
+                again = columns[row][np.delete(mine, first)[0]]
+                raise ValueError(f"--row must name a row once a fold; got {shown(again)} again in {called}")
+            if len(tested) == len(rows):
+                raise ValueError(f"--fold must leave rows to train on; {called} tests all {len(rows)}")
         result = jaxci.losses_interval(
             [values[mine] for mine in lines],
             test=[ids[mine] for mine in lines],

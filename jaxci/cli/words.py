@@ -22,7 +22,7 @@ ALIASES = {
     "rng": "seed",
 }
 """Arguments of the library that options of other names give; they stand for nothing else, wherever they stand."""
-FIRST = {"predictions": "models", "x": "column", "y": "target", "method": "methods"}
+FIRST = {"predictions": "models", "x": "column", "y": "target", "method": "methods", "test": "fold"}
 """Such arguments where a sentence begins with them."""
 ONE = {"metrics": "metric"}
 """Arguments that may hold several, where the option of the command holds one."""

@@ -445,6 +445,21 @@ def test_dates_and_numbers_are_no_labels_of_one_type():
             ["losses", "--loss", "loss", "--fold", "fold"],
             "--fold must name at least two folds",
         ),
+        (
+            "loss,fold\n.1,0\n.2,1\n.3,2\n",
+            ["losses", "--loss", "loss", "--fold", "fold", "--method", "five_by_two_cv"],
+            "--fold must give pairs of halves that test each other for five_by_two_cv",
+        ),
+        (
+            "loss,fold,row\n.1,0,a\n.2,0,a\n.3,1,b\n",
+            ["losses", "--loss", "loss", "--fold", "fold", "--row", "row"],
+            "--row must name a row once a fold; got 'a' again in fold 0",
+        ),
+        (
+            "loss,fold,row,again\n.1,0,a,0\n.2,0,b,0\n.3,0,a,1\n.4,1,b,1\n",
+            ["losses", "--loss", "loss", "--fold", "fold", "--row", "row", "--repeat", "again"],
+            "--fold must leave rows to train on; fold 0 tests all 2",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_the_words_of_the_file_and_the_options(capsys, tmp_path, text, arguments, said):
