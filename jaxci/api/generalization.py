@@ -10,11 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxci.api.generalization_results import (
-    GeneralizationResult,
-    ResampledFits,
-    check_permitted,
-)
+from jaxci.api.generalization_results import GeneralizationResult, ResampledFits, check_permitted
 from jaxci.api.readers.learning import read_learning, read_score
 from jaxci.checks import check_choice, check_confidence_level, shown
 from jaxci.generalization.fits import Outcome, Pace, distinct_samples, fit_plans
@@ -182,7 +178,7 @@ def read_task(
     """Read what verbs are given."""
     source = randomness(rng)
     learners = tuple(as_inducer(inducer) for inducer in inducers)
-    data = read_learning(learners, X, y, groups, loss, pos_label=pos_label, sample_weight=sample_weight)
+    data = read_learning(learners, X, y, groups, loss, scoring, pos_label=pos_label, sample_weight=sample_weight)
     score, said = read_score(loss, scoring, data, pos_label)
     if params is not None and not isinstance(params, Mapping):
         raise TypeError(f"params must be a dict of arguments of an estimator's fit; got {shown(params)}")
@@ -219,7 +215,8 @@ def fit_resamples(
         object with ``fit`` and ``predict`` (cloned or copied, seeded and fitted on the host, in parallel).
     X : (n, d) array_like
     y : (n,) array_like
-        Targets or class labels; (n, q) for an estimator of several outputs.
+        Targets or class labels; (n, q) for an estimator of several outputs. Where a learner serves both, the loss or
+        the scoring says which they are, and if none is named, whether they look like labels.
     plans : sequence of Plan
         Of :mod:`jaxci.resampling.splits`, each with another name. A training sample that occurs in
         several of them is fitted once.

@@ -7,10 +7,12 @@ import jaxci
 from jaxci.inducers import Logistic, Ridge
 from jaxci.resampling import splits
 from jaxci.statistics import WeightedFunction
+from jaxci.statistics.registry import METRICS
 
 sklearn = pytest.importorskip("sklearn")
 from sklearn import datasets, ensemble, linear_model, metrics, model_selection, neighbors, pipeline, preprocessing  # noqa: E402
 from sklearn.base import BaseEstimator, RegressorMixin, clone  # noqa: E402
+from sklearn.dummy import DummyRegressor  # noqa: E402
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(150, 4))
@@ -440,3 +442,26 @@ def test_losses_of_users_see_tested_rows_alone():
 
 def slope(estimator, X, y):
     return float(estimator.coef_[0])
+
+
+@pytest.mark.parametrize(
+    ("asked", "score", "sign"),
+    [
+        ({"loss": "mean_squared_error"}, "neg_mean_squared_error", -1),
+        ({"scoring": "neg_mean_squared_error"}, "neg_mean_squared_error", 1),
+        ({"scoring": "neg_mean_squared_log_error"}, "neg_mean_squared_log_error", 1),
+        ({"loss": METRICS["r2"]}, "r2", 1),
+        ({"scoring": "r2"}, "r2", 1),
+        ({"scoring": metrics.make_scorer(metrics.r2_score)}, "r2", 1),
+    ],
+)
+def test_what_is_asked_for_decides_whether_integers_are_targets_or_classes(asked, score, sign):
+    """A learner of any task that predicts one value predicts the mean of targets, and of classes the commonest."""
+    counts = np.arange(150) % 4
+    means = cross_validated(DummyRegressor(), counts, score)
+    assert interval("constant", counts, **asked).estimate == pytest.approx(sign * means.mean(), rel=1e-5)
+
+
+@pytest.mark.parametrize("asked", [{"loss": "accuracy"}, {"scoring": "accuracy"}, {"scoring": "balanced_accuracy"}])
+def test_many_integers_are_classes_where_a_metric_of_classes_is_asked_for(asked):
+    assert interval("constant", np.arange(150) // 2, **asked).estimate < 0.05  # 75 classes of two rows

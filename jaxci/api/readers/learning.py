@@ -27,16 +27,43 @@ SCORERS = {"average_precision": "average_precision", "brier_score": "brier_score
 """Names of scikit-learn's scorers (without ``neg_``) that are not ours."""
 
 
-def _task(learners: Sequence[Any], loss: Any, y: Any) -> str:
-    """Return the one task of the learners: where they are of any, the loss decides, and then the targets."""
+TASKS = {
+    "classification": "classification",
+    "binary": "classification",
+    "multiclass": "classification",
+    "regression": "regression",
+}
+"""Tasks of learners by those of the losses and metrics that judge them."""
+SCORED = {
+    "sklearn.metrics._classification": "classification",
+    "sklearn.metrics._ranking": "classification",
+    "sklearn.metrics._regression": "regression",
+}
+"""Tasks of scikit-learn's metrics by the module that holds them."""
+
+
+def _task(learners: Sequence[Any], loss: Any, scoring: Any, y: Any) -> str:
+    """Return the one task of the learners: where they are of any, what judges them decides, and then the targets."""
     tasks = {task_of(learner) for learner in learners} - {"any"}
     if len(tasks) > 1:
         raise ValueError("a and b must be of one task; got a classification and a regression")
     if tasks:
         return tasks.pop()
-    if isinstance(loss, str) and loss in LOSSES:
-        return LOSSES[loss].task
-    return "classification" if is_classification(y) else "regression"
+    return _task_of_score(loss, scoring) or ("classification" if is_classification(y) else "regression")
+
+
+def _task_of_score(loss: Any, scoring: Any) -> str | None:
+    """Return the task of a loss, a metric or a scorer of scikit-learn; None of what serves any, or is not known."""
+    judge = scoring if loss is None else loss
+    if isinstance(loss, str):
+        judge = LOSSES.get(loss) or METRICS.get(loss)
+    elif isinstance(judge, str):
+        bare = judge.removeprefix("neg_")
+        name = SCORERS.get(bare, bare)
+        judge = METRICS[name] if name in METRICS else _scorer_called(judge).call
+    if isinstance(judge, Loss | Statistic):
+        return TASKS.get(judge.task)
+    return SCORED.get(getattr(getattr(judge, "_score_func", None), "__module__", ""))
 
 
 def _features(X: Any, ours: bool) -> Any:
@@ -65,12 +92,13 @@ def read_learning(
     y: Any,
     groups: Any = None,
     loss: Any = None,
+    scoring: Any = None,
     *,
     pos_label: Any = None,
     sample_weight: Any = None,
 ) -> Learning:
     """Read features and targets, for one learner or several of one task."""
-    task = _task(learners, loss, y)
+    task = _task(learners, loss, scoring, y)
     ours = any(isinstance(learner, Inducer) for learner in learners)
     features = _features(X, ours)
     rows = int(features.shape[0]) if np.ndim(features) or hasattr(features, "tocsr") else 0
