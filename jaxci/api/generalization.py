@@ -15,7 +15,7 @@ from jaxci.api.readers.learning import read_learning, read_score
 from jaxci.checks import check_choice, check_confidence_level, shown
 from jaxci.generalization.fits import Outcome, Pace, distinct_samples, fit_plans
 from jaxci.generalization.losses import Loss
-from jaxci.generalization.plans import Learning, Planned, Splitting, check_plans, read_plans
+from jaxci.generalization.plans import Learning, Planned, Splitting, check_plans, order_remark, read_plans
 from jaxci.generalization.registry import METHODS, SMALL, recommended
 from jaxci.generalization.scores import Score
 from jaxci.inducers.base import Inducer
@@ -263,7 +263,7 @@ def fit_resamples(
     if not isinstance(plans, list | tuple) or not plans or not all(isinstance(plan, Plan) for plan in plans):
         raise TypeError(f"plans must be a list of plans of jaxci.resampling.splits; got {shown(plans)}")
     check_plans(plans, task.data)
-    kept = task.kept(task.fitted(plans, progress)[0])
+    kept = task.kept(task.fitted(plans, progress)[0], [said for plan in plans for said in order_remark(plan)])
     announce(kept.warnings)
     return kept
 

@@ -15,7 +15,15 @@ from jaxci.api.readers.labels import is_classification, label_values
 from jaxci.checks import check_choice, check_count, shown
 from jaxci.generalization.base import Resampled
 from jaxci.generalization.losses import LOSSES, Loss
-from jaxci.generalization.plans import FROM_PAIRS, Learning, check_plans, keeps_shares, standing_for, tested_of_classes
+from jaxci.generalization.plans import (
+    FROM_PAIRS,
+    Learning,
+    check_plans,
+    keeps_shares,
+    order_remark,
+    standing_for,
+    tested_of_classes,
+)
 from jaxci.generalization.registry import METHODS
 from jaxci.inference.remarks import announce
 from jaxci.resampling import splits
@@ -121,6 +129,7 @@ def losses_interval(
     ids = None if groups is None else label_values("groups", groups)
     check_permitted(method, False, loss, groups is not None)
     check_plans([plan], Learning(None, np.zeros(plan.n), None, ids))
+    remarks = (*remarks, *order_remark(plan))
     known = LOSSES.get(loss)
     of = Resampled(plan, _losses_of(losses, plan, test))
     if known is not None:
@@ -216,7 +225,7 @@ def from_cross_validate(
         {plan.name: of},
         called,
         plan.n_fits,
-        warnings=_share_remark(plan, y),
+        warnings=(*_share_remark(plan, y), *order_remark(plan)),
         bounds=known.bounds,
         share=known.share,
         turn=known.turn,

@@ -155,7 +155,7 @@ def _rarest(data: Learning) -> str:
 
 
 def _remarks(how: Splitting, plans: Sequence[Plan], data: Learning) -> list[str]:
-    return _group_remark(how, plans, data) + _tested_remark(how, plans, data)
+    return _group_remark(how, plans, data) + _tested_remark(how, plans, data) + order_remark(plans[0])
 
 
 def _group_remark(how: Splitting, plans: Sequence[Plan], data: Learning) -> list[str]:
@@ -170,6 +170,20 @@ def _group_remark(how: Splitting, plans: Sequence[Plan], data: Learning) -> list
     return [
         f"{data.n_groups} groups: 95% intervals by {how.method} of fewer than {least} have covered less than 92% in "
         "simulations"
+    ]
+
+
+def order_remark(plan: Plan) -> list[str]:
+    """Say where every split tests rows that come after those it trains on, and others than the other splits."""
+    tests = plan.test_mask
+    before = all(np.flatnonzero(used)[-1] < test.argmax() for used, test in zip(plan.train_counts, tests, strict=True))
+    if not before or len(np.unique(tests, axis=0)) < max(2, len(plan)):
+        return []
+    never, sizes = plan.n - int(tests.any(axis=0).sum()), plan.train_counts.sum(axis=1)
+    return [
+        f"every split tests rows after those it trains on, as TimeSeriesSplit does: {never} of {plan.n} rows are never "
+        f"tested, and {sizes.min()} to {sizes.max()} train a split. The interval takes rows for independent and splits "
+        "for exchangeable, so that how often it covers is not known: split independent rows by KFold(shuffle=True)"
     ]
 
 

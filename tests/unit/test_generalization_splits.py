@@ -394,3 +394,30 @@ def test_metrics_of_few_targets_a_split_are_told():
         jaxci.generalization_interval("ridge", X, y[:, 0], loss="r2", rng=0)
     assert not jaxci.generalization_interval("ridge", X, y[:, 0], loss="r2", p=0.5, rng=0).warnings
     assert not jaxci.generalization_interval("ridge", X, y[:, 0], loss="squared", rng=0).warnings
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+@pytest.mark.parametrize(
+    ("cv", "warned"),
+    [
+        (selection.TimeSeriesSplit(5), True),
+        (list(selection.TimeSeriesSplit(5).split(np.zeros(120))), True),
+        (selection.KFold(5), False),
+        (selection.ShuffleSplit(5, random_state=0), False),
+    ],
+)
+def test_splits_in_the_order_of_time_are_told_by_every_verb(cv, warned):
+    X, y = np.random.default_rng(0).normal(size=(120, 2)), np.arange(120) % 7 + 0.5
+    pairs = cv if isinstance(cv, list) else list(cv.split(X))
+    trains, tests = zip(*pairs, strict=True)
+    scores = {"test_score": np.arange(len(tests)), "indices": {"train": trains, "test": tests}}
+    results = [
+        jaxci.generalization_interval("constant", X, y, cv=cv, rng=0),
+        jaxci.compare_inducers("constant", "ridge", X, y, cv=cv, rng=0),
+        jaxci.rank_inducers(["constant", "ridge", "lasso"], X, y, cv=cv, rng=0),
+        jaxci.fit_resamples("constant", X, y, plans=[splits.from_indices(120, pairs)], rng=0),
+        jaxci.losses_interval([y[rows] for rows in tests], trains, tests),
+        jaxci.from_cross_validate(scores, y),
+    ]
+    told = "as TimeSeriesSplit does: 20 of 120 rows are never tested, and 20 to 100 train a split"
+    assert [any(told in said for said in result.warnings) for result in results] == [warned] * 6
