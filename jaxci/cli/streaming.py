@@ -12,7 +12,7 @@ from jaxci.api.accumulator import Accumulator
 from jaxci.api.readers.labelled import Labelled
 from jaxci.api.readers.labels import is_classification
 from jaxci.api.readers.metrics import default_metrics, is_of_values, is_regression, named_metrics
-from jaxci.api.readers.tables import as_names, as_scores
+from jaxci.api.readers.tables import as_names, as_scores, as_texts
 from jaxci.cli.batches import Rules, read_batches
 from jaxci.cli.words import in_flags
 from jaxci.results import EvaluationTable
@@ -41,12 +41,12 @@ class Columns(NamedTuple):
         numbers = (*weights, *self.scores, *(truths if of_numbers else ()))
         return Rules(numbers=numbers, weights=weights, labels=() if of_numbers else truths, texts=self.names)
 
-    def arrays(self, columns: dict[str, np.ndarray]) -> dict[str, Any]:
-        """Return the arguments of :meth:`jaxci.Accumulator.update`."""
+    def arrays(self, columns: dict[str, np.ndarray], texts: bool) -> dict[str, Any]:
+        """Return the arguments of :meth:`jaxci.Accumulator.update`, names of clusters as ``texts`` or as numbers."""
         found: dict[str, Any] = {"y_true": columns[self.target]}
         single = {"y_pred": self.pred, "groups": self.groups, "sample_weight": self.weights}
         found |= {argument: columns[name] for argument, name in single.items() if name is not None}
-        found |= {} if self.groups is None else {"groups": as_names(columns[self.groups])}
+        found |= {} if self.groups is None else {"groups": (as_texts if texts else as_names)(columns[self.groups])}
         return found | ({"y_score": as_scores(columns, self.scores)} if self.scores else {})
 
 
@@ -67,6 +67,8 @@ def streamed(
 ) -> EvaluationTable:
     """Return the table of metrics of files in one pass; the first batch decides on the metrics where none are named.
 
+    Where words follow clusters whose names are whole numbers, a second pass reads all of them as texts.
+
     Raises
     ------
     ValueError
@@ -76,20 +78,32 @@ def streamed(
     """
     single = [columns.target, columns.pred, columns.groups, columns.weights]
     names = [name for name in (*single, *columns.scores) if name is not None]
-    accumulator, n = None, 0
-    for batch in read_batches(paths, names, progress=progress, sep=sep, **columns.rules(metrics)):
-        arrays = columns.arrays(batch.columns)
-        try:
-            if accumulator is None:
-                options = {**label_options(batch.columns[columns.target]), "threshold": threshold}
-                chosen = metrics or _default_metrics(arrays, options)
-                grouped = columns.groups is not None
-                accumulator = Accumulator(chosen, n_resamples=n_resamples, groups=grouped, rng=rng, **options)
-            accumulator.update(**arrays, ids=np.arange(n, n + len(arrays["y_true"])))
-            n += len(arrays["y_true"])
-        except (TypeError, ValueError) as error:
-            last = batch.start + len(arrays["y_true"]) - 1
-            raise type(error)(f"{batch.path}, rows {batch.start} to {last}: {in_flags(str(error))}") from error
+
+    def accumulated(texts: bool) -> Accumulator | None:
+        """Return what is kept of all rows; None where words follow clusters that were read as numbers."""
+        accumulator, n = None, 0
+        for batch in read_batches(paths, names, progress=progress, sep=sep, **columns.rules(metrics)):
+            arrays = columns.arrays(batch.columns, texts)
+            if not texts and columns.groups is not None and isinstance(arrays["groups"][0], str):
+                if accumulator is not None:
+                    return None
+                texts = True
+            try:
+                if accumulator is None:
+                    options = {**label_options(batch.columns[columns.target]), "threshold": threshold}
+                    chosen = metrics or _default_metrics(arrays, options)
+                    grouped = columns.groups is not None
+                    accumulator = Accumulator(chosen, n_resamples=n_resamples, groups=grouped, rng=rng, **options)
+                accumulator.update(**arrays, ids=np.arange(n, n + len(arrays["y_true"])))
+                n += len(arrays["y_true"])
+            except (TypeError, ValueError) as error:
+                last = batch.start + len(arrays["y_true"]) - 1
+                raise type(error)(f"{batch.path}, rows {batch.start} to {last}: {in_flags(str(error))}") from error
+        return accumulator
+
+    accumulator = accumulated(texts=False)
+    if accumulator is None:
+        accumulator = accumulated(texts=True)
     assert accumulator is not None  # read_batches refuses files without rows
     return accumulator.finalize(method, confidence_level, alternative)
 

@@ -72,6 +72,22 @@ def test_a_threshold_makes_labels_of_scores_in_batches_as_in_the_whole_file(tmp_
     assert recall == {row["statistic"]: row["estimate"] for row in whole}["recall"]
 
 
+@pytest.mark.parametrize("words", [slice(1400, None), slice(0, 700)])
+@pytest.mark.parametrize("names", [["rows.csv"], ["rows.jsonl", "rows.csv"]])
+def test_clusters_with_numbers_and_words_for_names_are_texts_in_all_batches(tmp_path, monkeypatch, names, words):
+    monkeypatch.setattr("jaxci.cli.batches.BATCH_ROWS", 700)
+    rows = frame(2800)
+    rows["site"] = rows["site"].astype(object)
+    rows.loc[rows.index[words], "site"] = "A" + rows["site"][words].astype(str)
+    files = [tmp_path / name for name in names]
+    for file, part in zip(files, np.split(np.arange(2800), len(files)), strict=True):
+        WRITERS[file.name](rows.iloc[part], file)
+    arguments = [*ARGUMENTS[:4], "--groups", "site", "--metrics", "accuracy", "--seed", 3]
+    found, whole = (evaluated(tmp_path, *files, *arguments, way)["rows"][0] for way in ("--stream", "--whole"))
+    assert found["confidence_interval"] == pytest.approx(whole["confidence_interval"], rel=1e-9)
+    assert found["design_effect"] == pytest.approx(whole["design_effect"], rel=1e-9)
+
+
 @pytest.mark.slow
 def test_a_folder_and_several_files_are_one_data_set(tmp_path):
     rows = frame()

@@ -284,6 +284,13 @@ def as_names(column: np.ndarray) -> np.ndarray:
     return _named(texts) if all(isinstance(text, str) for text in texts) else column
 
 
+def as_texts(column: np.ndarray) -> np.ndarray:
+    """Return a column of texts, of integers or of both, of which none is missing, as texts; another as it is."""
+    if column.dtype.kind not in "iuO":
+        return column
+    return _objects([str(x) if type(x) is int else x for x in column.tolist()])
+
+
 def _named(texts: Sequence[str]) -> np.ndarray:
     """Turn the texts of one column into integers where all are written as such, or keep them."""
     present = [text for text in texts if text not in MISSING]
