@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from jaxci.api.tallies import read_back
+from jaxci.resampling.kernels import stable_order
 
 MOST_BINS = 2**17
 """Bins of scores; where more would be needed, each two neighbours become one."""
@@ -79,7 +80,7 @@ class ScoreBins:
     ) -> None:
         """Add bins, or rows as bins of one, and widen bins where there are too many."""
         keys = np.concatenate([self.keys, keys])
-        order = np.argsort(keys, kind="stable")
+        order = stable_order(keys)
         keys = keys[order]
         parts = [(self.counts, counts), (self.sums, sums), (self.lowest, lowest), (self.highest, highest)]
         columns = [np.concatenate(pair)[order] for pair in parts]

@@ -15,7 +15,7 @@ from jaxci.inference.randomness import Randomness
 from jaxci.inference.replicate import replicate
 from jaxci.inference.settings import Settings
 from jaxci.records import record
-from jaxci.resampling.kernels import in_batches
+from jaxci.resampling.kernels import in_batches, stable_order
 from jaxci.resampling.posterior import PosteriorWeights
 from jaxci.statistics.curves import Curve
 from jaxci.statistics.layout import Layout
@@ -122,7 +122,7 @@ def _ranks(values: np.ndarray) -> np.ndarray:
 
 def _prepared(curve: Curve, joined: Sample, n: int, units: np.ndarray, weights: np.ndarray) -> tuple[Any, Rows]:
     """Return what a curve reads of rows, the first ``n`` seen, in the order of their scores, and how they weigh."""
-    order = np.argsort(joined.y_score, kind="stable")
+    order = stable_order(joined.y_score)
     extra = padded(len(order)) - len(order)
     units = np.pad(units[order], (0, extra), mode="edge").astype(np.int32)
     numbers = np.pad(np.maximum(order - n, -1), (0, extra), constant_values=-1)

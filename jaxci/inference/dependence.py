@@ -11,6 +11,7 @@ from jaxci.inference.slopes import slopes
 from jaxci.intervals.blocks import Dependence
 from jaxci.intervals.kurtosis import KurtosisT, spread
 from jaxci.resampling.blocks import optimal_block_lengths
+from jaxci.resampling.kernels import stable_order
 from jaxci.statistics.custom import HostFunction
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.order import OrderStatistic, QuantileStatistic
@@ -120,7 +121,7 @@ def influence(entry: Entry, sample: Sample, layout: Layout) -> np.ndarray:
 def _values_without(statistic: OrderStatistic, sample: Sample) -> np.ndarray:
     """Return the value of a statistic without each row (n,)."""
     values = statistic.ordered_values(sample)
-    order = np.argsort(values, kind="stable")
+    order = stable_order(values)
     found, multiplicity = statistic.left_out(values[order])
     without = np.empty(len(values))
     without[order] = np.repeat(np.asarray(found), np.asarray(multiplicity, int))

@@ -81,24 +81,25 @@ def comparison(request: Request, sample: Sample, layout: Layout, settings: Setti
     assert sample.other is not None
     few_programs_at_times()
     with jax.enable_x64(True):
-        entry = Entry.of(request, RowReader(sample, layout, exchangeable=not settings.in_blocks))
-        a, b = (_estimate_of(request.statistic.statistic, data, layout) for data in (sample, sample.other))
+        reader, of_one = RowReader(sample, layout, exchangeable=not settings.in_blocks), request.statistic.statistic
+        entry = Entry.of(request, reader)
+        (a,), (b,) = (_estimates([of_one], one, layout) for one in (reader, RowReader(sample.other, layout)))
         if not is_mean(request.statistic):  # the mean of differences has fewer rounding errors
             entry.estimate = a - b
         entry.scale = float(np.nanmax([abs(a), abs(b), 0]))
-        entry.remarks += convention_remarks(request.statistic.statistic, request.name, sample, layout)
+        entry.remarks += convention_remarks(of_one, request.name, sample, layout)
         _settle_method(entry, sample, layout, settings)
         _settle_source(entry, layout, settings)
         settle_blocks([entry], sample, layout, settings)
         fill_replicates([entry], sample, layout, settings, rng)
         if entry.replicates is not None:  # the same on both sides is no difference, whatever the order of its sums
-            alike = np.abs(entry.replicates) <= rounding(entry.scale, *request.statistic.statistic.bounds)
+            alike = np.abs(entry.replicates) <= rounding(entry.scale, *of_one.bounds)
             entry.replicates = np.where(alike, 0.0, entry.replicates)
         _estimate([entry], sample, layout)
-        if abs(entry.estimate) <= rounding(entry.scale, *request.statistic.statistic.bounds):
+        if abs(entry.estimate) <= rounding(entry.scale, *of_one.bounds):
             entry.estimate = 0.0
         fill_levels([entry], layout, settings, rng)
-        effect = design_effect([request.statistic.statistic], sample, layout)
+        effect = design_effect([of_one], sample, layout)
         result, evidence = finish(entry, sample, layout, settings, rng, effect)
         assert entry.method is not None
         pvalue = PValue(math.nan, UNDEFINED)
@@ -107,19 +108,17 @@ def comparison(request: Request, sample: Sample, layout: Layout, settings: Setti
     return Comparison(result, (a, b), pvalue)
 
 
-def _estimate_of(statistic: Statistic, sample: Sample, layout: Layout) -> float:
-    """Return the value of a statistic on the data."""
-    return estimates_of([statistic], sample, layout)[0]
-
-
 def estimates_of(statistics: Sequence[Statistic], sample: Sample, layout: Layout) -> list[float]:
     """Return the values of statistics on the data."""
     with jax.enable_x64(True):
-        reader = RowReader(sample, layout)
-        entries = [Entry.of(Request("", statistic), reader) for statistic in statistics]
-        for entry in entries:
-            entry.method = Percentile()
-        _estimate(entries, sample, layout)
+        return _estimates(statistics, RowReader(sample, layout), layout)
+
+
+def _estimates(statistics: Sequence[Statistic], reader: RowReader, layout: Layout) -> list[float]:
+    entries = [Entry.of(Request("", statistic), reader) for statistic in statistics]
+    for entry in entries:
+        entry.method = Percentile()
+    _estimate(entries, reader.sample, layout)
     return [entry.estimate for entry in entries]
 
 

@@ -42,6 +42,7 @@ from jaxci.intervals.kurtosis import spread
 from jaxci.intervals.proportion_difference import PairedOutcomes
 from jaxci.intervals.sign_flip import flipped
 from jaxci.intervals.unseen import unseen_variance
+from jaxci.resampling.kernels import stable_order
 from jaxci.resampling.laws import Drawn
 from jaxci.special import deviation, unit
 from jaxci.statistics.base import TableStatistic
@@ -126,7 +127,7 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
     elif "values" in needs and layout.counts is not None:
         assert isinstance(statistic, QuantileStatistic)
         values = statistic.ordered_values(sample)
-        order = np.argsort(values, kind="stable")
+        order = stable_order(values)
         parts |= {"values": values[order][None], "counts": layout.counts[order][None]}
     elif "values" in needs:
         mean = isinstance(statistic, MeanStatistic)

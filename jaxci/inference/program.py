@@ -18,7 +18,7 @@ import numpy as np
 
 from jaxci.records import record, static
 from jaxci.resampling.bank import CellBootstrap
-from jaxci.resampling.kernels import in_batches
+from jaxci.resampling.kernels import in_batches, stable_order
 from jaxci.resampling.posterior import keeping_strata
 from jaxci.resampling.ranked import SpreadBank
 from jaxci.special import root_sum_of_squares
@@ -336,7 +336,7 @@ class RowReader:
         if keys is None:
             return self._of(statistic, self._padded, self._plain), self._plain
         if id(keys) not in self._sorted:
-            order = np.argsort(keys, kind="stable")
+            order = stable_order(keys)
             rows = self._plain if self.exchangeable else self._rows(self.layout.take(order))
             self._sorted[id(keys)] = (keys, self.sample.take(order).padded(), rows)
         _, sample, rows = self._sorted[id(keys)]

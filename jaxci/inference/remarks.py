@@ -253,7 +253,10 @@ def _least_sizes(
 def _skewness(values: np.ndarray) -> float:
     """Return the absolute skewness of values (n,), 0 where they do not vary."""
     sd = float(deviation(values, ddof=0))
-    return abs(float(np.mean(((values - np.mean(values)) / sd) ** 3))) if sd > 0 else 0.0
+    if sd == 0:
+        return 0.0
+    apart = (values - np.mean(values)) / sd
+    return abs(float(np.mean(apart * apart * apart)))  # NumPy's power takes ten times as long
 
 
 def _of_absent_classes(statistic: Statistic, counts: np.ndarray) -> list[str]:

@@ -87,9 +87,14 @@ def placements(y_true: ArrayLike, scores: ArrayLike) -> tuple[np.ndarray, np.nda
 
 
 def _counted_below(x: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Count the ``others`` (n,) below each of ``x`` (m,), ties one half."""
-    ordered = np.sort(others)
-    return (np.searchsorted(ordered, x, side="left") + np.searchsorted(ordered, x, side="right")) / 2
+    """Count the ``others`` (n,) below each of ``x`` (m,), ties one half.
+
+    Those of ``x`` are looked for in their order: each is near the one before it, also in memory.
+    """
+    ordered, order = np.sort(others), np.argsort(x)
+    counts, rising = np.empty(len(x)), x[order]
+    counts[order] = (np.searchsorted(ordered, rising, side="left") + np.searchsorted(ordered, rising, side="right")) / 2
+    return counts
 
 
 def auc_evidence(y_true: ArrayLike, score: ArrayLike, counts: ArrayLike | None = None) -> AucEvidence:

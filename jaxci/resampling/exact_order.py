@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from jaxci.records import record
+from jaxci.resampling.kernels import stable_order
 from jaxci.resampling.laws import Atoms, RankLaw, picked, rank
 from jaxci.special import between, namespace
 
@@ -221,7 +222,7 @@ def discrete(x: np.ndarray, mass: np.ndarray, values: np.ndarray | None = None) 
     """
     keep = mass > 0.0
     x, mass = x[keep], mass[keep]
-    order = np.argsort(x, kind="stable")
+    order = stable_order(x)
     x, mass = x[order], mass[order] / mass.sum()
     tolerance = TOLERANCE * float(np.abs(x[np.searchsorted(np.cumsum(mass), MIDDLE)]).max())
     if values is not None:

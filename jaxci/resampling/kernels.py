@@ -362,6 +362,26 @@ def sorted_rows(x: Any, form: Form | None = None) -> Any:
     return x
 
 
+def stable_order(keys: np.ndarray) -> np.ndarray:
+    """Return the stable ascending order (n,) of ``keys`` (n,) without NaN, on the host.
+
+    NumPy sorts with any order among equals in a third of the time of a stable sort; equals are then put right by their
+    numbers.
+    """
+    order = np.argsort(keys)
+    rising = keys[order]
+    change = rising[1:] != rising[:-1]
+    if change.all():
+        return order
+    numbered = np.zeros(len(order), np.int64)
+    np.cumsum(change, out=numbered[1:])
+    numbered <<= 32
+    numbered |= order
+    numbered.sort()
+    numbered &= 2**32 - 1
+    return numbered
+
+
 def order_statistics(x: jax.Array, ranks: jax.Array, form: Form | None = None) -> jax.Array:
     """Return the values of given ranks of every row, exactly, without moving data.
 

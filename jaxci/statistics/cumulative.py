@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record
+from jaxci.resampling.kernels import stable_order
 
 _BLOCK = 16
 
@@ -64,7 +65,7 @@ def sorting_order(keys: Any) -> Any:
         return jnp.argsort(keys).astype(jnp.int32)
     if np.all(keys[1:] >= keys[:-1]):
         return None
-    return np.argsort(keys, kind="stable").astype(np.int32)
+    return stable_order(keys).astype(np.int32)
 
 
 @record
@@ -97,7 +98,7 @@ class Ordering:
         """Order each column of ``keys`` (N, K): the fields are of shape (N, K)."""
         if keys.__array_namespace__() is jnp:
             return jax.vmap(lambda column: cls.of(column, n), in_axes=1, out_axes=1)(keys)
-        order = np.argsort(keys, axis=0, kind="stable").astype(np.int32)
+        order = np.stack([stable_order(column) for column in keys.T], axis=1).astype(np.int32)
         distinct = all(_distinct(column) for column in keys[:n].T)
         columns = zip(keys.T, order.T, strict=True)
         first, last = zip(*(_ties(column[rows], distinct) for column, rows in columns), strict=True)

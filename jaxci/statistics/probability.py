@@ -35,7 +35,10 @@ def _probabilities(sample: Sample) -> tuple[Any, Any]:
 def _of_others(codes: Any, p: Any, least: Any) -> Any:
     """Return how likely the classes other than that of a row are, by its scores, which count as ``least`` (n, K)."""
     xp = namespace(p)
-    others = xp.where(codes[:, None] == np.arange(p.shape[1]), 0.0, xp.maximum(p, least))
+    own = codes[:, None] == np.arange(p.shape[1])
+    if p.shape[1] == 2:  # there is one other
+        return xp.where(own, 0.0, 1.0)
+    others = xp.where(own, 0.0, xp.maximum(p, least))
     return others / others.sum(axis=1, keepdims=True)
 
 

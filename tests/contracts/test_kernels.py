@@ -73,6 +73,21 @@ def test_even_draws_of_many_units_are_counted_into_rows(form: kernels.Form) -> N
     np.testing.assert_array_equal(kernels.count_rows(jnp.asarray(index), 600, even=True, form=form), expected)
 
 
+@pytest.mark.parametrize(
+    "keys",
+    [
+        np.zeros(0),
+        np.array([2.0]),
+        np.array([0.0, -0.0, 1.0, -0.0, 0.0, -1.0, np.inf, -np.inf]),
+        np.random.default_rng(4).integers(0, 3, 500),
+        np.random.default_rng(5).normal(size=500),
+        np.random.default_rng(6).integers(0, 2**63, 300).astype(np.uint64).repeat(2),
+    ],
+)
+def test_a_stable_order_is_that_of_numpy(keys: np.ndarray) -> None:
+    np.testing.assert_array_equal(kernels.stable_order(keys), np.argsort(keys, kind="stable"))
+
+
 def test_counts_beyond_32_bits_are_refused() -> None:
     with pytest.raises(ValueError, match=r"2\*\*31 counts; got 4 rows of 536870912"):
         kernels.count_rows(jnp.zeros((4, 1), jnp.int32), 2**29)
