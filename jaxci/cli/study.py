@@ -133,7 +133,29 @@ def _classes(
     column = f"{target} of {name}"
     codes = encode_labels({column: given[chosen]}, wanted, 1)[0][column]
     own = logits[chosen][:, used]
-    return (own if several else own[:, 0]), codes
+    return _as_logits(name, own if several else own[:, 0]), codes
+
+
+def _as_logits(name: str, scores: Any) -> Any:
+    """Return the scores (n,) or (n, K) of an instance, of probabilities their logits, and say which they are."""
+    import numpy as np
+
+    from jaxci.api.readers.labelled import not_probabilities
+
+    if not np.all((scores >= 0) & (scores <= 1)):
+        return scores
+    if not_probabilities("--score", scores):
+        typer.echo(f"{name}: scores lie in [0, 1] and do not sum to 1 in a row, they are read as logits", err=True)
+        return scores
+    odds = scores if scores.ndim == 2 else np.column_stack([1 - scores, scores])
+    if (without := np.any(odds == 0, axis=1)).any():
+        row = int(np.argmax(without))
+        raise ValueError(
+            f"--score must hold logits, or probabilities that are not 0 or 1; {int(without.sum())} rows of {name} have "
+            f"such, the first {scores[row].tolist()}"
+        )
+    typer.echo(f"{name}: scores lie in [0, 1], they are read as probabilities", err=True)
+    return np.log(scores) if scores.ndim == 2 else np.log(scores) - np.log1p(-scores)
 
 
 @study.command(name="list")
@@ -163,7 +185,7 @@ def new(
         str | None, typer.Option(metavar="COL,...", help="Columns whose values are drawn as they are; HD and HD95.")
     ] = None,
     target: Annotated[str | None, typer.Option(metavar="COL", help="Column of true labels.")] = None,
-    score: Annotated[str | None, listed("COL,...", "Columns of logits, one a class.")] = None,
+    score: Annotated[str | None, listed("COL,...", "Columns of logits, or of probabilities.")] = None,
     labels: Annotated[str | None, listed("LABEL,...", "Labels in the order of the logits; sorted by default.")] = None,
     by: Annotated[str | None, listed("COL,...", "Columns that name the instances.")] = None,
     sep: Sep = None,

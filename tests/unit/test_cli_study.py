@@ -170,6 +170,37 @@ def test_a_study_of_logits(capsys, cases, tmp_path):
     assert "roc_auc" in load_study(file).named_statistics
 
 
+def test_probabilities_are_read_by_their_logits(capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    codes, odds = np.arange(24) % 2, rng.normal(scale=4, size=24)
+    p = 1 / (1 + np.exp(-odds))
+    cases, file = tmp_path / "p.csv", tmp_path / "study.toml"
+    columns = {"y": codes, "odds": odds, "p": p, "q": 1 - p, "half": p / 2, "hard": np.round(p)}
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    cases.write_text("\n".join([",".join(columns), *(",".join(map(repr, row)) for row in rows)]) + "\n")
+    new = ["study", "new", file, "--force", "--design", "classification", "--data", cases, "--target", "y", *SMALL]
+
+    def read(score):
+        code, _, err = run(capsys, *new, "--score", score)
+        assert code == 0
+        (law,) = load_study(file).distributions.values()
+        return law.logits.T, err
+
+    (one,), said = read("p")
+    np.testing.assert_allclose(one, odds, rtol=1e-12)
+    assert "all: scores lie in [0, 1], they are read as probabilities" in said
+    (no, yes), said = read("q,p")
+    np.testing.assert_allclose(yes - no, odds, rtol=1e-12)
+    assert "they are read as probabilities" in said
+    (plain,), said = read("odds")
+    np.testing.assert_array_equal(plain, odds)
+    assert not said
+    assert "scores lie in [0, 1] and do not sum to 1 in a row, they are read as logits" in read("half,p")[1]
+    code, _, err = run(capsys, *new, "--score", "hard")
+    assert code == 2
+    assert "--score must hold logits, or probabilities that are not 0 or 1; 24 rows of all have such, the first" in err
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
