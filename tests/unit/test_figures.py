@@ -543,6 +543,15 @@ def bands_beside_another_library() -> list[str]:
     return told
 
 
+@on("devices")
+def time_of_cells() -> list[str]:
+    found = kept("device_h200_2026-11-28")
+    whole = [row["seconds"] for row in found["rows"] if row["stage"] == "whole cell"]
+    page = (ROOT / "docs" / "devices.md").read_text().split("| --- | --- |\n")[1].split("\n\n")[0].splitlines()
+    assert [line.split("| ")[-1] for line in page] == [f"{1e3 * seconds:.0f} |" for seconds in whole]
+    return [f"{found['R']:,} data sets of {found['rows'][0]['n']} rows, {found['B']:,} resamples"]
+
+
 @on("masks")
 def time_of_masks() -> list[str]:
     found = kept("masks")["surfaces"]
