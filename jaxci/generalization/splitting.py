@@ -167,8 +167,10 @@ def nested_cv(of: Resampled, *, level: float = 0.95, correction: str = "printed"
     outer_means = np.nanmean(mine, axis=1)
     sizes = np.sum(~np.isnan(mine), axis=1)
     if sizes.min() < 2:
+        able = plan.n // 2
+        way = "" if able >= folds else f": use n_folds={able}" if able > 2 else ": 3 folds, the fewest, take 6 rows"
         raise ValueError(
-            f"nested_cv needs at least 2 rows in every fold; got {sizes.min()} (n = {plan.n}, {folds} folds)"
+            f"nested_cv needs at least 2 rows in every fold; got {sizes.min()} (n = {plan.n}, {folds} folds){way}"
         )
     squares = (inner_sums / inner_sizes - outer_means) ** 2 - np.nanvar(mine, axis=1, ddof=1) / sizes
     squares += of.between * (1 / sizes + 1 / (plan.n - sizes))

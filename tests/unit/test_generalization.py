@@ -440,8 +440,12 @@ def test_a_target_that_the_method_has_not_is_refused():
 
 def test_folds_of_one_row_have_no_nested_interval():
     X, y = regression(7)
-    with pytest.raises(ValueError, match="nested_cv needs at least 2 rows in every fold; got 1"):
+    told = r"nested_cv needs at least 2 rows in every fold; got 1 \(n = 7, 5 folds\): use n_folds=3$"
+    with pytest.raises(ValueError, match=told):
         jaxci.generalization_interval(Ridge(), X, y, rng=0)
+    assert jaxci.generalization_interval(Ridge(), X, y, rng=0, n_folds=3).method == "nested_cv"
+    with pytest.raises(ValueError, match="3 folds, the fewest, take 6 rows"):
+        jaxci.generalization_interval(Ridge(), X[:5], y[:5], rng=0)
 
 
 def test_a_one_sided_interval_says_so():
