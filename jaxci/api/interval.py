@@ -52,8 +52,8 @@ def interval(
     ----------
     statistic : str, Statistic or callable
         A metric's name, an object such as ``jaxci.statistics.F1(average="macro")``, or a
-        function ``f(*sample) -> float``. A function that JAX can trace runs on the device;
-        another one runs on the host, with a warning.
+        function ``f(*sample) -> float``, which numbers reach in 64 bits. A function that JAX can
+        trace runs on the device; another one runs on the host, with a warning.
     *data : array_like
         What the statistic reads: ``values``; or ``y_true, y_pred``; or ``y_true, y_score``.
     method : str or Method

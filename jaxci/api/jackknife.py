@@ -30,7 +30,8 @@ def jackknife(data: Any, statistic: Any, *, delete: int = 1) -> JackknifeResult:
     data : array_like (n,), or tuple of array_like
         What the statistic reads: values; or a tuple such as ``(y_true, y_pred)``.
     statistic : str, Statistic or callable
-        A metric's name, an object of ``jaxci.statistics``, or a function ``f(*data) -> float``.
+        A metric's name, an object of ``jaxci.statistics``, or a function ``f(*data) -> float``, which numbers reach
+        in 64 bits.
     delete : int
         Observations d left out at a time; all C(n, d) subsets are used.
 

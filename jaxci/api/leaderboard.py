@@ -371,4 +371,5 @@ def _alike(contest: Contest, pairs: Sequence[Pair]) -> tuple[str, ...]:
 
 def _same(first: Sample, second: Sample) -> bool:
     known = [(getattr(first, name), getattr(second, name)) for name in ("y_pred", "y_score", "values")]
+    known += zip(first.columns, second.columns, strict=True)
     return all(np.array_equal(a, b, equal_nan=True) for a, b in known if a is not None and b is not None)

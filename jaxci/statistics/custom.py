@@ -48,7 +48,7 @@ class WeightedFunction(FunctionStatistic):
     ``weights`` (N,) are non-negative and sum to the number of observations; N may exceed the
     number of rows, the surplus having zero weight. ``f`` must return a scalar, must not
     depend on the scale of the weights but for corrections for degrees of freedom, and must be
-    differentiable in them unless ``differentiable`` is False.
+    differentiable in them unless ``differentiable`` is False. Numbers among the data reach it in 64 bits.
     """
 
     function: Callable[..., Any] = static()
@@ -137,6 +137,8 @@ def from_callable(function: Callable[..., Any], columns: tuple[np.ndarray, ...],
     TypeError
         If the function can be traced and returns no real scalar.
     """
+    if any(x.dtype.kind not in "biufc" for x in columns):
+        return HostFunction(function, "the statistic reads data that are no numbers")
     shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in columns]
     try:
         # A plain function each time: jax 0.10 crashes the process where it meets one of NumPy's for the second time.

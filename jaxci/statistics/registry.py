@@ -108,7 +108,8 @@ def statistic_by_name(name: Any) -> Statistic:
         check_options(settings(name))
         return name
     if not isinstance(name, str):
-        raise TypeError(f"a statistic must be a name or an object of jaxci.statistics; got {shown(name)}")
+        own = "; wrap a function: jaxci.statistics.WeightedFunction(f) of f(*data, weights)" if callable(name) else ""
+        raise TypeError(f"a statistic must be a name or an object of jaxci.statistics; got {shown(name)}{own}")
     if name not in METRICS:
         base = name.removesuffix(PER_CLASS)
         if base != name and base in METRICS:

@@ -407,6 +407,52 @@ def test_the_imaginary_part_of_a_value_is_never_lost():
             verb(y, lambda x: np.mean(np.exp(1j * x)))
 
 
+def _squared(x, y):
+    return np.mean((x - y) ** 2)
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.uint16, np.int32, np.float32])
+def test_narrow_numbers_reach_a_function_in_64_bits(kind):
+    x, y = np.tile(np.array([[1, 2, 3, 4, 0, 9], [2, 4, 3, 1, 5, 90]], kind), 10)
+    expected = _squared(x.astype(float), y.astype(float))
+    own = WeightedFunction(lambda x, y, w: jnp.sum(w * (x - y) ** 2) / jnp.sum(w))
+    for found in (jaxci.interval(_squared, x, y, rng=0, n_resamples=99), jaxci.interval(own, x, y, rng=0)):
+        assert found.estimate == pytest.approx(expected, rel=1e-12)
+        assert found.confidence_interval.low < expected < found.confidence_interval.high
+    assert jaxci.jackknife((x, y), _squared).estimate == pytest.approx(expected, rel=1e-12)
+
+
+def test_sums_of_32_bits_do_not_overflow():
+    x = 2_000_000 + np.arange(3000, dtype=np.int32)
+    found = jaxci.interval(lambda v: np.cumsum(v)[-1] / len(v), x, rng=0, n_resamples=99)
+    assert found.estimate == pytest.approx(x.mean(), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", [str, object])
+def test_a_function_of_texts_runs_on_the_host(kind):
+    told, number = np.where(np.arange(60) % 7 < 3, "a", "b").astype(kind), np.arange(60.0)
+    one = jaxci.interval(lambda q: np.mean(q == "a"), told, rng=0, n_resamples=99)
+    assert one.estimate == np.mean(told == "a")
+    assert any("reads data that are no numbers and was called on the host" in text for text in one.warnings)
+    two = jaxci.interval(lambda q, v: np.mean(v[q == "a"]), told, number, rng=0, n_resamples=99)
+    assert two.estimate == np.mean(number[told == "a"])
+
+
+def test_a_board_says_of_models_that_are_alike_only_that_they_are():
+    y = RNG.integers(0, 2, 60)
+    near, far = (np.where(RNG.random(60) < right, y, 1 - y) for right in (0.9, 0.6))
+    own = WeightedFunction(lambda t, p, w: jnp.sum(w * (t == p)) / jnp.sum(w))
+    options = {"less_is_better": False, "n_resamples": 99, "rng": 0}
+    apart, alike = (jaxci.leaderboard(own, y, {"a": near, "b": other}, **options) for other in (far, near))
+    assert not any("all paired differences are zero" in text for text in apart.warnings)
+    assert "a - b: all paired differences are zero" in alike.warnings[0]
+
+
+def test_a_plain_function_is_told_how_to_be_compared():
+    with pytest.raises(TypeError, match=r"wrap a function: jaxci\.statistics\.WeightedFunction"):
+        jaxci.compare(_squared, RNG.normal(size=9), RNG.normal(size=9), RNG.normal(size=9))
+
+
 @pytest.mark.parametrize("function", [_total, _by_length])
 def test_functions_of_two_rows_are_refused_too(function):
     with pytest.raises(ValueError, match="must not depend on the scale of the weights"):

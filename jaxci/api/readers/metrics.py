@@ -94,7 +94,8 @@ def is_regression(named: list[tuple[str, Statistic | None]]) -> bool:
         return True
     wrong = [name for name, task in tasks.items() if task not in ("binary", "multiclass")]
     if wrong:
-        raise ValueError(f"metrics must all be for one kind of target; {', '.join(wrong)} are not for class labels")
+        are = "is" if len(wrong) == 1 else "are"
+        raise ValueError(f"metrics must all be for one kind of target; {', '.join(wrong)} {are} not for class labels")
     return False
 
 

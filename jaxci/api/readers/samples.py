@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from jaxci.api.readers.arrays import as_array, as_floats, check_lengths, missing_values
 from jaxci.api.readers.labelled import Labelled
 from jaxci.checks import check_number, shown
@@ -32,7 +34,8 @@ def regression_sample(y_true: Any, y_pred: Any, called: str = "y_pred") -> Sampl
 def columns_sample(data: Mapping[str, Any], *, numbers: bool) -> tuple[Sample, tuple[str, ...]]:
     """Check the data of a user's own statistic, by name: arrays of one length; remark on missing values.
 
-    ``numbers``: whether a program reads them, so that they must be numbers or booleans.
+    Numbers become those of 64 bits. ``numbers``: whether a program reads them, so that they must be numbers or
+    booleans.
     """
     if not data:
         raise TypeError("data must be at least one array; got none")
@@ -43,7 +46,13 @@ def columns_sample(data: Mapping[str, Any], *, numbers: bool) -> tuple[Sample, t
             raise TypeError(f"{name} must hold numbers; got dtype {x.dtype}, first value {shown(x.flat[0])}")
     lost = {name: missing_values(x) for name, x in arrays.items()}
     remarks = tuple(f"{name}: {text}; the function sees them as they are" for name, text in lost.items() if text)
-    return Sample(columns=tuple(arrays.values())), remarks
+    return Sample(columns=tuple(map(_wide, arrays.values()))), remarks
+
+
+def _wide(x: np.ndarray) -> np.ndarray:
+    """Return numbers of fewer than 64 bits as such of 64, whose differences and sums do not overflow."""
+    wide = {"i": np.int64, "u": np.int64, "f": np.float64, "c": np.complex128}.get(x.dtype.kind)
+    return x if wide is None or x.dtype == np.uint64 else x.astype(wide, copy=False)
 
 
 def positional(data: Sequence[Any]) -> dict[str, Any]:
