@@ -20,7 +20,7 @@ from jaxci.intervals.base import Method
 from jaxci.intervals.registry import applicable_methods
 from jaxci.resampling.schemes import BLOCKS, RESAMPLING
 from jaxci.results import IntervalResult
-from jaxci.statistics.custom import from_callable
+from jaxci.statistics.custom import SampleFunction, from_callable
 from jaxci.statistics.paired import paired_difference
 from jaxci.statistics.registry import METRICS, configured, name_of, statistic_by_name
 
@@ -121,7 +121,8 @@ def interval(
             resolved = from_callable(statistic, sample.columns, one_length=one_length(layout))
     request = Request(name, resolved, method, options)
     result = intervals([request], sample, layout, settings, randomness(rng))[0]
-    result = dataclasses.replace(result, warnings=(*remarks, *layout_remarks(layout), *result.warnings))
+    dtype = resolved.dtype if isinstance(resolved, SampleFunction) else result.dtype
+    result = dataclasses.replace(result, dtype=dtype, warnings=(*remarks, *layout_remarks(layout), *result.warnings))
     announce(result.warnings)
     return result
 

@@ -81,10 +81,12 @@ def as_scalar(value: Any) -> float:
 class SampleFunction(FunctionStatistic):
     """A user's JAX function ``f(*sample)`` of resampled data: rows are gathered, counts only.
 
-    Weights must sum to the prepared number of rows.
+    Weights must sum to the prepared number of rows. ``dtype`` is what the function computes: means of booleans are of
+    single precision in JAX.
     """
 
     function: Callable[..., Any] = static()
+    dtype: str = static(default="float64")
 
     smooth = False
     of_law = False
@@ -153,4 +155,4 @@ def from_callable(function: Callable[..., Any], columns: tuple[np.ndarray, ...],
         raise TypeError(f"the statistic must return a real number; got {traced.dtype}")
     if not one_length:
         return HostFunction(function, "clusters differ in size, and so do resamples: the statistic was not compiled")
-    return SampleFunction(function)
+    return SampleFunction(function, str(traced.dtype) if jnp.issubdtype(traced.dtype, jnp.floating) else "float64")

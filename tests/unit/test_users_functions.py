@@ -422,6 +422,14 @@ def test_narrow_numbers_reach_a_function_in_64_bits(kind):
     assert jaxci.jackknife((x, y), _squared).estimate == pytest.approx(expected, rel=1e-12)
 
 
+def test_a_mean_of_booleans_says_that_it_is_of_single_precision():
+    y, p = (np.arange(60) % k < 2 for k in (3, 4))
+    found = jaxci.interval(lambda y, p: np.mean(y == p), y, p, rng=0, n_resamples=99)
+    assert (found.dtype, found.estimate) == ("float32", pytest.approx(np.mean(y == p), rel=1e-6))
+    found = jaxci.interval(lambda y, p: np.mean(y == p, dtype=float), y, p, rng=0, n_resamples=99)
+    assert (found.dtype, found.estimate) == ("float64", np.mean(y == p))
+
+
 def test_sums_of_32_bits_do_not_overflow():
     x = 2_000_000 + np.arange(3000, dtype=np.int32)
     found = jaxci.interval(lambda v: np.cumsum(v)[-1] / len(v), x, rng=0, n_resamples=99)
