@@ -168,7 +168,7 @@ class Dispatch:
 
         def ready() -> Iterator[tuple[Part, Replicated | None, Drawn]]:
             for group in groups:
-                parts = list(_parts(simulation.cell, [group], most))
+                parts = list(_parts(simulation.cell, group, most))
                 found: list[Replicated | None] = [None for _ in parts]
                 if not whole:
                     resampled = asked._replace(nestings=())
@@ -194,13 +194,13 @@ class Dispatch:
         return [Replicated.joined(some) for some in found]
 
 
-def _parts(cell: Cell, groups: Sequence[int], most: int) -> Iterator[Part]:
-    starts = np.concatenate([[0], np.cumsum(cell.group_sizes())])
-    for group in groups:
-        first, size = int(starts[group]), int(starts[group + 1] - starts[group])
-        ends = np.cumsum(even_sizes(size, max(1, -(-size // most))))
-        for start, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True):
-            yield Part(group, first + start, end - start, end == size)
+def _parts(cell: Cell, group: int, most: int) -> Iterator[Part]:
+    """Yield the data sets of a group, at most so many at a time."""
+    sizes = cell.group_sizes()
+    first, size = sum(sizes[:group]), sizes[group]
+    ends = np.cumsum(even_sizes(size, max(1, -(-size // most)))).tolist()
+    for start, end in zip([0, *ends[:-1]], ends, strict=True):
+        yield Part(group, first + start, end - start, end == size)
 
 
 def _one_ahead(items: Iterable[Item], dispatched: Callable[[Item], Any]) -> Iterator[tuple[Item, Any]]:
