@@ -140,11 +140,7 @@ def sorting() -> dict[str, tuple[float, float]]:
     x = jnp.asarray(RNG.normal(size=(MEASURED, B)), jnp.float32)
     scale = DATA_SETS / MEASURED
     plain = scale * seconds(lambda: jnp.sort(x, axis=-1), repeats=1)
-    two = jax.jit(lambda x: kernels.order_statistics(x, np.array([249, 9_749])))
-    return {
-        "sorting replicates": (scale * seconds(lambda: kernels.sorted_rows(x)), plain),
-        "two order statistics, in a program": (scale * seconds(two, x), plain),
-    }
+    return {"sorting replicates": (scale * seconds(lambda: kernels.sorted_rows(x)), plain)}
 
 
 def main() -> None:

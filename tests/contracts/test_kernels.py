@@ -135,20 +135,6 @@ def test_rows_are_sorted(form: kernels.Form) -> None:
         np.testing.assert_array_equal(x, before)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.usefixtures("float64")
-def test_order_statistics_are_those_of_sorted_rows(form: kernels.Form, dtype: Any) -> None:
-    x = rows_with_edges(dtype)
-    everywhere = np.arange(x.shape[1])
-    own = np.random.default_rng(3).integers(0, x.shape[1], (len(x), 4))
-    for ranks in (everywhere, own):
-        got = jax.jit(functools.partial(kernels.order_statistics, form=form))(x, ranks)
-        assert got.dtype == dtype
-        expected = np.take_along_axis(kernels.sorted_rows(x), np.broadcast_to(ranks, (len(x), ranks.shape[-1])), 1)
-        np.testing.assert_array_equal(got, expected)
-
-
 @pytest.mark.parametrize("counts", [[10, 0, 20, 7], [37], [0, 0, 37, 0], [1] * 37], ids=str)
 def test_cell_counts_equal_products_with_indicators(counts: list[int]) -> None:
     bank = bank_of(N, B)
