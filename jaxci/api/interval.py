@@ -20,7 +20,7 @@ from jaxci.intervals.base import Method
 from jaxci.intervals.registry import applicable_methods
 from jaxci.resampling.schemes import BLOCKS, RESAMPLING
 from jaxci.results import IntervalResult
-from jaxci.statistics.custom import SampleFunction, from_callable
+from jaxci.statistics.custom import SampleFunction, from_callable, order_remark
 from jaxci.statistics.paired import paired_difference
 from jaxci.statistics.registry import METRICS, configured, name_of, statistic_by_name
 
@@ -52,8 +52,9 @@ def interval(
     ----------
     statistic : str, Statistic or callable
         A metric's name, an object such as ``jaxci.statistics.F1(average="macro")``, or a
-        function ``f(*sample) -> float``, which numbers reach in 64 bits. A function that JAX can
-        trace runs on the device; another one runs on the host, with a warning.
+        function ``f(*sample) -> float``, which numbers reach in 64 bits and whose value must not
+        depend on the order of the rows. A function that JAX can trace runs on the device; another
+        one runs on the host, with a warning.
     *data : array_like
         What the statistic reads: ``values``; or ``y_true, y_pred``; or ``y_true, y_score``.
     method : str or Method
@@ -121,6 +122,9 @@ def interval(
             resolved = from_callable(statistic, sample.columns, one_length=one_length(layout))
     request = Request(name, resolved, method, options)
     result = intervals([request], sample, layout, settings, randomness(rng))[0]
+    if is_function(statistic):
+        told = order_remark(resolved, sample.columns, result.standard_error)
+        remarks += () if told is None else (told,)
     dtype = resolved.dtype if isinstance(resolved, SampleFunction) else result.dtype
     result = dataclasses.replace(result, dtype=dtype, warnings=(*remarks, *layout_remarks(layout), *result.warnings))
     announce(result.warnings)

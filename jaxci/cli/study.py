@@ -335,7 +335,9 @@ def report(
 @study.command()
 def merge(
     folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Folders of results.", show_default=False)],
-    names: Annotated[str | None, listed("NAME,...", "Names of the studies; their own by default.")] = None,
+    names: Annotated[
+        str | None, listed("NAME,...", "Names of studies; their own, or their folders', by default.")
+    ] = None,
     csv: Annotated[
         Path | None,
         typer.Option("--csv", metavar="OUT", help="Write the table (.csv, .parquet).", callback=_table_file),
@@ -353,7 +355,10 @@ def merge(
     if csv is None and json is None:
         raise ValueError("merge needs a file to write: --csv, --json, or both")
     each = [study_in(folder).results(folder) for folder in folders]
-    joined = StudyResults.concat(each, None if names is None else split(names))
+    called = split(names) if names is not None else [str(one.study.to_dict()["name"]) for one in each]
+    if names is None and len(set(called)) < len(called):  # several of one design
+        called = [folder.resolve().name for folder in folders]
+    joined = StudyResults.concat(each, called)
     if csv is not None:
         with whole_file(csv) as draft:
             joined.save(draft)

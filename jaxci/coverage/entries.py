@@ -16,7 +16,13 @@ import numpy as np
 from jaxci import statistics as statistics_room
 from jaxci.checks import check_count, check_distinct, check_keys, check_table, shown
 from jaxci.coverage.store import digest
-from jaxci.distributions import Distribution, as_distribution, distribution_to_dict, observations
+from jaxci.distributions import (
+    Distribution,
+    UserDistribution,
+    as_distribution,
+    distribution_to_dict,
+    observations,
+)
 from jaxci.distributions.truths import value_of_rows
 from jaxci.intervals.base import Method
 from jaxci.intervals.registry import METHODS, method_by_name
@@ -39,7 +45,7 @@ STATISTICS: Kinds = {
 def read_toml(path: str | Path) -> dict[str, Any]:
     """Return the content of a TOML file; a ``ValueError`` names the file if it is none."""
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is no TOML file: {error}") from error
 
@@ -84,7 +90,23 @@ def named_laws(given: Any, read: Callable[[Any], Distribution] = as_distribution
             raise type(error)(f"distributions: {name!r}: {error}") from None
     if not found:
         raise ValueError("distributions must name at least one distribution; got none")
+    for name, law in found.items():
+        if isinstance(law, UserDistribution):
+            _check_keyed(name, law)
     return found
+
+
+def _check_keyed(name: str, law: UserDistribution) -> None:
+    """Refuse a distribution of the user's own that draws the same rows whatever the key, as NumPy's do in a program."""
+    with jax.enable_x64(True):
+        draw = jax.jit(lambda key: law.sample(key, TELLING))
+        one, other = (jax.tree.leaves(jax.device_get(draw(jax.random.key(seed)))) for seed in (0, 1))
+    varied = any(np.any(x != x[:1]) for x in one)
+    if varied and all(np.array_equal(x, y) for x, y in zip(one, other, strict=True)):
+        raise ValueError(
+            f"distributions: {name!r}: {law.label}.sample must draw by its key, with jax.random; two keys gave the "
+            f"same {TELLING} rows"
+        )
 
 
 def named_statistics(statistics: Any) -> tuple[tuple[str, Statistic], ...]:
@@ -95,7 +117,8 @@ def named_statistics(statistics: Any) -> tuple[tuple[str, Statistic], ...]:
         if isinstance(statistics, str):
             raise ValueError(f"statistics must be a list of metrics; got the text {statistics!r}")
         entries = [statistics] if isinstance(statistics, Statistic) else listed("statistics", statistics)
-        pairs = [s if isinstance(s, tuple) else (name_of(s), statistic_by_name(s)) for s in entries]
+        named = [s if isinstance(s, tuple) else (name_of(s), s) for s in entries]
+        pairs = [(name, statistic_by_name(s)) for name, s in named]
     if not pairs:
         raise ValueError("statistics must not be empty")
     check_distinct("statistics", [name for name, _ in pairs])

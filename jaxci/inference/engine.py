@@ -279,7 +279,8 @@ def within_range(
 ) -> tuple[Bounds, tuple[str, ...]]:
     """Clip bounds to the range of the estimand; say so, and where nothing lies between them or they do not exist."""
     if np.isnan(found.low) or np.isnan(found.high):
-        missing = f"the {method} interval does not exist on these data; use 'percentile'"
+        other = "" if method == "percentile" else "; use 'percentile'"
+        missing = f"the {method} interval does not exist on these data{other}"
         return Bounds(math.nan, math.nan), remarks or (missing,)
     low, high = (min(max(float(np.squeeze(end)), bottom), top) for end in found)
     slack = rounding(low, high, bottom, top)
@@ -374,6 +375,8 @@ def _bank_remarks(entry: Entry, settings: Settings) -> list[str]:
             f"the statistic was undefined in {undefined_in} of {settings.n_resamples} resamples "
             f"({100 * undefined_in / settings.n_resamples:.3g}%); the interval is read from the others"
         )
+    if infinite := int(np.isinf(entry.replicates).sum()):
+        remarks.append(f"the statistic was infinite in {infinite} of {settings.n_resamples} resamples")
     if entry.absent > undefined_in and entry.statistic.absent_class is not None:
         remarks.append(
             f"a class was absent from {entry.absent} of {settings.n_resamples} resamples; "

@@ -175,8 +175,10 @@ class Drawn(MomentLaw):
         position = xp.where(known, position, 0.0)
         below = xp.floor(position).astype(np.int32)
         ends = xp.stack([picked(self.ordered, place) for place in (below, xp.minimum(below + 1, last))], axis=-1)
-        ends = self.mapped(ends)
-        found = ends[..., 0] + (position - below) * (ends[..., 1] - ends[..., 0])
+        low, high = xp.moveaxis(self.mapped(ends), -1, 0)
+        beyond = position - below
+        with np.errstate(invalid="ignore"):  # of infinite replicates
+            found = xp.where((beyond == 0) | (low == high), low, low + beyond * (high - low))
         return xp.where(known, found, xp.nan)[()]
 
     def _below_and_through(self, value: Any, core: Any = None) -> tuple[Any, Any]:
@@ -203,7 +205,8 @@ class Drawn(MomentLaw):
         replicates = self.replicates.astype(float)
         total = xp.sum(xp.where(undefined, 0.0, replicates), axis=-1)
         mean = xp.asarray(total / xp.where(count > 0, count, xp.nan))
-        apart = xp.where(undefined, 0.0, replicates - mean[..., None])
+        with np.errstate(invalid="ignore"):  # of infinite ones
+            apart = xp.where(undefined, 0.0, replicates - mean[..., None])
         return mean[()], (root_sum_of_squares(apart, 1.0) / xp.sqrt(xp.where(count > 1, count - 1, xp.nan)))[()]
 
 

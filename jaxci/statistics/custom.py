@@ -126,7 +126,11 @@ class HostFunction(FunctionStatistic):
     def value(self, prepared: Columns, weights: Any) -> Any:
         """Return ``f`` of the rows repeated by their counts (host arrays)."""
         rows = np.repeat(np.arange(prepared.n), np.asarray(weights[: prepared.n]).astype(np.int64))
-        return as_scalar(self.function(*(x[rows] for x in prepared.arrays)))
+        try:
+            return as_scalar(self.function(*(x[rows] for x in prepared.arrays)))
+        except Exception as error:
+            error.add_note("jaxci called the statistic on the data or a resample; NaN would say that it is undefined")
+            raise
 
 
 def from_callable(function: Callable[..., Any], columns: tuple[np.ndarray, ...], *, one_length: bool) -> Statistic:
@@ -156,3 +160,32 @@ def from_callable(function: Callable[..., Any], columns: tuple[np.ndarray, ...],
     if not one_length:
         return HostFunction(function, "clusters differ in size, and so do resamples: the statistic was not compiled")
     return SampleFunction(function, str(traced.dtype) if jnp.issubdtype(traced.dtype, jnp.floating) else "float64")
+
+
+OF_ERROR, OF_VALUE, OF_DATA = 0.01, 1e-5, 1e-12
+"""Differences that rounding may make: of a standard error, of a value where there is none, and of the largest datum."""
+
+
+def order_remark(statistic: Statistic, columns: tuple[np.ndarray, ...], error: float) -> str | None:
+    """Remark on a function of :func:`from_callable` whose value depends on the order of the rows.
+
+    ``error`` is its standard error. A function that fails on rows in another order tells nothing.
+    """
+    assert isinstance(statistic, SampleFunction | HostFunction)
+    turned = np.random.default_rng(0).permutation(len(columns[0]))
+    function = statistic.function
+    if isinstance(statistic, SampleFunction):
+        function = jax.jit(lambda *data: statistic.function(*data))  # a plain one, as in from_callable
+    try:
+        with jax.enable_x64(True):
+            here, there = (as_scalar(function(*data)) for data in (columns, tuple(x[turned] for x in columns)))
+    except Exception:
+        return None
+    allowed = OF_ERROR * error if error > 0 else OF_VALUE * max(abs(here), abs(there))
+    largest = max((np.abs(x).max() for x in columns if x.dtype.kind in "iuf"), default=0.0)
+    if not abs(here - there) > max(allowed, OF_DATA * largest):
+        return None
+    return (
+        f"the statistic is {here:.4g} of the rows and {there:.4g} of the same rows in another order, which resamples "
+        "do not keep: the interval does not hold for it"
+    )

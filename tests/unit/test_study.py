@@ -15,6 +15,7 @@ from jaxci.distributions import AdaptiveKDE, Cells, Clustered, EmpiricalRows, Lo
 from jaxci.inference import held
 from jaxci.intervals.bootstrap import BCa, Percentile
 from jaxci.intervals.parametric import T
+from jaxci.statistics import Quantile
 from jaxci.whole_files import write_whole
 
 LAWS = {"beta(8,2)": Parametric("beta", {"a": 8, "b": 2}), "table": Cells(np.array([[0.4, 0.1], [0.1, 0.4]]))}
@@ -314,6 +315,7 @@ def test_trouble_is_flagged_and_never_a_number(tmp_path):
         ({"methods": [{"name": "bca", "acceleration": "jack"}]}, "acceleration must be one of influence, jackknife"),
         ({"methods": [{"method": "bca"}]}, "must be a table with a key 'name'"),
         ({"methods": ["wilson"]}, "methods: none of wilson serves mean"),
+        ({"statistics": [("q", Quantile(3))]}, r"q must lie in \[0, 1\]; got 3"),
         ({"sample_sizes": [1]}, "sample_sizes must be at least 2; got 1"),
         ({"levels": [95]}, r"^levels must lie in \(0, 1\); got 95: for 95% pass 0.95"),
         ({"n_replications": 1}, "n_replications must be at least 2"),

@@ -417,13 +417,17 @@ def test_folders_are_merged_by_the_command(folder, tmp_path, capsys):
     assert capsys.readouterr().out.strip() == f"{table} and {file}: 8 rows of 2 studies, 4 of 4 cells"
     assert table.read_text().startswith("study,distribution,")
     assert len(json.loads(file.read_text())["rows"]) == 8
+    assert main([*merge, "--csv", str(table)]) == 0  # two of one name have those of their folders
+    names = {line.split(",")[0] for line in table.read_text().splitlines()[1:]}
+    assert names == {folder.name, "again"}
+    capsys.readouterr()
     for arguments, message in (
         (merge, "needs a file to write"),
         (
             [*merge, "--csv", "all.xlsx"],
             "--csv must end in .parquet, .pq, .csv or .csv.gz, or have no ending; got 'all",
         ),
-        ([*merge, "--csv", str(table)], "names of studies must be distinct"),
+        (["study", "merge", str(folder), str(folder), "--csv", str(table)], "names of studies must be distinct"),
         (["study", "merge", str(tmp_path), "--csv", str(table)], "holds no study: there is no manifest.json"),
     ):
         assert main(arguments) == 2

@@ -447,8 +447,9 @@ def test_a_function_of_texts_runs_on_the_host(kind):
 
 
 def test_a_board_says_of_models_that_are_alike_only_that_they_are():
-    y = RNG.integers(0, 2, 60)
-    near, far = (np.where(RNG.random(60) < right, y, 1 - y) for right in (0.9, 0.6))
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 2, 60)
+    near, far = (np.where(rng.random(60) < right, y, 1 - y) for right in (0.9, 0.6))
     own = WeightedFunction(lambda t, p, w: jnp.sum(w * (t == p)) / jnp.sum(w))
     options = {"less_is_better": False, "n_resamples": 99, "rng": 0}
     apart, alike = (jaxci.leaderboard(own, y, {"a": near, "b": other}, **options) for other in (far, near))
@@ -456,9 +457,90 @@ def test_a_board_says_of_models_that_are_alike_only_that_they_are():
     assert "a - b: all paired differences are zero" in alike.warnings[0]
 
 
+ROWS = np.random.default_rng(4).normal(size=60)
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (lambda v: jnp.abs(jnp.diff(v)).mean(), True),
+        (lambda v: float(np.abs(np.diff(np.asarray(v))).mean()), True),
+        (lambda v: np.cumsum(v)[-1] / len(v), False),
+        (lambda v: np.sum(v - v.mean()), False),
+        (lambda v: float(np.median(np.asarray(v))), False),
+        (np.std, False),
+    ],
+)
+def test_a_function_of_the_order_of_the_rows_is_told(function, told):
+    found = jaxci.interval(function, ROWS, rng=0, n_resamples=99)
+    assert sum("of the same rows in another order" in text for text in found.warnings) == told
+
+
+def test_a_function_that_needs_its_order_tells_nothing():
+    def of_sorted(v, t):
+        if np.any(np.diff(np.asarray(t)) < 0):
+            raise ValueError("unsorted")
+        return float(np.mean(np.asarray(v)))
+
+    assert not any("another order" in text for text in jaxci.interval(of_sorted, ROWS, np.arange(60.0), rng=0).warnings)
+
+
+@pytest.mark.parametrize("method", ["percentile", "basic", "bc", "bca", "expanded_percentile"])
+def test_infinite_resamples_leave_the_other_end(method):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        found = jaxci.interval(
+            lambda v: jnp.where(v.mean() > 26, jnp.inf, v.mean()),
+            np.arange(50.0),
+            rng=0,
+            n_resamples=199,
+            method=method,
+        )
+    low, high = found.confidence_interval
+    assert (np.isinf(low), np.isinf(high)) == ((True, False) if method == "basic" else (False, True))
+    assert found.warnings == ("the statistic was infinite in 45 of 199 resamples",)
+
+
+def test_a_percentile_interval_that_does_not_exist_is_not_named_as_the_way_out():
+    found = jaxci.interval(
+        lambda v: jnp.where(v.mean() > 26, jnp.inf, v.mean()), np.arange(50.0), rng=0, n_resamples=199, method="normal"
+    )
+    assert "the normal interval does not exist on these data; use 'percentile'" in found.warnings
+
+
+def test_an_error_on_a_resample_says_where_it_came_from():
+    rare = np.r_[1.0, np.zeros(8)]
+    with pytest.raises(ZeroDivisionError) as error:
+        jaxci.interval(lambda v: 1.0 if len(set(np.asarray(v))) > 1 else 1 / 0, rare, rng=0)
+    assert "the data or a resample; NaN would say that it is undefined" in error.value.__notes__[0]
+
+
+class _Unkeyed:
+    def sample(self, key, n):
+        return jax.random.normal(jax.random.key(1), (n,))
+
+
+class _Numpys:
+    def sample(self, key, n):
+        return np.random.default_rng(0).normal(size=n)
+
+
+class _Constant:
+    def sample(self, key, n):
+        return jnp.full(n, 0.5)
+
+
+def test_a_distribution_that_draws_the_same_whatever_the_key_is_refused():
+    design = {"statistics": ["mean"], "methods": ["t"], "sample_sizes": [9], "n_replications": 20, "n_resamples": 19}
+    for law in (_Unkeyed(), _Numpys()):
+        with pytest.raises(ValueError, match=r"distributions: 'own': .*\.sample must draw by its key"):
+            Study({"own": law}, **design)
+    assert Study({"own": _Constant()}, **design).sample_sizes == (9,)
+
+
 def test_a_plain_function_is_told_how_to_be_compared():
     with pytest.raises(TypeError, match=r"wrap a function: jaxci\.statistics\.WeightedFunction"):
-        jaxci.compare(_squared, RNG.normal(size=9), RNG.normal(size=9), RNG.normal(size=9))
+        jaxci.compare(_squared, *np.random.default_rng(6).normal(size=(3, 9)))
 
 
 @pytest.mark.parametrize("function", [_total, _by_length])
