@@ -173,12 +173,11 @@ def order_remark(statistic: Statistic, columns: tuple[np.ndarray, ...], error: f
     """
     assert isinstance(statistic, SampleFunction | HostFunction)
     turned = np.random.default_rng(0).permutation(len(columns[0]))
-    function = statistic.function
-    if isinstance(statistic, SampleFunction):
-        function = jax.jit(lambda *data: statistic.function(*data))  # a plain one, as in from_callable
+    call = _compiled if isinstance(statistic, SampleFunction) else _called
     try:
         with jax.enable_x64(True):
-            here, there = (as_scalar(function(*data)) for data in (columns, tuple(x[turned] for x in columns)))
+            both = columns, tuple(x[turned] for x in columns)
+            here, there = (as_scalar(call(statistic.function, data)) for data in both)
     except Exception:
         return None
     allowed = OF_ERROR * error if error > 0 else OF_VALUE * max(abs(here), abs(there))
@@ -189,3 +188,10 @@ def order_remark(statistic: Statistic, columns: tuple[np.ndarray, ...], error: f
         f"the statistic is {here:.4g} of the rows and {there:.4g} of the same rows in another order, which resamples "
         "do not keep: the interval does not hold for it"
     )
+
+
+def _called(function: Callable[..., Any], data: tuple[Any, ...]) -> Any:
+    return function(*data)
+
+
+_compiled = jax.jit(_called, static_argnames="function")
