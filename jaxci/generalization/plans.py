@@ -34,7 +34,8 @@ FROM_PAIRS = {"holdout", "subsampling", "kfold", "repeated_kfold", "bootstrap"}
 class Learning(NamedTuple):
     """Data as learners read them: features (n, d), targets or class codes (n,), labels by code, groups, weights.
 
-    ``classes`` (K,) is None for a regression, whose targets may be (n, q) for an estimator of several outputs.
+    ``classes`` (K,), sorted, is None for a regression, whose targets may be (n, q) for an estimator of several outputs;
+    of two the code ``positive`` is that of metrics of one class.
     """
 
     X: Any
@@ -42,6 +43,7 @@ class Learning(NamedTuple):
     classes: np.ndarray | None
     groups: np.ndarray | None
     weights: np.ndarray | None = None
+    positive: int = 1
 
     @property
     def codes(self) -> np.ndarray | None:

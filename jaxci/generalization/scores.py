@@ -18,12 +18,16 @@ from jaxci.statistics.sample import Sample
 
 @dataclasses.dataclass(frozen=True)
 class Metric:
-    """A statistic of the rows that a split tests, times ``sign``; ``loss``: less of the statistic is better."""
+    """A statistic of the rows that a split tests, times ``sign``; ``loss``: less of the statistic is better.
+
+    Of two classes it reads the code ``positive`` as the positive one.
+    """
 
     name: str
     statistic: Statistic
     sign: float = 1.0
     loss: bool = False
+    positive: int = 1
 
     @property
     def reads(self) -> str:
@@ -45,12 +49,15 @@ class Metric:
 
     def of(self, y: np.ndarray, prediction: np.ndarray, n_classes: int, weights: np.ndarray) -> float:
         """Return its value for predictions (m,), or probabilities (m, K), of targets or class codes (m,)."""
-        score = prediction[:, 1] if n_classes == 2 else prediction
+        labels = prediction.argmax(axis=1) if n_classes else prediction
+        score = prediction[:, self.positive] if n_classes == 2 else prediction
+        if n_classes == 2 and self.positive == 0:
+            y, labels = 1 - y, 1 - labels
         if isinstance(self.statistic, WeightedFunction):
             sample = Sample(columns=(y, score if n_classes else prediction))
         elif n_classes:
-            labels = prediction.argmax(axis=1).astype(np.int32)
-            sample = Sample(y_true=y.astype(np.int32), y_pred=labels, y_score=score, n_classes=n_classes)
+            truth, told = (codes.astype(np.int32) for codes in (y, labels))
+            sample = Sample(y_true=truth, y_pred=told, y_score=score, n_classes=n_classes)
         else:
             sample = Sample(y_true=y, y_pred=prediction)
         with jax.enable_x64(True):

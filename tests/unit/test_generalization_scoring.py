@@ -465,3 +465,20 @@ def test_what_is_asked_for_decides_whether_integers_are_targets_or_classes(asked
 @pytest.mark.parametrize("asked", [{"loss": "accuracy"}, {"scoring": "accuracy"}, {"scoring": "balanced_accuracy"}])
 def test_many_integers_are_classes_where_a_metric_of_classes_is_asked_for(asked):
     assert interval("constant", np.arange(150) // 2, **asked).estimate < 0.05  # 75 classes of two rows
+
+
+@pytest.mark.slow
+def test_which_class_is_positive_changes_metrics_of_one_class_alone():
+    rng = np.random.default_rng(0)
+    y, X = np.arange(40) % 2, rng.normal(size=(40, 2))  # of many ties: half of the rows of every class
+    tests = np.array_split(np.arange(40), 10)
+    cv = [(np.delete(np.arange(40), rows), rows) for rows in tests]
+
+    def found(labels, loss=None, **more):
+        return jaxci.generalization_interval("tree", X, labels, loss=loss, cv=cv, rng=0, **more).estimate
+
+    assert found(y, pos_label=0) == found(y, pos_label=1) == found(y + 1) == found(y + 1, pos_label=2)
+    first, second = (found(y, "recall", pos_label=label) for label in (0, 1))
+    assert first != second
+    assert [found(y + 1, "recall", pos_label=label) for label in (1, 2)] == [first, second]
+    assert found(y, "roc_auc", pos_label=0) == pytest.approx(found(y, "roc_auc", pos_label=1), rel=1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -135,7 +136,10 @@ def read_learning(
         raise ValueError(f"y must hold at least 2 classes; got {classes.tolist()}")
     if pos_label is not None and len(classes) > 2:
         raise ValueError(f"pos_label needs two classes; y has {len(classes)}")
-    return Learning(features, codes["y_true"], classes, ids, weights)
+    found, positive = codes["y_true"], 1
+    if len(classes) == 2 and classes.tolist() != sorted(classes.tolist()):  # learners see the sorted classes
+        classes, found, positive = classes[::-1], 1 - found, 0
+    return Learning(features, found, classes, ids, weights, positive)
 
 
 def read_score(loss: Any, scoring: Any, data: Learning, pos_label: Any = None) -> tuple[Score, list[str]]:
@@ -150,6 +154,8 @@ def read_score(loss: Any, scoring: Any, data: Learning, pos_label: Any = None) -
         score = score.of_outputs()
     if isinstance(score, Loss):
         score.check(data.y)
+    if isinstance(score, Metric):
+        score = dataclasses.replace(score, positive=data.positive)
     return score, _positive_remark(score, data, pos_label)
 
 
@@ -262,7 +268,7 @@ def _positive_remark(score: Score, data: Learning, pos_label: Any) -> list[str]:
     """Say which class is positive where nothing but the order of the labels does."""
     if pos_label is not None or data.classes is None or len(data.classes) != 2 or not isinstance(score, Metric):
         return []
-    label = data.classes[1].item()
+    label = data.classes[data.positive].item()
     if score.statistic.task != "binary" or label in (1, True, 1.0):
         return []
     return [f"{score.name} is of class {shown(label)}, the last of the sorted labels; pass pos_label for the other"]
