@@ -170,7 +170,7 @@ def leaderboard(
         memory_limit=memory_limit,
     )
     settings.check_bank("n_resamples", settings.n_resamples)
-    adjust = check_choice("adjust", adjust, ("max_t", *ADJUSTMENTS))
+    adjust, reference = check_choice("adjust", adjust, ("max_t", *ADJUSTMENTS)), str(reference)
     if less_is_better is not None and not isinstance(less_is_better, bool):
         raise TypeError(f"less_is_better must be True, False or None; got {shown(less_is_better)}")
     if predictions is None and of_runs(metric, y_true):

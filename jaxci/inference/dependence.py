@@ -18,7 +18,9 @@ from jaxci.statistics.order import OrderStatistic, QuantileStatistic
 from jaxci.statistics.sample import Sample
 
 STEEPEST = 0.97
-"""Largest slope of a row on the one before."""
+"""Largest sum of the slopes of a row on those before."""
+LEAST = {False: 0.25, True: 1.0}
+"""Least share of what blocks show that the variance is taken for, where slopes do not and do sum to more than that."""
 FURTHEST, STANDS_OUT = 31, 1.2
 """How far back a row may depend on another, and how much more alike they are than the most alike ones of noise."""
 MOST_LEFT_OUT = 5000
@@ -33,39 +35,59 @@ def block_length(series: np.ndarray, resampling: str) -> float:
 
 def dependence(series: np.ndarray, length: float, resampling: str) -> Dependence:
     """Compare the long-run variance of the :func:`influence` of rows (n,) with that which blocks show."""
-    apart = series - series.mean()
     degrees = max(2, int(0.4 * len(series) ** (2 / 3)))
-    largest = np.abs(apart).max()
-    if len(series) < 8 or not largest > 1e-12 * np.abs(series).max():
+    apart = _scaled(series)
+    if apart is None:
         return Dependence(float(np.cbrt(len(series))), degrees, 1.0, degrees)
-    apart = apart / largest
-    found, of_blocks = _long_run(apart, degrees), _of_blocks(apart, length, resampling)
+    of_blocks = _of_blocks(apart, length, resampling)
+    found, steep = _long_run(apart, degrees)
+    found = max(found, LEAST[steep] * of_blocks)
     effect = found / float(apart @ apart / len(apart))
     alone = float(spread(apart, KurtosisT().mass).degrees_of_freedom)
     few = max(effect, 1.0) * max(1 / alone - 1 / len(apart), 0.0)  # beyond what normal values, which the waves take, do
     return Dependence(effect, degrees, float(np.sqrt(found / of_blocks)), max(1.0, 1 / (1 / degrees + few)))
 
 
-def _long_run(apart: np.ndarray, degrees: int) -> float:
+def is_steep(series: np.ndarray) -> bool:
+    """Whether rows follow each other so closely that slopes on those before sum to more than :data:`STEEPEST`."""
+    apart = _scaled(series)
+    return apart is not None and _long_run(apart, 1)[1]
+
+
+def _scaled(series: np.ndarray) -> np.ndarray | None:
+    """Return a series less its mean over the largest of what is left; None where it is short or does not vary."""
+    apart = series - series.mean()
+    largest = np.abs(apart).max()
+    return None if len(series) < 8 or not largest > 1e-12 * np.abs(series).max() else apart / largest
+
+
+def _long_run(apart: np.ndarray, degrees: int) -> tuple[float, bool]:
     """Return the long-run variance of a series with mean 0, as that of an autoregression's own noise.
 
-    A row depends on the one before and, where what is left tells so, on one further back and the one before that.
+    A row depends on the one before and, where what is left tells so, on one further back and the one before that. Also
+    returned is whether slopes sum to more than :data:`STEEPEST`, as those of smooth series do.
     """
-    slope, noise = _autoregression(apart, (1,))
+    slope, noise, steep = _autoregression(apart, (1,))
     further = _further_back(noise)
     if further:
-        slope, noise = _autoregression(apart, (1, further, further + 1))
+        slope, noise, steep = _autoregression(apart, (1, further, further + 1))
     waves = dct(noise - noise.mean(), norm="ortho")[1 : degrees + 1]
-    return float(np.mean(waves**2)) / (1 - slope) ** 2
+    return float(np.mean(waves**2)) / (1 - slope) ** 2, steep
 
 
-def _autoregression(apart: np.ndarray, lags: tuple[int, ...]) -> tuple[float, np.ndarray]:
-    """Return the sum of the slopes on rows so many before, the first with Kendall's correction, and the noise."""
+def _autoregression(apart: np.ndarray, lags: tuple[int, ...]) -> tuple[float, np.ndarray, bool]:
+    """Return the sum of the slopes on rows so many before, the first with Kendall's correction, and the noise.
+
+    Slopes that sum to more than :data:`STEEPEST` are made smaller: no more is taken off the series than is put back.
+    """
     n, start = len(apart), lags[-1]
     before = np.stack([apart[start - lag : n - lag] for lag in lags], axis=1)
     slopes = np.linalg.lstsq(before, apart[start:], rcond=None)[0]
+    steep = bool(slopes.sum() > STEEPEST)
+    if steep:
+        slopes *= STEEPEST / slopes.sum()
     total = float(np.clip(slopes.sum() + (1 + 3 * slopes[0]) / n, -STEEPEST, STEEPEST))
-    return total, apart[start:] - before @ slopes
+    return total, apart[start:] - before @ slopes, steep
 
 
 def _further_back(noise: np.ndarray) -> int:

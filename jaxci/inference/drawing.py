@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.inference.dependence import block_length, dependence, influence
+from jaxci.inference.dependence import block_length, dependence, influence, is_steep
 from jaxci.inference.iterated import levels
 from jaxci.inference.posterior import draws_posterior, posterior_in_blocks, posterior_of
 from jaxci.inference.randomness import Randomness
@@ -24,6 +24,10 @@ from jaxci.statistics.sample import Sample
 
 PURPOSE_UNITS, PURPOSE_CELLS, PURPOSE_POSTERIOR = 0, 1, 2
 
+STEEP = (
+    "rows follow each other so closely that their variance in the long run is hardly known: 95% intervals of such "
+    "series covered 81% to 93% in simulations; rows further apart tell more"
+)
 FEW_BLOCKS = {20: "6% to 100%", 60: "63% to 97%", 200: "87% to 95%"}
 FEW_BLOCKS_STRETCHED = {20: "86% to 100%", 60: "90% to 100%"}
 FEW_BLOCKS_OF_SHARES = {20: "96% to 98%", 60: "88% to 100%"}
@@ -96,6 +100,7 @@ def settle_blocks(entries: Sequence[Entry], sample: Sample, layout: Layout, sett
         length = settings.block_length or block_length(series, settings.resampling)
         if reads_dependence:
             entry.dependence = dependence(series, length, settings.resampling)
+            entry.remarks += [STEEP] if is_steep(series) else []
             entry.reason += f"; design effect {entry.dependence.effect:.3g}" if "replicates" not in entry.needs else ""
         if entry.method.reads_resamples:
             entry.block_length = length

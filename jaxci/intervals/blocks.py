@@ -44,7 +44,8 @@ class BlockT(BootstrapMethod):
 
     The long-run variance is that of the derivatives of the statistic in the weights of the rows: of what a row does not
     owe to the one before (slope with Kendall's correction, at most .97 [2]_), and to one further back that stands out,
-    by the squares of the first ``.4 n^(2/3)`` cosine waves [1]_. These are its degrees of freedom, fewer where few rows
+    by the squares of the first ``.4 n^(2/3)`` cosine waves [1]_. It is a quarter of what blocks show at least, and all
+    of that in smooth series, whose slopes sum to more than .97. These are its degrees of freedom, fewer where few rows
     decide, by the kurtosis of the derivatives (:func:`~jaxci.intervals.kurtosis.spread`). Differences of areas
     and of metrics of labels reach further away from 0, as rows on which models differ would have come together
     (:mod:`jaxci.intervals.unseen`).

@@ -77,6 +77,10 @@ def largest_of(apart: np.ndarray) -> np.ndarray:
     return np.abs(np.concatenate([apart[~still], drawn])).max(axis=0)
 
 
+NO_MORE = 1e-9
+"""What the difference of two models that vary alike may be beside what each of them varies."""
+
+
 class Differences(abc.ABC):
     """Differences of models i less j in resamples."""
 
@@ -102,8 +106,10 @@ class Pairs(Differences):
     apart: np.ndarray
 
     def apart_from(self, i: int, j: int) -> np.ndarray:
-        """Return the replicates (B,) of one difference, less its estimate."""
-        return self.apart[i] - self.apart[j]
+        """Return the replicates (B,) of one difference, less its estimate; 0 where it is of rounding alone."""
+        first, second = self.apart[i], self.apart[j]
+        found = first - second
+        return np.where(np.abs(found) <= NO_MORE * max(np.abs(first).max(), np.abs(second).max()), 0.0, found)
 
     def largest(self, which: Iterable[tuple[int, int]]) -> np.ndarray:
         """Return the largest of some differences, of either sign, in every resample (B,)."""

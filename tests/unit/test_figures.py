@@ -552,6 +552,17 @@ def time_of_cells() -> list[str]:
     return [f"{found['R']:,} data sets of {found['rows'][0]['n']} rows, {found['B']:,} resamples"]
 
 
+@on("time")
+def series_that_are_smooth() -> list[str]:
+    found = [x for x in kept("smooth_rows")["designs"] if x["told"] == 1]
+    auto, plain = (shares(x["coverage"][method] for x in found) for method in ("auto", "percentile"))
+    assert auto.replace(" to ", "% to ").replace(".", "") + "%" in drawing.STEEP
+    return [
+        f"({found[0]['sets']} data sets a design, `benchmarks/results/smooth_rows.json`)",
+        f"coverages of means of {auto} by default, and {plain} of percentiles",
+    ]
+
+
 @on("masks")
 def time_of_masks() -> list[str]:
     found = kept("masks")["surfaces"]

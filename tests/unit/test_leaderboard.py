@@ -108,6 +108,22 @@ def test_two_models_are_a_comparison():
     assert (pair.low, pair.high) == pytest.approx(tuple(alone.confidence_interval), rel=0.06)
 
 
+@pytest.mark.parametrize("n", [6, 10, 13, 14])
+def test_a_model_that_is_worse_by_the_same_in_every_row_is_not_tied_with_the_best(n):
+    x = np.arange(float(n))
+    best, other = jaxci.leaderboard("mean", {"a": x, "b": x + 1}, n_resamples=499, rng=0).entries
+    assert (best.name, best.tied_with_best) == ("b", True)
+    assert (other.name, other.tied_with_best, other.pvalue_best) == ("a", False, 1 / 500)
+
+
+def test_models_may_be_named_by_numbers():
+    y = np.tile([0, 1], 20)
+    given = {1: y, 2: np.where(np.arange(40) < 8, 1 - y, y)}
+    numbered, named = (jaxci.leaderboard("accuracy", y, given, reference=one, rng=0) for one in (1, "1"))
+    assert repr(numbered.entries) == repr(named.entries)
+    assert [(pair.a, pair.b) for pair in numbered.pairs] == [("2", "1")]
+
+
 def test_models_that_agree_in_every_row_are_told_as_in_a_comparison():
     y = np.arange(40) % 2
     one, other = np.where(np.arange(40) < 5, 1 - y, y), np.where(np.arange(40) < 9, 1 - y, y)
