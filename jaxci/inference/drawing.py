@@ -28,6 +28,8 @@ STEEP = (
     "rows follow each other so closely that their variance in the long run is hardly known: 95% intervals of such "
     "series covered 81% to 93% in simulations; rows further apart tell more"
 )
+HARDLY_ANY = 3
+"""Below so many blocks nothing is known of what intervals cover."""
 FEW_BLOCKS = {20: "6% to 100%", 60: "63% to 97%", 200: "87% to 95%"}
 FEW_BLOCKS_STRETCHED = {20: "86% to 100%", 60: "90% to 100%"}
 FEW_BLOCKS_OF_SHARES = {20: "96% to 98%", 60: "88% to 100%"}
@@ -107,6 +109,12 @@ def settle_blocks(entries: Sequence[Entry], sample: Sample, layout: Layout, sett
             mean = " on average" if settings.resampling == "stationary" else ""
             entry.reason += f"; blocks of {length:.4g} rows{mean}{', estimated' if estimated else ''}"
         least = max(length, float(np.cbrt(layout.n))) if estimated else length
+        if entry.method.reads_resamples and layout.n < HARDLY_ANY * least:
+            entry.remarks.append(
+                f"{layout.n} rows are {layout.n / least:.2g} blocks of {least:.3g}: so few do not tell how blocks "
+                "vary, and the interval covers less than it says; shorter blocks or more rows help"
+            )
+            continue
         told = FEW_BLOCKS_STRETCHED if entry.method.reads_resamples else FEW_BLOCKS_OF_SHARES
         for few, covered in (told if reads_dependence else FEW_BLOCKS).items():
             if layout.n < few * least:

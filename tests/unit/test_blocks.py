@@ -233,6 +233,15 @@ def smooth(n, width, seed):
     return np.convolve(np.random.default_rng(seed).normal(size=n + 10 * width), weights, "valid")
 
 
+@pytest.mark.parametrize(("length", "blocks"), [(59, "1"), (25, "2.4"), (20, None)])
+def test_hardly_any_blocks_are_told(length, blocks):
+    found = jaxci.interval("mean", series(60, 0.0), resampling="moving", block_length=length, n_resamples=99, rng=0)
+    told = [text for text in found.warnings if "so few do not tell how blocks vary" in text]
+    assert len(told) == (blocks is not None)
+    assert all(text.startswith(f"60 rows are {blocks} blocks of {length}: ") for text in told)
+    assert any("in simulations, least" in text for text in found.warnings) == (blocks is None)
+
+
 @pytest.mark.false_alarm(1e-6)
 @pytest.mark.slow
 def test_intervals_of_smooth_series_are_as_wide_as_blocks_show():
