@@ -9,61 +9,55 @@ remark says that rows follow each other closely.
 
 from __future__ import annotations
 
-import argparse
-import json
-import warnings
-from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 from scipy.signal import lfilter
+from simulated import simulate
 
 import jaxci
 
 METHODS = ("auto", "percentile")
 RESAMPLES = 999
-DESIGNS = [("smoothed", 3, 400), ("smoothed", 5, 400), ("smoothed", 5, 1600), ("smoothed", 15, 1600)]
-DESIGNS += [("double root", 0.8, 400), ("double root", 0.9, 400), ("double root", 0.95, 1600)]
 
 
-def draw(rng: np.random.Generator, kind: str, how: float, n: int) -> np.ndarray:
+class Design(NamedTuple):
+    """A kind of series: the standard deviation of the weights, or the root, and the number of rows."""
+
+    kind: str
+    by: float
+    n: int
+
+
+DESIGNS = [
+    *(Design("smoothed", by, n) for by, n in ((3, 400), (5, 400), (5, 1600), (15, 1600))),
+    *(Design("double root", by, n) for by, n in ((0.8, 400), (0.9, 400), (0.95, 1600))),
+]
+
+
+def draw(rng: np.random.Generator, design: Design) -> np.ndarray:
     """Return one series (n,)."""
+    kind, by, n = design
     if kind == "smoothed":
-        reach = int(6 * how)
-        return gaussian_filter1d(rng.normal(size=n + 2 * reach), how)[reach : reach + n]
-    return lfilter([1.0], [1.0, -2 * how, how * how], rng.normal(size=n + 500))[500:]
+        reach = int(6 * by)
+        return gaussian_filter1d(rng.normal(size=n + 2 * reach), by)[reach : reach + n]
+    return lfilter([1.0], [1.0, -2 * by, by * by], rng.normal(size=n + 500))[500:]
 
 
-def design(kind: str, how: float, n: int, sets: int) -> dict[str, Any]:
-    """Return the coverage and mean width of every method."""
-    held, width, told = dict.fromkeys(METHODS, 0), dict.fromkeys(METHODS, 0.0), 0
+def simulated(design: Design, sets: int) -> dict[str, dict[str, tuple[float, ...]]]:
+    """Return the coverage and mean width of every method, and how often the remark was made."""
+    kept: dict[str, list[tuple[bool, float, bool]]] = {method: [] for method in METHODS}
     for r in range(sets):
-        x = draw(np.random.default_rng([r, n, round(100 * how)]), kind, how, n)
+        x = draw(np.random.default_rng([r, design.n, round(100 * design.by)]), design)
         for method in METHODS:
             options = {"method": method, "resampling": "stationary", "n_resamples": RESAMPLES, "rng": r}
             found = jaxci.interval("mean", x, **options)
             low, high = found.confidence_interval
-            held[method] += bool(low <= 0 <= high)
-            width[method] += high - low
-            told += method == "auto" and any("follow each other so closely" in text for text in found.warnings)
-    of = {name: {m: x / sets for m, x in one.items()} for name, one in (("coverage", held), ("width", width))}
-    return {"kind": kind, "by": how, "n": n, "sets": sets, **of, "told": told / sets}
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--sets", type=int, default=200)
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore", jaxci.JaxciWarning)
-    rows = []
-    for kind, how, n in DESIGNS:
-        rows.append(design(kind, how, n, arguments.sets))
-        print(rows[-1], flush=True)
-    if arguments.json:
-        arguments.json.write_text(json.dumps({"resamples": RESAMPLES, "designs": rows}, indent=1) + "\n")
+            told = any("follow each other so closely" in text for text in found.warnings)
+            kept[method].append((low <= 0 <= high, high - low, told))
+    return {"mean": {method: tuple(np.mean(rows, axis=0).tolist()) for method, rows in kept.items()}}
 
 
 if __name__ == "__main__":
-    main()
+    simulate(__doc__, DESIGNS, 200, simulated, "coverage, width, told")

@@ -355,7 +355,7 @@ def merge(
     if csv is None and json is None:
         raise ValueError("merge needs a file to write: --csv, --json, or both")
     each = [study_in(folder).results(folder) for folder in folders]
-    called = split(names) if names is not None else [str(one.study.to_dict()["name"]) for one in each]
+    called = split(names) if names is not None else [one.name for one in each]
     if names is None and len(set(called)) < len(called):  # several of one design
         called = [folder.resolve().name for folder in folders]
     joined = StudyResults.concat(each, called)

@@ -160,7 +160,7 @@ class StudyResults(Printable):
         listed = list(results)
         if not listed:
             raise ValueError("results must not be empty")
-        called = [str(one.study.to_dict()["name"]) for one in listed] if names is None else list(map(str, names))
+        called = [one.name for one in listed] if names is None else list(map(str, names))
         if len(called) != len(listed):
             raise ValueError(f"names must be one for each of the {len(listed)} studies; got {', '.join(called)}")
         if len(set(called)) < len(called):
@@ -213,6 +213,11 @@ class StudyResults(Printable):
         """Return the lines below the table: how many rows it leaves out, and what is of infinitely many resamples."""
         methods = analysis.of_infinitely_many(self.columns)
         return [*self._brief.notes(), *([f"enumerated for B = infinity: {', '.join(methods)}"] if methods else [])]
+
+    @property
+    def name(self) -> str:
+        """Name of the study."""
+        return str(self.study.to_dict()["name"])
 
     def save(self, path: str | Path) -> None:
         """Write the table as Parquet (``.parquet``, ``.pq``) or as CSV (``.csv``, ``.csv.gz``, or no ending).

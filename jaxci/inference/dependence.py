@@ -35,30 +35,19 @@ def block_length(series: np.ndarray, resampling: str) -> float:
 
 def dependence(series: np.ndarray, length: float, resampling: str) -> Dependence:
     """Compare the long-run variance of the :func:`influence` of rows (n,) with that which blocks show."""
+    apart = series - series.mean()
     degrees = max(2, int(0.4 * len(series) ** (2 / 3)))
-    apart = _scaled(series)
-    if apart is None:
+    largest = np.abs(apart).max()
+    if len(series) < 8 or not largest > 1e-12 * np.abs(series).max():
         return Dependence(float(np.cbrt(len(series))), degrees, 1.0, degrees)
+    apart = apart / largest
     of_blocks = _of_blocks(apart, length, resampling)
     found, steep = _long_run(apart, degrees)
     found = max(found, LEAST[steep] * of_blocks)
     effect = found / float(apart @ apart / len(apart))
     alone = float(spread(apart, KurtosisT().mass).degrees_of_freedom)
     few = max(effect, 1.0) * max(1 / alone - 1 / len(apart), 0.0)  # beyond what normal values, which the waves take, do
-    return Dependence(effect, degrees, float(np.sqrt(found / of_blocks)), max(1.0, 1 / (1 / degrees + few)))
-
-
-def is_steep(series: np.ndarray) -> bool:
-    """Whether rows follow each other so closely that slopes on those before sum to more than :data:`STEEPEST`."""
-    apart = _scaled(series)
-    return apart is not None and _long_run(apart, 1)[1]
-
-
-def _scaled(series: np.ndarray) -> np.ndarray | None:
-    """Return a series less its mean over the largest of what is left; None where it is short or does not vary."""
-    apart = series - series.mean()
-    largest = np.abs(apart).max()
-    return None if len(series) < 8 or not largest > 1e-12 * np.abs(series).max() else apart / largest
+    return Dependence(effect, degrees, float(np.sqrt(found / of_blocks)), max(1.0, 1 / (1 / degrees + few)), steep)
 
 
 def _long_run(apart: np.ndarray, degrees: int) -> tuple[float, bool]:

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.inference.dependence import block_length, dependence, influence, is_steep
+from jaxci.inference.dependence import block_length, dependence, influence
 from jaxci.inference.iterated import levels
 from jaxci.inference.posterior import draws_posterior, posterior_in_blocks, posterior_of
 from jaxci.inference.randomness import Randomness
@@ -102,7 +102,7 @@ def settle_blocks(entries: Sequence[Entry], sample: Sample, layout: Layout, sett
         length = settings.block_length or block_length(series, settings.resampling)
         if reads_dependence:
             entry.dependence = dependence(series, length, settings.resampling)
-            entry.remarks += [STEEP] if is_steep(series) else []
+            entry.remarks += [STEEP] if entry.dependence.steep else []
             entry.reason += f"; design effect {entry.dependence.effect:.3g}" if "replicates" not in entry.needs else ""
         if entry.method.reads_resamples:
             entry.block_length = length
@@ -114,6 +114,8 @@ def settle_blocks(entries: Sequence[Entry], sample: Sample, layout: Layout, sett
                 f"{layout.n} rows are {layout.n / least:.2g} blocks of {least:.3g}: so few do not tell how blocks "
                 "vary, and the interval covers less than it says; shorter blocks or more rows help"
             )
+            continue
+        if entry.dependence is not None and entry.dependence.steep:  # what such series cover is said already
             continue
         told = FEW_BLOCKS_STRETCHED if entry.method.reads_resamples else FEW_BLOCKS_OF_SHARES
         for few, covered in (told if reads_dependence else FEW_BLOCKS).items():

@@ -25,13 +25,15 @@ class Dependence(NamedTuple):
 
     ``effect`` (...) is the long-run variance of the statistic over that of independent rows, ``degrees`` (...) its
     degrees of freedom, and ``ratio`` (...) the long-run variance's root over that which blocks of the drawn length
-    show. ``degrees_of_variance`` (...) are the fewer of both variances, where few rows decide.
+    show. ``degrees_of_variance`` (...) are the fewer of both variances, where few rows decide. ``steep`` (...) says
+    that rows follow each other so closely that the long-run variance is hardly known.
     """
 
     effect: Any
     degrees: Any
     ratio: Any
     degrees_of_variance: Any
+    steep: Any = False
 
 
 @record
