@@ -16,6 +16,7 @@ from jaxci.intervals.capabilities import (
     averages_share_differences,
     has_exact_law,
     is_ratio,
+    is_ratio_difference,
     is_share_difference,
 )
 from jaxci.resampling.class_means import mean_of_class_means
@@ -26,6 +27,7 @@ from jaxci.resampling.kernels import in_batches
 from jaxci.resampling.laws import BootstrapDistribution
 from jaxci.resampling.mean_atoms import MOST_RESAMPLES, likely_resamples, number_of_resamples
 from jaxci.resampling.mean_spectrum import TAIL
+from jaxci.resampling.ratio_differences import difference_of_ratios
 from jaxci.resampling.rounded_class_means import rounded_mean_of_class_means
 from jaxci.resampling.two_shares import MOST_TERMS, TwoSharesLaw, number_of_terms
 from jaxci.special import unit
@@ -68,7 +70,7 @@ def shares_of_units(statistic: Any, cells: Any, members: jax.Array) -> tuple[jax
 
 
 def law_of_table(entry: Entry, layout: Layout) -> BootstrapDistribution | None:
-    """Return the law of a difference of shares, a mean of shares or a small table; None where there is none.
+    """Return the law of a difference of shares or ratios, a mean of shares or a small table; None where there is none.
 
     Of a difference of shares also where rows have clusters or weights.
     """
@@ -81,6 +83,8 @@ def law_of_table(entry: Entry, layout: Layout) -> BootstrapDistribution | None:
         return None
     if _is_listed(entry, layout):
         return _listed(entry, layout)
+    if is_ratio_difference(statistic):
+        return _ratio_difference(entry, layout)
     return _mean_of_shares(entry, layout)
 
 
@@ -102,6 +106,26 @@ def _share_difference(entry: Entry, layout: Layout) -> BootstrapDistribution | N
     if np.all(sizes == sizes[0]):  # as of clusters of one size
         return mean_distribution(totals / sizes[0])
     return ratio_distribution(totals, sizes, undefined=0.0 * absent)
+
+
+def _ratio_difference(entry: Entry, layout: Layout) -> BootstrapDistribution | None:
+    """Law of the difference of two models' ratios of counts."""
+    statistic: Any = entry.statistic
+    kinds = statistic.kinds(entry.prepared, entry.prepared.weights_of(layout))
+    _, _, odds, undefined = statistic.statistic.count_ratio(np.ones(entry.prepared.first.shape))
+    law = difference_of_ratios(kinds, odds, undefined)
+    if law is not None and math.isnan(undefined):
+        none = np.array([kinds[2].sum(), kinds[:, 2].sum(), kinds[2, 2]]) / kinds.sum()
+        _report_missing(entry, float(none ** kinds.sum() @ [1, 1, -1]))
+    return law
+
+
+def _report_missing(entry: Entry, missing: float) -> None:
+    """Say in what share of resamples there is no value."""
+    if missing >= REPORTED:
+        entry.remarks.append(
+            f"the statistic is undefined in {100 * missing:.3g}% of resamples; the interval is read from the others"
+        )
 
 
 def _mean_of_shares(entry: Entry, layout: Layout) -> BootstrapDistribution | None:
@@ -180,11 +204,7 @@ def _listed(entry: Entry, layout: Layout) -> BootstrapDistribution | None:
     known = ~np.isnan(values)
     if not known.any():
         return None
-    missing = float(found.masses[~known].sum())
-    if missing >= REPORTED:
-        entry.remarks.append(
-            f"the statistic is undefined in {100 * missing:.3g}% of resamples; the interval is read from the others"
-        )
+    _report_missing(entry, float(found.masses[~known].sum()))
     values = np.where(np.abs(values) <= 1e-15, 0.0, values)  # of two models that do equally well
     law = discrete(values[known], found.masses[known])
     scale = float(unit(np.abs(law.support).max()))

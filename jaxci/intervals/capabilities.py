@@ -31,6 +31,7 @@ __all__ = [
     "is_debiased_calibration",
     "is_mean",
     "is_proportion",
+    "is_ratio_difference",
     "is_share_difference",
     "is_whole_auc",
     "knows_mistakes",
@@ -85,6 +86,11 @@ def is_share_difference(statistic: Statistic) -> TypeGuard[PairedTable]:
         return False
     of_one = statistic.statistic
     return has_fixed_trials(of_one) or (is_proportion(of_one) and of_one.trials_by_truth and of_one.share is None)
+
+
+def is_ratio_difference(statistic: Statistic) -> TypeGuard[PairedTable]:
+    """Whether the statistic is the difference of two models' ratios of counts of rows, such as precision or F1."""
+    return isinstance(statistic, PairedTable) and statistic.statistic.is_count_ratio
 
 
 def averages_share_differences(statistic: Statistic) -> TypeGuard[PairedTable]:

@@ -21,15 +21,13 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy
-from scipy import fft, special
+from scipy import special
 
 from jaxci.resampling.exact_mean import NO_ATOMS
-from jaxci.resampling.grid_law import GridLaw
+from jaxci.resampling.grid_law import SMOOTH_POINTS, GridLaw, smooth_law
 from jaxci.resampling.mean_spectrum import TAIL, half_width
 from jaxci.special import log_binomial
 
-POINTS = 1 << 16
-"""Points of the distribution function."""
 SUMMED = 64
 """Frequencies that are summed."""
 BETWEEN, PEAKS = 192, 40
@@ -85,25 +83,12 @@ def mean_of_class_means(
         return None
     j = np.arange(1, SUMMED + 1)
     summed = rows.characteristic(unit * j)
-    step, origin = 2 * half / POINTS, POINTS // 2
-    turned = np.conj(summed) / (2j * np.pi * j)
-    cumulative = np.roll(fft.irfft(np.concatenate([[0.0], POINTS * turned]), POINTS), origin)
-    cumulative = cumulative - cumulative[0] + np.arange(POINTS) / POINTS
     least = np.where(minus > 0, -1.0, np.where(plus < sizes, 0.0, 1.0))
     most = np.where(plus > 0, 1.0, np.where(minus < sizes, 0.0, -1.0))
-    return GridLaw(
-        centre=offset + float(weights @ means),
-        spread=rows.deviation,
-        error_bound=2 * step / rows.deviation,
-        probability_error=left + 2 * TAIL,
-        low=offset + float(weights @ least),
-        high=offset + float(weights @ most),
-        step=step,
-        origin=origin,
-        rest=np.clip(np.maximum.accumulate(cumulative), 0.0, 1.0),
-        atoms=NO_ATOMS.atoms,
-        masses=NO_ATOMS.masses,
-    )
+    centre = offset + float(weights @ means)
+    low, high = (offset + float(weights @ ends) for ends in (least, most))
+    none = NO_ATOMS.atoms, NO_ATOMS.masses
+    return smooth_law(summed, half, centre, centre, rows.deviation, left + 2 * TAIL, low, high, *none)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -187,7 +172,7 @@ class _Rows:
 
         They are looked at where the values of the largest class are in phase, and between.
         """
-        last, largest = unit * POINTS / 2, int(self.sizes.argmax())
+        last, largest = unit * SMOOTH_POINTS / 2, int(self.sizes.argmax())
         up, down = self.shares[:, largest]
         size, weight = self.sizes[largest], self.weights[largest]
         width = 1 / (2 * np.pi * math.sqrt(size * (up + down - (up - down) ** 2)))

@@ -7,6 +7,7 @@ import functools
 from typing import Any
 
 import numpy as np
+from scipy import fft
 
 from jaxci.records import record, static
 from jaxci.resampling.laws import ROUNDING, BootstrapDistribution, picked, rank
@@ -14,6 +15,8 @@ from jaxci.special import namespace
 
 SAME = 64 * float(np.finfo(float).eps)
 """A value this close to an atom, relative to the largest, is the atom."""
+SMOOTH_POINTS = 1 << 16
+"""Points of the distribution function of a smooth law."""
 
 
 @record
@@ -168,6 +171,56 @@ class GridLaw(BootstrapDistribution):
                 part = part + (mass - _along(part, below, *powers)) / width
                 part = xp.minimum(xp.maximum(part, 0.0), 1.0)
         return self.centre + (right - 1 + part - self.origin) * self.step
+
+
+def smooth_law(
+    summed: np.ndarray,
+    half: float,
+    middle: float,
+    mean: float,
+    deviation: float,
+    probability_error: float,
+    low: float,
+    high: float,
+    atoms: np.ndarray,
+    masses: np.ndarray,
+) -> GridLaw:
+    """Return a law from its first frequencies, all others being negligible.
+
+    Parameters
+    ----------
+    summed : (J,) array
+        Characteristic function of what is no atom, less ``middle``, at ``pi / half`` times 1 .. J.
+    half : float
+        The law reaches no further from ``middle``.
+    middle, mean, deviation : float
+        Middle of the grid, and moments of the law.
+    probability_error : float
+        Bound on the error in probability.
+    low, high : float
+        Smallest and largest value.
+    atoms, masses : (A,) arrays
+        Atoms, ascending, and their probabilities.
+    """
+    points, origin = SMOOTH_POINTS, SMOOTH_POINTS // 2
+    step, whole = 2 * half / points, 1.0 - float(masses.sum())
+    j = np.arange(1, min(len(summed), points // 2) + 1)
+    turned = np.conj(summed[: len(j)]) / (2j * np.pi * j)
+    cumulative = np.roll(fft.irfft(np.concatenate([[0.0], points * turned]), points), origin)
+    cumulative = cumulative - cumulative[0] + whole * np.arange(points) / points
+    return GridLaw(
+        centre=mean,
+        spread=deviation,
+        error_bound=2 * step / deviation,
+        probability_error=probability_error,
+        low=low,
+        high=high,
+        step=step,
+        origin=origin + (mean - middle) / step,
+        rest=np.clip(np.maximum.accumulate(cumulative), 0.0, whole),
+        atoms=atoms,
+        masses=masses,
+    )
 
 
 def _cubic(before: Any, left: Any, right: Any, after: Any) -> tuple[Any, Any, Any]:

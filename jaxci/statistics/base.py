@@ -385,6 +385,10 @@ class TableStatistic(LinearStatistic):
         """Return how many successes and trials of a proportion a row of each observed cell (C,) is (host)."""
         return _of_observed(counted_in_table(self, shape=prepared.shape), prepared)
 
+    def ratio_in_cells(self, prepared: Cells) -> tuple[np.ndarray, np.ndarray]:
+        """Return how many hits and misses of a ratio of counts a row of each observed cell (C,) is (host)."""
+        return _of_observed(ratio_in_table(self, shape=prepared.shape), prepared)
+
     def terms_in_cells(self, prepared: Cells) -> tuple[np.ndarray, np.ndarray]:
         """Return what a row of each observed cell (C,) adds to both sums of a ratio (host)."""
         return _of_observed(terms_in_table(self, shape=prepared.shape), prepared)
@@ -400,6 +404,12 @@ def _of_observed(of_table: jax.Array, prepared: Cells) -> tuple[np.ndarray, np.n
 def counted_in_table(statistic: Any, *, shape: tuple[int, ...]) -> jax.Array:
     """Return the successes and trials (2, *shape) of a row of each cell: their numbers are linear in the table."""
     return jax.jacrev(lambda table: jnp.stack(statistic.successes(table)))(jnp.ones(shape))
+
+
+@functools.partial(jax.jit, static_argnames="shape")
+def ratio_in_table(statistic: Any, *, shape: tuple[int, ...]) -> jax.Array:
+    """Return the hits and misses (2, *shape) of a row of each cell: their numbers are linear in the table."""
+    return jax.jacrev(lambda table: jnp.stack(statistic.count_ratio(table)[:2]))(jnp.ones(shape))
 
 
 @functools.partial(jax.jit, static_argnames="shape")

@@ -210,6 +210,19 @@ class PairedTable(Paired, TableStatistic):
         a, b, row = self._successes_in_cells(prepared)
         return a - b, row
 
+    def kinds(self, prepared: PairedCells, counts: np.ndarray) -> np.ndarray:
+        """Return how many rows are hits, misses and neither for the first model by what they are for the second (3, 3).
+
+        From joint counts (host). The statistic must be a ratio of counts.
+        """
+        inside = prepared.joint.cells < prepared.first.size * prepared.second.size
+        cells = np.divmod(np.where(inside, prepared.joint.cells, 0), prepared.second.size)
+        kinds = []
+        for model, cell in zip((prepared.first, prepared.second), cells, strict=True):
+            hits, misses = self.statistic.ratio_in_cells(model)
+            kinds.append(np.where(hits > 0, 0, np.where(misses > 0, 1, 2))[cell])
+        return np.bincount(3 * kinds[0] + kinds[1], counts * inside, 9).reshape(3, 3)
+
     def _cells(self, prepared: PairedCells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Cells of each model's table that make up the joint ones (C,), and whether these are any."""
         inside = prepared.joint.cells < prepared.first.size * prepared.second.size
