@@ -10,7 +10,7 @@ import sys
 import traceback
 from collections import deque
 from collections.abc import Generator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from typing import Any
 
 import jax
@@ -57,17 +57,28 @@ def outcomes(trainer: Trainer, waiting: deque[tuple[int, int]], n_processes: int
     ------
     TypeError
         If the training function cannot be sent to another process, or not be loaded there.
+    RuntimeError
+        If a process ends before its run does.
     """
     packed = _packed(trainer)
     settings = {name: getattr(jax.config, name) for name in CARRIED}
     executor = _executor(n_processes)
-    under_way: set[Future[bytes | str]] = set()
+    under_way: dict[Future[bytes | str], int] = {}
     try:
         while waiting or under_way:
             while waiting and len(under_way) < n_processes:
-                under_way.add(executor.submit(_attempt, packed, settings, "torch" in sys.modules, *waiting.popleft()))
-            ended, under_way = wait(under_way, return_when=FIRST_COMPLETED)
-            for sent in (future.result() for future in ended):
+                pair = waiting.popleft()
+                under_way[executor.submit(_attempt, packed, settings, "torch" in sys.modules, *pair)] = pair[0]
+            seeds = sorted(set(under_way.values()))
+            for future in wait(under_way, return_when=FIRST_COMPLETED).done:
+                del under_way[future]
+                try:
+                    sent = future.result()
+                except BrokenExecutor as error:
+                    raise RuntimeError(
+                        f"a process ended while seeds {', '.join(map(str, seeds))} were under way, by train itself, for "
+                        "want of memory or from outside: see its output, or run these seeds with n_jobs=1"
+                    ) from error
                 if isinstance(sent, str):
                     raise TypeError(
                         f"train must be loadable in other processes for n_jobs other than 1; got {sent} there"

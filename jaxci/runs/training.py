@@ -60,6 +60,8 @@ class Trainer:
             values = _metrics(result, seed)
         except Exception as raised:
             error = raised
+        except SystemExit as raised:  # as scripts say that they failed
+            error = RuntimeError(f"train called for the end of the process: SystemExit: {raised.code}")
         seconds = time.perf_counter() - start
         told = None if error is None else f"{type(error).__name__}: {error}"[:LONGEST]
         return Outcome(

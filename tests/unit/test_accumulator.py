@@ -251,6 +251,8 @@ def test_arrays_of_torch(options):
     check_same(jaxci.evaluate(**given, metrics=metrics, n_resamples=199, rng=SEED), expected)
     weighted = accumulator(N, metrics=metrics).update(**given, groups=groups, ids=ids, sample_weight=weights)
     np.testing.assert_allclose(weighted.finalize("percentile")["roc_auc"].estimate, expected["roc_auc"].estimate)
+    listed = [Tensor(score, **options) for score in rows["y_score"]]
+    assert jaxci.interval("roc_auc", given["y_true"], listed).estimate == expected["roc_auc"].estimate
 
 
 def test_scores_of_16_bits():

@@ -381,3 +381,12 @@ def test_labels_that_differ_in_case_or_spaces_are_asked_about():
         jaxci.interval("accuracy", truth, np.resize(["Cat", " dog"], 40))
     with pytest.warns(jaxci.JaxciWarning, match=r"which classes there are\)$"):
         jaxci.interval("accuracy", truth, np.resize(["cat", "cow"], 40))
+
+
+def test_texts_of_numpy_of_any_length_are_texts():
+    fixed = np.array(["yes", "no", "yes", "no", "yes"] * 4)
+    texts = fixed.astype(np.dtypes.StringDType())
+    assert jaxci.interval("accuracy", texts, np.roll(fixed, 1)).estimate == pytest.approx(0.2)
+    missing = np.array(["yes", np.nan], dtype=np.dtypes.StringDType(na_object=np.nan))[[0, 1, 0, 0]]
+    with pytest.raises(ValueError, match="y_true must have no missing labels"):
+        jaxci.interval("accuracy", missing, ["yes"] * 4)

@@ -24,7 +24,7 @@ from jaxci import JaxciWarning, read_runs
 from jaxci.runs import processes
 from jaxci.runs.seeds import run_seeds
 
-joblib = pytest.importorskip("joblib")
+pytest.importorskip("joblib")
 
 
 @pytest.fixture(autouse=True)
@@ -84,6 +84,16 @@ def test_processes_give_what_one_gives_in_the_same_order(path):
         runs = run_seeds(fails, 3, n_jobs=2, on_error="record")
     assert runs.errors == (None, "ValueError: no such file", None)
     np.testing.assert_array_equal(runs["value"], [0.0, np.nan, 2.0])
+
+
+def test_a_run_that_ends_the_process_by_train_itself_fails():
+    def leaves(seed: int) -> float:
+        return sys.exit("no data") if seed == 1 else float(seed)
+
+    for n_jobs in (1, 2):
+        with pytest.warns(JaxciWarning, match="1 of 3 runs failed"):
+            runs = run_seeds(leaves, 3, n_jobs=n_jobs, on_error="record")
+        assert runs.errors == (None, "RuntimeError: train called for the end of the process: SystemExit: no data", None)
 
 
 def test_what_cannot_travel_is_refused_before_any_run(path, monkeypatch):
@@ -240,7 +250,8 @@ def test_a_process_that_dies_stops_the_call(path):
             os.kill(os.getpid(), signal.SIGKILL)
         return float(seed)
 
-    with pytest.raises(joblib.externals.loky.process_executor.TerminatedWorkerError) as caught:
+    told = r"a process ended while seeds (\d, )?2.* were under way, by train itself, for want of memory or from outside"
+    with pytest.raises(RuntimeError, match=told) as caught:
         run_seeds(train, 6, n_jobs=2, file=path, on_error="record")
     assert "run_seeds: the call stopped; " in caught.value.__notes__[0]
     assert all(line["values"]["value"] == line["seed"] for line in lines(path))

@@ -38,13 +38,23 @@ def in_numpy(data: Any) -> np.ndarray:
     Numbers of 16 bits that NumPy does not have become float32. Lists of texts and other things become objects: NumPy
     would make texts of them all, and "nan" of NaN.
     """
-    if hasattr(data, "detach") and hasattr(data, "cpu"):
+    if isinstance(data, list | tuple) and any(_is_tensor(part) for part in data[:1]):
+        data = [in_numpy(part) for part in data]
+    if _is_tensor(data):
         data = data.detach().cpu()
         data = data.float() if str(data.dtype) == "torch.bfloat16" else data
     array = np.asarray(data)
+    if array.dtype.kind == "T":  # texts of any length
+        data = array.tolist()
+        array = np.asarray(data)
     if array.dtype.kind in "SU" and not hasattr(data, "__array__"):
         return _as_they_are(data, array)
     return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+
+
+def _is_tensor(data: Any) -> bool:
+    """Whether something is an array of PyTorch, which may have gradients and lie on another device."""
+    return hasattr(data, "detach") and hasattr(data, "cpu")
 
 
 def _as_they_are(data: Any, texts: np.ndarray) -> np.ndarray:
