@@ -58,9 +58,9 @@ BETWEEN = 0.8
 """Distance, times the standard deviation, of the frequencies at which what is not summed is looked at."""
 MOST_LEFT = 5e-5
 """Error in probability by frequencies near those that are summed up to which there is such a law."""
-MOST_LATTICE = 2e-4
+MOST_LATTICE = 3e-4
 """Error in probability by the lattice of the values up to which there is such a law."""
-LATTICE = 2.0
+LATTICE = 3.0
 """Factor by which that error may be larger than is found."""
 MOST_WORK = 12_000_000
 """Counts, and angles, that are summed over at most: some tenths of a second."""
