@@ -76,8 +76,8 @@ def outcomes(trainer: Trainer, waiting: deque[tuple[int, int]], n_processes: int
                     sent = future.result()
                 except BrokenExecutor as error:
                     raise RuntimeError(
-                        f"a process ended while seeds {', '.join(map(str, seeds))} were under way, by train itself, for "
-                        "want of memory or from outside: see its output, or run these seeds with n_jobs=1"
+                        f"a process ended while seeds {', '.join(map(str, seeds))} were under way, by train itself, "
+                        "for want of memory or from outside: see its output, or run these seeds with n_jobs=1"
                     ) from error
                 if isinstance(sent, str):
                     raise TypeError(

@@ -157,8 +157,8 @@ class Collection:
                     told.append(f"in {words} of {len(where)} of {len(of)} cases ({_worth(which, self.empty)})")
                     if self.empty == "error":
                         raise ValueError(
-                            f"label {label!r} has no voxel in {words} of case {where[0]!r}; empty='worst' or empty='nan' "
-                            "counts such cases"
+                            f"label {label!r} has no voxel in {words} of case {where[0]!r}; empty='worst' or "
+                            "empty='nan' counts such cases"
                         )
             if told:
                 self.warnings.append(f"label {label!r} is empty {', '.join(told)}")
