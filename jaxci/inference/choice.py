@@ -6,7 +6,8 @@ where the median of its coverages there is at most one point below the nominal 9
 both as they are printed, rounded to a tenth of a percent; where none did, the one that came nearest is taken, with a
 remark. A remark also says where any of these designs was covered by less than 93%. Designs are alike in the numbers of
 rows, of classes, of rows in the rarest class and of errors; of rows in clusters also in the number of clusters and the
-design effect (:mod:`jaxci.inference.features`). Rows in strata of fixed size are judged as independent ones, which vary
+design effect (:mod:`jaxci.inference.features`). Where large clusters differ little, one that was not seen is not
+allowed for: it would decide. Rows in strata of fixed size are judged as independent ones, which vary
 more. What no card tells, of weights, statistics without a card and sizes beyond the cards, is decided by the rules of
 :mod:`jaxci.inference.choice_by_rules`; so are, here, means of class scores where a class has no right prediction, which
 the features do not tell. Differences have rules of their own (:mod:`jaxci.inference.choice_of_differences`).
@@ -256,7 +257,7 @@ def _card_of(statistic: Statistic, sample: Sample, layout: Layout, n_resamples: 
 def _by_cards(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> Choice | None:
     """Choose by the card of a statistic; None where it has none, or no design is like the data."""
     name = _card_of(statistic, sample, layout, n_resamples)
-    if name is None or layout.n > LARGEST:
+    if name is None or (layout.units is None and layout.n > LARGEST):
         return None
     features = features_of(statistic, sample, layout)
     alone = features.rarest == 0 and not has_fixed_trials(statistic)  # no design lacks one of two classes
@@ -265,6 +266,8 @@ def _by_cards(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tai
     if statistic.task in ("values", "regression") and np.isnan(features.kurtosis):
         return None
     methods = {method.label: method for method in _bearable(statistic, layout, n_resamples, tails)}
+    if layout.units is not None and features.differ_little:
+        methods = {label: method for label, method in methods.items() if method.prior is None}
 
     def standings(features: Features) -> list[Standing]:
         found = [one for one in cards().near(name, features) if one.method in methods and one.designs > 0]

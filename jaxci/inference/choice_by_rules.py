@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from jaxci.inference.features import LARGEST, features_of_rows
+from jaxci.inference.features import LARGEST, features_of, features_of_rows
 from jaxci.inference.standings import (
     Choice,
     described,
@@ -20,6 +20,7 @@ from jaxci.intervals.bootstrap import Basic, BCa, ExpandedPercentile, Percentile
 from jaxci.intervals.calibration import SquaredGaps
 from jaxci.intervals.capabilities import power_of_variance
 from jaxci.intervals.cards import cards, name_on_cards
+from jaxci.intervals.clustered_proportion import WilsonCluster
 from jaxci.intervals.delta import SCALES, Delta
 from jaxci.intervals.exact import Exact
 from jaxci.intervals.kurtosis import KurtosisT
@@ -187,6 +188,9 @@ def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, ta
         if SquareAndAdd().refusal(statistic) is None:
             why = "Wilson's interval of each class at its effective number, squared and added"
             return Choice(SquareAndAdd(), f"{weighted}: {why}")
+    judged = statistic.has_extremes and statistic.smooth and layout.given == {"groups"}
+    if judged and features_of(statistic, sample, layout).differ_little:
+        return _of_alike_clusters(statistic)
     if statistic.has_extremes:
         return _proper(weighted if kind == "weighted" else {"cluster": "clustered"}.get(kind, kind) + " rows", layout)
     studentized = isinstance(statistic, MomentStatistic) and statistic.smooth and layout.given == {"groups"}
@@ -207,6 +211,20 @@ def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, ta
         return Choice(ExpandedPercentile(), f"{why}, further out as clusters are few")  # correlations among these
     doubted = _doubted(statistic, layout, sample) if layout.given == {"sample_weight"} else None
     return Choice(Percentile(), why, remark=doubted)
+
+
+def _of_alike_clusters(statistic: Statistic) -> Choice:
+    """Choose for clusters that differ little: their means are nearly normal."""
+    why = "large clusters that differ little, of which one that was not seen would decide"
+    for method, told in (
+        (T(), "Student's interval of their means"),
+        (WilsonCluster(), "Wilson's score interval at the effective number of rows"),
+    ):
+        if method.refusal(statistic) is None:
+            return Choice(method, f"{why}: {told}")
+    scale = _scale(statistic)
+    on = "" if scale == "natural" else f" on the {scale} scale"
+    return Choice(Delta(scale=scale, use_t=True), f"{why}: influence, summed over each, and Student's quantiles{on}")
 
 
 def _doubted(statistic: Statistic, layout: Layout, sample: Sample) -> str | None:

@@ -11,7 +11,7 @@ from jaxci.statistics.layout import Layout
 from jaxci.statistics.sample import Sample
 
 LARGEST = 20_000
-"""Above so many rows the rules decide: no design of the cards is as large."""
+"""Above so many independent rows the rules decide: no design of the cards is as large."""
 
 
 def features_of(statistic: Statistic, sample: Sample, layout: Layout) -> Features:

@@ -102,7 +102,7 @@ def test_a_study_becomes_rows_whose_shares_are_of_the_intervals_that_exist(tmp_p
     again = Cards.load(tmp_path / "cards.npz")
     for name, column in again.columns.items():
         if column.dtype.kind == "f":
-            np.testing.assert_allclose(column, table.columns[name], rtol=1e-6)
+            np.testing.assert_allclose(column, table.columns[name], rtol=1e-6, atol=1e-6, err_msg=name)
         else:
             assert column.tolist() == table.columns[name].tolist()
 
@@ -441,7 +441,32 @@ def test_where_none_held_in_clusters_more_of_them_are_asked_for(monkeypatch):
 @pytest.mark.parametrize("clusters", [1.0, 20.0])
 def test_data_with_far_fewer_or_more_clusters_go_by_the_rules(monkeypatch, clusters):
     """Twice fewer or four times more than any design."""
-    assert in_clusters(monkeypatch, designs([0.95] * 5), clusters=clusters).method == "proper_bayesian"
+    found = in_clusters(monkeypatch, designs([0.95] * 5), clusters=clusters)
+    assert np.isnan(found.simulated_coverage)
+    assert found.reason.startswith("large clusters that differ little, of which one that was not seen would decide")
+
+
+@pytest.mark.parametrize(("between", "prior"), [(0.0, False), (0.4, True)])
+def test_what_was_not_seen_does_not_decide_on_large_clusters_that_differ_little(between, prior):
+    """Twelve clusters of 400 rows: an eighth of one that is all wrong would outweigh what the others differ by."""
+    rng, groups = np.random.default_rng(3), np.repeat(np.arange(12), 400)
+    y = rng.integers(0, 2, len(groups))
+    right = rng.random(len(y)) < np.clip(0.9 + between * rng.normal(size=12), 0.2, 1.0)[groups]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", jaxci.JaxciWarning)
+        found = jaxci.interval("matthews_corrcoef", y, np.where(right, y, 1 - y), groups=groups, n_resamples=199, rng=0)
+    assert (found.method == "proper_bayesian") == prior
+    assert between or found.method == "delta"
+
+
+def test_more_rows_in_clusters_than_any_design_has_are_judged_as_of_the_largest(monkeypatch):
+    features = Features(6_000, 2, 600, 300).in_clusters(np.full(10, 600), 0.02)
+    assert features.with_rows(960) == pytest.approx(
+        Features(960, 2, 96, 48).in_clusters(np.full(10, 96), 0.02), nan_ok=True
+    )
+    assert features.with_rows(6_000) == pytest.approx(features, nan_ok=True)
+    known = Features(960, 2, 96, 48).in_clusters(np.full(10, 96), 0.02)
+    assert cards().near("accuracy in clusters", features) == cards().near("accuracy in clusters", known)
 
 
 @pytest.mark.slow
