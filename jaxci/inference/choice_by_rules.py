@@ -188,9 +188,9 @@ def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, ta
         if SquareAndAdd().refusal(statistic) is None:
             why = "Wilson's interval of each class at its effective number, squared and added"
             return Choice(SquareAndAdd(), f"{weighted}: {why}")
-    judged = statistic.has_extremes and statistic.smooth and layout.given == {"groups"}
+    judged = statistic.has_extremes and statistic.smooth and layout.units is not None
     if judged and features_of(statistic, sample, layout).differ_little:
-        return _of_alike_clusters(statistic)
+        return _of_alike_clusters(statistic, layout)
     if statistic.has_extremes:
         return _proper(weighted if kind == "weighted" else {"cluster": "clustered"}.get(kind, kind) + " rows", layout)
     studentized = isinstance(statistic, MomentStatistic) and statistic.smooth and layout.given == {"groups"}
@@ -213,14 +213,14 @@ def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, ta
     return Choice(Percentile(), why, remark=doubted)
 
 
-def _of_alike_clusters(statistic: Statistic) -> Choice:
+def _of_alike_clusters(statistic: Statistic, layout: Layout) -> Choice:
     """Choose for clusters that differ little: their means are nearly normal."""
     why = "large clusters that differ little, of which one that was not seen would decide"
     for method, told in (
         (T(), "Student's interval of their means"),
         (WilsonCluster(), "Wilson's score interval at the effective number of rows"),
     ):
-        if method.refusal(statistic) is None:
+        if not method.refusal_of_rows(statistic, layout.given):
             return Choice(method, f"{why}: {told}")
     scale = _scale(statistic)
     on = "" if scale == "natural" else f" on the {scale} scale"

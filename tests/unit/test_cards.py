@@ -454,9 +454,11 @@ def test_what_was_not_seen_does_not_decide_on_large_clusters_that_differ_little(
     right = rng.random(len(y)) < np.clip(0.9 + between * rng.normal(size=12), 0.2, 1.0)[groups]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", jaxci.JaxciWarning)
-        found = jaxci.interval("matthews_corrcoef", y, np.where(right, y, 1 - y), groups=groups, n_resamples=199, rng=0)
-    assert (found.method == "proper_bayesian") == prior
-    assert between or found.method == "delta"
+        for other in ({}, {"sample_weight": rng.exponential(size=len(y))}, {"strata": groups % 2}):
+            options = {"groups": groups, "n_resamples": 199, "rng": 0, **other}
+            found = jaxci.interval("matthews_corrcoef", y, np.where(right, y, 1 - y), **options)
+            assert (found.method == "proper_bayesian") == prior
+            assert between or found.method == "delta"
 
 
 def test_more_rows_in_clusters_than_any_design_has_are_judged_as_of_the_largest(monkeypatch):
