@@ -21,6 +21,7 @@ from jaxci.inference.remarks import announce, layout_remarks
 from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
 from jaxci.intervals.base import Method
+from jaxci.intervals.capabilities import power_of_variance
 from jaxci.printing import ConfidenceInterval, first_few, gathered
 from jaxci.results import IntervalResult
 from jaxci.segmentation.table import DISTANCES, METRICS, OVERLAPS, CaseTable
@@ -140,7 +141,7 @@ def evaluate_cases(
         for request, result in zip(requests, found, strict=True):
             closed = _closed(result, request.statistic, ranges.get(cell.metric))
             rows.append(CaseSummary(cell.by, cell.metric, closed))
-            texts = (*layout_remarks(layout), *result.warnings)
+            texts = (*layout_remarks(layout), *closed.warnings)
             remarks += [(f"{result.statistic} of {cell.what}", text) for text in texts]
         if progress is not None:
             progress(done + 1, len(cells))
@@ -340,23 +341,47 @@ def _ranges(bounds: Any, metrics: Mapping[str, np.ndarray]) -> dict[str, tuple[f
 
 def _within(request: Request, ends: tuple[float, float] | None, cell: _Cell) -> Request:
     """Return a mean with the range of its values, others as they are."""
-    if ends is None or not (is_mean(request.statistic) or _lies_among_values(request.statistic)):
+    statistic = request.statistic
+    told = is_mean(statistic) or _lies_among_values(statistic) or power_of_variance(statistic) is not None
+    if ends is None or not told:
         return request
     if not ends[0] <= cell.values.min() <= cell.values.max() <= ends[1]:
         raise ValueError(
             f"bounds must hold all values; got {ends} for {cell.what} from {cell.values.min():g} to "
             f"{cell.values.max():g}"
         )
-    return dataclasses.replace(request, statistic=Mean(bounds=ends)) if is_mean(request.statistic) else request
+    return dataclasses.replace(request, statistic=Mean(bounds=ends)) if is_mean(statistic) else request
 
 
 def _closed(result: IntervalResult, statistic: Statistic, ends: tuple[float, float] | None) -> IntervalResult:
-    """Return the interval of a quantile or a trimmed mean with the range of the values where it is open."""
-    if ends is None or not _lies_among_values(statistic):
+    """Return the interval of a quantile or a trimmed mean with the range of the values where it is open.
+
+    That of a measure of spread ends where the range of the values ends it.
+    """
+    if ends is None:
         return result
     low, high = result.confidence_interval
+    if (most := _most(statistic, ends[1] - ends[0])) is not None:
+        if not high > most:
+            return result
+        told = f"values from {ends[0]:g} to {ends[1]:g} have at most {most:g}, where the interval ends"
+        warnings = (*result.warnings, told) if np.isfinite(high) else result.warnings
+        return dataclasses.replace(
+            result, confidence_interval=ConfidenceInterval(min(low, most), most), warnings=warnings
+        )
+    if not _lies_among_values(statistic):
+        return result
     kept = ConfidenceInterval(ends[0] if low == -np.inf else low, ends[1] if high == np.inf else high)
     return dataclasses.replace(result, confidence_interval=kept)
+
+
+def _most(statistic: Statistic, width: float) -> float | None:
+    """Return the largest value that a measure of spread has within a range of this width; None for other statistics."""
+    power = power_of_variance(statistic)
+    if power is not None:
+        return (width / 2) ** (2 * power)
+    between = isinstance(statistic, ValueOrderStatistic) and tuple(statistic.bounds) == (0.0, np.inf)
+    return width if between else None
 
 
 def _lies_among_values(statistic: Statistic) -> bool:

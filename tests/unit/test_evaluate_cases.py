@@ -50,12 +50,29 @@ def test_open_ends_of_what_lies_among_the_values_are_those_of_their_range(altern
         for name in summaries:
             assert getattr(found.result(metric, name).confidence_interval, side) == end
     assert np.isinf(getattr(found.result("own", "median").confidence_interval, side))
-    assert getattr(found.result("dice", "std").confidence_interval, side) == (0 if side == "low" else np.inf)
+    assert getattr(found.result("dice", "std").confidence_interval, side) == (0 if side == "low" else 0.5)
     with pytest.raises(ValueError, match="bounds must hold all values"):
         jaxci.evaluate_cases(FRAME, metrics="dice", summaries="median", bounds=(0, 0.5))
 
 
 @pytest.mark.slow
+def test_measures_of_spread_end_where_the_range_of_the_values_ends_them():
+    values = np.array([0.0, 0.1, 0.9, 1.0, 0.05, 0.95, 0.3, 0.8, 0.1, 0.05, 0.0, 0.2])
+    frame = {"dice": values, "x": 3 * values, "patient": np.repeat(np.arange(4), 3)}
+    found = jaxci.evaluate_cases(frame, bounds={"x": (0, 3)}, metrics=["dice", "x"], groups="patient", rng=0)
+    for metric, width in (("dice", 1.0), ("x", 3.0)):
+        spread = found.result(metric, "std")
+        assert spread.confidence_interval.high == width / 2
+        assert f"values from 0 to {width:g} have at most {width / 2:g}, where the interval ends" in spread.warnings
+        assert found.result(metric, "iqr").confidence_interval.high <= width
+    one_sided = jaxci.evaluate_cases({"dice": values}, alternative="greater", rng=0)
+    assert one_sided.result("dice", "std").confidence_interval.high == 0.5
+    assert one_sided.result("dice", "iqr").confidence_interval.high == 1
+    assert not any("where the interval ends" in text for text in one_sided.warnings)
+    with pytest.raises(ValueError, match="bounds must hold all values"):
+        jaxci.evaluate_cases({"x": 3 * values}, bounds=(0, 1), metrics=["x"], summaries=["std"], rng=0)
+
+
 def test_the_five_summaries_by_model_of_patients():
     found = jaxci.evaluate_cases(FRAME, groups="patient", metrics=["dice"], method="percentile", n_resamples=200, rng=0)
     assert len(found) == 5
