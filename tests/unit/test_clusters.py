@@ -569,6 +569,7 @@ def test_expanded_percentiles_of_a_mean_are_nearly_students(n_resamples):
             assert (low > 0 or high < 0) == excluded
 
 
+@pytest.mark.computes
 @pytest.mark.slow
 @pytest.mark.false_alarm(1e-6)
 @pytest.mark.parametrize(("metric", "least"), [("iqr", 0.91), ("spearmanr", 0.93), ("median_absolute_error", 0.92)])
@@ -618,6 +619,7 @@ def test_deviations_of_weighted_rows_in_clusters_are_studentized(clusters, metho
     assert jaxci.interval("r2", y, guess, **options).method == "expanded_percentile"
 
 
+@pytest.mark.computes
 @pytest.mark.slow
 @pytest.mark.false_alarm(1e-6)
 def test_deviations_of_weighted_rows_in_clusters_are_covered():

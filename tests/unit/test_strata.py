@@ -112,6 +112,7 @@ def _parts(values, strata):
     return [values[strata == stratum] for stratum in range(strata.max() + 1)]
 
 
+@pytest.mark.computes
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("metric", "n", "law"),

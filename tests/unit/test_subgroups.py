@@ -243,6 +243,7 @@ def test_differences_of_medians_reach_as_far_as_intervals_at_the_level_of_all():
     assert group.rest.estimate - group.rest.low >= least
 
 
+@pytest.mark.computes
 @pytest.mark.slow
 @pytest.mark.false_alarm(1e-6)
 @pytest.mark.parametrize(("metric", "shared"), [("accuracy", True), ("log_loss", False), ("log_loss", True)])
@@ -321,6 +322,7 @@ def test_groups_of_a_handful_of_rows_are_not_compared_by_what_knows_nothing_of_t
     assert said in table.warnings
 
 
+@pytest.mark.computes
 @pytest.mark.slow
 def test_root_mean_squares_of_six_rows_are_told_apart_by_chance_alone():
     """Through the verb; of equal groups 20% were, as six rows hold few large errors."""
