@@ -66,8 +66,8 @@ def layout_remarks(layout: Layout) -> list[str]:
     remarks = []
     if layout.units is not None and layout.n_units < FEW_CLUSTERS:
         remarks.append(
-            f"there are only {layout.n_units} clusters: their variation is hardly known, and 'percentile', 'bca' and "
-            "'delta' intervals cover less than they say"
+            f"there are only {layout.n_units} clusters: their variation is hardly known, and 'percentile' and 'bca' "
+            "intervals, and 'delta' ones without Student's quantiles, cover less than they say"
         )
     if layout.row_weights is not None:
         remarks += weight_remarks(layout.n, layout.effective_size, layout.heaviest)
