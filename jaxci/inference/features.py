@@ -20,20 +20,21 @@ def features_of(statistic: Statistic, sample: Sample, layout: Layout) -> Feature
     if layout.units is None:
         return found
     return found.in_clusters(
-        np.bincount(layout.units), layout.intraclass_correlation(natural_values(statistic, sample))
+        np.bincount(layout.units, layout.counts), layout.intraclass_correlation(natural_values(statistic, sample))
     )
 
 
 def features_of_rows(statistic: Statistic, sample: Sample) -> Features:
     """Return the features of data whose rows are independent."""
-    if statistic.task in ("values", "regression"):
-        values = sample.values if statistic.task == "values" else sample.y_true - sample.y_pred
+    n = sample.n if sample.counts is None else float(sample.counts.sum())
+    if sample.y_true is None or statistic.task == "regression":  # losses of counted rows are values, too
+        values = sample.values if sample.y_true is None else sample.y_true - sample.y_pred
         values = values[: sample.n]
         if not (values != values[0]).any():  # nothing is known of their law
-            return Features(sample.n)
-        skewness, kurtosis = shape_of(values)
-        return Features(sample.n, skewness=float(skewness), kurtosis=float(kurtosis))
+            return Features(n)
+        skewness, kurtosis = shape_of(values, sample.counts)
+        return Features(n, skewness=float(skewness), kurtosis=float(kurtosis))
     sizes = sample.class_sizes
     rarest = float(sizes.min() if sample.n_classes == 2 else sizes[sizes > 0].min())
     errors = sample.wrong if "y_pred" in statistic.inputs else sample.misranked
-    return Features(sample.n, max(2, int(np.count_nonzero(sizes))), rarest, errors)
+    return Features(n, max(2, int(np.count_nonzero(sizes))), rarest, errors)

@@ -50,8 +50,8 @@ ALIKE, LEAST_ERRORS = 0.5, 10
 """Clusters differ little where their number, times the design effect for each of their rows, is below the first number:
 an eighth of an unseen one then moves areas and scores by more than their standard errors. In simulated designs of 5 to
 40 such clusters ``proper_bayesian`` covered .81 to 1.00 at up to twenty times the width that is needed, Student's
-intervals .91 to 1.00 at up to twice that (``benchmarks/alike_clusters.py``). Of fewer wrong rows than the second number
-this is not known.
+intervals .91 to 1.00 at up to 3.5 times that (``benchmarks/alike_clusters.py``). Of fewer wrong rows than the second
+number, or of values of which as few rows in effect decide, this is not known.
 """
 ALIKE_DESIGNS = 0.01
 """Designs of a smaller intraclass correlation tell of clusters that differ little; others of all others."""
@@ -127,20 +127,20 @@ class Features(NamedTuple):
     @property
     def differ_little(self) -> bool:
         """Whether large clusters differ so little that one which was not seen would decide, however rare it is."""
-        told = not self.errors < LEAST_ERRORS  # also where there are none to count
-        return told and self.clusters**2 * self.design_effect < ALIKE * self.n
+        deciding = self.n / self.kurtosis if math.isnan(self.errors) else self.errors
+        return not deciding < LEAST_ERRORS and self.clusters**2 * self.design_effect < ALIKE * self.n
 
 
 CLUSTERS = Features._fields.index("clusters")
 
 
-def shape_of(values: np.ndarray) -> tuple[Any, Any]:
-    """Return skewness and kurtosis (...) of values (..., n); 0 and 1 where they do not vary."""
-    apart = values - values.mean(axis=-1, keepdims=True)
+def shape_of(values: np.ndarray, counts: np.ndarray | None = None) -> tuple[Any, Any]:
+    """Return skewness and kurtosis (...) of values (..., n), each so many times; 0 and 1 where they do not vary."""
+    apart = values - np.average(values, axis=-1, weights=counts, keepdims=True)
     widest = np.abs(apart).max(axis=-1, keepdims=True)
     largest = np.abs(values).max(axis=-1, keepdims=True)
     apart = np.where(widest > ROUNDING * largest, apart, 0.0) / np.where(widest > 0, widest, 1.0)
-    second, third, fourth = ((apart**power).mean(axis=-1) for power in (2, 3, 4))
+    second, third, fourth = (np.average(apart**power, axis=-1, weights=counts) for power in (2, 3, 4))
     varies = second > 0
     square = np.where(varies, second, 1.0)
     return np.abs(third) / square**1.5, np.where(varies, fourth / square**2, 1.0)

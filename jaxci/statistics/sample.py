@@ -126,15 +126,17 @@ class Sample:
         On the host; O(n log n). NaN where one of two classes has no row.
         """
         y, scores = self.y_true[: self.n], self.y_score[: self.n]
+        counts = np.ones(self.n) if self.counts is None else self.counts
         if scores.ndim > 1:
-            return float(np.count_nonzero(y != scores.argmax(axis=1)))
-        positive = int(y.sum())
-        negative = self.n - positive
+            return float(counts[y != scores.argmax(axis=1)].sum())
+        positive, negative = (float(counts[y == code].sum()) for code in (1, 0))
         if positive == 0 or negative == 0:
             return math.nan
-        below, found = np.sort(scores[y != 1]), scores[y == 1]
-        won = sum(float(np.searchsorted(below, found, side).sum()) for side in ("left", "right")) / 2
-        return float(self.n * (1 - won / (positive * negative)))
+        order = np.argsort(scores[y != 1])
+        below, held = scores[y != 1][order], np.append(0.0, np.cumsum(counts[y != 1][order]))
+        ends = (held[np.searchsorted(below, scores[y == 1], side)] for side in ("left", "right"))
+        won = sum(float(counts[y == 1] @ end) for end in ends) / 2
+        return (positive + negative) * (1 - won / (positive * negative))
 
     @functools.cached_property
     def confusion(self) -> Cells:
