@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from jaxci.inference.features import LARGEST, features_of, features_of_rows
+from jaxci.inference.features import LARGEST, differ_little, features_of_rows
 from jaxci.inference.standings import (
     Choice,
     described,
@@ -188,8 +188,7 @@ def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, ta
         if SquareAndAdd().refusal(statistic) is None:
             why = "Wilson's interval of each class at its effective number, squared and added"
             return Choice(SquareAndAdd(), f"{weighted}: {why}")
-    judged = statistic.has_extremes and statistic.smooth and layout.units is not None
-    if judged and features_of(statistic, sample, layout).differ_little:
+    if statistic.has_extremes and statistic.smooth and differ_little(statistic, sample, layout):
         return _of_alike_clusters(statistic, layout)
     if statistic.has_extremes:
         return _proper(weighted if kind == "weighted" else {"cluster": "clustered"}.get(kind, kind) + " rows", layout)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from jaxci.inference.design import natural_values
@@ -22,6 +24,14 @@ def features_of(statistic: Statistic, sample: Sample, layout: Layout) -> Feature
     return found.in_clusters(
         np.bincount(layout.units, layout.counts), layout.intraclass_correlation(natural_values(statistic, sample))
     )
+
+
+def differ_little(statistic: Statistic, sample: Sample, layout: Layout) -> bool:
+    """Whether rows come in large clusters that differ little, see :attr:`Features.differ_little`."""
+    if layout.units is None:
+        return False
+    known = Features(layout.n, errors=math.inf).in_clusters(np.bincount(layout.units, layout.counts), 0.0)
+    return known.differ_little and features_of(statistic, sample, layout).differ_little
 
 
 def features_of_rows(statistic: Statistic, sample: Sample) -> Features:
