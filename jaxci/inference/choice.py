@@ -119,7 +119,7 @@ covered less than by either method. Of correlations near .95 percentiles cover .
 
 NEAR_ONE_COVERED = (
     "a rank correlation this close to 1: 95% 'bc' intervals covered 84% to 99% in simulations of those from .9 to "
-    ".9995 in 20 to 1,000 rows ('percentile' 27% to 98%)"
+    ".9995 in 20 to 1,000 rows ('percentile' 27% to 98%), and far less of those still closer"
 )
 """What is said of these."""
 
@@ -266,11 +266,13 @@ def _by_cards(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tai
     if statistic.task in ("values", "regression") and np.isnan(features.kurtosis):
         return None
     methods = {method.label: method for method in _bearable(statistic, layout, n_resamples, tails)}
-    if layout.units is not None and features.differ_little:
+    alike = layout.units is not None and features.differ_little(layout.n_units)
+    if alike:
         methods = {label: method for label, method in methods.items() if method.prior is None}
 
     def standings(features: Features) -> list[Standing]:
-        found = [one for one in cards().near(name, features) if one.method in methods and one.designs > 0]
+        found = cards().near(name, features, alike=alike)
+        found = [one for one in found if one.method in methods and one.designs > 0]
         return sorted(found, key=lambda one: list(methods).index(one.method))
 
     found = standings(features)

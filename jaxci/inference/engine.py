@@ -19,7 +19,13 @@ from jaxci.inference.known_laws import row_values_of
 from jaxci.inference.left_out import check_derivatives, deciding_remark
 from jaxci.inference.program import RowReader
 from jaxci.inference.randomness import Randomness
-from jaxci.inference.remarks import calibration_remarks, convention_remarks, missing_kind_remarks, size_remarks
+from jaxci.inference.remarks import (
+    calibration_remarks,
+    convention_remarks,
+    missing_kind_remarks,
+    size_remarks,
+    small_strata_remarks,
+)
 from jaxci.inference.request import Entry, Request, by_table, programs
 from jaxci.inference.settings import Settings
 from jaxci.inference.shares import count_trials
@@ -319,6 +325,7 @@ def _answer(entry: Entry, sample: Sample, layout: Layout, settings: Settings, rn
     seen += [] if few is None else [few]
     if entry.standing is None:
         seen += calibration_remarks(entry.statistic, method, in_blocks=settings.in_blocks)
+    seen += small_strata_remarks(entry.statistic, layout, method)
     beyond = entry.estimate in ends and found.low < found.high  # it rests on what was not seen
     if not (math.isnan(found.low) or beyond):
         seen += missing_kind_remarks(entry.statistic, layout, method, plain=settings.plain)

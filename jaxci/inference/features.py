@@ -27,11 +27,11 @@ def features_of(statistic: Statistic, sample: Sample, layout: Layout) -> Feature
 
 
 def differ_little(statistic: Statistic, sample: Sample, layout: Layout) -> bool:
-    """Whether rows come in large clusters that differ little, see :attr:`Features.differ_little`."""
+    """Whether rows come in large clusters that differ little, see :meth:`Features.differ_little`."""
     if layout.units is None:
         return False
-    known = Features(layout.n, errors=math.inf).in_clusters(np.bincount(layout.units, layout.counts), 0.0)
-    return known.differ_little and features_of(statistic, sample, layout).differ_little
+    least = Features(layout.n, errors=math.inf, design_effect=1.0)  # which asks for no sums over rows
+    return least.differ_little(layout.n_units) and features_of(statistic, sample, layout).differ_little(layout.n_units)
 
 
 def features_of_rows(statistic: Statistic, sample: Sample) -> Features:

@@ -124,11 +124,13 @@ class Features(NamedTuple):
         effect = 1 + (n / self.clusters - 1) * correlation
         return self._replace(n=n, rarest=share * self.rarest, errors=share * self.errors, design_effect=effect)
 
-    @property
-    def differ_little(self) -> bool:
-        """Whether large clusters differ so little that one which was not seen would decide, however rare it is."""
+    def differ_little(self, clusters: int) -> bool:
+        """Whether large clusters differ so little that one which was not seen would decide, however rare it is.
+
+        It would have the mean size of the ``clusters``, also where these are uneven.
+        """
         deciding = self.n / self.kurtosis if math.isnan(self.errors) else self.errors
-        return not deciding < LEAST_ERRORS and self.clusters**2 * self.design_effect < ALIKE * self.n
+        return not deciding < LEAST_ERRORS and clusters**2 * self.design_effect < ALIKE * self.n
 
 
 CLUSTERS = Features._fields.index("clusters")
@@ -268,18 +270,18 @@ class Cards:
         rows = self.columns["statistic"] == name
         return {column: values[rows] for column, values in self.columns.items()}
 
-    def near(self, name: str, features: Features) -> list[Standing]:
+    def near(self, name: str, features: Features, *, alike: bool = False) -> list[Standing]:
         """Return how every method did for a metric in the designs like ``features``; see :meth:`Designs.near`.
 
-        Clusters that differ little are judged by designs of such, and others by others. Of more rows in clusters than
-        any design has, how the clusters differ decides, and not how many rows they hold: such data are judged as of as
-        many rows as the largest designs.
+        Clusters that differ little (``alike``) are judged by designs of such, and others by others. Of more rows in
+        clusters than any design has, how the clusters differ decides, and not how many rows they hold: such data are
+        judged as of as many rows as the largest designs.
         """
         if name not in self._designs:
             self._designs[name] = Designs.of(self.of(name))
         designs = self._designs[name]
         if features.clusters > 0:
-            designs = designs.of_clusters(alike=features.differ_little)
+            designs = designs.of_clusters(alike=alike)
             features = features.with_rows(min(features.n, designs.most_rows))
         return designs.near(features)
 

@@ -237,7 +237,7 @@ def test_a_design_that_was_covered_too_little_is_said(monkeypatch, lowest, said)
 def test_the_rule_reads_the_figures_as_they_are_printed(monkeypatch, typical, worst, held):
     monkeypatch.setattr(choice, "cards", lambda: made_up("f1_macro", designs([typical] * 5)))
     standing = Standing("percentile", typical, worst, 1.0, 5, 0.93)
-    monkeypatch.setattr(Cards, "near", lambda *_: [standing])
+    monkeypatch.setattr(Cards, "near", lambda *_, **__: [standing])
     sample = Sample(y_true=Y.astype(np.int32), y_pred=A.astype(np.int32), n_classes=2)
     found = choice.choose(METRICS["f1_macro"].settled(2), Layout(100), 199, tails(0.95), sample)
     assert (found.remark is None) == held
@@ -441,9 +441,7 @@ def test_where_none_held_in_clusters_more_of_them_are_asked_for(monkeypatch):
 @pytest.mark.parametrize("clusters", [1.0, 20.0])
 def test_data_with_far_fewer_or_more_clusters_go_by_the_rules(monkeypatch, clusters):
     """Twice fewer or four times more than any design."""
-    found = in_clusters(monkeypatch, designs([0.95] * 5), clusters=clusters)
-    assert np.isnan(found.simulated_coverage)
-    assert found.reason.startswith("large clusters that differ little, of which one that was not seen would decide")
+    assert in_clusters(monkeypatch, designs([0.95] * 5), clusters=clusters).method == "proper_bayesian"
 
 
 @pytest.mark.parametrize(("between", "prior"), [(0.0, False), (0.4, True)])
@@ -461,6 +459,21 @@ def test_what_was_not_seen_does_not_decide_on_large_clusters_that_differ_little(
             assert between or found.method == "delta"
 
 
+@pytest.mark.parametrize("large", [1, 2])
+def test_clusters_of_which_a_few_hold_most_rows_are_not_told_to_differ_little(large):
+    """Their number in effect is that of the large ones, which is too few to tell what others are like."""
+    sizes = [300] * large + [5] * 40
+    groups, rng = np.repeat(np.arange(len(sizes)), sizes), np.random.default_rng(0)
+    y = rng.integers(0, 2, len(groups))
+    guess = np.where(rng.random(len(y)) < 0.85, y, 1 - y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", jaxci.JaxciWarning)
+        for metric in ("matthews_corrcoef", "balanced_accuracy", "accuracy"):
+            found = jaxci.interval(metric, y, guess, groups=groups, n_resamples=199, rng=0)
+            assert not found.reason.startswith("large clusters that differ little")
+            assert found.method != "delta"
+
+
 def test_more_rows_in_clusters_than_any_design_has_are_judged_as_of_the_largest(monkeypatch):
     features = Features(6_000, 2, 600, 300).in_clusters(np.full(10, 600), 0.02)
     assert features.with_rows(960) == pytest.approx(
@@ -468,6 +481,8 @@ def test_more_rows_in_clusters_than_any_design_has_are_judged_as_of_the_largest(
     )
     assert features.with_rows(6_000) == pytest.approx(features, nan_ok=True)
     known = Features(960, 2, 96, 48).in_clusters(np.full(10, 96), 0.02)
+    assert features.differ_little(10)
+    assert not features.differ_little(80), "most of which are small"
     assert cards().near("accuracy in clusters", features) == cards().near("accuracy in clusters", known)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 
 import jaxci
 from jaxci.inference import drawing
+from jaxci.inference.remarks import IN_SMALL_STRATA
 from jaxci.intervals.bootstrap import ExpandedPercentile
 from jaxci.intervals.cards import cards
 
@@ -164,6 +166,21 @@ def through_the_verb() -> list[str]:
         f"Of the {len(low)} designs covered less than .93, {low.count(1)} carry a warning in every data set "
         f"and {often} in at least 90%",
     ]
+
+
+@on("sharp_edges")
+def strata_of_few_units() -> list[str]:
+    rows = kept("small_strata")["rows"]
+
+    def of(*sizes: int) -> str:
+        return shares(x["coverage"] for x in rows if x["size"] in sizes)
+
+    percent = [f"{a}% to {b}%" for a, b in (re.findall(r"\.(\d+)", of(*sizes)) for sizes in ((2, 3), (5,)))]
+    assert (
+        f"95% intervals covered {percent[0]} in strata of 2 and 3, and {percent[1]} in strata of 5" == IN_SMALL_STRATA
+    )
+    assert all(x["warned"] == (x["size"] < 20) for x in rows)
+    return [f"covered {of(2, 3)} in strata of 2 and 3, {of(5)} in strata of 5, {of(10)} of 10 and {of(20)} of 20"]
 
 
 # --- clusters --------------------------------------------------------------------------------------
