@@ -9,7 +9,8 @@ import pytest
 import jaxci
 from jaxci.resampling import ratio_differences
 from jaxci.resampling.laws import Atoms, Drawn
-from jaxci.resampling.ratio_differences import _Rows, difference_of_ratios, law_of_rows
+from jaxci.resampling.ratio_differences import difference_of_ratios, law_of_rows
+from jaxci.resampling.ratio_kinds import Kinds
 from jaxci.statistics.averaged import F1, Jaccard, Precision
 
 pytestmark = pytest.mark.computes
@@ -135,7 +136,7 @@ def test_a_million_drawn_differences_agree(n, prevalence, accuracies, alike, f1)
 )
 def test_every_count_and_every_other_tell_the_same(monkeypatch, n, prevalence, accuracies, alike, f1):
     monkeypatch.setattr(ratio_differences, "MOST_LATTICE", 0.05)
-    rows = _Rows.of(models(n, prevalence, accuracies, alike, f1=f1).astype(float), 1.0 + f1, 0.0)
+    rows = Kinds.of(models(n, prevalence, accuracies, alike, f1=f1).astype(float), 1.0 + f1, 0.0)
     every, smooth = law_of_rows(rows, 4e7), law_of_rows(rows, 4e7, every=False)
     assert every is not None
     assert smooth is not None
@@ -188,7 +189,7 @@ def test_what_costs_too_much_or_has_no_value_has_no_law():
     assert difference_of_ratios(np.array([[0, 0, 0], [0, 0, 0], [4, 5, 0]]), 1.0, np.nan) is None
     assert difference_of_ratios(np.array([[5000, 1, 0], [0, 80, 1], [1, 0, 94_000]]), 2.0, 0.0) is None  # a lattice
     kinds = models(200, 0.3, (0.9, 0.85), 0.5, f1=True).astype(float)
-    assert law_of_rows(_Rows.of(kinds, 2.0, 0.0), 1e5) is None
+    assert law_of_rows(Kinds.of(kinds, 2.0, 0.0), 1e5) is None
 
 
 def labels(n, seed=3):
