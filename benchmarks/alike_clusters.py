@@ -9,24 +9,18 @@ Widths are in multiples of 3.92 standard deviations of the estimates, the width 
 
 from __future__ import annotations
 
-import argparse
-import json
-import warnings
-from collections import Counter
-from pathlib import Path
-from typing import Any
+import functools
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
 from scipy.special import expit
+from simulated import averaged, simulate
 from sklearn.metrics import average_precision_score, f1_score, log_loss, matthews_corrcoef, roc_auc_score
 
 import jaxci
-from jaxci.coverage.store import surroundings
 
 METHODS = ("auto", "proper_bayesian")
-OF_TWO = ("accuracy", "f1", "matthews_corrcoef", "roc_auc", "average_precision", "log_loss")
-OF_THREE = ("accuracy", "f1_macro", "matthews_corrcoef", "cohen_kappa_score")
 APART, RIGHT, RESAMPLES = 2.0, 0.95, 499
 
 
@@ -46,8 +40,12 @@ def draw_three(rng: np.random.Generator, clusters: int, rows: int) -> tuple[np.n
     return y, (y + wrong * rng.integers(1, 3, len(y))) % 3, np.repeat(np.arange(clusters), rows)
 
 
-def truths(differ: float) -> dict[str, float]:
-    """Return the metrics of two classes of 4 million rows, each in a cluster of its own."""
+@functools.cache
+def truths(classes: int, differ: float) -> dict[str, float]:
+    """Return the metrics of two classes of 4 million rows, each in a cluster of its own, or of three classes."""
+    if classes == 3:
+        chance = RIGHT - (1 - RIGHT) / 2
+        return {"accuracy": RIGHT, "f1_macro": RIGHT, "matthews_corrcoef": chance, "cohen_kappa_score": chance}
     y, guess, score, _ = draw(np.random.default_rng(0), 4_000_000, 1, differ)
     return {
         "accuracy": float(np.mean(y == guess)),
@@ -59,21 +57,20 @@ def truths(differ: float) -> dict[str, float]:
     }
 
 
-def truths_of_three() -> dict[str, float]:
-    """Return the metrics of three classes."""
-    chance = RIGHT - (1 - RIGHT) / 2
-    return {"accuracy": RIGHT, "f1_macro": RIGHT, "matthews_corrcoef": chance, "cohen_kappa_score": chance}
+class Design(NamedTuple):
+    """Classes, clusters, rows in each, and how far clusters are apart."""
+
+    classes: int
+    clusters: int
+    rows: int
+    differ: float
 
 
-def design(
-    classes: int, clusters: int, rows: int, differ: float, known: dict[str, float], sets: int
-) -> list[dict[str, Any]]:
-    """Return coverage and mean width of every method by metric, and which ``auto`` took."""
-    rng = np.random.default_rng([classes, clusters, rows, round(100 * differ)])
-    held: Counter[tuple[str, str]] = Counter()
-    width: Counter[tuple[str, str]] = Counter()
-    taken: dict[str, Counter[str]] = {metric: Counter() for metric in known}
-    warned: Counter[str] = Counter()
+def simulated(design: Design, sets: int) -> dict[str, dict[str, tuple[float, ...]]]:
+    """Return coverage, mean width over the needed one, and the share of rows with a warning, by metric and method."""
+    classes, clusters, rows, differ = design
+    rng, known = np.random.default_rng([classes, clusters, rows, round(100 * differ)]), truths(classes, differ)
+    found: dict[str, dict[str, list[tuple[bool, float, bool]]]] = {name: {m: [] for m in METHODS} for name in known}
     estimates: dict[str, list[float]] = {metric: [] for metric in known}
     for r in range(sets):
         *data, groups = draw(rng, clusters, rows, differ) if classes == 2 else draw_three(rng, clusters, rows)
@@ -81,50 +78,17 @@ def design(
             options = {"method": method, "groups": groups, "n_resamples": RESAMPLES, "rng": r}
             for row in jaxci.evaluate(*data, metrics=list(known), **options):
                 low, high = row.confidence_interval
-                held[row.statistic, method] += bool(low <= known[row.statistic] <= high)
-                width[row.statistic, method] += high - low
-                if method == "auto":
-                    taken[row.statistic][row.method.name] += 1
-                    warned[row.statistic] += bool(row.warnings)
-                    estimates[row.statistic].append(row.estimate)
-    needed = {metric: 3.92 * float(np.std(estimates[metric], ddof=1)) for metric in known}
-    return [
-        {
-            "classes": classes,
-            "clusters": clusters,
-            "rows": rows,
-            "differ": differ,
-            "metric": metric,
-            "sets": sets,
-            "coverage": {method: round(held[metric, method] / sets, 4) for method in METHODS},
-            "width": {method: round(width[metric, method] / sets / needed[metric], 3) for method in METHODS},
-            "taken": dict(taken[metric]),
-            "warned": round(warned[metric] / sets, 4),
-        }
-        for metric in known
-    ]
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--sets", type=int, default=150)
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore", jaxci.JaxciWarning)
-    found = []
-    for classes, differences in ((2, (0.0, 0.15)), (3, (0.0,))):
-        for differ in differences:
-            known = truths(differ) if classes == 2 else truths_of_three()
-            for clusters in (5, 10, 20, 40):
-                for rows in (100, 600):
-                    for row in design(classes, clusters, rows, differ, known, arguments.sets):
-                        found.append(row)
-                        shown = "  ".join(f"{m} {row['coverage'][m]:.3f} ({row['width'][m]:.2f})" for m in METHODS)
-                        place = f"{row['metric']:18} K = {classes}, {clusters} of {rows} rows, differ by {differ}"
-                        print(f"{place}  {shown}  warned {row['warned']:.2f}  {row['taken']}", flush=True)
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps({**surroundings(), "rows": found}, indent=1) + "\n")
+                held = bool(low <= known[row.statistic] <= high)
+                found[row.statistic][method].append((held, high - low, bool(row.warnings)))
+                estimates[row.statistic].append(row.estimate)
+    for metric, methods in found.items():
+        needed = 3.92 * np.std(estimates[metric][:: len(METHODS)], ddof=1)
+        for rows_of in methods.values():
+            rows_of[:] = [(held, width / needed, warned) for held, width, warned in rows_of]
+    return averaged(found)
 
 
 if __name__ == "__main__":
-    main()
+    kinds = ((2, 0.0), (2, 0.15), (3, 0.0))
+    designs = (Design(k, clusters, rows, d) for k, d in kinds for clusters in (5, 10, 20, 40) for rows in (100, 600))
+    simulate(__doc__, designs, 150, simulated, "coverage, width, warned")

@@ -8,18 +8,15 @@ clusters of five rows do, by a standard deviation of .7 in how far the classes a
 
 from __future__ import annotations
 
-import argparse
-import json
-import warnings
-from pathlib import Path
-from typing import Any
+import functools
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
+from simulated import averaged, simulate
 from sklearn.metrics import balanced_accuracy_score, matthews_corrcoef, roc_auc_score
 
 import jaxci
-from jaxci.coverage.store import surroundings
 
 METRICS = ("balanced_accuracy", "matthews_corrcoef", "roc_auc")
 APART, DIFFER, IN_CLUSTER, ROWS, CLUSTERS, RESAMPLES = 2.0, 0.7, 5, 200, 60, 499
@@ -34,6 +31,7 @@ def draw(rng: np.random.Generator, units: int, clustered: bool) -> tuple[np.ndar
     return y, 1 * (score > APART / 2), expit(APART * (score - APART / 2)), groups
 
 
+@functools.cache
 def truths(clustered: bool) -> dict[str, float]:
     """Return the metrics of a million units."""
     y, guess, score, _ = draw(np.random.default_rng(0), 1_000_000, clustered)
@@ -44,47 +42,31 @@ def truths(clustered: bool) -> dict[str, float]:
     }
 
 
-def design(size: int, clustered: bool, sets: int) -> list[dict[str, Any]]:
-    """Return the coverage of every metric where strata hold so many rows or clusters, and how many were warned of."""
+class Design(NamedTuple):
+    """Rows or clusters that a stratum holds."""
+
+    size: int
+    units: str
+
+
+def simulated(design: Design, sets: int) -> dict[str, dict[str, tuple[float, ...]]]:
+    """Return coverage, mean width and the share of data sets that say what strata lack, by metric, of ``auto``."""
+    size, clustered = design.size, design.units == "clusters"
     rng, known = np.random.default_rng([size, clustered]), truths(clustered)
     units = (CLUSTERS if clustered else ROWS) // size * size
-    held, warned = dict.fromkeys(METRICS, 0), 0
+    found: dict[str, dict[str, list[tuple[bool, float, bool]]]] = {metric: {"auto": []} for metric in METRICS}
     for r in range(sets):
         *data, groups = draw(rng, units, clustered)
         options = {"groups": groups} if clustered else {}
-        table = jaxci.evaluate(*data, metrics=METRICS, strata=groups // size, n_resamples=RESAMPLES, rng=r, **options)
-        warned += all(any("lacks up to" in text for text in row.warnings) for row in table)
-        for row in table:
+        for row in jaxci.evaluate(
+            *data, metrics=METRICS, strata=groups // size, n_resamples=RESAMPLES, rng=r, **options
+        ):
             low, high = row.confidence_interval
-            held[row.statistic] += bool(low <= known[row.statistic] <= high)
-    return [
-        {
-            "units": "clusters" if clustered else "rows",
-            "size": size,
-            "metric": metric,
-            "sets": sets,
-            "coverage": round(held[metric] / sets, 4),
-            "warned": round(warned / sets, 4),
-        }
-        for metric in METRICS
-    ]
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--sets", type=int, default=300)
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore", jaxci.JaxciWarning)
-    found = []
-    for clustered in (False, True):
-        for size in (2, 3, 5, 10, 20):
-            found += design(size, clustered, arguments.sets)
-            shown = "  ".join(f"{row['metric']} {row['coverage']:.3f}" for row in found[-len(METRICS) :])
-            print(f"{size:3} {found[-1]['units']:8} {shown}  warned {found[-1]['warned']:.2f}", flush=True)
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps({**surroundings(), "rows": found}, indent=1) + "\n")
+            told = any("lacks up to" in text for text in row.warnings)
+            found[row.statistic]["auto"].append((bool(low <= known[row.statistic] <= high), high - low, told))
+    return averaged(found)
 
 
 if __name__ == "__main__":
-    main()
+    designs = (Design(size, units) for units in ("rows", "clusters") for size in (2, 3, 5, 10, 20))
+    simulate(__doc__, designs, 300, simulated, "coverage, width, told")

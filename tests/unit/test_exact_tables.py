@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from laws_of_values import assert_law_is
 
 import jaxci
 from jaxci.resampling.class_means import MOST_LEFT, MOST_ROWS, mean_of_class_means
@@ -143,13 +144,7 @@ def test_rounded_laws_are_those_of_all_resamples(plus, minus, sizes, absent):
     assert law.error_bound < 1e-3
     assert law.mean == pytest.approx(masses @ values, abs=1e-9)
     assert law.standard_error**2 == pytest.approx(masses @ (values - law.mean) ** 2, abs=1e-9)
-    near, slack = law.error_bound * law.standard_error + 1e-12, 1e-6
-    for value in [*np.unique(values.round(12)), -0.1, 0.123]:
-        found = law.share_below(value)
-        assert masses[values < value - near].sum() - slack <= found <= masses[values < value + near].sum() + slack
-    for p in LEVELS:
-        found = law.quantile(p)
-        assert masses[values < found - near].sum() - slack <= p <= masses[values < found + near].sum() + slack
+    assert_law_is(law, values, masses, LEVELS, 1e-6)
     for value, mass in zip(law.atoms, law.masses, strict=True):
         held = np.abs(values - value) < 1e-12
         assert mass == pytest.approx(masses[held].sum(), abs=1e-6)

@@ -170,16 +170,17 @@ def through_the_verb() -> list[str]:
 
 @on("sharp_edges")
 def strata_of_few_units() -> list[str]:
-    rows = kept("small_strata")["rows"]
+    found = kept("small_strata")["designs"]
+    rows = [(x["size"], *methods["auto"]) for x in found for methods in x["coverage, width, told"].values()]
 
     def of(*sizes: int) -> str:
-        return shares(x["coverage"] for x in rows if x["size"] in sizes)
+        return shares(coverage for size, coverage, *_ in rows if size in sizes)
 
     percent = [f"{a}% to {b}%" for a, b in (re.findall(r"\.(\d+)", of(*sizes)) for sizes in ((2, 3), (5,)))]
     assert (
         f"95% intervals covered {percent[0]} in strata of 2 and 3, and {percent[1]} in strata of 5" == IN_SMALL_STRATA
     )
-    assert all(x["warned"] == (x["size"] < 20) for x in rows)
+    assert all(told == (size < 20) for size, *_, told in rows)
     return [f"covered {of(2, 3)} in strata of 2 and 3, {of(5)} in strata of 5, {of(10)} of 10 and {of(20)} of 20"]
 
 
@@ -259,11 +260,12 @@ def clusters_of_another_kind() -> list[str]:
 
 @on("clusters")
 def large_clusters_that_differ_little() -> list[str]:
-    rows = kept("alike_clusters")["rows"]
-    auto, bayes = ([x["coverage"][method] for x in rows] for method in ("auto", "proper_bayesian"))
-    needed, wide = ([x["width"][method] for x in rows] for method in ("auto", "proper_bayesian"))
+    held = kept("alike_clusters")
+    rows = [one for x in held["designs"] for one in x["coverage, width, warned"].values()]
+    auto, needed, _ = zip(*(x["auto"] for x in rows), strict=True)
+    bayes, wide, _ = zip(*(x["proper_bayesian"] for x in rows), strict=True)
     return [
-        f"{rows[0]['sets']} data sets each, `benchmarks/results/alike_clusters.json`",
+        f"{held['sets']} data sets each, `benchmarks/results/alike_clusters.json`",
         f"`auto` covers {shares(auto)}, half of the {len(rows)} designs at least {share(np.median(auto), 3)},",
         f"at {np.median(needed):.1f} times the width that is needed in the median and {max(needed):.1f} times at most",
         f"`proper_bayesian` {shares(bayes)}, half of the time at more than {np.median(wide):.1f} times that width, "

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from laws_of_values import assert_law_is
 
 import jaxci
 from jaxci.resampling import ratio_differences
@@ -63,16 +64,6 @@ def models(n, prevalence, accuracies, alike, *, f1, seed=0):
     return np.bincount(3 * kinds[0] + kinds[1], minlength=9).reshape(3, 3)
 
 
-def assert_is(law, values, masses, slack):
-    near = float(np.squeeze(law.error)) + 1e-12
-    for value in [*np.unique(values.round(12)), -0.1, 0.123]:
-        found = law.share_below(value)
-        assert masses[values < value - near].sum() - slack <= found <= masses[values < value + near].sum() + slack
-    for p in LEVELS:
-        found = law.quantile(p)
-        assert masses[values < found - near].sum() - slack <= p <= masses[values < found + near].sum() + slack
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("undefined", [0.0, 1.0, np.nan])
 @pytest.mark.parametrize("odds", [1.0, 2.0, 1.25])
@@ -86,7 +77,7 @@ def test_laws_are_those_of_all_resamples(odds, undefined):
         assert law.mean == pytest.approx(mean, abs=1e-7)
         assert law.standard_error == pytest.approx(math.sqrt(masses @ (values - mean) ** 2), abs=1e-6)
         assert isinstance(law, Atoms) or law.error_bound < 1e-3
-        assert_is(law, values, masses, 1e-6)
+        assert_law_is(law, values, masses, LEVELS, 1e-6)
         for atom in (-1.0, 0.0, 1.0):  # one value each
             held = masses[np.abs(values - atom) < 1e-12].sum()
             assert law.masses[np.abs(law.atoms - atom) < 1e-12].sum() == pytest.approx(held, abs=2e-7)
