@@ -75,8 +75,7 @@ def layout_remarks(layout: Layout) -> list[str]:
         )
     if layout.row_weights is not None:
         remarks += weight_remarks(layout.n, layout.effective_size, layout.heaviest)
-    sizes = np.zeros(0, int) if layout.strata is None else np.bincount(layout.strata)
-    lonely = int(np.sum(sizes == 1))
+    lonely = int(np.sum(_in_strata(layout) == 1))
     if lonely:
         alone = "1 stratum holds a single unit" if lonely == 1 else f"{lonely} strata hold a single unit each"
         remarks.append(
@@ -86,9 +85,14 @@ def layout_remarks(layout: Layout) -> list[str]:
     return remarks
 
 
+def _in_strata(layout: Layout) -> np.ndarray:
+    """Units of every stratum; none where there are no strata."""
+    return np.zeros(0, int) if layout.strata is None else np.bincount(layout.strata)
+
+
 def small_strata_remarks(statistic: Statistic, layout: Layout, method: Method) -> list[str]:
     """Remark on strata of few units, of whose variance resamples and derivatives within them lack a part."""
-    sizes = np.zeros(0, int) if layout.strata is None else np.bincount(layout.strata)
+    sizes = _in_strata(layout)
     keeps = method.reads_resamples or "standard_error" in method.needs
     if not keeps or isinstance(statistic, Paired) or np.any(sizes == 1):
         return []

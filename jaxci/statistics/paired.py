@@ -215,18 +215,22 @@ class PairedTable(Paired, TableStatistic):
 
         From joint counts (host). The statistic must be a ratio of counts.
         """
-        inside = prepared.joint.cells < prepared.first.size * prepared.second.size
-        cells = np.divmod(np.where(inside, prepared.joint.cells, 0), prepared.second.size)
+        inside, cells = self._cells_of_models(prepared)
         kinds = []
         for model, cell in zip((prepared.first, prepared.second), cells, strict=True):
             hits, misses = self.statistic.ratio_in_cells(model)
             kinds.append(np.where(hits > 0, 0, np.where(misses > 0, 1, 2))[cell])
         return np.bincount(3 * kinds[0] + kinds[1], counts * inside, 9).reshape(3, 3)
 
+    @staticmethod
+    def _cells_of_models(prepared: PairedCells) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+        """Whether joint cells (C,) are any, and which observed cell of each model they are."""
+        inside = prepared.joint.cells < prepared.first.size * prepared.second.size
+        return inside, np.divmod(np.where(inside, prepared.joint.cells, 0), prepared.second.size)
+
     def _cells(self, prepared: PairedCells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Cells of each model's table that make up the joint ones (C,), and whether these are any."""
-        inside = prepared.joint.cells < prepared.first.size * prepared.second.size
-        a, b = np.divmod(np.where(inside, prepared.joint.cells, 0), prepared.second.size)
+        inside, (a, b) = self._cells_of_models(prepared)
         whole = int(np.prod(prepared.first.shape))
         first, second = prepared.first.cells[a], prepared.second.cells[b]
         return (
@@ -237,8 +241,7 @@ class PairedTable(Paired, TableStatistic):
 
     def _successes_in_cells(self, prepared: PairedCells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Whether rows of each joint cell (C,) are successes of the first and the second model, and are trials."""
-        inside = prepared.joint.cells < prepared.first.size * prepared.second.size
-        cells = np.divmod(np.where(inside, prepared.joint.cells, 0), prepared.second.size)
+        inside, cells = self._cells_of_models(prepared)
         (a, row), (b, _) = (
             [inside * of_model[cell] for of_model in self.statistic.counted_in_cells(model)]
             for model, cell in zip((prepared.first, prepared.second), cells, strict=True)
