@@ -14,7 +14,7 @@ from jaxci.inference.iterated import Nested
 from jaxci.inference.sharding import Spread
 from jaxci.intervals.base import Nesting
 from jaxci.resampling.bank import Scheme, replicate_keys
-from jaxci.resampling.posterior import GammaTables, keeping_strata
+from jaxci.resampling.posterior import GammaTables, WeightsWithinStrata
 from jaxci.resampling.schemes import make_scheme
 from jaxci.resampling.words import exponentials
 from jaxci.statistics.layout import Layout
@@ -119,7 +119,7 @@ class Banks:
         def columns(kind: str) -> jax.Array:
             def drawn(units: Layout) -> jax.Array:
                 n, (rows, starts) = units.n_units, _blocks(units.n_units, (0, n_resamples), spread)
-                shared, static = (starts, make_scheme(units), units.strata), {"n_resamples": n_resamples}
+                shared, static = (starts, make_scheme(units), _within_strata(units)), {"n_resamples": n_resamples}
                 return spread(_columns_of_groups, keys(kind), shared, kind=kind, n=n, rows=rows, **static)
 
             return self._kept_or(drawn, layout, n_resamples, (kind, *groups))
@@ -138,7 +138,7 @@ class Banks:
     def columns(
         self, group: int, layout: Layout, n_resamples: int, spread: Spread, piece: Piece | None = None
     ) -> jax.Array:
-        """Return the bank (U, B + 1) of the units of a group, one byte a count."""
+        """Return the bank (U, B + 1) of the units of a group, one byte a count, in strata four."""
         return self._bank("counts", group, layout, n_resamples, spread, piece or (0, n_resamples))
 
     def weights(
@@ -164,7 +164,7 @@ class Banks:
     def _bank(self, kind: str, group: int, layout: Layout, n_resamples: int, spread: Spread, piece: Piece) -> jax.Array:
         def drawn(units: Layout) -> jax.Array:
             n, (rows, starts) = units.n_units, _blocks(units.n_units, piece, spread)
-            shared = jax.random.fold_in(self._key(kind), group), make_scheme(units), units.strata
+            shared = jax.random.fold_in(self._key(kind), group), make_scheme(units), _within_strata(units)
             found = spread(_DRAWN[kind], starts, shared, n=n, rows=rows)
             return _closed(found, n=n, n_resamples=piece[1] - piece[0], last=piece[1] == n_resamples)
 
@@ -199,22 +199,33 @@ def _unseen(key: jax.Array, tables: GammaTables, *, n_resamples: int) -> jax.Arr
     return jnp.pad(tables.variates(exponentials(keys, len(tables.of_unit))).T, ((0, 0), (0, 1)))
 
 
-def _bank_weights(starts: jax.Array, shared: tuple[jax.Array, Scheme, Any], *, n: int, rows: int) -> jax.Array:
-    key, _, strata = shared
+def _within_strata(units: Layout) -> WeightsWithinStrata | None:
+    """Return the laws of weights of units in strata, None where there are none."""
+    if units.strata is None:
+        return None
+    return WeightsWithinStrata.of(np.ones(units.n_units), units.strata, units.n_strata)
+
+
+def _bank_weights(
+    starts: jax.Array, shared: tuple[jax.Array, Scheme, WeightsWithinStrata | None], *, n: int, rows: int
+) -> jax.Array:
+    key, _, within = shared
 
     def block(start: jax.Array) -> jax.Array:
-        drawn = exponentials(replicate_keys(key, start + jnp.arange(rows, dtype=jnp.int32)), n).T
-        return drawn if strata is None else keeping_strata(drawn, strata, np.ones(n), n)
+        drawn = exponentials(replicate_keys(key, start + jnp.arange(rows, dtype=jnp.int32)), n)
+        return (drawn if within is None else within.weights(drawn)).T
 
     return jax.lax.map(block, starts)
 
 
-def _bank_counts(starts: jax.Array, shared: tuple[jax.Array, Scheme, Any], *, n: int, rows: int) -> jax.Array:
-    key, scheme, _ = shared
+def _bank_counts(
+    starts: jax.Array, shared: tuple[jax.Array, Scheme, WeightsWithinStrata | None], *, n: int, rows: int
+) -> jax.Array:
+    key, scheme, within = shared
+    kind = jnp.uint8 if within is None else jnp.float32  # no count of a bank of any use reaches 256
 
     def block(start: jax.Array) -> jax.Array:
-        counts = scheme.counts(key, start + jnp.arange(rows, dtype=jnp.int32))[:, :n]
-        return counts.T.astype(jnp.uint8)  # no count of a bank of any use reaches 256
+        return scheme.counts(key, start + jnp.arange(rows, dtype=jnp.int32))[:, :n].T.astype(kind)
 
     return jax.lax.map(block, starts)
 
@@ -223,13 +234,13 @@ _DRAWN = {"counts": _bank_counts, "weights": _bank_weights}
 
 
 def _columns_of_groups(
-    keys: jax.Array, shared: tuple[jax.Array, Scheme, Any], *, kind: str, n: int, rows: int, n_resamples: int
+    keys: jax.Array, shared: tuple[Any, ...], *, kind: str, n: int, rows: int, n_resamples: int
 ) -> jax.Array:
     """Banks (G, n, B + 1) of the groups that these are the keys of, one after another: each is work for a device."""
-    starts, *units = shared
+    starts, scheme, within = shared
 
     def columns(key: jax.Array) -> jax.Array:
-        return _closed(_DRAWN[kind](starts, (key, *units), n=n, rows=rows), n=n, n_resamples=n_resamples)
+        return _closed(_DRAWN[kind](starts, (key, scheme, within), n=n, rows=rows), n=n, n_resamples=n_resamples)
 
     return jax.lax.map(columns, keys)
 

@@ -242,7 +242,7 @@ def _first_order(
 
 def _wanted(want: Wanted, first: FirstOrder, slopes: Any, layout: Layout) -> FirstOrder:
     """Return what is read of first-order terms, with the contributions (R, n) whose ``slopes`` (R, n) are given."""
-    added = contributions(slopes, layout.strata) if "influence" in want.needs and slopes is not None else None
+    added = contributions(slopes) if "influence" in want.needs and slopes is not None else None
     return FirstOrder(first.standard_error, first.acceleration if want.influence else None, added)
 
 

@@ -9,14 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.inference.posterior import sizes
+from jaxci.inference.posterior import posterior_weights, sizes
 from jaxci.inference.program import Program, Rows, of_units
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.replicate import replicate
 from jaxci.inference.settings import Settings
 from jaxci.records import record
 from jaxci.resampling.kernels import in_batches, stable_order
-from jaxci.resampling.posterior import PosteriorWeights
 from jaxci.statistics.curves import Curve
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.sample import Sample
@@ -51,8 +50,7 @@ class CurveProgram:
         def one(weights: jax.Array) -> jax.Array:
             return jnp.concatenate([self.curve.values(data, of(weights)) for data, of in both])
 
-        within = self.program.stratified(rows.astype(float))
-        values = in_batches(one, within, max(1, AT_A_TIME // rows.shape[1])).T
+        values = in_batches(one, rows.astype(float), max(1, AT_A_TIME // rows.shape[1])).T
         return values, None, jnp.zeros(values.shape, bool)
 
 
@@ -81,7 +79,7 @@ def curve_replicates(
         program = of_units((), models, layout, capacity)
         found = replicate(
             CurveProgram(curve, program, np.concatenate([program.multiplicity, np.zeros(unseen.rows.n)])),
-            PosteriorWeights.of(program.multiplicity, [unseen.masses], tabulated=False),
+            posterior_weights(program, [unseen.masses], tabulated=False),
             rng.key,
             settings.n_resamples,
             purpose=PURPOSE_CURVES,

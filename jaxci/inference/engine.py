@@ -24,7 +24,6 @@ from jaxci.inference.remarks import (
     convention_remarks,
     missing_kind_remarks,
     size_remarks,
-    small_strata_remarks,
 )
 from jaxci.inference.request import Entry, Request, by_table, programs
 from jaxci.inference.settings import Settings
@@ -157,9 +156,7 @@ def _estimate(entries: Sequence[Entry], sample: Sample, layout: Layout) -> None:
                 own = own * layout.leverage(len(multiplicity))
                 error = first_order(own, multiplicity).standard_error
             if entry.method is not None and "influence" in entry.needs:
-                times = multiplicity.astype(int)
-                strata = None if program.strata is None else np.repeat(program.strata, times)
-                entry.contributions = contributions(np.repeat(own, times), strata)
+                entry.contributions = contributions(np.repeat(own, multiplicity.astype(int)))
             _settle_slopes(entry, FirstOrder(error, first.acceleration[position]), layout)
     for program, members in programs(plain, layout):
         for entry, value in zip(members, np.asarray(program_estimates(program)), strict=True):
@@ -325,7 +322,6 @@ def _answer(entry: Entry, sample: Sample, layout: Layout, settings: Settings, rn
     seen += [] if few is None else [few]
     if entry.standing is None:
         seen += calibration_remarks(entry.statistic, method, in_blocks=settings.in_blocks)
-    seen += small_strata_remarks(entry.statistic, layout, method)
     beyond = entry.estimate in ends and found.low < found.high  # it rests on what was not seen
     if not (math.isnan(found.low) or beyond):
         seen += missing_kind_remarks(entry.statistic, layout, method, plain=settings.plain)

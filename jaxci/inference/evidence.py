@@ -78,7 +78,7 @@ def _influence(
         return entry.contributions
     assert isinstance(entry.statistic, MeanStatistic)  # whose derivatives are its values, so that none were taken
     per_row = unit(np.array(2 * entry.estimate)) if entry.statistic.link == "sqrt" else 1.0
-    return contributions(row_values_of(entry.statistic, sample) / per_row / layout.n, layout.strata)
+    return contributions(row_values_of(entry.statistic, sample) / per_row / layout.n)
 
 
 def _acceleration(entry: Entry, sample: Sample, layout: Layout) -> float:

@@ -16,7 +16,7 @@ from jaxci.intervals.capabilities import has_beta_law
 from jaxci.records import record, static
 from jaxci.resampling.bank import Scheme
 from jaxci.resampling.laws import BootstrapDistribution, Drawn
-from jaxci.resampling.posterior import GammaTables, PosteriorOfBlocks, PosteriorWeights
+from jaxci.resampling.posterior import GammaTables, PosteriorOfBlocks, PosteriorWeights, WeightsWithinStrata
 from jaxci.resampling.share_laws import BetaLaw
 from jaxci.special import namespace
 from jaxci.statistics.layout import Layout
@@ -53,7 +53,6 @@ class Posterior:
     def of_rows(self, rows: jax.Array, *, errors: bool) -> tuple[jax.Array, jax.Array | None, jax.Array]:
         """Return the values (S, B) under ``rows``; no errors, and no class is ever absent."""
         program, units = self.program, len(self.program.multiplicity)
-        rows = program.stratified(rows)
         unseen, shared = rows[:, units:].T, program.shared(Bank.of(rows[:, :units]))
         found = []
         for number, (start, end) in enumerate(zip((0, *self.ends[:-1]), self.ends, strict=True)):
@@ -74,10 +73,21 @@ def posterior_of(
     rest = [entry for entry in entries if entry not in tables]
     for group in by_shared_table(tables):
         posterior, masses = _joined(table_program(group, layout)[0], group, sample, layout)
-        yield posterior, PosteriorWeights.of(np.asarray(posterior.program.multiplicity), masses, tabulated=True), group
+        yield posterior, posterior_weights(posterior.program, masses, tabulated=True), group
     if rest:
         posterior, masses = _joined(unit_program(rest, layout), rest, sample, layout)
-        yield posterior, PosteriorWeights.of(np.asarray(posterior.program.multiplicity), masses, tabulated=False), rest
+        yield posterior, posterior_weights(posterior.program, masses, tabulated=False), rest
+
+
+def posterior_weights(program: Program, masses: Sequence[tuple[float, ...]], *, tabulated: bool) -> PosteriorWeights:
+    """Return the weights of the units of a program and of pseudo-units of the ``masses`` of each statistic.
+
+    Units stand for one observation or none unless they are ``tabulated``.
+    """
+    held = np.asarray(program.multiplicity)
+    if program.strata is not None:
+        return PosteriorWeights.of(held, masses, WeightsWithinStrata.of(held, program.strata, program.n_strata))
+    return PosteriorWeights.of(held, masses, GammaTables.of(held) if tabulated else None)
 
 
 def posterior_in_blocks(

@@ -19,7 +19,6 @@ import numpy as np
 from jaxci.records import record, static
 from jaxci.resampling.bank import CellBootstrap
 from jaxci.resampling.kernels import in_batches, stable_order
-from jaxci.resampling.posterior import keeping_strata
 from jaxci.resampling.ranked import SpreadBank
 from jaxci.special import root_sum_of_squares
 from jaxci.statistics.base import ExtremeStatistic, LinearStatistic, RankedStatistic, Statistic, TableStatistic, cores
@@ -212,28 +211,34 @@ class Program:
     def slope(self, number: int, weights: Any = None) -> tuple[jax.Array, jax.Array]:
         """Return the value of statistic ``number`` and its derivatives (U,) in the weights of units.
 
-        A derivative is the influence value divided by the number of observations. ``weights`` (U,) are those of
-        the data by default.
+        A derivative is the influence value divided by the number of observations, within strata as :meth:`within` has
+        it. ``weights`` (U,) are those of a resample, of the data by default.
         """
         at = jnp.asarray(self.multiplicity if weights is None else weights)
         value, slope = jax.value_and_grad(functools.partial(self.value, number))(at)
-        return value, self.centred(slope, at)
+        return value, slope if self.strata is None else self.within(slope, weights)
 
-    def centred(self, influence: jax.Array, weights: jax.Array) -> jax.Array:
-        """Centre influence values (U,) within strata, where there are any, under ``weights`` (U,)."""
-        if self.strata is None:
-            return influence
-        total = jax.ops.segment_sum(influence * weights, self.strata, self.n_strata)
-        size = jax.ops.segment_sum(weights, self.strata, self.n_strata)
-        return influence - (total / jnp.where(size > 0, size, 1.0))[self.strata]
+    def within(self, slopes: jax.Array, resample: Any = None) -> jax.Array:
+        """Return ``slopes`` (U,) less their mean in each stratum, at the scale that makes the variance unbiased.
 
-    def stratified(self, rows: jax.Array) -> jax.Array:
-        """Return weights (B, U + P) of units and others in which every stratum of units weighs what it holds."""
-        if self.strata is None:
-            return rows
-        units = len(self.multiplicity)
-        known = keeping_strata(rows[:, :units].T, self.strata, self.multiplicity, self.n_strata)
-        return jnp.concatenate([known.T, rows[:, units:]], axis=1)
+        In strata of m observations their square is ``m / (m - 1)`` times that of the differences, and ``(n - 1) / n``
+        times, so that one stratum of all n is none. A ``resample`` (U,) has m - 1 observations of its own in a stratum;
+        the one of a pair is compared with the mean of both.
+        """
+        strata, data = jnp.asarray(self.strata), jnp.asarray(self.multiplicity)
+
+        def of_stratum(x: jax.Array) -> jax.Array:
+            return jax.ops.segment_sum(x, strata, self.n_strata)
+
+        size = of_stratum(data)
+        own = size - 1
+        weights = data
+        if resample is not None:
+            own = jnp.where(size > 2, size - 2, own)
+            weights = jnp.where((size > 2)[strata], resample, data)
+        mean = of_stratum(slopes * weights) / jnp.where(size > 0, size, 1.0)
+        scale = jnp.sqrt(jnp.where(own > 0, size / jnp.where(own > 0, own, 1.0), 0.0) * (1 - 1 / jnp.sum(data)))
+        return (slopes - mean[strata]) * scale[strata]
 
     def slopes(self) -> tuple[jax.Array, jax.Array]:
         """Return the values (S,) on the data and their derivatives (S, U) in the weights of units (:meth:`slope`)."""

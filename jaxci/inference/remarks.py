@@ -31,10 +31,6 @@ FEW_WEIGHTED, NOTABLE, HEAVY = 30, 0.9, 0.1
 """Weighted data get a remark where their effective size is below the first and below the second as a share of the rows,
 and where one row has such a share of the weight.
 """
-MOST_LOST = 0.1
-"""Share of the variance that strata may lack unsaid."""
-IN_SMALL_STRATA = "95% intervals covered 71% to 87% in strata of 2 and 3, and 87% to 92% in strata of 5"
-"""What is said else, as found in ``benchmarks/small_strata.py``."""
 FEW_ROWS = 50
 """Below so many units intervals of resamples and the delta method get a remark where no card judged them."""
 FEW_CASES, ENOUGH_ROWS = 10, 20
@@ -75,7 +71,7 @@ def layout_remarks(layout: Layout) -> list[str]:
         )
     if layout.row_weights is not None:
         remarks += weight_remarks(layout.n, layout.effective_size, layout.heaviest)
-    lonely = int(np.sum(_in_strata(layout) == 1))
+    lonely = 0 if layout.strata is None else int(np.sum(np.bincount(layout.strata) == 1))
     if lonely:
         alone = "1 stratum holds a single unit" if lonely == 1 else f"{lonely} strata hold a single unit each"
         remarks.append(
@@ -83,26 +79,6 @@ def layout_remarks(layout: Layout) -> list[str]:
             "'proper_bayesian') are too narrow"
         )
     return remarks
-
-
-def _in_strata(layout: Layout) -> np.ndarray:
-    """Units of every stratum; none where there are no strata."""
-    return np.zeros(0, int) if layout.strata is None else np.bincount(layout.strata)
-
-
-def small_strata_remarks(statistic: Statistic, layout: Layout, method: Method) -> list[str]:
-    """Remark on strata of few units, of whose variance resamples and derivatives within them lack a part."""
-    sizes = _in_strata(layout)
-    keeps = method.reads_resamples or "standard_error" in method.needs
-    if not keeps or isinstance(statistic, Paired) or np.any(sizes == 1):
-        return []
-    lost = 2 * float(np.sum(sizes / (sizes + 1))) / max(int(sizes.sum()), 1)  # the weights of m units have (m-1)/(m+1)
-    if not lost > MOST_LOST:
-        return []
-    return [
-        f"an interval of what varies within strata lacks up to {lost:.0%} of the variance where these hold "
-        f"{int(np.median(sizes))} units, as here in the median: {IN_SMALL_STRATA}"
-    ]
 
 
 def missing_kind(n: int) -> str | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import jax
-import numpy as np
 
 from jaxci.inference.program import Program
 from jaxci.special import mean_of, namespace, unit
@@ -48,34 +47,18 @@ def effective_units(slopes: Any, multiplicity: Any) -> Any:
     )
 
 
-def contributions(slopes: Any, strata: np.ndarray | None) -> Any:
+def contributions(slopes: Any) -> Any:
     """Return what n units contribute to the estimate (..., n): n times their ``slopes`` (..., n), less the mean.
 
-    Within ``strata`` (n,) of m units it is less their mean, times ``sqrt(m / (m - 1) (n - 1) / n)``: the sum of squares
-    over ``n (n - 1)`` is then the variance.
+    The sum of squares over ``n (n - 1)`` is the variance, of slopes that are scaled within strata, too.
     """
-    n = slopes.shape[-1]
-    found = n * slopes
-    if strata is None:
-        return found - found.mean(axis=-1, keepdims=True)
-    held = np.bincount(strata)
-    apart = found - (_summed(found, strata, len(held)) / np.maximum(held, 1))[..., strata]
-    return apart * np.sqrt(held / np.maximum(held - 1, 1) * (n - 1) / n)[strata]
+    found = slopes.shape[-1] * slopes
+    return found - found.mean(axis=-1, keepdims=True)
 
 
 def contributions_left_out(left_out: Any) -> Any:
     """Return what units contribute (..., n), from the values (..., n) without each: Tukey's pseudo-values, centred."""
     return (left_out.shape[-1] - 1) * (left_out.mean(axis=-1, keepdims=True) - left_out)
-
-
-def _summed(values: Any, codes: np.ndarray, number: int) -> Any:
-    """Sum values (..., n) of every code: (..., number)."""
-    xp = namespace(values)
-    sums: Any = xp.zeros((*values.shape[:-1], number))
-    if xp is not np:
-        return sums.at[..., codes].add(values)
-    np.add.at(sums.T, codes, values.T)
-    return sums
 
 
 def of_mean(values: Any, root: bool) -> tuple[Any, FirstOrder]:

@@ -104,28 +104,42 @@ class Bootstrap(Scheme):
 
 @record
 class StratifiedBootstrap(Scheme):
-    """Draws with replacement within strata, as many as the stratum has units.
+    """Draws with replacement within strata: of m units m - 1, each of which counts m / (m - 1) times.
 
-    Position p of the bank draws from ``members[start[p] : start[p] + size[p]]``.
+    The variance of a sum is then the unbiased one, of which m draws have (m - 1) / m. A stratum of one unit does not
+    vary. Position p of the bank draws from ``members[start[p] : start[p] + size[p]]``; ``counted`` (U,) is what a draw
+    of each unit counts.
+
+    References
+    ----------
+    Rao & Wu (1988), Resampling inference with complex survey data; m - 1 draws leave no constants.
     """
 
     members: Any
     start: Any
     size: Any
-    n: Any
+    draws: Any
+    counted: Any
 
     @classmethod
     def of(cls, strata: np.ndarray) -> StratifiedBootstrap:
         """Build from the stratum code (n,) of every unit."""
         n = len(strata)
         members = np.argsort(strata, kind="stable").astype(np.int32)
-        _, first, counts = np.unique(strata[members], return_index=True, return_counts=True)
+        _, code, counts = np.unique(strata, return_inverse=True, return_counts=True)
+        first, drawn = np.cumsum(counts) - counts, np.maximum(counts - 1, 1)
         pad = padded(n) - n
 
         def extend(x: np.ndarray) -> np.ndarray:
-            return np.pad(x.astype(np.int32), (0, pad), mode="edge")
+            return np.pad(x.astype(np.int32), (0, padded(n) - len(x)), mode="edge")
 
-        return cls(extend(members), extend(np.repeat(first, counts)), extend(np.repeat(counts, counts)), np.int32(n))
+        return cls(
+            extend(members),
+            extend(np.repeat(first, drawn)),
+            extend(np.repeat(counts, drawn)),
+            np.int32(drawn.sum()),
+            np.pad((counts / drawn)[code], (0, pad)),
+        )
 
     @property
     def n_units(self) -> int:
@@ -133,13 +147,13 @@ class StratifiedBootstrap(Scheme):
         return self.members.shape[0]
 
     def counts(self, key: jax.Array, ids: jax.Array) -> jax.Array:
-        """Return rows of counts (B, U)."""
+        """Return rows of weights (B, U)."""
         units = self.n_units
         keys = replicate_keys(key, ids)
         words = random_words(keys, units)
         place = self.start + scaled_words(words, jnp.asarray(self.size))
-        drawn = jnp.arange(units, dtype=jnp.int32) < self.n
-        return count_rows(jnp.asarray(self.members)[place], units, drawn)
+        drawn = jnp.arange(units, dtype=jnp.int32) < self.draws
+        return count_rows(jnp.asarray(self.members)[place], units, drawn) * jnp.asarray(self.counted, float)
 
 
 @record
@@ -196,8 +210,8 @@ class BayesianBootstrap(Scheme):
 class CellBootstrap(Scheme):
     """The i.i.d. bootstrap seen through a finite table: counts per cell, at a cost free of n.
 
-    Units are cells that hold ``counts`` observations each. Rows of ``counts`` are strata
-    (S, U), resampled independently; a plain bootstrap has one.
+    Units are cells that hold ``observed`` observations each. Rows of ``observed`` are strata (S, U), resampled
+    independently, as :class:`StratifiedBootstrap` does; a plain bootstrap has one.
     """
 
     observed: Any
@@ -214,12 +228,12 @@ class CellBootstrap(Scheme):
         strata = observed.shape[0]
 
         def stratum(row: jax.Array, number: jax.Array) -> jax.Array:
-            trials = jnp.sum(row)
-            own = keys if strata == 1 else replicate_keys_of(keys, number)
-            return multinomial(own, trials, row / trials)
+            held = jnp.sum(row)
+            trials = jnp.maximum(held - 1, 1)
+            return multinomial(replicate_keys_of(keys, number), trials, row / held) * (held / trials)
 
         if strata == 1:
-            return stratum(observed[0], jnp.int32(0))
+            return multinomial(keys, jnp.sum(observed), observed[0] / jnp.sum(observed))
         drawn = jax.lax.map(lambda pair: stratum(*pair), (observed, jnp.arange(strata, dtype=jnp.int32)))
         return jnp.swapaxes(drawn, 0, 1).reshape(len(ids), -1)
 

@@ -20,6 +20,10 @@ NODES = 2048
 """Points of the logarithm of an exponential variate at which quantiles of a Gamma law are tabulated."""
 _UNSEEN = 2
 """What the keys of replicates are folded with for pseudo-units; blocks take 0 and 1."""
+MANY = 100
+"""In strata of more units weights lack less than 2% of the variance, and are not mended."""
+ALL_BUT_ALWAYS = 0.02
+"""What stands for no observation at all, ``m - 2`` of a pair."""
 FIRST, LAST = np.log(1e-9), np.log(40.0)
 """First and last of them; variates beyond have a chance of 1e-9 together and are taken for the nearest."""
 
@@ -56,29 +60,61 @@ class GammaTables:
         filled = np.pad(logs, ((0, padded(len(known)) - len(known)), (0, 0)), mode="edge")
         return cls(filled, of_unit.reshape(-1).astype(np.int32))
 
-    def variates(self, exponential: jax.Array) -> jax.Array:
-        """Return Gamma variates (..., U) from exponential ones."""
+    def logarithms(self, exponential: jax.Array) -> jax.Array:
+        """Return the logarithms of Gamma variates (..., U) from exponential ones."""
         place = (jnp.log(exponential) - FIRST) * ((NODES - 1) / (LAST - FIRST))
         place = jnp.clip(place, 0.0, NODES - 1.0)
         node = jnp.minimum(place.astype(jnp.int32), NODES - 2)
         laws = jnp.asarray(self.laws, exponential.dtype)
         below, above = laws[self.of_unit, node], laws[self.of_unit, node + 1]
         known = jnp.isfinite(below)
-        logs = jnp.where(known, below + (place - node) * jnp.where(known, above - below, 0.0), -jnp.inf)
-        return jnp.exp(logs)
+        return jnp.where(known, below + (place - node) * jnp.where(known, above - below, 0.0), -jnp.inf)
+
+    def variates(self, exponential: jax.Array) -> jax.Array:
+        """Return Gamma variates (..., U) from exponential ones."""
+        return jnp.exp(self.logarithms(exponential))
 
 
-def keeping_strata(weights: jax.Array, strata: Any, held: Any, n_strata: int) -> jax.Array:
-    """Return weights (U, B) of units in which every stratum weighs what its units hold, whatever was drawn.
+@record
+class WeightsWithinStrata:
+    """Weights of units that sum, within strata, to what these hold, and vary as the units do: Dirichlet laws.
 
-    ``strata`` (U,) are codes out of ``n_strata``, and ``held`` (U,) what units weigh in the data; those that hold
-    nothing weigh nothing.
+    A unit that stands for k of the m observations of its stratum has the parameter ``k (m - 2) / m``: the variance of a
+    sum over the stratum is then the unbiased one, of which Rubin's parameters k have ``(m - 1) / (m + 1)``. Strata of
+    more than :data:`MANY` keep these. Of a pair one unit has all but always the whole weight, as parameters near 0
+    have it, and a stratum of one unit does not vary.
+
+    Attributes
+    ----------
+    laws : GammaTables
+        The Gamma laws of units whose shapes are those parameters.
+    strata, held : (U,) arrays
+        Stratum of every unit, and how many observations it stands for.
+    n_strata : int
     """
-    held = jnp.asarray(held, weights.dtype)
-    known = jnp.where(held[:, None] > 0, weights, 0)
-    totals = jax.ops.segment_sum(held, strata, n_strata)[:, None]
-    drawn = jax.ops.segment_sum(known, strata, n_strata)
-    return known * (totals / jnp.where(drawn > 0, drawn, 1))[jnp.asarray(strata)]
+
+    laws: GammaTables
+    strata: Any
+    held: Any
+    n_strata: int = static()
+
+    @classmethod
+    def of(cls, held: np.ndarray, strata: np.ndarray, n_strata: int) -> WeightsWithinStrata:
+        """Build for units that stand for ``held`` (U,) observations, in ``strata`` (U,)."""
+        held = np.asarray(held, float)
+        sizes = np.bincount(strata, held, n_strata)[strata]
+        few = np.maximum(sizes - 2, ALL_BUT_ALWAYS) / np.maximum(sizes, 1)
+        return cls(GammaTables.of(held * np.where(sizes > MANY, 1.0, few)), strata, held, n_strata)
+
+    def weights(self, exponential: jax.Array) -> jax.Array:
+        """Return weights (..., U) from exponential variates."""
+        logs = jnp.moveaxis(self.laws.logarithms(exponential), -1, 0)
+        largest = jax.ops.segment_max(logs, self.strata, self.n_strata)
+        shares = jnp.exp(logs - jnp.where(jnp.isfinite(largest), largest, 0.0)[self.strata])
+        drawn = jax.ops.segment_sum(shares, self.strata, self.n_strata)
+        held = jax.ops.segment_sum(jnp.asarray(self.held, shares.dtype), self.strata, self.n_strata)
+        held = held.reshape(-1, *(1,) * (drawn.ndim - 1))
+        return jnp.moveaxis(shares * (held / jnp.where(drawn > 0, drawn, 1.0))[self.strata], 0, -1)
 
 
 @record
@@ -86,14 +122,15 @@ class PosteriorWeights(Scheme):
     """Weights of units that were seen, and of pseudo-units that were not: Gamma variates, which no sum ties.
 
     A unit weighs Gamma(1), or Gamma(m) where it stands for m observations; a pseudo-unit weighs Gamma(mass). Divided by
-    their sum they are a draw from a Dirichlet law. Units come first, padded; pseudo-units follow.
+    their sum they are a draw from a Dirichlet law. Units come first, padded; pseudo-units follow. Units in strata weigh
+    as much together as these hold (:class:`WeightsWithinStrata`).
 
     Attributes
     ----------
     present : (U,)
         How many observations a unit stands for.
-    units : GammaTables or None
-        Laws of the units, None where all have one observation.
+    units : GammaTables, WeightsWithinStrata or None
+        Laws of the units, None where all have one observation and there are no strata.
     unseen : GammaTables
         Laws of the pseudo-units.
     numbers : (P,) int32
@@ -108,19 +145,20 @@ class PosteriorWeights(Scheme):
     """
 
     present: Any
-    units: GammaTables | None
+    units: GammaTables | WeightsWithinStrata | None
     unseen: GammaTables
     numbers: Any
     most: int = static()
 
     @classmethod
-    def of(cls, multiplicity: np.ndarray, masses: Sequence[tuple[float, ...]], *, tabulated: bool) -> PosteriorWeights:
-        """Build for units that stand for ``multiplicity`` (U,) observations, and the ``masses`` of each statistic.
-
-        Units stand for one observation or none unless they are ``tabulated``.
-        """
+    def of(
+        cls,
+        multiplicity: np.ndarray,
+        masses: Sequence[tuple[float, ...]],
+        units: GammaTables | WeightsWithinStrata | None = None,
+    ) -> PosteriorWeights:
+        """Build for units that stand for ``multiplicity`` (U,) observations, and the ``masses`` of each statistic."""
         numbers = np.concatenate([np.arange(len(one), dtype=np.int32) for one in masses])
-        units = GammaTables.of(multiplicity) if tabulated else None
         return cls(multiplicity, units, GammaTables.of(np.concatenate(masses)), numbers, max(map(len, masses)))
 
     @property
@@ -133,7 +171,9 @@ class PosteriorWeights(Scheme):
         units, unseen = self.present.shape[0], jnp.asarray(self.numbers)
         drawn = exponentials(replicate_keys(key, ids), units + self.most)
         seen, others = drawn[:, :units], self.unseen.variates(drawn[:, units + unseen])
-        if self.units is not None:
+        if isinstance(self.units, WeightsWithinStrata):
+            seen = self.units.weights(seen)
+        elif self.units is not None:
             seen = self.units.variates(seen)
         return jnp.concatenate([jnp.where(jnp.asarray(self.present) > 0, seen, 0.0), others], axis=1).astype(float)
 

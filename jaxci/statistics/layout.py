@@ -150,8 +150,9 @@ class Layout:
 
         With the mean m, ``r_i = x_i - m`` and ``T_c`` the sum of r over cluster c it is ``sum_c T_c^2 / sum_i r_i^2``.
         With case weights w of sum W, ``T_c`` sums ``w_i r_i`` and it is ``(n / W) sum_c T_c^2 / sum_i w_i r_i^2``, over
-        rows of equal weight; with strata, ``T_c`` is less its mean over the clusters of the stratum. NaN where there
-        are no clusters, or nothing varies in them or between them. Source: Kish (1965), Survey Sampling.
+        rows of equal weight; with strata, ``T_c`` is less its mean over the m clusters of the stratum, and its square
+        ``m / (m - 1) (G - 1) / G`` times that, of G clusters. NaN where there are no clusters, or nothing varies in
+        them or between them. Source: Kish (1965), Survey Sampling.
         """
         if self.units is None:
             return math.nan
@@ -160,7 +161,9 @@ class Layout:
         apart = scaled - np.average(scaled, weights=weights)
         totals = np.bincount(self.units, weights * apart)
         if self.strata is not None:
-            totals -= (np.bincount(self.strata, totals) / np.bincount(self.strata))[self.strata]
+            held = np.bincount(self.strata)
+            totals -= (np.bincount(self.strata, totals) / held)[self.strata]
+            totals *= np.sqrt(held / np.maximum(held - 1, 1) * (1 - 1 / self.n_units))[self.strata]
         rounding = ROUNDING * np.bincount(self.units, weights).max()
         if np.abs(apart).max() <= ROUNDING or np.abs(totals).max() <= rounding:
             return math.nan

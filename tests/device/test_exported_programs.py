@@ -18,9 +18,10 @@ from jaxci.inducers import MLP, Boosting, Forest, Tree
 from jaxci.inference.sharding import Spread
 from jaxci.intervals.concentration import ConcentrationMethod
 from jaxci.intervals.registry import METHODS
-from jaxci.resampling.bank import Bootstrap
 from jaxci.resampling.posterior import GammaTables
+from jaxci.resampling.schemes import make_scheme
 from jaxci.statistics import Quantile, RocAuc, WeightedFunction
+from jaxci.statistics.layout import Layout
 from jaxci.statistics.registry import METRICS
 
 N, B, R, G = 16, 63, 6, 2
@@ -141,11 +142,13 @@ def test_every_method_is_lowered_for_some_statistic():
 @pytest.mark.slow
 def test_banks_are_programs_of_accelerators(float64):
     keys = jax.random.split(jax.random.key(0), G)
-    starts, layout = jnp.arange(0, B, 8, dtype=jnp.int32), np.arange(N, dtype=np.int32) % 3
+    starts, layout = jnp.arange(0, B, 8, dtype=jnp.int32), Layout(N, strata=np.arange(N, dtype=np.int32) % 3)
     sizes = {"n": N, "rows": 8, "n_resamples": B}
-    for kind, strata in (("counts", None), ("weights", None), ("weights", layout)):
+    within = banks._within_strata(layout)
+    drawn_of = (("counts", None, Layout(N)), ("weights", None, Layout(N)), ("counts", within, layout))
+    for kind, strata, units in (*drawn_of, ("weights", within, layout)):
         drawn = functools.partial(banks._columns_of_groups, kind=kind, **sizes)
-        columns = exported(drawn, keys, (starts, Bootstrap.of(N), strata))
+        columns = exported(drawn, keys, (starts, make_scheme(units), strata))
         assert foreign(columns) == []
         assert [x.shape for x in columns.out_avals] == [(G, N, B + 1)]
     others = exported(functools.partial(banks._unseen, n_resamples=B), keys[0], GammaTables.of((0.25, 0.125)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ import pytest
 
 import jaxci
 from jaxci.inference import drawing
-from jaxci.inference.remarks import IN_SMALL_STRATA
 from jaxci.intervals.bootstrap import ExpandedPercentile
 from jaxci.intervals.cards import cards
 
@@ -170,18 +168,8 @@ def through_the_verb() -> list[str]:
 
 @on("sharp_edges")
 def strata_of_few_units() -> list[str]:
-    found = kept("small_strata")["designs"]
-    rows = [(x["size"], *methods["auto"]) for x in found for methods in x["coverage, width, told"].values()]
-
-    def of(*sizes: int) -> str:
-        return shares(coverage for size, coverage, *_ in rows if size in sizes)
-
-    percent = [f"{a}% to {b}%" for a, b in (re.findall(r"\.(\d+)", of(*sizes)) for sizes in ((2, 3), (5,)))]
-    assert (
-        f"95% intervals covered {percent[0]} in strata of 2 and 3, and {percent[1]} in strata of 5" == IN_SMALL_STRATA
-    )
-    assert all(told == (size < 20) for size, *_, told in rows)
-    return [f"covered {of(2, 3)} in strata of 2 and 3, {of(5)} in strata of 5, {of(10)} of 10 and {of(20)} of 20"]
+    found = [methods["auto"][0] for x in kept("small_strata")["designs"] for methods in x["coverage, width"].values()]
+    return [f"intervals by default covered {min(found):.3f} to {max(found):.3f}".replace(" 0.", " .")]
 
 
 # --- clusters --------------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ def test_tabulated_variates_are_quantiles_of_gamma_laws():
 @pytest.mark.false_alarm(7e-6)
 def test_weights_have_their_laws():
     present = np.array([1.0, 1.0, 3.0, 0.0])
-    scheme = PosteriorWeights.of(present, [(0.25, 0.25), (0.25, 0.125)], tabulated=True)
+    scheme = PosteriorWeights.of(present, [(0.25, 0.25), (0.25, 0.125)], GammaTables.of(present))
     rows = np.asarray(jax.jit(scheme.counts)(jax.random.key(0), jnp.arange(20_000)))
     np.testing.assert_array_equal(rows[:, 3], 0.0)
     np.testing.assert_array_equal(rows[:, 4], rows[:, 6])  # the same number and mass: the same weight
@@ -96,8 +96,8 @@ def test_weights_have_their_laws():
 
 def test_weights_do_not_depend_on_the_chunk_or_the_other_statistics():
     key, ids = jax.random.key(1), jnp.arange(50)
-    alone = PosteriorWeights.of(np.ones(5), [(0.25,) * 2], tabulated=False)
-    among = PosteriorWeights.of(np.ones(5), [(0.5,) * 3, (0.25,) * 2], tabulated=False)
+    alone = PosteriorWeights.of(np.ones(5), [(0.25,) * 2])
+    among = PosteriorWeights.of(np.ones(5), [(0.5,) * 3, (0.25,) * 2])
     draw = jax.jit(lambda scheme, ids: scheme.counts(key, ids))
     whole = np.asarray(draw(alone, ids))
     np.testing.assert_array_equal(np.asarray(draw(alone, ids[20:30])), whole[20:30])

@@ -8,7 +8,8 @@ from scipy import stats
 
 import jaxci
 from jaxci.intervals.kurtosis import KurtosisT
-from jaxci.resampling.posterior import keeping_strata
+from jaxci.resampling.bank import CellBootstrap, StratifiedBootstrap
+from jaxci.resampling.posterior import MANY, PosteriorWeights, WeightsWithinStrata
 
 pytestmark = pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
 
@@ -18,11 +19,43 @@ def test_strata_keep_what_their_units_hold():
     rng = np.random.default_rng(0)
     strata, held = np.array([0, 1, 0, 2, 1, 0, 0]), np.array([1.0, 2, 3, 1, 0, 1, 0])
     with jax.enable_x64(True):
-        found = np.asarray(keeping_strata(jnp.asarray(rng.exponential(size=(7, 40))), strata, held, 4))
+        found = np.asarray(WeightsWithinStrata.of(held, strata, 4).weights(jnp.asarray(rng.exponential(size=(40, 7)))))
     for stratum in range(3):
-        np.testing.assert_allclose(found[strata == stratum].sum(axis=0), held[strata == stratum].sum(), rtol=1e-12)
-    assert not found[held == 0].any()
-    np.testing.assert_allclose(found[3], 1.0, rtol=1e-12)
+        np.testing.assert_allclose(found[:, strata == stratum].sum(axis=1), held[strata == stratum].sum(), rtol=1e-12)
+    assert not found[:, held == 0].any()
+    np.testing.assert_allclose(found[:, 3], 1.0, rtol=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("held", [1, 3])
+@pytest.mark.parametrize("units", [2, 3, 5, 40])
+def test_sums_within_strata_vary_as_their_units_do(units, held):
+    """Random weights and resamples of strata have the unbiased variance of a sum, whatever the units stand for."""
+    values, size, draws = np.random.default_rng(units).normal(size=units), units * held, 40_000
+    present, strata = np.repeat(float(held), units), np.zeros(units, int)
+    of_sum = held * np.sum((values - values.mean()) ** 2) * size / (size - 1)
+    with jax.enable_x64(True):
+        within = WeightsWithinStrata.of(present, strata, 1)
+        keys = jax.random.key(0), jnp.arange(draws)
+        weights = PosteriorWeights.of(present, [(0.25,)], within).counts(*keys)[:, :units]
+        drawn = [CellBootstrap(np.tile(present, (2, 1))).counts(*keys)[:, :units]]
+        drawn += [StratifiedBootstrap.of(strata).counts(*keys)[:, :units]] if held == 1 else []
+    for rows in (weights, *drawn):
+        sums = np.asarray(rows) @ values
+        assert sums.mean() == pytest.approx(size * values.mean(), abs=5 * np.sqrt(of_sum / draws))
+        assert sums.var() == pytest.approx(of_sum, rel=0.06)
+
+
+def test_derivatives_within_strata_have_the_variance_of_their_units():
+    rng = np.random.default_rng(9)
+    x = rng.normal(size=40)
+    for size in (2, 5, 20):
+        found = jaxci.interval("mean", x, strata=np.arange(40) // size, method="delta").standard_error
+        parts = x.reshape(-1, size)
+        expected = np.sqrt(size * parts.var(axis=1, ddof=1).sum()) / 40 * np.sqrt(39 / 40)
+        assert found == pytest.approx(expected, rel=1e-12)
+    alone = [jaxci.interval("mean", x, strata=one, method="delta").standard_error for one in (None, np.zeros(40, int))]
+    assert alone[0] == pytest.approx(alone[1], rel=1e-12)
 
 
 @pytest.mark.slow
@@ -33,7 +66,8 @@ def test_random_weights_of_a_mean_vary_within_strata_alone():
     given = {"method": "proper_bayesian", "n_resamples": 4_000, "rng": 0}
     found = jaxci.interval("mean", x, strata=strata, **given)
     within = [x[strata == stratum].var() for stratum in range(3)]
-    expected = np.sqrt(np.sum(sizes**2 * within / (sizes + 1)) / 400**2)
+    rubin = np.where(sizes > MANY, sizes + 1, sizes - 1)
+    expected = np.sqrt(np.sum(sizes**2 * within / rubin) / 400**2)
     whole = jaxci.interval("mean", x, **given)
     spread = found.bootstrap_distribution.std()
     assert expected < spread < 0.5 * whole.bootstrap_distribution.std()  # a little is added for what was not seen

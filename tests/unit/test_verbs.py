@@ -762,8 +762,8 @@ def test_strata():
     assert result.confidence_interval == (0.5, 0.5)
     x = x * 10 + X
     result = interval("mean", x, strata=STRATA, method="delta")
-    within = sum(x[s == STRATA].var() * (s == STRATA).sum() for s in (0, 1)) / N**2
-    assert result.standard_error == pytest.approx(np.sqrt(within), rel=1e-12)
+    within = sum(x[s == STRATA].var(ddof=1) * (s == STRATA).sum() for s in (0, 1)) / N**2
+    assert result.standard_error == pytest.approx(np.sqrt(within * (N - 1) / N), rel=1e-12)
     drawn = interval("mean", x, strata=STRATA, n_resamples=999)
     assert "strata" in drawn.reason
     assert drawn.standard_error == pytest.approx(np.sqrt(within), rel=5 / np.sqrt(2 * 999))
