@@ -1,7 +1,7 @@
 """Simulate intervals for metrics of labels of rows that are weighted by importance, through ``jaxci.evaluate``.
 
 Run ``python benchmarks/weighted_labels.py``; ``--json FILE`` keeps the numbers, ``--sets N`` changes the number of data
-sets a design. Weights are unrelated to the labels, or those of a class. Nominal 95%.
+sets a design. Weights are unrelated to the labels, those of a class, or go with being right. Nominal 95%.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ RESAMPLES = 499
 METHODS = ("auto", "proper_bayesian", "percentile")
 BINARY = ("accuracy", "recall", "precision", "f1")
 SIZES = (30, 100, 300, 1000)
+WRONG = {"light where wrong": 0.1, "heavy where wrong": 10.0}
+"""What wrong rows weigh, where right ones weigh 1, times lognormal factors: as rows that were drawn less, or more."""
 
 
 class Design(NamedTuple):
     """Shares of the classes, how many of each are right, and weights.
 
-    ``weights`` is "exponential", "lognormal" or what the rows of each class weigh.
+    ``weights`` is "exponential", "lognormal", what the rows of each class weigh, or of :data:`WRONG`.
     """
 
     shares: tuple[float, ...]
@@ -43,6 +45,8 @@ class Design(NamedTuple):
             return y, guess, rng.exponential(size=self.n)
         if self.weights == "lognormal":
             return y, guess, rng.lognormal(size=self.n)
+        if isinstance(self.weights, str):
+            return y, guess, np.where(wrong, WRONG[self.weights], 1.0) * rng.lognormal(0, 0.5, self.n)
         return y, guess, np.array(self.weights)[y]
 
     @property
@@ -52,7 +56,8 @@ class Design(NamedTuple):
         weights = np.ones(classes) if isinstance(self.weights, str) else np.array(self.weights)
         mass = np.array(self.shares) * weights
         table = np.repeat((mass * (1 - right) / (classes - 1))[:, None], classes, axis=1)
-        table[np.arange(classes), np.arange(classes)] = mass * right
+        table[np.arange(classes), np.arange(classes)] = 0
+        table = table * WRONG.get(self.weights, 1.0) + np.diag(mass * right)
         found = class_means(table)
         if classes == 2:
             hits, whole = table[1, 1], table.sum()
@@ -78,6 +83,7 @@ KINDS = (
 )
 DESIGNS = (
     *(Design(*kind, n) for kind in KINDS for n in SIZES),
+    *(Design(EVEN, (right, right), kind, n) for right in (0.8, 0.95) for kind in WRONG for n in (100, 1000, 10000)),
     Design((0.99, 0.01), (0.995, 0.8), (1.0, 99.0), 1000),
 )
 

@@ -10,6 +10,13 @@ from jaxci.special import namespace
 PRIOR_ROWS = 0.5
 """Rows that weigh as those of their classes do, which join the successes and the failures that were seen."""
 
+SPREAD_ROWS = 30.0
+"""Rows of which one account takes the weights to be spread as those of their classes are, whatever their mean.
+
+A few rows of a heavy tail show too little of it. Where a twentieth of the rows holds half of the weight, intervals of
+95% cover .90 at worst with 20 such rows and .92 with 30. More would widen those where failures weigh less.
+"""
+
 STEPS = 60
 """Halvings of [0, 1] that find a bound."""
 
@@ -17,8 +24,9 @@ STEPS = 60
 class Weighing(NamedTuple):
     """How the rows of a proportion weigh: means over the rows that succeed, and over those that fail.
 
-    The last axis runs over two accounts: the rows that were seen with :data:`PRIOR_ROWS` more, and the classes that
-    they come of, whose rows weigh the same whether they succeed or fail.
+    The last axis runs over two accounts: the rows that were seen with :data:`PRIOR_ROWS` more, and with
+    :data:`SPREAD_ROWS` more, which are spread as those of their classes. Of many rows both say what was seen, whether
+    or not weights go with success.
 
     Attributes
     ----------
@@ -54,11 +62,15 @@ class Weighing(NamedTuple):
                 xp.where(there, sums / xp.where(there, potential[0], 1.0), all_rows / whole[0])
                 for sums, all_rows in zip(potential[1:], whole[1:], strict=True)
             ]
-            joined = [
-                (sums + PRIOR_ROWS * mean) / (seen[0] + PRIOR_ROWS)
-                for sums, mean in zip(seen[1:], of_class, strict=True)
-            ]
-            return xp.stack([xp.stack(pair, axis=-1) for pair in zip(joined, of_class, strict=True)])
+
+            def joined(scale: Any, rows: float) -> Any:
+                return [
+                    (sums + rows * scale**power * mean) / (seen[0] + rows)
+                    for power, (sums, mean) in enumerate(zip(seen[1:], of_class, strict=True), 1)
+                ]
+
+            few, more = joined(1.0, PRIOR_ROWS), joined(joined(1.0, SPREAD_ROWS)[0] / of_class[0], SPREAD_ROWS)
+            return xp.stack([xp.stack(pair, axis=-1) for pair in zip(few, more, strict=True)])
 
         success = means(seen[:, 0], potential[:, 0])
         failure = means(seen[:, 1] - seen[:, 0], potential[:, 1] - potential[:, 0])

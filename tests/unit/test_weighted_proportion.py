@@ -55,21 +55,38 @@ def test_numpy_and_jax_agree(float64):
     assert_allclose(traced, ours, rtol=1e-12)
 
 
-def test_one_account_takes_weights_for_unrelated_to_success():
-    """Then n rows vary as ``sum(w)^2 / sum(w^2)`` do, whichever of them fail: here those that weigh least."""
+def test_weights_that_are_unrelated_to_success():
+    """Then n rows vary as ``sum(w)^2 / sum(w^2)`` do."""
     weights = np.linspace(0.1, 1, 40)
-    powers = weights ** np.arange(4)[:, None]
-    one, two, three = powers[1:].sum(axis=1)
-    seen = np.stack([powers[:, 4:].sum(axis=1), powers.sum(axis=1)], axis=1)
-    of_all = np.stack([powers.sum(axis=1), 2 * powers.sum(axis=1)], axis=1)
-    found = Weighing.of(seen, of_all, powers.sum(axis=1))
-    unrelated = found._replace(success=found.success[..., 1:], failure=found.failure[..., 1:])
+    one, two, three = (weights ** np.arange(1, 4)[:, None]).sum(axis=1)
+    alike = np.array([one, two, three])[:, None] / 40
+    unrelated = Weighing(np.array(40.0), one, alike, alike)
     for p, z in itertools.product((0.2, 0.5, 0.9), (-2.5, -1.0, 1.5, 3.0)):
         error = np.sqrt(p * (1 - p) * two) / one
         skewness = (1 - 2 * p) / np.sqrt(p * (1 - p)) * (three / two**1.5 - np.sqrt(two) / one)
         reach = (abs(z) + np.sign(z) * skewness / 6 * (z**2 - 1)) * error
         assert unrelated.reach(np.array(p), z) == pytest.approx(reach)
-        assert found.reach(np.array(p), z) >= reach * (1 - 1e-12)
+
+
+def test_failures_that_were_not_seen_are_those_of_their_class():
+    """None that fail were seen: both accounts know of them what their class tells."""
+    weights = np.linspace(0.1, 1, 40)
+    of_all = (weights ** np.arange(4)[:, None]).sum(axis=1)
+    found = Weighing.of(np.stack([of_all, of_all], axis=1), np.stack([of_all, 2 * of_all], axis=1), of_all)
+    assert_allclose(found.failure, np.tile(of_all[1:, None] / 40, 2), rtol=1e-12)
+
+
+@pytest.mark.parametrize("wrong", [0.1, 0.4, 2.5, 10.0])
+@pytest.mark.parametrize("spread", [0.0, 0.5])
+def test_where_weights_go_with_being_right_many_rows_have_the_interval_of_their_standard_error(wrong, spread):
+    rng = np.random.default_rng(3)
+    y, right = rng.integers(0, 2, 8000), rng.random(8000) < 0.8
+    weights = np.where(right, 1.0, wrong) * rng.lognormal(0, spread, 8000)
+    for metric, method in (("accuracy", "wilson"), ("balanced_accuracy", "square_and_add")):
+        found = jaxci.interval(metric, y, np.where(right, y, 1 - y), sample_weight=weights)
+        low, high = found.confidence_interval
+        assert found.method.name == method
+        assert high - low == pytest.approx(2 * stats.norm.ppf(0.975) * found.standard_error, rel=0.03)
 
 
 @pytest.mark.statistical
@@ -167,6 +184,12 @@ def test_the_page_says_what_the_benchmark_found():
         held = [x["coverage, width, warned"].values() for x in designs if (x["n"] < 100) == few]
         covered = [100 * one[method][0] for design in held for one in design]
         assert f"{min(covered):.0f}% to {max(covered):.0f}%" in page
+    wider = {}
+    for x in (x for x in designs if str(x["weights"]).endswith("where wrong")):
+        found = x["coverage, width, warned"]["accuracy"]
+        wider.setdefault(x["n"], []).append(found["auto"][1] / found["percentile"][1])
+    few, some, many = (f"{min(x):.1f} to {max(x):.1f}" for x in wider.values())
+    assert f"{few} times as wide as percentile intervals with 100 rows, {some} with 1,000 and {many} with 10,0" in page
 
 
 @pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
