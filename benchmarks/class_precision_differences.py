@@ -1,7 +1,7 @@
-"""Simulate ``jaxci.compare`` of the average precision of two models over several classes, one of which is rare.
+"""Simulate ``jaxci.compare`` of the average precision of two models, of two or more classes, one of which is rare.
 
 Run ``python benchmarks/class_precision_differences.py``; ``--json FILE`` keeps the numbers, ``--sets N`` changes how
-many data sets there are of a design. Beside the default stands ``kurtosis_t``. Nominal 95%.
+many data sets there are of a design. Beside the default stands ``adjusted_wald``. Nominal 95%.
 """
 
 from __future__ import annotations
@@ -16,21 +16,29 @@ from sklearn.metrics import average_precision_score
 
 import jaxci
 
-METRICS = ("average_precision_macro", "average_precision_micro")
-METHODS = ("auto", "kurtosis_t")
-COMMON = 0.49
-"""Share of the variance of scores that both models have in common."""
+METHODS = ("auto", "adjusted_wald")
 MANY = 300_000
 """Rows that true average precisions are read off."""
 
 
 class Design(NamedTuple):
-    """Numbers of classes, rows and rows of the rarest class, areas of one class against another's of both models."""
+    """Numbers of classes, rows and rows of the rarest class, areas of one class against another's of both models.
+
+    ``common`` is the share of the variance of scores that both models have in common.
+    """
 
     classes: int
     rows: int
     rarest: int
     areas: tuple[float, float]
+    common: float
+
+    @property
+    def kinds(self) -> dict[str, str | None]:
+        """How classes are averaged, by metric; of two classes one is looked at."""
+        if self.classes == 2:
+            return {"average_precision": None}
+        return {f"average_precision_{kind}": kind for kind in ("macro", "micro")}
 
     def truly(self, rows: int) -> np.ndarray:
         """Return the classes (rows,), of which all but the rarest are equally frequent."""
@@ -38,14 +46,15 @@ class Design(NamedTuple):
         return np.concatenate([np.full(rare, self.classes - 1), np.arange(rows - rare) % (self.classes - 1)])
 
     def scores(self, y: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
-        """Return the probabilities (n, K) of both models."""
+        """Return the probabilities of both models: (n, K), or those of the rarer of two classes (n,)."""
         shape = (y.size, self.classes)
-        common = np.sqrt(COMMON) * rng.normal(size=shape)
+        common = np.sqrt(self.common) * rng.normal(size=shape)
         found = []
         for area in self.areas:
             shift = np.sqrt(2) * norm.ppf(area) * (y[:, None] == np.arange(self.classes))
-            odds = np.exp(common + np.sqrt(1 - COMMON) * rng.normal(size=shape) + shift)
-            found.append(odds / odds.sum(axis=1, keepdims=True))
+            odds = np.exp(common + np.sqrt(1 - self.common) * rng.normal(size=shape) + shift)
+            shares = odds / odds.sum(axis=1, keepdims=True)
+            found.append(shares[:, 1] if self.classes == 2 else shares)
         return found
 
 
@@ -54,17 +63,19 @@ def truth(design: Design) -> dict[str, float]:
     """Return the true differences, by metric."""
     y = design.truly(MANY)
     if design.areas[0] == design.areas[1]:
-        return dict.fromkeys(METRICS, 0.0)
-    hot = 1 * (y[:, None] == np.arange(design.classes))
+        return dict.fromkeys(design.kinds, 0.0)
+    hot = y if design.classes == 2 else 1 * (y[:, None] == np.arange(design.classes))
     first, second = design.scores(y, np.random.default_rng(0))
     return {
-        f"average_precision_{kind}": average_precision_score(hot, first, average=kind)
-        - average_precision_score(hot, second, average=kind)
-        for kind in ("macro", "micro")
+        metric: average_precision_score(hot, first, average=kind) - average_precision_score(hot, second, average=kind)
+        for metric, kind in design.kinds.items()
     }
 
 
 LAYOUTS = (
+    (2, 50, 5),
+    (2, 200, 20),
+    (2, 1000, 100),
     (3, 60, 3),
     (3, 150, 8),
     (3, 150, 50),
@@ -80,17 +91,24 @@ LAYOUTS = (
     (8, 1000, 30),
 )
 AREAS = ((0.8, 0.8), (0.99, 0.99), (0.85, 0.75), (0.99, 0.97))
-DESIGNS = tuple(Design(*layout, areas) for layout in LAYOUTS for areas in AREAS)
+ALIKE = (*LAYOUTS[:3], (3, 150, 8), (4, 400, 100), (8, 150, 5))
+"""Of these models are also nearly the same."""
+DESIGNS = tuple(
+    Design(*layout, areas, common)
+    for common, layouts in ((0.49, LAYOUTS), (0.999, ALIKE))
+    for layout in layouts
+    for areas in AREAS
+)
 
 
 def simulated(design: Design, sets: int) -> dict[str, dict[str, tuple[float, ...]]]:
     """Return coverage, mean width, share of p-values below .05 and width in 3.92 standard deviations, by metric."""
     true, y = truth(design), design.truly(design.rows)
-    held: dict[str, dict[str, list[Any]]] = {metric: {name: [] for name in METHODS} for metric in METRICS}
-    seen: dict[str, list[float]] = {metric: [] for metric in METRICS}
+    held: dict[str, dict[str, list[Any]]] = {metric: {name: [] for name in METHODS} for metric in design.kinds}
+    seen: dict[str, list[float]] = {metric: [] for metric in design.kinds}
     for number in range(sets):
         scores = design.scores(y, np.random.default_rng([number, design.classes, design.rows]))
-        for metric in METRICS:
+        for metric in design.kinds:
             for name in METHODS:
                 row = jaxci.compare(metric, y, *scores, rng=number, method=name)
                 low, high = row.confidence_interval

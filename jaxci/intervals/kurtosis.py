@@ -103,10 +103,9 @@ class KurtosisT(Method):
     errors 1.5 times the other's, at 20, 50, 200 and 1,000 rows, with Student's interval in brackets: normal errors .93,
     .95, .96, .95 (.91, .94, .95, .95); exponential .88, .92, .95, .96 (.86, .89, .92, .94); t with 3 degrees of
     freedom, of which squares have no variance, .85, .87, .89, .89 (.80, .83, .85, .86). Few degrees of freedom get a
-    remark; that there is none is no assurance, as the rows that would show heavy tails may not have been seen. Of areas
-    and of metrics of labels the end away from 0 allows for rows on which models differ most, though none was seen
-    (:mod:`jaxci.intervals.unseen`). The
-    standard error beside the interval is that without ``mass``. ``benchmarks/compare_errors.py`` measures both.
+    remark; that there is none is no assurance, as the rows that would show heavy tails may not have been seen. Of
+    areas, average precisions and metrics of labels the end away from 0 allows for rows on which models differ most,
+    though none was seen (:mod:`jaxci.intervals.unseen`). The standard error beside the interval is that without ``mass``. ``benchmarks/compare_errors.py`` measures both.
 
     References
     ----------
@@ -182,7 +181,7 @@ class KurtosisT(Method):
         said = decided_by_few(degrees, evidence.n, units, "difference" if of_two else "estimate")
         if not error > 0 or not said:
             return width_remarks(bounds, self.name, evidence.statistic)
-        low = HEAVY_TAILS if of_two and units == "rows" else ""
+        low = HEAVY_TAILS if of_two and units == "rows" and evidence.unseen is None else ""
         if units == "clusters" and of_two and evidence.statistic.task in ("binary", "multiclass"):
             low = IN_CLUSTERS
         return (f"{said} {low}".rstrip(),)

@@ -969,7 +969,7 @@ DRAWN_APART = functools.partial(pytest.param, marks=pytest.mark.false_alarm(2e-4
         ("matthews_corrcoef", Y, A, B, "adjusted_wald"),
         ("error_rate", Y, A, B, None),
         ("roc_auc", Y, SCORE_A, SCORE_B, "delong"),
-        ("average_precision", Y, SCORE_A, -SCORE_B, "adjusted_wald"),
+        ("average_precision", Y, SCORE_A, -SCORE_B, "kurtosis_t"),
         ("log_loss", Y, SCORE_A, SCORE_B, "kurtosis_t"),
         ("brier_score_loss", Y, SCORE_A, SCORE_B, "kurtosis_t"),
         ("mean_squared_error", TARGET, CLOSE, FAR, "kurtosis_t"),
