@@ -7,6 +7,7 @@ from scipy.fft import dct
 
 from jaxci.inference.replicate import deleted_values
 from jaxci.inference.request import Entry, unit_program
+from jaxci.inference.seasons import Season, same_season, without_season
 from jaxci.inference.slopes import slopes
 from jaxci.intervals.blocks import Dependence
 from jaxci.intervals.kurtosis import KurtosisT, spread
@@ -41,13 +42,28 @@ def dependence(series: np.ndarray, length: float, resampling: str) -> Dependence
     if len(series) < 8 or not largest > 1e-12 * np.abs(series).max():
         return Dependence(float(np.cbrt(len(series))), degrees, 1.0, degrees)
     apart = apart / largest
-    of_blocks = _of_blocks(apart, length, resampling)
-    found, steep = _long_run(apart, degrees)
-    found = max(found, LEAST[steep] * of_blocks)
+    season = _fixed_season(apart)
+    found, steep = _long_run(season.left, degrees)
+    found = max(found, LEAST[steep] * _of_blocks(season.left, length, resampling)) + season.variance
     effect = found / float(apart @ apart / len(apart))
     alone = float(spread(apart, KurtosisT().mass).degrees_of_freedom)
     few = max(effect, 1.0) * max(1 / alone - 1 / len(apart), 0.0)  # beyond what normal values, which the waves take, do
-    return Dependence(effect, degrees, float(np.sqrt(found / of_blocks)), max(1.0, 1 / (1 / degrees + few)), steep)
+    ratio = float(np.sqrt(found / _of_blocks(apart, length, resampling)))
+    return Dependence(effect, degrees, ratio, max(1.0, 1 / (1 / degrees + few)), steep)
+
+
+def _fixed_season(apart: np.ndarray) -> Season:
+    """Return a series without waves that stay, and the series where rows of a season depend on each other beside them.
+
+    Such a season changes, and its waves are part of what varies in the long run. Waves that are taken out leave rows a
+    whole season apart less alike by as many shares of 1/n as numbers were fitted, which is put back (Kendall 1954).
+    """
+    season, n = without_season(apart), len(apart)
+    if not season.waves:
+        return season
+    alike = _alike(_autoregression(season.left, (1,))[1], n // 5) + (1 + 2 * season.waves) / n
+    changes = _standing_out(np.where(same_season(season.frequency, np.arange(len(alike))), alike, 0.0), n)
+    return Season(apart) if changes else season
 
 
 def _long_run(apart: np.ndarray, degrees: int) -> tuple[float, bool]:
@@ -84,15 +100,21 @@ def _further_back(noise: np.ndarray) -> int:
 
     Up to a fifth of the rows, and :data:`FURTHEST`. Of independent rows some lag stands out in 2% to 4% of data sets.
     """
-    n = len(noise)
-    last = min(n // 5, FURTHEST)
-    if last < 2:
-        return 0
-    apart = noise - noise.mean()
+    last = min(len(noise) // 5, FURTHEST)
+    return _standing_out(_alike(noise, last), len(noise)) if last >= 2 else 0
+
+
+def _alike(noise: np.ndarray, last: int) -> np.ndarray:
+    """Return the autocorrelations at the lags from 0 to the last."""
+    n, apart = len(noise), noise - noise.mean()
     alike = np.fft.irfft(np.abs(np.fft.rfft(apart, 2 * n)) ** 2)[: last + 1]
-    alike = alike / max(alike[0], np.finfo(float).tiny) * n / (n - np.arange(last + 1))
+    return np.asarray(alike / max(alike[0], np.finfo(float).tiny) * n / (n - np.arange(last + 1)))
+
+
+def _standing_out(alike: np.ndarray, n: int) -> int:
+    """Return the lag of 2 or more at which n rows are most alike; 0 where noise would be as much."""
     lag = 2 + int(np.argmax(alike[2:]))
-    return lag if alike[lag] > STANDS_OUT * np.sqrt(2 * np.log(last) / n) else 0
+    return lag if alike[lag] > STANDS_OUT * np.sqrt(2 * np.log(len(alike) - 1) / n) else 0
 
 
 def _of_blocks(apart: np.ndarray, length: float, resampling: str) -> float:

@@ -48,8 +48,9 @@ class BlockT(BootstrapMethod):
     owe to the one before (slope with Kendall's correction, at most .97 [2]_), and to one further back that stands out,
     by the squares of the first ``.4 n^(2/3)`` cosine waves [1]_. It is a quarter of what blocks show at least, and all
     of that in smooth series, whose slopes sum to more than .97. These are its degrees of freedom, fewer where few rows
-    decide, by the kurtosis of the derivatives (:func:`~jaxci.intervals.kurtosis.spread`). Differences of areas
-    and of metrics of labels reach further away from 0, as rows on which models differ would have come together
+    decide, by the kurtosis of the derivatives (:func:`~jaxci.intervals.kurtosis.spread`). A season that stays the same
+    is taken out of all this, and adds the variance of its own mean (:mod:`jaxci.inference.seasons`). Differences of
+    areas and of metrics of labels reach further away from 0, as rows on which models differ would have come together
     (:mod:`jaxci.intervals.unseen`).
 
     Asymptotic in the number of rows. Of means and medians of autoregressions it covers 93% to 97% with slopes up to .6,

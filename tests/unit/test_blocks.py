@@ -14,9 +14,10 @@ from scipy.signal import lfilter
 from sklearn import metrics
 
 import jaxci
-from jaxci.inference.dependence import _further_back, dependence
+from jaxci.inference.dependence import _fixed_season, _further_back, dependence
 from jaxci.inference.drawing import COVERED_OF_BATCHES, FEW_BATCHES, PURPOSE_POSTERIOR
 from jaxci.inference.randomness import randomness
+from jaxci.inference.seasons import without_season
 from jaxci.resampling.blocks import CircularBlocks, MovingBlocks, StationaryBlocks, optimal_block_lengths
 from jaxci.resampling.posterior import GammaTables, PosteriorOfBlocks
 from jaxci.resampling.words import scaled_words
@@ -370,6 +371,46 @@ def test_rows_may_depend_on_those_of_the_same_weekday():
     assert found.effect > 4  # in the long run 1 / (1 - .7)^2 over the variance of a value, some 6
     alone = [_further_back(np.random.default_rng(seed).normal(size=100)) > 0 for seed in range(500)]
     assert np.mean(alone) < 0.06
+
+
+def wave(n, period, start=0.0):
+    return 3 * np.sin(2 * np.pi * (np.arange(n) + start) / period)
+
+
+@pytest.mark.parametrize("period", [7, 12, 24])
+@pytest.mark.parametrize("slope", [0.0, 0.6])
+def test_a_season_that_stays_adds_nothing_to_the_variance_of_a_mean_over_whole_seasons(period, slope):
+    for seed in range(3):
+        x = series(840, slope, seed)
+        alone, both = (dependence(y, 10.0, "stationary").effect * y.var() for y in (x, x + wave(840, period)))
+        assert both == pytest.approx(alone, rel=0.1)
+
+
+def test_a_season_that_is_cut_off_adds_what_its_start_says():
+    n, starts = 100, np.arange(0, 12, 0.25)
+    noise = np.random.default_rng(3).normal(size=n)
+    found = [_fixed_season(x - x.mean()).variance for x in (noise + wave(n, 12, start) for start in starts)]
+    assert np.mean(found) == pytest.approx(n * np.mean([wave(n, 12, start).mean() ** 2 for start in starts]), rel=0.1)
+
+
+def test_a_season_that_changes_varies_in_the_long_run():
+    for seed in range(5):
+        x = lfilter([1.0], [1.0, *np.zeros(6), -0.9], np.random.default_rng(seed).normal(size=1100))[700:]
+        apart = x - x.mean()
+        assert without_season(apart).waves > 0
+        assert _fixed_season(apart).waves == 0
+
+
+def test_rows_that_only_repeat_and_few_rows_are_left_as_they_are():
+    for x in (np.tile([0.0, 0, 0, 0, 0, 1, 1], 40), wave(280, 7), wave(99, 7) + series(99, 0.0)):
+        assert _fixed_season(x - x.mean()).waves == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("slope", [0.0, 0.9])
+def test_waves_are_hardly_found_in_noise(slope):
+    found = [_fixed_season((x := series(400, slope, seed)) - x.mean()).waves for seed in range(300)]
+    assert np.mean(np.array(found) > 0) < 0.05
 
 
 @pytest.mark.slow
