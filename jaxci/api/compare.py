@@ -38,7 +38,8 @@ def _agree(sample: Sample) -> bool:
 def _conclusion(result: IntervalResult, statistic: Statistic, margin: float | None, pvalue: float) -> str:
     """Say in words what the interval supports.
 
-    Of values by case and of a user's function it is not known whether larger is better.
+    Of values by case and of a user's function it is not known whether larger is better. An interval without width says
+    nothing of what was not seen, so that it shows nothing within a margin.
     """
     low, high = result.confidence_interval
     if math.isnan(low) or math.isnan(high):
@@ -56,7 +57,7 @@ def _conclusion(result: IntervalResult, statistic: Statistic, margin: float | No
         text = "no difference shown"
     if margin is not None:
         given = "if larger is better, " if values else ""
-        shown = "is" if good_low > -margin else "is not shown to be"
+        shown = "is" if good_low > -margin and low < high else "is not shown to be"
         text += f"; {given}a {shown} non-inferior to b within the margin {margin:g}"
     return text
 

@@ -43,6 +43,8 @@ def skewed_runs(values: np.ndarray) -> tuple[str, ...]:
     Cramer (1946), Mathematical Methods of Statistics, section 29.3, of the error.
     """
     n, skewness = len(values), float(shape_of(values)[0])
+    if n < 3:  # two are never skewed
+        return ()
     usual = 2 * math.sqrt(6 * (n - 2) / ((n + 1) * (n + 3)))
     if skewness <= usual:
         return ()

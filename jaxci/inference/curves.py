@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.inference.posterior import posterior_weights, sizes
+from jaxci.inference.opposed import unseen_sizes
+from jaxci.inference.posterior import posterior_weights
 from jaxci.inference.program import Program, Rows, of_units
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.replicate import replicate
@@ -59,11 +60,11 @@ def curve_replicates(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the curves (m, S) of the models of ``sample`` and their replicates (m, S, B), on the same weights.
 
-    A unit weighs Gamma(1), and rows that were not seen (:meth:`Curve.unseen`) Gamma(mass), times :func:`_unseen_sizes`.
-    Strata keep their weight.
+    A unit weighs Gamma(1), and rows that were not seen (:meth:`Curve.unseen`) Gamma(mass), as many times as
+    :func:`~jaxci.inference.opposed.unseen_sizes` says. Strata keep their weight.
     """
     unseen = curve.unseen(sample)
-    held = _unseen_sizes(sample, layout)[unseen.rows.y_true]
+    held = unseen_sizes(sample, layout)[unseen.rows.y_true]
     capacity = padded(layout.n_units)
     units = np.arange(layout.n) if layout.units is None else layout.units
     units = np.concatenate([units, capacity + np.arange(unseen.rows.n)])
@@ -88,34 +89,6 @@ def curve_replicates(
         )
     shape = (len(models), len(found.estimates) // len(models))
     return found.estimates.reshape(shape), found.values.reshape(*shape, -1)
-
-
-def _unseen_sizes(sample: Sample, layout: Layout) -> np.ndarray:
-    """Return how many rows (or how much of their weight) a row of each class (2,) that was not seen stands for.
-
-    In clusters as many as these have of the class; of two models, on which rows that were not seen are opposed, the
-    design effect ``1 + (m - 1) icc`` of m such rows, with the intraclass correlation of the difference of ranks:
-    models that differ row by row would not be opposed in a whole cluster. Where nothing varies, or all of a class is in
-    one cluster, it is not known and counts as 1.
-    """
-    held = np.asarray(sizes(sample, layout)[1])
-    if sample.other is None or layout.units is None:
-        return held
-    apart = _ranks(sample.y_score) - _ranks(sample.other.y_score)
-    shares = []
-    for code in range(len(held)):
-        rows = np.flatnonzero(sample.y_true == code)
-        of_class, of_rows = layout.of_some(rows), apart[rows]
-        known = of_class.n_units > 1 and np.ptp(of_rows) > 0
-        alike = of_class.intraclass_correlation(of_rows) if known else 1.0
-        shares.append(alike + (1 - alike) * of_class.n_units / of_class.n)
-    return held * np.array(shares)
-
-
-def _ranks(values: np.ndarray) -> np.ndarray:
-    """Return twice the mid-rank of each value (n,)."""
-    ordered = np.sort(values)
-    return np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")
 
 
 def _prepared(curve: Curve, joined: Sample, n: int, units: np.ndarray, weights: np.ndarray) -> tuple[Any, Rows]:

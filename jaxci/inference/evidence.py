@@ -13,7 +13,7 @@ import numpy as np
 from jaxci.inference.curvature import curvature
 from jaxci.inference.known_laws import law_of, ordered_values_of, row_values_of
 from jaxci.inference.left_out import left_out
-from jaxci.inference.opposed import adjusted
+from jaxci.inference.opposed import adjusted, unseen_of_areas
 from jaxci.inference.posterior import posterior_law
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.request import Entry, programs
@@ -41,7 +41,6 @@ from jaxci.intervals.clusters import ClusterRobust, ClusterSums, cluster_varianc
 from jaxci.intervals.kurtosis import spread
 from jaxci.intervals.proportion_difference import PairedOutcomes
 from jaxci.intervals.sign_flip import flipped
-from jaxci.intervals.unseen import unseen_variance
 from jaxci.resampling.kernels import stable_order
 from jaxci.resampling.laws import Drawn
 from jaxci.special import deviation, unit
@@ -160,17 +159,16 @@ def gather(entry: Entry, sample: Sample, layout: Layout, rng: Randomness) -> Evi
         areas = auc_difference_evidence(sample.y_true, sample.y_score, sample.other.y_score)
         parts["auc_difference"] = jax.tree.map(lambda x: x[None], areas)
     if "unseen" in needs and is_auc_difference(statistic):
-        n_neg, n_pos = sample.class_sizes[:2]
-        parts["unseen"] = np.array([unseen_variance(n_pos, n_neg)])
+        parts["unseen"] = unseen_of_areas(sample, layout)
     elif "unseen" in needs and has_opposed_rows(statistic):
-        parts["unseen"] = adjusted(statistic, sample, layout.row_weights).unseen
+        parts["unseen"] = adjusted(statistic, sample, layout).unseen
     if "outcomes" in needs:
         assert is_share_difference(statistic) or averages_share_differences(statistic)
         counted = statistic.outcomes(entry.prepared, entry.prepared.weights_of(layout))
         parts["outcomes"] = PairedOutcomes(*(x[None] for x in counted))
     if "adjusted" in needs:
         assert isinstance(statistic, Paired)
-        parts["adjusted"] = adjusted(statistic, sample, layout.row_weights)
+        parts["adjusted"] = adjusted(statistic, sample, layout)
     if "gaps" in needs:
         assert is_debiased_calibration(statistic)
         rows = np.asarray(entry.prepared.design)[: layout.n_rows]

@@ -8,9 +8,11 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxci.inference.posterior import sizes
 from jaxci.inference.program import of_sample
 from jaxci.inference.slopes import slopes
 from jaxci.intervals.adjusted_wald import Adjusted
+from jaxci.intervals.unseen import unseen_variance
 from jaxci.statistics.base import TableStatistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired
@@ -20,20 +22,62 @@ NOISE = 1e-12
 """Differences of metrics, which are of order one, and their errors up to it are rounding errors."""
 
 
-def adjusted(statistic: Paired, sample: Sample, row_weights: np.ndarray | None) -> Adjusted:
+def unseen_sizes(sample: Sample, layout: Layout) -> np.ndarray:
+    """Return how many rows (or how much of their weight) a row of each class (K,) that was not seen stands for.
+
+    In clusters as many as these have of the class; of two models, on which rows that were not seen are opposed, the
+    design effect ``1 + (m - 1) icc`` of m such rows, with the intraclass correlation of their difference (of ranks, or
+    in being right): models that differ row by row would not be opposed in a whole cluster. Where nothing varies, or all
+    of a class is in one cluster, it is not known and counts as 1.
+    """
+    held = np.asarray(sizes(sample, layout)[1])
+    if sample.other is None or layout.units is None:
+        return held
+    apart = _standing(sample) - _standing(sample.other)
+    shares = []
+    for code in range(len(held)):
+        rows = np.flatnonzero(sample.y_true == code)
+        of_class, of_rows = layout.of_some(rows), apart[rows]
+        known = of_class.n_units > 1 and np.ptp(of_rows) > 0
+        alike = of_class.intraclass_correlation(of_rows) if known else 1.0
+        shares.append(alike + (1 - alike) * of_class.n_units / max(of_class.n, 1))
+    return held * np.array(shares)
+
+
+def _standing(model: Sample) -> np.ndarray:
+    """Return twice the mid-rank of the score of each row (n,), of several classes that of its own; or who is right."""
+    if model.y_score is None:
+        return 1.0 * (model.y_pred == model.y_true)
+    own = model.y_score if model.y_score.ndim == 1 else model.y_score[np.arange(model.n), model.y_true]
+    ordered = np.sort(own)
+    return np.searchsorted(ordered, own, "left") + np.searchsorted(ordered, own, "right")
+
+
+def unseen_of_areas(sample: Sample, layout: Layout) -> np.ndarray:
+    """Return the variance (1,) that opposed rows, though none was seen, add to a difference of two models' areas."""
+    n_neg, n_pos = np.bincount(sample.y_true[: layout.n_rows], layout.mass, 2) / unseen_sizes(sample, layout)[:2]
+    return np.array([unseen_variance(n_pos, n_neg)])
+
+
+def adjusted(statistic: Paired, sample: Sample, layout: Layout) -> Adjusted:
     """Return the difference with the opposed rows of ``statistic`` added, and its standard error, as a batch of one.
 
     The error is ``sqrt(sum_i m_i w_i^2 L_i^2)`` of rows, m of a kind and 1 of the data, with the weights w and the
-    derivatives L in them. Opposed rows weigh what the rows of their class do on average.
+    derivatives L in them. Opposed rows weigh what the rows of their class do on average, in clusters as
+    :func:`unseen_sizes` says; the error is that of independent rows.
     """
     rows, masses = statistic.opposed_rows(sample)
-    joined = sample.joined(rows)
-    number, weights, degrees = np.concatenate([np.ones(sample.n), masses]), np.ones(joined.n), math.inf
-    if row_weights is not None:
-        degrees = max(Layout(sample.n, row_weights=row_weights).effective_size - 1, 1.0)
-        of_class = np.bincount(sample.y_true[: sample.n], row_weights) / np.maximum(sample.class_sizes, 1)
-        weights = np.concatenate([row_weights, np.where(of_class > 0, of_class, row_weights.mean())[rows.y_true]])
-    layout = Layout(joined.n, row_weights=number * weights)
+    joined, row_weights = sample.joined(rows), layout.row_weights
+    of_rows = np.ones(sample.n) if row_weights is None else row_weights
+    of_class = np.bincount(sample.y_true[: sample.n], of_rows, sample.n_classes) / np.maximum(sample.class_sizes, 1)
+    if layout.units is not None:
+        of_class = unseen_sizes(sample, layout)
+    number = np.concatenate([np.ones(sample.n), masses])
+    weights = np.concatenate([of_rows, np.where(of_class > 0, of_class, of_rows.mean())[rows.y_true]])
+    degrees = (
+        math.inf if row_weights is None else max(Layout(sample.n, row_weights=row_weights).effective_size - 1, 1.0)
+    )
+    layout = Layout(joined.n, row_weights=number * weights)  # of all rows, those added among them
     if isinstance(statistic, TableStatistic):
         prepared = statistic.prepare(joined)
         value, found = _of_table(statistic, prepared.without_rows(), prepared.weights_of(layout))

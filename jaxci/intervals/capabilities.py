@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeGuard
 
+from jaxci.intervals.unseen import MASS as AREA_MASS
 from jaxci.statistics.base import (
     OpposedStatistic,
     Statistic,
@@ -15,7 +16,7 @@ from jaxci.statistics.base import (
 from jaxci.statistics.order import QuantileStatistic
 from jaxci.statistics.paired import Paired, PairedTable
 from jaxci.statistics.probability import Calibration
-from jaxci.statistics.ranking import BinaryRanking
+from jaxci.statistics.ranking import OPPOSED_POSITIVE, BinaryRanking, ScoreRanking
 from jaxci.statistics.summary import MeanStatistic, SecondMoment, is_mean
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "is_share_difference",
     "is_whole_auc",
     "knows_mistakes",
+    "opposed_mass",
     "power_of_variance",
     "quantile_order",
 ]
@@ -108,6 +110,14 @@ def is_auc_difference(statistic: Statistic) -> bool:
 def has_opposed_rows(statistic: Statistic) -> TypeGuard[Paired]:
     """Whether the statistic is a smooth difference that knows on which rows two models differ most."""
     return isinstance(statistic, Paired) and isinstance(statistic.statistic, OpposedStatistic) and statistic.smooth
+
+
+def opposed_mass(statistic: Statistic) -> float | None:
+    """Mass of a positive that one model ranks first and the other last, each way; None of what does not rank."""
+    if is_auc_difference(statistic):
+        return AREA_MASS
+    ranks = has_opposed_rows(statistic) and isinstance(statistic.statistic, ScoreRanking)
+    return OPPOSED_POSITIVE if ranks else None
 
 
 def has_beta_law(statistic: Statistic) -> bool:

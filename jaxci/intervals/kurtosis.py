@@ -10,11 +10,11 @@ from scipy import special
 
 from jaxci.checks import check_choice, check_number
 from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails, open_sides
-from jaxci.intervals.capabilities import is_mean
+from jaxci.intervals.capabilities import is_mean, opposed_mass
 from jaxci.intervals.clusters import ClusterSums, satterthwaite
 from jaxci.intervals.delta import SCALES, delta_interval, scale_refusal, student_steps, width_remarks
 from jaxci.intervals.pvalues import UNDEFINED, PValue, sign_test, standardized_test, varies
-from jaxci.intervals.unseen import reaching_away
+from jaxci.intervals.unseen import none_seen, reaching_away
 from jaxci.records import record, static
 from jaxci.special import namespace, unit
 from jaxci.statistics.base import Statistic
@@ -105,7 +105,8 @@ class KurtosisT(Method):
     freedom, of which squares have no variance, .85, .87, .89, .89 (.80, .83, .85, .86). Few degrees of freedom get a
     remark; that there is none is no assurance, as the rows that would show heavy tails may not have been seen. Of
     areas, average precisions and metrics of labels the end away from 0 allows for rows on which models differ most,
-    though none was seen (:mod:`jaxci.intervals.unseen`). The standard error beside the interval is that without ``mass``. ``benchmarks/compare_errors.py`` measures both.
+    though none was seen (:mod:`jaxci.intervals.unseen`). The standard error beside the interval is that without
+    ``mass``. ``benchmarks/compare_errors.py`` measures both.
 
     References
     ----------
@@ -171,7 +172,10 @@ class KurtosisT(Method):
         error, degrees = self._spread(evidence)
         found = Bounds(*delta_interval(evidence.estimate, error, tails, self.scale, student_steps(degrees, tails)))
         if evidence.unseen is not None:
-            found = reaching_away(found, evidence.estimate, evidence.unseen, tails)
+            seen, found = error > 0, reaching_away(found, evidence.estimate, evidence.unseen, tails)
+            if (mass := opposed_mass(evidence.statistic)) is not None:
+                alike = none_seen(evidence.unseen / (2 * mass), tails)
+                found = Bounds(*(evidence.xp.where(seen, x, y) for x, y in zip(found, alike, strict=True)))
         return open_sides(*found, tails, evidence.statistic.bounds)
 
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:

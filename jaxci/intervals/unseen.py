@@ -16,6 +16,22 @@ def unseen_variance(n_pos: Any, n_neg: Any) -> Any:
     return 2 * MASS * (1.0 / n_pos**2 + 1.0 / n_neg**2)
 
 
+def none_seen(variance: Any, tails: Tails) -> Bounds:
+    """Return bounds (...) of a difference of which no row or cluster shows any, by the ``variance`` of an opposed one.
+
+    Of n units the number that differ is Poisson, and none of it is seen with the error probability t where its mean is
+    ``-log t``: as many opposed units one way make the bound.
+    """
+    xp = namespace(variance)
+    reach = xp.sqrt(variance)
+    return Bounds(
+        *(
+            side * reach * -xp.log(tail if bounded else 1.0)
+            for side, tail, bounded in ((-1, tails.lower, tails.has_lower), (1, tails.upper, tails.has_upper))
+        )
+    )
+
+
 def reaching_away(found: Bounds, difference: Any, variance: Any, tails: Tails) -> Bounds:
     """Return bounds (...) of a difference whose end away from 0 also allows for a ``variance`` that was not seen.
 

@@ -144,8 +144,8 @@ def test_delong_is_the_corrected_delta_method_in_a_balanced_sample():
     score = rng.normal(truth, 1.0)
     delta, delong = (jaxci.interval("roc_auc", truth, score, method=method) for method in ("delta", "delong"))
     assert delong.standard_error**2 == pytest.approx(delta.standard_error**2 * 30 / 29, rel=1e-12)
-    # influence values of an AUC have mean 0 within each class: drawing the classes apart adds what DeLong's variance has,
-    # 30/29, less 60/59 that delta leaves out
+    # influence values of an AUC have mean 0 within each class: to draw these apart adds what DeLong has more, 30/29,
+    # less 60/59, which delta leaves out
     stratified = jaxci.interval("roc_auc", truth, score, method="delta", strata=truth)
     assert delong.standard_error**2 == pytest.approx(stratified.standard_error**2 * 60 / 59, rel=1e-12)
 

@@ -351,7 +351,7 @@ def test_models_that_agree_are_said_to():
         result = jaxci.compare(metric, truth, guess, guess)
         low, high = result.confidence_interval
         assert -low == pytest.approx(high)
-        assert 0 < high < 0.2
+        assert 0 < high < 0.3
         assert result.pvalue == pytest.approx(1)
         assert any("all paired differences are zero" in text for text in result.warnings)
 
@@ -572,7 +572,7 @@ def ranked(rng, n, prevalence, areas):
 def test_areas_may_differ_more_than_was_seen(given):
     """The end away from 0 allows for a sixteenth of a row of each class that the models rank first and last.
 
-    In blocks as many rows as count as one come together. The other end and the p-value are those of what was seen.
+    In clusters and blocks as many rows as count as one come together. The other end and the p-value are those of what was seen.
     """
     y, a, b = ranked(np.random.default_rng(1), 200, 0.1, (0.98, 0.95))
     positives = int(y.sum())
@@ -586,7 +586,7 @@ def test_areas_may_differ_more_than_was_seen(given):
     assert found.pvalue == seen.pvalue
     reached, saw = (one.confidence_interval.high - found.estimate for one in (found, seen))
     added = (reached**2 - saw**2) / (stats.norm.ppf(0.975) ** 2 * unseen)
-    assert added == pytest.approx(1.0) if "resampling" not in given else added >= 1 - 1e-9
+    assert added >= 1 - 1e-9 if given else added == pytest.approx(1.0)
     mirrored = jaxci.compare("roc_auc", y, b, a, n_resamples=999, rng=0, **given).confidence_interval
     assert mirrored.low == pytest.approx(-found.confidence_interval.high)
 
@@ -877,3 +877,55 @@ def test_differences_of_heavy_tails_are_covered(metric, law, n, least):
     assert hits / data_sets > least - 3 * error
     if law == "t3":
         assert told / data_sets > 0.6
+
+
+UNITS = np.repeat(np.arange(20), 5)
+TURNED = ("f1", "balanced_accuracy", "matthews_corrcoef", "roc_auc", "average_precision")
+
+
+def in_units(rng):
+    """Labels and scores of two models, of which the first turns its scores round in one of 20 clusters of ten."""
+    y = np.r_[0, 1, rng.integers(0, 2, 98)]
+    second = np.round(rng.normal(size=100) + 1.6 * y, 6)
+    bad = rng.random(20) < 0.06
+    return y, np.where(bad[UNITS], 1.6 - second, second), second
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", TURNED)
+def test_clusters_in_which_a_model_fails_are_allowed_for_though_none_was_seen(metric):
+    """Within a margin of the true deficit non-inferiority is claimed in 2.5% of data sets at most; it was in 28%."""
+    rng, scored = np.random.default_rng(8), metric in ("roc_auc", "average_precision")
+
+    def shown(y, *scores):
+        return (y, *(x if scored else 1 * (x > 0.8) for x in scores))
+
+    y, a, b = (np.concatenate(x) for x in zip(*(in_units(rng) for _ in range(2_000)), strict=True))
+    deficit = -jaxci.compare(metric, *shown(y, a, b), method="delta").estimate
+    claims, data_sets, alike = 0, 200, 0
+    for _ in range(data_sets):
+        y, a, b = in_units(rng)
+        result = jaxci.compare(metric, *shown(y, a, b), groups=UNITS, margin=deficit)
+        claims += "a is non-inferior" in result.conclusion
+        alike += np.array_equal(a, b)
+    assert alike / data_sets > 0.2
+    assert claims / data_sets <= 0.025 + 2 * np.sqrt(0.025 * 0.975 / data_sets)
+
+
+def test_models_alike_in_every_row_are_judged_by_how_often_others_may_come():
+    """The chance of a row on which the models are opposed, of 40 positives and 60 negatives of which none is one."""
+    y, score = np.repeat([1, 0], [40, 60]), np.arange(100.0) % 37
+    result = jaxci.compare("roc_auc", y, score, score, method="kurtosis_t")
+    reach = -np.log(0.025) * np.sqrt(1 / 40**2 + 1 / 60**2)
+    np.testing.assert_allclose(result.confidence_interval, (-reach, reach), rtol=1e-12)
+    one_sided = jaxci.compare("roc_auc", y, score, score, method="kurtosis_t", alternative="greater")
+    assert one_sided.confidence_interval == pytest.approx((reach * np.log(0.05) / -np.log(0.025), 1.0))
+    twins = jaxci.compare("roc_auc", *(np.repeat(x, 2) for x in (y, score, score)), groups=np.repeat(np.arange(100), 2))
+    np.testing.assert_allclose(twins.confidence_interval, (-reach, reach), rtol=1e-12)
+
+
+def test_an_interval_without_width_shows_nothing_within_a_margin():
+    y, score = np.arange(40) % 2, np.linspace(0.1, 0.9, 40)
+    result = jaxci.compare("log_loss", y, score, score, margin=0.1)
+    assert result.confidence_interval == (0, 0)
+    assert result.conclusion == "no difference shown; a is not shown to be non-inferior to b within the margin 0.1"

@@ -879,7 +879,7 @@ def test_rows_of_weight_zero_do_not_count():
 
 def test_weights_need_a_statistic_of_weights():
     refusal(
-        lambda: interval(lambda x: jnp.mean(x), SCORE, sample_weight=np.ones(N)), "sample_weight", "WeightedFunction"
+        lambda: interval(lambda x: jnp.mean(x), SCORE, sample_weight=np.arange(N)), "sample_weight", "WeightedFunction"
     )
 
 

@@ -1394,3 +1394,16 @@ def test_rows_of_weight_zero_leave():
 def test_weights_that_mean_nothing_are_refused(given, words):
     with pytest.raises(ValueError, match=words):
         interval("mean", X, **given)
+
+
+@pytest.mark.parametrize("weight", [1.0, 3.0, 1e-120])
+def test_rows_of_equal_weight_are_rows(weight):
+    weights = np.full(N, weight)
+    weights[3] = 0.0
+    left = np.arange(N) != 3
+    found, plain = (
+        evaluate(Y[rows], A[rows], SCORE_A[rows], metrics=["accuracy", "balanced_accuracy", "roc_auc"], rng=0, **given)
+        for rows, given in ((np.full(N, True), {"sample_weight": weights}), (left, {}))
+    )
+    for one, other in zip(found, plain, strict=True):
+        assert (one.method, one.confidence_interval) == (other.method, other.confidence_interval)

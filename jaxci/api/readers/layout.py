@@ -65,6 +65,8 @@ def arranged(
         columns = {name: column[rows] for name, column in columns.items()}
     if weight_type == "frequency":
         return sample, _layout(sample.n, columns, None)
+    if weights.min() == weights.max():  # rows of equal weight are rows
+        return sample, _layout(sample.n, columns, None)
     extreme = not 1e-100 < weights.max() < EXACT_FLOATS  # squares of these, or sums, may be no numbers
     if extreme:
         weights = weights / weights.max()
