@@ -6,7 +6,9 @@ import math
 
 import numpy as np
 
+from jaxci.inference.design import row_influence
 from jaxci.inference.features import LARGEST, differ_little, features_of_rows
+from jaxci.inference.slopes import effective_units
 from jaxci.inference.standings import (
     Choice,
     described,
@@ -46,6 +48,15 @@ MOST_AREA_DRAWS = 1e8
 SMALL_MEAN = 50
 """Below so many observations a mean of values without bounds gets the t interval."""
 
+MANY_CLASSES, FEW_WRONG = 12, 3
+"""Of metrics of more classes resamples serve, corrected for bias and skewness, where so many rows are wrong. What every
+class adds that was not seen shifts a mean over many by more than its error (``benchmarks/many_classes.py``).
+"""
+ENOUGH_IN_CLASS = 10
+"""Of so many classes that have fewer rows than that each, on average, intervals get a remark."""
+IN_MANY_CLASSES = "covered 32% to 98% in simulations of 15 to 100 classes of 5 rows"
+"""What is said of these, as ``benchmarks/many_classes.py`` found."""
+
 MANY_CLUSTERS = 100
 """From so many clusters on the delta method serves ranks of many rows."""
 
@@ -53,6 +64,11 @@ LEAST_FOR_PIVOTS = 4
 """In fewer clusters most resamples are the data or one cluster, which has no standard error: of 2 clusters studentized
 intervals have no width, of 3 those of R2, correlations and standard deviations covered 64% to 77% of 100 data sets,
 where the delta method with Student's quantiles covered 81% to 92% (of 2 clusters 81% to 97%).
+"""
+
+FEW_DECIDING = {50: 3.0, 12: 2.0}
+"""In so many clusters or more of which fewer than these decide a deviation, effectively, studentized intervals are up
+to 40 times as wide as needed and cover no more than those of ``kurtosis_t`` do.
 """
 
 LARGE_MEAN = 1000
@@ -70,9 +86,13 @@ def by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tail
         if statistic.share is None:
             return Choice(Wilson(), "a proportion of independent rows: Wilson's score interval")
         return Choice(Wilson(), f"increases with the proportion {statistic.share}: Wilson's score interval of that")
-    if isinstance(statistic, TableStatistic) and statistic.has_extremes:
-        return _proper("a metric of a confusion table", layout)
     enough = n_resamples >= smallest_bank(tails)
+    if isinstance(statistic, TableStatistic) and statistic.has_extremes:
+        wrong = features_of_rows(statistic, sample).errors
+        if sample.n_classes > MANY_CLASSES and wrong >= FEW_WRONG and enough:
+            why = f"a metric of {sample.n_classes} classes, more than on the cards: BCa, as what was not seen would shift it"
+            return Choice(BCa(), why, remark=of_many_classes(sample, n))
+        return _proper("a metric of a confusion table", layout)
     if isinstance(statistic, ScoreRanking):
         return _choose_ranking(statistic, sample, layout, n_resamples, enough=enough)
     if isinstance(statistic, MeanStatistic):
@@ -103,6 +123,14 @@ def by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tail
     if statistic.smooth and isinstance(statistic, FunctionStatistic):
         return Choice(BCa(), "no formula for a function of your own: the bootstrap, corrected for bias and skewness")
     return Choice(Percentile(), "no formula for this statistic: the percentile bootstrap")
+
+
+def of_many_classes(sample: Sample, n: int) -> str | None:
+    """Say that many classes have too few of n rows to tell what they score; None of fewer classes, or of more rows."""
+    each = n / max(sample.n_classes, 1)
+    if sample.n_classes <= MANY_CLASSES or each >= ENOUGH_IN_CLASS:
+        return None
+    return f"{sample.n_classes} classes of {each:.2g} rows on average: 95% intervals {IN_MANY_CLASSES}"
 
 
 def _proper(what: str, layout: Layout) -> Choice:
@@ -202,6 +230,9 @@ def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, ta
         return Choice(
             KurtosisT(scale="log_complement"), f"{why} Student's quantiles, further out where few clusters decide"
         )
+    if studentized and power_of_variance(statistic) is not None and _decided_by_few(statistic, sample, layout):
+        why = "a deviation of rows in clusters, of which one or two decide: influence, summed over each, on the log"
+        return Choice(KurtosisT(scale="log"), f"{why} scale, and Student's quantiles, further out where few decide")
     if studentized and n_resamples >= smallest_bank(tails) and not np.isfinite(statistic.bounds).all():
         why = "moments of rows in clusters: resamples of these, each by its own standard error"
         return Choice(Studentized(), f"{why}, which allows for few and skewed ones")
@@ -210,6 +241,16 @@ def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, ta
         return Choice(ExpandedPercentile(), f"{why}, further out as clusters are few")  # correlations among these
     doubted = _doubted(statistic, layout, sample) if layout.given == {"sample_weight"} else None
     return Choice(Percentile(), why, remark=doubted)
+
+
+def _decided_by_few(statistic: Statistic, sample: Sample, layout: Layout) -> bool:
+    """Whether one or two of many clusters decide: resamples without them have hardly any error of their own."""
+    few = next((few for least, few in FEW_DECIDING.items() if layout.n_units >= least), 0.0)
+    if not few:
+        return False
+    influence = row_influence(statistic, sample)
+    of_clusters = layout.sum_rows((influence - influence.mean())[:, None], layout.n_units)[:, 0]
+    return bool(effective_units(of_clusters, 1.0) < few)
 
 
 def _of_alike_clusters(statistic: Statistic, layout: Layout) -> Choice:

@@ -10,7 +10,7 @@ import numpy as np
 from jaxci.intervals.base import Method
 from jaxci.intervals.bayesian import ProperBayesian
 from jaxci.intervals.calibration import BlockGaps, SquaredGaps
-from jaxci.intervals.capabilities import knows_mistakes
+from jaxci.intervals.capabilities import knows_mistakes, power_of_variance
 from jaxci.printing import JaxciWarning
 from jaxci.special import deviation
 from jaxci.statistics.base import Statistic, TableStatistic, has_fixed_trials, is_proportion
@@ -39,9 +39,7 @@ FEW_GATHERED = 5
 """A class with rows in fewer clusters gets a remark."""
 PERCENTILE_ON_CARDS = "in simulations of 30 rows 95% percentile intervals covered less than 93% for 40 of 46 metrics"
 """What the cards say of few rows; calibration errors, for which no size is enough, are not among the metrics."""
-STUDENTIZED_IN_CLUSTERS = (
-    "in simulations of 8 and 20 clusters 95% studentized intervals of standard deviations covered 80% to 94%"
-)
+DEVIATIONS_IN_CLUSTERS = "in simulations of 8 and 20 clusters 95% intervals of standard deviations covered 80% to 94%"
 EXPLAINED_IN_CLUSTERS = "in simulations of 8 and 20 clusters 95% intervals of R2 covered 82% to 98%"
 CALIBRATION_IN_CLUSTERS = (
     "'squared_gaps' intervals may cover less than they say: in simulations of 5 to 50 clusters 95% intervals of "
@@ -238,13 +236,14 @@ def _least_sizes(
         skewed = _skewness(values) > 2
         yield (75, f"intervals for strongly skewed values {less}") if skewed else (25, f"intervals for a mean {less}")
     elif layout.units is not None and "influence" in method.needs and not isinstance(statistic, Paired):
-        yield FEW_ROWS, f"{method.name!r} intervals may {less}: {EXPLAINED_IN_CLUSTERS}"
+        found = EXPLAINED_IN_CLUSTERS if power_of_variance(statistic) is None else DEVIATIONS_IN_CLUSTERS
+        yield FEW_ROWS, f"{method.name!r} intervals may {less}: {found}"
     elif layout.units is not None and "gaps" in method.needs:
         yield FEW_ROWS, CALIBRATION_IN_CLUSTERS
     elif method.judged_by_size:
         often, found = "often", PERCENTILE_ON_CARDS
         if layout.units is not None and "pivots" in method.needs:
-            found = STUDENTIZED_IN_CLUSTERS
+            found = DEVIATIONS_IN_CLUSTERS
         elif layout.units is not None and method.allows_for_few:
             often, found = "may", EXPANDED_IN_CLUSTERS
         yield FEW_ROWS, f"{method.name!r} intervals {often} {less}: {found}"

@@ -40,10 +40,11 @@ CARD_LEVEL = 0.95
 """Nominal level on the cards."""
 NEAREST, RADIUS = 5, 0.5
 """Designs like given data: those within the radius, a factor of 1.6 in every feature, or else the nearest five."""
-FARTHEST, SMALLER, LARGER = 1.5, 2, 4
+FARTHEST, SMALLER, LARGER, MORE_CLASSES = 1.5, 2, 4, 1.2
 """Data farther than that from every design, or so many times smaller or larger than all, have no card.
 
-Small and large are their rows, and their clusters.
+Small and large are their rows, and their clusters; more classes than so many times those of all designs have none
+either: what each of them adds to a mean does not become less, as its error does.
 """
 
 ALIKE, LEAST_ERRORS = 0.5, 10
@@ -133,7 +134,7 @@ class Features(NamedTuple):
         return not deciding < LEAST_ERRORS and clusters**2 * self.design_effect < ALIKE * self.n
 
 
-CLUSTERS = Features._fields.index("clusters")
+CLASSES, CLUSTERS = (Features._fields.index(name) for name in ("classes", "clusters"))
 
 
 def shape_of(values: np.ndarray, counts: np.ndarray | None = None) -> tuple[Any, Any]:
@@ -217,6 +218,8 @@ class Designs(NamedTuple):
             known = np.expm1(logs)
             if not np.isnan(given) and not known.min() / SMALLER <= given <= LARGER * known.max():
                 return []
+        if features.classes > MORE_CLASSES * np.expm1(self.logs[:, CLASSES]).max():
+            return []
         distance = np.sqrt(np.nanmean((self.logs - np.log1p(np.array(features))) ** 2, axis=1))
         order = np.sort(distance)
         if order[0] > FARTHEST:

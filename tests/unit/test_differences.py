@@ -572,7 +572,8 @@ def ranked(rng, n, prevalence, areas):
 def test_areas_may_differ_more_than_was_seen(given):
     """The end away from 0 allows for a sixteenth of a row of each class that the models rank first and last.
 
-    In clusters and blocks as many rows as count as one come together. The other end and the p-value are those of what was seen.
+    In clusters and blocks as many rows as count as one come together. The other end and the p-value are those of what
+    was seen.
     """
     y, a, b = ranked(np.random.default_rng(1), 200, 0.1, (0.98, 0.95))
     positives = int(y.sum())

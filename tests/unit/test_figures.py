@@ -14,6 +14,7 @@ import pytest
 
 import jaxci
 from jaxci.inference import drawing
+from jaxci.inference.choice_by_rules import IN_MANY_CLASSES
 from jaxci.intervals.bootstrap import ExpandedPercentile
 from jaxci.intervals.cards import cards
 
@@ -471,6 +472,22 @@ def how_often_a_board_holds() -> list[str]:
         f"All ten simultaneous intervals held in {held('intervals')}, all 45 differences in {held('differences')}, "
         f"all sets of ranks in every data set; any two equal models were told apart in {held('told_apart')}; "
         f"and all five were in the confidence set in {held('confidence_set')}",
+    ]
+
+
+@on("choose")
+def metrics_of_many_classes() -> list[str]:
+    def covered(method: str, *rows: int) -> str:
+        designs = [x for x in kept("many_classes")["designs"] if x["rows"] in rows]
+        found = [one[method][0] for x in designs for one in x["coverage, width, warned"].values()]
+        return f"{min(found):.3f} to {max(found):.3f}".replace("0.", ".")
+
+    few = covered("auto", 5)
+    assert IN_MANY_CLASSES.startswith(f"covered {100 * float(few[:4]):.0f}% to {100 * float(few[-4:]):.0f}% in")
+    return [
+        f"`bca`, which covers {covered('auto', 10, 20)} in simulations of 15 to 100 classes of 10 or 20 rows",
+        f"({few} of 5 rows)",
+        f"shifts a mean over many, {covered('proper_bayesian', 10, 20)}",
     ]
 
 
