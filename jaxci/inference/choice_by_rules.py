@@ -90,7 +90,7 @@ def by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tail
     if isinstance(statistic, TableStatistic) and statistic.has_extremes:
         wrong = features_of_rows(statistic, sample).errors
         if sample.n_classes > MANY_CLASSES and wrong >= FEW_WRONG and enough:
-            why = f"a metric of {sample.n_classes} classes, more than on the cards: BCa, as what was not seen would shift it"
+            why = f"a metric of {sample.n_classes} classes, more than on the cards, which pseudo-rows would shift: BCa"
             return Choice(BCa(), why, remark=of_many_classes(sample, n))
         return _proper("a metric of a confusion table", layout)
     if isinstance(statistic, ScoreRanking):
