@@ -21,7 +21,7 @@ from jaxci.intervals.bayesian import ProperBayesian
 from jaxci.intervals.bootstrap import Basic, BCa, ExpandedPercentile, Percentile, Studentized, smallest_bank
 from jaxci.intervals.calibration import SquaredGaps
 from jaxci.intervals.capabilities import power_of_variance
-from jaxci.intervals.cards import cards, name_on_cards
+from jaxci.intervals.cards import MOST_CLASSES, cards, name_on_cards
 from jaxci.intervals.clustered_proportion import WilsonCluster
 from jaxci.intervals.delta import SCALES, Delta
 from jaxci.intervals.exact import Exact
@@ -48,9 +48,10 @@ MOST_AREA_DRAWS = 1e8
 SMALL_MEAN = 50
 """Below so many observations a mean of values without bounds gets the t interval."""
 
-MANY_CLASSES, FEW_WRONG = 12, 3
-"""Of metrics of more classes resamples serve, corrected for bias and skewness, where so many rows are wrong. What every
-class adds that was not seen shifts a mean over many by more than its error (``benchmarks/many_classes.py``).
+FEW_WRONG = 3
+"""Of metrics of more classes than cards tell of, resamples serve, corrected for bias and skewness, where so many rows
+are wrong. What every class adds that was not seen shifts a mean over many by more than its error
+(``benchmarks/many_classes.py``).
 """
 ENOUGH_IN_CLASS = 10
 """Of so many classes that have fewer rows than that each, on average, intervals get a remark."""
@@ -89,7 +90,7 @@ def by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tail
     enough = n_resamples >= smallest_bank(tails)
     if isinstance(statistic, TableStatistic) and statistic.has_extremes:
         wrong = features_of_rows(statistic, sample).errors
-        if sample.n_classes > MANY_CLASSES and wrong >= FEW_WRONG and enough:
+        if sample.n_classes > MOST_CLASSES and wrong >= FEW_WRONG and enough:
             why = f"a metric of {sample.n_classes} classes, more than on the cards, which pseudo-rows would shift: BCa"
             return Choice(BCa(), why, remark=of_many_classes(sample, n))
         return _proper("a metric of a confusion table", layout)
@@ -128,7 +129,7 @@ def by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tail
 def of_many_classes(sample: Sample, n: int) -> str | None:
     """Say that many classes have too few of n rows to tell what they score; None of fewer classes, or of more rows."""
     each = n / max(sample.n_classes, 1)
-    if sample.n_classes <= MANY_CLASSES or each >= ENOUGH_IN_CLASS:
+    if sample.n_classes <= MOST_CLASSES or each >= ENOUGH_IN_CLASS:
         return None
     return f"{sample.n_classes} classes of {each:.2g} rows on average: 95% intervals {IN_MANY_CLASSES}"
 

@@ -40,11 +40,11 @@ CARD_LEVEL = 0.95
 """Nominal level on the cards."""
 NEAREST, RADIUS = 5, 0.5
 """Designs like given data: those within the radius, a factor of 1.6 in every feature, or else the nearest five."""
-FARTHEST, SMALLER, LARGER, MORE_CLASSES = 1.5, 2, 4, 1.2
+FARTHEST, SMALLER, LARGER, MOST_CLASSES = 1.5, 2, 4, 12
 """Data farther than that from every design, or so many times smaller or larger than all, have no card.
 
-Small and large are their rows, and their clusters; more classes than so many times those of all designs have none
-either: what each of them adds to a mean does not become less, as its error does.
+Small and large are their rows, and their clusters. Data of more classes have none either, of which designs have ten at
+most: what each of them adds to a mean does not become less, as its error does.
 """
 
 ALIKE, LEAST_ERRORS = 0.5, 10
@@ -134,7 +134,7 @@ class Features(NamedTuple):
         return not deciding < LEAST_ERRORS and clusters**2 * self.design_effect < ALIKE * self.n
 
 
-CLASSES, CLUSTERS = (Features._fields.index(name) for name in ("classes", "clusters"))
+CLUSTERS = Features._fields.index("clusters")
 
 
 def shape_of(values: np.ndarray, counts: np.ndarray | None = None) -> tuple[Any, Any]:
@@ -218,7 +218,7 @@ class Designs(NamedTuple):
             known = np.expm1(logs)
             if not np.isnan(given) and not known.min() / SMALLER <= given <= LARGER * known.max():
                 return []
-        if features.classes > MORE_CLASSES * np.expm1(self.logs[:, CLASSES]).max():
+        if features.classes > MOST_CLASSES:
             return []
         distance = np.sqrt(np.nanmean((self.logs - np.log1p(np.array(features))) ** 2, axis=1))
         order = np.sort(distance)
