@@ -89,11 +89,9 @@ def by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tail
         return Choice(Wilson(), f"increases with the proportion {statistic.share}: Wilson's score interval of that")
     enough = n_resamples >= smallest_bank(tails)
     if isinstance(statistic, TableStatistic) and statistic.has_extremes:
-        wrong = features_of_rows(statistic, sample).errors
-        if sample.n_classes > MOST_CLASSES and wrong >= FEW_WRONG and enough:
-            why = f"a metric of {sample.n_classes} classes, more than on the cards, which pseudo-rows would shift: BCa"
-            return Choice(BCa(), why, remark=of_many_classes(sample, n))
-        return _proper("a metric of a confusion table", layout)
+        return _of_many_classes(statistic, layout, sample, enough=enough) or _proper(
+            "a metric of a confusion table", layout
+        )
     if isinstance(statistic, ScoreRanking):
         return _choose_ranking(statistic, sample, layout, n_resamples, enough=enough)
     if isinstance(statistic, MeanStatistic):
@@ -124,6 +122,19 @@ def by_rules(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tail
     if statistic.smooth and isinstance(statistic, FunctionStatistic):
         return Choice(BCa(), "no formula for a function of your own: the bootstrap, corrected for bias and skewness")
     return Choice(Percentile(), "no formula for this statistic: the percentile bootstrap")
+
+
+def _of_many_classes(statistic: Statistic, layout: Layout, sample: Sample, *, enough: bool) -> Choice | None:
+    """Choose for a metric of labels of more classes than cards tell of; None for others, or where few are wrong."""
+    if not (isinstance(statistic, TableStatistic) and statistic.has_extremes and not statistic.is_proportion):
+        return None
+    few = layout.units is not None and layout.n_units < MANY_CLUSTERS
+    if sample.n_classes <= MOST_CLASSES or few or not enough:
+        return None
+    if not features_of_rows(statistic, sample).errors >= FEW_WRONG:
+        return None
+    why = f"a metric of {sample.n_classes} classes, more than on the cards, which pseudo-rows would shift: BCa"
+    return Choice(BCa(), why, remark=of_many_classes(sample, layout.n))
 
 
 def of_many_classes(sample: Sample, n: int) -> str | None:
@@ -211,6 +222,9 @@ def of_dependent_rows(statistic: Statistic, layout: Layout, n_resamples: int, ta
     if ranks_many(statistic, layout, n_resamples):
         why = f"ranks of too many rows to resample, in {MANY_CLUSTERS} clusters or more: influence, summed over each"
         return Choice(Delta(scale=_scale(statistic), use_t=True), f"{why}, and Student's quantiles")
+    many = _of_many_classes(statistic, layout, sample, enough=n_resamples >= smallest_bank(tails))
+    if many is not None:
+        return many
     if layout.units is None and layout.row_weights is not None:
         if Wilson().refusal(statistic) is None:
             return Choice(Wilson(), f"{weighted}: Wilson's score interval at the effective number")

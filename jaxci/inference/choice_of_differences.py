@@ -40,7 +40,8 @@ def choose_difference(statistic: Paired, layout: Layout, tails: Tails, sample: S
         why = "two means of paired proportions: Tango's intervals, squared and added"
         return Choice(SquareAndAddDifference(), f"{why}{vary}")
     told = layout.units is None and _has_contributions(statistic, sample)
-    if told and has_opposed_rows(statistic) and isinstance(statistic.statistic, ScoreRanking):
+    ranked = told and layout.strata is None and isinstance(statistic.statistic, ScoreRanking)
+    if ranked and has_opposed_rows(statistic):
         return _of_contributions(statistic, layout)
     if AdjustedWald().refusal_of_rows(statistic, layout.given) is None:
         why = "its influence, with a few rows on which the models differ most"

@@ -48,7 +48,8 @@ def dependence(series: np.ndarray, length: float, resampling: str) -> Dependence
     effect = found / float(apart @ apart / len(apart))
     alone = float(spread(apart, KurtosisT().mass).degrees_of_freedom)
     few = max(effect, 1.0) * max(1 / alone - 1 / len(apart), 0.0)  # beyond what normal values, which the waves take, do
-    ratio = float(np.sqrt(found / _of_blocks(apart, length, resampling)))
+    of_blocks = _of_blocks(apart, length, resampling)
+    ratio = float(np.sqrt(found / of_blocks)) if of_blocks > 0 else 1.0
     return Dependence(effect, degrees, ratio, max(1.0, 1 / (1 / degrees + few)), steep)
 
 

@@ -34,7 +34,7 @@ def without_season(apart: np.ndarray) -> Season:
 
     Of a stationary series with waves of amplitudes A and frequencies f, whose phases are random, the mean over n rows
     has the variance of what is left, and that of the waves, ``A^2 / 2 (sin(pi f n) / (n sin(pi f)))^2`` each: 0 over
-    whole seasons.
+    whole seasons. ``A^2 / 2`` is the mean square of the wave as fitted.
 
     References
     ----------
@@ -42,19 +42,20 @@ def without_season(apart: np.ndarray) -> Season:
     """
     n, left = len(apart), apart
     frequencies: list[float] = []
-    strengths = np.zeros(0)
+    powers = np.zeros(0)
     while n >= LEAST_ROWS and len(frequencies) < MOST_WAVES and (near := _standing_out(left)):
         frequencies.append(_refined(left, near))
         angles = 2 * np.pi * np.outer(np.arange(n), frequencies)
         waves = np.concatenate([np.cos(angles), np.sin(angles)], axis=1)
         waves -= waves.mean(axis=0)
-        found = np.linalg.lstsq(waves.T @ waves, waves.T @ apart, rcond=None)[0]
-        left, strengths = apart - waves @ found, (found.reshape(2, -1) ** 2).sum(axis=0)
+        fitted = waves * np.linalg.lstsq(waves.T @ waves, waves.T @ apart, rcond=1e-9)[0]
+        both = fitted[:, : len(frequencies)] + fitted[:, len(frequencies) :]
+        left, powers = apart - both.sum(axis=1), (both**2).mean(axis=0)  # coefficients near the end may be any
     if not frequencies or not np.abs(left).max() > 1e-6 * np.abs(apart).max():  # rows that only repeat tell nothing
         return Season(apart)
     f = np.array(frequencies)
-    of_mean = strengths / 2 * (np.sin(np.pi * f * n) / (n * np.sin(np.pi * f))) ** 2
-    return Season(left, n * float(of_mean.sum()), float(f[np.argmax(strengths)]), len(f))
+    of_mean = powers * (np.sin(np.pi * f * n) / (n * np.sin(np.pi * f))) ** 2
+    return Season(left, n * float(of_mean.sum()), float(f[np.argmax(powers)]), len(f))
 
 
 def same_season(frequency: float, lags: np.ndarray) -> np.ndarray:

@@ -46,12 +46,14 @@ class Curvature:
 class ABC(Method):
     """Approximate bootstrap confidence interval (DiCiccio and Efron 1992).
 
-    Second-order accurate for smooth statistics; no resampling. Asymptotic.
+    Second-order accurate for smooth statistics; no resampling. Asymptotic. Strata are refused: its steps are those of
+    rows that may take the place of any other.
     """
 
     name = "abc"
     of_differences = True
     needs = frozenset({"curvature"})
+    takes = frozenset({"groups", "sample_weight"})
 
     def refusal(self, statistic: Statistic) -> str | None:
         """Refuse statistics without second derivatives."""

@@ -564,3 +564,20 @@ def test_areas_near_one_hold_in_short_series_of_a_rare_class(metric, least):
             held, percentiles = held + within * (method == "auto"), percentiles + within * (method != "auto")
     assert held > least * made - 4.9 * np.sqrt(least * (1 - least) * made)
     assert percentiles < 0.9 * made
+
+
+@pytest.mark.parametrize("n", [101, 141, 500, 1001])
+def test_a_season_of_two_rows_adds_next_to_nothing(n):
+    """Of an odd number of rows the wave of two lies between the frequencies of the grid, and its sine is nearly 0."""
+    rng = np.random.default_rng(0)
+    alternating = 1.5 * (-1.0) ** np.arange(n)
+    found, noise = (
+        jaxci.interval("mean", rng.normal(size=n) + wave, resampling="moving", rng=1).confidence_interval
+        for wave in (alternating, 0.0)
+    )
+    assert found.high - found.low < 1.5 * (noise.high - noise.low)
+
+
+def test_rows_of_which_blocks_are_all_alike_have_an_interval():
+    found = jaxci.interval("mean", (-1.0) ** np.arange(100), resampling="moving", block_length=2)
+    assert found.confidence_interval == (0, 0)

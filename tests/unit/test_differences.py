@@ -930,3 +930,16 @@ def test_an_interval_without_width_shows_nothing_within_a_margin():
     result = jaxci.compare("log_loss", y, score, score, margin=0.1)
     assert result.confidence_interval == (0, 0)
     assert result.conclusion == "no difference shown; a is not shown to be non-inferior to b within the margin 0.1"
+
+
+@pytest.mark.parametrize("other", ["constant", "reversed"])
+@pytest.mark.parametrize("given", ["groups", "sample_weight"])
+def test_a_difference_that_does_not_vary_is_not_taken_for_none(other, given):
+    """A model that ranks all rows right beside one that ranks none: no pair of rows tells that it varies."""
+    rng, y = np.random.default_rng(0), np.repeat([1, 0], [60, 140])
+    score = y + 0.3 * rng.random(200)
+    columns = {"groups": rng.integers(0, 40, 200), "sample_weight": rng.gamma(2.0, size=200)}
+    result = jaxci.compare("roc_auc", y, score, -score if other == "reversed" else 0 * score, **{given: columns[given]})
+    low, high = result.confidence_interval
+    assert low - 1e-9 <= result.estimate <= high + 1e-9
+    assert low > 0.4

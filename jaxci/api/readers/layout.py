@@ -13,6 +13,8 @@ from jaxci.checks import check_choice, shown
 from jaxci.statistics.layout import CaseWeights, Layout
 from jaxci.statistics.sample import Sample
 
+ROUNDING = 1e-12
+"""Weights that differ by so small a share of the largest are equal."""
 WEIGHT_TYPES = ("importance", "frequency")
 MOST_ROWS = 2**31 - 1
 """Rows that frequencies may count together where all are needed."""
@@ -65,7 +67,7 @@ def arranged(
         columns = {name: column[rows] for name, column in columns.items()}
     if weight_type == "frequency":
         return sample, _layout(sample.n, columns, None)
-    if weights.min() == weights.max():  # rows of equal weight are rows
+    if np.ptp(weights) <= ROUNDING * weights.max():  # rows of equal weight are rows
         return sample, _layout(sample.n, columns, None)
     extreme = not 1e-100 < weights.max() < EXACT_FLOATS  # squares of these, or sums, may be no numbers
     if extreme:
