@@ -40,6 +40,8 @@ def fitted(statistics: Sequence[Statistic], sample: Sample, layout: Layout, n: i
     influence = [] if layout.units is None else [row_influence(statistic, sample) for statistic in statistics]
     if layout.strata is None:
         return _in_clusters(law_of_rows(statistics[0], sample), influence, layout)
+    if "y_score" not in statistics[0].inputs and sample.y_score is not None:  # of labels every stratum draws these
+        sample = dataclasses.replace(sample, y_score=None)
     scores = sample.y_score
     one_scale = scores is None or (scores.min() >= 0 and scores.max() <= 1)  # others are fitted up to their scale
     of_rows = layout.strata if layout.units is None else layout.strata[layout.units]

@@ -23,6 +23,7 @@ from jaxci.inference.remarks import (
     calibration_remarks,
     convention_remarks,
     missing_kind_remarks,
+    pivots_in_strata,
     size_remarks,
 )
 from jaxci.inference.request import Entry, Request, by_table, programs
@@ -320,6 +321,7 @@ def _answer(entry: Entry, sample: Sample, layout: Layout, settings: Settings, rn
     seen = [] if entry.replicates is None else _bank_remarks(entry, settings)
     few = deciding_remark(entry, layout, settings.n_resamples)
     seen += [] if few is None else [few]
+    seen += pivots_in_strata(layout, method)
     if entry.standing is None:
         seen += calibration_remarks(entry.statistic, method, in_blocks=settings.in_blocks)
     beyond = entry.estimate in ends and found.low < found.high  # it rests on what was not seen

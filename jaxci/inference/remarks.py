@@ -31,6 +31,8 @@ FEW_WEIGHTED, NOTABLE, HEAVY = 30, 0.9, 0.1
 """Weighted data get a remark where their effective size is below the first and below the second as a share of the rows,
 and where one row has such a share of the weight.
 """
+FEW_TO_STUDENTIZE = 4
+"""Strata of fewer units get a remark where resamples are divided by their own standard errors."""
 FEW_ROWS = 50
 """Below so many units intervals of resamples and the delta method get a remark where no card judged them."""
 FEW_CASES, ENOUGH_ROWS = 10, 20
@@ -77,6 +79,20 @@ def layout_remarks(layout: Layout) -> list[str]:
             "'proper_bayesian') are too narrow"
         )
     return remarks
+
+
+def pivots_in_strata(layout: Layout, method: Method) -> list[str]:
+    """Remark on studentized intervals in strata of few units, of which resamples hardly tell their own error."""
+    if layout.strata is None or "pivots" not in method.needs:
+        return []
+    least = int(np.bincount(layout.strata).min())
+    if least >= FEW_TO_STUDENTIZE:
+        return []
+    units = "1 unit" if least == 1 else f"{least} units"
+    return [
+        f"resamples of a stratum of {units} hardly tell their own standard error: {method.name!r} intervals in strata of "
+        f"fewer than {FEW_TO_STUDENTIZE} may be too narrow or far too wide; use 'bca'"
+    ]
 
 
 def missing_kind(n: int) -> str | None:

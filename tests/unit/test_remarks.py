@@ -673,3 +673,12 @@ def test_a_deviation_that_one_cluster_decides_has_ends_of_its_own_size():
     assert found.method == KurtosisT(scale="log")
     assert found.confidence_interval.high < values.max()
     assert few.method == "studentized"
+
+
+def test_studentized_intervals_in_strata_of_few_units_say_what_they_lack():
+    x = np.random.default_rng(0).normal(size=60)
+    for size, said in ((2, True), (3, True), (4, False), (20, False)):
+        strata = np.arange(60) // size
+        found = warnings_of("mean", x, strata=strata, method="studentized")
+        assert any(f"a stratum of {size} units hardly tell" in text for text in found) == said
+        assert not any("hardly tell" in text for text in warnings_of("mean", x, strata=strata, method="bca"))

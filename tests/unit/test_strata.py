@@ -198,3 +198,15 @@ def test_equal_models_of_rows_in_strata_are_told_apart_by_chance_alone():
         a, b = (np.where(rng.random(n) < 0.95, y, 1 - y) for _ in range(2))
         wrong += jaxci.compare("accuracy", y, a, b, strata=y).conclusion != "no difference shown"
     assert wrong / data_sets <= 0.06 + 2 * np.sqrt(0.06 * 0.94 / data_sets)
+
+
+@pytest.mark.slow
+def test_strata_of_one_row_or_class_are_judged_by_labels_where_these_are_asked_for():
+    """Scores came with the labels: small strata drew them, large ones a table."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    guess = np.where(rng.random(200) < 0.85, y, 1 - y)
+    strata = np.r_[[0], [1], [2, 2], [3, 3, 3], [4] * 50, [5] * 143]
+    both = jaxci.evaluate(y, guess, guess * rng.random(200), metrics=["accuracy"], strata=strata, check=True, rng=0)
+    alone = jaxci.evaluate(y, guess, metrics=["accuracy"], strata=strata, check=True, rng=0)
+    assert both["accuracy"].coverage == alone["accuracy"].coverage
