@@ -90,8 +90,8 @@ def pivots_in_strata(layout: Layout, method: Method) -> list[str]:
         return []
     units = "1 unit" if least == 1 else f"{least} units"
     return [
-        f"resamples of a stratum of {units} hardly tell their own standard error: {method.name!r} intervals in strata of "
-        f"fewer than {FEW_TO_STUDENTIZE} may be too narrow or far too wide; use 'bca'"
+        f"resamples of a stratum of {units} hardly tell their own standard error: {method.name!r} intervals in strata "
+        f"of fewer than {FEW_TO_STUDENTIZE} may be too narrow or far too wide; use 'bca'"
     ]
 
 
