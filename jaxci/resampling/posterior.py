@@ -86,14 +86,14 @@ class WeightsWithinStrata:
 
     Attributes
     ----------
-    laws : GammaTables
-        The Gamma laws of units whose shapes are those parameters.
+    laws : GammaTables or None
+        The Gamma laws whose shapes are those parameters; None where all are 1, or 0 of units that hold nothing.
     strata, held : (U,) arrays
         Stratum of every unit, and how many observations it stands for.
     n_strata : int
     """
 
-    laws: GammaTables
+    laws: GammaTables | None
     strata: Any
     held: Any
     n_strata: int = static()
@@ -104,17 +104,21 @@ class WeightsWithinStrata:
         held = np.asarray(held, float)
         sizes = np.bincount(strata, held, n_strata)[strata]
         few = np.maximum(sizes - 2, ALL_BUT_ALWAYS) / np.maximum(sizes, 1)
-        return cls(GammaTables.of(held * np.where(sizes > MANY, 1.0, few)), strata, held, n_strata)
+        shapes = held * np.where(sizes > MANY, 1.0, few)
+        return cls(None if np.isin(shapes, (0, 1)).all() else GammaTables.of(shapes), strata, held, n_strata)
 
     def weights(self, exponential: jax.Array) -> jax.Array:
         """Return weights (..., U) from exponential variates."""
-        logs = jnp.moveaxis(self.laws.logarithms(exponential), -1, 0)
-        largest = jax.ops.segment_max(logs, self.strata, self.n_strata)
-        shares = jnp.exp(logs - jnp.where(jnp.isfinite(largest), largest, 0.0)[self.strata])
+        held = jnp.asarray(self.held, exponential.dtype)
+        if self.laws is None:
+            shares = jnp.moveaxis(jnp.where(held > 0, exponential, 0.0), -1, 0)
+        else:
+            logs = jnp.moveaxis(self.laws.logarithms(exponential), -1, 0)
+            largest = jax.ops.segment_max(logs, self.strata, self.n_strata)
+            shares = jnp.exp(logs - jnp.where(jnp.isfinite(largest), largest, 0.0)[self.strata])
         drawn = jax.ops.segment_sum(shares, self.strata, self.n_strata)
-        held = jax.ops.segment_sum(jnp.asarray(self.held, shares.dtype), self.strata, self.n_strata)
-        held = held.reshape(-1, *(1,) * (drawn.ndim - 1))
-        return jnp.moveaxis(shares * (held / jnp.where(drawn > 0, drawn, 1.0))[self.strata], 0, -1)
+        whole = jax.ops.segment_sum(held, self.strata, self.n_strata).reshape(-1, *(1,) * (drawn.ndim - 1))
+        return jnp.moveaxis(shares * (whole / jnp.where(drawn > 0, drawn, 1.0))[self.strata], 0, -1)
 
 
 @record

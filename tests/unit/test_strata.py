@@ -28,7 +28,7 @@ def test_strata_keep_what_their_units_hold():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("held", [1, 3])
-@pytest.mark.parametrize("units", [2, 3, 5, 40])
+@pytest.mark.parametrize("units", [2, 3, 5, 40, 120])
 def test_sums_within_strata_vary_as_their_units_do(units, held):
     """Random weights and resamples of strata have the unbiased variance of a sum, whatever the units stand for."""
     values, size, draws = np.random.default_rng(units).normal(size=units), units * held, 40_000
