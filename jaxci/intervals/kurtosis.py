@@ -186,9 +186,10 @@ class KurtosisT(Method):
         error, degrees = (float(x[0]) for x in self._spread(evidence))
         of_two, units = isinstance(evidence.statistic, Paired), "rows" if evidence.sizes is None else "clusters"
         said = decided_by_few(degrees, evidence.n, units, "difference" if of_two else "estimate")
-        if not error > 0 or not said:
+        allowed_for = units == "rows" and evidence.unseen is not None  # by quantiles, and by what was not seen
+        if not error > 0 or not said or allowed_for:
             return width_remarks(bounds, self.name, evidence.statistic)
-        low = HEAVY_TAILS if of_two and units == "rows" and evidence.unseen is None else ""
+        low = HEAVY_TAILS if of_two and units == "rows" else ""
         if units == "clusters" and of_two and evidence.statistic.task in ("binary", "multiclass"):
             low = IN_CLUSTERS
         return (f"{said} {low}".rstrip(),)

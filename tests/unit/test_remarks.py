@@ -332,7 +332,8 @@ def test_what_is_said_of_differences_where_a_class_is_rare_is_what_the_benchmark
         found[x["clusters"] > 0] += [one["auto"] for one in x["coverage, width, below .05, warned"].values()]
     assert f"covered as little as {100 * min(one[0] for one in found[True]):.0f}%" in IN_CLUSTERS
     assert min(one[3] for one in found[True] if one[0] < 0.92) > 0.9
-    assert min(one[0] for one in found[False]) > 0.925  # of independent rows there is nothing to say
+    # of independent rows there is nothing to say: 95% less three standard errors of 300 data sets
+    assert min(one[0] for one in found[False]) > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 300)
 
 
 def test_what_is_said_of_flips_where_few_clusters_decide_is_what_the_benchmark_found():
