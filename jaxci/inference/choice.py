@@ -20,7 +20,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import stats
 
-from jaxci.inference.choice_by_rules import MOST_DRAWS, by_rules, of_dependent_rows, of_many_classes, ranks_many
+from jaxci.inference.choice_by_rules import MOST_DRAWS, by_rules, few_in_many_classes, of_dependent_rows, ranks_many
 from jaxci.inference.choice_of_differences import choose_difference
 from jaxci.inference.features import LARGEST, features_of
 from jaxci.inference.standings import (
@@ -173,7 +173,7 @@ def _of_missed_classes(
             return None
     why = f"a class without a right prediction ({sample.n_missed_classes} of {sample.n_classes}), of which resamples"
     have = "has" if sample.n_missed_classes == 1 else "have"
-    covered = of_many_classes(sample, layout.n) or MISSED
+    covered = few_in_many_classes(sample, layout.n) or MISSED
     remark = f"{sample.n_missed_classes} of {sample.n_classes} classes {have} no right prediction: {covered}"
     return Choice(method, f"{why} tell nothing", remark=remark)
 

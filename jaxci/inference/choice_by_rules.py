@@ -134,10 +134,10 @@ def _of_many_classes(statistic: Statistic, layout: Layout, sample: Sample, *, en
     if not features_of_rows(statistic, sample).errors >= FEW_WRONG:
         return None
     why = f"a metric of {sample.n_classes} classes, more than on the cards, which pseudo-rows would shift: BCa"
-    return Choice(BCa(), why, remark=of_many_classes(sample, layout.n))
+    return Choice(BCa(), why, remark=few_in_many_classes(sample, layout.n))
 
 
-def of_many_classes(sample: Sample, n: int) -> str | None:
+def few_in_many_classes(sample: Sample, n: int) -> str | None:
     """Say that many classes have too few of n rows to tell what they score; None of fewer classes, or of more rows."""
     each = n / max(sample.n_classes, 1)
     if sample.n_classes <= MOST_CLASSES or each >= ENOUGH_IN_CLASS:

@@ -44,11 +44,12 @@ def dependence(series: np.ndarray, length: float, resampling: str) -> Dependence
     apart = apart / largest
     season = _fixed_season(apart)
     found, steep = _long_run(season.left, degrees)
-    found = max(found, LEAST[steep] * _of_blocks(season.left, length, resampling)) + season.variance
+    of_left = _of_blocks(season.left, length, resampling)
+    found = max(found, LEAST[steep] * of_left) + season.variance
     effect = found / float(apart @ apart / len(apart))
     alone = float(spread(apart, KurtosisT().mass).degrees_of_freedom)
     few = max(effect, 1.0) * max(1 / alone - 1 / len(apart), 0.0)  # beyond what normal values, which the waves take, do
-    of_blocks = _of_blocks(apart, length, resampling)
+    of_blocks = _of_blocks(apart, length, resampling) if season.waves else of_left
     ratio = float(np.sqrt(found / of_blocks)) if of_blocks > 0 else 1.0
     return Dependence(effect, degrees, ratio, max(1.0, 1 / (1 / degrees + few)), steep)
 

@@ -69,14 +69,15 @@ def adjusted(statistic: Paired, sample: Sample, layout: Layout) -> Adjusted:
     rows, masses = statistic.opposed_rows(sample)
     joined, row_weights = sample.joined(rows), layout.row_weights
     of_rows = np.ones(sample.n) if row_weights is None else row_weights
-    of_class = np.bincount(sample.y_true[: sample.n], of_rows, sample.n_classes) / np.maximum(sample.class_sizes, 1)
-    if layout.units is not None:
+    if layout.units is None:
+        of_class = np.bincount(sample.y_true[: sample.n], of_rows, sample.n_classes) / np.maximum(sample.class_sizes, 1)
+    else:
         of_class = unseen_sizes(sample, layout)
     number = np.concatenate([np.ones(sample.n), masses])
     weights = np.concatenate([of_rows, np.where(of_class > 0, of_class, of_rows.mean())[rows.y_true]])
-    degrees = (
-        math.inf if row_weights is None else max(Layout(sample.n, row_weights=row_weights).effective_size - 1, 1.0)
-    )
+    degrees = math.inf
+    if row_weights is not None:
+        degrees = max(Layout(sample.n, row_weights=row_weights).effective_size - 1, 1.0)
     layout = Layout(joined.n, row_weights=number * weights)  # of all rows, those added among them
     if isinstance(statistic, TableStatistic):
         prepared = statistic.prepare(joined)

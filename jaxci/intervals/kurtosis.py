@@ -172,11 +172,9 @@ class KurtosisT(Method):
         error, degrees = self._spread(evidence)
         found = Bounds(*delta_interval(evidence.estimate, error, tails, self.scale, student_steps(degrees, tails)))
         if evidence.unseen is not None:
-            seen, found = (
-                (error > 0) | (evidence.estimate != 0),
-                reaching_away(found, evidence.estimate, evidence.unseen, tails),
-            )
+            found = reaching_away(found, evidence.estimate, evidence.unseen, tails)
             if (mass := opposed_mass(evidence.statistic)) is not None:
+                seen = (error > 0) | (evidence.estimate != 0)
                 alike = none_seen(evidence.unseen / (2 * mass), tails)
                 found = Bounds(*(evidence.xp.where(seen, x, y) for x, y in zip(found, alike, strict=True)))
         return open_sides(*found, tails, evidence.statistic.bounds)
