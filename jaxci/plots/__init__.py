@@ -3,7 +3,7 @@
 from jaxci.plots.against_n import coverage_against_n, width_against_n
 from jaxci.plots.coverage import coverage_boxes, pace_by_statistic, saw_tooth
 from jaxci.plots.generalization import cost_against_n, coverage_against_width, target_coverage
-from jaxci.plots.quantiles import estimator_panels, interval_bars, quantile_panels
+from jaxci.plots.quantiles import interval_bars, quantile_panels
 from jaxci.plots.results import draw, forest
 
 __all__ = [
@@ -12,7 +12,6 @@ __all__ = [
     "coverage_against_width",
     "coverage_boxes",
     "draw",
-    "estimator_panels",
     "forest",
     "interval_bars",
     "pace_by_statistic",

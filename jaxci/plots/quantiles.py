@@ -1,4 +1,4 @@
-"""Pictures of intervals and estimators of quantiles."""
+"""Pictures of intervals for quantiles."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from jaxci.plots.style import INK, PALE, PALETTE, REFERENCE, at_size, axes_grid,
 from jaxci.statistics.order import QuantileStatistic
 
 PAPER = ("exact_randomized", "interpolated", "asymptotic", "semiparametric", "noncentral_t")
-STRAIGHT = 10.0
-"""Percent up to which an axis of bias is straight."""
 
 
 def quantile_panels(
@@ -88,49 +86,6 @@ def quantile_panels(
     what = f"Coverage of {100 * level:g}% intervals (%)" if value == "coverage" else "Mean width / interdecile range"
     figure.supylabel(what, fontsize=10, color=INK)
     legend_above(figure, shown, styles, lines=True)
-    return figure
-
-
-def estimator_panels(table: Any, *, value: str = "relative_bias", n: int | None = None) -> Any:
-    """Relative bias or RMSE of point estimators against the probability of the quantile.
-
-    One panel a distribution, on one axis, which is logarithmic beyond 10%.
-
-    Parameters
-    ----------
-    table : ColumnTable
-        From :func:`jaxci.api.quantile_estimators.quantile_estimators`.
-    value : {"relative_bias", "relative_rmse"}
-    n : int, optional
-        Sample size; the smallest by default.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    References
-    ----------
-    Lehmann and Paromau (2025), Figure 3.
-    """
-    if value not in ("relative_bias", "relative_rmse"):
-        raise ValueError(f"value must be 'relative_bias' or 'relative_rmse'; got {value!r}")
-    columns, n = at_size(table.columns, n, min)
-    styles = styles_of(table, "estimator")
-    panels = groups(columns, ("distribution",))
-    figure, grid = axes_grid(len(panels), height=2.4, sharey=True)
-    grid[0].set_yscale("symlog", linthresh=STRAIGHT)
-    grid[0].yaxis.set_major_formatter(lambda y, _: f"{y:g}")
-    for axes, ((name,), where) in zip(grid, panels.items(), strict=True):
-        part = take(columns, where)
-        for (estimator,), rows in groups(part, ("estimator",)).items():
-            colour, marker, dash = styles[estimator]
-            x, y = part["q"][rows], 100 * part[value][rows]
-            axes.plot(x, y, color=colour, marker=marker, linestyle=dash, markersize=4, linewidth=1.3)
-        axes.axhline(0, color=INK, linewidth=0.8, zorder=1)
-        axes.set_title(name, loc="left", fontsize=10, color=INK)
-    figure.supxlabel(f"Probability of the quantile, n = {n:,}", fontsize=10, color=INK)
-    figure.supylabel(f"{value.replace('_', ' ').replace('rmse', 'RMSE').capitalize()} (%)", fontsize=10, color=INK)
-    legend_above(figure, levels_of(columns["estimator"]), styles, lines=True)
     return figure
 
 
