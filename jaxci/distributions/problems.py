@@ -19,9 +19,6 @@ from jaxci.distributions.empirical import checked_floats
 from jaxci.distributions.tables import float_type
 from jaxci.records import record, static
 
-EFFECTS = (-3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0)
-"""Coefficients of standardised features, equally likely, in a :class:`Covariance` problem."""
-
 
 class NormalLaw(NamedTuple):
     """Normal features of mean 0 whose target depends on one line of them.
@@ -252,7 +249,8 @@ class Covariance(Problem):
     """Two classes: ``X ~ N(0, covariance)``, ``P(y = 1 | X) = 1 / (1 + exp(-X theta))``.
 
     Source: Appendix B.3, after Janitza & Hornung (2018), where the covariances (d, d) are those of
-    three sets of gene expressions; see :meth:`drawn` for theta (d,). Singular covariances will do.
+    three sets of gene expressions, and theta (d,) of features in units of their standard deviations is
+    uniform on {-3, -2, -1, -.5, 0, .5, 1, 2, 3}. Singular covariances will do.
     """
 
     covariance: Any
@@ -267,23 +265,9 @@ class Covariance(Problem):
         covariance, theta = checked_floats("covariance", self.covariance, (2,)), checked_floats("theta", self.theta)
         if covariance.shape != (len(theta),) * 2:
             raise ValueError(f"covariance must be (d, d) for theta (d,); got {covariance.shape} and {theta.shape}")
-        _deviations(covariance)
+        _check_covariance(covariance)
         object.__setattr__(self, "covariance", covariance)
         object.__setattr__(self, "theta", theta)
-
-    @classmethod
-    def drawn(cls, covariance: Any, seed: int) -> Covariance:
-        """Draw ``theta_j = z_j / sd_j`` by ``seed``, ``z_j`` uniform on {-3, -2, -1, -.5, 0, .5, 1, 2, 3}."""
-        sd = _deviations(checked_floats("covariance", covariance, (2,)))
-        return cls(covariance, np.random.default_rng(seed).choice(EFFECTS, len(sd)) / sd)
-
-    @classmethod
-    def of(cls, X: Any, seed: int) -> Covariance:
-        """Take the covariance of rows ``X`` (N, d), divisor N - 1, and draw theta by ``seed``."""
-        X = checked_floats("X", X, (2,))
-        if len(X) < 2:
-            raise ValueError(f"X must have at least 2 rows; got {len(X)}")
-        return cls.drawn(np.atleast_2d(np.cov(X, rowvar=False)), seed)
 
     @property
     def n_features(self) -> int:  # type: ignore[override]
@@ -308,10 +292,8 @@ class Covariance(Problem):
         return NormalLaw(jnp.asarray(self.theta, float_type()), lambda b: times(b, covariance), None)
 
 
-def _deviations(covariance: np.ndarray) -> np.ndarray:
-    """Check a covariance matrix, and return standard deviations."""
-    if covariance.shape[0] != covariance.shape[1]:
-        raise ValueError(f"covariance must be square; got shape {covariance.shape}")
+def _check_covariance(covariance: np.ndarray) -> None:
+    """Refuse what is no covariance matrix of features that vary."""
     constant = np.flatnonzero(~(np.diagonal(covariance) > 0))
     if len(constant):
         raise ValueError(f"every feature must vary; the variance of feature {constant[0]} is not positive")
@@ -319,4 +301,3 @@ def _deviations(covariance: np.ndarray) -> np.ndarray:
     correlation = covariance / sd / sd[:, None]
     if np.abs(correlation - correlation.T).max() > 1e-8 or np.linalg.eigvalsh(correlation)[0] < -1e-8 * len(sd):
         raise ValueError("covariance must be symmetric and have no negative eigenvalue")
-    return sd

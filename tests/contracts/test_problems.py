@@ -17,7 +17,7 @@ DATA = RNG.normal(size=(50, 4)) @ RNG.normal(size=(4, 4)) * [1e-3, 1, 10, 1e4]
 
 
 DRAWN = ("bates_classif_20", "bates_regr_20", "friedman1", "chen_10_null", "chen_10_code", "highdim_100")
-MEMBERS = [*map(problem, DRAWN), Covariance.of(DATA, 5)]
+MEMBERS = [*map(problem, DRAWN), Covariance(np.cov(DATA.T), [1, -2, 0, 0.5] / DATA.std(axis=0))]
 """Problems that are drawn from: of every class one that compiles soon."""
 walk = pytest.mark.parametrize("law", MEMBERS, ids=problem_label)
 
