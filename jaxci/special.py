@@ -33,6 +33,12 @@ def loop(xp: Any, going: Callable[[S], Any], step: Callable[[S], S], state: S) -
     return state
 
 
+def ratio(numerator: jax.Array, denominator: jax.Array, otherwise: float | jax.Array = jnp.nan) -> jax.Array:
+    """Divide; ``otherwise`` where the denominator is not positive, with a zero gradient there."""
+    defined = denominator > 0
+    return jnp.where(defined, numerator / jnp.where(defined, denominator, 1), otherwise)
+
+
 def unit(widest: Any) -> Any:
     """Return lengths as divisors, 1 where they are 0 or not finite: squares of what is divided do not overflow."""
     return namespace(widest).where((widest > 0) & (widest < np.inf), widest, 1.0)

@@ -204,11 +204,6 @@ class KeptRows:
                     )
         self.batches.append(dict(columns))
 
-    def merge(self, other: KeptRows) -> None:
-        """Keep the rows of another, after these."""
-        for batch in other.batches:
-            self.add(batch)
-
     def columns(self, *, with_ids: bool = False) -> dict[str, np.ndarray]:
         """Return all rows by column, in the order of their ids where they have any, which go ``with_ids`` or stay."""
         found = {name: np.concatenate([batch[name] for batch in self.batches]) for name in self.batches[0]}

@@ -54,7 +54,7 @@ class Banked(NamedTuple):
     Attributes
     ----------
     counts, weights : (U, B + 1) array or None
-        As :meth:`Banks.columns` and :meth:`Banks.weights` return them.
+        As :meth:`Banks.bank` returns them.
     unseen : dict of tuple to (P, B + 1) array
         :meth:`Banks.unseen`, by the masses of pseudo-units.
     nested : dict of Nesting to Nested
@@ -101,8 +101,8 @@ class Banks:
         """Return what is asked of the banks of a group, or of a piece of them."""
         given = group, layout, n_resamples, spread, piece
         return Banked(
-            self.columns(*given) if asked.counts else None,
-            self.weights(*given) if asked.masses else None,
+            self.bank("counts", *given) if asked.counts else None,
+            self.bank("weights", *given) if asked.masses else None,
             {masses: self.unseen(group, masses, n_resamples, piece) for masses in asked.masses},
             {nesting: self.nested(group, layout.n_units, nesting) for nesting in asked.nestings},
         )
@@ -135,20 +135,25 @@ class Banks:
             },
         )
 
-    def columns(
-        self, group: int, layout: Layout, n_resamples: int, spread: Spread, piece: Piece | None = None
+    def bank(
+        self, kind: str, group: int, layout: Layout, n_resamples: int, spread: Spread, piece: Piece | None = None
     ) -> jax.Array:
-        """Return the bank (U, B + 1) of the units of a group, one byte a count, in strata four."""
-        return self._bank("counts", group, layout, n_resamples, spread, piece or (0, n_resamples))
+        """Return the bank (U, B + 1) of the units of a group.
 
-    def weights(
-        self, group: int, layout: Layout, n_resamples: int, spread: Spread, piece: Piece | None = None
-    ) -> jax.Array:
-        """Return the bank (U, B + 1) of exponential weights of the units of a group, in single precision."""
-        return self._bank("weights", group, layout, n_resamples, spread, piece or (0, n_resamples))
+        Of "counts", one byte each, in strata four, or of exponential "weights" in single precision.
+        """
+        piece = piece or (0, n_resamples)
+
+        def drawn(units: Layout) -> jax.Array:
+            n, (rows, starts) = units.n_units, _blocks(units.n_units, piece, spread)
+            shared = jax.random.fold_in(self._key(kind), group), make_scheme(units), _within_strata(units)
+            found = spread(_DRAWN[kind], starts, shared, n=n, rows=rows)
+            return _closed(found, n=n, n_resamples=piece[1] - piece[0], last=piece[1] == n_resamples)
+
+        return self._kept_or(drawn, layout, n_resamples, (kind, group, piece))
 
     def unseen(self, group: int, masses: tuple[float, ...], n_resamples: int, piece: Piece | None = None) -> jax.Array:
-        """Return the weights (P, B + 1) of pseudo-units of these masses that go with :meth:`weights`, 0 at last."""
+        """Return the weights (P, B + 1) of pseudo-units of these masses that go with those of the units, 0 at last."""
         key = jax.random.fold_in(self._key("unseen"), group)
         whole = _unseen(key, GammaTables.of(masses), n_resamples=n_resamples)
         start, stop = piece or (0, n_resamples)
@@ -160,15 +165,6 @@ class Banks:
 
     def _key(self, kind: str) -> jax.Array:
         return self.key if kind == "counts" else jax.random.fold_in(self.key, PURPOSES[kind])
-
-    def _bank(self, kind: str, group: int, layout: Layout, n_resamples: int, spread: Spread, piece: Piece) -> jax.Array:
-        def drawn(units: Layout) -> jax.Array:
-            n, (rows, starts) = units.n_units, _blocks(units.n_units, piece, spread)
-            shared = jax.random.fold_in(self._key(kind), group), make_scheme(units), _within_strata(units)
-            found = spread(_DRAWN[kind], starts, shared, n=n, rows=rows)
-            return _closed(found, n=n, n_resamples=piece[1] - piece[0], last=piece[1] == n_resamples)
-
-        return self._kept_or(drawn, layout, n_resamples, (kind, group, piece))
 
     def _kept_or(
         self, drawn: Callable[[Layout], jax.Array], layout: Layout, n_resamples: int, name: tuple[Any, ...]

@@ -70,9 +70,7 @@ def _chunk(units: int, total: int) -> int:
     return max(1, min(BLOCK // units, 1 << (total - 1).bit_length()))
 
 
-def sign_flip_test(
-    differences: np.ndarray, *, n_permutations: int = 50_000, seed: int = 0, chunk: int | None = None
-) -> tuple[float, int, bool]:
+def sign_flip_test(differences: np.ndarray, *, n_permutations: int = 50_000, seed: int = 0) -> tuple[float, int, bool]:
     """Test that paired differences (units,) have mean zero, by flipping their signs.
 
     Returns the two-sided p-value, the number of flips, and whether all ``2 ** units`` flips were
@@ -89,14 +87,12 @@ def sign_flip_test(
     bound = abs(differences.sum()) - TIE * np.abs(differences).sum()
     with jax.enable_x64(True):
         values = _padded(np.asarray(differences, float))
-        size = chunk or _chunk(len(values), total)
+        size = _chunk(len(values), total)
         count = int(_count_flips(jax.random.key(seed), jnp.asarray(values), total, bound, chunk=size, exact=exact))
     return (count / total if exact else (1 + count) / (1 + total)), total, exact
 
 
-def label_test(
-    first: np.ndarray, second: np.ndarray, *, n_permutations: int = 50_000, seed: int = 0, chunk: int | None = None
-) -> float:
+def label_test(first: np.ndarray, second: np.ndarray, *, n_permutations: int = 50_000, seed: int = 0) -> float:
     """Test that two samples have one mean, by permuting their labels; return the two-sided p-value.
 
     ``p = (1 + count) / (1 + n_permutations)``. Permutation i depends on ``seed`` and i alone.
@@ -110,7 +106,7 @@ def label_test(
     bound = abs(first.mean() - second.mean()) - TIE * np.abs(both).mean()
     with jax.enable_x64(True):
         values = _padded(both)
-        size = chunk or _chunk(len(values), n_permutations)
+        size = _chunk(len(values), n_permutations)
         sizes = jnp.array([len(first), len(second)])
         key = jax.random.key(seed)
         count = int(_count_labels(key, jnp.asarray(values), sizes, n_permutations, bound, chunk=size))

@@ -225,8 +225,6 @@ def batches(
     y: np.ndarray,
     train_counts: np.ndarray,
     n_classes: int = 0,
-    *,
-    memory_limit: int | None = None,
 ) -> Iterator[Batch]:
     """Fit once for every row of ``train_counts`` and predict all rows of ``X``, batch by batch.
 
@@ -242,8 +240,6 @@ def batches(
         How often each row is in the training sample.
     n_classes : int
         K; 0 for a regression.
-    memory_limit : int, optional
-        Bytes that a batch may take.
 
     Yields
     ------
@@ -262,7 +258,7 @@ def batches(
         rows = jnp.asarray(own, jnp.float64)
         targets = jnp.asarray(to_predict, jnp.int32 if n_classes else jnp.float64)
     cores = THREADS if inducer.in_threads and jax.default_backend() == "cpu" else 1
-    allowed = (memory_limit or FIT_BUDGET) // inducer.bytes_of_fit(len(own), d, n_classes)
+    allowed = FIT_BUDGET // inducer.bytes_of_fit(len(own), d, n_classes)
     size, threads = _at_once(fits, allowed, cores)
 
     def some(start: int) -> tuple[np.ndarray, np.ndarray]:
@@ -291,9 +287,7 @@ def fit_predict(
     y: np.ndarray,
     train_counts: np.ndarray,
     n_classes: int = 0,
-    *,
-    memory_limit: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return all the :func:`batches` as one: predictions (F, n) or (F, n, K), and which converged (F,)."""
-    found = list(batches(inducer, key, X, y, train_counts, n_classes, memory_limit=memory_limit))
+    found = list(batches(inducer, key, X, y, train_counts, n_classes))
     return np.concatenate([b.predictions for b in found]), np.concatenate([b.converged for b in found])

@@ -94,18 +94,6 @@ class GridLaw(BootstrapDistribution):
         """Distribution function (..., A) at the atoms."""
         return self._rest_at(self.atoms) + self._edges[..., 1:]
 
-    @property
-    def cumulative(self) -> Any:
-        """Distribution function (..., G) at the grid points, half of an atom's mass counted at the atom."""
-        xp = namespace(self.rest)
-        points = xp.asarray(self.centre)[..., None]
-        points = (
-            points
-            + (np.arange(self.rest.shape[-1]) - xp.asarray(self.origin)[..., None]) * xp.asarray(self.step)[..., None]
-        )
-        below, through = self._of_atoms(points)
-        return self.rest + (below + through) / 2
-
     def _of_atoms(self, values: Any) -> tuple[Any, Any]:
         """Return the mass of the atoms below ``values`` (..., m), and through them."""
         if self.atoms.shape[-1] == 0:

@@ -14,16 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record, static
-from jaxci.special import namespace
+from jaxci.special import namespace, ratio
 from jaxci.statistics.base import CountRatio, Shares, Statistic
-from jaxci.statistics.confusion import (
-    ConfusionStatistic,
-    OneVsRest,
-    check_absent_class,
-    mean_defined,
-    ratio,
-    total,
-)
+from jaxci.statistics.confusion import ConfusionStatistic, OneVsRest, check_absent_class, mean_defined, total
 
 AVERAGES = ("binary", "micro", "macro", "weighted", "class")
 

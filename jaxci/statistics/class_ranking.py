@@ -30,9 +30,10 @@ import numpy as np
 from jaxci.checks import ABSENT_CLASS
 from jaxci.records import record, static
 from jaxci.resampling import ranked
+from jaxci.special import ratio
 from jaxci.statistics.base import OpposedStatistic, Statistic
 from jaxci.statistics.ranking import OPPOSED_NEGATIVE, OPPOSED_POSITIVE, AveragePrecision, ScoreRanking, first_and_last
-from jaxci.statistics.rankings import ClassRankings, Ranking, area, area_of_pairs, average_precision, ratio
+from jaxci.statistics.rankings import ClassRankings, Ranking, area, area_of_pairs, average_precision
 from jaxci.statistics.sample import Sample
 
 SCHEMES = ("ovr", "ovo", "micro")

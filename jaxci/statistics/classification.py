@@ -33,16 +33,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record, static
+from jaxci.special import ratio
 from jaxci.statistics.averaged import F1, Jaccard, NegativePredictiveValue, Precision, Recall, Specificity
 from jaxci.statistics.base import Shares, Statistic
-from jaxci.statistics.confusion import (
-    ConfusionStatistic,
-    OneVsRest,
-    check_absent_class,
-    mean_defined,
-    ratio,
-    total,
-)
+from jaxci.statistics.confusion import ConfusionStatistic, OneVsRest, check_absent_class, mean_defined, total
 
 
 @record

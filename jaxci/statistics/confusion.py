@@ -12,6 +12,7 @@ import numpy as np
 
 from jaxci.checks import ABSENT_CLASS
 from jaxci.resampling.kernels import in_blocks
+from jaxci.special import ratio
 from jaxci.statistics.base import OpposedStatistic, TableStatistic
 from jaxci.statistics.sample import PseudoUnits, Sample
 from jaxci.statistics.sums import Bank, Cells
@@ -67,12 +68,6 @@ class OneVsRest(NamedTuple):
 def total(table: jax.Array) -> jax.Array:
     """Return the whole weight (...) of a ``table`` (K, K, ...)."""
     return table.sum(axis=(0, 1))
-
-
-def ratio(numerator: jax.Array, denominator: jax.Array, undefined: float) -> jax.Array:
-    """Divide, with the constant ``undefined`` (and a zero gradient) where the denominator is 0."""
-    defined = denominator > 0
-    return jnp.where(defined, numerator / jnp.where(defined, denominator, 1), undefined)
 
 
 def mean_defined(scores: jax.Array, weights: jax.Array) -> jax.Array:

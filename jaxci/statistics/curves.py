@@ -17,8 +17,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxci.records import record
+from jaxci.special import ratio
 from jaxci.statistics.cumulative import cumulative_sum, gather
-from jaxci.statistics.ranking import Ranking, area, average_precision, partial_area, ratio
+from jaxci.statistics.ranking import Ranking, area, average_precision, partial_area
 from jaxci.statistics.sample import Sample
 
 ROUNDING = 1e-9

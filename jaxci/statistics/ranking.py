@@ -19,8 +19,9 @@ import numpy as np
 
 from jaxci.records import record, static
 from jaxci.resampling import kernels, ranked
+from jaxci.special import ratio
 from jaxci.statistics.base import ExtremeStatistic, OpposedStatistic, RankedStatistic, Statistic
-from jaxci.statistics.rankings import Ranking, area, area_of_pairs, average_precision, partial_area, ratio
+from jaxci.statistics.rankings import Ranking, area, area_of_pairs, average_precision, partial_area
 from jaxci.statistics.sample import PseudoUnits, Sample
 
 OPPOSED_POSITIVE, OPPOSED_NEGATIVE = 0.25, 0.0625

@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxci.records import record
 from jaxci.resampling import ranked
-from jaxci.special import namespace
+from jaxci.special import namespace, ratio
 from jaxci.statistics.cumulative import Ordering
 from jaxci.statistics.sample import PseudoUnits, Sample
 
@@ -60,12 +60,6 @@ class Ranking:
     def unseen_rows(self, unseen: PseudoUnits, dtype: Any) -> jax.Array:
         """Return the weight (2, B) of the unseen rows of both classes."""
         return _unseen_rows(unseen, dtype)
-
-
-def ratio(numerator: jax.Array, denominator: jax.Array, otherwise: float | jax.Array = jnp.nan) -> jax.Array:
-    """Divide; ``otherwise`` where the denominator is not positive, with a zero gradient there."""
-    defined = denominator > 0
-    return jnp.where(defined, numerator / jnp.where(defined, denominator, 1), otherwise)
 
 
 def area_of_pairs(wins: jax.Array, members: jax.Array, others: jax.Array) -> jax.Array:

@@ -47,9 +47,9 @@ def test_pieces_joined_are_the_bank():
     assert len(pieces) == 3
     banks = Banks(jax.random.key(1))
     with jax.enable_x64(True):
-        for bank in (banks.columns, banks.weights):
-            parts = [np.asarray(bank(2, layout, B, spread, piece)) for piece in pieces]
-            np.testing.assert_array_equal(np.concatenate(parts, axis=1), bank(2, layout, B, spread))
+        for kind in ("counts", "weights"):
+            parts = [np.asarray(banks.bank(kind, 2, layout, B, spread, piece)) for piece in pieces]
+            np.testing.assert_array_equal(np.concatenate(parts, axis=1), banks.bank(kind, 2, layout, B, spread))
         parts = [np.asarray(banks.unseen(2, (0.25, 0.5), B, piece)) for piece in pieces]
         np.testing.assert_array_equal(np.concatenate(parts, axis=1), banks.unseen(2, (0.25, 0.5), B))
 
@@ -70,7 +70,7 @@ def test_a_cell_does_not_depend_on_the_pieces_of_its_banks(kind, monkeypatch):
     monkeypatch.setattr("jaxci.coverage.banks.BLOCK", 30 * cell.layout.n_units)  # 30 resamples are drawn together
     monkeypatch.setattr("jaxci.coverage.dispatch.pieces_of", lambda n, b, _: pieces_of(n, b, 12 * n * 100))
     read = []
-    monkeypatch.setattr(Banks, "columns", _noting(Banks.columns, read))
+    monkeypatch.setattr(Banks, "bank", _noting(Banks.bank, read))
     pieced = simulate(cell, jax.random.key(3), known)
     assert set(read) == {(0, 90), (90, 180), (180, 250)}
     assert whole.counts.keys() == pieced.counts.keys()
@@ -103,9 +103,9 @@ def test_a_cell_of_many_rows_takes_less_than_two_gibibytes():
     assert float(done.stdout) < 2
 
 
-def _noting(columns, read):
-    def noted(self, group, layout, n_resamples, spread, piece=None):
+def _noting(bank, read):
+    def noted(self, kind, group, layout, n_resamples, spread, piece=None):
         read.append(piece)
-        return columns(self, group, layout, n_resamples, spread, piece)
+        return bank(self, kind, group, layout, n_resamples, spread, piece)
 
     return noted

@@ -224,7 +224,7 @@ def test_a_cell_gives_what_the_program_of_one_data_set_gives():
         fixed = simulation.fixed(key, simulation.read(banked))
         ((evidence, variants),) = jax.jit(functools.partial(_evidence, **simulation.static))(jnp.arange(6), fixed)
         found = np.asarray(variants.given_to(prior, evidence).posterior.replicates)
-        weights = np.asarray(Banks(key).weights(0, cell.layout, 99, Spread.over()))[:, :-1].T
+        weights = np.asarray(Banks(key).bank("weights", 0, cell.layout, 99, Spread.over()))[:, :-1].T
         others = np.asarray(Banks(key).unseen(0, (0.5,) * 4, 99))[:, :-1]
         data = draw(law, jax.random.fold_in(key, PURPOSE_DATA), 0, 6, n)
     for mine, truth, predicted in zip(found, data["y_true"], data["y_pred"], strict=True):

@@ -113,14 +113,15 @@ def test_few_units_give_the_p_value_of_all_sign_flips():
 
 
 @pytest.mark.false_alarm(1.1e-5)  # of the binomial law of the count, computed
-def test_drawn_sign_flips_agree_with_all_whatever_the_chunk():
+def test_drawn_sign_flips_agree_with_all_whatever_the_chunk(monkeypatch):
     differences = np.random.default_rng(2).normal(0.4, 1, 12)
     p, total, exact = sign_flip_test(differences, n_permutations=4000, seed=3)
     expected = exact_p(differences)
     assert not exact
     assert total == 4000
     assert p == pytest.approx(expected, abs=4 * np.sqrt(expected / 4000))
-    assert sign_flip_test(differences, n_permutations=4000, seed=3, chunk=97)[0] == p
+    monkeypatch.setattr("jaxci.coverage.permutation.BLOCK", 97 * 16)
+    assert sign_flip_test(differences, n_permutations=4000, seed=3)[0] == p
 
 
 def test_a_table_of_comparisons_says_what_its_permutations_can_show():
@@ -141,7 +142,7 @@ def test_a_table_of_comparisons_says_what_its_permutations_can_show():
 
 
 @pytest.mark.false_alarm(7e-5)
-def test_label_permutations_agree_with_all_whatever_the_chunk():
+def test_label_permutations_agree_with_all_whatever_the_chunk(monkeypatch):
     rng = np.random.default_rng(4)
     first, second = rng.normal(0.8, 1, 5), rng.normal(0, 1, 6)
     both = np.concatenate([first, second])
@@ -152,8 +153,9 @@ def test_label_permutations_agree_with_all_whatever_the_chunk():
     expected = np.mean(np.array(found) >= abs(first.mean() - second.mean()) - 1e-12)
     p = label_test(first, second, n_permutations=8000)
     assert p == pytest.approx(expected, abs=4 * np.sqrt(expected / 8000))
-    assert label_test(first, second, n_permutations=8000, chunk=301) == p
     assert label_test(first, second, n_permutations=8000, seed=1) != p
+    monkeypatch.setattr("jaxci.coverage.permutation.BLOCK", 301 * 16)
+    assert label_test(first, second, n_permutations=8000) == p
 
 
 @pytest.mark.slow
