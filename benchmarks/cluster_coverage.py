@@ -23,7 +23,7 @@ from jaxci.intervals.base import Bounds, tails
 from jaxci.intervals.clustered_proportion import clopper_pearson_cluster, effective_size, wilson_cluster
 from jaxci.intervals.clusters import ClusterSums, cluster_variance, satterthwaite
 from jaxci.intervals.delta import student_steps
-from jaxci.intervals.proportion import wilson
+from jaxci.intervals.proportion import Wilson
 
 SIDES = tails(0.95)
 
@@ -38,7 +38,8 @@ def cluster_sizes(clusters: int, kind: str) -> np.ndarray:
 
 def bounds_of(sums: ClusterSums) -> dict[str, Bounds]:
     """Return the bounds (R,) of every method and setting."""
-    found: dict[str, Bounds] = {"wilson, rows taken for independent": wilson(sums.totals.sum(-1), sums.rows, SIDES)}
+    independent = Wilson().from_counts(sums.totals.sum(-1), sums.rows, SIDES)
+    found: dict[str, Bounds] = {"wilson, rows taken for independent": independent}
     for variance in ("CR1", "CR2", "jackknife"):
         squared = cluster_variance(sums, variance)
         size = effective_size(sums, squared)

@@ -14,7 +14,7 @@ from jaxci.generalization.base import IncompleteFits, LossInterval, Resampled
 from jaxci.generalization.registry import METHODS, usual_scale
 from jaxci.inference.engine import within_range
 from jaxci.intervals.base import Bounds, tails
-from jaxci.intervals.proportion import clopper_pearson
+from jaxci.intervals.proportion import ClopperPearson
 from jaxci.intervals.pvalues import NO_VARIATION
 from jaxci.printing import ConfidenceInterval, Printable, number
 from jaxci.resampling.plan import Plan
@@ -275,7 +275,7 @@ class ResampledFits(Printable):
             n, what = min(n, float(len(np.unique(self.groups[seen])))), "groups"
         level = 2 * level - 1 if options.get("one_sided") else level
         count = min(max(estimate, 0.0), 1.0) * n
-        low, high = map(float, clopper_pearson(count, n, tails(level)))
+        low, high = map(float, ClopperPearson().from_counts(count, n, tails(level)))
         losses = of.tested[np.isfinite(of.tested)] if of.scores is None else of.means[of.kept]
         if np.all(losses == 0) or np.all(losses == 1):
             found = f"no row is predicted {'right' if estimate else 'wrong'}"

@@ -15,7 +15,7 @@ from jaxci.inference.curves import curve_replicates
 from jaxci.inference.remarks import announce, cases
 from jaxci.intervals.bands import Band, Expansion, Simultaneous, pointwise
 from jaxci.intervals.base import tails
-from jaxci.intervals.proportion import jeffreys
+from jaxci.intervals.proportion import Jeffreys
 from jaxci.printing import ConfidenceInterval
 from jaxci.results import IntervalResult
 from jaxci.statistics.curves import Calibration, Curve, PrecisionRecall, Quantity, Roc
@@ -149,7 +149,7 @@ def _of_rate(band: Band, rates: Any, code: int, data: Data) -> Band:
     A rate at a threshold that is given is a share; one at a threshold that is found is known no better.
     """
     n = data.layout.of_some(np.flatnonzero(data.sample.y_true == code)).effective_size
-    return _joined(band, Band(*jeffreys(rates * n, n, tails(data.settings.confidence_level))))
+    return _joined(band, Band(*Jeffreys().from_counts(rates * n, n, tails(data.settings.confidence_level))))
 
 
 def _joined(one: Band, other: Band) -> Band:

@@ -13,7 +13,7 @@ from jaxci.intervals.bayesian import ProperBayesian
 from jaxci.intervals.bootstrap import BootstrapMethod
 from jaxci.intervals.clustered_proportion import wilson_cluster
 from jaxci.intervals.delta import student_steps
-from jaxci.intervals.proportion import ProportionMethod, wilson
+from jaxci.intervals.proportion import ProportionMethod, Wilson
 from jaxci.intervals.unseen import reaching_away
 from jaxci.records import record
 from jaxci.resampling.laws import BootstrapDistribution
@@ -132,7 +132,7 @@ class BlockWilson(ProportionMethod):
 
     def from_counts(self, count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
         """Return (low, high) of independent rows."""
-        return wilson(count, nobs, tails)
+        return Wilson().from_counts(count, nobs, tails)
 
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
         """Say what was taken for granted where all rows agree."""

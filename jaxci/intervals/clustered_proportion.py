@@ -13,7 +13,7 @@ from scipy import special
 from jaxci.intervals.base import Bounds, Evidence, Tails, open_sides
 from jaxci.intervals.clusters import ClusterRobust, ClusterSums
 from jaxci.intervals.delta import student_steps
-from jaxci.intervals.proportion import UNIT, clopper_pearson, proportion_refusal, score_bound
+from jaxci.intervals.proportion import UNIT, ClopperPearson, proportion_refusal, score_bound
 from jaxci.intervals.proportion_difference import Tango, paired_score_interval
 from jaxci.intervals.pvalues import PValue, one_or_two_sided
 from jaxci.records import record, static
@@ -112,7 +112,8 @@ def clopper_pearson_cluster(share: Any, size: Any, degrees: Any, rows: Any, tail
         for known, step in zip(student_steps(rows - 1, tails), student_steps(degrees, tails), strict=True)
     ]
     low, high = (xp.minimum(size * factor, rows) for factor in cut)
-    return Bounds(clopper_pearson(share * low, low, tails).low, clopper_pearson(share * high, high, tails).high)
+    exact = ClopperPearson().from_counts
+    return Bounds(exact(share * low, low, tails).low, exact(share * high, high, tails).high)
 
 
 class ClusteredProportion(ClusterRobust):

@@ -10,7 +10,7 @@ from jaxci.intervals.base import Bounds, Evidence, Method, Tails, open_sides
 from jaxci.intervals.capabilities import averages_shares
 from jaxci.intervals.clustered_proportion import effective_size, wilson_cluster
 from jaxci.intervals.clusters import ClusterSums, cluster_residuals, cluster_variance
-from jaxci.intervals.proportion import wilson
+from jaxci.intervals.proportion import Wilson
 from jaxci.intervals.weighted_proportion import Weighing, rows_in_effect, weighted_wilson
 from jaxci.records import record
 from jaxci.special import namespace
@@ -119,7 +119,7 @@ def square_and_add(estimate: Any, shares: Shares, tails: Tails) -> Bounds:
     elif shares.weighing is not None:
         low, high = weighted_wilson(shares.successes / trials, shares.weighing, tails)
     else:
-        low, high = wilson(shares.successes, trials, tails)
+        low, high = Wilson().from_counts(shares.successes, trials, tails)
 
     def distance(bound: Any, end: float, sign: float) -> Any:
         weights = sign * shares.weights

@@ -1,9 +1,8 @@
 """Intervals for a proportion from counts.
 
-The functions broadcast over arrays of counts, NumPy's or JAX's, and do no validation; an open side is
-the end of the range. ``x`` of ``n`` trials succeed, ``p_hat = x/n``, and ``z`` is the standard
-normal quantile of one minus the tail (each side has its own). The records below them are the same
-formulas as methods.
+:meth:`ProportionMethod.from_counts` broadcasts over arrays of counts, NumPy's or JAX's, and does no validation; an
+open side is the end of the range. ``x`` of ``n`` trials succeed, ``p_hat = x/n``, and ``z`` is the standard normal
+quantile of one minus the tail (each side has its own).
 """
 
 from __future__ import annotations
@@ -36,78 +35,16 @@ def joined(apart: Any) -> Any:
     return xp.sign(xp.sum(apart, axis=-1)) * xp.sqrt(xp.sum(apart**2, axis=-1))
 
 
-def wald(count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
-    """Wald's interval ``p_hat +- z sqrt(p_hat (1 - p_hat) / n)``, not clipped.
-
-    Parameters
-    ----------
-    count, nobs : array_like
-        Successes and trials.
-    tails : Tails
-        Error probability of each side.
-
-    Returns
-    -------
-    low, high : float or ndarray
-        Bounds of the broadcast shape. They may leave [0, 1], and have no width at 0 and n.
-
-    Notes
-    -----
-    Asymptotic, and poor at any n near 0 and 1: at n = 10, p = .05 the 95 % interval covers .4002.
-
-    References
-    ----------
-    .. [1] Brown, Cai & DasGupta (2001), Interval estimation for a binomial proportion,
-       Statistical Science 16(2), eq. (1).
-    """
-    x, n = as_float_arrays(count, nobs)
-    p = x / n
-    se = namespace(x).sqrt(p * (1 - p) / n)
-    down, up = normal_steps(tails)
-    return _within(p - down * se, p + up * se, tails)
-
-
 def _within(low: Any, high: Any, tails: Tails) -> Bounds:
     """Put an end of [0, 1] on an open side; scalars for scalar counts."""
     return open_sides(low[()], high[()], tails, UNIT)
 
 
-def wilson(count: ArrayLike, nobs: ArrayLike, tails: Tails, *, continuity: bool = False) -> Bounds:
-    """Score interval: the values p that the score test does not reject.
-
-    ``(2x + z^2 -+ z sqrt(z^2 + 4x(1 - p_hat))) / (2(n + z^2))``. With the continuity correction
-    the numerator becomes ``2x + z^2 -+ (1 + z sqrt(z^2 + 4x(1 - p_hat) -+ (2 - 4 p_hat) - 1/n))``.
-    Low is 0 at x = 0 and high is 1 at x = n.
-
-    Parameters
-    ----------
-    count, nobs : array_like
-        Successes and trials.
-    tails : Tails
-        Error probability of each side.
-    continuity : bool
-        Apply the continuity correction.
-
-    Returns
-    -------
-    low, high : float or ndarray
-        Bounds in [0, 1].
-
-    Notes
-    -----
-    Asymptotic: at n = 10, p = .05 the 95 % interval covers .9139. Near 0 and 1 coverage dips at every n: at worst to
-    .835 at n = 10 (p = .9822), to .838 at n = 100 (p = .99823) and at n = 1,000 (p = .999824).
-
-    References
-    ----------
-    .. [1] Wilson (1927), JASA 22, 209-212.
-    .. [2] Newcombe (1998), Two-sided confidence intervals for the single proportion, Statistics
-       in Medicine 17, 857-872, methods 3 and 4.
-    """
+def _score_interval(count: ArrayLike, nobs: ArrayLike, tails: Tails, correction: float) -> Bounds:
+    """Return Wilson's interval, with a continuity ``correction`` of 0 or 1."""
     x, n = as_float_arrays(count, nobs)
     xp, (down, up) = namespace(x), normal_steps(tails)
-    low = score_bound(x, n, -down, -1.0 if continuity else 0.0)
-    high = score_bound(x, n, up, 1.0 if continuity else 0.0)
+    low, high = score_bound(x, n, -down, -correction), score_bound(x, n, up, correction)
     return _within(xp.where(x == 0, 0.0, low), xp.where(x == n, 1.0, high), tails)
 
 
@@ -120,73 +57,9 @@ def score_bound(x: Any, n: Any, z: Any, correction: float) -> Any:
     return xp.clip(root, 0, 1)
 
 
-def agresti_coull(count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
-    """Wald interval after adding ``z^2`` trials, half of them successes; not clipped.
-
-    ``n~ = n + z^2``, ``p~ = (x + z^2/2) / n~``, ``p~ +- z sqrt(p~ (1 - p~) / n~)``.
-
-    Parameters
-    ----------
-    count, nobs : array_like
-        Successes and trials.
-    tails : Tails
-        Error probability of each side.
-
-    Returns
-    -------
-    low, high : float or ndarray
-        Bounds, which may leave [0, 1]. They always contain Wilson's.
-
-    Notes
-    -----
-    Asymptotic.
-
-    References
-    ----------
-    .. [1] Agresti & Coull (1998), Approximate is better than "exact" for interval estimation of
-       binomial proportions, The American Statistician 52(2), 119-126.
-    """
-    x, n = as_float_arrays(count, nobs)
-    xp, (down, up) = namespace(x), normal_steps(tails)
-    sides = []
-    for z in (-down, up):
-        total = n + z * z
-        p = (x + z * z / 2) / total
-        sides.append(p + z * xp.sqrt(p * (1 - p) / total))
-    return _within(sides[0], sides[1], tails)
-
-
-def clopper_pearson(count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
-    """Exact interval: ``P(X >= x | low) = tail`` and ``P(X <= x | high) = tail``.
-
-    The bounds are the quantiles of Beta(x, n - x + 1) and Beta(x + 1, n - x).
-
-    Parameters
-    ----------
-    count, nobs : array_like
-        Successes and trials.
-    tails : Tails
-        Error probability of each side.
-
-    Returns
-    -------
-    low, high : float or ndarray
-        Bounds in [0, 1].
-
-    Notes
-    -----
-    Finite-sample: each side misses with at most its tail, at every n and p; hence conservative.
-
-    References
-    ----------
-    .. [1] Clopper & Pearson (1934), Biometrika 26, 404-413.
-    """
-    x, n = as_float_arrays(count, nobs)
-    return _beta_quantiles(x, n, tails, 0.0)
-
-
-def _beta_quantiles(x: Any, n: Any, tails: Tails, shift: float) -> Bounds:
+def _beta_quantiles(count: ArrayLike, nobs: ArrayLike, tails: Tails, shift: float) -> Bounds:
     """Return quantiles of Beta(x + shift, n - x + 1 - shift), 0 at x = 0, and of its mirror image."""
+    x, n = as_float_arrays(count, nobs)
     xp = namespace(x)
     low, high = xp.zeros_like(x), xp.ones_like(x)
     if tails.has_lower:
@@ -195,76 +68,6 @@ def _beta_quantiles(x: Any, n: Any, tails: Tails, shift: float) -> Bounds:
     if tails.has_upper:
         found = betainccinv(x + 1 - shift, xp.where(x == n, 1.0, n - x) + shift, tails.upper)
         high = xp.where(x == n, high, found)
-    return _within(low, high, tails)
-
-
-def jeffreys(count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
-    """Equal-tailed posterior interval under Jeffreys' prior, Beta(x + 1/2, n - x + 1/2).
-
-    Parameters
-    ----------
-    count, nobs : array_like
-        Successes and trials.
-    tails : Tails
-        Error probability of each side.
-
-    Returns
-    -------
-    low, high : float or ndarray
-        Bounds in [0, 1]; low is 0 at x = 0 and high is 1 at x = n, where coverage would
-        otherwise drop to zero as p goes to the end.
-
-    Notes
-    -----
-    Coverage is nominal on average over p, not at each p.
-
-    References
-    ----------
-    .. [1] Brown, Cai & DasGupta (2001), Statistical Science 16(2), section 3.1.
-    """
-    x, n = as_float_arrays(count, nobs)
-    return _beta_quantiles(x, n, tails, 0.5)
-
-
-def mid_p(count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
-    """Clopper-Pearson with half the probability of the observed count.
-
-    ``P(X > x | low) + P(X = x | low) / 2 = tail``, and the mirror image for the upper bound.
-
-    Parameters
-    ----------
-    count, nobs : array_like
-        Successes and trials.
-    tails : Tails
-        Error probability of each side.
-
-    Returns
-    -------
-    low, high : float or ndarray
-        Bounds in [0, 1]; low is 0 at x = 0 and high is 1 at x = n.
-
-    Notes
-    -----
-    Near nominal on average; not guaranteed at each p. Root finding, about 10 evaluations of the
-    incomplete beta function per bound.
-
-    References
-    ----------
-    .. [1] Lancaster (1961), Significance tests in discrete distributions, JASA 56, 223-234.
-    .. [2] Newcombe (1998), Statistics in Medicine 17, 857-872, method 6.
-    """
-    x, n = as_float_arrays(count, nobs)
-    xp = namespace(x)
-    inner = (x > 0) & (x < n)
-    k = xp.where(inner, x, 1.0)
-    m = xp.where(inner, n, 2.0)
-    low, high = xp.zeros_like(x), xp.ones_like(x)
-    if tails.has_lower:
-        root = _averaged_root(k, m, tails.lower, betainc, betaincinv(k, m - k + 1, tails.lower), 1.0)
-        low = xp.where(inner, root, xp.where(x == 0, 0.0, xp.minimum((2 * tails.lower) ** (1 / n), 1.0)))
-    if tails.has_upper:
-        root = _averaged_root(k, m, tails.upper, betaincc, betainccinv(k + 1, m - k, tails.upper), -1.0)
-        high = xp.where(inner, root, xp.where(x == n, 1.0, xp.maximum(-xp.expm1(xp.log(2 * tails.upper) / n), 0.0)))
     return _within(low, high, tails)
 
 
@@ -312,7 +115,20 @@ class ProportionMethod(Method):
 
     @abc.abstractmethod
     def from_counts(self, count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
-        """Return (low, high) from counts."""
+        """Return (low, high) from counts.
+
+        Parameters
+        ----------
+        count, nobs : array_like
+            Successes and trials.
+        tails : Tails
+            Error probability of each side.
+
+        Returns
+        -------
+        low, high : float or ndarray
+            Bounds of the broadcast shape, in [0, 1] unless :attr:`leaves_range`.
+        """
 
     def of_share(self, evidence: Evidence, tails: Tails) -> Bounds:
         """Return (low, high) of the proportion."""
@@ -337,21 +153,49 @@ class ProportionMethod(Method):
 
 @record
 class Wald(ProportionMethod):
-    """Normal interval; see :func:`wald`."""
+    """Normal interval.
+
+    ``p_hat +- z sqrt(p_hat (1 - p_hat) / n)``, not clipped: bounds may leave [0, 1], and have no width at 0 and n.
+
+    Notes
+    -----
+    Asymptotic, and poor at any n near 0 and 1: at n = 10, p = .05 the 95 % interval covers .4002.
+
+    References
+    ----------
+    .. [1] Brown, Cai & DasGupta (2001), Interval estimation for a binomial proportion,
+       Statistical Science 16(2), eq. (1).
+    """
 
     name = "wald"
     leaves_range = True
 
     def from_counts(self, count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
         """Return (low, high) from counts."""
-        return wald(count, nobs, tails)
+        x, n = as_float_arrays(count, nobs)
+        p = x / n
+        se = namespace(x).sqrt(p * (1 - p) / n)
+        down, up = normal_steps(tails)
+        return _within(p - down * se, p + up * se, tails)
 
 
 @record
 class Wilson(ProportionMethod):
-    """Score interval; see :func:`wilson`.
+    """Score interval.
 
-    Rows with weights: see :mod:`~jaxci.intervals.weighted_proportion`.
+    The values p that the score test does not reject: ``(2x + z^2 -+ z sqrt(z^2 + 4x(1 - p_hat))) / (2(n + z^2))``. Low
+    is 0 at x = 0 and high is 1 at x = n. Rows with weights: see :mod:`~jaxci.intervals.weighted_proportion`.
+
+    Notes
+    -----
+    Asymptotic: at n = 10, p = .05 the 95 % interval covers .9139. Near 0 and 1 coverage dips at every n: at worst to
+    .835 at n = 10 (p = .9822), to .838 at n = 100 (p = .99823) and at n = 1,000 (p = .999824).
+
+    References
+    ----------
+    .. [1] Wilson (1927), JASA 22, 209-212.
+    .. [2] Newcombe (1998), Two-sided confidence intervals for the single proportion, Statistics
+       in Medicine 17, 857-872, method 3.
     """
 
     name = "wilson"
@@ -359,7 +203,7 @@ class Wilson(ProportionMethod):
 
     def from_counts(self, count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
         """Return (low, high) from counts."""
-        return wilson(count, nobs, tails)
+        return _score_interval(count, nobs, tails, 0.0)
 
     def of_share(self, evidence: Evidence, tails: Tails) -> Bounds:
         """Return (low, high) from counts, or from weights."""
@@ -370,58 +214,134 @@ class Wilson(ProportionMethod):
 
 @record
 class WilsonCC(ProportionMethod):
-    """Score interval with continuity correction; see :func:`wilson`."""
+    """Score interval with continuity correction.
+
+    The numerator of :class:`Wilson` becomes ``2x + z^2 -+ (1 + z sqrt(z^2 + 4x(1 - p_hat) -+ (2 - 4 p_hat) - 1/n))``.
+
+    References
+    ----------
+    .. [1] Newcombe (1998), Statistics in Medicine 17, 857-872, method 4.
+    """
 
     name = "wilson_cc"
 
     def from_counts(self, count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
         """Return (low, high) from counts."""
-        return wilson(count, nobs, tails, continuity=True)
+        return _score_interval(count, nobs, tails, 1.0)
 
 
 @record
 class AgrestiCoull(ProportionMethod):
-    """Adjusted Wald interval; see :func:`agresti_coull`."""
+    """Adjusted Wald interval.
+
+    Wald's after adding ``z^2`` trials, half of them successes: ``p~ +- z sqrt(p~ (1 - p~) / n~)`` with ``n~ = n + z^2``
+    and ``p~ = (x + z^2/2) / n~``, not clipped. Bounds may leave [0, 1], and always contain Wilson's.
+
+    Notes
+    -----
+    Asymptotic.
+
+    References
+    ----------
+    .. [1] Agresti & Coull (1998), Approximate is better than "exact" for interval estimation of
+       binomial proportions, The American Statistician 52(2), 119-126.
+    """
 
     name = "agresti_coull"
     leaves_range = True
 
     def from_counts(self, count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
         """Return (low, high) from counts."""
-        return agresti_coull(count, nobs, tails)
+        x, n = as_float_arrays(count, nobs)
+        xp, (down, up) = namespace(x), normal_steps(tails)
+        sides = []
+        for z in (-down, up):
+            total = n + z * z
+            p = (x + z * z / 2) / total
+            sides.append(p + z * xp.sqrt(p * (1 - p) / total))
+        return _within(sides[0], sides[1], tails)
 
 
 @record
 class ClopperPearson(ProportionMethod):
-    """Exact interval; see :func:`clopper_pearson`."""
+    """Exact interval.
+
+    ``P(X >= x | low) = tail`` and ``P(X <= x | high) = tail``: quantiles of Beta(x, n - x + 1) and Beta(x + 1, n - x).
+
+    Notes
+    -----
+    Finite-sample: each side misses with at most its tail, at every n and p; hence conservative.
+
+    References
+    ----------
+    .. [1] Clopper & Pearson (1934), Biometrika 26, 404-413.
+    """
 
     name = "clopper_pearson"
 
     def from_counts(self, count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
         """Return (low, high) from counts."""
-        return clopper_pearson(count, nobs, tails)
+        return _beta_quantiles(count, nobs, tails, 0.0)
 
 
 @record
 class Jeffreys(ProportionMethod):
-    """Posterior interval under Jeffreys' prior; see :func:`jeffreys`."""
+    """Posterior interval under Jeffreys' prior.
+
+    Equal-tailed quantiles of Beta(x + 1/2, n - x + 1/2). Low is 0 at x = 0 and high is 1 at x = n, where coverage would
+    otherwise drop to zero as p goes to the end.
+
+    Notes
+    -----
+    Coverage is nominal on average over p, not at each p.
+
+    References
+    ----------
+    .. [1] Brown, Cai & DasGupta (2001), Statistical Science 16(2), section 3.1.
+    """
 
     name = "jeffreys"
 
     def from_counts(self, count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
         """Return (low, high) from counts."""
-        return jeffreys(count, nobs, tails)
+        return _beta_quantiles(count, nobs, tails, 0.5)
 
 
 @record
 class MidP(ProportionMethod):
-    """Mid-p interval; see :func:`mid_p`."""
+    """Mid-p interval.
+
+    Clopper-Pearson with half the probability of the observed count: ``P(X > x | low) + P(X = x | low) / 2 = tail``, and
+    the mirror image for the upper bound. Low is 0 at x = 0 and high is 1 at x = n.
+
+    Notes
+    -----
+    Near nominal on average; not guaranteed at each p. Root finding, about 10 evaluations of the
+    incomplete beta function per bound.
+
+    References
+    ----------
+    .. [1] Lancaster (1961), Significance tests in discrete distributions, JASA 56, 223-234.
+    .. [2] Newcombe (1998), Statistics in Medicine 17, 857-872, method 6.
+    """
 
     name = "mid_p"
 
     def from_counts(self, count: ArrayLike, nobs: ArrayLike, tails: Tails) -> Bounds:
         """Return (low, high) from counts."""
-        return mid_p(count, nobs, tails)
+        x, n = as_float_arrays(count, nobs)
+        xp = namespace(x)
+        inner = (x > 0) & (x < n)
+        k = xp.where(inner, x, 1.0)
+        m = xp.where(inner, n, 2.0)
+        low, high = xp.zeros_like(x), xp.ones_like(x)
+        if tails.has_lower:
+            root = _averaged_root(k, m, tails.lower, betainc, betaincinv(k, m - k + 1, tails.lower), 1.0)
+            low = xp.where(inner, root, xp.where(x == 0, 0.0, xp.minimum((2 * tails.lower) ** (1 / n), 1.0)))
+        if tails.has_upper:
+            root = _averaged_root(k, m, tails.upper, betaincc, betainccinv(k + 1, m - k, tails.upper), -1.0)
+            high = xp.where(inner, root, xp.where(x == n, 1.0, xp.maximum(-xp.expm1(xp.log(2 * tails.upper) / n), 0.0)))
+        return _within(low, high, tails)
 
 
 PROPORTION_METHODS: tuple[type[ProportionMethod], ...] = (

@@ -17,11 +17,7 @@ from jaxci.intervals.auc_difference import auc_difference_evidence
 from jaxci.intervals.base import tails
 
 LEVELS = (0.3, 0.8, 0.95, 0.999)
-FORMULAS = {
-    "clopper_pearson": proportion.clopper_pearson,
-    "wilson": proportion.wilson,
-    "wilson_cc": lambda *a: proportion.wilson(*a, continuity=True),
-}
+FORMULAS = {method.name: method().from_counts for method in proportion.PROPORTION_METHODS}
 
 
 @pytest.mark.parametrize("alternative", ALTERNATIVES)

@@ -17,7 +17,7 @@ from jaxci.intervals.clusters import ClusterSums, cluster_variance, satterthwait
 from jaxci.intervals.delta import Delta
 from jaxci.intervals.kurtosis import KurtosisT
 from jaxci.intervals.parametric import T
-from jaxci.intervals.proportion import wilson
+from jaxci.intervals.proportion import Wilson
 from jaxci.intervals.proportion_difference import paired_score_interval
 from jaxci.intervals.sign_flip import SignFlip
 
@@ -213,7 +213,9 @@ def test_clusters_that_all_agree_count_as_one_row_each():
     row = jaxci.interval("accuracy", Y, Y, groups=GROUPS, method="wilson_cluster", degrees_of_freedom="groups")
     assert row.confidence_interval.high == 1
     step = stats.t.isf(0.025, len(SIZES) - 1)
-    assert row.confidence_interval.low == pytest.approx(wilson(7, 7, tails(2 * stats.norm.cdf(step) - 1)).low)
+    assert row.confidence_interval.low == pytest.approx(
+        Wilson().from_counts(7, 7, tails(2 * stats.norm.cdf(step) - 1)).low
+    )
     assert any("each cluster counts as one row" in remark for remark in row.warnings)
 
 
@@ -300,7 +302,7 @@ def test_a_class_without_an_error_counts_rows_of_equal_weight_that_tell_as_much(
     y, w = np.repeat([0, 1], [40, 20]), np.linspace(0.1, 2, 60)
     row = jaxci.interval("balanced_accuracy", y, y, sample_weight=w, method="square_and_add")
     by_effect, by_rows = (
-        1 - np.sqrt(sum((1 - wilson(size, size, tails(0.95)).low) ** 2 for size in sizes)) / 2
+        1 - np.sqrt(sum((1 - Wilson().from_counts(size, size, tails(0.95)).low) ** 2 for size in sizes)) / 2
         for sizes in ([w[y == k].sum() ** 2 / (w[y == k] ** 2).sum() for k in (0, 1)], (40, 20))
     )
     assert by_effect < row.confidence_interval.low < by_rows  # the skewness that weights add brings it nearer

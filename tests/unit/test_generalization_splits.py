@@ -14,7 +14,7 @@ from jaxci.generalization.base import LossInterval, on_scale
 from jaxci.generalization.registry import METHODS
 from jaxci.inducers import Ridge
 from jaxci.intervals.base import Bounds, tails
-from jaxci.intervals.proportion import wald, wilson
+from jaxci.intervals.proportion import Wald, Wilson
 from jaxci.resampling import splits
 
 selection = pytest.importorskip("sklearn.model_selection")
@@ -359,7 +359,7 @@ def test_scales_by_their_definition():
 def test_wilsons_ends_are_his_where_they_are_further_out():
     for count, n in ((1, 60), (12, 50), (49, 50)):
         p, two = count / n, tails(0.95)
-        plain, score = (Bounds(*map(float, form(count, n, two))) for form in (wald, wilson))
+        plain, score = (Bounds(*map(float, method.from_counts(count, n, two))) for method in (Wald(), Wilson()))
         error = (plain.high - p) / stats.norm.ppf(0.975)
         found = on_scale(LossInterval(p, *plain, error), "wilson")
         assert found[1:3] == pytest.approx((min(plain.low, score.low), max(plain.high, score.high)))

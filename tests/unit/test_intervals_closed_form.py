@@ -44,15 +44,7 @@ from jaxci.statistics import (
 from jaxci.statistics.paired import paired_difference
 
 TWO = tails(0.95)
-FORMULAS = {
-    "wald": proportion.wald,
-    "wilson": proportion.wilson,
-    "wilson_cc": lambda *a: proportion.wilson(*a, continuity=True),
-    "agresti_coull": proportion.agresti_coull,
-    "clopper_pearson": proportion.clopper_pearson,
-    "jeffreys": proportion.jeffreys,
-    "mid_p": proportion.mid_p,
-}
+FORMULAS = {method.name: method().from_counts for method in proportion.PROPORTION_METHODS}
 LEVELS = (0.2, 0.5, 0.8, 0.9, 0.95, 0.99, 0.9999)
 
 
@@ -87,25 +79,25 @@ def test_coverage_by_enumeration(name, n, p, expected):
 
 
 def test_published_wald_intervals():
-    np.testing.assert_allclose(proportion.wald(22, 23, TWO), (0.873179017733963, 1.0398644605269067), rtol=1e-15)
-    np.testing.assert_allclose(proportion.wald(17, 20, TWO), (0.6935, 1.0065), atol=5e-5)
+    np.testing.assert_allclose(FORMULAS["wald"](22, 23, TWO), (0.873179017733963, 1.0398644605269067), rtol=1e-15)
+    np.testing.assert_allclose(FORMULAS["wald"](17, 20, TWO), (0.6935, 1.0065), atol=5e-5)
 
 
 @pytest.mark.parametrize(("n", "p"), [(7, 0.13), (20, 0.5), (35, 0.97)])
 @pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
 def test_clopper_pearson_never_undercovers(n, p, alternative):
     x = np.arange(n + 1)
-    low, high = proportion.clopper_pearson(x, n, tails(0.9, alternative))
+    low, high = FORMULAS["clopper_pearson"](x, n, tails(0.9, alternative))
     assert np.sum(stats.binom.pmf(x, n, p) * ((low <= p) & (p <= high))) >= 0.9
 
 
 def test_mid_p_solves_its_equation():
     n = 17
     x = np.arange(1, n + 1)
-    low, _ = proportion.mid_p(x, n, TWO)
+    low, _ = FORMULAS["mid_p"](x, n, TWO)
     half = stats.binom.sf(x, n, low) + stats.binom.pmf(x, n, low) / 2
     np.testing.assert_allclose(half, TWO.lower, rtol=1e-11)
-    _, high = proportion.mid_p(x - 1, n, TWO)
+    _, high = FORMULAS["mid_p"](x - 1, n, TWO)
     half = stats.binom.cdf(x - 2, n, high) + stats.binom.pmf(x - 1, n, high) / 2
     np.testing.assert_allclose(half, TWO.upper, rtol=1e-11)
     assert low[-1] == pytest.approx(0.05 ** (1 / n), rel=1e-14)
@@ -168,10 +160,10 @@ def test_broadcasts_and_keeps_precision_at_large_n(name):
 
 def test_agresti_coull_contains_wilson_and_mid_p_lies_within_clopper_pearson():
     x = np.arange(31)
-    wilson, adjusted = proportion.wilson(x, 30, TWO), proportion.agresti_coull(x, 30, TWO)
+    wilson, adjusted = FORMULAS["wilson"](x, 30, TWO), FORMULAS["agresti_coull"](x, 30, TWO)
     assert np.all(adjusted[0] <= wilson[0] + 1e-15)
     assert np.all(adjusted[1] >= wilson[1] - 1e-15)
-    exact, mid = proportion.clopper_pearson(x, 30, TWO), proportion.mid_p(x, 30, TWO)
+    exact, mid = FORMULAS["clopper_pearson"](x, 30, TWO), FORMULAS["mid_p"](x, 30, TWO)
     assert np.all(exact[0] <= mid[0])
     assert np.all(exact[1] >= mid[1])
 
@@ -222,7 +214,7 @@ def test_proportion_interval():
     interval = proportion_interval(22, 23)
     assert isinstance(interval, ConfidenceInterval)
     assert isinstance(interval.low, float)
-    np.testing.assert_allclose(interval, proportion.wilson(22, 23, TWO))
+    np.testing.assert_allclose(interval, FORMULAS["wilson"](22, 23, TWO))
     many = proportion_interval([1, 2], [[10], [20], [30]], method="jeffreys", alternative="less")
     assert many.low.shape == many.high.shape == (3, 2)
     with pytest.warns(JaxciWarning, match="clipped"):

@@ -12,7 +12,7 @@ from scipy import stats
 
 import jaxci
 from jaxci.intervals.base import tails
-from jaxci.intervals.proportion import wilson
+from jaxci.intervals.proportion import Wilson
 from jaxci.intervals.weighted_proportion import Weighing, weighted_wilson
 
 SIDES = [tails(0.95), tails(0.95, "less"), tails(0.95, "greater")]
@@ -32,7 +32,7 @@ def weighing(count, trials, success, failure):
 @pytest.mark.parametrize("weight", [1.0, 0.2, 1e-8])
 def test_rows_that_weigh_the_same_have_wilsons_interval(sides, weight):
     found = weighted_wilson(COUNTS / TRIALS, weighing(COUNTS, TRIALS, weight, weight), sides)
-    assert_allclose(found, wilson(COUNTS, TRIALS, sides), rtol=1e-10, atol=1e-14)
+    assert_allclose(found, Wilson().from_counts(COUNTS, TRIALS, sides), rtol=1e-10, atol=1e-14)
 
 
 @pytest.mark.parametrize("sides", SIDES, ids=["two-sided", "less", "greater"])
@@ -44,7 +44,9 @@ def test_successes_and_failures_of_one_weight_each_have_the_interval_of_their_co
         return share * success / (share * success + (1 - share) * failure)
 
     found = weighted_wilson(of_weight(COUNTS / TRIALS), weighing(COUNTS, TRIALS, success, failure), sides)
-    assert_allclose(found, [of_weight(end) for end in wilson(COUNTS, TRIALS, sides)], rtol=1e-10, atol=1e-14)
+    assert_allclose(
+        found, [of_weight(end) for end in Wilson().from_counts(COUNTS, TRIALS, sides)], rtol=1e-10, atol=1e-14
+    )
 
 
 @pytest.mark.slow
