@@ -20,7 +20,7 @@ from scipy import stats
 import jaxci
 from jaxci.coverage.store import surroundings
 from jaxci.intervals.base import Bounds, tails
-from jaxci.intervals.clustered_proportion import clopper_pearson_cluster, effective_size, wilson_cluster
+from jaxci.intervals.clustered_proportion import ClopperPearsonCluster, effective_size, wilson_cluster
 from jaxci.intervals.clusters import ClusterSums, cluster_variance, satterthwaite
 from jaxci.intervals.delta import student_steps
 from jaxci.intervals.proportion import Wilson
@@ -53,7 +53,7 @@ def bounds_of(sums: ClusterSums) -> dict[str, Bounds]:
             setting = f"{variance}, {named}"
             found[f"t, {setting}"] = Bounds(sums.mean - down * np.sqrt(squared), sums.mean + up * np.sqrt(squared))
             found[f"wilson_cluster, {setting}"] = wilson_cluster(sums.mean, size, df, SIDES)
-            exact = clopper_pearson_cluster(sums.mean, size, df, sums.rows, SIDES)
+            exact = ClopperPearsonCluster().of_share(sums, size, df, SIDES)
             found[f"clopper_pearson_cluster, {setting}"] = exact
     return found
 

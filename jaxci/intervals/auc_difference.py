@@ -95,53 +95,6 @@ def auc_difference_evidence(y_true: ArrayLike, score_a: ArrayLike, score_b: Arra
     return AucDifferenceEvidence(*map(np.asarray, found))
 
 
-def _bounds(seen: AucDifferenceEvidence, tails: Tails, use_t: bool) -> Bounds:
-    xp = namespace(seen.difference)
-    known, k = seen.variance > 0, seen.pairs
-    error = xp.sqrt(xp.where(known, seen.widened if use_t else seen.variance, 1.0))
-    steps = student_steps(xp.where(known, seen.degrees_of_freedom, 1.0), tails) if use_t else None
-    found = Bounds(*delta_interval(seen.difference, error, tails, steps=steps))
-    if use_t:
-        found = reaching_away(found, seen.difference, unseen_variance(seen.n_pos, seen.n_neg), tails)
-    low, high = open_sides(*found, tails, (-1.0, 1.0))
-
-    def reach(tail: Any, bounded: bool) -> Any:
-        if not bounded:
-            return 2.0
-        return xp.where(seen.alike, 1 - tail ** (1 / k), xp.sqrt(-2 * xp.log(tail) / k))
-
-    least = xp.maximum(seen.difference - reach(tails.lower, tails.has_lower), -1.0)
-    most = xp.minimum(seen.difference + reach(tails.upper, tails.has_upper), 1.0)
-    return Bounds(xp.where(known, low, least)[()], xp.where(known, high, most)[()])
-
-
-def _pvalue(seen: AucDifferenceEvidence, alternative: str, use_t: bool) -> PValue:
-    difference, k = float(np.squeeze(seen.difference)), float(np.squeeze(seen.pairs))
-    if np.all(seen.variance > 0) and use_t:
-        law = functools.partial(special.stdtr, float(np.squeeze(seen.degrees_of_freedom)))
-        return standardized_test(
-            difference, math.sqrt(np.squeeze(seen.widened)), law, "DeLong, Student's t", alternative
-        )
-    if np.all(seen.variance > 0):
-        return standardized_test(difference, float(np.squeeze(seen.standard_error)), ndtr, "DeLong", alternative)
-    if np.all(seen.alike):
-        return PValue(1.0, "DeLong")
-    tail = math.exp(-k * difference**2 / 2)
-    below, above = (tail, 1.0) if difference > 0 else (1.0, tail)
-    return PValue(one_or_two_sided(below, above, alternative), "DeLong")
-
-
-def _remarks(seen: AucDifferenceEvidence) -> tuple[str, ...]:
-    m, n, k = (int(np.squeeze(x)) for x in (seen.n_pos, seen.n_neg, seen.pairs))
-    if np.all(seen.variance > 0):
-        return ()
-    if np.all(seen.alike):
-        reason = "the two scores order every pair of a positive and a negative alike"
-    else:
-        reason = f"DeLong's variance does not exist or is zero ({m} positives, {n} negatives)"
-    return (f"{reason}: the bounds are conservative finite-sample ones from {k} disjoint pairs",)
-
-
 @record
 class DeLongDifference(Method):
     """DeLong's interval and test of the difference of two areas on the same rows.
@@ -195,12 +148,50 @@ class DeLongDifference(Method):
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Bounds from ``evidence.auc_difference``."""
-        return _bounds(evidence.auc_difference, tails, self.use_t)
+        seen = evidence.auc_difference
+        xp = namespace(seen.difference)
+        known, k = seen.variance > 0, seen.pairs
+        error = xp.sqrt(xp.where(known, seen.widened if self.use_t else seen.variance, 1.0))
+        steps = student_steps(xp.where(known, seen.degrees_of_freedom, 1.0), tails) if self.use_t else None
+        found = Bounds(*delta_interval(seen.difference, error, tails, steps=steps))
+        if self.use_t:
+            found = reaching_away(found, seen.difference, unseen_variance(seen.n_pos, seen.n_neg), tails)
+        low, high = open_sides(*found, tails, (-1.0, 1.0))
+
+        def reach(tail: Any, bounded: bool) -> Any:
+            if not bounded:
+                return 2.0
+            return xp.where(seen.alike, 1 - tail ** (1 / k), xp.sqrt(-2 * xp.log(tail) / k))
+
+        least = xp.maximum(seen.difference - reach(tails.lower, tails.has_lower), -1.0)
+        most = xp.minimum(seen.difference + reach(tails.upper, tails.has_upper), 1.0)
+        return Bounds(xp.where(known, low, least)[()], xp.where(known, high, most)[()])
 
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
         """Say that there is no variance, and what the bounds are."""
-        return _remarks(evidence.auc_difference)
+        seen = evidence.auc_difference
+        m, n, k = (int(np.squeeze(x)) for x in (seen.n_pos, seen.n_neg, seen.pairs))
+        if np.all(seen.variance > 0):
+            return ()
+        if np.all(seen.alike):
+            reason = "the two scores order every pair of a positive and a negative alike"
+        else:
+            reason = f"DeLong's variance does not exist or is zero ({m} positives, {n} negatives)"
+        return (f"{reason}: the bounds are conservative finite-sample ones from {k} disjoint pairs",)
 
     def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:
         """Return DeLong's p-value, or Hoeffding's bound on it where there is no variance."""
-        return _pvalue(evidence.auc_difference, alternative, self.use_t)
+        seen = evidence.auc_difference
+        difference, k = float(np.squeeze(seen.difference)), float(np.squeeze(seen.pairs))
+        if np.all(seen.variance > 0) and self.use_t:
+            law = functools.partial(special.stdtr, float(np.squeeze(seen.degrees_of_freedom)))
+            return standardized_test(
+                difference, math.sqrt(np.squeeze(seen.widened)), law, "DeLong, Student's t", alternative
+            )
+        if np.all(seen.variance > 0):
+            return standardized_test(difference, float(np.squeeze(seen.standard_error)), ndtr, "DeLong", alternative)
+        if np.all(seen.alike):
+            return PValue(1.0, "DeLong")
+        tail = math.exp(-k * difference**2 / 2)
+        below, above = (tail, 1.0) if difference > 0 else (1.0, tail)
+        return PValue(one_or_two_sided(below, above, alternative), "DeLong")

@@ -48,130 +48,6 @@ def _logs(tails: Tails, factor: float = 1.0) -> tuple[Any, Any]:
     return down, xp.log(factor / tails.upper) if tails.has_upper else 1.0
 
 
-def hoeffding(x: Any, ends: Range, tails: Tails) -> Bounds:
-    """Hoeffding's interval ``xbar +- (b - a) sqrt(ln(1/tail) / (2n))``.
-
-    Parameters
-    ----------
-    x : (..., n) array
-        Observations.
-    ends : (float, float)
-        Their range, (a, b).
-    tails : Tails
-        Error probability of each side; two-sided, 1/tail is 2/alpha.
-
-    Returns
-    -------
-    low, high : (...) arrays
-        Bounds.
-
-    Notes
-    -----
-    Finite-sample, independent observations (not necessarily identically distributed). Blind to
-    the variance: for large n its width is .6929 (b - a) / s times that of Student's interval.
-
-    References
-    ----------
-    .. [1] Hoeffding (1963), JASA 58, 13-30, theorem 2.
-    """
-    xp, mean = namespace(x), x.mean(axis=-1)
-    down, up = ((ends[1] - ends[0]) * xp.sqrt(log / (2 * x.shape[-1])) for log in _logs(tails))
-    return open_sides(mean - down, mean + up, tails, ends)
-
-
-def empirical_bernstein(x: Any, ends: Range, tails: Tails) -> Bounds:
-    """Maurer and Pontil's interval, ``xbar +- s sqrt(2L/n) + 7 (b - a) L / (3(n - 1))``.
-
-    ``L = ln(2/tail)``, and ``s`` is the standard deviation with ddof 1.
-
-    Parameters
-    ----------
-    x : (..., n) array
-        Observations, n >= 2.
-    ends : (float, float)
-        Their range, (a, b).
-    tails : Tails
-        Error probability of each side; two-sided, 2/tail is 4/alpha.
-
-    Returns
-    -------
-    low, high : (...) arrays
-        Bounds.
-
-    Notes
-    -----
-    Finite-sample, independent and identically distributed observations. For large n its width is
-    1.5104 times that of Student's interval.
-
-    References
-    ----------
-    .. [1] Maurer & Pontil (2009), Empirical Bernstein bounds and sample variance penalization,
-       COLT, theorem 4.
-    """
-    xp, n = namespace(x), x.shape[-1]
-    mean, sd = x.mean(axis=-1), xp.std(x, axis=-1, ddof=1)
-    down, up = (sd * xp.sqrt(2 * log / n) + 7 * (ends[1] - ends[0]) * log / (3 * (n - 1)) for log in _logs(tails, 2.0))
-    return open_sides(mean - down, mean + up, tails, ends)
-
-
-def betting(x: Any, ends: Range, tails: Tails) -> Bounds:
-    """Betting interval: the means against which no gambler grows rich on these observations.
-
-    With observations scaled to [0, 1], a gambler who holds that the mean exceeds ``m`` ends with
-    the capital ``K(m) = prod_t (1 + lambda_t(m) (x_t - m))`` of an initial 1. Were ``m`` the mean,
-    its expectation would be 1, so ``P(K(m) >= 1/tail) <= tail``; the lower bound is the largest
-    ``m`` with ``K(m) >= 1/tail``. The upper bound is the same on ``1 - x``. The bets look at the
-    past alone: ``lambda_t(m) = min(sqrt(2 ln(1/tail) / (n sigma2_{t-1})), c/m)`` with c = 1/2,
-    ``sigma2_t = (1/4 + sum_{i<=t} (x_i - mu_i)^2) / (t + 1)`` and
-    ``mu_t = (1/2 + sum_{i<=t} x_i) / (t + 1)``. Two-sided, 1/tail is 2/alpha: the capital is
-    hedged half and half between the two sides.
-
-    Parameters
-    ----------
-    x : (..., n) array
-        Observations *in random order*: the bets, and so the bounds, depend on the order. Where
-        rows are sorted or grouped, shuffle them first, once, without regard to the values.
-    ends : (float, float)
-        Their range, (a, b).
-    tails : Tails
-        Error probability of each side.
-
-    Returns
-    -------
-    low, high : (...) arrays
-        Bounds within [a, b], to 2^-52 (b - a), rounded outward. They always contain the sample
-        mean, toward which they are widened where an unfavourable order excludes it.
-
-    Notes
-    -----
-    Finite-sample, for independent and identically distributed observations (or any sequence
-    with a constant conditional mean). The fixed-n interval, without the intersection over t.
-    For large n its width is ``sqrt(2 ln(2/alpha)) / z`` times that of Student's interval (1.386
-    at 95 %).
-
-    Cost: K is decreasing in m, so 52 halvings find each bound, ``O(104 n)`` logarithms in
-    float64 in one compiled program (0.2 s for n = 10^6 on two CPU cores), and about 100 n
-    bytes. Samples of one padded size (eight an octave) share one compiled program.
-
-    References
-    ----------
-    .. [1] Waudby-Smith & Ramdas (2024), Estimating means of bounded random variables by betting,
-       JRSS B 86(1), 1-27, theorem 3, with their bets for a fixed n.
-    """
-    xp, n, (a, b) = namespace(x), x.shape[-1], ends
-    # NumPy's rows are filled up to a padded size and handed to the compiled program.
-    size = padded(n) if xp is np else n
-    rows = xp.clip(xp.stack([(x - a) / (b - a), (b - x) / (b - a)]), 0, 1).reshape(2, -1, n)
-    rows = xp.concatenate([rows, xp.zeros((2, rows.shape[1], size - n))], axis=-1)
-    logs = xp.stack(xp.broadcast_arrays(*(xp.asarray(log, float) for log in _logs(tails))))
-    with jax.enable_x64(True):
-        found = _betting_lower(rows, xp.asarray(n, float), logs)
-    down, up = xp.asarray(found).reshape(2, *x.shape[:-1])
-    mean = x.mean(axis=-1)
-    low, high = xp.maximum(xp.minimum(a + (b - a) * down, mean), a), xp.minimum(xp.maximum(b - (b - a) * up, mean), b)
-    return open_sides(low, high, tails, ends)
-
-
 @jax.jit
 @functools.partial(jax.vmap, in_axes=(0, None, 0))
 @functools.partial(jax.vmap, in_axes=(0, None, None))
@@ -195,11 +71,18 @@ def _betting_lower(x: jax.Array, n: jax.Array, log_inverse: jax.Array) -> jax.Ar
     return jax.lax.fori_loop(0, _HALVINGS, halve, start)[0]
 
 
+@record
 class ConcentrationMethod(Method):
-    """A method for the mean of values in a known range: the record's own, or the statistic's."""
+    """A method for the mean of values in a known range.
 
-    low: Any
-    high: Any
+    Attributes
+    ----------
+    low, high : float or None
+        Range of the values; None takes the statistic's.
+    """
+
+    low: Any = None
+    high: Any = None
 
     needs = frozenset({"values"})
     takes = frozenset()
@@ -208,7 +91,10 @@ class ConcentrationMethod(Method):
     @staticmethod
     @abc.abstractmethod
     def of_values(x: Any, ends: Range, tails: Tails) -> Bounds:
-        """Return bounds (...) from values (..., n) and the ends of their range."""
+        """Return bounds (...) from values (..., n) and the ends of their range (a, b).
+
+        In the formulas 1/tail is, two-sided, 2/alpha.
+        """
 
     def value_range(self, statistic: Statistic) -> Range:
         """Range of the values: ``low`` and ``high`` where given, else the statistic's bounds."""
@@ -259,53 +145,111 @@ class ConcentrationMethod(Method):
 
 @record
 class Hoeffding(ConcentrationMethod):
-    """Hoeffding's interval; see :func:`hoeffding`.
+    """Hoeffding's interval.
 
-    Attributes
+    ``xbar +- (b - a) sqrt(ln(1/tail) / (2n))``. ``low`` and ``high`` are the range (a, b); None takes the statistic's.
+
+    Notes
+    -----
+    Finite-sample, independent observations (not necessarily identically distributed). Blind to
+    the variance: for large n its width is .6929 (b - a) / s times that of Student's interval.
+
+    References
     ----------
-    low, high : float or None
-        Range of the values; None takes the statistic's.
+    .. [1] Hoeffding (1963), JASA 58, 13-30, theorem 2.
     """
-
-    low: Any = None
-    high: Any = None
 
     name = "hoeffding"
     leaves_range = True
-    of_values = staticmethod(hoeffding)
+
+    @staticmethod
+    def of_values(x: Any, ends: Range, tails: Tails) -> Bounds:
+        """Return bounds (...) from values (..., n)."""
+        xp, mean = namespace(x), x.mean(axis=-1)
+        down, up = ((ends[1] - ends[0]) * xp.sqrt(log / (2 * x.shape[-1])) for log in _logs(tails))
+        return open_sides(mean - down, mean + up, tails, ends)
 
 
 @record
 class EmpiricalBernstein(ConcentrationMethod):
-    """Empirical Bernstein interval; see :func:`empirical_bernstein`.
+    """Empirical Bernstein interval.
 
-    Attributes
+    Maurer and Pontil's, ``xbar +- s sqrt(2L/n) + 7 (b - a) L / (3(n - 1))`` with ``L = ln(2/tail)`` and the standard
+    deviation ``s`` with ddof 1. ``low`` and ``high`` are the range (a, b); None takes the statistic's.
+
+    Notes
+    -----
+    Finite-sample, independent and identically distributed observations. For large n its width is
+    1.5104 times that of Student's interval.
+
+    References
     ----------
-    low, high : float or None
-        Range of the values; None takes the statistic's.
+    .. [1] Maurer & Pontil (2009), Empirical Bernstein bounds and sample variance penalization,
+       COLT, theorem 4.
     """
-
-    low: Any = None
-    high: Any = None
 
     name = "empirical_bernstein"
     least = 2
     leaves_range = True
-    of_values = staticmethod(empirical_bernstein)
+
+    @staticmethod
+    def of_values(x: Any, ends: Range, tails: Tails) -> Bounds:
+        """Return bounds (...) from values (..., n), n >= 2."""
+        xp, n, width = namespace(x), x.shape[-1], ends[1] - ends[0]
+        mean, sd = x.mean(axis=-1), xp.std(x, axis=-1, ddof=1)
+        down, up = (sd * xp.sqrt(2 * log / n) + 7 * width * log / (3 * (n - 1)) for log in _logs(tails, 2.0))
+        return open_sides(mean - down, mean + up, tails, ends)
 
 
 @record
 class Betting(ConcentrationMethod):
-    """Betting interval, for rows in random order; see :func:`betting`.
+    """Betting interval, for rows in random order.
 
-    Attributes
+    The means against which no gambler grows rich on these observations. ``low`` and ``high`` are their range (a, b);
+    None takes the statistic's. With observations scaled to [0, 1], a gambler who holds that the mean exceeds ``m`` ends
+    with the capital ``K(m) = prod_t (1 + lambda_t(m) (x_t - m))`` of an initial 1. Were ``m`` the mean,
+    its expectation would be 1, so ``P(K(m) >= 1/tail) <= tail``; the lower bound is the largest
+    ``m`` with ``K(m) >= 1/tail``. The upper bound is the same on ``1 - x``. The bets look at the
+    past alone: ``lambda_t(m) = min(sqrt(2 ln(1/tail) / (n sigma2_{t-1})), c/m)`` with c = 1/2,
+    ``sigma2_t = (1/4 + sum_{i<=t} (x_i - mu_i)^2) / (t + 1)`` and
+    ``mu_t = (1/2 + sum_{i<=t} x_i) / (t + 1)``. Two-sided, the capital is hedged half and half between the two sides.
+
+    The bets, and so the bounds, depend on the order of the rows. Where they are sorted or grouped, shuffle them first,
+    once, without regard to the values. Bounds lie within [a, b], to 2^-52 (b - a), rounded outward. They always contain
+    the sample mean, toward which they are widened where an unfavourable order excludes it.
+
+    Notes
+    -----
+    Finite-sample, for independent and identically distributed observations (or any sequence
+    with a constant conditional mean). The fixed-n interval, without the intersection over t.
+    For large n its width is ``sqrt(2 ln(2/alpha)) / z`` times that of Student's interval (1.386
+    at 95 %).
+
+    Cost: K is decreasing in m, so 52 halvings find each bound, ``O(104 n)`` logarithms in
+    float64 in one compiled program (0.2 s for n = 10^6 on two CPU cores), and about 100 n
+    bytes. Samples of one padded size (eight an octave) share one compiled program.
+
+    References
     ----------
-    low, high : float or None
-        Range of the values; None takes the statistic's.
+    .. [1] Waudby-Smith & Ramdas (2024), Estimating means of bounded random variables by betting,
+       JRSS B 86(1), 1-27, theorem 3, with their bets for a fixed n.
     """
 
-    low: Any = None
-    high: Any = None
-
     name = "betting"
-    of_values = staticmethod(betting)
+
+    @staticmethod
+    def of_values(x: Any, ends: Range, tails: Tails) -> Bounds:
+        """Return bounds (...) from values (..., n)."""
+        xp, n, (a, b) = namespace(x), x.shape[-1], ends
+        # NumPy's rows are filled up to a padded size and handed to the compiled program.
+        size = padded(n) if xp is np else n
+        rows = xp.clip(xp.stack([(x - a) / (b - a), (b - x) / (b - a)]), 0, 1).reshape(2, -1, n)
+        rows = xp.concatenate([rows, xp.zeros((2, rows.shape[1], size - n))], axis=-1)
+        logs = xp.stack(xp.broadcast_arrays(*(xp.asarray(log, float) for log in _logs(tails))))
+        with jax.enable_x64(True):
+            found = _betting_lower(rows, xp.asarray(n, float), logs)
+        down, up = xp.asarray(found).reshape(2, *x.shape[:-1])
+        mean = x.mean(axis=-1)
+        low = xp.maximum(xp.minimum(a + (b - a) * down, mean), a)
+        high = xp.minimum(xp.maximum(b - (b - a) * up, mean), b)
+        return open_sides(low, high, tails, ends)

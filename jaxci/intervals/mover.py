@@ -71,27 +71,14 @@ def shares_in_clusters(shares: Shares, sums: ClusterSums, most: Any) -> Shares:
     return shares._replace(**counted, correlations=correlations, degrees=degrees, weighing=None)
 
 
-def square_and_add(estimate: Any, shares: Shares, tails: Tails) -> Bounds:
-    """Interval of a weighted mean of proportions, or of functions of them, from Wilson's interval of each.
+@record
+class SquareAndAdd(Method):
+    """Interval of a mean of proportions of classes, or of functions of them.
 
-    With the weights w, scores s, the scores (l, u) of Wilson's bounds, and the correlations r of the groups (0 where
-    they share no row): ``low = sum w s - sqrt(sum_ij r_ij d_i d_j)`` with ``d = w (s - l)``, and ``high`` alike with
-    ``w (u - s)``. A proportion without trials may be anything from 0 to 1, so that it adds its whole distance, not the
-    square.
-
-    Parameters
-    ----------
-    estimate : (...) array
-        The mean.
-    shares : Shares
-        Arrays (..., K).
-    tails : Tails
-        Error probability of each side.
-
-    Returns
-    -------
-    low, high : (...) arrays
-        Bounds in [0, 1], which have width where every trial succeeds.
+    With the weights w, scores s, the scores (l, u) of Wilson's bounds of each, and the correlations r of the groups (0
+    where they share no row): ``low = sum w s - sqrt(sum_ij r_ij d_i d_j)`` with ``d = w (s - l)``, and ``high`` alike
+    with ``w (u - s)``. A proportion without trials may be anything from 0 to 1, so that it adds its whole distance, not
+    the square. Bounds lie in [0, 1], and have width where every trial succeeds.
 
     Notes
     -----
@@ -111,28 +98,6 @@ def square_and_add(estimate: Any, shares: Shares, tails: Tails) -> Bounds:
     .. [3] Zou (2008), On the estimation of additive interaction by use of the four-by-two table and beyond, American
        Journal of Epidemiology 168, 212-224, with correlated terms.
     """
-    xp = namespace(shares.successes)
-    tried = shares.trials > 0
-    trials = xp.where(tried, shares.trials, 1.0)
-    if shares.degrees is not None:
-        low, high = wilson_cluster(shares.successes / trials, trials, shares.degrees, tails)
-    elif shares.weighing is not None:
-        low, high = weighted_wilson(shares.successes / trials, shares.weighing, tails)
-    else:
-        low, high = Wilson().from_counts(shares.successes, trials, tails)
-
-    def distance(bound: Any, end: float, sign: float) -> Any:
-        weights = sign * shares.weights
-        known = xp.where(tried, weights * (shares.score_of(bound)[0] - shares.scores), 0.0)
-        unknown = xp.where(tried, 0.0, weights * (end - shares.scores))
-        return xp.sign(xp.sum(known, axis=-1)) * shares.root_of_squares(known) + xp.sum(unknown, axis=-1)
-
-    return open_sides(estimate - distance(low, 0.0, -1.0), estimate + distance(high, 1.0, 1.0), tails, (0.0, 1.0))
-
-
-@record
-class SquareAndAdd(Method):
-    """Interval of a mean of proportions of classes, or of functions of them; see :func:`square_and_add`."""
 
     name = "square_and_add"
     needs = frozenset({"shares"})
@@ -147,7 +112,24 @@ class SquareAndAdd(Method):
 
     def bounds(self, evidence: Evidence, tails: Tails, critical: Any) -> Bounds:
         """Bounds from ``evidence.shares``."""
-        return square_and_add(evidence.estimate, evidence.shares, tails)
+        estimate, shares = evidence.estimate, evidence.shares
+        xp = namespace(shares.successes)
+        tried = shares.trials > 0
+        trials = xp.where(tried, shares.trials, 1.0)
+        if shares.degrees is not None:
+            low, high = wilson_cluster(shares.successes / trials, trials, shares.degrees, tails)
+        elif shares.weighing is not None:
+            low, high = weighted_wilson(shares.successes / trials, shares.weighing, tails)
+        else:
+            low, high = Wilson().from_counts(shares.successes, trials, tails)
+
+        def distance(bound: Any, end: float, sign: float) -> Any:
+            weights = sign * shares.weights
+            known = xp.where(tried, weights * (shares.score_of(bound)[0] - shares.scores), 0.0)
+            unknown = xp.where(tried, 0.0, weights * (end - shares.scores))
+            return xp.sign(xp.sum(known, axis=-1)) * shares.root_of_squares(known) + xp.sum(unknown, axis=-1)
+
+        return open_sides(estimate - distance(low, 0.0, -1.0), estimate + distance(high, 1.0, 1.0), tails, (0.0, 1.0))
 
     def remarks(self, evidence: Evidence, bounds: Bounds) -> tuple[str, ...]:
         """Say which classes tell nothing."""

@@ -1,7 +1,6 @@
 """Intervals for the difference of two proportions, from counts.
 
-The functions broadcast over arrays of counts and do no validation; an open side is the end of the
-range. :class:`Newcombe` and :class:`Tango` are the methods for two models on the same rows.
+They broadcast over arrays of counts and do no validation; an open side is the end of the range.
 """
 
 from __future__ import annotations
@@ -25,84 +24,6 @@ PARTS, ROUNDS = 16, 15
 """Parts into which the range of a bound is cut, and how often: from -1 to 1 down to the last digits."""
 AT_ONCE = 128
 """Bounds of a share, or so, that are searched at once for a p-value."""
-
-
-def paired_difference(
-    both: ArrayLike, only_a: ArrayLike, only_b: ArrayLike, neither: ArrayLike, tails: Tails
-) -> Bounds:
-    """Interval for the difference ``p_a - p_b`` of two proportions on the same observations.
-
-    With Wilson's bounds ``(l, u)`` of each and d = ``p_a - p_b``:
-    ``d - sqrt((p_a - l_a)^2 - 2 phi (p_a - l_a)(u_b - p_b) + (u_b - p_b)^2)`` and
-    ``d + sqrt((u_a - p_a)^2 - 2 phi (u_a - p_a)(p_b - l_b) + (p_b - l_b)^2)``. ``phi`` is the
-    correlation of the two indicators, ``c / sqrt(product of the four margins)`` with
-    ``c = both neither - only_a only_b``, replaced by ``max(c - n/2, 0)`` where positive; 0 where a
-    margin is empty.
-
-    Parameters
-    ----------
-    both, only_a, only_b, neither : array_like
-        Observations on which both, only a, only b, neither succeed (are classified correctly).
-    tails : Tails
-        Error probability of each side.
-
-    Returns
-    -------
-    low, high : float or ndarray
-        Bounds in [-1, 1].
-
-    Notes
-    -----
-    Asymptotic.
-
-    References
-    ----------
-    .. [1] Newcombe (1998), Improved confidence intervals for the difference between binomial
-       proportions based on paired data, Statistics in Medicine 17, 2635-2650, method 10.
-    """
-    a, b, c, d = as_float_arrays(both, only_a, only_b, neither)
-    xp, n = namespace(a), a + b + c + d
-    cross = a * d - b * c
-    cross = xp.where(cross > 0, xp.maximum(cross - n / 2, 0), cross)
-    scale = xp.sqrt(a + b) * xp.sqrt(c + d) * xp.sqrt(a + c) * xp.sqrt(b + d)
-    phi = xp.where(scale > 0, cross / xp.where(scale > 0, scale, 1), 0.0)
-    z_down, z_up = normal_steps(tails)
-
-    def reach(x: Any, y: Any, z: Any) -> Any:
-        """Length from the difference down to its lower bound (up, with the two exchanged)."""
-        down = x / n - score_bound(x, n, -z, 0.0)
-        up = score_bound(y, n, z, 0.0) - y / n
-        square = down**2 + up**2 - 2 * phi * down * up
-        return xp.sign(z) * xp.sqrt(xp.maximum(square, 0))
-
-    difference = (a + b) / n - (a + c) / n
-    low = difference - reach(a + b, a + c, z_down)
-    high = difference + reach(a + c, a + b, z_up)
-    return open_sides(xp.clip(low, -1, 1)[()], xp.clip(high, -1, 1)[()], tails, (-1.0, 1.0))
-
-
-def mcnemar_pvalue(only_a: ArrayLike, only_b: ArrayLike) -> Any:
-    """Exact two-sided p-value of equal proportions on the same observations.
-
-    The discordant observations are Binomial(only_a + only_b, 1/2), and the smaller tail is doubled.
-
-    Parameters
-    ----------
-    only_a, only_b : array_like
-        Observations on which only a, only b succeeds.
-
-    Returns
-    -------
-    float or ndarray
-        p-value; 1 where no observation is discordant.
-
-    References
-    ----------
-    .. [1] McNemar (1947), Psychometrika 12, 153-157.
-    """
-    b, c = as_float_arrays(only_a, only_b)
-    total, smaller = b + c, np.minimum(b, c)
-    return np.minimum(1.0, 2 * special.bdtr(smaller, total.astype(int), 0.5))[()]
 
 
 def score_statistic(only_a: Any, only_b: Any, n: Any, difference: Any) -> Any:
@@ -230,20 +151,57 @@ class ShareDifference(Method):
 
 @record
 class Newcombe(ShareDifference):
-    """Hybrid score interval of two models' shares of rows (:func:`paired_difference`), beside McNemar's exact test."""
+    """Hybrid score interval of two models' shares of rows, beside McNemar's exact test.
+
+    With Wilson's bounds ``(l, u)`` of each and d = ``p_a - p_b``:
+    ``d - sqrt((p_a - l_a)^2 - 2 phi (p_a - l_a)(u_b - p_b) + (u_b - p_b)^2)`` and
+    ``d + sqrt((u_a - p_a)^2 - 2 phi (u_a - p_a)(p_b - l_b) + (p_b - l_b)^2)``. ``phi`` is the
+    correlation of the two indicators, ``c / sqrt(product of the four margins)`` with
+    ``c = both neither - only_a only_b``, replaced by ``max(c - n/2, 0)`` where positive; 0 where a
+    margin is empty. Discordant rows of the test are Binomial(only_a + only_b, 1/2), and the smaller tail is doubled.
+
+    Notes
+    -----
+    Asymptotic.
+
+    References
+    ----------
+    .. [1] Newcombe (1998), Improved confidence intervals for the difference between binomial
+       proportions based on paired data, Statistics in Medicine 17, 2635-2650, method 10.
+    .. [2] McNemar (1947), Psychometrika 12, 153-157.
+    """
 
     name = "newcombe"
 
     def from_outcomes(self, seen: PairedOutcomes, tails: Tails) -> Bounds:
         """Return (low, high) from counts."""
-        return paired_difference(*seen.of_one, tails)
+        a, b, c, d = as_float_arrays(*seen.of_one)
+        xp, n = namespace(a), a + b + c + d
+        cross = a * d - b * c
+        cross = xp.where(cross > 0, xp.maximum(cross - n / 2, 0), cross)
+        scale = xp.sqrt(a + b) * xp.sqrt(c + d) * xp.sqrt(a + c) * xp.sqrt(b + d)
+        phi = xp.where(scale > 0, cross / xp.where(scale > 0, scale, 1), 0.0)
+        z_down, z_up = normal_steps(tails)
+
+        def reach(x: Any, y: Any, z: Any) -> Any:
+            """Length from the difference down to its lower bound (up, with the two exchanged)."""
+            down = x / n - score_bound(x, n, -z, 0.0)
+            up = score_bound(y, n, z, 0.0) - y / n
+            square = down**2 + up**2 - 2 * phi * down * up
+            return xp.sign(z) * xp.sqrt(xp.maximum(square, 0))
+
+        difference = (a + b) / n - (a + c) / n
+        low = difference - reach(a + b, a + c, z_down)
+        high = difference + reach(a + c, a + b, z_up)
+        return open_sides(xp.clip(low, -1, 1)[()], xp.clip(high, -1, 1)[()], tails, (-1.0, 1.0))
 
     def pvalue(self, evidence: Evidence, standard_error: float, alternative: str) -> PValue:
-        """Return the p-value of McNemar's exact test; one-sided, the binomial tail."""
+        """Return the p-value of McNemar's exact test, 1 where no row is discordant; one-sided, the binomial tail."""
         only_a, only_b = (int(x[0]) for x in evidence.outcomes.of_one[1:3])
+        total = only_a + only_b
         if alternative == "two-sided":
-            return PValue(float(mcnemar_pvalue(only_a, only_b)), "exact McNemar")
-        more, total = only_a if alternative == "greater" else only_b, only_a + only_b
+            return PValue(min(1.0, 2 * float(special.bdtr(min(only_a, only_b), total, 0.5))), "exact McNemar")
+        more = only_a if alternative == "greater" else only_b
         return PValue(float(special.bdtrc(more - 1, total, 0.5)) if more > 0 else 1.0, "exact McNemar")
 
 
@@ -265,23 +223,12 @@ class Tango(ShareDifference):
         return PValue(one_or_two_sided(below, above, alternative), "score test of paired proportions")
 
 
-def squared_and_added_differences(seen: PairedOutcomes, tails: Tails) -> Bounds:
-    """Interval of the difference of two models' weighted means of shares, from Tango's interval of each.
+@record
+class SquareAndAddDifference(ShareDifference):
+    """Interval of two models' means of shares of the same rows.
 
-    With the weights w, differences d and bounds (l, u): ``sum w d - sqrt(sum (w (d - l))^2)`` and
+    With the weights w, differences d and Tango's bounds (l, u) of each: ``sum w d - sqrt(sum (w (d - l))^2)`` and
     ``sum w d + sqrt(sum (w (u - d))^2)``. A share of no rows tells nothing, and cannot differ.
-
-    Parameters
-    ----------
-    seen : PairedOutcomes
-        Arrays (..., K).
-    tails : Tails
-        Error probability of each side.
-
-    Returns
-    -------
-    low, high : (...) arrays
-        Bounds in [-1, 1].
 
     Notes
     -----
@@ -293,19 +240,6 @@ def squared_and_added_differences(seen: PairedOutcomes, tails: Tails) -> Bounds:
        Statistics in Medicine 27, 1693-1702, eq. (5).
     .. [2] Tango (1998), Statistics in Medicine 17, 891-908.
     """
-    xp, tried = namespace(seen.both), seen.trials > 0
-    difference = (seen.only_a - seen.only_b) / xp.maximum(seen.trials, 1.0)
-    low, high = paired_score_interval(seen.both, seen.only_a, seen.only_b, seen.neither + ~tried, tails)
-    mean = xp.sum(seen.weights * difference, axis=-1)
-
-    weights = xp.where(tried, seen.weights, 0.0)
-    low, high = mean - joined(weights * (difference - low)), mean + joined(weights * (high - difference))
-    return open_sides(low, high, tails, (-1.0, 1.0))
-
-
-@record
-class SquareAndAddDifference(ShareDifference):
-    """Interval of two models' means of shares of the same rows; see :func:`squared_and_added_differences`."""
 
     name = "square_and_add"
 
@@ -317,7 +251,12 @@ class SquareAndAddDifference(ShareDifference):
 
     def from_outcomes(self, seen: PairedOutcomes, tails: Tails) -> Bounds:
         """Return (low, high) from counts."""
-        return squared_and_added_differences(seen, tails)
+        xp, tried = namespace(seen.both), seen.trials > 0
+        difference = (seen.only_a - seen.only_b) / xp.maximum(seen.trials, 1.0)
+        low, high = paired_score_interval(seen.both, seen.only_a, seen.only_b, seen.neither + ~tried, tails)
+        mean, weights = xp.sum(seen.weights * difference, axis=-1), xp.where(tried, seen.weights, 0.0)
+        low, high = mean - joined(weights * (difference - low)), mean + joined(weights * (high - difference))
+        return open_sides(low, high, tails, (-1.0, 1.0))
 
     def tails_at_zero(self, evidence: Evidence, least: float) -> tuple[float, float]:
         """Ask for many bounds at once; see :meth:`Method.tails_at_zero`.

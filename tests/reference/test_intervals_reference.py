@@ -1,6 +1,7 @@
 """Closed-form intervals against SciPy, statsmodels, scikit-learn and plain loops."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,9 +13,10 @@ from statsmodels.stats.proportion import confint_proportions_2indep, proportion_
 
 from jaxci.api.proportion import proportion_interval
 from jaxci.checks import ALTERNATIVES
-from jaxci.intervals import auc, parametric, proportion, proportion_difference
+from jaxci.intervals import auc, parametric, proportion
 from jaxci.intervals.auc_difference import auc_difference_evidence
 from jaxci.intervals.base import tails
+from jaxci.intervals.proportion_difference import Newcombe, PairedOutcomes
 
 LEVELS = (0.3, 0.8, 0.95, 0.999)
 FORMULAS = {method.name: method().from_counts for method in proportion.PROPORTION_METHODS}
@@ -70,14 +72,15 @@ def test_statsmodels_difference(table):
     n = sum(table)
     for level in LEVELS:
         expected = confint_proportions_2indep(a + b, n, a + c, n, method="newcomb", compare="diff", alpha=1 - level)
-        got = proportion_difference.paired_difference(*table, tails(level))
+        got = Newcombe().from_outcomes(PairedOutcomes(*np.reshape(table, (4, 1)), 1.0), tails(level))
         np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-14)
 
 
 def test_statsmodels_mcnemar():
     for b, c in ((1, 0), (3, 9), (25, 4), (130, 100)):
         expected = mcnemar([[7, b], [c, 5]], exact=True).pvalue
-        assert proportion_difference.mcnemar_pvalue(b, c) == pytest.approx(expected, rel=1e-10)
+        evidence = SimpleNamespace(outcomes=PairedOutcomes(*np.reshape((7, b, c, 5), (4, 1, 1)), 1.0))
+        assert Newcombe().pvalue(evidence, np.nan, "two-sided").value == pytest.approx(expected, rel=1e-10)
 
 
 @pytest.mark.parametrize("alternative", ALTERNATIVES)

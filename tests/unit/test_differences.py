@@ -24,9 +24,9 @@ from jaxci.intervals.proportion import Wilson
 from jaxci.intervals.proportion_difference import (
     Newcombe,
     PairedOutcomes,
+    SquareAndAddDifference,
     Tango,
     paired_score_interval,
-    squared_and_added_differences,
 )
 from jaxci.intervals.registry import difference_methods
 from jaxci.statistics.class_ranking import AveragePrecisionMulticlass
@@ -189,9 +189,8 @@ def test_the_verdict_on_equal_balanced_accuracies_is_wrong_in_at_most_six_per_ce
         sizes = rng.multinomial(n, shares, data_sets)
         counts = np.moveaxis(rng.multinomial(sizes, law).astype(float), -1, 0)
         present = sizes > 0
-        low, high = squared_and_added_differences(
-            PairedOutcomes(*counts, present / present.sum(axis=1, keepdims=True)), tails(0.95)
-        )
+        seen = PairedOutcomes(*counts, present / present.sum(axis=1, keepdims=True))
+        low, high = SquareAndAddDifference().from_outcomes(seen, tails(0.95))
         assert np.mean((low > 0) | (high < 0)) < 0.06 + 3 * np.sqrt(0.06 * 0.94 / data_sets)
 
 

@@ -171,40 +171,45 @@ def test_agresti_coull_contains_wilson_and_mid_p_lies_within_clopper_pearson():
 # differences of proportions ---------------------------------------------------------------------
 
 
+def outcomes(*counts):
+    return proportion_difference.PairedOutcomes(*(np.asarray(x)[..., None] for x in counts), 1.0)
+
+
+def newcombe(*counts_and_tails):
+    return proportion_difference.Newcombe().from_outcomes(outcomes(*counts_and_tails[:-1]), counts_and_tails[-1])
+
+
 def test_published_differences():
     # Newcombe (1998), paired data, and a study in Fagerland, Lydersen & Laake (2017), chapter 8
-    np.testing.assert_allclose(proportion_difference.paired_difference(36, 12, 2, 0, TWO), (0.0569, 0.3404), atol=5e-5)
-    np.testing.assert_allclose(
-        proportion_difference.paired_difference(59, 6, 16, 80, TWO), (-0.1186, -0.0046), atol=5e-5
-    )
+    np.testing.assert_allclose(newcombe(36, 12, 2, 0, TWO), (0.0569, 0.3404), atol=5e-5)
+    np.testing.assert_allclose(newcombe(59, 6, 16, 80, TWO), (-0.1186, -0.0046), atol=5e-5)
 
 
 def test_differences_are_antisymmetric_and_sided():
-    low, high = proportion_difference.paired_difference(30, 8, 3, 9, TWO)
-    np.testing.assert_allclose(proportion_difference.paired_difference(30, 3, 8, 9, TWO), (-high, -low), atol=1e-15)
+    low, high = newcombe(30, 8, 3, 9, TWO)
+    np.testing.assert_allclose(newcombe(30, 3, 8, 9, TWO), (-high, -low), atol=1e-15)
     # so does swapping success and failure
-    np.testing.assert_allclose(proportion_difference.paired_difference(9, 3, 8, 30, TWO), (-high, -low), atol=1e-15)
-    one = proportion_difference.paired_difference(30, 8, 3, 9, tails(0.975, "greater"))
+    np.testing.assert_allclose(newcombe(9, 3, 8, 30, TWO), (-high, -low), atol=1e-15)
+    one = newcombe(30, 8, 3, 9, tails(0.975, "greater"))
     np.testing.assert_allclose(one, (low, 1.0), atol=1e-15)
-    one = proportion_difference.paired_difference([30, 1], 8, 3, 9, tails(0.9, "less"))
+    one = newcombe([30, 1], 8, 3, 9, tails(0.9, "less"))
     assert np.all(one[0] == -1)
 
 
 @pytest.mark.parametrize("table", [(0, 0, 0, 9), (9, 0, 0, 0), (0, 9, 0, 0), (5, 0, 0, 5), (0, 5, 5, 0)])
 def test_paired_difference_of_empty_margins(table):
-    low, high = proportion_difference.paired_difference(*table, TWO)
+    low, high = newcombe(*table, TWO)
     p = (table[1] - table[2]) / sum(table)
     assert -1 <= low <= p <= high <= 1
     assert low < high
 
 
-def test_mcnemar():
-    assert proportion_difference.mcnemar_pvalue(1, 5) == pytest.approx(2 * 7 / 64, rel=1e-14)
-    assert proportion_difference.mcnemar_pvalue(4, 4) == 1
-    assert proportion_difference.mcnemar_pvalue(0, 0) == 1
-    np.testing.assert_allclose(
-        proportion_difference.mcnemar_pvalue([10, 2], [20, 30]), 2 * stats.binom.cdf([10, 2], [30, 32], 0.5)
-    )
+@pytest.mark.parametrize(("only_a", "only_b"), [(1, 5), (4, 4), (0, 0), (10, 20), (30, 2)])
+def test_mcnemar(only_a, only_b):
+    evidence = SimpleNamespace(outcomes=outcomes([3], [only_a], [only_b], [4]))
+    found = proportion_difference.Newcombe().pvalue(evidence, math.nan, "two-sided").value
+    tail = stats.binom.cdf(min(only_a, only_b), only_a + only_b, 0.5)
+    assert found == pytest.approx(min(1, 2 * tail), rel=1e-12)
 
 
 # the verb ---------------------------------------------------------------------------------------
@@ -452,10 +457,12 @@ def test_delta_keeps_nan():
 def test_concentration_by_hand():
     x = np.array([0.0, 4.0, 2.0, 2.0])  # mean 2, s^2 = 8/3, range 5
     half = 5 * math.sqrt(math.log(40) / 8)
-    np.testing.assert_allclose(concentration.hoeffding(x, (0, 5), TWO), (2 - half, 2 + half), rtol=1e-14)
+    np.testing.assert_allclose(concentration.Hoeffding.of_values(x, (0, 5), TWO), (2 - half, 2 + half), rtol=1e-14)
     half = math.sqrt(8 / 3 * 2 * math.log(80) / 4) + 7 * 5 * math.log(80) / 9
-    np.testing.assert_allclose(concentration.empirical_bernstein(x, (0, 5), TWO), (2 - half, 2 + half), rtol=1e-14)
-    one = concentration.hoeffding(x, (0, 5), tails(0.95, "greater"))
+    np.testing.assert_allclose(
+        concentration.EmpiricalBernstein.of_values(x, (0, 5), TWO), (2 - half, 2 + half), rtol=1e-14
+    )
+    one = concentration.Hoeffding.of_values(x, (0, 5), tails(0.95, "greater"))
     assert one == (pytest.approx(2 - 5 * math.sqrt(math.log(20) / 8)), 5)
 
 
@@ -464,8 +471,8 @@ def test_width_ratios_to_student_at_large_n():
     n = 400_000
     x = rng.beta(8, 2, n)
     width = {"t": np.ptp(parametric.t_interval(x, TWO))}
-    for formula in (concentration.hoeffding, concentration.empirical_bernstein, concentration.betting):
-        width[formula.__name__] = np.ptp(formula(x, (0, 1), TWO))
+    for method in (concentration.Hoeffding, concentration.EmpiricalBernstein, concentration.Betting):
+        width[method.name] = np.ptp(method.of_values(x, (0, 1), TWO))
     ratio = {name: value / width["t"] for name, value in width.items()}
     assert ratio["hoeffding"] * x.std() == pytest.approx(0.6929, abs=5e-5)
     # without the term of order 1/n
@@ -496,34 +503,34 @@ def betting_by_grid(x, tails, size=4001):
 def test_betting_is_the_grid_search(n):
     x = np.random.default_rng(n).beta(3, 1, n)
     for chosen in (TWO, Tails(0.01, 0.2)):
-        got, expected = concentration.betting(x, (0, 1), chosen), betting_by_grid(x, chosen)
+        got, expected = concentration.Betting.of_values(x, (0, 1), chosen), betting_by_grid(x, chosen)
         np.testing.assert_allclose(got, expected, atol=2 / 4000)
 
 
 def test_betting_scales_with_the_range_and_mirrors():
     x = np.random.default_rng(3).random(80)
-    low, high = concentration.betting(x, (0, 1), TWO)
+    low, high = concentration.Betting.of_values(x, (0, 1), TWO)
     np.testing.assert_allclose(
-        concentration.betting(10 * x - 4, (-4, 6), TWO), (10 * low - 4, 10 * high - 4), rtol=1e-12
+        concentration.Betting.of_values(10 * x - 4, (-4, 6), TWO), (10 * low - 4, 10 * high - 4), rtol=1e-12
     )
-    np.testing.assert_allclose(concentration.betting(1 - x, (0, 1), TWO), (1 - high, 1 - low), rtol=1e-12)
+    np.testing.assert_allclose(concentration.Betting.of_values(1 - x, (0, 1), TWO), (1 - high, 1 - low), rtol=1e-12)
 
 
 @pytest.mark.parametrize("x", [np.ones(30), np.zeros(30), np.full(30, 0.4), np.ones(1), np.arange(300) / 299])
 def test_betting_edges(x):
-    low, high = concentration.betting(x, (0, 1), TWO)
+    low, high = concentration.Betting.of_values(x, (0, 1), TWO)
     assert 0 <= low <= x.mean() <= high <= 1
     assert low < high
-    assert concentration.betting(x, (0, 1), tails(0.9, "less"))[0] == 0
-    assert concentration.betting(x, (0, 1), tails(0.9, "greater"))[1] == 1
+    assert concentration.Betting.of_values(x, (0, 1), tails(0.9, "less"))[0] == 0
+    assert concentration.Betting.of_values(x, (0, 1), tails(0.9, "greater"))[1] == 1
 
 
 def test_betting_compiles_once_per_padded_size():
     rng = np.random.default_rng(0)
-    concentration.betting(rng.random(130), (0, 1), TWO)
+    concentration.Betting.of_values(rng.random(130), (0, 1), TWO)
     before = concentration._betting_lower._cache_size()
     for n, level in ((129, 0.9), (140, 0.99), (144, 0.5)):
-        concentration.betting(rng.random(n), (0, 1), tails(level))
+        concentration.Betting.of_values(rng.random(n), (0, 1), tails(level))
     assert concentration._betting_lower._cache_size() == before
 
 
@@ -534,10 +541,10 @@ def test_betting_covers(law):
     n, reps = 60, 600
     data = rng.random((reps, n)) < 0.15 if law == "bernoulli" else rng.beta(0.4, 1.6, (reps, n))
     truth = 0.15 if law == "bernoulli" else 0.2
-    found = np.array([concentration.betting(row, (0, 1), Tails(0.1, 0.1)) for row in data.astype(float)])
+    found = np.array([concentration.Betting.of_values(row, (0, 1), Tails(0.1, 0.1)) for row in data.astype(float)])
     assert np.sum(found[:, 0] > truth) <= 90
     assert np.sum(found[:, 1] < truth) <= 90
-    hoeffding = np.ptp([concentration.hoeffding(row, (0, 1), Tails(0.1, 0.1)) for row in data], axis=1)
+    hoeffding = np.ptp([concentration.Hoeffding.of_values(row, (0, 1), Tails(0.1, 0.1)) for row in data], axis=1)
     assert np.mean(np.ptp(found, axis=1)) < np.mean(hoeffding)
 
 
