@@ -23,7 +23,7 @@ from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
 from jaxci.intervals.auc_difference import DeLongDifference
 from jaxci.intervals.base import Method
-from jaxci.intervals.capabilities import is_mean, is_share_difference, is_whole_auc
+from jaxci.intervals.capabilities import is_share_difference, is_whole_auc
 from jaxci.intervals.clustered_proportion import TangoCluster
 from jaxci.intervals.delta import Delta
 from jaxci.intervals.parametric import T
@@ -43,6 +43,7 @@ from jaxci.statistics.base import Statistic, TableStatistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.paired import Paired, PairedTable, paired_difference
 from jaxci.statistics.sample import Sample
+from jaxci.statistics.summary import is_mean
 
 AHEAD = 100
 """Larger numbers of cases at which a power that moves in steps must also be reached."""
@@ -319,8 +320,14 @@ def _of_means(asked: PowerAsked, given: Mapping[str, Any]) -> Difference:
     """Read the deviation of the differences by case, or both deviations and their correlation."""
     known_keys(given, ("a", "b", "sd", "sd_a", "sd_b", "correlation"))
     positive = ("be positive and finite", lambda x: 0 < x < math.inf)
-    d = _apart(asked, given, "be finite", math.isfinite)
+    low, high = asked.statistic.bounds
+    rule = "be finite" if (low, high) == (-math.inf, math.inf) else f"lie in [{low:g}, {high:g}]"
+    d = _apart(asked, given, rule, lambda x: low <= x <= high and math.isfinite(x))
     if "sd" in given:
+        if apart := [key for key in ("sd_a", "sd_b", "correlation") if key in given]:
+            raise ValueError(
+                f"expected[{apart[0]!r}] must be left out with 'sd', which is that of the differences; got both"
+            )
         deviation, described = _number(given, "sd", *positive), "sd of the differences {:g}"
     elif {"sd_a", "sd_b", "correlation"} <= set(given):
         a, b = (_number(given, key, *positive) for key in ("sd_a", "sd_b"))

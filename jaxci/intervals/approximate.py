@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails, normal_steps, open_sides
-from jaxci.intervals.capabilities import is_mean
 from jaxci.intervals.pvalues import PValue
 from jaxci.records import record
 from jaxci.special import ndtr, ndtri
 from jaxci.statistics.base import Statistic
+from jaxci.statistics.summary import is_mean
 
 PARTS, ROUNDS = 64, 8
 """Parts into which what is left of the curve is cut to find where it reaches 0, and how often."""

@@ -5,41 +5,12 @@ from __future__ import annotations
 from typing import TypeGuard
 
 from jaxci.intervals.unseen import MASS as AREA_MASS
-from jaxci.statistics.base import (
-    OpposedStatistic,
-    Statistic,
-    TableStatistic,
-    has_fixed_trials,
-    is_proportion,
-    is_ratio,
-)
+from jaxci.statistics.base import OpposedStatistic, Statistic, TableStatistic, has_fixed_trials, is_proportion, is_ratio
 from jaxci.statistics.order import QuantileStatistic
 from jaxci.statistics.paired import Paired, PairedTable
 from jaxci.statistics.probability import Calibration
 from jaxci.statistics.ranking import OPPOSED_POSITIVE, BinaryRanking, ScoreRanking
-from jaxci.statistics.summary import MeanStatistic, SecondMoment, is_mean
-
-__all__ = [
-    "averages_proportions",
-    "averages_share_differences",
-    "averages_shares",
-    "has_beta_law",
-    "has_exact_law",
-    "has_fixed_trials",
-    "has_opposed_rows",
-    "is_auc_difference",
-    "is_binary_auc",
-    "is_debiased_calibration",
-    "is_mean",
-    "is_proportion",
-    "is_ratio_difference",
-    "is_share_difference",
-    "is_whole_auc",
-    "knows_mistakes",
-    "opposed_mass",
-    "power_of_variance",
-    "quantile_order",
-]
+from jaxci.statistics.summary import MeanStatistic, SecondMoment
 
 
 def averages_proportions(statistic: Statistic) -> bool:

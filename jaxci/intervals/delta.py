@@ -10,19 +10,13 @@ import numpy as np
 
 from jaxci.checks import check_choice, check_number
 from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails, normal_steps, open_sides
-from jaxci.intervals.capabilities import (
-    averages_shares,
-    is_binary_auc,
-    is_mean,
-    is_proportion,
-    is_share_difference,
-    knows_mistakes,
-)
+from jaxci.intervals.capabilities import averages_shares, is_binary_auc, is_share_difference, knows_mistakes
 from jaxci.intervals.clusters import DEGREES, ClusterSums, satterthwaite
 from jaxci.records import record, static
 from jaxci.special import expit, logit, namespace, stdtrit
-from jaxci.statistics.base import Statistic
+from jaxci.statistics.base import Statistic, is_proportion
 from jaxci.statistics.paired import Paired
+from jaxci.statistics.summary import is_mean
 
 MOST_LOG = 709.0
 """Above it the exponential is no number in double precision."""

@@ -10,7 +10,7 @@ from scipy import special
 
 from jaxci.checks import check_choice, check_number
 from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails, open_sides
-from jaxci.intervals.capabilities import is_mean, opposed_mass
+from jaxci.intervals.capabilities import opposed_mass
 from jaxci.intervals.clusters import ClusterSums, satterthwaite
 from jaxci.intervals.delta import SCALES, delta_interval, scale_refusal, student_steps, width_remarks
 from jaxci.intervals.pvalues import UNDEFINED, PValue, sign_test, standardized_test, varies
@@ -19,6 +19,7 @@ from jaxci.records import record, static
 from jaxci.special import namespace, unit
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.paired import Paired
+from jaxci.statistics.summary import is_mean
 
 FEW_DEGREES = 20.0
 """Fewer degrees of freedom get a remark."""

@@ -11,13 +11,14 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails, normal_steps, open_sides
-from jaxci.intervals.capabilities import has_fixed_trials, is_mean, is_share_difference
+from jaxci.intervals.capabilities import is_share_difference
 from jaxci.intervals.clusters import ClusterRobust
 from jaxci.intervals.delta import around, check_two, student_steps, width_remarks
 from jaxci.intervals.pvalues import NO_VARIATION, PValue, sign_test, standardized_test, varies
 from jaxci.records import record
 from jaxci.special import deviation
-from jaxci.statistics.base import Statistic
+from jaxci.statistics.base import Statistic, has_fixed_trials
+from jaxci.statistics.summary import is_mean
 
 
 def mean_refusal(name: str, statistic: Statistic) -> str | None:

@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxci.intervals.base import Bounds, Evidence, Method, Tails, normal_steps, open_sides
-from jaxci.intervals.capabilities import is_proportion
 from jaxci.intervals.weighted_proportion import weighted_wilson
 from jaxci.records import record
 from jaxci.special import beta_slope, betainc, betaincc, betainccinv, betaincinv, expit, logit, loop, namespace
-from jaxci.statistics.base import Statistic, TableStatistic
+from jaxci.statistics.base import Statistic, TableStatistic, is_proportion
 
 UNIT = (0.0, 1.0)
 

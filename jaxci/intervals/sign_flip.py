@@ -9,13 +9,14 @@ import numpy as np
 
 from jaxci.checks import check_count
 from jaxci.intervals.base import Bounds, Evidence, Method, NoInterval, Tails
-from jaxci.intervals.capabilities import is_mean, is_share_difference
+from jaxci.intervals.capabilities import is_share_difference
 from jaxci.intervals.clusters import ClusterSums, cluster_residuals
 from jaxci.intervals.delta import delta_interval, student_steps
 from jaxci.intervals.kurtosis import MANY, spread, spread_of_clusters
 from jaxci.intervals.pvalues import PValue, one_or_two_sided
 from jaxci.records import record, static
 from jaxci.statistics.base import Statistic
+from jaxci.statistics.summary import is_mean
 
 MOST_CLUSTERS = 10_000
 SIGNS_AT_A_TIME = 2**24
