@@ -178,7 +178,7 @@ def left_out(size: int) -> list[str]:
 class Printable(abc.ABC):
     """A result of plain numbers and arrays: prints as a table, and becomes HTML, a dictionary or a frame.
 
-    Leaves say what is in it: ``headline``, ``layout``, ``notes`` and ``records``. Fields in
+    Leaves say what is in it: ``headline``, ``layout`` and ``records``, and ``notes`` beside warnings. Fields in
     ``unlisted`` stay out of the dictionary.
     """
 
@@ -192,9 +192,9 @@ class Printable(abc.ABC):
     def layout(self) -> tuple[list[str], list[list[Any]]]:
         """Return header and cells of the printed table, texts and floats; an empty header where there is none."""
 
-    @abc.abstractmethod
     def notes(self) -> list[str]:
-        """Return the lines below the table: reasons and warnings."""
+        """Return the lines below the table: the warnings, where the result has any."""
+        return [f"warning: {text}" for text in getattr(self, "warnings", ())]
 
     @abc.abstractmethod
     def records(self) -> list[dict[str, Any]]:

@@ -125,7 +125,7 @@ class IntervalResult(Printable):
     def notes(self) -> list[str]:
         """Return the lines below the table: reasons and warnings."""
         why = f": {self.reason}" if self.reason else ""
-        return [f"{self.statistic}: {self.method}{why}", *(f"warning: {w}" for w in self.warnings)]
+        return [f"{self.statistic}: {self.method}{why}", *super().notes()]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -182,7 +182,7 @@ class EvaluationTable(Printable):
             for row in self.rows
         )
         notes = [f"{method}: {reason} ({', '.join(names)})" for (method, reason), names in reasons.items()]
-        notes += [f"warning: {text}" for text in self.warnings]
+        notes += super().notes()
         return notes + [f"warning ({', '.join(names)}): {text}" for text, names in self._told().items()]
 
     def layout(self) -> tuple[list[str], list[list[Any]]]:
@@ -272,10 +272,6 @@ class JackknifeResult(Printable):
         """Return header and cells of the printed table."""
         (record,) = self.records()
         return list(record), [[*record.values()]]
-
-    def notes(self) -> list[str]:
-        """Return the lines below the table: none."""
-        return []
 
     def records(self) -> list[dict[str, Any]]:
         """Return one flat row, without the pseudo-values."""

@@ -103,10 +103,6 @@ class CaseSummaries(Printable):
             rows.append([*map(str, row.by.values()), row.metric, name, *numbers, *sizes, method])
         return header, rows
 
-    def notes(self) -> list[str]:
-        """Return the lines below the table: warnings."""
-        return [f"warning: {text}" for text in self.warnings]
-
     def records(self) -> list[dict[str, Any]]:
         """Return one flat row a summary."""
         return [

@@ -188,10 +188,6 @@ class ResampledFits(Printable):
         rows = [[r["plan"], str(r["splits"]), str(r["failed"]), r["mean"]] for r in self.records()]
         return ["plan", "splits", "failed", "mean"], rows
 
-    def notes(self) -> list[str]:
-        """Return the lines below the table: warnings."""
-        return [f"warning: {text}" for text in self.warnings]
-
     def contents(self) -> dict[str, Any]:
         """Return what the dictionary holds: the fields, and the rows of the table for the losses."""
         return {**super().contents(), "plans": self.records()}

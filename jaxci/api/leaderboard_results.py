@@ -119,7 +119,7 @@ class Leaderboard(Printable):
             self.adjust, f"p-values adjusted by {self.adjust.capitalize()}"
         )
         told = f"{len(apart)} of {len(self.pairs)} pairs are told apart ({self.method}, {how})"
-        return [told, *filter(None, [self.reason, self._apart()]), *(f"warning: {text}" for text in self.warnings)]
+        return [told, *filter(None, [self.reason, self._apart()]), *super().notes()]
 
     def _apart(self) -> str:
         """Say why competitors may have rank 1 and yet not be tied with the best; empty where none has."""

@@ -129,7 +129,7 @@ class Plan(Printable):
             errors = f"width {number(self.width_error)}, assurance {number(self.assurance_error)}"
             held = f"{100 * self.coverage:.1f}% (+- {100 * self.coverage_error:.1f}%) of the intervals held the truth"
             lines.append(f"Monte-Carlo errors: {errors}; {held}")
-        return [*lines, f"{self.method}: {self.reason}", *(f"warning: {text}" for text in self.warnings)]
+        return [*lines, f"{self.method}: {self.reason}", *super().notes()]
 
     def records(self) -> list[dict[str, Any]]:
         """Return one flat row."""

@@ -92,11 +92,10 @@ class QuantileInterval(Printable):
 
     def notes(self) -> list[str]:
         """Return the lines below the table: reasons and warnings; how many samples a batch has."""
-        warnings = [f"warning: {text}" for text in self.warnings]
         if self._is_batch():
             shape = np.shape(self.estimate)
-            return [f"{shape[0]} samples: see .confidence_interval, arrays {shape}", *warnings]
-        return [*self.reasons(), *warnings]
+            return [f"{shape[0]} samples: see .confidence_interval, arrays {shape}", *super().notes()]
+        return [*self.reasons(), *super().notes()]
 
     def reasons(self) -> list[str]:
         """Return why each method was taken."""
@@ -138,10 +137,6 @@ class QuantilePlan(Printable):
         return ["n", "expected width", "order statistics"], [
             [str(self.n), self.expected_width, " and ".join(map(str, self.ranks))]
         ]
-
-    def notes(self) -> list[str]:
-        """Return the lines below the table: none."""
-        return []
 
     def records(self) -> list[dict[str, Any]]:
         """Return one flat row."""
@@ -198,7 +193,7 @@ class RunSummary(Printable):
     def notes(self) -> list[str]:
         """Return the lines below the table: reasons and warnings."""
         undefined = ["t: the mean is not defined where a run has no result"] if self.quantiles.n_lost else []
-        return [*undefined, *self.quantiles.reasons(), *(f"warning: {text}" for text in self.warnings)]
+        return [*undefined, *self.quantiles.reasons(), *super().notes()]
 
     def headline(self) -> str:
         """Return the line above the table."""

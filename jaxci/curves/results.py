@@ -140,7 +140,7 @@ class CurveResult(Printable):
             f"low to high: each for itself; band: the whole curve at {len(self.x)} points; both from the same "
             f"{self.n_resamples:,} resamples"
         )
-        return [said, *(f"warning: {text}" for text in self.warnings)]
+        return [said, *super().notes()]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

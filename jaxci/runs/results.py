@@ -92,10 +92,6 @@ class SeedRuns(Printable):
             rows.append([name, *map(float, cells)])
         return ["metric", "mean", "std. dev.", "smallest", "median", "largest"], rows
 
-    def notes(self) -> list[str]:
-        """Return the lines below the table."""
-        return [f"warning: {text}" for text in self.warnings]
-
 
 def numbered(seeds: Sequence[int]) -> list[tuple[int, int]]:
     """Return (seed, repetition) for every run; repetitions of a seed count from 0."""
