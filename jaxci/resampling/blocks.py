@@ -24,17 +24,18 @@ from jaxci.statistics.sums import padded
 _STARTS, _ENDS = 0, 1
 
 
+@record
 class Blocks(Scheme):
     """Blocks of ``length`` rows, on average, of ``n``."""
 
     n: int
     length: float
-    capacity: int
+    capacity: int = static()
 
     @classmethod
     def of(cls, n: int, length: float) -> Blocks:
         """Build for ``n`` rows and blocks of ``length``."""
-        return cls(np.int32(n), cls.rounded(length), padded(n))  # type: ignore[call-arg]
+        return cls(np.int32(n), cls.rounded(length), padded(n))  # type: ignore[arg-type]
 
     @staticmethod
     def rounded(length: float) -> np.generic:
@@ -74,10 +75,6 @@ class Blocks(Scheme):
 class MovingBlocks(Blocks):
     """Blocks of ``length`` rows that start at any row but the last ones (Kuensch, 1989; Liu and Singh, 1992)."""
 
-    n: int
-    length: float
-    capacity: int = static()
-
     def drawn(self, words: jax.Array, ends: jax.Array) -> jax.Array:
         """Return row numbers (U,)."""
         return self._fixed(words, jnp.asarray(self.n) - jnp.asarray(self.length) + 1)
@@ -86,10 +83,6 @@ class MovingBlocks(Blocks):
 @record
 class CircularBlocks(Blocks):
     """Blocks of ``length`` rows that start at any row, the first row following the last (Politis and Romano, 1992)."""
-
-    n: int
-    length: float
-    capacity: int = static()
 
     def drawn(self, words: jax.Array, ends: jax.Array) -> jax.Array:
         """Return row numbers (U,)."""
@@ -102,10 +95,6 @@ class StationaryBlocks(Blocks):
 
     After every row a new block starts with probability ``1 / length``, so that resamples are stationary.
     """
-
-    n: int
-    length: float
-    capacity: int = static()
 
     @staticmethod
     def rounded(length: float) -> np.generic:
