@@ -124,13 +124,115 @@ class Runnable(abc.ABC):
         recompute: bool = False,
         keep_tallies: bool = True,
     ) -> StudyResults:
-        """Simulate every cell that ``folder`` does not hold yet, and return all results; see :func:`run`."""
-        options: dict[str, Any] = {"recompute": recompute, "keep_tallies": keep_tallies}
-        return run(self, folder, memory_limit=memory_limit, devices=devices, progress=progress, **options)
+        """Simulate every cell that ``folder`` does not hold yet, and return all results.
+
+        A cell is written when it is finished, all at once: a run that is killed loses no more than
+        the cell under way, and running again goes on to the same results, bit for bit on the same
+        device. Draws depend on the seed alone.
+
+        Runs that are started on one folder share its cells: each claims a cell before it computes it
+        (:class:`~jaxci.coverage.claims.Claims`), and all return when every cell is done. Within a run
+        the replications of a cell are spread over ``devices``, those of this process by default; after
+        ``jax.distributed.initialize`` every process takes its share of the groups. All of them must see
+        ``folder``.
+
+        The study may have more than the folder: see :func:`~jaxci.coverage.store.difference` and
+        ``grows``. Cells that stay as they were are kept. Where a cell of a :class:`Study` gets more
+        statistics, methods, or groups of the same size, only these are computed, from what was counted in
+        it; without ``tallies/`` of the folder, and in other studies, the cell is computed anew.
+
+        Parameters
+        ----------
+        folder : path
+            Made if it is not there.
+        memory_limit : int, optional
+            Bytes that the replicates, or the fits, of some data sets may take at a time.
+        devices : sequence of jax.Device, optional
+        progress : bool or callable
+            True writes a line with rate and time left to stderr; a function is called with
+            (done, total).
+        recompute : bool
+            Compute again what the folder holds damaged, or of something else; by default it is an error.
+        keep_tallies : bool
+            Keep all that is counted in a cell of a :class:`Study`, so that it can grow: 8 bytes a
+            replication for each estimate and each interval.
+
+        Returns
+        -------
+        StudyResults
+
+        Raises
+        ------
+        ValueError
+            If ``folder`` holds another study (the message names the field that differs) or a file that
+            is damaged, or ``memory_limit`` is given where a study cannot honour it.
+        """
+        begin()
+        if memory_limit is not None:
+            check_count("memory_limit", memory_limit, 1)
+            if not self.limits_memory:
+                raise ValueError(
+                    f"memory_limit must be None for a {type(self).__name__}, which holds one data set at a time; "
+                    f"got {memory_limit}"
+                )
+        processes, spread = Processes.here(), Spread.over(devices)
+        if processes.index > 0:
+            processes.wait("opened")
+        store = store_of(self, folder, create=processes.index == 0, recompute=recompute)
+        if processes.index == 0:
+            if recompute:
+                _discard_damaged(self, store)
+            processes.wait("opened")
+        for note, of in self.notes().items():
+            store.note(note, of)
+        names = self.cell_names()
+        left = self.in_order([name for name in names if not store.has(name, self.identity(name))])
+        processes.wait("counted what is missing")
+        pace = StudyProgress(progress, len(left))
+        with Claims(store.folder / "claims") as claims:
+            work = Work(store, processes, spread, memory_limit, self.banks(), claims, keep_tallies, recompute)
+            while left:
+                turn = Turn.of(processes.told(_turn(self, work, left).number if processes.index == 0 else 0))
+                if turn.place is None:
+                    time.sleep(POLL)
+                    continue
+                name = left.pop(turn.place)
+                advance = pace.within(name)
+                if turn.mine:
+                    few_programs()
+                    record = self.judged(name, work, advance)
+                    if record is not None:
+                        store.write(name, self.identity(name), record)
+                        claims.drop(name)
+                advance(1, 1)
+                pace.done += 1
+        pace.close()
+        processes.wait("finished")
+        return self._found(store)
 
     def results(self, folder: str | Path) -> StudyResults:
-        """Return the results of the cells that are finished in ``folder``; see :func:`results_in`."""
-        return results_in(self, folder)
+        """Return the results of the cells that are finished in ``folder``.
+
+        Raises
+        ------
+        ValueError
+            If the folder holds another study, a file that is damaged, or no cell of this one.
+        """
+        found = self._found(store_of(self, folder))
+        if not found.n_done:
+            raise ValueError(f"{folder} holds no finished cell of this study: run it first")
+        return found
+
+    def _found(self, store: Store) -> StudyResults:
+        names = self.cell_names()
+        found = {name: store.read(name, self.identity(name)) for name in names}
+        done = {name: record for name, record in found.items() if record is not None}
+        rows = [
+            {"distribution": row["distribution"], **self.cell_tags(name), **row}
+            for name, record in done.items()
+            for row in record["rows"]
+        ]
+        return StudyResults(as_columns(rows), self, len(names), len(done))
 
 
 class StudyProgress:
@@ -164,104 +266,6 @@ class StudyProgress:
         """End the line."""
         if self.shown:
             print(file=sys.stderr)
-
-
-def run(
-    study: Runnable,
-    folder: str | Path,
-    *,
-    memory_limit: int | None = None,
-    devices: Sequence[jax.Device] | None = None,
-    progress: bool | Callable[[int, int], None] = False,
-    recompute: bool = False,
-    keep_tallies: bool = True,
-) -> StudyResults:
-    """Simulate every cell of ``study`` that ``folder`` does not hold yet, and return all results.
-
-    A cell is written when it is finished, all at once: a run that is killed loses no more than
-    the cell under way, and running again goes on to the same results, bit for bit on the same
-    device. Draws depend on the seed alone.
-
-    Runs that are started on one folder share its cells: each claims a cell before it computes it
-    (:class:`~jaxci.coverage.claims.Claims`), and all return when every cell is done. Within a run
-    the replications of a cell are spread over ``devices``, those of this process by default; after
-    ``jax.distributed.initialize`` every process takes its share of the groups. All of them must see
-    ``folder``.
-
-    The study may have more than the folder: see :func:`~jaxci.coverage.store.difference` and
-    ``study.grows``. Cells that stay as they were are kept. Where a cell of a :class:`Study` gets more
-    statistics, methods, or groups of the same size, only these are computed, from what was counted in
-    it; without ``tallies/`` of the folder, and in other studies, the cell is computed anew.
-
-    Parameters
-    ----------
-    study : Study
-    folder : path
-        Made if it is not there.
-    memory_limit : int, optional
-        Bytes that the replicates, or the fits, of some data sets may take at a time.
-    devices : sequence of jax.Device, optional
-    progress : bool or callable
-        True writes a line with rate and time left to stderr; a function is called with
-        (done, total).
-    recompute : bool
-        Compute again what the folder holds damaged, or of something else; by default it is an error.
-    keep_tallies : bool
-        Keep all that is counted in a cell of a :class:`Study`, so that it can grow: 8 bytes a
-        replication for each estimate and each interval.
-
-    Returns
-    -------
-    StudyResults
-
-    Raises
-    ------
-    ValueError
-        If ``folder`` holds another study (the message names the field that differs) or a file that
-        is damaged, or ``memory_limit`` is given where a study cannot honour it.
-    """
-    begin()
-    if memory_limit is not None:
-        check_count("memory_limit", memory_limit, 1)
-        if not study.limits_memory:
-            raise ValueError(
-                f"memory_limit must be None for a {type(study).__name__}, which holds one data set at a time; "
-                f"got {memory_limit}"
-            )
-    processes, spread = Processes.here(), Spread.over(devices)
-    if processes.index > 0:
-        processes.wait("opened")
-    store = store_of(study, folder, create=processes.index == 0, recompute=recompute)
-    if processes.index == 0:
-        if recompute:
-            _discard_damaged(study, store)
-        processes.wait("opened")
-    for note, of in study.notes().items():
-        store.note(note, of)
-    names = study.cell_names()
-    left = study.in_order([name for name in names if not store.has(name, study.identity(name))])
-    processes.wait("counted what is missing")
-    pace = StudyProgress(progress, len(left))
-    with Claims(store.folder / "claims") as claims:
-        work = Work(store, processes, spread, memory_limit, study.banks(), claims, keep_tallies, recompute)
-        while left:
-            turn = Turn.of(processes.told(_turn(study, work, left).number if processes.index == 0 else 0))
-            if turn.place is None:
-                time.sleep(POLL)
-                continue
-            name = left.pop(turn.place)
-            advance = pace.within(name)
-            if turn.mine:
-                few_programs()
-                record = study.judged(name, work, advance)
-                if record is not None:
-                    store.write(name, study.identity(name), record)
-                    claims.drop(name)
-            advance(1, 1)
-            pace.done += 1
-    pace.close()
-    processes.wait("finished")
-    return _results(study, store)
 
 
 class Turn(NamedTuple):
@@ -309,29 +313,3 @@ def _discard_damaged(study: Runnable, store: Store) -> None:
             store.read(name, study.identity(name))
         except DamagedFile:
             store.discard(name)
-
-
-def _results(study: Runnable, store: Store) -> StudyResults:
-    names = study.cell_names()
-    found = {name: store.read(name, study.identity(name)) for name in names}
-    done = {name: record for name, record in found.items() if record is not None}
-    rows = [
-        {"distribution": row["distribution"], **study.cell_tags(name), **row}
-        for name, record in done.items()
-        for row in record["rows"]
-    ]
-    return StudyResults(as_columns(rows), study, len(names), len(done))
-
-
-def results_in(study: Runnable, folder: str | Path) -> StudyResults:
-    """Return the results of the cells of ``study`` that are finished in ``folder``.
-
-    Raises
-    ------
-    ValueError
-        If the folder holds another study, a file that is damaged, or no cell of this one.
-    """
-    found = _results(study, store_of(study, folder))
-    if not found.n_done:
-        raise ValueError(f"{folder} holds no finished cell of this study: run it first")
-    return found
