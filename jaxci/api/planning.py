@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from jaxci.api.planning_results import Plan
@@ -139,6 +139,8 @@ def plan(
     resamples = check_count("n_resamples", n_resamples, 1)
     source = randomness(rng)
     clusters = _clusters(icc, cluster_size)
+    if clusters is not None and isinstance(expected, Mapping) and expected.get("groups") is not None:
+        raise ValueError("icc and cluster_size must be left out where groups of the pilot tell of clusters; got both")
     if width is not None:
         for other, value in (("difference", difference), ("power", power)):
             if value is not None:

@@ -6,7 +6,6 @@ import contextlib
 import dis
 import gc
 import sys
-import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -59,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _fail(f"{said}{TAKEN_FOR_MISSING if NO_LABELS in said else ''}")
         place = _innermost(error.__traceback__, inside=True)
         where = f" ({place.tb_frame.f_code.co_filename}:{place.tb_lineno})" if place else ""
-        print(traceback.format_exception_only(error)[-1].strip(), file=sys.stderr)
+        print(f"{type(error).__name__}: {error}".strip(), file=sys.stderr)
         print(f"this is a bug in jaxci{where}: please report it with the command", file=sys.stderr)
         return 1
 

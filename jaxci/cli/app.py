@@ -40,6 +40,7 @@ from jaxci.cli.options import (
     given,
     label_options,
     listed,
+    naming,
     numbers,
     split,
     within,
@@ -138,7 +139,7 @@ def evaluate(
         paths = data_files(files)
         asked = split(metrics)
         extra = [name for name in (pred, groups, strata, weights, *split(by)) if name is not None]
-        names = tuple(name for name in (groups, strata, *split(by)) if name is not None)
+        names = tuple(naming(groups, strata, *split(by), beside=[target, pred, weights, *scores]))
         placed = Columns(target, pred, tuple(scores), groups, weights, names)
         if too_large(paths) if stream is None else stream:
             if strata or by or check or bounds or weight_type != "importance" or resampling != "bootstrap":
@@ -238,7 +239,9 @@ def compare(
         from jaxci.api.readers.tables import as_scores, read_columns
 
         extra = [name for name in (target, pred_a, pred_b, groups, strata, weights) if name is not None]
-        columns = read_columns(file, [*extra, *scores_a, *scores_b], sep, texts=[x for x in (groups, strata) if x])
+        others = [target, pred_a, pred_b, weights, *scores_a, *scores_b]
+        texts = naming(groups, strata, beside=others)
+        columns = read_columns(file, [*extra, *scores_a, *scores_b], sep, texts=texts)
         truth = None if target is None else columns[target]
         if by_score:
             a, b = as_scores(columns, scores_a), as_scores(columns, scores_b)
@@ -281,7 +284,9 @@ def check(
     bounds: Bounds = None,
     n: Annotated[int | None, typer.Option("--n", metavar="N", help="Sample size; that of the file.")] = None,
     level: Level = 0.95,
-    replications: Annotated[int, typer.Option(metavar="N", help="Simulated data sets.")] = 2_000,
+    replications: Annotated[
+        int, typer.Option(metavar="N", help="Simulated data sets; up to four times as many where they tell too little.")
+    ] = 2_000,
     resamples: DrawnResamples = 1_999,
     calibrate: Annotated[bool, typer.Option("--calibrate", help="Find the level that gives --level.")] = False,
     groups: Groups = None,
@@ -300,7 +305,8 @@ def check(
         from jaxci.api.readers.tables import as_scores, read_columns
 
         named = [name for name in (target, pred, groups, strata) if name is not None]
-        columns = read_columns(file, named + scores, sep, texts=[x for x in (groups, strata) if x])
+        texts = naming(groups, strata, beside=[target, pred, *scores])
+        columns = read_columns(file, named + scores, sep, texts=texts)
         labelled = given(columns, y_true=target, y_pred=pred)
         scored = as_scores(columns, scores) if scores else None
         data = [x for x in [*labelled.values(), scored] if x is not None]

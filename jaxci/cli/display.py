@@ -17,6 +17,7 @@ from jaxci.printing import Printable, in_columns, is_text
 from jaxci.results import EvaluationTable, IntervalResult
 
 if TYPE_CHECKING:
+    from jaxci.api.case_results import CaseSummaries
     from jaxci.api.leaderboard_results import Leaderboard
     from jaxci.api.planning_results import Plan
     from jaxci.api.quantile_results import QuantileInterval
@@ -79,7 +80,7 @@ def show(console: Console, result: EvaluationTable | IntervalResult) -> None:
         _show_seed(console, result.rng)
 
 
-def show_seeded(console: Console, result: CoverageCheck | Plan | Leaderboard) -> None:
+def show_seeded(console: Console, result: CoverageCheck | Plan | Leaderboard | CaseSummaries) -> None:
     """Print a result that may have drawn, and how to draw the same again."""
     show_table(console, result)
     _show_seed(console, result.rng)
@@ -112,3 +113,4 @@ def show_quantiles(console: Console, found: dict[str, QuantileInterval], by: str
     first = next(iter(found.values()))
     console.print(grid([by or "runs", *header], rows, title=first.headline().rsplit(",", 1)[0]))
     show_notes(console, dict.fromkeys(note for one in found.values() for note in one.notes()))
+    _show_seed(console, first.rng)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -28,6 +28,7 @@ from jaxci.cli.options import (
     given,
     label_options,
     listed,
+    naming,
     numbers,
     split,
     working,
@@ -80,18 +81,20 @@ def leaderboard(
         raise ValueError(f"--models must name at least two models; got {len(names)}")
     with working("comparing") as advance:
         import jaxci
-        from jaxci.api.readers.tables import read_columns
+        from jaxci.api.readers.models import of_files as read_files
+        from jaxci.api.readers.tables import column_names, read_columns
         from jaxci.cli.tables import write_csv, write_json
 
         extra = [name for name in (target, groups, strata, weights) if name is not None]
-        of_files = bool(names) and all(Path(name).is_file() for name in names)
-        rows = [name for name in (groups, strata) if name is not None]
-        columns = read_columns(file, [*extra, *([] if of_files else names)], sep, texts=rows)
+        of_files = all(Path(name).is_file() for name in names) and not set(names) & set(column_names(file, sep))
+        wanted = [*extra, *([] if of_files else names)]
+        texts = naming(groups, strata, beside=[target, weights, *names])
+        columns = read_columns(file, wanted, sep, texts=texts) if wanted else {}
         truth = None if target is None else columns[target]
         options = label_options(truth, pos_label, labels)
         if bounds is not None:
             options["bounds"] = numbers("--bounds", bounds)
-        by_model: Any = names if of_files else {name: columns[name] for name in names}
+        by_model = read_files(names, sep) if of_files else {name: columns[name] for name in names}
         boards = {
             name: jaxci.leaderboard(
                 name,

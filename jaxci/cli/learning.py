@@ -6,7 +6,21 @@ from typing import Annotated, Any
 
 import typer
 
-from jaxci.cli.options import Csv, File, Groups, Json, Level, PosLabel, Seed, Sep, Weights, listed, split, working
+from jaxci.cli.options import (
+    Csv,
+    File,
+    Groups,
+    Json,
+    Level,
+    PosLabel,
+    Seed,
+    Sep,
+    Weights,
+    listed,
+    naming,
+    split,
+    working,
+)
 
 
 def generalization(
@@ -80,7 +94,9 @@ def generalization(
             if name == target or chosen.count(name) > 1:
                 raise ValueError(f"--features must name columns once, and not the target; got {name!r}")
         besides = [name for name in (groups, weights) if name is not None]
-        columns = read_columns(file, [target, *chosen, *besides], sep, texts=[groups] if groups else ())
+        columns = read_columns(
+            file, [target, *chosen, *besides], sep, texts=naming(groups, beside=[target, weights, *chosen])
+        )
         texts = [name for name in chosen if columns[name].dtype.kind not in "biuf"]
         if texts and features is None:
             raise ValueError(f"features must be numbers; {', '.join(texts)} are not: name the others by --features")
@@ -160,6 +176,13 @@ def losses(
         n = len(values)
         rows, place = np.unique(np.arange(n) if row is None else columns[row], return_index=True)
         ids = np.searchsorted(rows, np.arange(n) if row is None else columns[row])
+        for column in (strata, groups):
+            if column is not None and (differs := np.flatnonzero(columns[column] != columns[column][place][ids])).size:
+                line = int(differs[0])
+                said = f"got {shown(columns[column][place[ids[line]]])} and {shown(columns[column][line])}"
+                raise ValueError(
+                    f"column {column!r} must be the same in all lines of a row; {said} in row {shown(rows[ids[line]])}"
+                )
         keys = [np.unique(columns[column], return_inverse=True)[1] for column in (repeat, fold) if column is not None]
         numbers = np.unique(np.stack(keys), axis=1, return_inverse=True)[1].ravel()
         lines = [np.flatnonzero(numbers == number) for number in range(numbers.max() + 1)]

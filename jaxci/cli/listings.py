@@ -103,7 +103,9 @@ def methods(
     from jaxci.intervals.registry import METHODS, difference_methods
 
     named = difference_methods() | METHODS
-    if statistic in named and n is None and not difference:
+    if statistic in named:
+        if n is not None or difference:
+            raise ValueError(f"{'--difference' if n is None else '--n'} goes with a metric; {statistic!r} is a method")
         page().print(_told_of(statistic, named[statistic]))
         return
     if n is not None:

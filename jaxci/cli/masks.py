@@ -37,11 +37,15 @@ def masks(
     with working("measuring") as advance:
         import jaxci
         from jaxci.api.readers.tables import read_columns
-        from jaxci.checks import check_choice
+        from jaxci.checks import check_choice, check_confidence_level
         from jaxci.cli.tables import write_csv, write_json
+        from jaxci.intervals.registry import method_by_name
         from jaxci.segmentation.files import images_in
         from jaxci.segmentation.table import METRICS, VOLUMES
 
+        if method != "auto":
+            method_by_name(method)
+        check_confidence_level(level)
         for folder in (predictions, references):
             if not folder.is_dir():
                 raise ValueError(f"there is no folder {str(folder)!r}")
@@ -59,7 +63,7 @@ def masks(
         options: dict[str, Any] = {}
         if groups is not None:
             named = read_columns(groups, ["case", "group"], sep, texts=["case", "group"])
-            group = dict(zip(map(str, named["case"].tolist()), named["group"].tolist(), strict=True))
+            group = _by_case(named["case"].tolist(), named["group"].tolist())
             found, options = found.with_columns(group=group), {"groups": "group"}
         if csv is not None:
             write_csv(csv, found.records())
@@ -70,15 +74,24 @@ def masks(
             summaries = jaxci.evaluate_cases(
                 found, metrics=summarized, method=method, confidence_level=level, rng=seed, **options
             )
-    from jaxci.cli.display import page, show_notes, show_table
+    from jaxci.cli.display import page, show_notes, show_seeded, show_table
 
     console = page()
-    if summaries is not None:
-        show_table(console, summaries)
-    else:
+    if summaries is None:
         show_table(console, found)
+        show_notes(console, ["one case, and so no interval"])
         return
+    show_seeded(console, summaries)
     show_notes(console, [found.headline(), *found.remarks])
+
+
+def _by_case(cases: list[Any], groups: list[Any]) -> dict[str, Any]:
+    """Return the group of every case, which has one."""
+    found: dict[str, Any] = {}
+    for case, group in zip(map(str, cases), groups, strict=True):
+        if found.setdefault(case, group) != group:
+            raise ValueError(f"--groups must name one group a case; got {found[case]!r} and {group!r} of {case!r}")
+    return found
 
 
 def _code(text: str) -> int:

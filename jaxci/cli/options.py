@@ -4,20 +4,35 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from jaxci.cli.progress import progress
+from jaxci.cli.words import called
 
 if TYPE_CHECKING:
     import numpy as np
 
 
+def apart(context: typer.Context, option: typer.CallbackParam, path: Any) -> Any:
+    """Return a file or files, none of which is named twice: what is written is not what is read, or written again."""
+    given = path if isinstance(path, list) else [] if path is None else [path]
+    mine = {one.absolute() for one in given if one.is_file() or not one.exists()}  # devices may be named again
+    for other in context.command.params:
+        held = context.params.get(str(other.name))
+        for one in held if isinstance(held, list) else [held]:
+            if isinstance(one, Path) and one.absolute() in mine:
+                names = " and ".join(called(param) for param in (other, option))
+                raise ValueError(f"{names} must be different files; got {str(one)!r} twice")
+    return path
+
+
 def writable(context: typer.Context, option: typer.CallbackParam, path: Path | None) -> Path | None:
     """Return where to write, of which the folder is there: an option's rule that is checked before all work."""
+    apart(context, option, path)
     if path is not None and not path.parent.is_dir():
         raise ValueError(f"{max(option.opts, key=len)} must be in a folder that exists; got {str(path)!r}")
     if path is not None and path.is_dir():
@@ -39,7 +54,9 @@ def listed(metavar: str, help: str) -> Any:
 
 File = Annotated[
     Path,
-    typer.Argument(help="CSV, Parquet or JSON-lines file, one row per case; text also as .gz.", show_default=False),
+    typer.Argument(
+        help="CSV, Parquet or JSON-lines file, one row per case; text also as .gz.", show_default=False, callback=apart
+    ),
 ]
 Files = Annotated[
     list[Path],
@@ -47,6 +64,7 @@ Files = Annotated[
         metavar="FILE...",
         help="CSV, Parquet or JSON-lines files (text also as .gz), or folders of them: one data set, one row per case.",
         show_default=False,
+        callback=apart,
     ),
 ]
 Sep = Annotated[
@@ -101,6 +119,11 @@ Json = Annotated[
 def given(columns: Mapping[str, Any], **names: str | None) -> dict[str, Any]:
     """Return arguments of a verb from the columns that options name; None where none is named."""
     return {argument: None if name is None else columns[name] for argument, name in names.items()}
+
+
+def naming(*names: str | None, beside: Iterable[str | None]) -> list[str]:
+    """Return the columns that name groups of rows, read as texts unless they are read ``beside`` as something else."""
+    return [name for name in names if name is not None and name not in beside]
 
 
 def label_options(target: np.ndarray | None, pos_label: str | None, labels: str | None) -> dict[str, Any]:

@@ -7,22 +7,43 @@ from typing import Annotated, Any
 
 import typer
 
-from jaxci.cli.options import Bounds, DrawnResamples, Groups, Json, Level, Method, Seed, listed, numbers, split, working
+from jaxci.cli.options import (
+    Bounds,
+    DrawnResamples,
+    Groups,
+    Json,
+    Level,
+    Method,
+    Seed,
+    Sep,
+    listed,
+    naming,
+    numbers,
+    split,
+    working,
+)
 
 
-def _pilot(file: Path, columns: dict[str, str | None]) -> dict[str, Any]:
-    """Return pilot data as :func:`jaxci.plan` takes them, of one model or two; ``columns`` are by option."""
+def _pilot(file: Path, sep: str | None, columns: dict[str, str | None], *, of_two: bool) -> dict[str, Any]:
+    """Return pilot data as :func:`jaxci.plan` takes them, of one model or ``of_two``; ``columns`` are by option."""
     from jaxci.api.readers.tables import as_scores, read_columns
 
     scores, models = split(columns["score"]), split(columns["models"])
     if sum(columns[option] is not None for option in ("pred", "score", "values", "models")) != 1:
         raise ValueError("--pilot needs one of --pred, --score, --values and --models")
+    if of_two != bool(models):
+        raise ValueError(
+            "--power compares two models: name their columns by --models"
+            if of_two
+            else "--models goes with --power: of one model pass --pred, --score or --values"
+        )
     if models and len(models) != 2:
         raise ValueError(f"--models must name the columns of two models; got {columns['models']}")
     named = {"y_true": columns["target"], "y_pred": columns["pred"], "values": columns["values"]}
     named |= {"groups": columns["groups"], **dict(zip(("prediction_a", "prediction_b"), models, strict=False))}
     held = {name: column for name, column in named.items() if column is not None}
-    read = read_columns(file, [*held.values(), *scores], texts=[columns["groups"]] if columns["groups"] else ())
+    others = [*scores, *(column for name, column in held.items() if name != "groups")]
+    read = read_columns(file, [*held.values(), *scores], sep, texts=naming(columns["groups"], beside=others))
     found = {name: read[column] for name, column in held.items()}
     return found | ({"y_score": as_scores(read, scores)} if scores else {})
 
@@ -79,6 +100,7 @@ def plan(
     values: Annotated[str | None, typer.Option(metavar="COL", help="Column of values by case.")] = None,
     models: Annotated[str | None, listed("COL,COL", "Columns of two models, with --power.")] = None,
     groups: Groups = None,
+    sep: Sep = None,
     width: Annotated[float | None, typer.Option(help="Width of the interval, low to high.")] = None,
     assurance: Annotated[float | None, typer.Option(help="Share of samples that must be so narrow.")] = None,
     difference: Annotated[float | None, typer.Option(help="Difference of two models to be seen.")] = None,
@@ -97,6 +119,8 @@ def plan(
     parts = {"prevalence": prevalence, "sensitivity": sensitivity, "specificity": specificity, "auc": auc}
     parts |= {"mean": mean, "sd": sd, "a": a, "b": b, "discordant": discordant, "correlation": correlation}
     if power is not None and expected is not None:
+        if a is not None:
+            raise ValueError("--expected is the metric of model a, as -a is: leave out one of them")
         expected, parts["a"] = None, expected
     columns = {"target": target, "pred": pred, "score": score, "values": values, "models": models, "groups": groups}
     given = [name for name, one in {"expected": expected, "table": table, **parts}.items() if one is not None]
@@ -104,9 +128,19 @@ def plan(
         raise ValueError(f"--pilot tells all that is expected: leave out --{given[0]}")
     if pilot is None and (lost := [option for option, column in columns.items() if column is not None]):
         raise ValueError(f"--{lost[0]} names a column of --pilot, which is not given")
+    if pilot is None and sep is not None:
+        raise ValueError("--sep is of the file --pilot, which is not given")
+    for of_one, given_as in ((mean, "--mean"), (sensitivity, "--sensitivity"), (specificity, "--specificity")):
+        if of_one is not None and power is not None:
+            raise ValueError(f"{given_as} goes with --width; with --power pass -a and -b")
+    for option in ("a", "b", "discordant", "correlation"):
+        if parts[option] is not None and power is None:
+            raise ValueError(f"--{option} goes with --power")
     if mean is not None and sd is None:
         raise ValueError("--mean needs --sd: the standard deviation of the values")
-    known = _expected(expected, table, parts) if pilot is None else _pilot(pilot, columns)
+    known = (
+        _expected(expected, table, parts) if pilot is None else _pilot(pilot, sep, columns, of_two=power is not None)
+    )
     options = {} if bounds is None else {"bounds": numbers("--bounds", bounds)}
     with working("planning") as advance:
         import jaxci

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jaxci.cli.options import Bounds, Csv, Json, Level, Seed, Sep, numbers, working, writable
+from jaxci.cli.options import Bounds, Csv, Json, Level, Seed, Sep, naming, numbers, working, writable
+
+if TYPE_CHECKING:
+    from jaxci.api.quantile_results import QuantileInterval
 
 Runs = Annotated[
     Path,
@@ -49,10 +52,12 @@ def quantile(
         named = [by] if by else []
         wanted = [column, *named]
         runs = holds_runs(file)
-        columns = read_runs_file(file, wanted) if runs else read_columns(file, wanted, sep, texts=named)
+        texts = naming(by, beside=[column])
+        columns = read_runs_file(file, wanted) if runs else read_columns(file, wanted, sep, texts=texts)
         rows, _ = instances(columns, [by] if by else [])
-        found = {
-            name: jaxci.quantile_interval(
+        found: dict[str, QuantileInterval] = {}
+        for name, chosen in rows.items():
+            found[name] = jaxci.quantile_interval(
                 columns[column][chosen],
                 probabilities,
                 method=method,
@@ -61,8 +66,7 @@ def quantile(
                 goal=goal,
                 rng=seed,
             )
-            for name, chosen in rows.items()
-        }
+            seed = found[name].rng if seed is None else seed  # one for all, which is shown
     if plot is not None:
         from jaxci.plots.quantiles import interval_bars
         from jaxci.whole_files import whole_file

@@ -52,11 +52,11 @@ def _data(
     from jaxci.api.readers.labels import encode_labels
     from jaxci.api.readers.scores import in_label_order
     from jaxci.api.readers.tables import NamedScores, read_columns
+    from jaxci.checks import check_distinct
     from jaxci.cli.tables import as_label, as_numbers
     from jaxci.coverage.bundled import instances
 
-    if bool(values) == bool(target and scores):
-        raise ValueError("--data needs either --value, or --target and --score")
+    check_distinct("--value", values)
     columns = read_columns(file, [*by, *values, *scores, *([target] if target else [])], sep, texts=by)
     found: dict[str, Any] = {}
     tags: dict[str, dict[str, str]] = {}
@@ -103,6 +103,8 @@ def _ranges(given: list[str]) -> Any:
         low, apart, high = ends.partition(":")
         if not (named and apart):
             raise ValueError(f"--bounds must be LOW,HIGH once, or COL=LOW:HIGH for each column; got {text!r}")
+        if name.strip() in found:
+            raise ValueError(f"--bounds must name a column once; got {name.strip()!r} again")
         found[name.strip()] = numbers("--bounds", f"{low.strip() or '-inf'},{high.strip() or 'inf'}")
     return found
 
@@ -209,9 +211,19 @@ def new(
             raise ValueError(f"{one} exists: give another name, or --force to write over it")
     source = study_path(design)
     kind = read_toml(source).get("data", {}).get("kind")
+    columns = {"--value": value, "--target": target, "--score": score, "--labels": labels, "--by": by, "--sep": sep}
+    named = [option for option, given in columns.items() if given is not None]
+    needs = {"values": ["--value"], "logits": ["--target", "--score"], None: []}[kind]
     if kind is not None and data is None:
-        columns = "--value COL,..." if kind == "values" else "--target COL and --score COL,..."
-        raise ValueError(f"the design {design!r} needs data: pass --data FILE with {columns}")
+        asked = " and ".join(f"{option} COL" for option in needs)
+        raise ValueError(f"the design {design!r} needs data: pass --data FILE with {asked}")
+    if data is None and named:
+        raise ValueError(f"{named[0]} is of the file --data, which is not given")
+    if lacking := [option for option in needs if option not in named]:
+        raise ValueError(f"the design {design!r} reads {' and '.join(needs)} of --data; {lacking[0]} is not given")
+    takes = [*needs, "--by", "--sep", *(["--labels"] if kind == "logits" else [])]
+    if kind is not None and (other := [option for option in named if option not in takes]):
+        raise ValueError(f"the design {design!r} reads {' and '.join(needs)} of --data: leave out {other[0]}")
     changes: dict[str, Any] = {}
     if data is not None:
         changes = _data(data, split(value), target, split(score), split(by), split(labels), sep)
@@ -268,7 +280,10 @@ def run(
     from jaxci.coverage.bundled import load_study
 
     if distributed:
-        jax.distributed.initialize()
+        try:
+            jax.distributed.initialize()
+        except (ValueError, RuntimeError) as error:
+            raise ValueError(f"--distributed finds no other processes ({error}); see docs/slurm.md") from None
     found = load_study(file)
     folder = _folder(file, out)
     if not distributed and not recompute and found.n_blocks * len(found.cell_names()) >= MANY:

@@ -11,6 +11,8 @@ from jaxci.coverage.bundled import plain_name
 
 def data_file(file: Path) -> Path:
     """Return the file of the instances of a study file."""
+    if not file.name:
+        raise ValueError(f"FILE must be a file to write; got {str(file)!r}")
     return file.with_name(f"{file.stem}-data.csv")
 
 

@@ -32,6 +32,13 @@ NO_OPTION = ("labels",)
 """Words at the beginning of a sentence that mean what they say."""
 
 
+def called(parameter: Any) -> str:
+    """Return an option as it is typed, or the word that stands for an argument in help."""
+    if parameter.param_type_name == "option":
+        return max(parameter.opts, key=len)
+    return (parameter.metavar or parameter.name.upper()).rstrip(".")
+
+
 class Flags:
     """Options of the command that runs, by the names of its parameters."""
 
@@ -50,10 +57,10 @@ class Flags:
         positional = ""
         for parameter in command.params:
             if parameter.param_type_name == "option":
-                self.known[parameter.name] = max(parameter.opts, key=len)
+                self.known[parameter.name] = called(parameter)
                 switches |= {*parameter.opts, *parameter.secondary_opts} if parameter.is_flag else set()
             else:
-                positional = positional or (parameter.metavar or parameter.name.upper()).rstrip(".")
+                positional = positional or called(parameter)
         for before, word in zip(("", *arguments), arguments, strict=False):
             option, given, value = word.partition("=")
             if word.startswith("--") and given:

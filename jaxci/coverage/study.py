@@ -123,6 +123,9 @@ class Study(Runnable):
 
         keep("distributions", named_laws(self.distributions))
         keep("statistics", named_statistics(self.statistics))
+        for name in ("nan", "inf", "-inf"):  # in files of results these are numbers
+            if name in self.distributions:
+                raise ValueError(f"distributions must not be named as a number is; got {name!r}")
         methods = [read_method(entry) for entry in listed("methods", self.methods)]
         check_distinct("methods", [method.label for method in methods])
         keep("methods", tuple(methods))
@@ -137,7 +140,7 @@ class Study(Runnable):
         tags = check_table("tags", self.tags)
         keep("tags", {str(k): dict(check_table(f"tags of {k!r}", v)) for k, v in tags.items()})
         for tag in dict.fromkeys(tag for named in self.tags.values() for tag in named):
-            if tag in RESULTS:
+            if tag in (*RESULTS, "study"):  # which joined tables have
                 raise ValueError(f"tags must have names that no column of the results has; got {tag!r}")
         for tagged in self.tags:
             if tagged not in self.distributions:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jaxci.checks import hint
+from jaxci.checks import check_distinct, hint
 from jaxci.importing import imported, is_import_path
 from jaxci.inducers.base import Inducer
 from jaxci.inducers.boosting import Boosting
@@ -68,7 +68,8 @@ def inducer(name: str, **fields: Any) -> Any:
     if "tune" not in tuning or "values" not in tuning:
         raise ValueError(f"a learner that is tuned needs 'tune' and 'values'; got {', '.join(tuning)}")
     more = {"n_folds": tuning["n_folds"]} if "n_folds" in tuning else {}
-    return Tuned(made, tuning["tune"], tuple(tuning["values"]), **more)
+    values = tuning["values"] if isinstance(tuning["values"], Sequence) else [tuning["values"]]
+    return Tuned(made, tuning["tune"], tuple(values), **more)
 
 
 def _derives(cls: Any) -> bool:
@@ -105,7 +106,7 @@ def _number(text: str) -> Any:
         return [_number(part.strip()) for part in text.split(",")]
     if text in ("True", "true", "False", "false", "None"):
         return {"t": True, "f": False}.get(text[0].lower())
-    for kind in (int, float):
+    for kind in (int, float) if "_" not in text else ():  # Python reads "1_2" as 12
         try:
             return kind(text)
         except ValueError:
@@ -142,6 +143,9 @@ def as_inducer(source: Any) -> Any:
         pairs = [field.partition("=") for field in fields]
         if any(not sign for _, sign, _ in pairs):
             raise ValueError(f"a learner must be written NAME or NAME:field=value:...; got {source!r}")
+        check_distinct("fields of a learner", [field.strip() for field, _, _ in pairs])
+        if "name" in (field.strip() for field, _, _ in pairs):
+            raise ValueError(f"a learner has its name before the first colon, and no field 'name'; got {source!r}")
         given = {field.strip(): _number(value.strip()) for field, _, value in pairs}
         return inducer(
             name.strip(), **{key: {"none": True} if value is None else value for key, value in given.items()}

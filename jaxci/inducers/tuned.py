@@ -7,9 +7,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxci.inducers.base import Fitted, Inducer, Plane
-from jaxci.inducers.fields import check_count
+from jaxci.inducers.fields import check_count, check_field
 from jaxci.records import record, static
 
 
@@ -26,7 +27,8 @@ class Tuned(Inducer):
     ----------
     base : Inducer
     field : str
-        A field of the base that is a number, such as ``alpha`` of a ridge regression.
+        A field of the base that is a number and shapes no arrays, such as ``alpha`` of a ridge regression; not the
+        depth of a tree or the number of trees.
     values : tuple of float
         What to try.
     n_folds : int
@@ -42,11 +44,16 @@ class Tuned(Inducer):
     n_folds: int = static(default=5)
 
     def __post_init__(self) -> None:
-        known = [field.name for field in dataclasses.fields(self.base)]  # type: ignore[arg-type]
+        fields = dataclasses.fields(self.base)  # type: ignore[arg-type]
+        known = [field.name for field in fields if not field.metadata.get("static")]
         if self.field not in known:
-            raise ValueError(f"field must be one of {type(self.base).__name__}, {', '.join(known)}; got {self.field!r}")
+            amount = f"a number of {type(self.base).__name__} that shapes no arrays"
+            raise ValueError(f"field must be {amount} ({', '.join(known) or 'it has none'}); got {self.field!r}")
         if len(self.values) == 0:
             raise ValueError("values must hold at least one value; got none")
+        for value in self.values:
+            check_field("values", value, "be numbers", np.isfinite)
+            self._with(value)  # by the rule of the field
         check_count("n_folds", self.n_folds, 2)
 
     @property
@@ -64,7 +71,7 @@ class Tuned(Inducer):
         """As the base."""
         return self.base.in_threads
 
-    def _with(self, value: jax.Array) -> Inducer:
+    def _with(self, value: jax.Array | float) -> Inducer:
         return dataclasses.replace(self.base, **{self.field: value})  # type: ignore[type-var]
 
     def fit(self, key: jax.Array, X: jax.Array, y: jax.Array, weights: jax.Array, n_classes: int) -> Fitted:

@@ -21,6 +21,11 @@ def ending(path: Path) -> str:
     return Path(path.stem).suffix if path.suffix == GZIP else path.suffix
 
 
+def without_ending(path: Path) -> str:
+    """Return the name of a file without what tells its kind, and without ``.gz``."""
+    return Path(path.stem).stem if path.suffix == GZIP else path.stem
+
+
 class Opened(NamedTuple):
     """Bytes of a file, unpacked if it is packed, and the share of it that is read."""
 

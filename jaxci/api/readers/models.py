@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxci.api.readers.arrays import as_floats, check_lengths
+from jaxci.api.readers.files import without_ending
 from jaxci.api.readers.labelled import Labelled
 from jaxci.api.readers.samples import columns_sample, regression_sample
 from jaxci.api.readers.tables import NamedScores, as_scores, column_names, read_columns
@@ -35,8 +36,8 @@ def by_name(what: str, predictions: Any, ndim: int = 2) -> dict[str, Any]:
     elif isinstance(predictions, np.ndarray) and predictions.ndim == ndim and what == "y_true":
         names, columns = [f"model {number + 1}" for number in range(len(predictions))], list(predictions)
     elif isinstance(predictions, Sequence) and predictions and all(isinstance(x, str | PathLike) for x in predictions):
-        paths = [Path(x) for x in predictions]
-        names, columns = [path.name.split(".")[0] for path in paths], [_of_file(path) for path in paths]
+        named = of_files(predictions)
+        names, columns = list(named), list(named.values())
     else:
         raise TypeError(f"{what} must be a dict or a frame of models by name, or files; got {shown(predictions)}")
     check_distinct(what, names)
@@ -45,9 +46,16 @@ def by_name(what: str, predictions: Any, ndim: int = 2) -> dict[str, Any]:
     return dict(zip(names, columns, strict=True))
 
 
-def _of_file(path: Path) -> np.ndarray | NamedScores:
-    names = column_names(path)
-    columns = read_columns(path, names)
+def of_files(paths: Sequence[str | PathLike[str]], sep: str | None = None) -> dict[str, np.ndarray | NamedScores]:
+    """Return the predictions of every model by the name of its file; ``sep`` is what stands between values of CSV."""
+    names = [without_ending(Path(path)) for path in paths]
+    check_distinct("names of files", names)
+    return {name: _of_file(Path(path), sep) for name, path in zip(names, paths, strict=True)}
+
+
+def _of_file(path: Path, sep: str | None) -> np.ndarray | NamedScores:
+    names = column_names(path, sep)
+    columns = read_columns(path, names, sep)
     return columns[names[0]] if len(names) == 1 else as_scores(columns, names)
 
 
