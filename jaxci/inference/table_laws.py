@@ -207,5 +207,5 @@ def _listed(entry: Entry, layout: Layout) -> BootstrapDistribution | None:
     _report_missing(entry, float(found.masses[~known].sum()))
     values = np.where(np.abs(values) <= 1e-15, 0.0, values)  # of two models that do equally well
     law = discrete(values[known], found.masses[known])
-    scale = float(unit(np.abs(law.support).max()))
+    scale = float(unit(np.abs(law.atoms).max()))
     return dataclasses.replace(law, tolerance=max(4 * float(law.tolerance), math.ulp(16 * scale)))

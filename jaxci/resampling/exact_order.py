@@ -74,7 +74,7 @@ def quantile_distribution(values_sorted: ArrayLike, q: float) -> Atoms:
     Examples
     --------
     >>> law = quantile_distribution([0.0, 1.0], 0.5)
-    >>> law.support.tolist(), law.probabilities.round(12).tolist()
+    >>> law.atoms.tolist(), law.masses.round(12).tolist()
     ([0.0, 0.5, 1.0], [0.25, 0.5, 0.25])
     """
     x = _checked(values_sorted)

@@ -349,7 +349,7 @@ class RatioLaw(MomentLaw):
         mass = np.where(np.isnan(values), 0.0, found.masses)
         law = discrete(values, mass)
         known = 1.0 - float(np.ravel(self._empty)[0]) if np.isnan(self.undefined).any() else 1.0
-        return law.support, law.probabilities * (mass.sum() / known)
+        return law.atoms, law.masses * (mass.sum() / known)
 
     def _score(self, p: Any) -> Any:
         xp = namespace(self.apart, p)
@@ -402,7 +402,7 @@ def ratio_distribution(
     Examples
     --------
     >>> law = ratio_distribution([1.0, 0.0], [1.0, 2.0])
-    >>> law.support.round(4).tolist(), law.probabilities.tolist()
+    >>> law.atoms.round(4).tolist(), law.masses.tolist()
     ([0.0, 0.3333, 1.0], [0.25, 0.5, 0.25])
     >>> float(law.cdf(0.5)), float(law.quantile(0.9)), round(float(law.standard_error), 4)
     (0.75, 1.0, 0.3632)

@@ -215,26 +215,20 @@ class Steps(BootstrapDistribution):
 
     Attributes
     ----------
+    atoms : (..., m) array
+        Ascending. Laws with fewer than m atoms repeat the last one without mass.
+    masses : (..., m) or (m,) array
+        Their probabilities, which sum to one.
+    through : array
+        The mass through each atom, of the shape of their probabilities.
     tolerance : (...) array or float
         Values this close to an atom are taken to be the atom.
     """
 
+    atoms: Any
+    masses: Any
+    through: Any
     tolerance: Any = 0.0
-
-    @property
-    @abc.abstractmethod
-    def atoms(self) -> Any:
-        """Atoms (..., m), ascending."""
-
-    @property
-    @abc.abstractmethod
-    def masses(self) -> Any:
-        """Their probabilities, (..., m) or (m,)."""
-
-    @property
-    @abc.abstractmethod
-    def through(self) -> Any:
-        """The mass through each atom, of the shape of their probabilities."""
 
     @property
     def mean(self) -> Any:
@@ -263,63 +257,30 @@ class Steps(BootstrapDistribution):
 
 @record
 class RankLaw(Steps):
-    """Laws that share one law over the ranks of ascending ``values`` (..., n).
+    """Laws that share one law over the ranks of ascending ``atoms`` (..., n), the values."""
 
-    ``cumulative``, (n,) or (..., n), is the probability of drawing a rank not above each.
-    """
-
-    values: Any
-    cumulative: Any
-
-    @property
-    def atoms(self) -> Any:
-        """The values."""
-        return self.values
+    atoms: Any
+    through: Any
 
     @property
     def masses(self) -> Any:
-        """Probability of each rank, of the shape of ``cumulative``."""
-        xp = namespace(self.cumulative)
-        return xp.diff(self.cumulative, prepend=xp.zeros_like(self.cumulative[..., :1]))
-
-    @property
-    def through(self) -> Any:
-        """Probability of each rank and those below it."""
-        return self.cumulative
+        """Probability of each rank, of the shape of ``through``."""
+        xp = namespace(self.through)
+        return xp.diff(self.through, prepend=xp.zeros_like(self.through[..., :1]))
 
 
 @record
 class Atoms(Steps):
-    """Laws with finitely many atoms.
+    """Laws with finitely many atoms, given by these and their masses."""
 
-    Attributes
-    ----------
-    support : (..., m) array
-        Atoms, ascending. Laws with fewer than m atoms repeat the last one without mass.
-    probabilities : (..., m) array
-        Their masses, which sum to one.
-    tolerance : (...) array or float
-        Values this close to an atom are taken to be the atom.
-    """
-
-    support: Any
-    probabilities: Any
+    atoms: Any
+    masses: Any
     tolerance: Any = 0.0
-
-    @property
-    def atoms(self) -> Any:
-        """The support."""
-        return self.support
-
-    @property
-    def masses(self) -> Any:
-        """The probabilities."""
-        return self.probabilities
 
     @functools.cached_property
     def through(self) -> Any:
-        """Their sums."""
-        return namespace(self.probabilities).cumsum(self.probabilities, axis=-1)
+        """The mass through each atom."""
+        return namespace(self.masses).cumsum(self.masses, axis=-1)
 
 
 @record

@@ -158,8 +158,8 @@ def _listed(kinds: np.ndarray, counts: np.ndarray, n: int) -> AtomsOfMean | None
     if found is None:
         return None
     law = discrete(anchor + found.sums[0] / n, found.masses)
-    masses = law.probabilities * found.masses.sum()
-    return AtomsOfMean(law.support, masses, found.whole, SPECTRUM_ERROR)
+    masses = law.masses * found.masses.sum()
+    return AtomsOfMean(law.atoms, masses, found.whole, SPECTRUM_ERROR)
 
 
 class Resamples(NamedTuple):

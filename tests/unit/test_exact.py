@@ -88,8 +88,8 @@ def test_quantiles_under_enumeration(name, q):
     replicates = np.quantile(resamples(x), q, axis=1)
     law = quantile_distribution(x, q)
     support, mass = atoms(replicates)
-    np.testing.assert_allclose(law.support, support, rtol=1e-14)
-    np.testing.assert_allclose(law.probabilities, mass, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(law.atoms, support, rtol=1e-14)
+    np.testing.assert_allclose(law.masses, mass, rtol=1e-9, atol=1e-12)
     assert law.mean == pytest.approx(replicates.mean(), rel=1e-12)
     assert law.standard_error == pytest.approx(replicates.std(), rel=1e-6, abs=1e-12)
     np.testing.assert_allclose(law.share_below(support), np.cumsum(mass) - mass / 2, atol=1e-12)
@@ -119,8 +119,8 @@ def test_median_of_an_even_sample_follows_the_joint_law():
         values.append(x[i - 1])
         mass.append(alone - row)
     order = np.argsort(values)
-    np.testing.assert_allclose(law.support, np.array(values)[order], rtol=1e-13)
-    np.testing.assert_allclose(law.probabilities, np.array(mass)[order], atol=1e-14)
+    np.testing.assert_allclose(law.atoms, np.array(values)[order], rtol=1e-13)
+    np.testing.assert_allclose(law.masses, np.array(mass)[order], atol=1e-14)
 
 
 @pytest.mark.parametrize(("n", "q"), [(7, 0.3), (500, 0.5), (10**6, 0.5), (10**6, 0.99), (10**6, 1e-6), (10**7, 0.5)])
@@ -142,9 +142,9 @@ def test_median_of_a_large_sample_is_asymptotically_normal():
 def test_atoms_that_differ_by_rounding_are_one():
     # (0.1 + 0.3) / 2 and 0.2 are the same median.
     law = median_distribution([0.1, 0.1, 0.2, 0.3, 0.3, 0.3])
-    assert law.support.size == 5
-    below = law.probabilities[law.support < 0.19].sum()
-    at = law.probabilities[np.abs(law.support - 0.2) < 1e-9].sum()
+    assert law.atoms.size == 5
+    below = law.masses[law.atoms < 0.19].sum()
+    at = law.masses[np.abs(law.atoms - 0.2) < 1e-9].sum()
     for x in (0.2, (0.1 + 0.3) / 2, 0.1 + 0.5 * (0.3 - 0.1)):
         assert law.share_below(x) == pytest.approx(below + at / 2, abs=1e-14)
 

@@ -334,6 +334,6 @@ def test_laws_of_quantiles_in_a_stack_are_those_of_its_data_sets(n, q):
             assert deviations[r] == pytest.approx(one.standard_error, rel=1e-7, abs=1e-12 * abs(one.mean))
             for p in P:
                 assert stack.quantile(p)[r] == pytest.approx(one.quantile(p), rel=1e-14)
-            for value in one.support[:: max(1, one.support.size // 7)]:
+            for value in one.atoms[:: max(1, one.atoms.size // 7)]:
                 found = stack.share_below(np.full(len(ordered), value))[r]
                 assert found == pytest.approx(one.share_below(value), abs=1e-12)

@@ -153,8 +153,8 @@ def test_every_count_and_every_other_tell_the_same(monkeypatch, n, prevalence, a
 def test_laws_of_a_few_values(kinds, values, masses):
     law = difference_of_ratios(np.array(kinds), 1.0, 0.0)
     assert isinstance(law, Atoms)
-    np.testing.assert_allclose(law.support, values, atol=1e-15)
-    np.testing.assert_allclose(law.probabilities, masses, atol=1e-9)
+    np.testing.assert_allclose(law.atoms, values, atol=1e-15)
+    np.testing.assert_allclose(law.masses, masses, atol=1e-9)
 
 
 def test_a_difference_of_rows_that_all_count_is_a_share():
