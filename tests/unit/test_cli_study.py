@@ -209,7 +209,10 @@ def test_probabilities_are_read_by_their_logits(capsys, tmp_path):
         (["study", "run", "summary"], "did you mean 'summaries'"),
         (["study", "report", "proportions", "--out", "empty"], "holds no finished cell"),
         (["study", "new", "x.toml", "--design", "segmentation"], "needs data"),
-        (["study", "new", "x.toml", "--design", "segmentation", "--data", "CASES"], "--data needs either --value"),
+        (
+            ["study", "new", "x.toml", "--design", "segmentation", "--data", "CASES"],
+            "reads --value of --data; --value is not given",
+        ),
         (["study", "new", "x.toml", "--sizes", "10,x"], "--sizes must be whole numbers"),
         (["study", "new", "CASES"], "exists: give another name"),
         ([*CLASSIFICATION, "--target", "model", "--score", "l0,l1,guess"], "3 columns, and model has 2 labels"),
