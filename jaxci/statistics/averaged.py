@@ -13,10 +13,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxci.checks import ABSENT_CLASS, check_choice
 from jaxci.records import record, static
 from jaxci.special import namespace, ratio
 from jaxci.statistics.base import CountRatio, Shares, Statistic
-from jaxci.statistics.confusion import ConfusionStatistic, OneVsRest, check_absent_class, mean_defined, total
+from jaxci.statistics.confusion import ConfusionStatistic, OneVsRest, mean_defined, total
 
 AVERAGES = ("binary", "micro", "macro", "weighted", "class")
 
@@ -61,9 +62,8 @@ class AveragedStatistic(ConfusionStatistic):
     absent_class: str = static(default="sklearn")
 
     def __post_init__(self) -> None:
-        if self.average not in AVERAGES:
-            raise ValueError(f"average must be one of {AVERAGES}; got {self.average!r}")
-        check_absent_class(self.absent_class)
+        check_choice("average", self.average, AVERAGES)
+        check_choice("absent_class", self.absent_class, ABSENT_CLASS)
         if np.isnan(self.zero_division):
             # One NaN object for all: static fields are compared, and NaN equals itself by identity only.
             object.__setattr__(self, "zero_division", np.nan)

@@ -27,7 +27,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.checks import ABSENT_CLASS
+from jaxci.checks import ABSENT_CLASS, check_choice
 from jaxci.records import record, static
 from jaxci.resampling import ranked
 from jaxci.special import ratio
@@ -97,12 +97,6 @@ class MulticlassRanking(ScoreRanking):
         return jnp.any((jnp.asarray(prepared.counts) > 0) & (prepared.class_weights(weights) == 0))
 
 
-def _check(**choices: tuple[str, tuple[str, ...]]) -> None:
-    for name, (value, known) in choices.items():
-        if value not in known:
-            raise ValueError(f"{name} must be one of {', '.join(known)}; got {value!r}")
-
-
 @record
 class RocAucMulticlass(MulticlassRanking):
     """Area under the ROC curve of K classes.
@@ -140,11 +134,9 @@ class RocAucMulticlass(MulticlassRanking):
     absent_class: str = static(default="sklearn")
 
     def __post_init__(self) -> None:
-        _check(
-            scheme=(self.scheme, SCHEMES),
-            average=(self.average, AVERAGES),
-            absent_class=(self.absent_class, ABSENT_CLASS),
-        )
+        check_choice("scheme", self.scheme, SCHEMES)
+        check_choice("average", self.average, AVERAGES)
+        check_choice("absent_class", self.absent_class, ABSENT_CLASS)
 
     @property
     def micro(self) -> bool:
@@ -232,7 +224,8 @@ class AveragePrecisionMulticlass(MulticlassRanking, OpposedStatistic):
     absent_class: str = static(default="sklearn")
 
     def __post_init__(self) -> None:
-        _check(average=(self.average, PRECISION_AVERAGES), absent_class=(self.absent_class, ABSENT_CLASS))
+        check_choice("average", self.average, PRECISION_AVERAGES)
+        check_choice("absent_class", self.absent_class, ABSENT_CLASS)
 
     @property
     def micro(self) -> bool:

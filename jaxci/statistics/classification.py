@@ -32,11 +32,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxci.checks import ABSENT_CLASS, check_choice
 from jaxci.records import record, static
 from jaxci.special import ratio
 from jaxci.statistics.averaged import F1, Jaccard, NegativePredictiveValue, Precision, Recall, Specificity
 from jaxci.statistics.base import Shares, Statistic
-from jaxci.statistics.confusion import ConfusionStatistic, OneVsRest, check_absent_class, mean_defined, total
+from jaxci.statistics.confusion import ConfusionStatistic, OneVsRest, mean_defined, total
 
 
 @record
@@ -102,7 +103,7 @@ class BalancedAccuracy(ConfusionStatistic):
     absent_class: str = static(default="sklearn")
 
     def __post_init__(self) -> None:
-        check_absent_class(self.absent_class)
+        check_choice("absent_class", self.absent_class, ABSENT_CLASS)
 
     @property
     def bounds(self) -> tuple[float, float]:  # type: ignore[override]

@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxci.checks import ABSENT_CLASS
 from jaxci.resampling.kernels import in_blocks
 from jaxci.special import ratio
 from jaxci.statistics.base import OpposedStatistic, TableStatistic
@@ -79,12 +78,6 @@ def mean_defined(scores: jax.Array, weights: jax.Array) -> jax.Array:
     scores, weights = jnp.where(defined, scores, 0), jnp.where(defined, weights, 0)
     weights = jnp.where(weights.sum(axis=0) > 0, weights, defined)
     return ratio((weights * scores).sum(axis=0), weights.sum(axis=0), np.nan)
-
-
-def check_absent_class(rule: str) -> None:
-    """Raise where ``rule`` is no convention for an absent class."""
-    if rule not in ABSENT_CLASS:
-        raise ValueError(f"absent_class must be one of {ABSENT_CLASS}; got {rule!r}")
 
 
 class ConfusionStatistic(TableStatistic, OpposedStatistic):
