@@ -6,6 +6,7 @@ import abc
 import bisect
 import functools
 import math
+import sys
 from typing import Any, ClassVar
 
 import jax
@@ -22,6 +23,7 @@ from jaxci.intervals.order_laws import (
     nyblom_upper,
     randomized_ranks,
 )
+from jaxci.intervals.sample_size import smallest
 from jaxci.records import record, static
 from jaxci.resampling.bank import Bootstrap
 from jaxci.resampling.laws import Drawn, picked
@@ -248,7 +250,9 @@ class Asymptotic(BetweenMethod):
 
     def least_n(self, q: float, tails: Tails) -> int | None:
         """Return the smallest n at which both ranks lie in the sample (Table 2)."""
-        return least_asymptotic_n(q, tails)
+        if not 0 < q < 1:
+            return None
+        return smallest(lambda n: asymptotic_positions(n, q, tails) is not None, 1, sys.maxsize)
 
     def places(self, n: int, q: float, tails: Tails) -> tuple[Place, ...]:
         """Return the places of Q_L at k/n and l/n."""
@@ -256,21 +260,6 @@ class Asymptotic(BetweenMethod):
         if positions is None:
             raise NoInterval(f"method 'asymptotic' for q = {q:g}: a rank lies outside the sample at n = {n}")
         return tuple(interpolated_quantile(rank / n, n) for rank in positions)
-
-
-def least_asymptotic_n(q: float, tails: Tails) -> int | None:
-    """Return the smallest n at which eq. 10 gives ranks in [1, n] (Table 2)."""
-    if not 0 < q < 1:
-        return None
-    n, step = 1, 1
-    while asymptotic_positions(n, q, tails) is None:
-        n, step = n + step, 2 * step
-    above = n
-    below = max(1, n - step // 2)
-    while below < above:  # both conditions are monotone in n
-        middle = (below + above) // 2
-        below, above = (below, middle) if asymptotic_positions(middle, q, tails) else (middle + 1, above)
-    return above
 
 
 def drawing_key(uniform: Any) -> jax.Array:
