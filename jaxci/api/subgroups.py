@@ -29,6 +29,7 @@ from jaxci.intervals.differences import Difference, Ends, recovered, studentized
 from jaxci.intervals.multiple import Pairs, bonferroni_level, simultaneous_level, step_down
 from jaxci.printing import ConfidenceInterval
 from jaxci.results import EvaluationTable, IntervalResult
+from jaxci.statistics.averaged import AveragedStatistic
 from jaxci.statistics.base import Statistic
 from jaxci.statistics.layout import Layout
 from jaxci.statistics.order import OrderStatistic
@@ -114,6 +115,15 @@ class Rows:
         layouts = [Layout(len(codes), units, None, np.where(mask, weights, 0.0)) for mask in masks]
         return joint_replicates(request.statistic, [self.sample] * len(layouts), layouts, self.settings, self.source)
 
+    def without_classes(self, codes: np.ndarray, size: int) -> np.ndarray:
+        """Return whether G groups, what is left without each, and all rows (2 G + 1,) lack a class that rows have."""
+        truth = self.sample.y_true[: self.sample.n]
+        counts = np.zeros((size, int(truth.max()) + 1), np.int64)
+        np.add.at(counts, (codes, truth), 1)
+        whole = counts.sum(axis=0)
+        lacking: np.ndarray = np.any((np.vstack([counts, whole - counts, whole]) == 0) & (whole > 0), axis=1)
+        return lacking
+
     @property
     def n_clusters(self) -> int:
         """Number of clusters."""
@@ -154,7 +164,13 @@ def by_group(rows: Rows, overall: EvaluationTable, by: Any) -> SubgroupTable:
             whole = overall.rows[place]
             estimates = [*own, *rest, whole]
             ends, few = _ends(estimates, request.statistic, level, shared), _few(estimates, request.statistic)
-            if few.any():
+            if (
+                _scores_absent_classes(request.statistic)
+                and (without := rows.without_classes(codes, len(labels))).any()
+            ):
+                few = few | without
+                said.append(f"groups of {name!r} without rows of every class are not compared by {request.name!r}")
+            elif few.any():
                 what = "rows" if rows.groups is None else "clusters"
                 fewer = f"groups of fewer than {LEAST} {what} in {name!r}, or without variation, are"
                 said.append(f"{fewer} not compared by {request.name!r}")
@@ -244,6 +260,13 @@ def _few(estimates: Sequence[IntervalResult], statistic: Statistic) -> np.ndarra
     if isinstance(statistic, OrderStatistic):  # quantiles of many rows may be one of few values
         return few
     return few | [np.ptp(one.confidence_interval) == 0 for one in estimates]
+
+
+def _scores_absent_classes(statistic: Statistic) -> bool:
+    """Whether classes without rows count in a plain mean of scores, by a convention that says nothing of the model."""
+    if not isinstance(statistic, AveragedStatistic):
+        return False
+    return statistic.averages_hits and statistic.absent_class != "skip"
 
 
 def _is_unbounded_mean(statistic: Statistic) -> bool:

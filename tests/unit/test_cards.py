@@ -566,3 +566,36 @@ def test_metrics_of_more_classes_than_on_the_cards_go_by_the_rules():
     assert alike.method == "proper_bayesian"  # resamples of rows that are all right have no width
     missed = jaxci.interval("f1_macro", y, np.where(y == 3, 4, y), **ten)
     assert any("1 of 20 classes has no right prediction: 20 classes of 3 rows" in text for text in missed.warnings)
+
+
+@pytest.mark.parametrize(("level", "method"), [(0.95, "wilson"), (0.98, "mid_p"), (0.99, "mid_p")])
+def test_proportions_beyond_95_percent_are_judged_by_mid_p(level, method):
+    """Wilson's 99% interval covers .981 where one error is expected, and mid-p's .996."""
+    y = np.tile([0, 1], 100)
+    found = jaxci.evaluate(y, np.where(np.arange(200) < 5, 1 - y, y), confidence_level=level)
+    assert {found[name].method.name for name in ("accuracy", "recall", "f1")} == {method}
+
+
+@pytest.mark.parametrize(("errors", "n"), [(1, 200), (1, 1_000), (4, 50), (16, 1_000)])
+def test_proportions_beyond_95_percent_are_covered(errors, n):
+    """Exactly, over all counts, through the verb."""
+    law = stats.binom(n, errors / n)
+    counts = np.arange(int(law.isf(1e-9)) + 1)
+    y = np.arange(n) % 2
+    held = []
+    for count in counts:
+        guess = np.where(np.arange(n) < count, 1 - y, y)
+        low, high = jaxci.evaluate(y, guess, metrics=["accuracy"], confidence_level=0.99)[
+            "accuracy"
+        ].confidence_interval
+        held.append(low <= 1 - errors / n <= high)
+    assert law.pmf(counts) @ held > 0.987
+
+
+@pytest.mark.parametrize(("n", "drawn"), [(900, True), (5_000, False)])
+def test_means_of_many_rows_are_not_drawn_where_a_formula_is_as_good(n, drawn):
+    rng = np.random.default_rng(0)
+    y = (rng.random(n) < 0.3).astype(int)
+    score = 1 / (1 + np.exp(-(2.3 * (rng.normal(size=n) + 2.3 * y) - 3.5)))
+    row = jaxci.evaluate(y, y_score=score, metrics=["brier_score_loss"], rng=0)["brier_score_loss"]
+    assert (row.n_resamples > 0) == drawn
