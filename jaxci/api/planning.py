@@ -81,7 +81,8 @@ def plan(
         is "auto". Of values in independent rows of which only the standard deviation is known it is Student's, and of
         two models the test whose power is known.
     icc, cluster_size : float and int, optional
-        Intraclass correlation, and rows of a cluster, where rows come in clusters; both or none.
+        Intraclass correlation, and rows of a cluster, where rows come in clusters of equal size; both or none. For
+        uneven ones pass ``sum size^2 / sum size``: ``n`` is then right, of ``n / mean size`` clusters.
     n_replications, n_resamples : int
         Simulated data sets of each size that is tried, and resamples of each, where there is no closed form.
     labels, pos_label, rng, progress
@@ -106,8 +107,10 @@ def plan(
     Tango's score test and McNemar's exact one, summed over all counts; of Student's test from the noncentral t law; of
     DeLong's, and from pilot data of other smooth metrics, by the normal law with the variance that these estimate.
     Everything else is simulated by the program that checks coverage, so the widths are those of the intervals
-    themselves. Clusters are simulated; with ``method="t"``, and in powers, they enter by the design effect
-    ``1 + (m - 1) icc``.
+    themselves. Clusters are simulated, of a pilot with sizes at its quantiles; with ``method="t"``, and in powers, they
+    enter by the design effect ``1 + (m - 1) icc``, with ``m = sum size^2 / sum size`` [4]_. Powers in clusters are
+    those of Student's test, of one degree of freedom less than clusters of like size that tell as much: of shares with its
+    quantile in place of the normal one, of smooth metrics by the noncentral t law. Of few clusters they are rough.
 
     A plan from pilot data has a remark that says how many cases would be planned at the ends of an interval of what the
     pilot estimates: of a share, of the difference of two models, or of the variance of a smooth metric (Bonett's).
@@ -178,4 +181,4 @@ def _clusters(icc: Any, cluster_size: Any) -> Clusters | None:
         if missing is None:
             raise ValueError(f"{one} must be given with {other}; got None")
     within = check_number("icc", icc, "lie in [0, 1]", lambda x: 0 <= x <= 1)
-    return Clusters(within, check_count("cluster_size", cluster_size, 1))
+    return Clusters.equal(within, check_count("cluster_size", cluster_size, 1))

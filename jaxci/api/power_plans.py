@@ -33,6 +33,7 @@ from jaxci.intervals.sample_size import (
     ROUNDING,
     binormal_auc_variances,
     mcnemar_power,
+    normal_alpha,
     normal_power,
     normal_size,
     smallest,
@@ -47,6 +48,8 @@ from jaxci.statistics.summary import is_mean
 
 AHEAD = 100
 """Larger numbers of cases at which a power that moves in steps must also be reached."""
+FEW = 10
+"""Clusters (of like size, or as many as tell as much) below which a power is said to be a rough one."""
 INDEPENDENT = "no {} was given: {} is assumed, which two models on the same cases seldom show, so fewer cases may do"
 
 
@@ -175,7 +178,8 @@ def _of_ends(asked: PowerAsked, statistic: Statistic, known: Difference, pilot: 
 
 def _planned(asked: PowerAsked, statistic: Statistic, known: Difference) -> Plan:
     clusters = asked.clusters or known.clusters
-    size, effect = (1, 1.0) if clusters is None else (clusters.size, clusters.design_effect)
+    of_units = clusters or Clusters.equal(0.0, 1)
+    rows, effect = of_units.rows, of_units.design_effect
     alpha, d, s = 1 - asked.level, known.value, known.deviation
     least = 2
     how = "normal approximation, with the variance that the method estimates"
@@ -187,10 +191,13 @@ def _planned(asked: PowerAsked, statistic: Statistic, known: Difference) -> Plan
         exact = method == Newcombe()
 
         def power(units: int) -> float:
-            return mcnemar_power(*split, math.floor(units * size * known.trial / effect), alpha, exact=exact)
+            judged = alpha if clusters is None else normal_alpha(alpha, clusters.degrees(units, 0))
+            return mcnemar_power(*split, math.floor(rows(units) * known.trial / effect), judged, exact=exact)
 
         test = "McNemar's exact test" if exact else "the score test of paired proportions (McNemar's)"
         how = f"enumeration of the power of {test}"
+        if clusters is not None:
+            how += " with Student's quantile of the clusters"
         if known.trial < 1:
             how += " at the expected number of rows that count"
     elif is_mean(statistic):
@@ -198,28 +205,35 @@ def _planned(asked: PowerAsked, statistic: Statistic, known: Difference) -> Plan
         how = "closed form: the noncentral t law, for normal differences"
 
         def power(units: int) -> float:
-            return t_power(d, s * math.sqrt(effect), units * size, units - 1, alpha)
+            return t_power(d, s * math.sqrt(effect), rows(units), of_units.degrees(units, 1), alpha)
 
     else:
         whole = is_whole_auc(statistic)
-        least = max(2, math.floor(normal_size(d, s, s, asked.power, alpha) * effect / size))
+        least = max(2, math.floor(normal_size(d, s, s, asked.power, alpha) * effect / of_units.size))
         method, why = asked.chosen(*((DeLongDifference(),) if whole and clusters is None else (Delta(),)))
+        if clusters is not None:
+            how = "approximation by the noncentral t law of the clusters, with the variance that the method estimates"
 
         def power(units: int) -> float:
-            return normal_power(d, s, s, units * size / effect, alpha)
+            if clusters is None:
+                return normal_power(d, s, s, units, alpha)
+            return t_power(d, s * math.sqrt(effect), rows(units), clusters.degrees(units, 0), alpha)
 
     tried = Tried("power", asked.power, {})
 
     def meets(units: int) -> bool:
-        tried.found[units * size] = power(units)
-        return tried.found[units * size] >= asked.power * (1 - ROUNDING)
+        tried.found[rows(units)] = power(units)
+        return tried.found[rows(units)] >= asked.power * (1 - ROUNDING)
 
-    units = smallest(meets, least, MOST // size, AHEAD)
+    units = smallest(meets, least, max(2, math.floor(MOST / of_units.size)), AHEAD)
     if units is None:
         raise ValueError(f"power = {asked.power:g} needs more than {MOST:,} cases of {asked.name}")
+    remarks = known.remarks
     if clusters is not None:
-        how += f"; design effect 1 + (m - 1) icc = {effect:.3g}"
-    n = units * size
+        how += f"; {clusters.described}"
+        if clusters.degrees(units, 0) + 1 < FEW and not is_mean(statistic):
+            remarks = (*remarks, f"{units} clusters are few, so their power is a rough one: plan for some more")
+    n = rows(units)
     return Plan(
         statistic=asked.name,
         n=n,
@@ -237,7 +251,7 @@ def _planned(asked: PowerAsked, statistic: Statistic, known: Difference) -> Plan
         confidence_level=asked.level,
         found_by=how,
         reason=why,
-        warnings=known.remarks,
+        warnings=remarks,
         tried=tried,
     )
 

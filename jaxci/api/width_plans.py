@@ -17,7 +17,7 @@ from jaxci.api.readers.expected import Clusters, Expected, Pilot
 from jaxci.coverage.enumeration import enumerable, proportion_bounds
 from jaxci.coverage.running import cell_truths
 from jaxci.coverage.widths import WidthStudy, smallest_units
-from jaxci.distributions import Cells, Clustered
+from jaxci.distributions import Cells
 from jaxci.inference.randomness import Randomness
 from jaxci.intervals.base import Method, tails
 from jaxci.intervals.parametric import T
@@ -113,12 +113,10 @@ def _unbounded(statistic: Statistic) -> bool:
 
 
 def _plan(asked: WidthAsked, expected: Expected, n: int, method: Method | str, **found: Any) -> Plan:
-    size = None if asked.clusters is None else asked.clusters.size
     return Plan(
         statistic=asked.name,
         n=n,
         positives=None if expected.prevalence is None else round(n * expected.prevalence),
-        clusters=None if size is None else n // size,
         method=method,
         expected=expected.described,
         width=asked.width,
@@ -126,7 +124,7 @@ def _plan(asked: WidthAsked, expected: Expected, n: int, method: Method | str, *
         power=None,
         reached_power=math.nan,
         confidence_level=asked.level,
-        **{"warnings": expected.remarks, **found},
+        **{"clusters": None, "warnings": expected.remarks, **found},
     )
 
 
@@ -140,11 +138,11 @@ def _of_one_method(asked: WidthAsked, method: Method) -> tuple[str, ...]:
 
 def _by_student(asked: WidthAsked, expected: Expected, deviation: float) -> Plan:
     """Plan by Student's interval where all that is known of the values is their deviation."""
-    clusters, sides = asked.clusters or Clusters(0.0, 1), tails(asked.level)
+    clusters, sides = asked.clusters or Clusters.equal(0.0, 1), tails(asked.level)
     spread = deviation * math.sqrt(clusters.design_effect)
 
     def width(units: int) -> float:
-        return t_width(spread, units * clusters.size, units - 1, sides)
+        return t_width(spread, clusters.rows(units), units - 1, sides)
 
     def assured(units: int) -> float:
         return t_width_assurance(width(units), asked.width, units - 1)
@@ -152,19 +150,20 @@ def _by_student(asked: WidthAsked, expected: Expected, deviation: float) -> Plan
     tried = asked.tried()
 
     def meets(units: int) -> bool:
-        return asked.meets(units * clusters.size, tried, lambda: width(units), lambda: assured(units))
+        return asked.meets(clusters.rows(units), tried, lambda: width(units), lambda: assured(units))
 
     units = smallest(meets, 2, MOST)
     if units is None:
         raise asked.too_many()
     reason = "asked for" if asked.method != "auto" else "of the values only mean and standard deviation are known"
     if asked.clusters is not None:
-        reason += f"; design effect 1 + (m - 1) icc = {clusters.design_effect:.3g}"
+        reason += f"; {clusters.described}"
     return _plan(
         asked,
         expected,
-        units * clusters.size,
+        clusters.rows(units),
         T(),
+        clusters=None if asked.clusters is None else units,
         value=float(expected.law.analytic(expected.statistic) or 0.0),
         expected_width=width(units),
         assurance=assured(units),
@@ -309,12 +308,13 @@ def _by_study(
     truth = cell_truths(law, {asked.name: statistic}, key)[asked.name]
     if not math.isfinite(truth.value):
         raise ValueError(f"expected must give {asked.name} a value; {truth.how}")
+    step = 1 if clusters is None else clusters.step
     study = WidthStudy(
         asked.name,
         statistic,
         truth,
-        (lambda units: law) if clusters is None else (lambda units: Clustered(law, units, clusters.correlation)),
-        1 if clusters is None else clusters.size,
+        (lambda units: law) if clusters is None else (lambda units: clusters.law(law, units * step)),
+        1 if clusters is None else clusters.rows(step),
         method,
         asked.level,
         asked.n_replications,
@@ -332,7 +332,7 @@ def _by_study(
     if found.simulated < found.units:
         how += f", extrapolated from n = {found.simulated * study.cluster_size:,} as 1/sqrt(n)"
     if clusters is not None:
-        how += f"; design effect 1 + (m - 1) icc = {clusters.design_effect:.3g}"
+        how += f"; {clusters.described}"
     told = () if found.choice.remark is None else (found.choice.remark,)
     if expected.pilot is not None:
         told = (*told, _of_spread(asked, expected.statistic, expected.pilot, found.rows))
@@ -342,6 +342,7 @@ def _by_study(
         expected,
         found.rows,
         found.choice.method,
+        clusters=None if clusters is None else found.units * step,
         value=truth.value,
         expected_width=found.mean,
         assurance=met,

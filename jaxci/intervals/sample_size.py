@@ -221,6 +221,11 @@ def t_power(difference: float, deviation: float, n: float, degrees: float, alpha
     return float(power) if math.isfinite(power) else normal_power(difference, deviation, deviation, n, alpha)
 
 
+def normal_alpha(alpha: float, degrees: float) -> float:
+    """Return the error probability whose normal quantile is Student's of ``alpha``: ``2 Phi(-t_{1 - alpha/2})``."""
+    return float(2 * special.ndtr(-scipy.stats.t.isf(alpha / 2, degrees)))
+
+
 def mcnemar_power(only_a: float, only_b: float, n: int, alpha: float, *, exact: bool = False) -> float:
     """Return the power of McNemar's two-sided test on n rows, summed over the numbers of rows that differ.
 

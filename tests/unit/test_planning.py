@@ -10,8 +10,9 @@ import pytest
 from scipy import stats
 
 import jaxci
+from jaxci.api.readers.expected import Clusters
 from jaxci.coverage.widths import Widths
-from jaxci.distributions import GaussianClasses
+from jaxci.distributions import Cells, GaussianClasses
 from jaxci.intervals.base import tails
 from jaxci.intervals.proportion import Wilson
 from jaxci.intervals.registry import method_by_name
@@ -371,11 +372,145 @@ def test_a_difference_of_shares():
     recall = jaxci.plan("recall", expected=PAIR | {"prevalence": 0.5}, power=0.8)
     assert recall.n == pytest.approx(2 * found.n, abs=2)
     clustered = jaxci.plan("accuracy", expected=PAIR, power=0.8, icc=0.1, cluster_size=11)
-    assert clustered.n == pytest.approx(2 * found.n, abs=11)
+    judged = 2 * stats.norm.sf(stats.t.isf(0.025, clustered.clusters - 1))
+    power = mcnemar_power(0.06, 0.03, math.floor(clustered.n / 2), judged)
+    assert clustered.reached_power == pytest.approx(power, rel=1e-12)
+    assert 2 * found.n < clustered.n < 2 * found.n * 1.03
     assert clustered.clusters == clustered.n // 11
     assert jaxci.plan("accuracy", expected=PAIR, power=0.8, method="newcombe").n > found.n
     with pytest.warns(jaxci.JaxciWarning, match="no 'discordant' was given"):
         jaxci.plan("accuracy", expected=0.85, difference=0.03, power=0.8)
+
+
+def power_of_table(n, only_a, only_b, critical):
+    """Return the power of the score test on n rows, summed over all tables."""
+    total = 0.0
+    for b in range(n + 1):
+        c = np.arange(n + 1 - b)
+        mass = stats.multinomial.pmf(
+            np.stack([np.full(len(c), b), c, n - b - c], axis=1), n, [only_a, only_b, 1 - only_a - only_b]
+        )
+        total += float(mass @ (abs(b - c) > critical * np.sqrt(b + c)))
+    return total
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_the_power_of_shares_in_few_clusters_is_that_of_students_test():
+    found = jaxci.plan("accuracy", expected={"a": 0.9, "b": 0.6, "discordant": 0.4}, power=0.8, icc=0, cluster_size=5)
+    critical = stats.t.isf(0.025, found.clusters - 1)
+    assert found.reached_power == pytest.approx(power_of_table(found.n, 0.35, 0.05, critical), rel=1e-9)
+    assert found.n > jaxci.plan("accuracy", expected={"a": 0.9, "b": 0.6, "discordant": 0.4}, power=0.8).n
+
+
+def test_the_power_of_areas_in_few_clusters_is_that_of_students_test():
+    expected = {"a": 0.9, "b": 0.7, "prevalence": 0.3, "correlation": 0.5}
+    with pytest.warns(jaxci.JaxciWarning, match="clusters are few, so their power is a rough one"):
+        found = jaxci.plan("roc_auc", expected=expected, power=0.8, icc=0.02, cluster_size=20)
+    of_a, of_b, both = binormal_auc_variances(0.9, 0.7, 0.5)
+    error = math.sqrt((of_a + of_b - 2 * both) * (1 / 0.3 + 1 / 0.7) * 1.38 / found.n)
+    law = stats.nct(found.clusters - 1, 0.2 / error)
+    assert found.reached_power == pytest.approx(law.sf(stats.t.isf(0.025, found.clusters - 1)), abs=1e-6)
+    assert "noncentral t law of the clusters" in found.found_by
+
+
+def pilot_of_clusters(sizes):
+    """Return data of two models whose rows agree in every cluster; in a fifth of them only a is right."""
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    y, alone = np.arange(len(groups)) % 2, groups % 5 == 0
+    return {"y_true": y, "prediction_a": y, "prediction_b": np.where(alone, 1 - y, y), "groups": groups}
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_plans_of_a_pilot_of_uneven_clusters_have_its_design_effect():
+    """Rows of a cluster agree, so the design effect is sum m^2 / sum m: clusters weigh as their squared sizes."""
+    sizes = np.where(np.arange(200) % 4 == 0, 17, 1)
+    found = jaxci.plan("accuracy", expected=pilot_of_clusters(sizes), power=0.8)
+    effect, share = np.sum(sizes**2) / sizes.sum(), sizes.mean() ** 2 / np.mean(sizes**2)
+    assert effect == pytest.approx(14.6)
+    assert found.clusters == pytest.approx(found.n / 5, abs=1)
+    critical = stats.t.isf(0.025, found.clusters * share - 1)
+    power = power_of_table(math.floor(found.n / effect), found.value, 0.0, critical)
+    assert found.reached_power == pytest.approx(power, rel=0.01)
+    alike = jaxci.plan("accuracy", expected=pilot_of_clusters(np.full(200, 5)), power=0.8)
+    assert found.n > 2.5 * alike.n
+    assert "design effect 1 + (m - 1) icc = 14.6, m = sum of squared sizes / rows = 14.6" in found.found_by
+
+
+@pytest.mark.parametrize(
+    ("sizes", "units"),
+    [(np.tile([2, 2, 2, 2, 32], 60), 30), (np.repeat([1, 2], [60, 40]), 40), (np.arange(1, 40), 20)],
+)
+def test_simulated_clusters_are_as_uneven_as_those_of_the_pilot(sizes, units):
+    clusters = Clusters(0.3, sizes)
+    drawn = clusters.law(Cells([[40, 2], [3, 15]]), units * clusters.step).sizes(units * clusters.rows(clusters.step))
+    assert len(drawn) == units * clusters.step
+    assert drawn.mean() == pytest.approx(sizes.mean(), rel=0.02)
+    assert np.sum(drawn**2) / drawn.sum() == pytest.approx(np.sum(sizes**2) / sizes.sum(), rel=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.false_alarm(1e-6)
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_powers_in_few_clusters_are_those_of_compare():
+    """Of plans by normal quantiles the first showed the difference in .71, that of areas in .35."""
+    given = {"expected": {"a": 0.9, "b": 0.7, "discordant": 0.3}, "icc": 0.1, "cluster_size": 20}
+    found, shown = jaxci.plan("accuracy", **given, power=0.8), 0
+    rng, groups = np.random.default_rng(0), np.repeat(np.arange(found.clusters), 20)
+    for _ in range(1_000):
+        y, a, b = two_models(rng, groups, (0.65, 0.25, 0.05, 0.05), 0.1)
+        shown += jaxci.compare("accuracy", y, a, b, groups=groups).confidence_interval.low > 0
+    assert shown / 1_000 > found.reached_power - 0.02 - 5 * math.sqrt(0.16 / 1_000)
+
+    def scores(clusters):
+        groups = np.repeat(np.arange(clusters), 20)
+        y, half = (rng.random(len(groups)) < 0.3).astype(int), np.linalg.cholesky([[1, 0.5], [0.5, 1]]).T
+        alike = math.sqrt(0.2) * rng.normal(size=(clusters, 2))[groups]
+        z = (alike + math.sqrt(0.8) * rng.normal(size=(len(groups), 2))) @ half
+        apart = math.sqrt(2) * stats.norm.ppf([0.9, 0.7])
+        return {"y_true": y, "prediction_a": z[:, 0] + apart[0] * y, "prediction_b": z[:, 1] + apart[1] * y}, groups
+
+    pilot, groups = scores(2_000)
+    found = jaxci.plan("roc_auc", expected=pilot | {"groups": groups}, power=0.8)
+    shown = 0
+    for _ in range(200):
+        data, groups = scores(found.clusters)
+        shown += jaxci.compare("roc_auc", *data.values(), groups=groups).confidence_interval.low > 0
+    assert shown / 200 > found.reached_power - 5 * math.sqrt(0.16 / 200)
+
+
+def two_models(rng, groups, outcomes, correlation):
+    """Return labels and predictions with shares of rows where both, only a, only b and neither are right."""
+    own, of_all = (rng.choice(4, size=n, p=outcomes) for n in (len(groups), groups[-1] + 1))
+    kind = np.where(rng.random(len(groups)) < math.sqrt(correlation), of_all[groups], own)
+    y = rng.integers(0, 2, len(groups))
+    return y, np.where(kind % 4 < 2, y, 1 - y), np.where(kind % 2 == 0, y, 1 - y)
+
+
+@pytest.mark.slow
+@pytest.mark.false_alarm(1e-6)
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_plans_from_pilots_of_uneven_clusters_hold_on_fresh_data():
+    """Planned by the mean size the intervals were half as wide again, and .37 of the differences were shown."""
+    rng, shares = np.random.default_rng(0), (0.75, 0.1, 0.05, 0.1)
+
+    def fresh(clusters):
+        groups = np.repeat(np.arange(clusters), np.where(rng.random(clusters) < 0.8, 2, 32))
+        return *two_models(rng, groups, shares, 0.3), groups
+
+    y, a, b, groups = fresh(3_000)
+    pilot, draws = {"y_true": y, "y_pred": a, "groups": groups}, {"n_replications": 200, "n_resamples": 499, "rng": 0}
+    found, widths = jaxci.plan("accuracy", expected=pilot, width=0.1, **draws), []
+    for _ in range(100):
+        y, a, _, its = fresh(found.clusters)
+        low, high = jaxci.interval("accuracy", y, a, groups=its, n_resamples=499, rng=0).confidence_interval
+        widths.append(high - low)
+    assert np.mean(widths) == pytest.approx(0.1, abs=0.01)
+    pilot = {"y_true": pilot["y_true"], "prediction_a": pilot["y_pred"], "prediction_b": b, "groups": groups}
+    found, shown = jaxci.plan("accuracy", expected=pilot, difference=0.05, power=0.8), 0
+    for _ in range(400):
+        y, a, b, its = fresh(found.clusters)
+        shown += jaxci.compare("accuracy", y, a, b, groups=its).confidence_interval.low > 0
+    assert shown / 400 == pytest.approx(found.reached_power, abs=0.1)
 
 
 def test_pilot_predictions_of_two_models():

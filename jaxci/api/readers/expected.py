@@ -18,7 +18,7 @@ from jaxci.api.readers.samples import check_n, sample_for
 from jaxci.checks import check_number, hint, shown
 from jaxci.coverage.cell import draw
 from jaxci.coverage.fitting import law_of_rows
-from jaxci.distributions import Cells, Distribution, GaussianClasses, Parametric, as_distribution
+from jaxci.distributions import Cells, Clustered, Distribution, GaussianClasses, Parametric, as_distribution
 from jaxci.distributions.base import check_readable, observations
 from jaxci.inference.design import row_influence
 from jaxci.intervals.base import normal_steps, tails
@@ -43,6 +43,10 @@ FORMS = {
 """What ``expected`` may be for metrics that read columns of each kind."""
 TABULATED = 1_000_000
 """Rows of a law that are drawn for a table of its classes."""
+UNEVEN = 0.02
+"""Share by which the mean size of simulated clusters may be off."""
+MOST_SPREAD = 1_000
+"""Clusters, at most, whose sizes are written down for degrees of freedom: those of more grow with their number."""
 
 
 class TooLittleExpected(ValueError):
@@ -87,17 +91,25 @@ class Pilot:
         return low, high
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Clusters:
-    """Clusters of one size, and the correlation of their rows."""
+    """Clusters of rows that are alike.
+
+    Attributes
+    ----------
+    correlation : float
+        Of two rows of a cluster.
+    sizes : array
+        Rows of every cluster of a pilot, or the one size of all.
+    """
 
     correlation: float
-    size: int
+    sizes: np.ndarray
 
-    @property
-    def design_effect(self) -> float:
-        """Variance of a mean over that of as many independent rows, ``1 + (m - 1) r`` (Kish 1965)."""
-        return 1 + (self.size - 1) * self.correlation
+    @classmethod
+    def equal(cls, correlation: float, size: int) -> Clusters:
+        """Return clusters of one size."""
+        return cls(correlation, np.array([size]))
 
     @classmethod
     def of(cls, statistic: Statistic, sample: Sample, layout: Layout) -> Clusters | None:
@@ -105,7 +117,58 @@ class Clusters:
         if layout.units is None:
             return None
         correlation = layout.intraclass_correlation(row_influence(statistic, sample))
-        return cls(float(correlation), max(1, round(layout.n / layout.n_units)))
+        return cls(float(correlation), np.bincount(layout.units))
+
+    @property
+    def size(self) -> float:
+        """Mean number of rows of a cluster."""
+        return float(self.sizes.mean())
+
+    @property
+    def size_of_a_row(self) -> float:
+        """Mean size of the cluster that a row is in, ``sum m^2 / sum m``: above ``size`` where sizes differ."""
+        return float(np.sum(self.sizes.astype(float) ** 2) / self.sizes.sum())
+
+    @property
+    def design_effect(self) -> float:
+        """Variance of a mean over that of as many independent rows, ``1 + (sum m^2 / sum m - 1) r`` (Kish 1965)."""
+        return 1 + (self.size_of_a_row - 1) * self.correlation
+
+    @property
+    def described(self) -> str:
+        """The design effect in words."""
+        told = f"design effect 1 + (m - 1) icc = {self.design_effect:.3g}"
+        if np.ptp(self.sizes) == 0:
+            return told
+        return f"{told}, m = sum of squared sizes / rows = {self.size_of_a_row:.3g} for a mean size of {self.size:.3g}"
+
+    def rows(self, units: int) -> int:
+        """Return how many rows so many clusters hold on average."""
+        return round(units * self.size)
+
+    def degrees(self, units: int, working_correlation: int) -> float:
+        """Return the degrees of freedom of a robust variance of so many clusters.
+
+        ``units (mean w)^2 / mean w^2 - 1``, at least 1, where w is the variance of the sum of a cluster: its size where
+        rows are independent (``working_correlation`` 0), the square of that where they are copies (1). G - 1 for
+        clusters of one size; for others Satterthwaite's but for terms that vanish with the largest share of the rows.
+        """
+        variances = self._spread(min(units, MOST_SPREAD)) ** (1 + working_correlation)
+        return max(1.0, units * float(variances.mean() ** 2 / np.mean(variances**2)) - 1)
+
+    @property
+    def step(self) -> int:
+        """The fewest clusters that hold a whole number of rows on average, to within :data:`UNEVEN`, or 5."""
+        whole = (k for k in range(1, 5) if abs(self.rows(k) - k * self.size) <= UNEVEN * k * self.size)
+        return next(whole, 5)
+
+    def law(self, law: Distribution, units: int) -> Clustered:
+        """Return so many clusters of rows of a law, of sizes that spread as those of the pilot do."""
+        return Clustered(law, self._spread(units), self.correlation)
+
+    def _spread(self, units: int) -> np.ndarray:
+        """Return so many sizes: quantiles of the pilot's at equal steps."""
+        return np.quantile(self.sizes, (np.arange(units) + 0.5) / units, method="inverted_cdf").astype(float)
 
 
 @dataclasses.dataclass(frozen=True)
