@@ -109,8 +109,8 @@ def plan(
     Everything else is simulated by the program that checks coverage, so the widths are those of the intervals
     themselves. Clusters are simulated, of a pilot with sizes at its quantiles; with ``method="t"``, and in powers, they
     enter by the design effect ``1 + (m - 1) icc``, with ``m = sum size^2 / sum size`` [4]_. Powers in clusters are
-    those of Student's test, of one degree of freedom less than clusters of like size that tell as much: of shares with its
-    quantile in place of the normal one, of smooth metrics by the noncentral t law. Of few clusters they are rough.
+    those of Student's test, of one degree of freedom less than clusters of like size that tell as much: of shares with
+    its quantile in place of the normal one, of smooth metrics by the noncentral t law. Of few clusters they are rough.
 
     A plan from pilot data has a remark that says how many cases would be planned at the ends of an interval of what the
     pilot estimates: of a share, of the difference of two models, or of the variance of a smooth metric (Bonett's).
