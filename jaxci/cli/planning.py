@@ -109,7 +109,9 @@ def plan(
     level: Level = 0.95,
     bounds: Bounds = None,
     icc: Annotated[float | None, typer.Option(help="Intraclass correlation of rows in clusters.")] = None,
-    cluster_size: Annotated[int | None, typer.Option(metavar="N", help="Rows of a cluster.")] = None,
+    cluster_size: Annotated[
+        int | None, typer.Option(metavar="N", help="Rows of a cluster; of uneven ones sum m^2 / sum m.")
+    ] = None,
     replications: Annotated[int, typer.Option(metavar="N", help="Simulated data sets of each size.")] = 1_000,
     resamples: DrawnResamples = 1_999,
     seed: Seed = None,
