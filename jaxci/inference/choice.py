@@ -22,7 +22,7 @@ from scipy import stats
 
 from jaxci.inference.choice_by_rules import MOST_DRAWS, by_rules, few_in_many_classes, of_dependent_rows, ranks_many
 from jaxci.inference.choice_of_differences import choose_difference
-from jaxci.inference.features import LARGEST, features_of
+from jaxci.inference.features import LARGEST, features_of, features_of_rows
 from jaxci.inference.standings import (
     Choice,
     best_of,
@@ -159,7 +159,7 @@ def choose(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails,
     if layout.given in JUDGED:
         found = _by_cards(statistic, layout, n_resamples, tails, sample)
         if found is not None:
-            return found
+            return _as_of_means(found, statistic, layout, sample)
     if not layout.plain:
         found = of_dependent_rows(statistic, layout, n_resamples, tails, sample)
         unsure = few and statistic.averages_classes and found.method.prior is not None
@@ -269,6 +269,26 @@ def _card_of(statistic: Statistic, sample: Sample, layout: Layout, n_resamples: 
     suffix = CLUSTERED.format("")
     name = name_on_cards(statistic, [name.removesuffix(suffix) for name in known if name.endswith(suffix)])
     return None if name is None else CLUSTERED.format(name)
+
+
+def _as_of_means(found: Choice, statistic: Statistic, layout: Layout, sample: Sample) -> Choice:
+    """Return the choice with what is known of values like the means of the clusters, if these are covered too little.
+
+    A mean of clusters of one size is that of their means, which may be as skewed as no simulated clusters are.
+    """
+    whole = layout.units is None or layout.counts is not None or found.remark is not None
+    if whole or found.standing is None or statistic.task != "values" or not isinstance(statistic, MeanStatistic):
+        return found
+    rows = np.stack([statistic.row_values(sample), np.ones(layout.n)], axis=1)
+    totals, sizes = layout.sum_rows(rows, layout.n_units).T
+    features = features_of_rows(statistic, Sample(values=totals / sizes))
+    name = name_on_cards(statistic, cards().names)
+    near = cards().near(name, features) if name is not None and not np.isnan(features.kurtosis) else []
+    one = next((one for one in near if one.designs > 0 and one.method == found.standing.method), None)
+    if one is None or (held(one) and lowest(one) is None):
+        return found
+    like = f"of independent values like the means of these clusters ({described(features)}) {one.method}'s"
+    return found._replace(remark=f"{like} {figures(one)}, at worst {100 * one.lowest:.1f}%")
 
 
 def _by_cards(statistic: Statistic, layout: Layout, n_resamples: int, tails: Tails, sample: Sample) -> Choice | None:

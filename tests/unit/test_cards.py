@@ -599,3 +599,14 @@ def test_means_of_many_rows_are_not_drawn_where_a_formula_is_as_good(n, drawn):
     score = 1 / (1 + np.exp(-(2.3 * (rng.normal(size=n) + 2.3 * y) - 3.5)))
     row = jaxci.evaluate(y, y_score=score, metrics=["brier_score_loss"], rng=0)["brier_score_loss"]
     assert (row.n_resamples > 0) == drawn
+
+
+@pytest.mark.parametrize(("failing", "told"), [(True, True), (False, False)])
+def test_a_mean_of_clusters_is_judged_as_one_of_values_like_their_means(failing, told):
+    """Thirty cases, of which some fail, each seen three times: .89 of data sets were covered, and 96% claimed."""
+    values = np.random.default_rng(0).beta(12, 2, 50)
+    values[:2] *= not failing
+    mean = Mean(bounds=(0, 1))
+    found = jaxci.evaluate(np.repeat(values, 3), metrics=[mean], groups=np.repeat(np.arange(50), 3), rng=0)
+    said = " ".join(found.rows[0].warnings)
+    assert ("of independent values like the means of these clusters" in said) == told
