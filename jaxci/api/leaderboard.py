@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.api.contests import Contest, Contestants, Incomplete
+from jaxci.api.contests import Contest, Incomplete
 from jaxci.api.leaderboard_results import Leaderboard, Pair, ranked
 from jaxci.api.readers.layout import arranged
 from jaxci.api.readers.models import by_name, read_models
@@ -23,10 +23,12 @@ from jaxci.intervals.base import tails
 from jaxci.intervals.bootstrap import smallest_bank
 from jaxci.intervals.multiple import (
     ADJUSTMENTS,
+    FEW,
     adjusted_pvalues,
     bonferroni_level,
     largest_of,
     model_confidence_set,
+    sidak_level,
     simultaneous_level,
     standardized,
     step_down,
@@ -245,18 +247,33 @@ def _apart(sample: Sample) -> tuple[Sample, ...]:
     return tuple(found)
 
 
+def _units(contest: Contest | RunContest, which: Sequence[tuple[int, int]]) -> tuple[int, str]:
+    """Return how many runs, clusters or rows two models are compared on at least, and which of these they are."""
+    if isinstance(contest, RunContest):
+        return min(len(x) for x in contest.scores), "runs"
+    return min(contest.on(pair)[1].n_units for pair in which), "clusters" if contest.n_clusters else "rows"
+
+
 def _ranked(
-    contest: Contestants, adjust: str, reference: str, less_is_better: bool, progress: Callable[[int, int], None] | None
+    contest: Contest | RunContest,
+    adjust: str,
+    reference: str,
+    less_is_better: bool,
+    progress: Callable[[int, int], None] | None,
 ) -> Leaderboard:
     """Return the models by rank."""
     names, level = contest.names, contest.settings.confidence_level
     marginal = contest.single(level)
     estimates = np.array([one.estimate for one in marginal])
-    apart, _ = standardized(contest.replicates, estimates)
     if reference == "best":
         which = list(itertools.combinations(range(len(names)), 2))
     else:
         which = [(i, names.index(reference)) for i in range(len(names)) if names[i] != reference]
+    units, what = _units(contest, which)
+    few = units < FEW
+    independent = few and adjust == "max_t" and isinstance(contest, RunContest)
+    if few and adjust == "max_t":
+        adjust = "holm"
     pairs = contest.pairs(which, estimates)
 
     def one_of(number: int, largest: Callable[[], np.ndarray]) -> float:
@@ -264,7 +281,11 @@ def _ranked(
             return simultaneous_level(largest(), level, number)
         return level if adjust == "none" else bonferroni_level(level, number)
 
-    levels = one_of(len(names), lambda: largest_of(apart)), one_of(len(which), lambda: pairs.largest(which))
+    def largest_model() -> np.ndarray:
+        return largest_of(standardized(contest.replicates, estimates)[0])
+
+    of_model = sidak_level(level, len(names)) if independent else one_of(len(names), largest_model)
+    levels = of_model, one_of(len(which), lambda: pairs.largest(which))
     together, differences = contest.single(levels[0]), contest.differences(which, levels[1], progress)
     pvalues = [p for _, p in differences]
     z = two_sided_z(pvalues)
@@ -286,7 +307,7 @@ def _ranked(
         for (i, j), (of, _), score in zip(which, differences, z, strict=True):
             worse[i, j] = sign * np.sign(of.estimate) * score
             worse[j, i] = -worse[i, j]
-        among = model_confidence_set(worse, pairs)
+        among = model_confidence_set(worse, None if few else pairs)
         tied = among > 1 - level
     else:
         among = np.full(len(names), np.nan)
@@ -304,6 +325,8 @@ def _ranked(
         for entry in entries
     )
     used = dict.fromkeys(str(of.method) for of, _ in differences)
+    exact = "Holm, Bonferroni and Sidak" if independent else "Holm and Bonferroni"
+    too_few = f"; {units} {what} are too few for max-t: {exact} are in its place" if few else ""
     return Leaderboard(
         contest.name,
         entries,
@@ -312,7 +335,7 @@ def _ranked(
         adjust,
         level,
         contest.n,
-        f"intervals: {', '.join(dict.fromkeys(str(one.method) for one in marginal))}; {contest.how}",
+        f"intervals: {', '.join(dict.fromkeys(str(one.method) for one in marginal))}; {contest.how}{too_few}",
         contest.source.record,
         (
             *_remarks(names, marginal),

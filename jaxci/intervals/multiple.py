@@ -25,6 +25,8 @@ TOO_CLOSE = 0.5
 """Correlation of two models from which on all pairs are formed in every resample."""
 ROUNDING = 1e-9
 """Share of a bound that rounding may take."""
+FEW = 20
+"""Rows, clusters or runs below which resamples do not tell how far the largest statistic of several may be."""
 
 
 def adjusted_pvalues(pvalues: Sequence[float], adjust: str) -> np.ndarray:
@@ -169,12 +171,17 @@ def bonferroni_level(level: float, number: int) -> float:
     return 1 - (1 - level) / number
 
 
+def sidak_level(level: float, number: int) -> float:
+    """Return the level of each of ``number`` independent intervals at which all hold together at ``level``."""
+    return level ** (1 / number)
+
+
 def simultaneous_level(largest: np.ndarray, level: float, number: int) -> float:
     """Return the level of each of ``number`` intervals at which all hold together at ``level``.
 
     ``largest`` (B,) is the largest statistic of every resample, in standard errors: its quantile is the critical value
     of all, and the level is that of a normal interval with it (single-step max-t), at most :func:`bonferroni_level`:
-    resamples with heavy tails would take it further.
+    resamples with heavy tails would take it further. Those of fewer than :data:`FEW` units have tails too light.
     """
     critical = float(np.quantile(largest, level, method="higher"))
     return max(level, min(float(2 * special.ndtr(critical) - 1), bonferroni_level(level, number)))
@@ -222,15 +229,15 @@ def step_down(z: np.ndarray, replicates: Callable[[int], np.ndarray]) -> np.ndar
     return found
 
 
-def model_confidence_set(z: np.ndarray, pairs: Differences) -> np.ndarray:
+def model_confidence_set(z: np.ndarray, pairs: Differences | None) -> np.ndarray:
     """Return p-values of models being among the best (Hansen, Lunde and Nason 2011, the range statistic T_R).
 
     Parameters
     ----------
     z : (m, m) array
         How much worse model i is than j, in standard errors; antisymmetric.
-    pairs : Differences
-        Replicates of the differences of models.
+    pairs : Differences or None
+        Replicates of the differences of models; None: what chance allows is Bonferroni's for the pairs that are left.
 
     Returns
     -------
@@ -249,12 +256,15 @@ def model_confidence_set(z: np.ndarray, pairs: Differences) -> np.ndarray:
         largest.append(float(within.max()))
         order.append(left.pop(int(np.argmax(within.max(axis=1)))))
     found = np.ones(len(z))
-    reached: Any = 0.0
-    inside = list(left)
-    for model, statistic in zip(order[::-1], largest[::-1], strict=True):
-        reached = np.maximum(reached, pairs.largest((model, other) for other in inside))
-        inside.append(model)
-        found[model] = (1 + np.count_nonzero(reached >= statistic)) / (1 + len(reached))
-    for before, after in itertools.pairwise(order):
-        found[after] = max(found[after], found[before])
+    if pairs is None:
+        size = np.arange(len(z), 1, -1)
+        found[order] = np.minimum(1.0, size * (size - 1) * special.ndtr(-np.array(largest)))
+    else:
+        reached: Any = 0.0
+        inside = list(left)
+        for model, statistic in zip(order[::-1], largest[::-1], strict=True):
+            reached = np.maximum(reached, pairs.largest((model, other) for other in inside))
+            inside.append(model)
+            found[model] = (1 + np.count_nonzero(reached >= statistic)) / (1 + len(reached))
+    found[order] = np.maximum.accumulate(found[order])
     return found
