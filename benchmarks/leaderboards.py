@@ -6,6 +6,7 @@ Ten models, of which the five best are equally good, go through ``jaxci.leaderbo
 counts as held where all ten intervals hold their truths, where all 45 intervals of differences do, where all sets of
 ranks hold the true ranks, and where all five best models are called tied with the best; and as wrong where any two of
 the five are told apart. Where rows depend on the one before (``slope``) they are resampled in blocks, and one by one.
+Of a mean there are five normal values, or three training runs on one task.
 """
 
 from __future__ import annotations
@@ -61,6 +62,16 @@ def scores(n: int, best: float, step: float) -> Draws:
     return truth, draw
 
 
+def few(*shape: int) -> Draws:
+    """Return true means, and draws of normal values (n,) or of scores of runs (R, T)."""
+    truth = np.r_[np.zeros(EQUAL), -0.5 * np.arange(1, MODELS - EQUAL + 1)]
+
+    def draw(rng: np.random.Generator) -> tuple[Any, Any]:
+        return {f"m{i}": mean + rng.normal(size=shape) for i, mean in enumerate(truth)}, None
+
+    return truth, draw
+
+
 DESIGNS = {
     ("accuracy", 100, 0.95, 0.0, "bootstrap"): labels(100, 0.95, 0.05),
     ("accuracy", 300, 0.9, 0.0, "bootstrap"): labels(300, 0.9, 0.03),
@@ -68,6 +79,8 @@ DESIGNS = {
     ("roc_auc", 150, 0.9, 0.0, "bootstrap"): scores(150, 0.9, 0.03),
     ("accuracy", 300, 0.9, 0.7, "bootstrap"): labels(300, 0.9, 0.03, 0.7),
     ("accuracy", 300, 0.9, 0.7, "stationary"): labels(300, 0.9, 0.03, 0.7),
+    ("mean", 5, 0.0, 0.0, "bootstrap"): few(5),
+    ("mean of runs", 3, 0.0, 0.0, "bootstrap"): few(3, 1),
 }
 
 
@@ -82,7 +95,9 @@ def simulate(
         y, guesses = draw(rng)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            board = jaxci.leaderboard(metric, y, guesses, n_resamples=RESAMPLES, resampling=resampling, rng=seed)
+            board = jaxci.leaderboard(
+                metric.split()[0], y, guesses, n_resamples=RESAMPLES, resampling=resampling, rng=seed
+            )
         at = dict(zip(names, truth, strict=True))
         apart = [pair for pair in board.pairs if at[pair.a] == at[pair.b]]
         counts["intervals"] += all(

@@ -60,6 +60,7 @@ class Leaderboard(Printable):
         ``confidence_level``, ``adjusted`` is the p-value adjusted for all by ``adjust``.
     method : str
     adjust : str
+        What was used: of few rows, clusters or runs "holm" where "max_t" was asked for.
     confidence_level : float
     n : int
     reason : str
