@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.special import ndtri
+from scipy.stats import rankdata
 
 from jaxci.distributions import (
     AdaptiveKDE,
@@ -95,8 +97,8 @@ def law_of_rows(statistic: Statistic, sample: Sample) -> Distribution:
 
     Labels: their table. Per-case values: an adaptive kernel estimate, within the bounds that a mean
     declares, or within [0, 1] where all values are, as for a user's own statistic of one column of real
-    numbers. Probabilities: a kernel
-    estimate of their logits, with labels; other scores of two classes (log odds): of themselves.
+    numbers. Probabilities: a kernel estimate of their logits, with labels, those of exactly 0 or 1 as they are;
+    other scores of two classes, of which only ranks are read: of their normal scores, whatever their scale.
     Otherwise the rows: of a regression, of a user's own statistic of other columns.
     """
     if statistic.task == "custom":
@@ -114,10 +116,33 @@ def law_of_rows(statistic: Statistic, sample: Sample) -> Distribution:
         return Cells.fit(sample.y_true, sample.y_pred, sample.n_classes)
     scores = sample.y_score
     if scores.min() < 0 or scores.max() > 1:
-        if scores.ndim == 1 and np.ptp(scores) > 0:  # ranks are all that is read of such scores: any scale serves
-            return LogitKDE.fit((scores - scores.mean()) / scores.std(), sample.y_true)
+        if scores.ndim == 1 and np.ptp(scores) > 0:  # ranks are all that is read of such scores
+            return LogitKDE.fit(_normal_scores(scores), sample.y_true)
         return EmpiricalRows(sample.y_true, y_score=scores, n_classes=sample.n_classes)
-    tiny = np.finfo(float).tiny
-    if scores.ndim == 1:
-        return LogitKDE.fit(np.log(np.maximum(scores, tiny)) - np.log(np.maximum(1 - scores, tiny)), sample.y_true)
-    return LogitKDE.fit(np.log(np.maximum(scores, tiny)), sample.y_true)
+    return _of_probabilities(scores, sample.y_true)
+
+
+def _normal_scores(x: np.ndarray) -> np.ndarray:
+    """Return the standard normal quantiles of the ranks of numbers (n,), equal ones at their middle rank."""
+    return ndtri((rankdata(x) - 0.5) / len(x))
+
+
+def _of_probabilities(p: np.ndarray, labels: np.ndarray) -> LogitKDE:
+    """Return the kernel estimate of the logits of probabilities (n, K), or (n,) of class 1 of two, with their labels.
+
+    Rows with a probability that rounding does not tell from 0 or 1 are point masses, and the width of the other
+    kernels is that of the other rows: such logits have no bound, and one of them would decide it.
+    """
+    eps, tiny = np.finfo(float).eps, np.finfo(float).tiny
+    logits = np.log(np.maximum(p, tiny))
+    if p.ndim == 1:
+        logits -= np.log(np.maximum(1 - p, tiny))
+    inner = ((p >= eps) & (p <= 1 - eps)).reshape(len(p), -1).all(axis=1)
+    whole = LogitKDE.fit(logits, labels)
+    if inner.all():
+        return whole
+    modifiers, width = np.zeros(len(p)), np.zeros_like(whole.width)
+    if inner.any():
+        kernels = LogitKDE.fit(logits[inner], labels[inner])
+        modifiers[inner], width = kernels.modifiers, kernels.width
+    return dataclasses.replace(whole, modifiers=modifiers, width=width)

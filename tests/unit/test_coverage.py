@@ -1,7 +1,8 @@
 import jax
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
+from sklearn import metrics
 
 import jaxci
 from jaxci.coverage import Cell, check, enumeration, proportion_coverage, run_cell
@@ -15,6 +16,7 @@ from jaxci.intervals.proportion import Wald
 from jaxci.intervals.registry import applicable_methods
 from jaxci.resampling.laws import Drawn, RankLaw
 from jaxci.statistics import F1, Accuracy, Mean, Median, Sample
+from jaxci.statistics.registry import statistic_by_name
 
 
 @pytest.mark.parametrize(
@@ -127,6 +129,62 @@ def test_the_fitted_distribution_suits_the_data():
     assert isinstance(log_odds, LogitKDE)
     drawn = log_odds.sample(jax.random.key(0), 200)["y_score"]
     assert len(np.unique(drawn)) == 200
+
+
+def drawn_scores(y, scores, n_classes=2, metric="roc_auc"):
+    law = law_of_rows(statistic_by_name(metric), Sample(y_true=y, y_score=scores, n_classes=n_classes))
+    drawn = law.sample(jax.random.key(1), 100_000)
+    return np.asarray(drawn["y_true"]), np.asarray(drawn["y_score"], float)
+
+
+def two_classes(n=200):
+    rng = np.random.default_rng(0)
+    y = (rng.random(n) < 0.4).astype(np.int32)
+    return y, 2 * y - 1 + 1.2 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda p: np.where(p == p.min(), 0, p),
+        lambda p: np.where(p == p.max(), 1, p),
+        lambda p: np.where(p < np.sort(p)[10], 0, p),
+        lambda p: np.round(p, 1),
+        lambda p: np.round(p, 2),
+        lambda p: np.where(p == p.min(), 1e-30, p),
+        lambda p: np.round(p),
+    ],
+    ids=["one 0", "one 1", "ten 0", "tenths", "hundredths", "one of 1e-30", "all 0 or 1"],
+)
+def test_scores_of_exactly_0_or_1_do_not_decide_what_is_drawn(changed):
+    """Before, a logit of -708 set the kernels' width: one 0 made an area of .573 of one of .900."""
+    y, z = two_classes()
+    p = changed(special.expit(z))
+    codes, scores = drawn_scores(y, p)
+    assert metrics.roc_auc_score(codes, scores) == pytest.approx(metrics.roc_auc_score(y, p), abs=0.015)
+    assert np.mean((scores - codes) ** 2) == pytest.approx(np.mean((p - y) ** 2), abs=0.01)
+    assert np.mean(np.isin(scores, (0, 1))) == pytest.approx(np.mean(np.isin(p, (0, 1))), abs=0.01)
+
+
+def test_a_probability_of_0_of_several_classes_does_not_decide_what_is_drawn():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 300).astype(np.int32)
+    p = special.softmax(rng.normal(size=(300, 3)) + 1.8 * np.eye(3)[y], axis=1)
+    p[p == p.min()] = 0
+    p /= p.sum(axis=1, keepdims=True)
+    codes, scores = drawn_scores(y, p, 3, "log_loss")
+    scores /= scores.sum(axis=1, keepdims=True)
+    assert metrics.log_loss(codes, scores) == pytest.approx(metrics.log_loss(y, p), abs=0.02)
+
+
+def test_what_is_drawn_does_not_depend_on_the_scale_of_scores_that_are_ranked():
+    y, z = two_classes()
+    codes, scores = drawn_scores(y, 9 * z)
+    assert metrics.roc_auc_score(codes, scores) == pytest.approx(metrics.roc_auc_score(y, z), abs=0.015)
+    for same in (np.exp(5 * z), np.where(z == z.max(), 1e4, z)):
+        other = drawn_scores(y, same)
+        assert np.array_equal(other[0], codes)
+        np.testing.assert_allclose(other[1], scores)
 
 
 def test_check_of_an_accuracy_is_enumerated_and_recommends_one_that_reaches_its_level():
