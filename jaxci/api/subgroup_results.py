@@ -158,9 +158,24 @@ class SubgroupTable(EvaluationTable):
         return {**super().contents(), "subgroups": groups, "gaps": [gap._asdict() for gap in self.gaps]}
 
     def group(self, name: str) -> dict[str, IntervalResult]:
-        """Return the results of one group by metric."""
-        found = {row.result.statistic: row.result for row in self.subgroups if row.group == name}
-        if not found:
+        """Return the results of one group by metric.
+
+        Parameters
+        ----------
+        name : str
+            As it is printed (``"smoker = yes"``), or the group alone (``"yes"``) where no other column has one of
+            that name.
+
+        Raises
+        ------
+        KeyError
+            If there is no such group, or several columns have one.
+        """
+        rows = [row for row in self.subgroups if name in (row.group, row.name)]
+        names = list(dict.fromkeys(row.name for row in rows))
+        if not rows:
             known = ", ".join(dict.fromkeys(row.group for row in self.subgroups))
             raise KeyError(f"there is no group {name!r}; known are {known}")
-        return found
+        if len(names) > 1:
+            raise KeyError(f"group {name!r} is one of several columns; name one of {', '.join(map(repr, names))}")
+        return {row.result.statistic: row.result for row in rows}

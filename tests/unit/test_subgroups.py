@@ -63,7 +63,23 @@ def test_groups_have_the_intervals_of_evaluate_on_their_rows(table):
         assert row.result.estimate == alone.estimate
         assert row.result.confidence_interval == alone.confidence_interval
         assert table.group(row.group)["accuracy"] is row.result
+        assert table.group(row.name)["accuracy"] is row.result
     assert table["accuracy"].confidence_interval == jaxci.interval("accuracy", Y, GUESS).confidence_interval
+
+
+def test_a_group_of_which_two_columns_have_one_is_named_with_its_column():
+    """Before, the group of the last of the columns was returned without a word."""
+    smoker, diabetic = RNG.choice(["yes", "no"], N), np.where(RNG.random(N) < 0.3, "yes", "no")
+    found = jaxci.evaluate(Y, GUESS, metrics=["accuracy"], by={"smoker": smoker, "diabetic": diabetic}, rng=0)
+    for name, mine in (("smoker = yes", smoker == "yes"), ("diabetic = no", diabetic == "no")):
+        assert found.group(name)["accuracy"].estimate == np.mean((Y == GUESS)[mine])
+    with pytest.raises(KeyError, match="'yes' is one of several columns; name one of 'smoker = yes', 'diabetic = yes'"):
+        found.group("yes")
+    with pytest.raises(KeyError, match="there is no group 'maybe'; known are"):
+        found.group("maybe")
+    for row in found.subgroups:
+        if " = " in row.group:
+            assert found.group(row.group)["accuracy"] is row.result
 
 
 def test_differences_are_those_of_the_groups_and_hold_together(table):
