@@ -39,7 +39,7 @@ class CaseSummaries(Printable):
     warnings: tuple[str, ...] = ()
 
     def select(self, **values: Any) -> CaseSummaries:
-        """Return the rows of a ``metric``, a ``statistic``, or a value of one of the ``by`` columns.
+        """Return the rows of a ``metric``, a ``summary`` (or ``statistic``), or a value of one of the ``by`` columns.
 
         Raises
         ------
@@ -48,7 +48,7 @@ class CaseSummaries(Printable):
         """
         rows = self.rows
         for name, value in values.items():
-            if name not in (known := ("metric", "statistic", *self.by)):
+            if name not in (known := ("metric", "summary", "statistic", *self.by)):
                 raise KeyError(f"no column {name!r} to choose by: {nearest(name, known)}")
             kept = tuple(row for row in rows if self._of(row, name) == value)
             if not kept:
@@ -73,7 +73,8 @@ class CaseSummaries(Printable):
 
     @staticmethod
     def _of(row: CaseSummary, name: str) -> Any:
-        return {"metric": row.metric, "statistic": row.result.statistic, **row.by}[name]
+        statistic = row.result.statistic
+        return {"metric": row.metric, "summary": statistic, "statistic": statistic, **row.by}[name]
 
     def __iter__(self) -> Iterator[CaseSummary]:
         return iter(self.rows)

@@ -85,6 +85,7 @@ def test_the_five_summaries_by_model_of_patients():
     # A compiled program may fuse a product with a sum, which rounds once less.
     assert one.estimate == pytest.approx(np.median(FRAME["hd"][1::2]), rel=1e-15)
     assert [row.by for row in apart.select(metric="hd", statistic="mean")] == [{"model": "a"}, {"model": "b"}]
+    assert apart.select(summary="mean").rows == apart.select(statistic="mean").rows  # the column is printed so
     frame = apart.to_frame()
     assert frame.columns[:3].tolist() == ["model", "metric", "statistic"]
     assert json.loads(json.dumps(apart.to_dict()))["rows"][0]["model"] == "a"
