@@ -122,15 +122,17 @@ def named_statistics(statistics: Any) -> tuple[tuple[str, Statistic], ...]:
     if not pairs:
         raise ValueError("statistics must not be empty")
     check_distinct("statistics", [name for name, _ in pairs])
-    # What a metric leaves to the number of classes is settled by the convention of several.
-    return tuple((name, statistic.settled(SEVERAL)) for name, statistic in pairs)
+    return tuple(pairs)
 
 
-def written(name: str, statistic: Statistic) -> Any:
-    """Return a metric's name, or a table of its class and settings."""
+def written(name: str, statistic: Statistic, n_classes: int | None = None) -> Any:
+    """Return a metric's name, or a table of its class and settings; those that ``n_classes`` decide, where given."""
     from jaxci.statistics.registry import METRICS
 
-    if name in METRICS and repr(settings(METRICS[name].settled(SEVERAL))) == repr(settings(statistic)):
+    known = METRICS.get(name)
+    if known is not None and n_classes is not None:
+        known = known.settled(n_classes)
+    if known is not None and repr(settings(known)) == repr(settings(statistic)):
         return name
     try:
         return {"name": name, **encode(statistic, STATISTICS, key="class", defaults=True)}
@@ -177,9 +179,10 @@ def described(law: Distribution) -> dict[str, Any]:
 def identified(name: str, statistic: Statistic, law: Distribution) -> Any:
     """Return what :func:`written` does, and of a user's function its value for rows of a distribution.
 
-    A name alone does not tell a function from what it was before it was changed.
+    A name alone does not tell a function from what it was before it was changed. It stands for what several classes
+    decide of a metric.
     """
-    found = written(name, statistic)
+    found = written(name, statistic, SEVERAL)
     if not isinstance(statistic, FunctionStatistic):
         return found
     with jax.enable_x64(True):

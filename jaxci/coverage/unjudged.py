@@ -42,7 +42,8 @@ def unjudged(
     found = []
     for name, statistic in statistics:
         for method in methods:
-            why = {k: method.refusal_of_rows(within(bounds.get(k), statistic), given) for k, (_, given) in laws.items()}
+            under = {k: settled_under(law, statistic, bounds.get(k)) for k, (law, _) in laws.items()}
+            why = {k: method.refusal_of_rows(under[k], given) for k, (_, given) in laws.items()}
             refusing = {law: reason for law, reason in why.items() if reason is not None}
             if refusing:
                 where = "" if len(refusing) == len(why) else f" under {', '.join(refusing)}"
@@ -68,6 +69,11 @@ def within(ends: Any, statistic: Statistic) -> Statistic:
     if ends is not None and is_mean_of_values(statistic) and not np.isfinite(statistic.bounds).any():
         return Mean(bounds=tuple(ends))
     return statistic
+
+
+def settled_under(distribution: Distribution, statistic: Statistic, ends: Any) -> Statistic:
+    """Return a statistic with the bounds that values are known to have, and what the number of classes decides."""
+    return within(ends, statistic).settled(distribution.n_classes)
 
 
 def _range_hint(method: Method, statistic: Statistic, laws: Mapping[str, tuple[Distribution, frozenset[str]]]) -> str:
@@ -118,8 +124,8 @@ def check_judged(
     """Raise ``ValueError`` if no method serves a statistic, or no distribution draws it; see :func:`unjudged`."""
     for name, statistic in statistics:
         refusals = [
-            method.refusal_of_rows(within(bounds.get(called), statistic), given)
-            for called, (_, given) in laws.items()
+            method.refusal_of_rows(settled_under(law, statistic, bounds.get(called)), given)
+            for called, (law, given) in laws.items()
             for method in methods
         ]
         if None not in refusals:
@@ -144,8 +150,8 @@ def check_sizes(laws: Mapping[str, Distribution], sizes: Iterable[int]) -> None:
 def served_under(
     distribution: Distribution, statistics: Sequence[tuple[str, Statistic]], ends: Any
 ) -> dict[str, Statistic]:
-    """Return the statistics that are judged under a distribution, with the bounds that its values have."""
-    found = {name: within(ends, one) for name, one in statistics if serves(distribution, one)}
+    """Return the statistics that are judged under a distribution, with what it decides: see :func:`settled_under`."""
+    found = {name: settled_under(distribution, one, ends) for name, one in statistics if serves(distribution, one)}
     return {name: one for name, one in found.items() if twin_of(one, distribution, found) is None}
 
 

@@ -11,7 +11,16 @@ from jaxci.coverage import GeneralizationStudy, Study, banks, bundled_names, loa
 from jaxci.coverage.results import ColumnTable
 from jaxci.coverage.store import difference, file_name
 from jaxci.coverage.tally import NO_INTERVAL, judged_row
-from jaxci.distributions import AdaptiveKDE, Cells, Clustered, EmpiricalRows, LogitKDE, Mixture, Parametric
+from jaxci.distributions import (
+    AdaptiveKDE,
+    Cells,
+    Clustered,
+    EmpiricalRows,
+    GaussianClasses,
+    LogitKDE,
+    Mixture,
+    Parametric,
+)
 from jaxci.inference import held
 from jaxci.intervals.bootstrap import BCa, Percentile
 from jaxci.intervals.parametric import T
@@ -544,3 +553,28 @@ def test_changes_of_a_design_are_of_all_its_sizes():
         "n_resamples": 99,
     }
     assert load_study("classification", logits, sample_sizes=[10]).all_sizes == (10,)
+
+
+@pytest.mark.parametrize("metric", ["brier_score_loss", S.BrierScoreLoss()])
+def test_a_brier_score_has_the_scale_of_the_classes_of_each_distribution(tmp_path, metric):
+    """Before, that of two classes was twice what ``interval`` gives: .18 instead of .09."""
+    laws = {"two": GaussianClasses([0.8, 0.2], 0.9), "three": GaussianClasses([0.5, 0.3, 0.2], 0.9)}
+    study = Study(laws, [metric], ["t"], [30], n_replications=40, n_resamples=19, n_groups=2)
+    assert Study.from_dict(study.to_dict()).to_dict() == study.to_dict()
+    of = {name: study.identity(f"{name}, n=30")["statistics"] for name in laws}
+    assert of["three"] == ["brier_score_loss"]  # as in folders of earlier versions, which hold this scale
+    assert not set(map(str, of["two"])) & set(of["three"])
+    found = study.run(tmp_path).columns
+    for name, law in laws.items():
+        drawn = law.sample(jax.random.key(0), 50_000)
+        y, p = (np.asarray(drawn[column]) for column in ("y_true", "y_score"))
+        truth = found["truth"][found["distribution"] == name]
+        assert truth == pytest.approx(jaxci.interval("brier_score_loss", y, p, method="t").estimate, abs=0.005)
+
+
+def test_a_folder_of_the_other_scale_of_a_brier_score_is_refused(tmp_path):
+    laws = {"two": GaussianClasses([0.8, 0.2], 0.9)}
+    quick = {"methods": ["t"], "sample_sizes": [30], "n_replications": 40, "n_resamples": 19, "n_groups": 2}
+    Study(laws, [("brier_score_loss", S.BrierScoreLoss(scale_by_half=False))], **quick).run(tmp_path)
+    with pytest.raises(ValueError, match="another study: statistics"):
+        Study(laws, ["brier_score_loss"], **quick).run(tmp_path)
