@@ -96,8 +96,8 @@ def law_of_rows(statistic: Statistic, sample: Sample) -> Distribution:
     """Return the distribution of independent rows that suits what ``statistic`` reads of ``sample``.
 
     Labels: their table. Per-case values: an adaptive kernel estimate, within the bounds that a mean
-    declares, or within [0, 1] where all values are, as for a user's own statistic of one column of real
-    numbers. Probabilities: a kernel estimate of their logits, with labels, those of exactly 0 or 1 as they are;
+    declares, or within [0, 1] or from 0 on where all values are, as for a user's own statistic of one column of
+    real numbers. Probabilities: a kernel estimate of their logits, with labels, those of exactly 0 or 1 as they are;
     other scores of two classes, of which only ranks are read: of their normal scores, whatever their scale.
     Otherwise the rows: of a regression, of a user's own statistic of other columns.
     """
@@ -108,8 +108,8 @@ def law_of_rows(statistic: Statistic, sample: Sample) -> Distribution:
         sample = dataclasses.replace(sample, values=values)
     if sample.values is not None:
         if is_mean_of_values(statistic):
-            return AdaptiveKDE.of_cases(statistic.row_values(sample), statistic.bounds)
-        return AdaptiveKDE.of_cases(sample.values)
+            return AdaptiveKDE.like(statistic.row_values(sample), statistic.bounds)
+        return AdaptiveKDE.like(sample.values)
     if statistic.task == "regression":
         return EmpiricalTargets(sample.y_true, sample.y_pred)
     if "y_score" not in statistic.inputs:

@@ -150,8 +150,14 @@ class AdaptiveKDE(RowDistribution, ValueDistribution):
     row_fields = ("values", "bandwidths")
 
     @classmethod
-    def fit(cls, values: Any, bounds: tuple[float, float] = (-np.inf, np.inf), grid: int | None = None) -> AdaptiveKDE:
-        """Estimate from ``values`` (n,) within ``bounds``.
+    def fit(
+        cls,
+        values: Any,
+        bounds: tuple[float, float] = (-np.inf, np.inf),
+        grid: int | None = None,
+        spread: float | None = None,
+    ) -> AdaptiveKDE:
+        """Estimate from ``values`` (n,) within ``bounds``; ``spread`` in place of sd where it is given.
 
         Raises
         ------
@@ -162,7 +168,7 @@ class AdaptiveKDE(RowDistribution, ValueDistribution):
         low, high = map(float, bounds)
         if grid is not None and grid < 2:
             raise ValueError(f"grid must be at least 2 points or None; got {grid}")
-        h = 1.06 * deviation(x, ddof=0) * len(x) ** -0.2
+        h = 1.06 * (deviation(x, ddof=0) if spread is None else spread) * len(x) ** -0.2
         if np.ptp(x) == 0 or h == 0:
             return cls(x, np.zeros_like(x), low, high, grid)
         widths = h * local_modifiers(pilot_density(x, h))
@@ -174,6 +180,21 @@ class AdaptiveKDE(RowDistribution, ValueDistribution):
         x = checked_floats("values", values)
         free = not np.isfinite(bounds).any()
         return cls.fit(x, (0.0, 1.0) if free and x.min() >= 0 and x.max() <= 1 else bounds)
+
+    @classmethod
+    def like(cls, values: Any, bounds: tuple[float, float] = (-np.inf, np.inf)) -> AdaptiveKDE:
+        """Estimate as :meth:`of_cases` does, but with widths that a few far values do not decide.
+
+        They follow Silverman's (1986, section 3.4.2) lesser of sd and the interquartile range over 1.349, where this
+        is positive. Without bounds, values of which none is negative are drawn from 0 on.
+        """
+        x = checked_floats("values", values)
+        within_quartiles = float(np.subtract(*np.quantile(x, (0.75, 0.25)))) / 1.349
+        sd = float(deviation(x, ddof=0))
+        spread = min(sd, within_quartiles) if within_quartiles > 0 else sd
+        if not np.isfinite(bounds).any() and x.min() >= 0:
+            bounds = (0.0, 1.0 if x.max() <= 1 else np.inf)
+        return cls.fit(x, bounds, spread=spread)
 
     @property
     def label(self) -> str:
