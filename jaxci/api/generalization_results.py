@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jaxci.checks import check_choice, check_confidence_level
-from jaxci.generalization.base import IncompleteFits, LossInterval, Resampled
+from jaxci.generalization.base import IncompleteFits, LossInterval, Resampled, pooled
 from jaxci.generalization.registry import METHODS, usual_scale
 from jaxci.inference.engine import within_range
 from jaxci.intervals.base import Bounds, tails
@@ -150,8 +150,6 @@ class ResampledFits(Printable):
         Whether the loss is 0 or 1.
     turn : (float, float)
         Offset and sign of what is shown: ``offset + sign * loss``.
-    of_means : bool
-        Whether scores of splits are known to be means of losses.
     """
 
     fits: Mapping[str, Resampled] = dataclasses.field(repr=False)
@@ -163,7 +161,6 @@ class ResampledFits(Printable):
     bounds: tuple[float, float] = (-math.inf, math.inf)
     share: bool = False
     turn: tuple[float, float] = (0.0, 1.0)
-    of_means: bool = False
 
     unlisted = frozenset({"fits", "groups"})
 
@@ -172,13 +169,15 @@ class ResampledFits(Printable):
         return f"{self.n_fits} fits, loss {self.loss}"
 
     def records(self) -> list[dict[str, Any]]:
-        """Return one flat row a plan; ``mean`` is that of the splits that could be fitted."""
+        """Return one flat row a plan; ``mean`` is over the rows that fitted splits test."""
         return [
             {
                 "plan": name,
                 "splits": len(of.plan),
                 "failed": int((~of.kept).sum()),
-                "mean": self.turn[0] + self.turn[1] * float(np.mean(of.means[of.kept])) if of.kept.any() else math.nan,
+                "mean": self.turn[0] + self.turn[1] * pooled(of.means[of.kept], of.masses[of.kept])[0]
+                if of.kept.any()
+                else math.nan,
             }
             for name, of in self.fits.items()
         ]
@@ -216,7 +215,7 @@ class ResampledFits(Printable):
         check_permitted(
             method, any(of.scores is not None for of in used.values()), self.loss, self.groups is not None, weighted
         )
-        is_mean = self.of_means or all(of.scores is None for of in self.fits.values())
+        is_mean = all(of.scores is None or of.of_means for of in self.fits.values())
         n_groups = None if self.groups is None else len(np.unique(self.groups))
         scale, why = usual_scale(method, self.bounds, n_groups, self.share) if is_mean else ("plain", "")
         if why and "scale" not in options:

@@ -178,7 +178,9 @@ def from_cross_validate(
     GeneralizationResult
         Splits whose score is NaN (failed fits) are left out, with a warning. A score with the name of a metric, with or
         without ``neg_``, has its range, and the ends that :func:`generalization_interval` gives it: an accuracy that
-        is 1 in all splits, or 0, has Clopper and Pearson's interval for the rows that were tested.
+        is 1 in all splits, or 0, has Clopper and Pearson's interval for the rows that were tested. A score that is
+        known by its name for a mean over rows has the mean over all rows that were tested; others are averaged over
+        splits, as scikit-learn does.
 
     Raises
     ------
@@ -220,7 +222,8 @@ def from_cross_validate(
     called = "score" if name == "test_score" else name.removeprefix("test_")
     check_permitted(method, True, called, False)
     known = known_score(called, values)
-    of = Resampled(plan, np.full(plan.test_mask.shape, np.nan), ~np.isfinite(values), None, known.losses(values))
+    none = np.full(plan.test_mask.shape, np.nan)
+    of = Resampled(plan, none, ~np.isfinite(values), scores=known.losses(values), of_means=known.is_mean)
     fits = ResampledFits(
         {plan.name: of},
         called,
@@ -229,7 +232,6 @@ def from_cross_validate(
         bounds=known.bounds,
         share=known.share,
         turn=known.turn,
-        of_means=known.is_mean,
     )
     found = fits.interval(method, confidence_level=confidence_level, **options)
     shares = called == "score" and found.estimate in (0, 1)

@@ -60,6 +60,8 @@ class Resampled:
         A metric of the split that is not a mean of losses; ``losses`` are then all NaN.
     weights : (n,) array, optional
         Case weights of the mean losses of splits.
+    of_means : bool
+        Whether ``scores`` are means of losses over the rows that splits test.
     """
 
     plan: Plan
@@ -68,6 +70,7 @@ class Resampled:
     no_information: np.ndarray | None = None
     scores: np.ndarray | None = None
     weights: np.ndarray | None = None
+    of_means: bool = False
 
     def __post_init__(self) -> None:
         shape = self.plan.test_mask.shape
@@ -126,11 +129,19 @@ class Resampled:
         return np.where(self.kept, found, np.nan)
 
     @functools.cached_property
+    def masses(self) -> np.ndarray:
+        """What every split counts for in the mean over splits (S,): its rows, or their weight; metrics count alike."""
+        if self.scores is not None and not self.of_means:
+            return np.ones(len(self.plan))
+        return self.sizes.astype(np.float64) if self.weights is None else self.plan.test_mask @ self.weights
+
+    @functools.cached_property
     def between(self) -> float:
         """Variance of the loss between the classes whose shares every split keeps; 0 where splits keep none.
 
         What samples of n rows vary by because their classes do, ``sum_k p_k (r_k - r)^2``, times n: splits within
-        classes do not show it. Classes count by their shares p_k of all rows, with mean loss r_k.
+        classes do not show it. Classes count by their shares p_k of all rows, with mean loss r_k; where rows have
+        weights, by ``P_k^2 / p_k`` with shares P_k of the weight.
         """
         if self.plan.strata is None or self.scores is not None:
             return 0.0
@@ -138,12 +149,17 @@ class Resampled:
         if not seen.any():
             return 0.0
         by_row = np.nanmean(self.tested[:, seen], axis=0)
-        strata, weights = self.plan.strata[seen], np.ones(self.plan.n) if self.weights is None else self.weights
+        weights = np.ones(self.plan.n) if self.weights is None else self.weights
+        strata = self.plan.strata[seen]
         mass = np.bincount(strata, weights[seen])
         means = np.bincount(strata, weights[seen] * by_row) / np.where(mass > 0, mass, 1.0)
-        shares = np.where(mass > 0, np.bincount(self.plan.strata, weights, len(mass))[: len(mass)], 0.0)
-        shares = shares / shares.sum()
-        return float(shares @ (means - shares @ means) ** 2)
+        of_weight, of_rows = (
+            np.where(mass > 0, np.bincount(self.plan.strata, each, len(mass))[: len(mass)], 0.0)
+            for each in (weights, np.ones(self.plan.n))
+        )
+        of_weight, of_rows = of_weight / of_weight.sum(), of_rows / of_rows.sum()
+        squares = of_weight * (means - of_weight @ means) ** 2
+        return float(squares @ (of_weight / np.where(mass > 0, of_rows, 1.0)))
 
     def says_one_class(self, codes: np.ndarray) -> bool:
         """Whether every model gives one class to all rows that it tests, as losses of 0 and 1 tell.
@@ -168,6 +184,17 @@ class Resampled:
                 f"{method} needs the losses of every split; {int((~self.kept).sum())} of {len(self.plan)} fits "
                 f"of the plan {self.plan.name!r} failed, so there is no interval"
             )
+
+
+def pooled(means: np.ndarray, masses: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return the mean over all rows of splits with mean losses (S,) and rows, or weight, ``masses`` (S,).
+
+    The second are the splits' parts in its error, ``(mean - pooled) mass / mean mass``, as of any ratio of sums. Of
+    splits of one size they are the mean of their means, and deviations from it.
+    """
+    shares = masses / masses.mean()
+    mean = float(np.mean(shares * means))
+    return mean, (means - mean) * shares
 
 
 def normal(estimate: float, error: float, level: float) -> LossInterval:

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from scipy import special
 
-from jaxci.generalization.base import LossInterval, Resampled, normal, on_scale, student
+from jaxci.generalization.base import LossInterval, Resampled, normal, on_scale, pooled, student
 
 RESAMPLED = ("subsampling", "kfold", "repeated_kfold", "leave_one_out")
 """Plans whose means of splits the corrected t interval reads."""
@@ -54,14 +54,18 @@ def corrected_t(of: Resampled, *, level: float = 0.95, scale: str = "plain") -> 
 
     Splits may be subsamples, the folds of a cross-validation, once or repeated (Bouckaert and Frank 2004), or
     leave out one row or group each. Those whose fit failed are left out of K, and splits that test the same rows
-    count once. Degrees of freedom are K - 1, and at most one less than the rows, or groups, that splits test apart.
+    count once. Splits of several sizes have the mean over the rows that they test, not over splits (scikit-learn
+    averages folds), and the variance of a ratio of sums: with L_s of the m_s rows, or their weight, of split s, that of
+    ``(L_s - L) m_s / mean(m)``, where ``L = sum(m_s L_s) / sum(m_s)``. Of splits of one size it is the published
+    formula; metrics that are no means of losses count alike. Degrees of freedom are K - 1, and at most one less than
+    the rows, or groups, that splits test apart, or, where no two test a row, than ``sum(m_s)^2 / sum(m_s^2)``.
     ``scale``, for positive losses, is one of :func:`~jaxci.generalization.base.on_scale`: means of few groups, and of
     few errors, are skewed.
     """
     of.need("corrected_t", *RESAMPLED)
     packed = np.packbits(of.plan.test_mask[of.kept], axis=1)  # of the same order, in an eighth of the columns
     _, first = np.unique(packed, axis=0, return_index=True)
-    means, sizes = of.means[of.kept][first], of.sizes[of.kept][first]
+    means, masses, sizes = (values[of.kept][first] for values in (of.means, of.masses, of.sizes))
     splits = len(means)
     if splits < 2:
         of.need_all("corrected_t")
@@ -70,17 +74,19 @@ def corrected_t(of: Resampled, *, level: float = 0.95, scale: str = "plain") -> 
     tested = of.plan.test_mask[of.kept][first]
     overlap = tested.sum(axis=0).max() > 1  # subsets of n rows vary less than as many rows
     apart = np.unique(np.packbits(tested[:, tested.any(axis=0)], axis=0), axis=1).shape[1] if overlap else splits
-    hidden = float(np.mean(1 / sizes - (1 / of.plan.n if overlap else 0.0)))
-    spread = float(means.var(ddof=1)) + of.between * hidden
+    hidden = 1 / float(sizes.mean()) - (1 / of.plan.n if overlap else 0.0)
+    mean, parts = pooled(means, masses)
+    spread = float(parts.var(ddof=1)) + of.between * hidden
     error = math.sqrt((1 / splits + float(sizes.mean() / trained.mean())) * spread)
-    return on_scale(student(float(means.mean()), error, min(splits, apart) - 1, level), scale)
+    effective = splits if overlap else round(float(masses.sum() ** 2 / np.sum(masses**2)))
+    return on_scale(student(mean, error, max(1, min(splits, apart, effective) - 1), level), scale)
 
 
 def conservative_z(of: Resampled, paired: Resampled, *, level: float = 0.95) -> LossInterval:
     """Conservative z interval (Nadeau and Bengio 2003): subsampling, and the same in R pairs of disjoint halves.
 
     Both plans have the same number of subsamples and of test rows. Subsamples whose fit failed are
-    left out of the means.
+    left out of the means, which are over the rows that subsamples test, or their weight.
     """
     of.need("conservative_z", "subsampling")
     paired.need("conservative_z", "paired_subsampling")
@@ -98,10 +104,11 @@ def conservative_z(of: Resampled, paired: Resampled, *, level: float = 0.95) -> 
     if count.min() == 0 or not of.kept.any():
         paired.need_all("conservative_z")
         of.need_all("conservative_z")
-    total = np.bincount(half[paired.kept], paired.means[paired.kept], 2 * pairs)
-    first, second = (total / count).reshape(pairs, 2).T
+    means, masses = paired.means[paired.kept], paired.masses[paired.kept]
+    total, mass = (np.bincount(half[paired.kept], values, 2 * pairs) for values in (means * masses, masses))
+    first, second = (total / mass).reshape(pairs, 2).T
     error = math.sqrt(float(np.mean((first - second) ** 2)) / 2 + 2 * of.between / of.plan.n)
-    return normal(float(of.means[of.kept].mean()), error, level)
+    return normal(pooled(of.means[of.kept], of.masses[of.kept])[0], error, level)
 
 
 def five_by_two_cv(of: Resampled, *, level: float = 0.95) -> LossInterval:
@@ -150,7 +157,8 @@ def nested_cv(of: Resampled, *, level: float = 0.95, correction: str = "printed"
     ``correction`` is the factor of the bias: ``"printed"`` is ``1 + (K - 2)/K``, ``"code"`` is the
     authors' ``1 + ((K - 2)/K)**1.5``. ``scale``, for positive losses, is one of
     :func:`~jaxci.generalization.base.on_scale`: losses without a bound have skewed means of few rows, and so have
-    rare errors. An estimate that the correction takes below 0 has plain ends, or Wilson's.
+    rare errors. An estimate that the correction takes below 0 has plain ends, or Wilson's. Folds, of which none has
+    two rows more than another, count alike, as printed.
     """
     of.need("nested_cv", "nested_cv")
     of.need_all("nested_cv")

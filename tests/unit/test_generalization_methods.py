@@ -64,6 +64,50 @@ def test_degrees_of_freedom_are_fewer_than_rows_or_groups_that_are_tested():
     assert degrees(splits.repeated_kfold(N, 4, 3, 0)) == 11
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_corrected_t_of_splits_of_several_sizes_is_that_of_a_ratio_of_sums(weighted):
+    plan = splits.leave_one_out(N, groups=np.repeat(range(5), [1, 2, 3, 6, 12]))
+    losses = losses_for(plan)
+    w = np.random.default_rng(5).exponential(size=N) if weighted else np.ones(N)
+    sums, masses = [0.0] * 5, [0.0] * 5
+    for s in range(5):
+        for i in range(N):
+            if plan.test_mask[s, i]:
+                sums[s], masses[s] = sums[s] + w[i] * losses[s, i], masses[s] + w[i]
+    estimate = sum(sums) / sum(masses)
+    variance = 5 / 4 * sum((s - estimate * m) ** 2 for s, m in zip(sums, masses, strict=True)) / sum(masses) ** 2
+    df = round(sum(masses) ** 2 / sum(m**2 for m in masses)) - 1  # 5 var(s - estimate m) / sum(m)^2 is the variance
+    error = math.sqrt((1 / 5 + 1 / 4) * 5 * variance)
+    found = m.corrected_t(Resampled(plan, losses, weights=w if weighted else None), level=LEVEL)
+    assert found.df == df < 4
+    same(found, estimate, error, stats.t.ppf(0.95, df))
+
+
+def test_conservative_z_of_groups_of_several_sizes_is_over_rows():
+    groups = np.repeat(range(8), [1, 1, 1, 2, 2, 3, 6, 8])
+    plan = splits.subsampling(N, 0.75, 3, 0, groups=groups)
+    paired = splits.paired_subsampling(N, 0.75, 3, 4, 1, groups=groups)
+    losses, halves = losses_for(plan), losses_for(paired, 1)
+    squares = 0.0
+    for r in range(4):
+        halved = [[s for s in range(24) if paired.repetition[s] == r and paired.extra[s] == e] for e in (0, 1)]
+        first, second = (np.concatenate([of_split(halves, paired, s) for s in chosen]).mean() for chosen in halved)
+        squares += (first - second) ** 2
+    estimate = np.concatenate([of_split(losses, plan, s) for s in range(3)]).mean()
+    found = m.conservative_z(Resampled(plan, losses), Resampled(paired, halves), level=LEVEL)
+    same(found, estimate, math.sqrt(squares / (2 * 4)), Z)
+
+
+def test_what_shares_of_classes_hide_of_weighted_means():
+    """Where losses and weights are one number a class, they hide all: the variance of ``w (l - r) / mean(w)``."""
+    y = np.repeat([0, 1], [18, 6])
+    plan = splits.subsampling(N, 0.5, 20, 0, stratify=y)
+    losses, weights = np.where(y, 3.0, 1.0), np.where(y, 5.0, 1.0)
+    of = Resampled(plan, np.broadcast_to(losses, plan.test_mask.shape), weights=weights)
+    parts = weights * (losses - np.average(losses, weights=weights)) / weights.mean()
+    assert of.between == pytest.approx(parts.var(), rel=1e-12)
+
+
 def test_conservative_z():
     plan, paired = splits.subsampling(N, 0.75, 3, 0), splits.paired_subsampling(N, 0.75, 3, 4, 1)
     losses, halves = losses_for(plan), losses_for(paired, 1)

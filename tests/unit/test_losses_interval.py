@@ -60,6 +60,21 @@ def test_plans_of_ours_serve_any_loop():
     np.testing.assert_allclose(found.confidence_interval, verb.confidence_interval, rtol=1e-6)
 
 
+def test_folds_of_several_sizes_have_the_mean_over_rows_by_either_door():
+    tests = np.split(np.arange(N), [3, 8, 20, 35])
+    wrong = (np.random.default_rng(2).random(N) < np.linspace(0.1, 0.6, N)).astype(float)
+    found = jaxci.losses_interval([wrong[rows] for rows in tests], test=tests, loss="zero_one")
+    assert found.estimate == pytest.approx(wrong.mean(), rel=1e-12)
+    indices = {"train": [rest(rows) for rows in tests], "test": tests}
+    right = np.array([1 - wrong[rows].mean() for rows in tests])
+    named = jaxci.from_cross_validate({"test_accuracy": right, "indices": indices}, np.arange(N) % 2)
+    assert named.estimate == pytest.approx(1 - wrong.mean(), rel=1e-12)
+    ends = found.confidence_interval
+    np.testing.assert_allclose(named.confidence_interval, (1 - ends.high, 1 - ends.low), rtol=1e-12)
+    other = jaxci.from_cross_validate({"test_f1": right, "indices": indices}, np.arange(N) % 2)
+    assert other.estimate == pytest.approx(right.mean(), rel=1e-12)
+
+
 def test_classes_whose_shares_splits_keep_and_groups():
     wrong = RNG.random(N) < 0.3
     shares = np.arange(N) % 3
