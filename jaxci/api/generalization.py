@@ -64,7 +64,7 @@ class Task:
     ) -> tuple[Planned, dict[str, Any]]:
         """Return the plans of a method, of which its interval can be made, and the options of its formula."""
         data = self.data
-        check_permitted(method, not self.is_mean, self.score.name, data.groups is not None, data.weights is not None)
+        check_permitted(method, not self.is_mean, self.score.name, data.groups is not None, data.weighted)
         seed = int(jax.random.bits(jax.random.fold_in(self.source.key, PURPOSE_PLANS)))
         how = Splitting(method, seed, not self.is_mean, *METHODS[method].told_apart(options), cv, stratify)
         found, left = read_plans(how, data), dict(how.options)
@@ -236,8 +236,8 @@ def fit_resamples(
     groups : (n,) array_like, optional
         Says that rows come in groups, so that methods which count rows as independent are refused.
     sample_weight : (n,) array_like, optional
-        Case weights: of fits, and of the means over the rows that a split tests; for methods that read one
-        number a split.
+        Case weights: of fits, and of means over the rows that are tested; for methods that read one number a split.
+        Equal weights count as none in means.
     pos_label : scalar, optional
         The positive class of metrics of two classes; by default 1, or else the last of the sorted labels.
     params : dict, optional
@@ -281,14 +281,14 @@ def settled(method: str, target: str | None, task: Task, cv: Any = None, default
     data = task.data
     if method != "auto":
         chosen, reason = method, "the default" if method == default else "asked for"
-    elif target == "risk" and data.groups is None and task.is_mean and data.weights is None:
+    elif target == "risk" and data.groups is None and task.is_mean and not data.weighted:
         chosen, reason = "nested_cv", "the method whose interval is for the risk of the model fitted on all rows"
     elif cv is not None and not _are_plans(cv):
         chosen, reason = "corrected_t", "the method that reads whatever splits are given"
     elif target == "expected_risk" and len(data.y) <= SMALL:
         chosen, reason = "conservative_z", "few rows, and the expected risk as the target"
     else:
-        chosen, reason = recommended(len(data.y), task.is_mean, data.n_groups, data.weights is not None)
+        chosen, reason = recommended(len(data.y), task.is_mean, data.n_groups, data.weighted)
     if target is not None and METHODS[chosen].aim != target:
         able = ", ".join(name for name, one in METHODS.items() if one.aim == target)
         raise ValueError(
@@ -378,6 +378,10 @@ def generalization_interval(
     far as Wilson's score interval with their error. ``scale="plain"`` asks for the published formula. A zero-one loss
     that no tested row has, or every one, has Clopper and Pearson's interval for as many rows (or groups), since nothing
     varies.
+
+    Where rows have weights that differ, rows, or more than 100 groups, are dealt into 25 folds for the corrected t
+    interval. Splits count by the rows, or the weight, that they test: intervals are for the mean over rows, however
+    uneven the groups.
 
     References
     ----------

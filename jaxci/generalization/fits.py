@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxci.generalization.base import Resampled
+from jaxci.generalization.base import Resampled, uneven
 from jaxci.generalization.losses import Loss
 from jaxci.generalization.scores import Metric, Score, Scorer
 from jaxci.inducers.base import Inducer, batches
@@ -235,7 +235,7 @@ def fit_plans(
         not_converged += lost
         errors += messages
         pace(min(these.stop, n_fits))
-    outcome = {}
+    outcome, of_means = {}, weights if uneven(weights) else None
     for plan, place, rate, found in zip(plans, places, rates, scores, strict=True):
         own = losses[place]
         if isinstance(score, Loss) and score.adjusted is not None:
@@ -243,7 +243,7 @@ def fit_plans(
         own = np.where(plan.test_mask, own, np.nan)
         if isinstance(score, Loss):
             lost_splits = failed[place] | ~np.isfinite(np.where(plan.test_mask, own, 0.0)).all(axis=1)
-            outcome[plan.name] = Resampled(plan, own, lost_splits, rate, weights=weights)
+            outcome[plan.name] = Resampled(plan, own, lost_splits, rate, weights=of_means)
         else:
             outcome[plan.name] = Resampled(plan, own, failed[place] | np.isnan(found), None, found)
     return Outcome(outcome, n_fits, not_converged, tuple(errors))

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import stats
 
 from jaxci.checks import shown
+from jaxci.generalization.base import uneven
 from jaxci.generalization.registry import METHODS
 from jaxci.resampling import splits
 from jaxci.resampling.plan import Plan
@@ -24,6 +25,8 @@ RARE_FOR_METRICS = 50
 """The same where splits are judged by a metric, for which parts that test need the class, too."""
 FEWEST_LEFT_OUT, FEWEST_DRAWN = 8, 20
 """Groups from which on intervals covered 92%, where each is left out once, and where groups are drawn."""
+FEWEST_EFFECTIVE, FEWEST_EFFECTIVE_DRAWN = 40, 100
+"""Effective rows, ``(sum w)^2 / sum w^2``, from which on they did where rows are tested once each, and where not."""
 TESTED_FOR_METRICS = 20
 """Rows, of classes those of each, that splits test below which means of a metric over splits are far from its value."""
 
@@ -54,6 +57,11 @@ class Learning(NamedTuple):
     def n_groups(self) -> int | None:
         """Number of groups; None where rows are independent."""
         return None if self.groups is None else len(np.unique(self.groups))
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights that differ; equal ones count in fits alone."""
+        return uneven(self.weights)
 
     @property
     def task(self) -> str:
@@ -97,6 +105,7 @@ def usual_plans(how: Splitting, data: Learning) -> Planned:
             changes=how.settings,
             options=how.options,
             metric=how.metric,
+            weighted=data.weighted,
             stratify=classes,
             groups=data.groups,
         )
@@ -157,7 +166,8 @@ def _rarest(data: Learning) -> str:
 
 
 def _remarks(how: Splitting, plans: Sequence[Plan], data: Learning) -> list[str]:
-    return _group_remark(how, plans, data) + _tested_remark(how, plans, data) + order_remark(plans[0])
+    told = _group_remark(how, plans, data) or _weight_remark(how, plans, data)
+    return told + _tested_remark(how, plans, data) + order_remark(plans[0])
 
 
 def _group_remark(how: Splitting, plans: Sequence[Plan], data: Learning) -> list[str]:
@@ -172,6 +182,26 @@ def _group_remark(how: Splitting, plans: Sequence[Plan], data: Learning) -> list
     return [
         f"{data.n_groups} groups: 95% intervals by {how.method} of fewer than {least} have covered less than 92% in "
         "simulations"
+    ]
+
+
+def _weight_remark(how: Splitting, plans: Sequence[Plan], data: Learning) -> list[str]:
+    """Say where weights make of the rows, or groups, as few as those with which intervals did not hold."""
+    if not data.weighted:
+        return []
+    assert data.weights is not None
+    of = np.arange(len(data.y)) if data.groups is None else np.unique(data.groups, return_inverse=True)[1]
+    mass = np.bincount(of, data.weights)
+    effective = float(mass.sum() ** 2 / np.sum(mass**2))
+    once = plans[0].test_mask.sum(axis=0).max() == 1
+    what, least = "rows", FEWEST_EFFECTIVE if once else FEWEST_EFFECTIVE_DRAWN
+    if data.groups is not None:
+        what, least = "groups", FEWEST_LEFT_OUT if once else FEWEST_DRAWN
+    if effective >= least:
+        return []
+    return [
+        f"weights leave as much as {effective:.3g} {what} of equal weight tell: 95% intervals by {how.method} of fewer "
+        f"than {least} have covered less than 92% in simulations"
     ]
 
 

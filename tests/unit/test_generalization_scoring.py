@@ -173,7 +173,7 @@ def test_weighted_functions_are_metrics_of_what_a_split_tests():
         ({"pos_label": 1}, ValueError, "pos_label must not be given for a regression"),
         ({"sample_weight": -np.ones(150)}, ValueError, "sample_weight must not be negative"),
         ({"sample_weight": np.ones(9)}, ValueError, "all arrays must have one length"),
-        ({"sample_weight": np.ones(150), "method": "cv_wald"}, ValueError, "one of .* where rows have weights"),
+        ({"sample_weight": np.arange(150) + 1.0, "method": "cv_wald"}, ValueError, "one of .* where rows have weights"),
         ({"n_jobs": 0}, ValueError, "n_jobs must be a number of processes"),
         ({"params": 3}, TypeError, "params must be a dict of arguments of an estimator's fit"),
     ],
@@ -257,11 +257,11 @@ def test_several_outputs_are_averaged():
 
 
 def weighted_mean(model, weights, scorer, **names):
-    scores = []
+    scores = np.empty(len(X))
     for train, test in FOLDS.split(X):
         fitted = clone(model).fit(X[train], TARGET[train], **dict.fromkeys(names.values(), weights[train]))
-        scores.append(np.average(scorer(TARGET[test], fitted.predict(X[test])), weights=weights[test]))
-    return np.mean(scores)
+        scores[test] = scorer(TARGET[test], fitted.predict(X[test]))
+    return np.average(scores, weights=weights)
 
 
 @pytest.mark.parametrize(
@@ -295,6 +295,32 @@ def test_case_weights_count_in_fits_and_means(model):
 def test_weights_that_are_all_one_change_nothing():
     plain, ones = (interval("ridge", TARGET, sample_weight=w) for w in (None, np.ones(150)))
     np.testing.assert_allclose(ones.confidence_interval, plain.confidence_interval, rtol=1e-12)
+
+
+@pytest.mark.parametrize("weight", [1.0, 0.3])
+def test_equal_weights_leave_the_method_as_it_is(weight):
+    given = {"rng": 0, "progress": False}
+    plain = jaxci.generalization_interval("linear", X[:30], TARGET[:30], **given)
+    equal = jaxci.generalization_interval("linear", X[:30], TARGET[:30], sample_weight=np.full(30, weight), **given)
+    assert (equal.method, equal.reason) == (plain.method, plain.reason) == ("nested_cv", plain.reason)
+    np.testing.assert_allclose(equal.confidence_interval, plain.confidence_interval, rtol=1e-4)
+
+
+def test_rows_of_unequal_weight_are_left_out_once_each_and_told_of_where_they_are_few():
+    weights = np.where(np.arange(150) < 5, 20.0, 1.0)
+    with pytest.warns(jaxci.JaxciWarning, match="leave as much as 28 rows of equal weight tell: .* of fewer than 40"):
+        found = jaxci.generalization_interval("ridge", X, TARGET, sample_weight=weights, rng=0)
+    assert found.n_fits == 25
+    np.testing.assert_array_equal(found.plan.test_mask.sum(axis=0), 1)
+    assert found.estimate == pytest.approx(np.average(np.nansum(found.losses, axis=0), weights=weights))
+    with pytest.warns(jaxci.JaxciWarning, match="leave as much as 28 rows .* of fewer than 100"):
+        drawn = jaxci.generalization_interval("ridge", X, TARGET, sample_weight=weights, rng=0, p=0.8)
+    assert drawn.plan.test_mask.sum(axis=0).max() > 1
+    few = jaxci.generalization_interval("logistic", X, LABEL, sample_weight=1 + LABEL, stratify=True, rng=0)
+    assert few.n_fits == min(25, np.bincount(LABEL).min())
+    groups = np.arange(150) // 5
+    with pytest.warns(jaxci.JaxciWarning, match=r"leave as much as 5\.6 groups of equal weight tell"):
+        jaxci.generalization_interval("ridge", X, TARGET, sample_weight=weights, groups=groups, rng=0)
 
 
 class Recorder(RegressorMixin, BaseEstimator):
@@ -378,15 +404,15 @@ def test_less_of_a_users_loss_is_better():
 def test_weights_reach_scorers_and_are_never_all_zero():
     weights = np.where(LABEL, 10.0, 0.1)
     model = linear_model.LogisticRegression()
-    named, made = (
-        interval(model, LABEL, sample_weight=weights, scoring=scoring)
-        for scoring in ("accuracy", metrics.make_scorer(metrics.accuracy_score))
-    )
-    assert named.estimate == pytest.approx(made.estimate)
-    ours = interval("logistic", LABEL, sample_weight=weights, scoring=metrics.make_scorer(metrics.accuracy_score))
-    assert ours.estimate == pytest.approx(
-        interval("logistic", LABEL, sample_weight=weights, scoring="accuracy").estimate
-    )
+    for learner in (model, "logistic"):
+        named, made = (
+            interval(learner, LABEL, sample_weight=weights, scoring=scoring)
+            for scoring in ("accuracy", metrics.make_scorer(metrics.accuracy_score))
+        )
+        right = 1 - named.losses
+        tested = np.where(named.plan.test_mask, weights, 0.0)
+        assert made.estimate == pytest.approx(np.mean(np.nansum(right * tested, axis=1) / tested.sum(axis=1)))
+        assert named.estimate == pytest.approx(np.nansum(right * tested) / tested.sum())
     with pytest.raises(ValueError, match="sample_weight needs a score that takes weights"):
         interval(model, LABEL, sample_weight=weights, scoring=lambda estimator, X, y: 0.0)
     plain = model_selection.KFold(5)
