@@ -186,21 +186,21 @@ def _group_remark(how: Splitting, plans: Sequence[Plan], data: Learning) -> list
 
 
 def _weight_remark(how: Splitting, plans: Sequence[Plan], data: Learning) -> list[str]:
-    """Say where weights make of the rows, or groups, as few as those with which intervals did not hold."""
-    if not data.weighted:
+    """Say where weights, or sizes of groups, make of the rows, or groups, as few as those with which intervals fail."""
+    once = plans[0].test_mask.sum(axis=0).max() == 1
+    if not data.weighted and (data.groups is None or not once):
         return []
-    assert data.weights is not None
     of = np.arange(len(data.y)) if data.groups is None else np.unique(data.groups, return_inverse=True)[1]
     mass = np.bincount(of, data.weights)
     effective = float(mass.sum() ** 2 / np.sum(mass**2))
-    once = plans[0].test_mask.sum(axis=0).max() == 1
     what, least = "rows", FEWEST_EFFECTIVE if once else FEWEST_EFFECTIVE_DRAWN
     if data.groups is not None:
         what, least = "groups", FEWEST_LEFT_OUT if once else FEWEST_DRAWN
     if effective >= least:
         return []
+    cause, kind = ("weights leave", "weight") if data.weighted else ("sizes of groups leave", "size")
     return [
-        f"weights leave as much as {effective:.3g} {what} of equal weight tell: 95% intervals by {how.method} of fewer "
+        f"{cause} as much as {effective:.3g} {what} of equal {kind} tell: 95% intervals by {how.method} of fewer "
         f"than {least} have covered less than 92% in simulations"
     ]
 

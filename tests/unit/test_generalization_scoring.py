@@ -321,6 +321,9 @@ def test_rows_of_unequal_weight_are_left_out_once_each_and_told_of_where_they_ar
     groups = np.arange(150) // 5
     with pytest.warns(jaxci.JaxciWarning, match=r"leave as much as 5\.6 groups of equal weight tell"):
         jaxci.generalization_interval("ridge", X, TARGET, sample_weight=weights, groups=groups, rng=0)
+    uneven = np.minimum(np.arange(150) // 9, 10)  # ten groups of 9 rows, and one of 60
+    with pytest.warns(jaxci.JaxciWarning, match=r"sizes of groups leave as much as 5\.1 groups of equal size tell"):
+        jaxci.generalization_interval("ridge", X, TARGET, groups=uneven, rng=0)
 
 
 class Recorder(RegressorMixin, BaseEstimator):
