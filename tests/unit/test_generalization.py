@@ -533,7 +533,7 @@ def test_a_long_run_of_one_batch_says_how_many_fits(monkeypatch, capsys):
         (lambda: Ridge(alpha=-1.0), "alpha must be a number of at least 0; got -1.0"),
         (lambda: Ridge(alpha="a"), "alpha must be a number of at least 0; got 'a'"),
         (lambda: Forest(n_trees=0), "n_trees must be an integer of at least 1; got 0"),
-        (lambda: Tuned(Ridge(), "beta", (1.0,)), "field must be one of Ridge, alpha; got 'beta'"),
+        (lambda: Tuned(Ridge(), "beta", (1.0,)), "shapes no arrays .alpha.; got 'beta'"),
         (lambda: Logistic(C=0.0), "C must be a number above 0"),
     ],
 )
