@@ -39,15 +39,6 @@ class LossInterval(NamedTuple):
         return self._replace(**parts)
 
 
-EQUAL = 1e-12
-"""Weights that differ by so small a share of the largest are equal."""
-
-
-def uneven(weights: np.ndarray | None) -> bool:
-    """Whether rows have weights that differ: means over rows of equal weight are means over rows."""
-    return weights is not None and bool(np.ptp(weights) > EQUAL * weights.max())
-
-
 class IncompleteFits(ValueError):
     """A method that needs every split met failed fits."""
 

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxci.generalization.base import Resampled, uneven
+from jaxci.generalization.base import Resampled
 from jaxci.generalization.losses import Loss
 from jaxci.generalization.scores import Metric, Score, Scorer
 from jaxci.inducers.base import Inducer, batches
 from jaxci.inducers.host import Reading, check_readable, host_batches, predicted
 from jaxci.resampling.plan import Plan
+from jaxci.statistics.layout import uneven
 
 LONG = 2.0
 """Seconds from which on a run says how long it will take."""

@@ -12,10 +12,10 @@ import numpy as np
 from scipy import stats
 
 from jaxci.checks import shown
-from jaxci.generalization.base import uneven
 from jaxci.generalization.registry import METHODS
 from jaxci.resampling import splits
 from jaxci.resampling.plan import Plan
+from jaxci.statistics.layout import uneven
 
 CHANCE = 1e-3
 """Chance with which splits that take no heed of classes may be taken for such as do."""

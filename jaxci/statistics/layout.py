@@ -19,6 +19,14 @@ ROUNDING = 64 * float(np.finfo(float).eps)
 LEAST_WEIGHT = 1e-100
 """Weights below such a share of the largest count as it: cubes of smaller ones would be 0."""
 
+EQUAL = 1e-12
+"""Weights that differ by so small a share of the largest are equal."""
+
+
+def uneven(weights: np.ndarray | None) -> bool:
+    """Whether rows have weights that differ: rows of equal weight are rows."""
+    return weights is not None and bool(np.ptp(weights) > EQUAL * weights.max())
+
 
 class CaseWeights(NamedTuple):
     """What is known of the case weights of observations that rows stand for.

@@ -10,11 +10,9 @@ import numpy as np
 from jaxci.api.readers.arrays import as_floats, check_lengths
 from jaxci.api.readers.labels import EXACT_FLOATS, label_values
 from jaxci.checks import check_choice, shown
-from jaxci.statistics.layout import CaseWeights, Layout
+from jaxci.statistics.layout import CaseWeights, Layout, uneven
 from jaxci.statistics.sample import Sample
 
-ROUNDING = 1e-12
-"""Weights that differ by so small a share of the largest are equal."""
 WEIGHT_TYPES = ("importance", "frequency")
 MOST_ROWS = 2**31 - 1
 """Rows that frequencies may count together where all are needed."""
@@ -67,7 +65,7 @@ def arranged(
         columns = {name: column[rows] for name, column in columns.items()}
     if weight_type == "frequency":
         return sample, _layout(sample.n, columns, None)
-    if np.ptp(weights) <= ROUNDING * weights.max():  # rows of equal weight are rows
+    if not uneven(weights):
         return sample, _layout(sample.n, columns, None)
     extreme = not 1e-100 < weights.max() < EXACT_FLOATS  # squares of these, or sums, may be no numbers
     if extreme:
