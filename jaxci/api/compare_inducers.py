@@ -11,10 +11,10 @@ from typing import Any
 
 from scipy import special
 
-from jaxci.api.generalization import Progress, read_task, remarks_of, settled
+from jaxci.api.generalization import Progress, read_task, settled
 from jaxci.api.generalization_results import InducerComparison, checked_interval, failure_remark
 from jaxci.api.leaderboard_results import Leaderboard, Pair, ranked
-from jaxci.checks import check_choice, check_confidence_level, check_distinct, shown
+from jaxci.checks import check_choice, check_confidence_level, check_distinct, check_number, shown
 from jaxci.generalization.base import LossInterval, Resampled
 from jaxci.generalization.fits import Outcome, difference
 from jaxci.generalization.registry import METHODS
@@ -92,8 +92,8 @@ def compare_inducers(
     (True, True)
     """
     level = check_confidence_level(confidence_level)
-    if rope is not None and (isinstance(rope, bool) or not isinstance(rope, int | float) or not 0 <= rope < math.inf):
-        raise ValueError(f"rope must be a difference of at least 0; got {shown(rope)}")
+    if rope is not None:
+        rope = check_number("rope", rope, "be a difference of at least 0", lambda x: 0 <= x < math.inf)
     task = read_task([a, b], X, y, loss, scoring, groups, sample_weight, pos_label, params, n_jobs, rng)
     method, reason = settled(method, None, task, cv, default=DEFAULT)
     _check_paired(method, options)
@@ -108,7 +108,11 @@ def compare_inducers(
         {plan: dataclasses.replace(of, failed=apart[plan].failed) for plan, of in one.plans.items()} for one in found
     ]
     each = [offset + sign * checked_interval(method, fits, level, options).estimate for fits in both]
-    remarks = [*task.said, *planned.remarks, *(text for one in found for text in remarks_of(one))]
+    remarks = [
+        *task.said,
+        *planned.remarks,
+        *(f"{name}: {text}" for name, one in zip("ab", found, strict=True) for text in task.remarks_of(one)),
+    ]
     remarks += failure_remark(method, apart, result.low)
     if result.estimate == 0 and result.standard_error == 0:
         remarks.append("all differences of the losses are zero: the learners cannot be told apart on these data")

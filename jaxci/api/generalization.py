@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
-from jaxci.api.generalization_results import GeneralizationResult, ResampledFits, check_permitted
+from jaxci.api.generalization_results import GeneralizationResult, ResampledFits, check_permitted, check_scale
 from jaxci.api.readers.learning import read_learning, read_score
 from jaxci.checks import check_choice, check_confidence_level, shown
+from jaxci.generalization.base import Resampled
 from jaxci.generalization.fits import Outcome, Pace, distinct_samples, fit_plans
 from jaxci.generalization.losses import Loss
-from jaxci.generalization.plans import Learning, Planned, Splitting, check_plans, order_remark, read_plans
-from jaxci.generalization.registry import METHODS, SMALL, recommended
+from jaxci.generalization.plans import (
+    TESTED_FOR_METRICS,
+    Learning,
+    Planned,
+    Splitting,
+    check_plans,
+    order_remark,
+    read_plans,
+)
+from jaxci.generalization.registry import FEWER_FOLDS, FOLDS, METHODS, SMALL, recommended
 from jaxci.generalization.scores import Score
 from jaxci.inducers.base import Inducer
 from jaxci.inducers.registry import as_inducer
@@ -26,6 +36,8 @@ from jaxci.resampling.plan import Plan
 
 Progress = bool | Callable[[int, int], None]
 PURPOSE_PLANS, PURPOSE_FITS = 101, 102
+MOST_OF_LOSS = 0.5
+"""Share of the mean loss that the twentieth of the rows with the largest losses may make."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,9 +78,21 @@ class Task:
         data = self.data
         check_permitted(method, not self.is_mean, self.score.name, data.groups is not None, data.weighted)
         seed = int(jax.random.bits(jax.random.fold_in(self.source.key, PURPOSE_PLANS)))
-        how = Splitting(method, seed, not self.is_mean, *METHODS[method].told_apart(options), cv, stratify)
+        known, paired = METHODS[method].told_apart(options), len(self.learners) > 1
+        check_scale(known[1], self.share, paired)
+        cut = isinstance(self.score, Loss) and self.score.cut
+        folds = FOLDS if data.weighted and self.is_mean else FEWER_FOLDS if paired else 0
+        how = Splitting(method, seed, not self.is_mean, *known, cv, stratify, folds)
         found, left = read_plans(how, data), dict(how.options)
         METHODS[method].rehearse(found.plans, level, left)
+        tested = float(found.plans[0].test_mask.sum(axis=1).mean())
+        if cut and tested < TESTED_FOR_METRICS:
+            said = (
+                f"splits test about {tested:.2g} rows, and {self.score.name} losses are cut at a quantile of those: of "
+                "fewer than 20 hardly any are, and means lie nearer to that of uncut losses (groups of 2 rows: 3.0 for "
+                "1.5); test more rows (cv=5)"
+            )
+            found = found._replace(remarks=[*found.remarks, said])
         return found, left
 
     def fitted(self, plans: Sequence[Plan], progress: Progress) -> list[Outcome]:
@@ -120,11 +144,34 @@ class Task:
     def kept(self, found: Outcome, remarks: Sequence[str] = ()) -> ResampledFits:
         """Return the fits of one learner with what intervals of them need."""
         score, groups = self.score, self.data.groups
-        share = isinstance(score, Loss) and score.share
-        codes = self.data.codes if share else None
-        said = (*self.said, *remarks, *remarks_of(found, codes))
+        said = (*self.said, *remarks, *self.remarks_of(found))
         fits, record = found.n_fits, self.source.record
-        return ResampledFits(found.plans, score.name, fits, record, said, groups, score.bounds, share, self.turn)
+        return ResampledFits(found.plans, score.name, fits, record, said, groups, score.bounds, self.share, self.turn)
+
+    @property
+    def share(self) -> bool:
+        """Whether losses are 0 or 1."""
+        return isinstance(self.score, Loss) and self.score.share
+
+    def remarks_of(self, found: Outcome) -> tuple[str, ...]:
+        """Say what befell the fits, and where chance decides which of two classes models name."""
+        remarks, codes = [], self.data.codes if self.share else None
+        if codes is not None and _are_tied(codes) and any(of.says_one_class(codes) for of in found.plans.values()):
+            remarks.append(
+                "every model gives one class to all rows that it tests, and two classes are about equally frequent: "
+                "single rows decide which class that is, and 95% intervals covered 77 to 90% of such data sets"
+            )
+        if found.not_converged:
+            remarks.append(
+                f"{found.not_converged} of {found.n_fits} fits did not converge; their predictions were used"
+            )
+        if found.errors:
+            remarks.append(
+                f"the estimator failed in {len(found.errors)} of {found.n_fits} fits; the first said: {found.errors[0]}"
+            )
+        if self.data.codes is None and isinstance(self.score, Loss) and self.score.bounds[1] == math.inf:
+            remarks += _tail_remark(next(iter(found.plans.values())))
+        return tuple(remarks)
 
     @property
     def turn(self) -> tuple[float, float]:
@@ -138,28 +185,26 @@ def _are_tied(codes: np.ndarray) -> bool:
     return bool(first - second <= 3 * math.sqrt(first + second))
 
 
+def _tail_remark(of: Resampled) -> list[str]:
+    """Say where few rows make most of the mean loss."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of rows that no split tests
+        by_row = np.nanmean(of.tested, axis=0)
+    by_row = np.sort(by_row[np.isfinite(by_row)])
+    most, whole = math.ceil(len(by_row) / 20), float(by_row.sum())
+    if not (len(by_row) >= 20 and by_row[0] >= 0 and by_row[-most:].sum() >= MOST_OF_LOSS * whole > 0):
+        return []
+    return [
+        f"{most} of {len(by_row)} rows make {by_row[-most:].sum() / whole:.0%} of the mean loss: 95% intervals of such "
+        "means covered 73 to 86%, as what other outliers would add is not seen; loss='winsorized' bounds it"
+    ]
+
+
 def _check_fits(found: Outcome) -> None:
     if len(found.errors) == found.n_fits:
         raise ValueError(f"the estimator failed in all of {found.n_fits} fits; the first said: {found.errors[0]}")
     if not any(of.kept.any() for of in found.plans.values()):
         raise ValueError(f"none of {found.n_fits} fits gave a finite loss, or a metric that is defined")
-
-
-def remarks_of(found: Outcome, codes: np.ndarray | None = None) -> tuple[str, ...]:
-    """Say what befell the fits, and where chance decides which of two classes, ``codes``, models name."""
-    remarks = []
-    if codes is not None and _are_tied(codes) and any(of.says_one_class(codes) for of in found.plans.values()):
-        remarks.append(
-            "every model gives one class to all rows that it tests, and two classes are about equally frequent: single "
-            "rows decide which class that is, and 95% intervals covered 77 to 90% of such data sets"
-        )
-    if found.not_converged:
-        remarks.append(f"{found.not_converged} of {found.n_fits} fits did not converge; their predictions were used")
-    if found.errors:
-        remarks.append(
-            f"the estimator failed in {len(found.errors)} of {found.n_fits} fits; the first said: {found.errors[0]}"
-        )
-    return tuple(remarks)
 
 
 def read_task(

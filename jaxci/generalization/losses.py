@@ -44,6 +44,8 @@ class Loss:
         What users see is ``offset + sign * loss``, for scores of which more is better: formulas read losses.
     of_user : bool
         Whether it is a user's function, which is given rows that are tested and nothing else.
+    cut : bool
+        Whether losses are cut at a quantile of those of the rows that their split tests.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Loss:
     offset: float = 0.0
     sign: float = 1.0
     of_user: bool = False
+    cut: bool = False
 
     def check(self, y: np.ndarray) -> None:
         """Refuse targets for which the loss is not defined."""
@@ -209,7 +212,7 @@ LOSSES: dict[str, Loss] = {
         ),
         Loss("squared", "regression", lambda y, f: (f - y) ** 2, _squared_rate),
         Loss("absolute", "regression", lambda y, f: np.abs(f - y), absolute_rate),
-        Loss("winsorized", "regression", lambda y, f: (f - y) ** 2, _winsorized_model_rate, _winsorized),
+        Loss("winsorized", "regression", lambda y, f: (f - y) ** 2, _winsorized_model_rate, _winsorized, cut=True),
         Loss(
             "standardized",
             "regression",

@@ -74,7 +74,7 @@ class Splitting(NamedTuple):
 
     ``metric`` says that splits are judged by no mean of losses, ``settings`` change the usual plans, ``options`` are
     those of the method's formula. ``cv`` is what users pass, ``stratify`` whether splits keep the shares of classes;
-    None is the default of both.
+    None is the default of both. ``folds`` are those of the usual plan, where it has folds.
     """
 
     method: str
@@ -84,6 +84,7 @@ class Splitting(NamedTuple):
     options: Mapping[str, Any] = {}
     cv: Any = None
     stratify: bool | None = None
+    folds: int = 0
 
 
 class Planned(NamedTuple):
@@ -105,7 +106,7 @@ def usual_plans(how: Splitting, data: Learning) -> Planned:
             changes=how.settings,
             options=how.options,
             metric=how.metric,
-            weighted=data.weighted,
+            folds=how.folds,
             stratify=classes,
             groups=data.groups,
         )
@@ -249,7 +250,7 @@ def read_plans(how: Splitting, data: Learning) -> Planned:
     ValueError, TypeError
         If the plans are not those of the method, split a group, or are no plans.
     """
-    if how.stratify is not None and not isinstance(how.stratify, bool):
+    if how.stratify is not None and not isinstance(how.stratify, bool | np.bool_):
         raise TypeError(f"stratify must be True, False or None; got {shown(how.stratify)}")
     if how.stratify and data.codes is None:
         raise ValueError("stratify must not be True for a regression: it has no classes")

@@ -16,6 +16,8 @@ from jaxci.generalization.base import LossInterval, Resampled, normal, on_scale,
 
 RESAMPLED = ("subsampling", "kfold", "repeated_kfold", "leave_one_out")
 """Plans whose means of splits the corrected t interval reads."""
+APART = 1.5
+"""Factor between the mean losses of models of fewer and of more rows from which on neither tells that of all rows."""
 
 
 def holdout(of: Resampled, *, level: float = 0.95) -> LossInterval:
@@ -189,8 +191,21 @@ def nested_cv(of: Resampled, *, level: float = 0.95, correction: str = "printed"
     error = min(max(error, spread), spread * math.sqrt(folds))
     nested, plain = float(pooled.mean()), float(outer_means.mean())
     bias = (1 + ((folds - 2) / folds) ** factors[correction]) * (nested - plain)
-    found = normal(nested - bias, error, level)
+    found = normal(nested - bias, error, level)._replace(remarks=tuple(_size_remark(of, nested, plain, spread)))
     return found if found.estimate <= 0 and scale != "wilson" else on_scale(found, scale, nested)
+
+
+def _size_remark(of: Resampled, nested: float, plain: float, spread: float) -> list[str]:
+    """Say where the error of fewer rows is so much another that the correction for their number cannot be trusted."""
+    if np.nanmin(of.tested) < 0 or abs(nested - plain) <= spread or max(nested, plain) <= APART * min(nested, plain):
+        return []
+    inner = of.plan.inner >= 0
+    few, more = (float(of.plan.train_counts[which].sum(axis=1).mean()) for which in (inner, ~inner))
+    return [
+        f"models of {few:.0f} rows have a mean loss of {nested:.3g}, of {more:.0f} rows {plain:.3g}: so far apart, the "
+        "correction of nested_cv for fewer rows than all cannot be trusted, and its interval may be many times too "
+        "wide, or miss; use method='corrected_t'"
+    ]
 
 
 def replace_one_cv(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import numpy as np
 
 
 def check_field(name: str, value: Any, rule: str, holds: Callable[[Any], bool]) -> None:
@@ -18,7 +19,8 @@ def check_field(name: str, value: Any, rule: str, holds: Callable[[Any], bool]) 
 
 def check_count(name: str, value: Any, least: int) -> None:
     """Refuse what is no integer of at least ``least``."""
-    check_field(name, value, f"be an integer of at least {least}", lambda x: isinstance(x, int) and x >= least)
+    whole = isinstance(value, int | np.integer)
+    check_field(name, value, f"be an integer of at least {least}", lambda x: whole and bool(x >= least))
 
 
 def check_not_negative(name: str, value: Any) -> None:

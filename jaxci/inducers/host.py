@@ -18,8 +18,8 @@ MOST_LABELS = 5
 """Labels that an error names."""
 
 
-class UnknownLabel(ValueError):
-    """A classifier predicted what is no label of its targets."""
+class UnreadablePrediction(ValueError):
+    """A model predicted what is no label of its targets, or no number for each row and output."""
 
 
 class Scorer(Protocol):
@@ -191,12 +191,22 @@ def _fit_one(
         fresh = taken(X, tested)
         labels = np.unique(targets[rows]) if classes is not None else targets
         found = model.predict(fresh) if classes is None else _by_class(model, fresh, classes, reading.read, labels)
-        predictions[tested] = np.asarray(found, np.float64).reshape(len(tested), *predictions.shape[1:])
+        predictions[tested] = _numbers(found, (len(tested), *predictions.shape[1:]))
         return predictions, None, converged, []
-    except UnknownLabel:
+    except UnreadablePrediction:
         raise
     except Exception as error:
         return np.full_like(predictions, np.nan), f"{type(error).__name__}: {error}", True, [np.nan for _ in parts]
+
+
+def _numbers(found: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Return predictions in their shape, (m,), (m, q) or (m, K); those of one output may be (m, 1)."""
+    array = np.asarray(found)
+    if array.dtype.kind not in "biufO":
+        raise UnreadablePrediction(f"inducer must predict numbers; got {shown(array)}")
+    if array.shape != shape and array.shape != (*shape, 1) and (*array.shape, 1) != shape:
+        raise UnreadablePrediction(f"inducer must predict an array of shape {shape}; got shape {array.shape}")
+    return array.astype(np.float64).reshape(shape)
 
 
 def _of_rows(weights: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
@@ -280,7 +290,7 @@ def _indicators(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
         known = ", ".join(map(shown, np.sort(classes)[:MOST_LABELS].tolist()))
         more = f" and {len(classes) - MOST_LABELS} more" if len(classes) > MOST_LABELS else ""
         hint = " (a regressor needs a loss of targets, such as 'squared')" if classes.dtype.kind in "iuf" else ""
-        raise UnknownLabel(
+        raise UnreadablePrediction(
             f"inducer must predict labels of y, which are {known}{more}; got {shown(labels[np.argmax(unknown)])}{hint}"
         )
     return is_class.astype(np.float64)

@@ -1,0 +1,147 @@
+"""What is said of learners, losses and data on which intervals are known to fail, and what is refused."""
+
+import numpy as np
+import pytest
+
+import jaxci
+from jaxci.inducers import Tree
+
+pytest.importorskip("sklearn")
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 3))
+Y = X.sum(axis=1) + RNG.normal(size=60)
+
+
+class LeastSquares:
+    def fit(self, X, Y):
+        self.slopes = np.linalg.lstsq(X, Y, rcond=None)[0]
+        return self
+
+    def predict(self, X):
+        return X @ self.slopes
+
+
+class Turned(LeastSquares):
+    def predict(self, X):
+        return super().predict(X).T
+
+
+class Texts(LeastSquares):
+    def predict(self, X):
+        return super().predict(X).astype(str)
+
+
+def quiet(*args, rng=0, **given):
+    return jaxci.generalization_interval(*args, rng=rng, progress=False, n_jobs=1, **given)
+
+
+def told(result, text):
+    return any(text in warning for warning in result.warnings)
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_a_learner_that_needs_most_of_the_rows_is_told_by_nested_cv():
+    """Models of 60 rows with 58 features err many times as much as those of 80: the correction goes far below 0."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(100, 58))
+    found = quiet("linear", x, x[:, 0] + rng.normal(size=100))
+    assert found.method == "nested_cv"
+    assert told(found, "models of 60 rows have a mean loss of ")
+    assert found.estimate == 0
+    assert told(found, "left the range of the loss: its nearest end is reported")
+    assert not told(quiet("linear", X, Y), "models of")
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_estimates_of_nested_cv_lie_in_the_range_of_the_loss():
+    rng = np.random.default_rng(1)
+    y = (rng.random(40) < 0.5).astype(int)
+    x = rng.normal(size=(40, 3))
+    x[:, 0] += 4 * (y - 0.5)
+    found = quiet("logistic", x, y, method="nested_cv", scoring="accuracy", rng=1)
+    assert found.estimate == 1
+    assert told(found, "the estimate of nested_cv, 1.0006, left the range")
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_a_majority_among_equal_classes_is_told_of_in_comparisons():
+    y = np.arange(60) % 2
+    found = jaxci.compare_inducers("logistic", "constant", X, y, rng=0, progress=False)
+    assert told(found, "b: every model gives one class")
+    assert not told(found, "a: every model")
+
+
+def test_losses_cut_at_quantiles_of_few_rows_are_told():
+    with pytest.warns(jaxci.JaxciWarning, match="splits test about 6 rows, and winsorized losses are cut"):
+        quiet("linear", X, Y, loss="winsorized", method="corrected_t")
+    assert quiet("linear", *np.split(np.tile(np.c_[X, Y], (4, 1)), [3], axis=1), loss="winsorized").warnings == ()
+
+
+def test_few_rows_that_make_most_of_the_mean_are_told():
+    y = Y + 30 * (np.arange(60) == 7)
+    with pytest.warns(jaxci.JaxciWarning, match=r"3 of 57 rows make \d\d% of the mean loss"):
+        quiet("linear", X, y, method="corrected_t")
+    assert quiet("linear", X, Y, method="corrected_t").warnings == ()
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+@pytest.mark.parametrize("method", ["bootstrap_632", "conservative_z", "cv_wald"])
+def test_few_errors_are_told_where_ends_do_not_reach_as_far_as_wilsons(method):
+    x, y = np.linspace(-3, 3, 60)[:, None], np.arange(60) >= 30
+    y[28] = True
+    options = {"n_resamples": 300} if method == "bootstrap_632" else {}
+    assert told(quiet("logistic", x, y, method=method, **options), "rows are predicted wrong: 95% intervals by")
+    assert not told(quiet("logistic", x, y, method="corrected_t"), "predicted wrong")
+
+
+@pytest.mark.parametrize(
+    ("learner", "message"), [(Turned, r"shape \(\d+, 2\); got shape \(2, \d+\)"), (Texts, "numbers; got")]
+)
+def test_predictions_that_are_no_numbers_in_their_shape_are_refused(learner, message):
+    with pytest.raises(ValueError, match=rf"inducer must predict .*{message}"):
+        quiet(learner(), X, np.c_[Y, Y], method="corrected_t")
+    assert quiet(LeastSquares(), X, np.c_[Y, Y], method="corrected_t").estimate < 5
+
+
+def test_scales_that_losses_do_not_have_are_refused():
+    with pytest.raises(
+        ValueError, match="scale must be 'plain' for a difference of learners, which may be negative; got 'log'"
+    ):
+        jaxci.compare_inducers("linear", "constant", X, Y, scale="log", progress=False)
+    with pytest.raises(ValueError, match="scale='wilson' is for losses that are 0 or 1"):
+        quiet("ridge", X, 0.1 * Y, scale="wilson", method="corrected_t")
+
+
+def test_a_loss_that_is_not_finite_is_no_failed_fit():
+    with pytest.warns(jaxci.JaxciWarning, match="the fit failed, or a loss is not finite, in 2 of 25 splits"):
+        quiet("linear", X, Y, method="corrected_t", loss=lambda y, f: np.where(y == Y.max(), np.nan, (y - f) ** 2))
+
+
+def test_numbers_of_numpy_are_numbers():
+    found = jaxci.compare_inducers("linear", "constant", X, Y, rope=np.float32(0.5), rng=0, progress=False)
+    assert found.rope == 0.5
+    assert sum(found.probabilities.values()) == pytest.approx(1)
+    assert Tree(max_depth=np.int64(3)).max_depth == 3
+    assert quiet("logistic", X, Y > 0, stratify=np.bool_(True), method="corrected_t").plan.strata is not None
+
+
+@pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
+def test_usual_splits_by_what_is_judged():
+    """25 subsamples of one learner, 25 folds of weighted rows, 10 of differences unless a class has under 5 rows."""
+    y, weights = np.arange(60) % 2 == 0, np.arange(60) % 3 + 1.0
+    one = quiet("logistic", X, y, method="corrected_t")
+    heavy = quiet("logistic", X, y, method="corrected_t", sample_weight=weights)
+    assert [(of.plan.name, len(of.plan)) for of in (one, heavy)] == [("subsampling", 25), ("kfold", 25)]
+    for given, df in (
+        ({}, 9),
+        ({"scoring": "roc_auc"}, 9),
+        ({"n_subsamples": 15}, 14),
+        ({"sample_weight": weights}, 22),
+        ({"groups": np.arange(60) // 3}, 19),
+    ):
+        pair = jaxci.compare_inducers("logistic", "constant", X, y, rng=0, progress=False, **given)
+        assert pair.test == f"t test of no difference, {df} degrees of freedom"
+    for rows, df in ((4, 24), (7, 6)):
+        rare = jaxci.compare_inducers("logistic", "constant", X, np.arange(60) < rows, rng=0, progress=False)
+        assert rare.test == f"t test of no difference, {df} degrees of freedom"
