@@ -31,7 +31,7 @@ class OneColumn(Inducer):
 @pytest.mark.false_alarm(1e-4)
 @pytest.mark.parametrize("n", [40, 150])
 def test_equal_learners(n):
-    """Five of six learners are equal: any pair of the five told apart is an error (3.5% of data sets)."""
+    """Five of six learners are equal: any pair of the five told apart is an error (none of 300 data sets each)."""
     rng = np.random.default_rng(n)
     names = {f"x{j}": OneColumn(j) for j in range(6)}
     wrong = held = 0
