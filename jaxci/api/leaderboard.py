@@ -115,7 +115,7 @@ def leaderboard(
     Leaderboard
         Entries by rank, with marginal and simultaneous intervals, sets of ranks, the probability of being best (the
         share of resamples in which a model is, ties shared) and whether it is tied with the best: in the model
-        confidence set.
+        confidence set. Models whose metric is NaN are last, and not tied.
 
     Raises
     ------
@@ -308,15 +308,15 @@ def _ranked(
     if reference == "best":
         worse = np.zeros((len(names), len(names)))
         for (i, j), (of, _), score in zip(which, differences, z, strict=True):
-            worse[i, j] = sign * np.sign(of.estimate) * score
+            worse[i, j] = sign * np.nan_to_num(np.sign(of.estimate)) * score
             worse[j, i] = -worse[i, j]
-        among = model_confidence_set(worse, None if few else pairs)
+        among = np.where(np.isnan(estimates), np.nan, model_confidence_set(worse, None if few else pairs))
         tied = among > 1 - level
     else:
         among = np.full(len(names), np.nan)
-        tied = np.ones(len(names), bool)
-        for (i, _), q in zip(which, adjusted, strict=True):
-            tied[i] = q > 1 - level
+        tied = ~np.isnan(estimates)
+        for (i, _), (of, _), q in zip(which, differences, adjusted, strict=True):
+            tied[i] = q > 1 - level and not np.isnan(of.estimate)
     place = {name: number for number, name in enumerate(names)}
     entries = tuple(
         entry._replace(

@@ -126,7 +126,8 @@ class Leaderboard(Printable):
         """Say why competitors may have rank 1 and yet not be tied with the best; empty where none has."""
         if self.reference != "best":
             return ""
-        names = [entry.name for entry in self.entries if entry.rank_low == 1 and not entry.tied_with_best]
+        known = [entry for entry in self.entries if not math.isnan(entry.estimate)]
+        names = [entry.name for entry in known if entry.rank_low == 1 and not entry.tied_with_best]
         told = "ranks hold for all at once; tied with best asks only who can be the best, and may leave out more"
         return f"{told}: {', '.join(names)}" if names else ""
 
@@ -208,12 +209,13 @@ def ranked(
     alpha: float,
     less_is_better: bool,
 ) -> tuple[Entry, ...]:
-    """Return competitors by rank, with :func:`rank_sets`."""
+    """Return competitors by rank, with :func:`rank_sets`; those without an estimate are last, and tied with none."""
     sign = 1 if less_is_better else -1
     sets = rank_sets(names, pairs, alpha, less_is_better)
-    order = sorted(range(len(names)), key=lambda i: math.inf if math.isnan(estimates[i]) else sign * estimates[i])
+    losses = [(True, 0.0) if math.isnan(x) else (False, sign * x) for x in estimates]
+    order = sorted(range(len(names)), key=losses.__getitem__)
     best = sets[names[order[0]]]
-    ranks = {i: 1 + sum(sign * estimates[j] < sign * estimates[i] for j in order) for i in order}
+    ranks = {i: 1 + sum(losses[j] < losses[i] for j in order) for i in order}
     return tuple(
         Entry(
             names[i],
@@ -223,7 +225,7 @@ def ranked(
             ranks[i],
             sets[names[i]].low,
             sets[names[i]].high,
-            names[i] not in best.beats,
+            names[i] not in best.beats and not math.isnan(estimates[i]),
         )
         for i in order
     )
@@ -289,7 +291,8 @@ def mean_ranks(boards: Mapping[str, Leaderboard]) -> MeanRanks:
     Parameters
     ----------
     boards : dict of Leaderboard
-        By the name of the metric or task: of the same competitors, at one confidence level, all pairs compared.
+        By the name of the metric or task: of the same competitors, at one confidence level, all pairs compared and
+        adjusted for their number (not ``adjust="none"``).
 
     Returns
     -------
@@ -301,7 +304,7 @@ def mean_ranks(boards: Mapping[str, Leaderboard]) -> MeanRanks:
     Raises
     ------
     ValueError, TypeError
-        If there are fewer than two boards, or they are not of the same competitors.
+        If there are fewer than two boards, or they are not of the same competitors, or not adjusted.
     """
     if not isinstance(boards, Mapping) or not all(isinstance(board, Leaderboard) for board in boards.values()):
         raise TypeError(f"boards must be a dict of Leaderboard; got {shown(boards)}")
@@ -316,6 +319,11 @@ def mean_ranks(boards: Mapping[str, Leaderboard]) -> MeanRanks:
             )
         if board.confidence_level != first.confidence_level or board.reference != "best":
             raise ValueError(f"boards must compare all pairs at one confidence_level; {called!r} does not")
+        if board.adjust == "none":
+            raise ValueError(
+                f"boards must be adjusted for the number of their pairs; {called!r} has adjust='none', and its ranks "
+                "do not hold together"
+            )
     alpha = (1 - first.confidence_level) / len(boards)
     sets = [rank_sets(names, board.pairs, alpha, board.less_is_better) for board in boards.values()]
     ranks = [_mid_ranks(board) for board in boards.values()]

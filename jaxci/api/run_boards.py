@@ -14,6 +14,7 @@ from scipy import special
 
 from jaxci.api.contests import Contestants
 from jaxci.api.readers.arrays import as_floats
+from jaxci.api.readers.models import numbers_of
 from jaxci.checks import check_number, shown
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.run_scores import RunEvidence, run_evidence
@@ -40,7 +41,7 @@ def of_runs(metric: Any, scores: Any) -> bool:
         return False
     if isinstance(scores, Mapping):
         return metric in OF_RUNS_ALONE or any(np.ndim(x) == 2 for x in scores.values())
-    return metric in OF_RUNS_ALONE or np.ndim(scores) == 3
+    return metric in OF_RUNS_ALONE or numbers_of("y_true", scores).ndim == 3
 
 
 def aggregate_by_name(name: str, options: Mapping[str, Any]) -> Aggregate:

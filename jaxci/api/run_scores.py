@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxci.api.readers.arrays import as_floats
 from jaxci.api.run_boards import run_scores
-from jaxci.checks import check_confidence_level, check_count, shown
+from jaxci.checks import check_confidence_level, check_count, check_distinct, shown
 from jaxci.inference.randomness import Randomness, randomness
 from jaxci.inference.run_scores import improvement_evidence, profile_replicates
 from jaxci.intervals.base import tails
@@ -208,6 +208,7 @@ def performance_profiles(
     """
     if not isinstance(scores, Mapping) or not scores:
         raise TypeError(f"scores must be a dict of scores by model; got {shown(scores)}")
+    check_distinct("scores", [str(name) for name in scores])
     read = {str(name): run_scores(f"scores[{name!r}]", x) for name, x in scores.items()}
     if len({x.shape[1] for x in read.values()}) > 1:
         found = ", ".join(f"{name!r} has {x.shape[1]}" for name, x in read.items())

@@ -17,7 +17,7 @@ from jaxci.api.readers.arrays import check_lengths
 from jaxci.api.readers.labels import label_values
 from jaxci.api.readers.layout import arranged
 from jaxci.api.subgroup_results import Contrast, Gap, Subgroup, SubgroupTable
-from jaxci.checks import shown
+from jaxci.checks import check_distinct, shown
 from jaxci.inference.engine import intervals
 from jaxci.inference.joint import joint_replicates
 from jaxci.inference.randomness import Randomness
@@ -198,6 +198,7 @@ def by_group(rows: Rows, overall: EvaluationTable, by: Any) -> SubgroupTable:
 def _columns(by: Any, n: int) -> dict[str, np.ndarray]:
     """Return the columns of groups by name, and after several of them their crossing."""
     if isinstance(by, Mapping):
+        check_distinct("by", [str(name) for name in by])
         given = {str(name): column for name, column in by.items()}
     elif hasattr(by, "columns") and hasattr(by, "__getitem__"):  # a frame of any library
         given = {str(name): by[name] for name in by.columns}

@@ -211,6 +211,34 @@ def test_a_model_that_may_be_first_and_is_not_tied_is_explained(board):
     assert "ranks hold for all at once" not in str(dataclasses.replace(apart, reference=second.name))
 
 
+@pytest.mark.parametrize(("n", "reference"), [(200, "best"), (15, "best"), (200, "good")])
+def test_a_model_whose_metric_is_undefined_is_last_and_pushes_none_out(n, reference):
+    """A correlation with a constant is NaN: such a model had rank 1, and the best one was not tied with itself."""
+    rng = np.random.default_rng(0)
+    y, noise = rng.normal(size=(2, n))
+    known = {"good": y + 0.1 * noise, "poor": y + 50 * noise}
+    found, without = (
+        jaxci.leaderboard("pearsonr", y, models, reference=reference, n_resamples=999, rng=0)
+        for models in ({"const": np.zeros(n), **known}, known)
+    )
+    assert [(entry.name, entry.rank) for entry in found] == [("good", 1), ("poor", 2), ("const", 3)]
+    assert [entry.tied_with_best for entry in found] == [True, n == 15, False]
+    assert [found[name].tied_with_best for name in known] == [without[name].tied_with_best for name in known]
+    if reference == "best":
+        assert found["good"].pvalue_best == 1 > found["poor"].pvalue_best
+        assert math.isnan(found["const"].pvalue_best)
+        assert "const" not in found._apart()
+        means = {entry.name: entry.mean_rank for entry in jaxci.mean_ranks({"one": found, "two": found}).entries}
+        assert means == {"good": 1, "poor": 2, "const": 3}
+
+
+def test_nothing_is_tied_with_a_reference_whose_metric_is_undefined():
+    y = np.random.default_rng(0).normal(size=30)
+    models = {"one": y**3, "other": y**5, "const": np.zeros(30)}
+    found = jaxci.leaderboard("pearsonr", y, models, reference="const", n_resamples=99, rng=0)
+    assert not any(entry.tied_with_best for entry in found)
+
+
 def test_errors_are_ranked_from_the_least():
     target = RNG.normal(size=40)
     far = {"near": target + 0.1 * RNG.normal(size=40), "far": target + RNG.normal(size=40)}
@@ -288,6 +316,22 @@ def test_bad_input_is_refused(changes, error, message):
         jaxci.leaderboard("accuracy", Y, given.pop("predictions"), **given)
 
 
+@pytest.mark.parametrize("given", [jnp.asarray, np.ndarray.tolist, lambda x: [jnp.asarray(one) for one in x]])
+@pytest.mark.parametrize("shape", [(2, 30), (2, 5, 3)])
+def test_arrays_of_all_models_may_be_of_any_library_or_nested_lists(given, shape):
+    x = np.random.default_rng(0).integers(0, 9, shape).astype(float)
+    found, plain = (jaxci.leaderboard("mean", one, n_resamples=99, rng=0) for one in (given(x), x))
+    assert found.to_dict()["entries"] == plain.to_dict()["entries"]
+
+
+@pytest.mark.parametrize("values", [[[1.0, 2.0], [1.0]], np.ones(9), [["x", "y"], ["y", "x"]]])
+def test_what_is_no_array_of_models_is_refused_by_what_may_be_given(values):
+    with pytest.raises(TypeError, match=r"y_true must be a dict .* by name, or files, or an array \(models, n\)"):
+        jaxci.leaderboard("mean", values)
+    with pytest.raises(TypeError, match=r"or an array \(models, runs, tasks\)"):
+        jaxci.leaderboard("iqm", values)
+
+
 def test_the_results_dictionary_and_its_repetition(board):
     again = jaxci.leaderboard("accuracy", Y, GUESSES, n_resamples=999, rng=board.rng)
     assert again.to_dict()["entries"] == board.to_dict()["entries"]
@@ -336,6 +380,11 @@ def test_equal_competitors_share_their_mean_rank():
             lambda b: {"one": b, "two": jaxci.leaderboard("accuracy", Y, GUESSES, n_resamples=999, reference="m0")},
             ValueError,
             "boards must compare all pairs at one confidence_level; 'two' does not",
+        ),
+        (
+            lambda b: {"one": b, "two": jaxci.leaderboard("accuracy", Y, GUESSES, n_resamples=999, adjust="none")},
+            ValueError,
+            "boards must be adjusted for the number of their pairs; 'two' has adjust='none'",
         ),
     ],
 )

@@ -186,6 +186,11 @@ def test_a_median_over_tasks_and_runs_that_do_not_differ_are_remarked_on():
         (lambda: jaxci.leaderboard("iqm", {**RUNS, "d": RUNS["a"] * math.nan}), ValueError, "'d' must be finite"),
         (lambda: jaxci.leaderboard("iqm", RUNS, missing="pairwise"), ValueError, "missing='pairwise' is for values"),
         (lambda: jaxci.performance_profiles(RUNS, [2.0, 1.0]), ValueError, "thresholds must ascend"),
+        (
+            lambda: jaxci.performance_profiles({1: RUNS["a"], "1": RUNS["b"]}),
+            ValueError,
+            "scores must be distinct; '1'",
+        ),
         (lambda: jaxci.performance_profiles([1.0]), TypeError, "scores must be a dict"),
         (lambda: jaxci.probability_of_improvement(RUNS["a"], RUNS["b"][:, :3]), ValueError, "4 and 3 columns"),
     ],

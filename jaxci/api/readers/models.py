@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxci.api.readers.arrays import as_floats, check_lengths
+from jaxci.api.readers.arrays import as_floats, check_lengths, unmasked
 from jaxci.api.readers.files import without_ending
 from jaxci.api.readers.labelled import Labelled
 from jaxci.api.readers.samples import columns_sample, regression_sample
@@ -25,7 +25,8 @@ def by_name(what: str, predictions: Any, ndim: int = 2) -> dict[str, Any]:
     """Return the predictions of every model by its name: of a dict, a frame, a list of files or, of values, an array.
 
     A file is one model, of the file's name without its ending; it holds one column of predictions or values, or the
-    scores of every class. ``ndim`` is that of an array of all models, which is taken for "y_true" alone.
+    scores of every class. ``ndim`` is that of an array of all models, or of nested lists that NumPy reads as one, which
+    are taken for "y_true" alone.
     """
     names: list[str]
     if isinstance(predictions, Mapping):
@@ -33,17 +34,37 @@ def by_name(what: str, predictions: Any, ndim: int = 2) -> dict[str, Any]:
     elif hasattr(predictions, "columns") and hasattr(predictions, "__getitem__"):  # a frame of any library
         names = [str(name) for name in predictions.columns]
         columns = [np.asarray(predictions[name]) for name in predictions.columns]
-    elif isinstance(predictions, np.ndarray) and predictions.ndim == ndim and what == "y_true":
-        names, columns = [f"model {number + 1}" for number in range(len(predictions))], list(predictions)
     elif isinstance(predictions, Sequence) and predictions and all(isinstance(x, str | PathLike) for x in predictions):
         named = of_files(predictions)
         names, columns = list(named), list(named.values())
+    elif what == "y_true" and (array := numbers_of(what, predictions)).ndim == ndim:
+        names, columns = [f"model {number + 1}" for number in range(len(array))], list(array)
     else:
-        raise TypeError(f"{what} must be a dict or a frame of models by name, or files; got {shown(predictions)}")
+        arrays = {"y_true": f", or an array ({'models, n' if ndim == 2 else 'models, runs, tasks'})"}.get(what, "")
+        raise TypeError(
+            f"{what} must be a dict or a frame of models by name, or files{arrays}; got {shown(predictions)}"
+        )
     check_distinct(what, names)
     if len(names) < 2:
         raise ValueError(f"{what} must hold at least two models; got {len(names)}")
     return dict(zip(names, columns, strict=True))
+
+
+def numbers_of(name: str, data: Any) -> np.ndarray:
+    """Return an array of numbers; one without entries where ``data`` is something else, or of rows of several lengths.
+
+    Raises
+    ------
+    ValueError
+        If values are masked.
+    """
+    try:
+        array = unmasked(name, data)
+    except ValueError:
+        if np.ma.is_masked(data):
+            raise
+        return np.empty(0)
+    return array if array.dtype.kind in "biuf" else np.empty(0)
 
 
 def of_files(paths: Sequence[str | PathLike[str]], sep: str | None = None) -> dict[str, np.ndarray | NamedScores]:
