@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from jaxci.checks import check_confidence_level, check_count, check_distinct, sh
 from jaxci.inference.randomness import Randomness, randomness
 from jaxci.inference.run_scores import improvement_evidence, profile_replicates
 from jaxci.intervals.base import tails
-from jaxci.intervals.clustered_proportion import wilson_cluster
+from jaxci.intervals.clustered_proportion import korn_graubard, wilson_cluster
 from jaxci.intervals.multiple import simultaneous_level
 from jaxci.printing import ConfidenceInterval, Printable, number
 from jaxci.results import IntervalResult
@@ -198,13 +199,17 @@ def performance_profiles(
     Runs are independent, and tasks are given. A share is a mean over tasks of shares p_t of R runs, each of variance
     ``q_t (1 - q_t) / (R - 1)`` with ``q_t = (R p_t + 1/2) / (R + 1)``, which is never 0. Bounds are Wilson's at the
     size of a sample whose share has that variance; the simultaneous ones at the level whose normal quantile is the
-    quantile of the largest of all standardized shares in resamples. Coverage of 95% bands, 3 to 10 runs on 1 to 26
-    tasks: pointwise 98 to 100%, simultaneous 92 to 99%.
+    quantile of the largest of all standardized shares in resamples, and there no narrower than Korn and Graubard's
+    exact ones [3]_, as a few scores beyond a threshold say less of so high a level than Wilson's bounds have it.
+    Coverage of 95% bands, normal and lognormal scores of 3 to 20 runs on 1 to 26 tasks: pointwise 96 to 100%,
+    simultaneous 95 to 100%.
 
     References
     ----------
     .. [1] Agarwal et al. (2021), Deep Reinforcement Learning at the Edge of the Statistical Precipice, section 4.2.
     .. [2] Dean and Pagano (2015), Evaluating confidence interval methods for binomial proportions in clustered surveys.
+    .. [3] Korn and Graubard (1998), Confidence intervals for proportions with small expected number of positive counts
+       estimated from survey data.
     """
     if not isinstance(scores, Mapping) or not scores:
         raise TypeError(f"scores must be a dict of scores by model; got {shown(scores)}")
@@ -239,6 +244,8 @@ def _profile(scores: np.ndarray, at: np.ndarray, level: float, n_resamples: int,
     size = np.maximum(share, 0.5 / scores.size) * np.maximum(1 - share, 0.5 / scores.size) / errors**2
     with jax.enable_x64(True):
         drawn = np.asarray(profile_replicates(jnp.asarray(scores), jnp.asarray(at), source.key, n_resamples))
-    together = simultaneous_level(np.max(np.abs(drawn - share) / errors, axis=1), level, len(at))
-    bounds = [wilson_cluster(share, size, degrees, tails(x)) for x in (level, together)]
-    return Profile(share, *bounds[0], *bounds[1])
+    together = tails(simultaneous_level(np.max(np.abs(drawn - share) / errors, axis=1), level, len(at)))
+    low, high = wilson_cluster(share, size, degrees, together)
+    exact_low, exact_high = korn_graubard(share, size, math.inf, degrees, together)
+    bounds = wilson_cluster(share, size, degrees, tails(level))
+    return Profile(share, *bounds, np.minimum(low, exact_low), np.maximum(high, exact_high))

@@ -78,6 +78,26 @@ def wilson_cluster(share: Any, size: Any, degrees: Any, tails: Tails) -> Bounds:
     return open_sides(xp.where(share == 0, 0.0, low), xp.where(share == 1, 1.0, high), tails, UNIT)
 
 
+def korn_graubard(share: Any, size: Any, rows: Any, degrees: Any, tails: Tails) -> Bounds:
+    """Clopper-Pearson's interval at an effective size that is cut by how little is known of the variance.
+
+    ``size`` is multiplied by ``(t(rows - 1) / t(degrees))^2``, the squared ratio of Student's quantiles, and is at most
+    ``rows``, which are infinite where strata may tell more than so many rows; else as :func:`wilson_cluster`.
+
+    References
+    ----------
+    .. [1] Korn & Graubard (1998), Confidence intervals for proportions with small expected number of positive counts
+       estimated from survey data, Survey Methodology 24, 193-201.
+    """
+    xp, exact = namespace(share), ClopperPearson().from_counts
+    cut = [
+        xp.where(known != 0, known / xp.where(step != 0, step, 1.0), 1.0) ** 2
+        for known, step in zip(student_steps(rows - 1, tails), student_steps(degrees, tails), strict=True)
+    ]
+    low, high = (xp.minimum(size * factor, rows) for factor in cut)
+    return Bounds(exact(share * low, low, tails).low, exact(share * high, high, tails).high)
+
+
 class ClusteredProportion(ClusterRobust):
     """A method for a proportion that reads successes and trials of every cluster."""
 
@@ -190,29 +210,15 @@ class WilsonCluster(ClusteredProportion):
 
 @record
 class ClopperPearsonCluster(ClusteredProportion):
-    """Korn and Graubard's interval.
-
-    Clopper-Pearson at an effective size that is cut by how little is known of the variance: it is multiplied by
-    ``(t(rows - 1) / t(degrees))^2``, the squared ratio of Student's quantiles.
+    """Korn and Graubard's interval: exact at the effective size of the clusters; see :func:`korn_graubard`.
 
     Notes
     -----
     Asymptotic in the number of clusters; wider than :class:`WilsonCluster`, and covers 1 to 2 points more.
-
-    References
-    ----------
-    .. [1] Korn & Graubard (1998), Confidence intervals for proportions with small expected number of positive counts
-       estimated from survey data, Survey Methodology 24, 193-201.
     """
 
     name = "clopper_pearson_cluster"
 
     def of_share(self, sums: ClusterSums, size: Any, degrees: Any, tails: Tails) -> Bounds:
         """Return (low, high) of the share."""
-        share, rows, xp, exact = sums.mean, sums.rows, namespace(sums.sizes), ClopperPearson().from_counts
-        cut = [
-            xp.where(known != 0, known / xp.where(step != 0, step, 1.0), 1.0) ** 2
-            for known, step in zip(student_steps(rows - 1, tails), student_steps(degrees, tails), strict=True)
-        ]
-        low, high = (xp.minimum(size * factor, rows) for factor in cut)
-        return Bounds(exact(share * low, low, tails).low, exact(share * high, high, tails).high)
+        return korn_graubard(sums.mean, size, sums.rows, degrees, tails)

@@ -144,6 +144,21 @@ def test_profiles_count_scores_above_thresholds():
     assert len(jaxci.performance_profiles(RUNS, n_resamples=99, rng=0).thresholds) > 50
 
 
+@pytest.mark.statistical
+@pytest.mark.false_alarm(1e-6)
+@pytest.mark.parametrize(("runs", "tasks"), [(4, 3), (5, 6), (10, 1)])
+def test_bands_hold_at_all_thresholds_together(runs, tasks, false_alarm):
+    """Normal scores, tasks a standard deviation apart: by Wilson's bounds alone 78% to 89% held."""
+    rng, sets, held = np.random.default_rng(4), 250, 0
+    means = np.arange(tasks)
+    for seed in range(sets):
+        profiles = jaxci.performance_profiles({"a": rng.normal(means, 1, (runs, tasks))}, n_resamples=499, rng=seed)
+        truth = stats.norm.sf(profiles.thresholds, means[:, None]).mean(axis=0)
+        band = profiles["a"]
+        held += np.all((band.simultaneous_low <= truth) & (truth <= band.simultaneous_high))
+    assert stats.binomtest(int(held), sets, 0.95, alternative="less").pvalue > false_alarm
+
+
 def test_a_board_of_runs():
     board = jaxci.leaderboard("iqm", RUNS, n_resamples=999, rng=0)
     assert [entry.name for entry in board] == ["c", "b", "a"]
