@@ -95,7 +95,7 @@ def leaderboard(
         As in :func:`jaxci.interval`; what is shared by all models is read off blocks of the longest such length.
     adjust : {"max_t", "holm", "bonferroni", "none"}
         How p-values and intervals of differences allow for their number. "max_t" reads off the resamples how the
-        differences hang together, and is never wider than "bonferroni". Of fewer than 20 rows, clusters or runs (of the
+        differences hang together, and is never wider than "bonferroni". Of fewer than 30 rows, clusters or runs (of the
         model with fewest) resamples do not tell that, and "holm" is used.
     reference : str
         "best": all pairs are compared. A model's name: each other model is compared with that one only.
@@ -136,7 +136,7 @@ def leaderboard(
     of methods that read resamples, at most the level that these tell, which a remark says. A rank is no better than one
     more than the number of models shown to be better, and no worse than the number of those not shown to be worse [2]_.
     The model confidence set leaves the worst out as long as the largest difference is larger than chance allows [3]_:
-    by resamples, or, of fewer than 20 rows, clusters or runs, by Bonferroni's p-value of the pairs that are left.
+    by resamples, or, of fewer than 30 rows, clusters or runs, by Bonferroni's p-value of the pairs that are left.
     Observations, or clusters, are assumed independent, but in blocks.
 
     Training runs are resampled within each task, of every model by itself, R - 1 of R runs at a time, so that

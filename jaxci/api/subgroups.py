@@ -26,7 +26,7 @@ from jaxci.inference.settings import Settings
 from jaxci.intervals.base import NoInterval
 from jaxci.intervals.capabilities import knows_mistakes
 from jaxci.intervals.differences import Difference, Ends, recovered, studentized
-from jaxci.intervals.multiple import Pairs, bonferroni_level, simultaneous_level, step_down
+from jaxci.intervals.multiple import FEW, Pairs, adjusted_pvalues, bonferroni_level, simultaneous_level, step_down
 from jaxci.printing import ConfidenceInterval
 from jaxci.results import EvaluationTable, IntervalResult
 from jaxci.statistics.averaged import AveragedStatistic
@@ -134,11 +134,38 @@ class Rows:
 class Apart(NamedTuple):
     """How estimates differ: some differences from their numbers, and the law of all of them, in draws.
 
-    ``difference`` is called with two arrays of numbers and a factor that widens the intervals.
+    ``difference`` is called with two arrays of numbers and the level of the intervals. Draws of ``few`` clusters do not
+    tell how far the largest difference may be.
     """
 
     difference: Callable[[np.ndarray, np.ndarray, float], Difference]
     draws: Pairs
+    few: bool = False
+
+    def together(self, which: Sequence[tuple[int, int]], level: float) -> float:
+        """Return the level of the intervals of some differences at which all hold together at ``level``."""
+        if self.few:
+            return bonferroni_level(level, len(which))
+        return simultaneous_level(self.draws.largest(which), level, len(which))
+
+    def adjusted(self, which: Sequence[tuple[int, int]], found: Difference) -> np.ndarray:
+        """Return the p-values of some differences, adjusted for their number; NaN where they are."""
+        if self.few:
+            adjusted = adjusted_pvalues(found.pvalue, "holm")
+        else:
+            z = np.nan_to_num(found.z, nan=0.0, posinf=1e9, neginf=-1e9)
+            adjusted = np.fmax(step_down(z, lambda i: self.draws.of(*which[i])), found.pvalue)
+        return np.where(np.isnan(found.z), np.nan, adjusted)
+
+    @property
+    def least(self) -> float:
+        """The smallest adjusted p-value that draws show."""
+        return 0.0 if self.few else 1 / (1 + self.draws.apart.shape[1])
+
+
+def _widening(level: float, together: float) -> float:
+    """Return how much wider normal intervals are at the level ``together`` than at ``level``."""
+    return float(special.ndtri((1 + together) / 2) / special.ndtri((1 + level) / 2))
 
 
 def by_group(rows: Rows, overall: EvaluationTable, by: Any) -> SubgroupTable:
@@ -159,6 +186,11 @@ def by_group(rows: Rows, overall: EvaluationTable, by: Any) -> SubgroupTable:
         shared = rows.straddle(codes)
         if shared:
             said.append(f"clusters have rows in several groups of {name!r}: differences allow for that")
+            if rows.n_clusters < FEW:
+                said.append(
+                    f"{rows.n_clusters} clusters are too few for max-t: differences by {name!r} are adjusted by Holm "
+                    "and Bonferroni"
+                )
         for place, request in enumerate(rows.requests):
             own, rest = [table[place] for table in tables], [table[place] for table in others]
             whole = overall.rows[place]
@@ -184,9 +216,8 @@ def by_group(rows: Rows, overall: EvaluationTable, by: Any) -> SubgroupTable:
                     ends = _reaching(ends, rows.at(bonferroni_level(level, len(labels)), request), parts, level)
                 apart = _independent(estimates, ends, level)
             entries, gap = _compared(estimates, few, apart, level, float(np.diff(request.statistic.bounds)[0]))
-            least = 1 / (1 + apart.draws.apart.shape[1])
             for label, one, size, (to_rest, to_whole) in zip(labels, own, _sizes(own), entries, strict=True):
-                found.append(Subgroup(name, str(label), int(size), one, to_rest, to_whole, least))
+                found.append(Subgroup(name, str(label), int(size), one, to_rest, to_whole, apart.least))
             if gap is not None:
                 high, low, found_gap = gap
                 gaps.append(Gap(name, request.name, str(labels[high]), str(labels[low]), *found_gap))
@@ -302,8 +333,8 @@ def _reaching(ends: Ends, rows: Rows, parts: Sequence[np.ndarray], level: float)
         return low, high
 
     further = np.transpose([interval_of(part) for part in parts])
-    share = float(special.ndtri((1 + level) / 2) / special.ndtri((1 + rows.settings.confidence_level) / 2))
-    low, high = (ends.estimate + share * (end - ends.estimate) for end in further)
+    wider = _widening(level, rows.settings.confidence_level)
+    low, high = (ends.estimate + (end - ends.estimate) / wider for end in further)
     return Ends(ends.estimate, np.fmin(ends.low, low), np.fmax(ends.high, high))
 
 
@@ -333,7 +364,11 @@ def _independent(estimates: Sequence[IntervalResult], ends: Ends, level: float) 
     draws[size:-1] += total
     draws[-1] = total
     draws[size:] *= scales[:, None]
-    return Apart(lambda i, j, wider: recovered(ends.at(i), ends.at(j), known[i, j], level, wider), Pairs(draws))
+
+    def difference(i: np.ndarray, j: np.ndarray, together: float) -> Difference:
+        return recovered(ends.at(i), ends.at(j), known[i, j], level, _widening(level, together))
+
+    return Apart(difference, Pairs(draws))
 
 
 @functools.lru_cache(maxsize=4)
@@ -347,6 +382,7 @@ def _normal_draws(size: int) -> np.ndarray:
 def _of_clusters(ends: Ends, replicates: np.ndarray, n_clusters: int, level: float, unbounded: bool) -> Apart:
     """Return differences of groups that share clusters: t intervals by the deviation of replicates.
 
+    Resamples of C of C clusters vary by the share (C - 1) / C of what C clusters do, to the first order.
     A group without an error does not vary in resamples, and of a mean without a bound a small one may vary too little.
     There a difference is as wide as follows from its intervals at least, times ``sqrt(1 - r)``: for a correlation
     r >= 0 it has at least the share 1 - r of the variances of both.
@@ -356,10 +392,11 @@ def _of_clusters(ends: Ends, replicates: np.ndarray, n_clusters: int, level: flo
     with np.errstate(divide="ignore", invalid="ignore"):
         alike = np.where(still | still[:, None], 0.0, np.nan_to_num(np.corrcoef(draws.apart)).clip(0.0, 1.0))
 
-    def difference(i: np.ndarray, j: np.ndarray, wider: float) -> Difference:
-        error = np.array([np.sqrt(np.mean(draws.apart_from(*pair) ** 2)) for pair in zip(i, j, strict=True)])
-        known = studentized(ends.estimate[i], ends.estimate[j], error, n_clusters - 1, level, wider)
-        share = np.sqrt(1 - alike[i, j])
+    def difference(i: np.ndarray, j: np.ndarray, together: float) -> Difference:
+        drawn = np.array([np.sqrt(np.mean(draws.apart_from(*pair) ** 2)) for pair in zip(i, j, strict=True)])
+        error = math.sqrt(n_clusters / (n_clusters - 1)) * drawn
+        known = studentized(ends.estimate[i], ends.estimate[j], error, n_clusters - 1, together)
+        share, wider = np.sqrt(1 - alike[i, j]), _widening(level, together)
         least = recovered(_part(ends.at(i), share), _part(ends.at(j), share), 0.0, level, wider)
         floored = unbounded | still[i] | still[j]
         return Difference(
@@ -369,7 +406,7 @@ def _of_clusters(ends: Ends, replicates: np.ndarray, n_clusters: int, level: flo
             np.where(floored & (np.abs(least.z) < np.abs(known.z)), least.z, known.z),
         )
 
-    return Apart(difference, draws)
+    return Apart(difference, draws, n_clusters < FEW)
 
 
 def _part(ends: Ends, share: np.ndarray) -> Ends:
@@ -389,22 +426,14 @@ def _compared(
     No difference is larger than ``most``, the range of the statistic; none is known of what is ``few``.
     """
     size = len(estimates) // 2
-    normal = float(special.ndtri((1 + level) / 2))
-
-    def wider(which: Sequence[tuple[int, int]]) -> float:
-        together = simultaneous_level(apart.draws.largest(which), level, len(which))
-        return float(special.ndtri((1 + together) / 2)) / normal
 
     def contrasts(targets: Sequence[int]) -> list[Contrast]:
         which = list(zip(range(size), targets, strict=True))
         i, j = np.transpose(which)
-        found = apart.difference(i, j, wider(which))
+        found = apart.difference(i, j, apart.together(which, level))
         unknown = few[i] | few[j]
         found = Difference(*(np.where(unknown, np.nan, x) for x in found))
-        z = np.nan_to_num(found.z, nan=0.0, posinf=1e9, neginf=-1e9)
-        adjusted = np.fmax(step_down(z, lambda i: apart.draws.of(*which[i])), found.pvalue)
-        adjusted[np.isnan(found.z)] = np.nan
-        columns = (found.estimate, found.low, found.high, found.pvalue, adjusted)
+        columns = (found.estimate, found.low, found.high, found.pvalue, apart.adjusted(which, found))
         return [Contrast(*row) for row in np.transpose(columns).tolist()]
 
     whole = estimates[-1].estimate
@@ -419,7 +448,7 @@ def _compared(
         (i, j) if estimates[i].estimate >= estimates[j].estimate else (j, i) for i, j in itertools.combinations(seen, 2)
     ]
     i, j = np.transpose(which)
-    found = apart.difference(i, j, wider(which))
+    found = apart.difference(i, j, apart.together(which, level))
     high, low = which[int(np.argmax(found.estimate))]
     largest = float(np.fmax.reduce(np.fmax(found.high, -found.low)))
     least = max(0.0, float(np.fmax.reduce(found.low)))

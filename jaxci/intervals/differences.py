@@ -69,10 +69,10 @@ def recovered(a: Ends, b: Ends, correlation: Any, level: float, wider: float = 1
     return Difference(apart, apart - wider * below, apart + wider * above, z)
 
 
-def studentized(a: Any, b: Any, error: Any, df: float, level: float, wider: float = 1.0) -> Difference:
+def studentized(a: Any, b: Any, error: Any, df: float, level: float) -> Difference:
     """Return ``a - b`` with the t interval of its standard error; ``z`` has the t statistic's p-value."""
     apart = a - b
-    half = wider * float(special.stdtrit(df, (1 + level) / 2)) * error
+    half = float(special.stdtrit(df, (1 + level) / 2)) * error
     z = -special.ndtri(special.stdtr(df, -np.abs(_over(apart, error))))
     return Difference(apart, apart - half, apart + half, np.copysign(z, apart))
 

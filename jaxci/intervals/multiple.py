@@ -25,7 +25,7 @@ TOO_CLOSE = 0.5
 """Correlation of two models from which on all pairs are formed in every resample."""
 ROUNDING = 1e-9
 """Share of a bound that rounding may take."""
-FEW = 20
+FEW = 30
 """Rows, clusters or runs below which resamples do not tell how far the largest statistic of several may be."""
 
 

@@ -163,6 +163,46 @@ def test_clusters_in_several_groups_are_correlated():
     assert not any("several groups" in text for text in apart.warnings)
 
 
+def in_sides(clusters, sides, rows=20):
+    """Accuracies of sides of clusters, as many rows of each, and by cluster that of the first less the others'."""
+    rng = np.random.default_rng(clusters)
+    share = 0.4 + 0.4 * rng.random((clusters, 1, 1)) + np.linspace(0.0, 0.15, sides)[:, None]
+    hits = rng.random((clusters, sides, rows)) < share
+    side, cluster = (np.broadcast_to(x, hits.shape).ravel() for x in np.ix_(*map(np.arange, hits.shape))[1::-1])
+    truth = np.arange(hits.size) % 2
+    guess = np.where(hits.ravel(), truth, 1 - truth)
+    found = jaxci.evaluate(truth, guess, metrics=["accuracy"], by=side, groups=cluster, rng=0)
+    by_side = hits.mean(axis=2)
+    return found, by_side[:, 0] - by_side[:, 1:].mean(axis=1)
+
+
+def test_differences_in_shared_clusters_are_students():
+    """Of resamples of 6 of 6 clusters alone the error would be a twelfth less."""
+    found, apart = in_sides(6, 4)
+    assert found.subgroups[0].rest.pvalue == pytest.approx(stats.ttest_1samp(apart, 0).pvalue, rel=0.05)
+
+
+@pytest.mark.parametrize("clusters", [6, 40])
+def test_intervals_in_shared_clusters_are_students_at_the_level_of_all(clusters):
+    """A ratio of normal quantiles would widen them too little; of few clusters draws do not tell how far to go."""
+    found, _ = in_sides(clusters, 4)
+    rest = [row.rest for row in found.subgroups]
+    errors = [abs(one.estimate) / stats.t.isf(one.pvalue / 2, clusters - 1) for one in rest]
+    steps = np.array([(one.high - one.low) / 2 / error for one, error in zip(rest, errors, strict=True)])
+    most = stats.t.isf(0.025 / 4, clusters - 1)
+    assert np.ptp(steps) == pytest.approx(0, abs=1e-6)
+    few = any(f"{clusters} clusters are too few for max-t" in text for text in found.warnings)
+    assert few == (clusters == 6)
+    if few:
+        assert steps[0] == pytest.approx(most)
+        p = np.sort([one.pvalue for one in rest])
+        by_holm = np.minimum(1, np.maximum.accumulate(p * [4, 3, 2, 1]))
+        assert sorted(one.adjusted for one in rest) == pytest.approx(by_holm)
+        assert {row.least for row in found.subgroups} == {0}
+    else:
+        assert stats.t.isf(0.025, clusters - 1) < steps[0] < most
+
+
 @pytest.mark.slow
 def test_a_group_without_an_error_that_shares_clusters_differs_by_its_own_interval_too():
     """It does not vary in resamples; its interval reaches below 1, and so does its difference to the rest."""
