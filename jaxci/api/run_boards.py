@@ -15,6 +15,7 @@ from scipy import special
 from jaxci.api.contests import Contestants
 from jaxci.api.readers.arrays import as_floats
 from jaxci.api.readers.models import numbers_of
+from jaxci.api.runs import skewed_models, uneven_runs
 from jaxci.checks import check_number, shown
 from jaxci.inference.randomness import Randomness
 from jaxci.inference.run_scores import RunEvidence, run_evidence
@@ -23,7 +24,7 @@ from jaxci.intervals.multiple import Pairs, in_units
 from jaxci.intervals.pvalues import NO_VARIATION, two_sided
 from jaxci.printing import ConfidenceInterval
 from jaxci.results import IntervalResult
-from jaxci.statistics.run_scores import AGGREGATES, Aggregate, OptimalityGap, TaskMedian
+from jaxci.statistics.run_scores import AGGREGATES, Aggregate, OptimalityGap, TaskMean, TaskMedian
 
 OF_RUNS_ALONE = frozenset({"iqm", "optimality_gap"})
 """Names that stand for an aggregate of runs whatever the data."""
@@ -162,6 +163,10 @@ class RunContest(Contestants):
                 "95% intervals of the median over tasks covered 87% to 93% in simulations, those of iqm 94% to 98%"
             )
         runs, tasks = self.scores[0].shape
+        if tasks == 1:
+            of_model = {name: x[:, 0] for name, x in zip(self.names, self.scores, strict=True)}
+            found += uneven_runs({name: len(x) for name, x in of_model.items()})
+            found += skewed_models(of_model) if isinstance(self.statistic, TaskMean | TaskMedian) else ()
         if runs >= max(MANY_RUNS, 10 * tasks) and tasks > 1:
             found.append(
                 f"{runs} rows are taken for independent runs on {tasks} tasks; of several answers to each of {runs} "

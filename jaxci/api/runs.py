@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,23 +35,54 @@ def _scores(name: str, scores: Any) -> np.ndarray:
     return found
 
 
+UNEVEN = {2: 13, 3: 8}
+"""Most per cent of simulations that told models of equal mean apart, by the runs of the model with fewer."""
+
+
+def uneven_runs(runs: Mapping[str, int]) -> tuple[str, ...]:
+    """Say which model has 2 or 3 runs where another one has at least twice as many."""
+    fewest = min(runs, key=runs.__getitem__)
+    least, most = runs[fewest], max(runs.values())
+    if least not in UNEVEN or most < 2 * least:
+        return ()
+    return (
+        f"{fewest} has {least} runs beside {most}: of {least} and many more normal ones 95% intervals told equal means "
+        f"apart in up to {UNEVEN[least]}% of simulations; more runs of {fewest} allow for that",
+    )
+
+
 def skewed_runs(values: np.ndarray) -> tuple[str, ...]:
-    """Say that runs (n,) are more skewed than normal ones, by two standard errors of the skewness of these.
+    """Say that runs (n,) are more skewed than normal ones."""
+    told = _skewness(values)
+    if not told:
+        return ()
+    return (
+        f"the runs are skewed {told}: Student's interval of their mean may cover less than it says; "
+        "interval('mean', scores) allows for more",
+    )
+
+
+def skewed_models(scores: Mapping[str, np.ndarray]) -> tuple[str, ...]:
+    """Say which models have runs (n,) that are more skewed than normal ones."""
+    found = [f"{name} {told}" for name, x in scores.items() if (told := _skewness(x))]
+    if not found:
+        return ()
+    return (f"runs are skewed, of {', '.join(found)}: Student's intervals of their means may cover less than they say",)
+
+
+def _skewness(values: np.ndarray) -> str:
+    """Return how skewed runs (n,) are; empty where it is by no more than two standard errors of normal ones.
 
     References
     ----------
     Cramer (1946), Mathematical Methods of Statistics, section 29.3, of the error.
     """
-    n, skewness = len(values), float(shape_of(values)[0])
-    if n < 3:  # two are never skewed
-        return ()
+    n = len(values)
+    if n < 3 or not deviation(values, ddof=1) > 0:  # two are never skewed
+        return ""
+    skewness = float(shape_of(values)[0])
     usual = 2 * math.sqrt(6 * (n - 2) / ((n + 1) * (n + 3)))
-    if skewness <= usual:
-        return ()
-    return (
-        f"the runs are skewed ({skewness:.1f}, of normal ones seldom above {usual:.1f}): Student's interval of their "
-        "mean may cover less than it says; interval('mean', scores) allows for more",
-    )
+    return f"({skewness:.1f}, of normal ones seldom above {usual:.1f})" if skewness > usual else ""
 
 
 def runs_interval(scores: Any, *, confidence_level: float = 0.95) -> IntervalResult:
@@ -136,6 +167,12 @@ def welch_interval(scores_a: Any, scores_b: Any, *, confidence_level: float = 0.
     ValueError
         If a model has fewer than 2 scores, or one is not finite.
 
+    Warns
+    -----
+    JaxciWarning
+        If neither model's runs vary, a model has 2 or 3 runs and the other one at least twice as many, or runs are
+        skewed.
+
     Examples
     --------
     >>> import jaxci
@@ -148,9 +185,8 @@ def welch_interval(scores_a: Any, scores_b: Any, *, confidence_level: float = 0.
     error, df = welch_error(a, b)
     estimate = float(mean_of(a) - mean_of(b))
     low, high = welch(a, b, tails(level)) if error > 0 else (estimate, estimate)
-    warned: tuple[str, ...] = (
-        () if error > 0 else ("the runs of neither model vary: they tell nothing of how much others would",)
-    )
+    still = "the runs of neither model vary: they tell nothing of how much others would"
+    warned = (*uneven_runs({"a": len(a), "b": len(b)}), *skewed_models({"a": a, "b": b})) if error > 0 else (still,)
     announce(warned)
     return ComparisonResult(
         statistic="mean of runs",

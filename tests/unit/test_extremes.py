@@ -5,8 +5,10 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import jaxci
+from jaxci.api.runs import UNEVEN
 from jaxci.statistics import FBeta
 
 pytestmark = pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
@@ -167,3 +169,37 @@ def test_runs_that_are_more_skewed_than_normal_ones_are_told():
     assert f"warning: {found.warnings[0]}" in str(summary)
     assert jaxci.runs_interval(normal).warnings == jaxci.summarize_runs(normal, qs=[0.5]).warnings == ()
     assert jaxci.runs_interval([0.1, 0.3]).warnings == ()  # two are never skewed, but by rounding
+
+
+def test_two_models_whose_runs_are_skewed_or_few_beside_many_are_told():
+    """2 runs beside 20 are told apart by chance in 12%, of one task on a leaderboard too."""
+    rng = np.random.default_rng(1)
+    few, many, skewed = rng.normal(size=2), rng.normal(size=20), rng.lognormal(size=20)
+    told = "a has 2 runs beside 20: of 2 and many more normal ones 95% intervals told equal means apart in up to 13%"
+    with pytest.warns(jaxci.JaxciWarning, match=told):
+        found = jaxci.welch_interval(few, many)
+    assert len(found.warnings) == 1
+    (said,) = jaxci.welch_interval(many[:3], many).warnings
+    assert said.startswith("a has 3 runs beside 20")
+    assert "up to 8% of simulations" in said
+    (said,) = jaxci.welch_interval(many, skewed).warnings
+    assert said.startswith("runs are skewed, of b (")
+    assert jaxci.welch_interval(many[:4], many).warnings == jaxci.welch_interval(few, many[:3]).warnings == ()
+    models = {"one": few[:, None], "two": many[:, None], "three": skewed[:, None]}
+    warned = jaxci.leaderboard("mean", models, n_resamples=99, rng=0).warnings
+    assert any(text.startswith("one has 2 runs beside 20") for text in warned)
+    assert any(text.startswith("runs are skewed, of three (") for text in warned)
+    on_two_tasks = {name: np.hstack([x, x]) for name, x in models.items()}
+    assert not any("beside" in text for text in jaxci.leaderboard("mean", on_two_tasks, n_resamples=99, rng=0).warnings)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("few", "percent"), UNEVEN.items())
+def test_models_of_few_runs_beside_many_are_told_apart_as_often_as_is_said(few, percent):
+    rng, sets = np.random.default_rng(2), 20_000
+    told = []
+    for many in (2 * few, 10, 20, 50):
+        for spread in (0.3, 1.0, 3.0):
+            pair = spread * rng.normal(size=(sets, few)), rng.normal(size=(sets, many))
+            told.append(np.mean(stats.ttest_ind(*pair, axis=1, equal_var=False).pvalue < 0.05))
+    assert 100 * max(told) == pytest.approx(percent, abs=1)
