@@ -312,10 +312,14 @@ def _sizes(estimates: Sequence[IntervalResult]) -> np.ndarray:
 
 
 def _errors(estimates: Sequence[IntervalResult], ends: Ends, level: float) -> np.ndarray:
-    """Return standard errors; where a method has none those of a normal interval as wide, 0 where there is no width."""
+    """Return standard errors; where a method has none, or 0, those of a normal interval as wide.
+
+    A group without a mistake has an error of 0, and yet it varies: were its draws all 0, differences to it would hang
+    together more than they do.
+    """
     known = np.array([one.standard_error for one in estimates], float)
     as_wide = (ends.high - ends.low) / (2 * float(special.ndtri((1 + level) / 2)))
-    return np.nan_to_num(np.where(np.isnan(known), as_wide, known), nan=0.0, posinf=0.0)
+    return np.nan_to_num(np.where(known > 0, known, as_wide), nan=0.0, posinf=0.0)
 
 
 def _reaching(ends: Ends, rows: Rows, parts: Sequence[np.ndarray], level: float) -> Ends:

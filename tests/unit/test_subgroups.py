@@ -163,6 +163,18 @@ def test_clusters_in_several_groups_are_correlated():
     assert not any("several groups" in text for text in apart.warnings)
 
 
+def test_groups_without_an_error_count_among_those_that_may_differ():
+    """Two errors in one of ten groups, none in the others, whose draws were all 0: as if there were one difference."""
+    by, guess = np.repeat(np.arange(10), 20), np.zeros(200, int)
+    guess[:2] = 1
+    found = jaxci.evaluate(np.zeros(200, int), guess, metrics=["accuracy"], by=by, labels=[0, 1], rng=0)
+    for row in found.subgroups:
+        assert row.rest.adjusted >= min(1 - (1 - row.rest.pvalue) ** 10, 0.9) - 0.05
+    first = found.subgroups[0].rest
+    assert 4 * first.pvalue < first.adjusted <= 10 * first.pvalue
+    assert first.high > 0
+
+
 def in_sides(clusters, sides, rows=20):
     """Accuracies of sides of clusters, as many rows of each, and by cluster that of the first less the others'."""
     rng = np.random.default_rng(clusters)
