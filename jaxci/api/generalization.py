@@ -89,8 +89,8 @@ class Task:
         if cut and tested < TESTED_FOR_METRICS:
             said = (
                 f"splits test about {tested:.2g} rows, and {self.score.name} losses are cut at a quantile of those: of "
-                "fewer than 20 hardly any are, and means lie nearer to that of uncut losses (groups of 2 rows: 3.0 for "
-                "1.5); test more rows (cv=5)"
+                f"fewer than {TESTED_FOR_METRICS} hardly any are, and means lie nearer to that of uncut losses (groups "
+                "of 2 rows: 3.0 for 1.5); test more rows (cv=5)"
             )
             found = found._replace(remarks=[*found.remarks, said])
         return found, left
