@@ -128,6 +128,11 @@ class CountedRows:
             read: dict[str, Any] = {name: kept[name] for name in ("y_true", "y_pred") if name in kept}
             _, classes, _ = encode_labels(read, self.labels, 1)
             self.classes = np.sort(classes) if self.asked.labels is None else self.asked.labels
+        if self.classes is not None and len(self.classes) < 2:
+            raise ValueError(
+                f"{needs} rows of {len(self.classes)} classes must be kept (pass labels to name classes that are "
+                f"still to come); got {max_rows}"
+            )
         resampled = [name for road in ("ranks", "moments") for name, _ in self.by(road)]
         nameless = not {"groups", "ids"} & kept.keys()
         if self.weighted and nameless:
@@ -146,11 +151,6 @@ class CountedRows:
             raise ValueError(
                 f"{needs} {', '.join(resampled)} need all rows; got {max_rows}, and ids=None (where ids name the rows, "
                 "weights that follow from the names resample them as they pass)"
-            )
-        if self.classes is not None and len(self.classes) < 2:
-            raise ValueError(
-                f"{needs} rows of {len(self.classes)} classes must be kept (pass labels to name classes that are "
-                f"still to come); got {max_rows}"
             )
         if "y_score" in kept and kept["y_score"].dtype.kind == "f":
             self.score_type = kept["y_score"].dtype

@@ -203,7 +203,7 @@ class _Frame:
             kinds = {name: _kind(columns[name]) for name in columns if name not in spared}
             metrics = list(METRICS) if own else [name for name, kind in kinds.items() if kind == "f"]
             if not own:
-                not_read = [str(name) for name, kind in kinds.items() if kind in "iu"]
+                not_read = [str(name) for name, kind in kinds.items() if kind in "iub"]
                 written = [str(name) for name, kind in kinds.items() if kind in "OUS" and _reads_real(columns[name])]
         metrics = _listed("metrics", metrics)
         check_distinct("by", by)
@@ -273,7 +273,8 @@ class _Frame:
             found.append(self.repeated)
         if self.not_read:
             found.append(
-                f"{', '.join(self.not_read)}: whole numbers may be names and are left out; metrics= takes them"
+                f"{', '.join(self.not_read)}: whole numbers and booleans may be names and are left out; metrics= takes "
+                "them"
             )
         if self.written:
             found.append(f"{', '.join(self.written)}: numbers written as text are left out; make them numbers")

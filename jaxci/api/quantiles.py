@@ -280,7 +280,7 @@ def _one(
         whose = "the estimate lies" if np.ndim(low) == 0 else f"{outside} of {np.size(low)} estimates lie"
         remarks += (
             f"{whose} outside the interval: it is read off the values themselves, which say little of q = {u:g} at "
-            f"n = {n}, the interval off the law that {chosen!r} fits to them",
+            f"n = {n}, and the interval otherwise, by {chosen!r}",
         )
     actual, candidates = math.nan, None
     if chosen == "order_statistic":

@@ -167,7 +167,7 @@ def by_group(rows: Rows, overall: EvaluationTable, by: Any) -> SubgroupTable:
                 said.append(f"{fewer} not compared by {request.name!r}")
             if shared:
                 replicates = rows.shared(request, codes, len(labels))
-                apart = of_clusters(ends, replicates, rows.n_clusters, level, _is_unbounded_mean(request.statistic))
+                apart = of_clusters(ends, replicates, rows.n_clusters, level)
             else:
                 ordered = isinstance(request.statistic, OrderStatistic)
                 if ordered or np.isnan([one.standard_error for one in estimates]).any():

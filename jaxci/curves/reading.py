@@ -78,14 +78,16 @@ def _decision(_: Data, *, grid: Any = None, thresholds: Any = ()) -> Curve:
 
 
 def _calibration(data: Data, *, n_bins: int = 10) -> Curve:
-    """Return bins of about as many rows each, or of as much weight."""
+    """Return bins of about as many rows each, or of as much weight, and means within their bins, also by rounding."""
     scores, weights = data.sample.y_score, data.layout.row_weights
     inner = np.arange(1, check_count("n_bins", n_bins, 2)) / n_bins
     edges = np.unique(np.quantile(scores, inner, method="inverted_cdf", weights=weights))
     edges = edges[edges > scores.min()]
     codes = np.searchsorted(edges, scores, side="right")
     held = np.ones(len(scores)) if weights is None else weights
-    return Calibration(np.bincount(codes, scores * held) / np.bincount(codes, held), edges)
+    means = np.bincount(codes, scores * held) / np.bincount(codes, held)
+    inside = np.clip(means, np.append(-np.inf, edges), np.append(np.nextafter(edges, -np.inf), np.inf))
+    return Calibration(inside, edges)
 
 
 class Kind(NamedTuple):

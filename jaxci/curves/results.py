@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jaxci.intervals.bands import Band
-from jaxci.printing import Printable, p_said
+from jaxci.printing import Printable, gathered, p_said
 from jaxci.results import IntervalResult
 
 ROWS = 9
@@ -140,7 +140,8 @@ class CurveResult(Printable):
             f"low to high: each for itself; band: the whole curve at {len(self.x)} points; both from the same "
             f"{self.n_resamples:,} resamples"
         )
-        return [said, *super().notes()]
+        told = gathered((point.statistic, text) for point in self.points for text in point.warnings)
+        return [said, *super().notes(), *(f"warning ({', '.join(names)}): {text}" for text, names in told.items())]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -336,6 +336,20 @@ class HarrellDavis(QuantileMethod):
         """Return :func:`harrell_davis_shares`."""
         return harrell_davis_shares(n, q)
 
+    def interval(self, evidence: Evidence, tails: Tails) -> tuple[Bounds, tuple[str, ...]]:
+        """Return bounds and remarks, one of them where the values themselves seldom reach as far as the quantile."""
+        bounds, remarks = super().interval(evidence, tails)
+        q, n = quantile_order(evidence.statistic), evidence.n
+        assert q is not None
+        least = smallest_n(q, tails)
+        if least is not None and n >= least:
+            return bounds, remarks
+        said = (
+            f"q = {q:g}: intervals that end within the values, as those of harrell_davis do, hold this quantile in at "
+            f"most {most_covered(n, q, tails):.0%} of data sets of {n} values"
+        )
+        return bounds, (*remarks, said)
+
     def ends(self, ordered: Any, places: Any, tails: Tails, evidence: Evidence) -> tuple[Any, Any]:
         """Return quantiles of the estimator over the resamples."""
         xp, n = namespace(ordered), ordered.shape[-1]

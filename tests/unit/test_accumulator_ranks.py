@@ -251,3 +251,10 @@ def test_what_is_not_kept_is_refused_and_leaves_no_trace(metrics, rows, options,
 def test_rankings_of_pairs_serve_those_of_classes():
     kept = RankReplicates([METRICS["roc_auc_ovr"], METRICS["roc_auc_ovo"]], 4, 9)
     assert {by: len(tables) for by, tables in kept.tables.items()} == {"pairs": 4}
+
+
+def test_a_class_that_is_still_to_come_is_asked_for_by_name():
+    score = np.random.default_rng(0).random(3000)
+    first = jaxci.Accumulator(["roc_auc"], max_rows=1000, rng=0)
+    with pytest.raises(ValueError, match="pass labels to name classes that are still to come"):
+        first.update(np.zeros(3000, int), y_score=score)

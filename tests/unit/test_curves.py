@@ -505,3 +505,20 @@ def test_labels_in_the_place_of_scores_are_told_where_rows_are_ranked():
         warnings.simplefilter("always")
         jaxci.curves.calibration(y, np.where(y == 1, 0.8, 0.3), rng=0)
     assert not any("hard labels" in str(one.message) for one in told)
+
+
+def test_bins_of_tied_probabilities_hold_their_own_means():
+    """The mean of equal values may round to just below them: half a row of either class went to the bin before."""
+    score = np.repeat([0.05, 0.2, 0.4, 0.6, 0.9], [7, 11, 15, 9, 18])
+    y = np.repeat([0, 1, 0, 1], [33, 1, 16, 10])
+    found = curves.calibration(y, score, n_bins=10, n_resamples=4999, rng=0)
+    jeffreys = jaxci.proportion_interval(0, 11, method="jeffreys").confidence_interval
+    (at,) = np.flatnonzero(np.isclose(found.x, 0.2))
+    assert found.pointwise.high[at] == pytest.approx(jeffreys.high, rel=0.1)
+    assert (found.simultaneous.high > 0.1).all()
+
+
+def test_what_is_known_of_thresholds_stands_below_the_table():
+    assert "warning (threshold at sensitivity 0.9): a threshold lies in the tail" in str(roc()).replace(
+        "threshold at specificity 0.9, ", ""
+    )

@@ -125,7 +125,7 @@ def test_few_values():
 
 def test_columns_of_whole_numbers_are_summarized_where_they_are_named():
     frame = {"x": np.array([1.0, 2.0, 3.0]), "lesions": np.array([4, 0, 2]), "sure": np.ones(3, bool)}
-    with pytest.warns(jaxci.JaxciWarning, match="lesions: whole numbers may be names and are left out; metrics= takes"):
+    with pytest.warns(jaxci.JaxciWarning, match="lesions, sure: whole numbers and booleans may be names and are left"):
         found = jaxci.evaluate_cases(frame, summaries=["mean"], method="t")
     assert [row.metric for row in found] == ["x"]
     with warnings.catch_warnings(action="error"):
@@ -141,7 +141,7 @@ def test_numbers_with_none_for_a_missing_value():
     assert [row.metric for row in found] == ["dice", "hd"]
     assert found.result("dice", "mean").estimate == pytest.approx(0.9)
     frame = {"lesions": [1, None, 3, 4], "hd": frame["hd"]}
-    with pytest.warns(jaxci.JaxciWarning, match="lesions: whole numbers may be names and are left out; metrics= takes"):
+    with pytest.warns(jaxci.JaxciWarning, match="lesions: whole numbers and booleans may be names and are left"):
         jaxci.evaluate_cases(frame, summaries=["mean"], method="t")
 
 

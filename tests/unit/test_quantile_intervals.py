@@ -530,3 +530,12 @@ def test_an_estimate_outside_its_interval_is_told():
     assert not any("outside" in remark for remark in near.warnings)
     both = jaxci.quantile_interval(np.stack([values, values + 1]), 0.99, confidence_level=0.9)
     assert any("2 of 2 estimates lie outside the interval" in remark for remark in both.warnings)
+
+
+def test_intervals_that_end_within_the_values_say_how_seldom_these_reach_a_quantile():
+    values = np.random.default_rng(0).normal(size=10)
+    with pytest.warns(
+        jaxci.JaxciWarning, match=r"harrell_davis do, hold this quantile in at most 65% of data sets of 10"
+    ):
+        jaxci.quantile_interval(values, 0.9, method="harrell_davis", n_resamples=500, rng=0)
+    assert jaxci.quantile_interval(values, 0.5, method="harrell_davis", n_resamples=500, rng=0).warnings == ()

@@ -195,24 +195,22 @@ def test_differences_in_shared_clusters_are_students():
 
 
 @pytest.mark.parametrize("clusters", [6, 40])
-def test_intervals_in_shared_clusters_are_students_at_the_level_of_all(clusters):
+def test_intervals_in_shared_clusters_are_at_least_students_at_the_level_of_all(clusters):
     """A ratio of normal quantiles would widen them too little; of few clusters draws do not tell how far to go."""
-    found, _ = in_sides(clusters, 4)
+    found, apart = in_sides(clusters, 4)
     rest = [row.rest for row in found.subgroups]
-    errors = [abs(one.estimate) / stats.t.isf(one.pvalue / 2, clusters - 1) for one in rest]
-    steps = np.array([(one.high - one.low) / 2 / error for one, error in zip(rest, errors, strict=True)])
-    most = stats.t.isf(0.025 / 4, clusters - 1)
-    assert np.ptp(steps) == pytest.approx(0, abs=1e-6)
+    error = apart.std(ddof=1) / math.sqrt(clusters)
+    below, above = ((rest[0].estimate - rest[0].low) / error, (rest[0].high - rest[0].estimate) / error)
     few = any(f"{clusters} clusters are too few for max-t" in text for text in found.warnings)
     assert few == (clusters == 6)
+    least = stats.t.isf(0.025 / 4 if few else 0.025, clusters - 1)
+    assert min(below, above) > 0.95 * least
+    assert max(below, above) < 1.5 * stats.t.isf(0.025 / 4, clusters - 1)
     if few:
-        assert steps[0] == pytest.approx(most)
         p = np.sort([one.pvalue for one in rest])
         by_holm = np.minimum(1, np.maximum.accumulate(p * [4, 3, 2, 1]))
         assert sorted(one.adjusted for one in rest) == pytest.approx(by_holm)
         assert {row.least for row in found.subgroups} == {0}
-    else:
-        assert stats.t.isf(0.025, clusters - 1) < steps[0] < most
 
 
 @pytest.mark.slow
@@ -461,5 +459,20 @@ def test_groups_that_lack_a_class_are_seldom_told_apart(false_alarm):
     for number in range(sets):
         group, y, guess = _three_classes(number)
         found = jaxci.evaluate(y, guess, metrics=["f1_macro"], by=group, rng=number, n_resamples=999)
+        told += any(row.rest.adjusted < 0.05 for row in found.subgroups)
+    assert stats.binomtest(told, sets, 0.06, alternative="greater").pvalue > false_alarm
+
+
+@pytest.mark.slow
+@pytest.mark.false_alarm(1e-6)
+def test_equal_groups_in_shared_clusters_are_seldom_told_apart(false_alarm):
+    """Accuracies of groups vary by cluster, and are skewed: by deviations of resamples alone 10 to 13% were."""
+    told, sets = 0, 150
+    for number in range(sets):
+        rng = np.random.default_rng([7, number])
+        cluster, group, y = np.repeat(np.arange(12), 20), rng.integers(0, 5, 240), rng.integers(0, 2, 240)
+        right = rng.random(240) < rng.beta(3.2, 0.8, (12, 5))[cluster, group]
+        asked = {"by": group, "groups": cluster, "rng": number, "n_resamples": 499}
+        found = jaxci.evaluate(y, np.where(right, y, 1 - y), metrics=["accuracy"], **asked)
         told += any(row.rest.adjusted < 0.05 for row in found.subgroups)
     assert stats.binomtest(told, sets, 0.06, alternative="greater").pvalue > false_alarm
