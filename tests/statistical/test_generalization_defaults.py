@@ -117,8 +117,8 @@ def two_sums(rng, n):
     return X, (X.sum(axis=1) + rng.normal(size=n) > 0).astype(int)
 
 
-@pytest.mark.parametrize(("n", "loss"), [(40, "zero_one"), (100, "zero_one"), (200, "roc_auc")])
-@pytest.mark.false_alarm(1e-4)
+@pytest.mark.parametrize(("n", "loss"), [(100, "zero_one"), (200, "roc_auc")])
+@pytest.mark.false_alarm(1e-5)
 def test_learners_that_follow_single_rows_are_seldom_told_apart(n, loss):
     """By three columns each, of six that count alike: 25 subsamples tell them apart in 9 to 13% of data sets."""
     apart = []
@@ -127,4 +127,4 @@ def test_learners_that_follow_single_rows_are_seldom_told_apart(n, loss):
         learners = Nearest(0, 1, 2), Nearest(3, 4, 5)
         found = jaxci.compare_inducers(*learners, X, y, loss=loss, rng=seed, n_jobs=1, progress=False)
         apart.append(found.pvalue < 0.05)
-    assert np.mean(apart) < 0.05 + 3.7 * math.sqrt(0.05 * 0.95 / len(apart))
+    assert np.mean(apart) < 0.05 + 3.7 * math.sqrt(0.05 * 0.95 / len(apart))  # about 3% are
