@@ -27,7 +27,7 @@ FOLDS = 25
 to 30 such rows of 30 to 1,000 they cover 75 to 91%, as many folds 86 to 97%)."""
 FEWER_FOLDS = 10
 """Folds of a difference of two learners. Of such as follow single rows, as nearest neighbours and full trees, 25
-subsamples cover 87 to 92% and folds 95 to 99%; of many folds each has few rows of which a majority is told."""
+subsamples cover 85 to 95% and folds 94 to 99%; of many folds each has few rows of which a majority is told."""
 FEWEST_FOLDS = 5
 """Rows of the rarest class below which subsamples are drawn where folds keep the shares of classes."""
 

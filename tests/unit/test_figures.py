@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import operator
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -554,6 +555,24 @@ def defaults_by_kind_of_data() -> list[str]:
         told += [f"| {share(float(np.median(covered)))} | {share(min(covered))} |"]
         assert kind in text("generalization")
     return told
+
+
+@on("generalization")
+def differences_of_equally_good_learners() -> list[str]:
+    found, told, ratios = kept("compare_learners"), [], []
+    of = operator.itemgetter("learners", "learner", "law", "loss")
+    for (learners, learner, law, loss), designs in itertools.groupby(found["designs"], of):
+        rows = [(x["n"], *x["coverage, width"][loss].values()) for x in designs]
+        n, default, other = zip(*rows, strict=True)
+        held = [", ".join(share(coverage) for coverage, _ in one) for one in (default, other)]
+        if learners == 2:
+            told.append(f"| {learner} | {law}, {loss} | {', '.join(map(str, n))} | {held[1]} | {held[0]} |")
+            ratios += [wide / narrow for (_, wide), (_, narrow) in zip(default, other, strict=True)]
+        else:
+            below, above = (text.replace(", ", " and ") for text in held)
+            told.append(f"was held in {below} (n = {' and '.join(map(str, n))}; `cv=25` {above}, at 1.2 times")
+    sets = f"({found['sets']} data sets a design, `benchmarks/compare_learners.py`)"
+    return [sets, *told, f"at {np.median(ratios):.1f} times the width"]
 
 
 @on("curves")
