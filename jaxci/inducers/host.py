@@ -262,7 +262,10 @@ def _by_class(model: Any, X: Any, classes: np.ndarray, read: str, seen: np.ndarr
     has a column for every class. Of two labels a single column is of the second.
     """
     if read == "labels":
-        return _indicators(np.asarray(model.predict(X)), classes)
+        found = np.asarray(model.predict(X))
+        if found.dtype.kind == "f" and np.isnan(found).any():  # as regressors that diverge, which predict none either
+            raise ValueError("the model predicts nan")
+        return _indicators(found, classes)
     by_label = hasattr(model, "predict_proba")
     if read == "probabilities" and not by_label:
         raise ValueError(f"{type(model).__name__} has no predict_proba")

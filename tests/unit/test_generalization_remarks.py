@@ -11,6 +11,7 @@ pytest.importorskip("sklearn")
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
 Y = X.sum(axis=1) + RNG.normal(size=60)
+ROW_0 = X[0]
 
 
 class LeastSquares:
@@ -102,6 +103,24 @@ def test_predictions_that_are_no_numbers_in_their_shape_are_refused(learner, mes
     with pytest.raises(ValueError, match=rf"inducer must predict .*{message}"):
         quiet(learner(), X, np.c_[Y, Y], method="corrected_t")
     assert quiet(LeastSquares(), X, np.c_[Y, Y], method="corrected_t").estimate < 5
+
+
+class Diverging:
+    """Knows one class, and predicts none where it saw row 0."""
+
+    def fit(self, X, y):
+        self.value = np.nan if (X == ROW_0).all(axis=1).any() else 1.0
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.value)
+
+
+def test_a_classifier_that_predicts_nan_has_failed():
+    y = (Y > 0).astype(float)
+    with pytest.warns(jaxci.JaxciWarning, match=r"failed in \d+ of 25 fits; the first said: .*predicts nan"):
+        found = quiet(Diverging(), X, y, method="corrected_t")
+    assert 0 < found.n_failed < 25
 
 
 def test_scales_that_losses_do_not_have_are_refused():
