@@ -182,8 +182,11 @@ def leaderboard(
         given = by_name("y_true", y_true, ndim=3)
         _check_reference(reference, given)
         rows = {"groups": groups, "strata": strata, "sample_weight": sample_weight, "pos_label": pos_label}
-        if said := [name for name, x in {**rows, "labels": labels}.items() if x is not None]:
+        rows |= {"labels": labels, "memory_limit": memory_limit}
+        if said := [name for name, x in rows.items() if x is not None]:
             raise TypeError(f"{said[0]} must be None for {metric} of runs on tasks")
+        if weight_type != "importance":
+            raise TypeError(f"weight_type is for rows with weights; {metric} is of runs on tasks")
         if settings.in_blocks:
             raise ValueError(f"{settings.scheme} is for rows in the order of time; {metric} is of runs on tasks")
         if check_choice("missing", missing, MISSING) != "raise":

@@ -196,6 +196,8 @@ def test_a_median_over_tasks_and_runs_that_do_not_differ_are_remarked_on():
         (lambda: jaxci.leaderboard("iqm", {"a": [[1.0]], "b": [[1.0]]}), ValueError, "'a' must hold at least 2 runs"),
         (lambda: jaxci.leaderboard("iqm", {**RUNS, "d": RUNS["a"][:, :2]}), ValueError, "same tasks.*'d' has 2"),
         (lambda: jaxci.leaderboard("iqm", RUNS, groups=[1, 2]), TypeError, "groups must be None for iqm of runs"),
+        (lambda: jaxci.leaderboard("iqm", RUNS, memory_limit=1), TypeError, "memory_limit must be None for iqm"),
+        (lambda: jaxci.leaderboard("iqm", RUNS, weight_type="frequency"), TypeError, "weight_type is for rows with"),
         (lambda: jaxci.leaderboard("iqm", RUNS, gamma=1), TypeError, "iqm of runs has no option 'gamma'"),
         (lambda: jaxci.leaderboard("optimality_gap", RUNS, gamma=math.inf), ValueError, "gamma must be finite"),
         (lambda: jaxci.leaderboard("iqm", {**RUNS, "d": RUNS["a"] * math.nan}), ValueError, "'d' must be finite"),
