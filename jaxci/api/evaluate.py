@@ -145,10 +145,10 @@ def evaluate(
     of two of them has the interval that follows from theirs [1]_, widened so that those of a column and metric hold
     together: by the largest of normal draws with the standard errors of the groups. Where clusters have rows in several
     groups, differences have t intervals by the deviation of resamples of clusters, of fewer than 30 of them adjusted by
-    Holm and Bonferroni, and reach at least as far as follows from the groups' own intervals. Means of values without a
-    bound take the spread of 100 rows from all others. The interval of the largest gap goes from the largest lower end
-    to the largest upper end of all pairs, and holds the largest true gap whenever these intervals hold the true
-    differences.
+    Holm and Bonferroni, and, but for means of bounded values, reach at least as far as the groups' own say. Means of
+    values without a bound take the spread of 100 rows from all others. The interval of the largest gap goes from the
+    largest lower end to the largest upper end of all pairs, and holds the largest true gap whenever these intervals
+    hold the true differences.
 
     References
     ----------

@@ -116,13 +116,13 @@ def _normal_draws(size: int) -> np.ndarray:
     return drawn
 
 
-def of_clusters(ends: Ends, replicates: np.ndarray, n_clusters: int, level: float) -> Apart:
+def of_clusters(ends: Ends, replicates: np.ndarray, n_clusters: int, level: float, reaching: bool) -> Apart:
     """Return differences of groups that share clusters: t intervals by the deviation of replicates.
 
     Resamples of C of C clusters vary by the share (C - 1) / C of what C clusters do, to the first order.
-    A group without an error does not vary in resamples, small ones may vary too little, and means of shares are skewed.
-    So a difference is as wide as follows from its intervals at least, times ``sqrt(1 - r)``: for a correlation
-    r >= 0 it has at least the share 1 - r of the variances of both.
+    A group without an error does not vary in resamples, and where ``reaching``, small ones may vary too little, or
+    shares are skewed. There a difference is as wide as follows from its intervals at least, times ``sqrt(1 - r)``: for
+    a correlation r >= 0 it has at least the share 1 - r of the variances of both.
     """
     draws = Pairs(np.nan_to_num(replicates - np.nanmean(replicates, axis=1, keepdims=True), nan=0.0))
     still = np.abs(draws.apart).max(axis=1) <= STILL * np.abs(ends.estimate)
@@ -135,11 +135,12 @@ def of_clusters(ends: Ends, replicates: np.ndarray, n_clusters: int, level: floa
         known = studentized(ends.estimate[i], ends.estimate[j], error, n_clusters - 1, together)
         share, wider = np.sqrt(1 - alike[i, j]), widening(level, together)
         least = recovered(_part(ends.at(i), share), _part(ends.at(j), share), 0.0, level, wider)
+        floored = reaching | still[i] | still[j]
         return Difference(
             known.estimate,
-            np.fmin(known.low, least.low),
-            np.fmax(known.high, least.high),
-            np.where(np.abs(least.z) < np.abs(known.z), least.z, known.z),
+            np.where(floored, np.fmin(known.low, least.low), known.low),
+            np.where(floored, np.fmax(known.high, least.high), known.high),
+            np.where(floored & (np.abs(least.z) < np.abs(known.z)), least.z, known.z),
         )
 
     return Apart(difference, draws, n_clusters < FEW)

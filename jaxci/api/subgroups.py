@@ -167,7 +167,7 @@ def by_group(rows: Rows, overall: EvaluationTable, by: Any) -> SubgroupTable:
                 said.append(f"{fewer} not compared by {request.name!r}")
             if shared:
                 replicates = rows.shared(request, codes, len(labels))
-                apart = of_clusters(ends, replicates, rows.n_clusters, level)
+                apart = of_clusters(ends, replicates, rows.n_clusters, level, not _is_bounded_mean(request.statistic))
             else:
                 ordered = isinstance(request.statistic, OrderStatistic)
                 if ordered or np.isnan([one.standard_error for one in estimates]).any():
@@ -258,6 +258,11 @@ def _scores_absent_classes(statistic: Statistic) -> bool:
     if not isinstance(statistic, AveragedStatistic):
         return False
     return statistic.averages_hits and statistic.absent_class != "skip"
+
+
+def _is_bounded_mean(statistic: Statistic) -> bool:
+    """Whether the statistic is a mean of values with bounds on both sides, or the root of one."""
+    return isinstance(statistic, MeanStatistic) and bool(np.isfinite(statistic.bounds).all())
 
 
 def _is_unbounded_mean(statistic: Statistic) -> bool:
