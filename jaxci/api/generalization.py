@@ -80,20 +80,11 @@ class Task:
         seed = int(jax.random.bits(jax.random.fold_in(self.source.key, PURPOSE_PLANS)))
         known, paired = METHODS[method].told_apart(options), len(self.learners) > 1
         check_scale(known[1], self.share, paired)
-        cut = isinstance(self.score, Loss) and self.score.cut
         folds = FOLDS if data.weighted and self.is_mean else FEWER_FOLDS if paired else 0
         how = Splitting(method, seed, not self.is_mean, *known, cv, stratify, folds)
         found, left = read_plans(how, data), dict(how.options)
         METHODS[method].rehearse(found.plans, level, left)
-        tested = float(found.plans[0].test_mask.sum(axis=1).mean())
-        if cut and tested < TESTED_FOR_METRICS:
-            said = (
-                f"splits test about {tested:.2g} rows, and {self.score.name} losses are cut at a quantile of those: of "
-                f"fewer than {TESTED_FOR_METRICS} hardly any are, and means lie nearer to that of uncut losses (groups "
-                "of 2 rows: 3.0 for 1.5); test more rows (cv=5)"
-            )
-            found = found._replace(remarks=[*found.remarks, said])
-        return found, left
+        return found._replace(remarks=[*found.remarks, *_cut_remark(self.score, found.plans[0])]), left
 
     def fitted(self, plans: Sequence[Plan], progress: Progress) -> list[Outcome]:
         """Fit every learner on the same plans.
@@ -183,6 +174,18 @@ def _are_tied(codes: np.ndarray) -> bool:
     """Whether the two most frequent classes differ by no more than chance, three standard errors."""
     second, first = np.sort(np.bincount(codes, minlength=2))[-2:]
     return bool(first - second <= 3 * math.sqrt(first + second))
+
+
+def _cut_remark(score: Score, plan: Plan) -> list[str]:
+    """Say where splits test too few rows for a quantile of their losses."""
+    tested = float(plan.test_mask.sum(axis=1).mean())
+    if not (isinstance(score, Loss) and score.cut and tested < TESTED_FOR_METRICS):
+        return []
+    return [
+        f"splits test about {tested:.2g} rows, and {score.name} losses are cut at a quantile of those: of fewer than "
+        f"{TESTED_FOR_METRICS} hardly any are, and means lie nearer to that of uncut losses (groups of 2 rows: 3.0 for "
+        "1.5); test more rows (cv=5)"
+    ]
 
 
 def _tail_remark(of: Resampled) -> list[str]:

@@ -267,14 +267,13 @@ class ResampledFits(Printable):
         if not self.share or of.scores is not None or usual_scale(method, self.bounds, None, True)[0] == "wilson":
             return []
         seen = of.plan.test_mask[of.kept].any(axis=0)
-        wrong = float(np.nanmean(of.tested[:, seen], axis=0).sum())
-        if min(wrong, seen.sum() - wrong) >= FEW_ERRORS:
+        n, wrong = int(seen.sum()), float(np.nanmean(of.tested[:, seen], axis=0).sum())
+        few, which = min((wrong, "wrong"), (n - wrong, "right"))
+        if few >= FEW_ERRORS:
             return []
-        which = "wrong" if 2 * wrong < seen.sum() else "right"
         return [
-            f"about {min(wrong, seen.sum() - wrong):.2g} of {seen.sum()} rows are predicted {which}: 95% intervals by "
-            f"methods that do not reach as far as Wilson's covered 79 to 91% below {FEW_ERRORS}; corrected_t and "
-            "nested_cv do"
+            f"about {few:.2g} of {n} rows are predicted {which}: 95% intervals by methods that do not reach as far as "
+            f"Wilson's covered 79 to 91% below {FEW_ERRORS}; corrected_t and nested_cv do"
         ]
 
     def _of_shares(self, estimate: float, of: Resampled, level: float, **options: Any) -> tuple[Bounds, str]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from learners import LeastSquares
 
 import jaxci
 from jaxci.inducers import Tree
@@ -12,15 +13,6 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
 Y = X.sum(axis=1) + RNG.normal(size=60)
 ROW_0 = X[0]
-
-
-class LeastSquares:
-    def fit(self, X, Y):
-        self.slopes = np.linalg.lstsq(X, Y, rcond=None)[0]
-        return self
-
-    def predict(self, X):
-        return X @ self.slopes
 
 
 class Turned(LeastSquares):
