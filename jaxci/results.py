@@ -12,7 +12,11 @@ import numpy as np
 from jaxci.printing import ConfidenceInterval, Printable, gathered, number, p_said, stated_level
 from jaxci.records import Named
 
-SIMULATED = "about the narrowest whose 95% intervals held in simulations of such data, or the nearest to that"
+IN_SIMULATIONS = "in simulations"
+SIMULATED = (
+    f"{IN_SIMULATIONS}: how often 95% intervals by the method held the truth on data like these, and in the worst "
+    "tenth of them; each is about the narrowest that held, or the nearest to that"
+)
 COLUMNS = ("metric", "estimate", "low", "high", "std. error", "method")
 
 
@@ -177,11 +181,10 @@ class EvaluationTable(Printable):
 
     def notes(self) -> list[str]:
         """Return the lines below the table: reasons and warnings."""
-        reasons = gathered(
-            (row.statistic, (row.method, row.reason if math.isnan(row.simulated_coverage) else SIMULATED))
-            for row in self.rows
-        )
-        notes = [f"{method}: {reason} ({', '.join(names)})" for (method, reason), names in reasons.items()]
+        given = [row for row in self.rows if math.isnan(row.simulated_coverage)]
+        reasons = gathered((row.statistic, (row.method, row.reason)) for row in given)
+        notes = [] if len(given) == len(self.rows) else [SIMULATED]
+        notes += [f"{method}: {reason} ({', '.join(names)})" for (method, reason), names in reasons.items()]
         notes += super().notes()
         return notes + [f"warning ({', '.join(names)}): {text}" for text, names in self._told().items()]
 
@@ -189,7 +192,7 @@ class EvaluationTable(Printable):
         """Return header and cells of the printed table; columns of coverage where it was measured, or is on cards."""
         header, rows = list(COLUMNS), [row.cells() for row in self.rows]
         if any(not math.isnan(row.simulated_coverage) for row in self.rows):
-            header.append("in simulations")
+            header.append(IN_SIMULATIONS)
             for row, cells in zip(self.rows, rows, strict=True):
                 typical, worst = 100 * row.simulated_coverage, 100 * row.simulated_worst
                 cells.append("" if math.isnan(typical) else f"{typical:.1f}% (worst {worst:.1f}%)")
