@@ -17,7 +17,7 @@ from jaxci.api.readers.layout import arranged
 from jaxci.checks import check_distinct, nearest, shown
 from jaxci.inference.engine import intervals
 from jaxci.inference.randomness import randomness
-from jaxci.inference.remarks import announce, layout_remarks
+from jaxci.inference.remarks import announce, layout_remarks, missing_kind
 from jaxci.inference.request import Request
 from jaxci.inference.settings import Settings
 from jaxci.intervals.base import Method
@@ -34,6 +34,8 @@ from jaxci.statistics.summary import Mean, is_mean
 
 SUMMARIES = ("mean", "median", "std", "iqr", "trimmed_mean")
 """The five summaries: mean, median, standard deviation, length of the interquartile range, trimmed mean."""
+FEW_CASES = 60
+"""Below so many cases means of overlaps and distances get a remark: failures of 5% of masks may not be among them."""
 BOUNDS = dict.fromkeys(OVERLAPS, (0.0, 1.0)) | dict.fromkeys(DISTANCES, (0.0, np.inf))
 """Range that a metric can have, by its name."""
 
@@ -141,7 +143,7 @@ def evaluate_cases(
         for request, result in zip(requests, found, strict=True):
             closed = _closed(result, request.statistic, ranges.get(cell.metric))
             rows.append(CaseSummary(cell.by, cell.metric, closed))
-            texts = (*layout_remarks(layout), *closed.warnings)
+            texts = (*layout_remarks(layout), *closed.warnings, *_of_failures(cell, request.statistic))
             remarks += [(f"{result.statistic} of {cell.what}", text) for text in texts]
         if progress is not None:
             progress(done + 1, len(cells))
@@ -172,7 +174,7 @@ class _Frame:
     """Columns that are read: metrics as floats (n,), ``by`` columns, clusters; and names of those of whole numbers.
 
     ``written`` names columns of numbers that are text, ``repeated`` is what is to be said where rows of one case are
-    taken for independent ones.
+    taken for independent ones, or are one cell.
     """
 
     metrics: dict[str, np.ndarray]
@@ -225,7 +227,7 @@ class _Frame:
         lengths = {name: len(x) for name, x in (*values.items(), *levels.items())}
         check_lengths(lengths | ({} if units is None else {"groups": len(units)}))
         repeated = ""
-        if units is None and "case" in columns and "case" not in by:
+        if (own or units is None) and "case" in columns and "case" not in by:
             cases = label_values("case", columns["case"])
             check_lengths({"case": len(cases), **lengths})
             keys = list(zip(cases.tolist(), *(column.tolist() for column in levels.values()), strict=True))
@@ -233,6 +235,8 @@ class _Frame:
                 apart = ", or by='label'" if "label" in columns and "label" not in by else ""
                 repeated = (
                     f"rows of one case are taken for independent ones; groups='case' says that they are not{apart}"
+                    if units is None
+                    else "rows of one case, of several labels or models, are summarized together; by= tells them apart"
                 )
         return cls(values, levels, units, not_read, written, repeated)
 
@@ -319,6 +323,10 @@ def _columns(frame: Any) -> dict[Any, Any]:
     if isinstance(frame, Mapping):
         return dict(frame)
     if hasattr(frame, "columns") and hasattr(frame, "__getitem__"):  # a frame of any library
+        names = list(frame.columns)
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"frame must have each column once; it has {twice!r} again")
         return {name: np.asarray(frame[name]) for name in frame.columns}
     raise TypeError(f"frame must be a CaseTable, a dict of columns or a frame; got {shown(frame)}")
 
@@ -383,6 +391,14 @@ def _most(statistic: Statistic, width: float) -> float | None:
         return (width / 2) ** (2 * power)
     between = isinstance(statistic, ValueOrderStatistic) and tuple(statistic.bounds) == (0.0, np.inf)
     return width if between else None
+
+
+def _of_failures(cell: _Cell, statistic: Statistic) -> list[str]:
+    """Remark on a mean of overlaps or distances of few cases: masks that fail altogether may not be among them."""
+    if cell.groups is not None or cell.metric not in BOUNDS or not is_mean(statistic):
+        return []
+    said = missing_kind(len(cell.values), "case", FEW_CASES)
+    return [] if said is None else [said]
 
 
 def _lies_among_values(statistic: Statistic) -> bool:

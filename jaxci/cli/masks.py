@@ -40,7 +40,7 @@ def masks(
         from jaxci.checks import check_choice, check_confidence_level
         from jaxci.cli.tables import write_csv, write_json
         from jaxci.intervals.registry import method_by_name
-        from jaxci.segmentation.files import images_in
+        from jaxci.segmentation.files import images_in, others_in
         from jaxci.segmentation.table import METRICS, VOLUMES
 
         if method != "auto":
@@ -51,9 +51,10 @@ def masks(
                 raise ValueError(f"there is no folder {str(folder)!r}")
         summarized = [check_choice("--metrics", name, (*METRICS, *VOLUMES)) for name in split(metrics)]
         sides = images_in(predictions), images_in(references)
+        skipped = [(str(folder), others_in(folder)) for folder in (predictions, references)]
         found = jaxci.segmentation.cases(
             *sides,
-            spacing=None if spacing is None else numbers("--spacing", spacing),
+            spacing=None if spacing is None else _spacing(spacing),
             tolerance=tolerance,
             labels=None if labels is None else [_code(text) for text in split(labels)],
             empty=empty,
@@ -75,23 +76,35 @@ def masks(
                 found, metrics=summarized, method=method, confidence_level=level, rng=seed, **options
             )
     from jaxci.cli.display import page, show_notes, show_seeded, show_table
+    from jaxci.printing import first_few
 
     console = page()
+    beside = [f"{folder}: {first_few(names)} skipped, which is no image file" for folder, names in skipped if names]
     if summaries is None:
         show_table(console, found)
-        show_notes(console, ["one case, and so no interval"])
+        show_notes(console, ["one case, and so no interval", *beside])
         return
     show_seeded(console, summaries)
-    show_notes(console, [found.headline(), *found.remarks])
+    show_notes(console, [found.headline(), *found.remarks, *beside])
 
 
 def _by_case(cases: list[Any], groups: list[Any]) -> dict[str, Any]:
     """Return the group of every case, which has one."""
+    from jaxci.api.readers.arrays import is_missing
+
     found: dict[str, Any] = {}
     for case, group in zip(map(str, cases), groups, strict=True):
+        if is_missing(group):
+            raise ValueError(f"--groups must name the group of every case; that of {case!r} is missing")
         if found.setdefault(case, group) != group:
             raise ValueError(f"--groups must name one group a case; got {found[case]!r} and {group!r} of {case!r}")
     return found
+
+
+def _spacing(text: str) -> Any:
+    """Return the distance of voxels: one number for all axes, or one for each."""
+    found = numbers("--spacing", text)
+    return found[0] if len(found) == 1 else found
 
 
 def _code(text: str) -> int:

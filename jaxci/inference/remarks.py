@@ -95,13 +95,16 @@ def pivots_in_strata(layout: Layout, method: Method) -> list[str]:
     ]
 
 
-def missing_kind(n: int) -> str | None:
-    """Remark on an interval that allows for no kind of cluster but those among n: how common another may be."""
-    if n >= FEW_FOR_A_KIND:
+def missing_kind(n: int, unit: str = "cluster", least: int = FEW_FOR_A_KIND) -> str | None:
+    """Remark on an interval that allows for no kind of unit but those among n, fewer than ``least``.
+
+    It says how common another kind may be.
+    """
+    if n >= least:
         return None
     share = 1 - MISSING ** (1 / n)
     return (
-        f"a kind of cluster that makes up {100 * share:.2g}% of all is missing from {n} of them with a chance of "
+        f"a kind of {unit} that makes up {100 * share:.2g}% of all is missing from {n} of them with a chance of "
         f"{MISSING:.0%}, and the interval does not allow for it"
     )
 

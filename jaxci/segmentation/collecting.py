@@ -18,6 +18,7 @@ from jaxci.segmentation.table import COLUMNS, DISTANCES, CaseTable
 
 BOUNDARY_SHARE = 0.02
 """Share of the image's diagonal that the boundary of the boundary IoU is wide (Cheng et al., 2021, section 4)."""
+ONE_SLICE = "a volume of one slice is surface on both sides, where no distance is large: pass slices with 2 axes"
 
 
 class Row(NamedTuple):
@@ -50,11 +51,17 @@ class Collection:
         self.waiting: list[tuple[int, Pair]] = []
         self.found: dict[tuple[int, Any], dict[str, float]] = {}
         self.warnings: list[str] = []
+        self.odd: dict[str, str] = {}
 
     def add(self, case: Case, threads: Executor) -> None:
         """Measure surfaces of a case, and keep its codes until a batch of overlaps is full."""
         number = len(self.cases)
         self.cases.append(case.name)
+        if case.remark:
+            steps = " x ".join(f"{step:.3g}" for step in case.spacing)
+            self.odd.setdefault(case.remark, f"{steps} in case {case.name!r}; spacing= gives another")
+        if case.prediction.ndim == 3 and 1 in case.prediction.shape:
+            self.odd.setdefault(ONE_SLICE, f"case {case.name!r} of shape {case.prediction.shape}")
         size = np.array(case.prediction.shape) * np.array(case.spacing)
         self.diagonals.append(float(np.linalg.norm(size)))
         self.voxels.append(float(np.prod(case.spacing)))
@@ -162,6 +169,11 @@ class Collection:
                         )
             if told:
                 self.warnings.append(f"label {label!r} is empty {', '.join(told)}")
+        self.warnings += [f"{text} ({first})" for text, first in self.odd.items()]
+        sides = [{row.label for row in rows if getattr(row.overlap, side)} for side in ("prediction", "reference")]
+        if self.regions is None and all(sides) and not set.intersection(*sides):
+            ours, theirs = (shown(sorted(side)) for side in sides)
+            self.warnings.append(f"predictions and references have no label in common: {ours} and {theirs}")
         if self.tolerance is None and self.tolerances:
             low, high = min(self.tolerances), max(self.tolerances)
             span = f"{high:g}" if low == high else f"from {low:g} to {high:g}"

@@ -25,6 +25,8 @@ from jaxci.segmentation.surfaces import (
     voxel_places,
 )
 
+SUMS = 1e-9
+"""Relative error up to which a share of a surface equals a percentage: sums of sizes are rounded."""
 PERCENTILE = 95.0
 """Percentile of the robust Hausdorff distances."""
 
@@ -64,7 +66,7 @@ def weighted_percentile(directed: Directed, percent: float) -> float:
     """Return the smallest distance within which lie parts of at least ``percent`` of the size of the surface."""
     order = np.lexsort((directed.sizes, directed.distances))
     share = np.cumsum(directed.sizes[order]) / np.sum(directed.sizes[order])
-    place = min(int(np.searchsorted(share, percent / 100)), len(order) - 1)
+    place = min(int(np.searchsorted(share, percent / 100 * (1 - SUMS))), len(order) - 1)
     return float(directed.distances[order][place])
 
 

@@ -145,6 +145,8 @@ def cases(
 
 def _regions(labels: Any) -> dict[Any, tuple[int, ...]]:
     """Return the codes of every label, by its name."""
+    if isinstance(labels, set | frozenset) or (not isinstance(labels, Mapping) and np.ndim(labels) > 1):
+        raise TypeError(f"labels must be whole numbers in a sequence, or a dict of names; got {shown(labels)}")
     if isinstance(labels, Mapping):
         given = {name: tuple(np.atleast_1d(np.asarray(codes)).tolist()) for name, codes in labels.items()}
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxci.checks import shown
-from jaxci.segmentation.files import Geometry, case_name, read_image
+from jaxci.segmentation.files import Geometry, names_of, read_image, spacing_remark
 from jaxci.segmentation.surfaces import Spacing
 
 LARGEST_CODE = 2**31 - 1
@@ -22,12 +23,16 @@ NO_SPACING = (
 
 
 class Case(NamedTuple):
-    """Label codes of one case, (voxels along each axis), and the distance of voxels along each axis."""
+    """Label codes of one case, (voxels along each axis), and the distance of voxels along each axis.
+
+    ``remark`` is what is to be said of a distance that is read from a file, "" where there is nothing.
+    """
 
     name: Any
     prediction: np.ndarray
     reference: np.ndarray
     spacing: Spacing
+    remark: str = ""
 
 
 def read_cases(predictions: Any, references: Any, spacing: Any) -> Iterator[Case]:
@@ -43,7 +48,7 @@ def read_cases(predictions: Any, references: Any, spacing: Any) -> Iterator[Case
     if spacing is not None and np.ndim(spacing) == 2:
         steps = iter(np.asarray(spacing))
     for number, (one, other) in enumerate(pairs):
-        name = _name(one, number) if names is None else names[number]
+        name = number if names is None else names[number]
         prediction, placed = _mask("predictions", name, one)
         reference, stands = _mask("references", name, other)
         if prediction.shape != reference.shape:
@@ -61,7 +66,8 @@ def read_cases(predictions: Any, references: Any, spacing: Any) -> Iterator[Case
                 raise ValueError(f"spacing must have a row for every case; got {len(spacing)} rows")
         else:
             given = spacing
-        yield Case(name, prediction, reference, _spacing(name, given, prediction, placed, stands))
+        told = spacing_remark(one) if given is None and _is_file(one) else ""
+        yield Case(name, prediction, reference, _spacing(name, given, prediction, placed, stands), told)
     if steps is not None and next(steps, None) is not None:
         raise ValueError(f"spacing must have a row for every case; got {len(spacing)} rows")
 
@@ -88,7 +94,18 @@ def _paired(predictions: Any, references: Any, spacing: Any) -> tuple[list[Any] 
             odd = sorted(map(str, set(predictions) ^ set(references)))
             raise ValueError(f"predictions and references must hold the same cases; {odd[0]!r} is in one of them only")
         return list(predictions), ((predictions[name], references[name]) for name in predictions)
-    return None, _together(_listed(predictions, spacing), _listed(references, spacing))
+    series = _listed(predictions, spacing), _listed(references, spacing)
+    ours, theirs = map(_file_names, series)
+    if ours is not None and len(set(ours)) < len(ours):
+        twice = next(name for name in ours if ours.count(name) > 1)
+        raise ValueError(f"predictions must name every file once; {twice!r} comes again")
+    if ours is not None and theirs is not None and ours != theirs and sorted(ours) == sorted(theirs):
+        number = next(k for k, (one, other) in enumerate(zip(ours, theirs, strict=True)) if one != other)
+        raise ValueError(
+            f"predictions and references must be in one order: file {number} is {ours[number]!r} of the predictions "
+            f"and {theirs[number]!r} of the references"
+        )
+    return ours, _together(*series)
 
 
 def _listed(given: Any, spacing: Any) -> Iterable[Any]:
@@ -110,7 +127,17 @@ def _listed(given: Any, spacing: Any) -> Iterable[Any]:
         return [array] if array.ndim == axes else array
     if not isinstance(given, Iterable):
         raise TypeError(f"masks must be arrays, lists of arrays or image files; got {shown(given)}")
-    return given
+    rest = iter(given)
+    first = list(itertools.islice(rest, 1))
+    series = itertools.chain(first, rest)
+    return list(series) if first and _is_file(first[0]) else series
+
+
+def _file_names(series: Iterable[Any]) -> list[str] | None:
+    """Return the names of cases that are all files; None of others."""
+    if isinstance(series, list) and series and all(map(_is_file, series)):
+        return names_of(series)
+    return None
 
 
 def _together(predictions: Iterable[Any], references: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
@@ -128,11 +155,6 @@ def _together(predictions: Iterable[Any], references: Iterable[Any]) -> Iterator
         raise ValueError(f"predictions and references must hold as many cases; {longer} go on after {done}")
 
 
-def _name(given: Any, number: int) -> Any:
-    """Return the name of a case: that of its file without endings, or its number."""
-    return case_name(given) if _is_file(given) else number
-
-
 def _mask(side: str, name: Any, given: Any) -> tuple[np.ndarray, Geometry | None]:
     """Return label codes as booleans or integers, and where an image lies."""
     array, geometry = read_image(given) if _is_file(given) else (np.asarray(given), None)
@@ -143,8 +165,9 @@ def _mask(side: str, name: Any, given: Any) -> tuple[np.ndarray, Geometry | None
     if array.dtype == bool:
         return array.astype(np.uint8), geometry
     if array.dtype.kind == "f":
-        if not np.array_equal(array, np.rint(array)):
-            odd = array[array != np.rint(array)].flat[0]
+        whole = np.isfinite(array) & (array == np.rint(array))
+        if not whole.all():
+            odd = array[~whole].flat[0]
             raise ValueError(
                 f"masks must hold labels, whole numbers or booleans; {side} of case {name!r} hold {odd:g}: cut "
                 "probabilities at a threshold first"

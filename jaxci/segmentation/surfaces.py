@@ -129,8 +129,8 @@ def _tree(points: np.ndarray) -> cKDTree:
 def face_distances(these: Faces, those: Faces, spacing: Spacing) -> Directed:
     """Return the distances of the parts of one surface of faces from the nearest point of the other.
 
-    Parts are, in 3 dimensions, the two triangles that the diagonal from the lowest to the highest corner cuts a face
-    into, each measured at its centroid; in 2, the edges, at their middle.
+    Parts are, in 3 dimensions, the two triangles that a diagonal cuts a face into, one at its lowest corner and one at
+    its highest, each measured at its centroid; in 2, the edges, at their middle.
     """
     step = np.array(spacing)
     spread = len(spacing)

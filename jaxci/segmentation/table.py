@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxci.checks import nearest
+from jaxci.checks import nearest, shown
 from jaxci.printing import MOST_ROWS, Printable, left_out, plain
 
 OVERLAPS = ("dice", "iou", "boundary_iou", "nsd")
@@ -154,6 +154,8 @@ def joined(tables: Iterable[CaseTable]) -> CaseTable:
     ------
     ValueError
         If there are none, or they differ in their columns, surfaces or settings.
+    TypeError
+        If one is no table.
 
     Examples
     --------
@@ -168,6 +170,9 @@ def joined(tables: Iterable[CaseTable]) -> CaseTable:
     found: Sequence[CaseTable] = list(tables)
     if not found:
         raise ValueError("tables must hold at least one; got none")
+    for table in found:
+        if not isinstance(table, CaseTable):
+            raise TypeError(f"tables must be those of jaxci.segmentation.cases; got {shown(table)}")
     first = found[0]
     for table in found[1:]:
         if table.names != first.names:
@@ -180,4 +185,20 @@ def joined(tables: Iterable[CaseTable]) -> CaseTable:
             )
     columns = {name: np.concatenate([table.columns[name] for table in found]) for name in first.names}
     remarks = dict.fromkeys(remark for table in found for remark in table.remarks)
+    apart = _in_one_only(found)
+    if apart:
+        remarks[
+            f"{apart} cases and labels are empty in both masks in some tables, where they have no value, and not in others, "
+            "where a false alarm counts 0: compare overlaps where the reference has voxels, and count false alarms apart"
+        ] = None
     return dataclasses.replace(first, columns=columns, remarks=tuple(remarks))
+
+
+def _in_one_only(tables: Sequence[CaseTable]) -> int:
+    """Return how many cases and labels of several tables are empty in both masks in some, and not in others."""
+    found: dict[tuple[Any, Any], set[bool]] = {}
+    for table in tables:
+        names = zip(table["case"].tolist(), table["label"].tolist(), (table["empty"] == "both").tolist(), strict=True)
+        for case, label, empty in names:
+            found.setdefault((case, label), set()).add(empty)
+    return sum(len(of) > 1 for of in found.values())

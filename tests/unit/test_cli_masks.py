@@ -81,3 +81,14 @@ def test_no_folder(capsys, folders, tmp_path):
     code, _, err = run(capsys, tmp_path / "nowhere", folders[1])
     assert code == 2
     assert "there is no folder" in err
+
+
+def test_groups_and_what_is_skipped(capsys, folders, tmp_path):
+    groups = tmp_path / "groups.csv"
+    groups.write_text("case,group\n" + "".join(f"case{k},{'p' if k else ''}\n" for k in range(6)))
+    code, _, err = run(capsys, *folders, "--spacing", "1", "--groups", groups)
+    assert (code, "--groups must name the group of every case; that of 'case0' is missing" in err) == (2, True)
+    (folders[0] / "notes.txt").touch()
+    options = ["--metrics", "dice", "--method", "percentile", "--tolerance", 1, "--spacing", "1", "--labels", "1"]
+    code, told, _ = run(capsys, *folders, *options, "--seed", 1)
+    assert (code, "pred: notes.txt skipped, which is no image file" in " ".join(told.split())) == (0, True)

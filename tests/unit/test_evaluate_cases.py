@@ -227,3 +227,34 @@ def test_cases_that_repeat_in_a_frame_are_told():
         assert not any(told in text for text in kept.warnings)
     frame["label"] = [1] * 16
     assert told in " ".join(jaxci.evaluate_cases(frame, by="label", summaries="mean", rng=0).warnings)
+
+
+def test_few_cases_may_hold_no_mask_that_failed():
+    """Of 30 cases with 5% failures a fifth of all data sets shows none, and nothing in the values tells of them."""
+    rng = np.random.default_rng(0)
+    dice = rng.beta(18, 2, 60)
+    told = "'dice': a kind of case that makes up 9.5% of all is missing from 30 of them with a chance of 5%"
+    few = jaxci.evaluate_cases({"dice": dice[:30]}, summaries=["mean", "median"], method="percentile", rng=0)
+    assert [text.startswith(f"mean of {told}") for text in few.warnings].count(True) == 1
+    assert not any("median" in text and "a kind of" in text for text in few.warnings)
+    for other in ({"dice": dice}, {"score": dice[:30]}):
+        found = jaxci.evaluate_cases(other, summaries="mean", method="percentile", rng=0)
+        assert not any("a kind of case" in text for text in found.warnings)
+
+
+def test_models_and_labels_that_are_summarized_together_are_told():
+    mask = np.zeros((8, 8), int)
+    mask[2:5, 2:6], mask[6, 2:6] = 1, 2
+    made = jaxci.segmentation.cases([mask] * 3, [mask] * 3, spacing=1.0, tolerance=1.0)
+    both = jaxci.segmentation.joined([made.with_columns(model=name, patient=np.arange(3)) for name in "ab"])
+    given = {"groups": "patient", "summaries": "mean", "metrics": "dice", "method": "percentile", "rng": 0}
+    told = "rows of one case, of several labels or models, are summarized together; by= tells them apart"
+    for by, pooled in ((None, True), ("model", True), (["model", "label"], False)):
+        assert (told in jaxci.evaluate_cases(both, by=by, **given).warnings) == pooled
+
+
+def test_columns_of_a_frame_that_share_a_name():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(np.ones((3, 2)), columns=["dice", "dice"])
+    with pytest.raises(ValueError, match="frame must have each column once; it has 'dice' again"):
+        jaxci.evaluate_cases(frame)

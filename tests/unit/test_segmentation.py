@@ -12,7 +12,7 @@ import pytest
 import jaxci
 from jaxci.segmentation import METRICS, cases, joined
 from jaxci.segmentation.elements import element_sizes
-from jaxci.segmentation.files import Geometry, case_name, images_in
+from jaxci.segmentation.files import Geometry, case_name, images_in, names_of, others_in
 from jaxci.segmentation.overlaps import Pair, overlaps
 
 quiet = pytest.mark.filterwarnings("ignore::jaxci.JaxciWarning")
@@ -222,6 +222,17 @@ def test_scores_do_not_depend_on_the_unit(surface):
             np.testing.assert_allclose([table[name][0] for table in found], found[0][name][0], rtol=1e-7)
 
 
+def test_a_percentile_that_a_share_of_the_surface_equals_does_not_depend_on_the_unit():
+    """Of 20 edges of one length 19, which are 95%, lie within half a voxel: sums of their lengths are rounded."""
+    bar = np.zeros((12, 12), bool)
+    bar[2:10, 2] = True
+    bump = bar.copy()
+    bump[2, 3] = True
+    for unit in (1.0, 0.1, 0.3, 0.7):
+        table = cases([bar], [bump], spacing=unit, tolerance=unit, surface="faces")
+        assert table["hd95"][0] == pytest.approx(0.5 * unit)
+
+
 def test_the_least_and_the_largest_unit_serve_in_three_dimensions():
     mask = ball(8, radius=2)
     for unit in (1e-50, 1e50):
@@ -299,6 +310,57 @@ def test_names_of_files(tmp_path):
         images_in(tmp_path)
 
 
+def test_files_of_one_name_are_told_apart_by_their_folders():
+    assert names_of(["a/0.png", "b/1.png"]) == ["0", "1"]
+    assert names_of(["x/p0/mask.nii.gz", "x/p1/mask.nii.gz"]) == ["p0/mask", "p1/mask"]
+    assert names_of(["p0/x/mask.nii.gz", "p1/x/mask.nii.gz"]) == ["p0/x/mask", "p1/x/mask"]
+    with pytest.raises(ValueError, match=r"predictions must name every file once; 'a/0' comes again"):
+        cases(["a/0.png", "a/0.png"], ["b/0.png", "b/1.png"], spacing=None)
+
+
+def test_files_in_another_order_are_refused():
+    """Paths of a folder come in no order: two lists of the same names are one case after the other."""
+    with pytest.raises(ValueError, match=r"in one order: file 0 is '0' of the predictions and '1' of the references"):
+        cases((f"a/{k}.png" for k in (0, 1)), (f"b/{k}.png" for k in (1, 0)), spacing=None)
+
+
+def test_what_is_in_a_folder_besides_images(tmp_path):
+    (tmp_path / "case0").mkdir()
+    with pytest.raises(ValueError, match="holds no image files .*; it has 1 folder, which are not searched"):
+        images_in(tmp_path)
+    for name in ("a.nii.gz", "b.npy", ".hidden"):
+        (tmp_path / name).touch()
+    assert others_in(tmp_path) == ["b.npy", "case0"]
+    (tmp_path / "c.png").symlink_to(tmp_path / "nothing.png")
+    with pytest.raises(ValueError, match=r"c\.png' is a link that leads nowhere"):
+        images_in(tmp_path)
+
+
+def test_models_of_which_one_finds_what_is_not_there():
+    """A case that is empty in both masks of one model has no value, and 0 where another raises a false alarm."""
+    mask, none = ball(8, radius=2, d=2), np.zeros((8, 8), bool)
+    with pytest.warns(jaxci.JaxciWarning, match="empty"):
+        right, wrong = (cases([mask, guess], [mask, none], spacing=1.0, tolerance=1.0) for guess in (none, mask))
+    told = "1 cases and labels are empty in both masks in some tables, where they have no value, and not in others"
+    assert any(text.startswith(told) for text in joined([right, wrong]).remarks)
+    assert not any("in some tables" in text for text in joined([right, right]).remarks)
+    with pytest.raises(TypeError, match=r"tables must be those of jaxci\.segmentation\.cases; got 1"):
+        joined([right, 1])
+
+
+def test_a_volume_of_one_slice_is_told():
+    mask = ball(12, radius=4, d=2)
+    with pytest.warns(jaxci.JaxciWarning, match=r"surface on both sides.* \(case 0 of shape \(1, 12, 12\)\)"):
+        cases([mask[None]], [mask[None]], spacing=1.0, tolerance=1.0)
+
+
+def test_labels_that_no_mask_shares_with_its_reference_are_told():
+    mask = ball(12, radius=4, d=2).astype(int)
+    with pytest.warns(jaxci.JaxciWarning) as told:
+        cases([mask], [255 * mask], spacing=1.0, tolerance=1.0)
+    assert "predictions and references have no label in common: [1] and [255]" in [str(one.message) for one in told]
+
+
 def test_grids_of_images():
     one = Geometry((1.0, 2.0), (0.0, 0.0), (1.0, 0.0, 0.0, 1.0))
     assert one.near(one._replace(spacing=(1.0, 2.0001)))
@@ -332,3 +394,22 @@ def test_image_files(tmp_path):
     (tmp_path / "odd.mha").write_text("x")
     with pytest.raises(ValueError, match="cannot be read as an image"):
         cases([tmp_path / "odd.mha"], [tmp_path / "moved.mha"], spacing=None)
+
+
+def test_images_without_a_spacing_of_their_own(tmp_path):
+    """A file of print resolution, and grey images of few bits, whose labels the reader stretches to 8 bits."""
+    sitk = pytest.importorskip("SimpleITK")
+    image = pytest.importorskip("PIL.Image")
+    mask = ball(12, radius=4, d=2).astype(np.uint8)
+    for ending, options, steps in (("png", {}, 1.0), ("tif", {"dpi": (300, 300)}, 25.4 / 300)):
+        image.fromarray(mask).save(tmp_path / f"a.{ending}", **options)
+        path = [tmp_path / f"a.{ending}"]
+        with pytest.warns(jaxci.JaxciWarning, match=r"(PNG|TIFF) files .* in case 'a'; spacing= gives another"):
+            table = cases(path, path, spacing=None, tolerance=1.0)
+        assert table["reference_volume"][0] == pytest.approx(mask.sum() * steps**2, rel=1e-3)
+    image.fromarray(mask.astype(bool)).save(tmp_path / "bit.png")
+    assert cases([tmp_path / "bit.png"], [mask], spacing=1.0, tolerance=1.0)["dice"].tolist() == [1]
+    image.fromarray(mask).convert("P").save(tmp_path / "palette.png")
+    assert sitk.ReadImage(str(tmp_path / "palette.png")).GetNumberOfComponentsPerPixel() == 3
+    with pytest.raises(ValueError, match=r"'.*palette\.png' has 3, as images of colours or of a palette have"):
+        cases([tmp_path / "palette.png"], [mask], spacing=1.0)
