@@ -187,10 +187,12 @@ def joined(tables: Iterable[CaseTable]) -> CaseTable:
     remarks = dict.fromkeys(remark for table in found for remark in table.remarks)
     apart = _in_one_only(found)
     if apart:
-        remarks[
-            f"{apart} cases and labels are empty in both masks in some tables, where they have no value, and not in others, "
-            "where a false alarm counts 0: compare overlaps where the reference has voxels, and count false alarms apart"
-        ] = None
+        said = (
+            f"{apart} cases and labels are empty in both masks in some tables, where they have no value, and not in "
+            "others, where a false alarm counts 0: compare overlaps where the reference has voxels, and count false "
+            "alarms apart"
+        )
+        remarks[said] = None
     return dataclasses.replace(first, columns=columns, remarks=tuple(remarks))
 
 

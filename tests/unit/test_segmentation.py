@@ -326,7 +326,7 @@ def test_files_in_another_order_are_refused():
 
 def test_what_is_in_a_folder_besides_images(tmp_path):
     (tmp_path / "case0").mkdir()
-    with pytest.raises(ValueError, match="holds no image files .*; it has 1 folder, which are not searched"):
+    with pytest.raises(ValueError, match=r"holds no image files .*; it has 1 folder, which are not searched"):
         images_in(tmp_path)
     for name in ("a.nii.gz", "b.npy", ".hidden"):
         (tmp_path / name).touch()
