@@ -111,7 +111,7 @@ def evaluate(
     check : bool
         Whether to measure the coverage of every row's method on data like these, as
         :func:`jaxci.check_coverage` does (2,000 simulated data sets). For two-sided intervals of
-        independent rows without weights.
+        rows without weights, independent or in clusters.
     by : (n,) array_like, or dict or frame of them, optional
         Group of every row: the metrics are also given for every group of every column, and of their crossing, with
         differences to the rest and to all rows that hold together, adjusted p-values and the largest gap.
@@ -123,7 +123,7 @@ def evaluate(
     Returns
     -------
     EvaluationTable
-        One :class:`~jaxci.printing.IntervalResult` a metric; with ``by`` a
+        One :class:`~jaxci.results.IntervalResult` a metric; with ``by`` a
         :class:`~jaxci.api.subgroup_results.SubgroupTable`, which holds the groups too.
 
     Raises

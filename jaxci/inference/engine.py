@@ -40,7 +40,7 @@ from jaxci.intervals.calibration import BlockGaps
 from jaxci.intervals.capabilities import has_exact_law, is_debiased_calibration, knows_mistakes
 from jaxci.intervals.pvalues import UNDEFINED, PValue
 from jaxci.intervals.quantile import OrderStatistic
-from jaxci.intervals.registry import applicable_methods, method_by_name
+from jaxci.intervals.registry import applicable_methods, difference_by_name, method_by_name
 from jaxci.printing import ConfidenceInterval
 from jaxci.resampling.schemes import BLOCKS
 from jaxci.results import IntervalResult
@@ -215,17 +215,18 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
         )
     if not (settings.plain or method.requires_blocks) and "replicates" not in method.needs:
         raise ValueError(
-            f"method {method.name!r} reads no resamples, so it cannot go with {settings.scheme}; use 'percentile'"
+            f"method {method.name!r} reads no resamples, so it cannot go with {settings.scheme}; "
+            f"{_others(statistic, layout, settings)}"
         )
     if settings.in_blocks and method.reads_formulas:
         raise ValueError(
             f"method {method.name!r} takes rows for independent, so it cannot go with {settings.scheme}; "
-            "use 'block_t', 'percentile', 'basic', 'normal' or 'bc'"
+            f"{_others(statistic, layout, settings)}"
         )
     if not settings.plain and method.nesting is not None:
         raise ValueError(
             f"method {method.name!r} resamples n of n units twice, so it cannot go with {settings.scheme}; "
-            "use 'percentile'"
+            f"{_others(statistic, layout, settings)}"
         )
     if by_rows := _needed_rows(entry, layout):
         serving = (OrderStatistic.name,) if isinstance(statistic, QuantileStatistic) else COUNTED_METHODS
@@ -242,8 +243,25 @@ def _settle_method(entry: Entry, sample: Sample, layout: Layout, settings: Setti
         why = " with these settings" if refused <= method.takes else why
         raise ValueError(
             f"method {method.name!r}{why} cannot use {' and '.join(sorted(refused))}; "
-            "use 'percentile', 'bca' or 'delta', or method='auto'"
+            f"{_others(statistic, layout, settings)}"
         )
+
+
+def _others(statistic: Statistic, layout: Layout, settings: Settings) -> str:
+    """Say which methods go with the layout and the resampling that another cannot go with."""
+    names = applicable_methods(statistic, groups=layout.units is not None, blocks=settings.in_blocks)
+    by_name = difference_by_name if isinstance(statistic, Paired) else method_by_name
+    methods = [by_name(name) for name in names]
+    kept = [method for method in methods if not method.unusable(layout.given)]
+    if not settings.plain:
+        kept = [
+            method
+            for method in kept
+            if method.requires_blocks or ("replicates" in method.needs and method.nesting is None)
+        ]
+    if settings.in_blocks:
+        kept = [method for method in kept if not method.reads_formulas]
+    return f"use method='auto', or one that can: {', '.join(method.name for method in kept)}"
 
 
 COUNTED_METHODS = ("delong_logit", "exact", "delta")

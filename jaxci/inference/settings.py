@@ -86,9 +86,8 @@ class Settings:
     @property
     def scheme(self) -> str:
         """How resamples are drawn, as it was asked for."""
-        if self.in_blocks:
-            return f"resampling={self.resampling!r}"
-        return f"resampling={self.resampling!r}, resample_size={self.resample_size}"
+        size = "" if self.resample_size is None else f", resample_size={self.resample_size}"
+        return f"resampling={self.resampling!r}{size}"
 
     @property
     def in_blocks(self) -> bool:

@@ -219,10 +219,10 @@ def _delong_doubts(auc: AucEvidence) -> tuple[str, ...]:
 
 @record
 class DeLong(AucMethod):
-    """DeLong's interval ``A +- z sqrt(S_pos / m + S_neg / n)``, S the placement variances.
+    """DeLong's interval of an area under the ROC curve, ``A +- z sqrt(S_pos / m + S_neg / n)``.
 
-    Asymptotic, independent rows. May leave [0, 1]. With one member in a class, or all scores
-    equal, the variance is replaced by its upper bound ``A (1 - A) / min(m, n)``, with a remark.
+    S are the placement variances. Asymptotic, independent rows. May leave [0, 1]. With one member in a class, or all
+    scores equal, the variance is replaced by its upper bound ``A (1 - A) / min(m, n)``, with a remark.
 
     References
     ----------
@@ -245,7 +245,7 @@ class DeLong(AucMethod):
 
 @record
 class DeLongLogit(AucMethod):
-    """DeLong's interval on the logit scale, ``logit(A) +- z SE / (A (1 - A))``, transformed back.
+    """DeLong's interval of an area on the logit scale, ``logit(A) +- z SE / (A (1 - A))``, transformed back.
 
     Asymptotic, independent rows. Stays in [0, 1]. Degenerate variances as in :class:`DeLong`.
 
@@ -268,7 +268,7 @@ class DeLongLogit(AucMethod):
 
 @record
 class HanleyMcNeil(AucMethod):
-    """Normal interval with a variance that depends on A, m and n alone.
+    """Normal interval of an area with a variance that depends on it and the class sizes alone.
 
     ``(A (1 - A) + (m - 1)(A / (2 - A) - A^2) + (n - 1)(2 A^2 / (1 + A) - A^2)) / (m n)``, which
     is that of exponential scores. Asymptotic, independent rows; wrong where the shapes of the two
@@ -308,7 +308,7 @@ HALVINGS = 60
 
 @record
 class NewcombeAuc(AucMethod):
-    """Score interval: all t with ``(A - t)^2 <= z^2 V(t)``, V of Hanley and McNeil's form at t.
+    """Newcombe's score interval of an area under the ROC curve.
 
     ``V(t) = t (1 - t) (1 + N (1 - t) / (2 - t) + N t / (1 + t)) / (m n)`` with ``N = (m + n) / 2 - 1``: m and n in the
     two last terms are replaced by their mean, so that positives and negatives may change places. Stays in [0, 1] and

@@ -77,7 +77,7 @@ class SquaredGaps(Method):
 
 @record
 class BlockGaps(SquaredGaps):
-    """The interval of :class:`SquaredGaps` of rows in the order of time, whose blocks are taken for clusters.
+    """Interval of a squared calibration error of rows in the order of time: blocks are taken for clusters.
 
     A block has ``2 n^(1/3)`` rows where no length is given. Asymptotic in the number of rows. Of balanced classes
     it covers 94% to 100% in designs of 30 to 1,000 rows with slopes of .6 and .9 (``docs/time.md``).

@@ -145,7 +145,7 @@ class ConcentrationMethod(Method):
 
 @record
 class Hoeffding(ConcentrationMethod):
-    """Hoeffding's interval.
+    """Hoeffding's interval of a mean of bounded values: covers at least the level.
 
     ``xbar +- (b - a) sqrt(ln(1/tail) / (2n))``. ``low`` and ``high`` are the range (a, b); None takes the statistic's.
 
@@ -172,7 +172,7 @@ class Hoeffding(ConcentrationMethod):
 
 @record
 class EmpiricalBernstein(ConcentrationMethod):
-    """Empirical Bernstein interval.
+    """Empirical Bernstein interval of a mean of bounded values: covers at least the level.
 
     Maurer and Pontil's, ``xbar +- s sqrt(2L/n) + 7 (b - a) L / (3(n - 1))`` with ``L = ln(2/tail)`` and the standard
     deviation ``s`` with ddof 1. ``low`` and ``high`` are the range (a, b); None takes the statistic's.
@@ -203,7 +203,7 @@ class EmpiricalBernstein(ConcentrationMethod):
 
 @record
 class Betting(ConcentrationMethod):
-    """Betting interval, for rows in random order.
+    """Betting interval of a mean of bounded values in random order: covers at least the level.
 
     The means against which no gambler grows rich on these observations. ``low`` and ``high`` are their range (a, b);
     None takes the statistic's. With observations scaled to [0, 1], a gambler who holds that the mean exceeds ``m`` ends

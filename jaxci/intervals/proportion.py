@@ -152,7 +152,7 @@ class ProportionMethod(Method):
 
 @record
 class Wald(ProportionMethod):
-    """Normal interval.
+    """Normal interval of a proportion, named after Wald.
 
     ``p_hat +- z sqrt(p_hat (1 - p_hat) / n)``, not clipped: bounds may leave [0, 1], and have no width at 0 and n.
 
@@ -180,7 +180,7 @@ class Wald(ProportionMethod):
 
 @record
 class Wilson(ProportionMethod):
-    """Score interval.
+    """Wilson's score interval of a proportion.
 
     The values p that the score test does not reject: ``(2x + z^2 -+ z sqrt(z^2 + 4x(1 - p_hat))) / (2(n + z^2))``. Low
     is 0 at x = 0 and high is 1 at x = n. Rows with weights: see :mod:`~jaxci.intervals.weighted_proportion`.
@@ -213,7 +213,7 @@ class Wilson(ProportionMethod):
 
 @record
 class WilsonCC(ProportionMethod):
-    """Score interval with continuity correction.
+    """Wilson's score interval of a proportion with continuity correction.
 
     The numerator of :class:`Wilson` becomes ``2x + z^2 -+ (1 + z sqrt(z^2 + 4x(1 - p_hat) -+ (2 - 4 p_hat) - 1/n))``.
 
@@ -231,7 +231,7 @@ class WilsonCC(ProportionMethod):
 
 @record
 class AgrestiCoull(ProportionMethod):
-    """Adjusted Wald interval.
+    """Adjusted Wald interval of a proportion (Agresti and Coull 1998).
 
     Wald's after adding ``z^2`` trials, half of them successes: ``p~ +- z sqrt(p~ (1 - p~) / n~)`` with ``n~ = n + z^2``
     and ``p~ = (x + z^2/2) / n~``, not clipped. Bounds may leave [0, 1], and always contain Wilson's.
@@ -263,7 +263,7 @@ class AgrestiCoull(ProportionMethod):
 
 @record
 class ClopperPearson(ProportionMethod):
-    """Exact interval.
+    """Clopper and Pearson's exact interval of a proportion, which covers at least the level.
 
     ``P(X >= x | low) = tail`` and ``P(X <= x | high) = tail``: quantiles of Beta(x, n - x + 1) and Beta(x + 1, n - x).
 
@@ -285,7 +285,7 @@ class ClopperPearson(ProportionMethod):
 
 @record
 class Jeffreys(ProportionMethod):
-    """Posterior interval under Jeffreys' prior.
+    """Posterior interval of a proportion under Jeffreys' prior.
 
     Equal-tailed quantiles of Beta(x + 1/2, n - x + 1/2). Low is 0 at x = 0 and high is 1 at x = n, where coverage would
     otherwise drop to zero as p goes to the end.
@@ -308,7 +308,7 @@ class Jeffreys(ProportionMethod):
 
 @record
 class MidP(ProportionMethod):
-    """Mid-p interval.
+    """Mid-p interval of a proportion.
 
     Clopper-Pearson with half the probability of the observed count: ``P(X > x | low) + P(X = x | low) / 2 = tail``, and
     the mirror image for the upper bound. Low is 0 at x = 0 and high is 1 at x = n.

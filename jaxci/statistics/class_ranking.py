@@ -204,7 +204,7 @@ class RocAucMulticlass(MulticlassRanking):
 
 @record
 class AveragePrecisionMulticlass(MulticlassRanking, OpposedStatistic):
-    """Average precision of K classes: a mean over classes, each against the rest by its column.
+    """Average precision of K classes, each against the rest by its column.
 
     ``"micro"`` is the average precision of the n K pairs of a row and a class, positive where the
     class is the row's. From 0 to 1. A weighted mean uses ``N_k``.

@@ -81,10 +81,10 @@ class ErrorRate(ConfusionStatistic):
 
 @record
 class BalancedAccuracy(ConfusionStatistic):
-    """Mean recall, ``sum_k (TP_k / t_k) / K``; adjusted for chance, ``(mean - 1/K) / (1 - 1/K)``.
+    """Mean recall, ``sum_k (TP_k / t_k) / K``.
 
-    Range [0, 1]; adjusted, [-1, 1]: from -1/(K - 1), with 0 expected from labels at random and NaN
-    where K = 1. Reference: ``sklearn.metrics.balanced_accuracy_score``.
+    Range [0, 1]; ``adjusted`` for chance, ``(mean - 1/K) / (1 - 1/K)``, [-1, 1]: from -1/(K - 1), with 0 expected from
+    labels at random and NaN where K = 1. Reference: ``sklearn.metrics.balanced_accuracy_score``.
 
     Parameters
     ----------
